@@ -109,7 +109,7 @@ def calibrated(kind, scope):
     def calibrate(scores, codes, new):
         fitted = fit_calibration(kind, scope, "predict_proba", scores, codes, scores.shape[1])
         proba = fitted.predict_proba(new)
-        return proba, fitted.honest(proba.max(axis=1))
+        return proba, fitted.calibrate_confidence(proba.max(axis=1))
 
     return calibrate
 

@@ -39,7 +39,7 @@ from skselect import (
     SelectiveClassifier,
     select_threshold,
 )
-from skselect.estimators.learned import default_witnesses
+from skselect.estimators.learned import default_auxiliary
 
 # Who is asked about the answers of each base classifier: as by default, other kinds than its own.
 WITNESSES = {
@@ -52,9 +52,9 @@ TARGETS = [0.01, 0.02, 0.05]
 
 
 def make_kinds(X):
-    """Return an unfitted model of each kind: the witnesses of the library, and XGBoost."""
-    plain = default_witnesses(None, X)
-    boosting = default_witnesses(RandomForestClassifier(), X)["boosting"]
+    """Return an unfitted model of each kind: the auxiliary models of the library, and XGBoost."""
+    plain = default_auxiliary(None, X)
+    boosting = default_auxiliary(RandomForestClassifier(), X)["boosting"]
     encoder = plain["forest"][:-1]
     return plain | {
         "boosting": boosting,
@@ -108,7 +108,7 @@ def learn(inside, codes, folds, base):
     model = SelectiveClassifier(
         stored[base], calibration="temperature", cv=folds,
         confidence=LearnedConfidence(
-            witnesses={kind: stored[kind] for kind in WITNESSES[base]}, guard=False
+            auxiliary={kind: stored[kind] for kind in WITNESSES[base]}, guard=False
         ),
     )  # fmt: skip
     return model.fit(as_table(inside), codes)
@@ -183,7 +183,7 @@ def do_table(folder, name, split):
     _, codes, train, test, folds = split_table(folder, name, split)
     inside, fresh, by_fold, bag = predict_all(folder, name, split)
     truth, new = codes[test], as_table(fresh)
-    about = {"table": name, "rows": len(train), "judged": len(test), "classes": codes.max() + 1}
+    about = {"table": name, "rows": len(train), "scored": len(test), "classes": codes.max() + 1}
     runs = []
     for base in WITNESSES:
         model = learn(inside, codes[train], folds, base)

@@ -72,7 +72,7 @@ PRINTED_R = {
 
 def split(name, seed, data_home):
     """Return features and classes of rows to train on, for the temperature, and to test on."""
-    table = load_table(name, data_home, complete=True, honest=True)
+    table = load_table(name, data_home, complete=True, calibrated=True)
     counts = np.bincount(table.codes)
     kept = np.flatnonzero(counts[table.codes] >= FEWEST)
     codes = LabelEncoder().fit_transform(table.codes[kept])

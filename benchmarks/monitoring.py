@@ -1,4 +1,4 @@
-"""How soon is a broken promise noticed, and how often one that holds? Simulated streams.
+"""How soon is a broken guarantee noticed, and how often one that holds? Simulated streams.
 
     python benchmarks/monitoring.py [--runs 200] [--peer-runs 5]
 
@@ -106,7 +106,9 @@ def cost(n=10_000, repeats=7):
     calls = {
         "policy": lambda: policy.decide(proba),
         "decided, then labelled": lambda: (
-            fresh().decided(proba, ids=range(n), when=when).labelled(range(n), y, when=when[-1])
+            fresh()
+            .add_decisions(proba, ids=range(n), when=when)
+            .add_labels(range(n), y, when=when[-1])
         ),
         "update": lambda: fresh().update(y, proba, when=when),
     }

@@ -132,7 +132,7 @@ def verdicts(comparison):
     return table.assign(largest=table.max(axis=1)).round(1).reset_index()
 
 
-def judged_again(folder):
+def scored_again(folder):
     """Compare our metrics of the authors' predictions with their own result files."""
     rows = []
     for name, file in [("mnist", "mnist_metrics.csv"), ("cifar10", "cifar_10_metrics.csv")]:
@@ -233,7 +233,7 @@ def main():
     print(wide.dropna(how="all").round(4).to_string())
     if options.published:
         print("\n## The published predictions, evaluated again: largest differences\n")
-        print(judged_again(options.published).to_string(index=False))
+        print(scored_again(options.published).to_string(index=False))
     save(picture(synthetic, mnist, published), options.out / "cwsa.png")
 
 

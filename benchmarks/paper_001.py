@@ -129,7 +129,7 @@ def fold_models(X, codes, X_test, seed):
 
 def load_rows(dataset, split, data_home):
     """Return features and classes of the rows to train on and to test on."""
-    table = load_table(dataset, data_home, honest=True)
+    table = load_table(dataset, data_home, calibrated=True)
     train, test = split_rows(table, split)
     train = at_most(MOST_TRAINING_ROWS, train, table.codes, split)
     test = at_most(MOST_TEST_ROWS, test, table.codes, split)

@@ -89,13 +89,13 @@ def tuned_settings(X, codes, n_trials, seed):
 
 
 @memory.cache(ignore=["data_home"])
-def raw_scores(dataset, honest, split, n_trials, data_home):
+def raw_scores(dataset, calibrated, split, n_trials, data_home):
     """Return what all calibrations start from.
 
     The classes of the training and test rows, the folds, the probabilities of all rows (training
     rows first) by each fold's model, and those of the test rows by the model of all training rows.
     """
-    table = load_table(dataset, data_home, complete=dataset == "adult", honest=honest)
+    table = load_table(dataset, data_home, complete=dataset == "adult", calibrated=calibrated)
     train, test = split_rows(table, split)
     train = train[: MOST_TRAINING_ROWS.get(dataset)]
     encoder = make_encoder(scale=False)
@@ -212,7 +212,7 @@ def measure(codes, proba):
 
 
 def run(dataset, reading, split, trials, data_home=None):
-    codes, truth, *scores = raw_scores(dataset, reading == "honest", split, trials, data_home)
+    codes, truth, *scores = raw_scores(dataset, reading == "calibrated", split, trials, data_home)
     found = calibrated(codes, *scores)
     return [{"method": name, **measure(truth, proba)} for name, proba in found.items()]
 
@@ -313,7 +313,7 @@ def main():
     sets, n_splits = (QUICK_SETS, 2) if options.quick else (SETS, options.splits)
     keys = [
         {"dataset": name, "reading": reading, "split": split, "trials": options.trials}
-        for reading, names in [("paper", sets), ("honest", [s for s in TRAPS if s in sets])]
+        for reading, names in [("paper", sets), ("calibrated", [s for s in TRAPS if s in sets])]
         for name in names[::-1]  # the longest first
         for split in range(1 if name == "mnist" else n_splits)
     ]

@@ -1,4 +1,4 @@
-"""Do certificates from out-of-fold predictions keep their promise on real tables?
+"""Do certificates from out-of-fold predictions keep their guarantee on real tables?
 
     python benchmarks/real_certificates.py FOLDER [--splits 20] [--out runs.csv]
 
@@ -78,7 +78,7 @@ def do_runs(folder, name, kind, split):
         }
     new = Outcomes.from_proba(codes[test], fresh, labels=model.classes_)
     about = {
-        "table": name, "model": kind, "split": split, "rows": len(train), "judged": len(test),
+        "table": name, "model": kind, "split": split, "rows": len(train), "scored": len(test),
         "error out of fold": Outcomes.of(seen).loss.mean(), "error judged": new.loss.mean(),
     }  # fmt: skip
     return [about | {"method": m} | measure(new, t) for m, t in thresholds.items()]

@@ -1,12 +1,12 @@
-"""Is the right answer on the shortlist of handed-over cases, and how long is the list?
+"""Is the right answer on the shortlist of deferred cases, and how long is the list?
 
     python benchmarks/shortlist.py FOLDER [--splits 5] [--tables NAME ...] [--out runs.csv]
 
 FOLDER holds Parquet tables whose column `target` is the label. Each split trains XGBoost on 30 % of
 a table at random (1500 rows at most); half of the other rows choose a threshold for at most 2 %
-wrong answers, and set the list of the cases that it hands over; the rest judges both. Beside the
+wrong answers, and set the list of the cases that it defers; the rest judges both. Beside the
 shortlist stand adaptive prediction sets (MAPIE's, randomised and not) and the smallest fixed
-number of most probable classes, set on the same handed-over rows at the same level, 0.95. Needs
+number of most probable classes, set on the same deferred rows at the same level, 0.95. Needs
 `pip install ".[benchmarks]"`. One process takes some ten minutes, half of them for mnist; the
 second time three, because raw scores are kept in benchmarks/.cache.
 """
@@ -32,7 +32,7 @@ from skselect.thresholds import Shortlist
 from skselect.thresholds._rules import combined_risk
 
 # Every table of the folder with three classes or more, but abalone (28 ages: a regression). Where
-# nothing can be certified, or fewer than 20 rows are handed over, there is nothing to report.
+# nothing can be certified, or fewer than 20 rows are deferred, there is nothing to report.
 TABLES = [
     "balance_scale", "car", "covertype_small", "ecoli", "glass", "heart_cleveland", "letter",
     "mnist", "nursery", "obesity", "optdigits", "pendigits", "segment", "shuttle", "soybean",
@@ -43,8 +43,8 @@ ROWS_OF_THE_LIST = {
     "set apart (half)": Shortlist(LEVEL, share=0.5),
     "those that chose": Shortlist(LEVEL),
 }
-#: Fewer handed-over rows set no list, or judge none.
-LEAST_HANDED_OVER = 20
+#: Fewer deferred rows set no list, or judge none.
+LEAST_DEFERRED = 20
 MOST_TRAINING_ROWS, MOST_ROWS = 1500, 10_000
 
 
@@ -74,21 +74,21 @@ def do_runs(folder, name, split):
         try:
             found = select_threshold(fresh, objective="risk", target=TARGET, shortlist=shortlist)
         except ValueError as error:
-            assert "handed over" in str(error)  # noqa: PT017 - too few rows are
+            assert "deferred" in str(error)  # noqa: PT017 - too few rows are
             continue
         decided = found.policy.decide(proba[half:])
-        handed_over = ~decided["accepted"].to_numpy()
-        if min(found.shortlist.n, handed_over.sum()) < LEAST_HANDED_OVER:
+        deferred = ~decided["accepted"].to_numpy()
+        if min(found.shortlist.n, deferred.sum()) < LEAST_DEFERRED:
             continue
         chosen = ~found.accepts(proba[:half].max(axis=1))
         chosen &= apart if shortlist.share else True
-        truth, judged = codes[half:][handed_over], proba[half:][handed_over]
-        sets = {"shortlist": judged.astype(np.float64) >= found.shortlist.least_proba}
-        sets |= rivals(codes[:half][chosen], proba[:half][chosen], judged, classes, split)
+        truth, scored = codes[half:][deferred], proba[half:][deferred]
+        sets = {"shortlist": scored.astype(np.float64) >= found.shortlist.least_proba}
+        sets |= rivals(codes[:half][chosen], proba[:half][chosen], scored, classes, split)
         about = {"table": name, "classes": len(classes), "split": split, "rows": which,
-                 "set on": int(chosen.sum()), "judged": len(truth),
-                 "coverage": float(np.mean(~handed_over)),
-                 "top right": float(np.mean(judged.argmax(axis=1) == truth))}  # fmt: skip
+                 "set on": int(chosen.sum()), "scored": len(truth),
+                 "coverage": float(np.mean(~deferred)),
+                 "top right": float(np.mean(scored.argmax(axis=1) == truth))}  # fmt: skip
         for kind, table in sets.items():
             sizes = table.sum(axis=1)
             yield about | {
@@ -115,21 +115,21 @@ class Given(ClassifierMixin, BaseEstimator):
         return self.classes[np.argmax(X, axis=1)]
 
 
-def rivals(truth, proba, judged, classes, split):
+def rivals(truth, proba, scored, classes, split):
     """Return the sets of other rules, set on the same rows."""
     found = {}
-    proba, judged = (p.astype(float) / p.sum(axis=1, keepdims=True, dtype=float)
-                     for p in (proba, judged))  # fmt: skip
+    proba, scored = (p.astype(float) / p.sum(axis=1, keepdims=True, dtype=float)
+                     for p in (proba, scored))  # fmt: skip
     for kind, last in {"adaptive": True, "adaptive, randomised": "randomized"}.items():
         rule = SplitConformalClassifier(
             Given(classes), confidence_level=LEVEL, conformity_score="aps", random_state=split
         )
         rule.conformalize(proba, truth)
-        _, sets = rule.predict_set(judged, conformity_score_params={"include_last_label": last})
+        _, sets = rule.predict_set(scored, conformity_score_params={"include_last_label": last})
         found[kind] = sets[:, :, 0]
     ranks = (-proba).argsort(axis=1).argsort(axis=1)
     k = conformal_quantile(ranks[np.arange(len(truth)), truth].astype(float), LEVEL) + 1
-    found["fixed number"] = (-judged).argsort(axis=1).argsort(axis=1) < k
+    found["fixed number"] = (-scored).argsort(axis=1).argsort(axis=1) < k
     return found
 
 
@@ -145,11 +145,11 @@ def main():
         warnings.simplefilter("ignore")  # about empty columns and classes that a split lacks
         runs = pd.DataFrame([run for job in tqdm(jobs) for run in do_runs(options.folder, *job)])
     if runs.empty:
-        print("no split hands over enough rows at this target")
+        print("no split defers enough rows at this target")
         return
     if options.out:
         runs.to_csv(options.out, index=False)
-    numbers = ["set on", "judged", "coverage", "top right", "truth on it", "size", "at most two"]
+    numbers = ["set on", "scored", "coverage", "top right", "truth on it", "size", "at most two"]
     tables = runs.groupby(["rows", "kind", "table"], sort=False)[["classes", *numbers]].mean()
     print(f"## {runs['table'].nunique()} tables, each the mean of its splits\n")
     print(tables.round(3).to_string())

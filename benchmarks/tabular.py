@@ -29,7 +29,7 @@ class Table:
 
 
 def load_table(
-    name: str, data_home: Path | None = None, *, complete: bool = False, honest: bool = False
+    name: str, data_home: Path | None = None, *, complete: bool = False, calibrated: bool = False
 ) -> Table:
     """Return a data set for models.
 
@@ -44,7 +44,7 @@ def load_table(
     """
     data = load_dataset(name, data_home=data_home, dropna=complete)
     X, y, n_train = data.data, data.target, data.n_train
-    if honest:
+    if calibrated:
         X = X.drop(columns=data.leaky_features)
         kept = ~X.assign(_target=y).duplicated().to_numpy()
         X, y = X[kept], y[kept]

@@ -21,13 +21,13 @@ the same as this page, which is written from the program.
    * - exit code
      - meaning
    * - 0
-     - done: written, the promise holds, no alarm
+     - done: written, the guarantee holds, no alarm
    * - {cli.WRONG_INPUT}
      - wrong input; a message says what, and nothing is written
    * - {cli.INFEASIBLE}
      - *tune*: no threshold meets the target; nothing is written
    * - {cli.BROKEN}
-     - *evaluate*, *monitor*: the promise is broken
+     - *evaluate*, *monitor*: the guarantee is broken
    * - {cli.UNDECIDED}
      - *evaluate*: undecided; *monitor*: it cannot go on without labels that are overdue
    * - {cli.INTERRUPTED}

@@ -27,7 +27,7 @@ y_probas = {
 }
 
 # %%
-# The linear model starts at 8 % errors. With every fifth case handed over 1 % is left. Naive Bayes
+# The linear model starts at 8 % errors. With every fifth case deferred 1 % is left. Naive Bayes
 # starts higher and gains less. Half of its answers have the same confidence, 1: no threshold can
 # separate them, so that its curve begins there.
 for name, proba in y_probas.items():

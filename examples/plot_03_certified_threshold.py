@@ -2,7 +2,7 @@
 A certified threshold for XGBoost
 =================================
 
-At most 2 % wrong among what it decides alone, with a promise in writing: fresh rows choose the
+At most 2 % wrong among what it decides alone, with a guarantee in writing: fresh rows choose the
 threshold.
 """
 

@@ -3,7 +3,7 @@ Errors that cost differently
 ============================
 
 A missed cancer costs 20, a false alarm 1. Each case gets the answer of the least expected cost, or
-is handed over.
+is deferred.
 """
 
 import matplotlib.pyplot as plt
@@ -46,7 +46,7 @@ ax.legend()
 plt.show()
 
 # %%
-# A promise in these units: costs are graded losses, which the method "betting" certifies.
+# A guarantee in these units: costs are graded losses, which the method "betting" certifies.
 careful = model.set_params(decision="min_cost", cost_matrix=costs)
 tuner = ThresholdTuner(careful, objective="risk", target=0.5, cv=0.6, random_state=0)
 print(tuner.fit(X, y).certificate_)

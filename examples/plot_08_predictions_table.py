@@ -26,7 +26,7 @@ table = table.assign(truth=y, scanner=np.where(np.arange(len(y)) % 3 == 0, "old"
 table.head(3).round(2)
 
 # %%
-# Metrics and a threshold need nothing but that. The certificate takes it on trust that these rows
+# Metrics and a threshold need nothing but that. The certificate assumes that these rows
 # were fresh.
 predictions = Predictions.from_proba(table["truth"], table[digits].to_numpy())
 print(evaluate(predictions, ["augrc", "failure_auroc", "csr"]).round(4).to_string())

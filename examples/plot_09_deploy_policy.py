@@ -2,7 +2,7 @@
 Deploy a policy as JSON
 =======================
 
-A service needs the classifier and one JSON file. Later labelled cases say if its promise is kept.
+A service needs the classifier and one JSON file. Later labelled cases say if its guarantee is kept.
 """
 
 import json

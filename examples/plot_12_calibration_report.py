@@ -17,14 +17,20 @@ report = calibration_report(GaussianNB(), X, y, random_state=0)
 # %%
 # First drop what is not honest: too many errors near certainty, too sure or too modest on average.
 # Then take the lowest log loss. Differences of a few thousandths are chance.
-report[["honest", "log_loss", "csr", "csr_p_value", "smooth_ece", "aurc"]].round(4)
+report[["calibrated", "log_loss", "csr", "csr_p_value", "smooth_ece", "aurc"]].round(4)
 
 # %%
 # In a picture: log loss of calibrations that are not honest, and of the others.
-dishonest = report["honest"] == "no"
+miscalibrated = report["calibrated"] == "no"
 _, ax = plt.subplots()
-ax.barh(report.index[~dishonest], report["log_loss"][~dishonest], label="honest as far as tested")
-ax.barh(report.index[dishonest], report["log_loss"][dishonest], color="C4", label="not honest")
+ax.barh(
+    report.index[~miscalibrated],
+    report["log_loss"][~miscalibrated],
+    label="honest as far as tested",
+)
+ax.barh(
+    report.index[miscalibrated], report["log_loss"][miscalibrated], color="C4", label="not honest"
+)
 ax.set(xlabel="log loss (lower is better)")
 ax.invert_yaxis()
 ax.legend()

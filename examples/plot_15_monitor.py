@@ -37,17 +37,17 @@ for day in range(100):
     drawn = rng.integers(len(X_later), size=100)
     dirt = rng.normal(scale=0 if day < 30 else 3, size=(100, X.shape[1]))
     ids = range(100 * day, 100 * day + 100)
-    monitor.decided(tuner.raw_scores((X_later[drawn] + dirt).clip(0, 16)), ids=ids)
+    monitor.add_decisions(tuner.raw_scores((X_later[drawn] + dirt).clip(0, 16)), ids=ids)
     labels[day] = ids, y_later[drawn]
     if day >= 10:
-        monitor.labelled(*labels.pop(day - 10))
+        monitor.add_labels(*labels.pop(day - 10))
     if monitor.status_.risk == "alarm":
         break
 print(f"On day {day}:")
 print(monitor.status_)
 
 # %%
-# Above: the evidence against the promise, which grows as labels of the bad days come. Below: the
+# Above: the evidence against the guarantee, which grows as labels of the bad days come. Below: the
 # errors that the labels show, and the coverage, all that can be seen without them.
 MonitorDisplay.from_monitor(monitor)
 plt.show()

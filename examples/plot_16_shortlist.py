@@ -1,5 +1,5 @@
 """
-Name the probable answers of handed-over cases
+Name the probable answers of deferred cases
 ==============================================
 
 Where it abstains, the classifier names a few classes. The truth is among them in 95 of 100 cases.
@@ -26,13 +26,13 @@ tuner.fit(X, y)
 print(tuner.certificate_)
 
 # %%
-# Eight handed-over digits with their lists. Below each stands what it is.
+# Eight deferred digits with their lists. Below each stands what it is.
 decided = tuner.decide(X_new)
-handed_over = np.flatnonzero(~decided["accepted"])
-lists, truth = decided["shortlist"][handed_over].tolist(), y_new[handed_over]
+deferred = np.flatnonzero(~decided["accepted"])
+lists, truth = decided["shortlist"][deferred].tolist(), y_new[deferred]
 listed = np.array([answer in names for answer, names in zip(truth, lists, strict=True)])
 _, axes = plt.subplots(2, 4, figsize=(8, 5), layout="constrained")
-for ax, row, names, true in zip(axes.flat, handed_over, lists, truth, strict=False):
+for ax, row, names, true in zip(axes.flat, deferred, lists, truth, strict=False):
     ax.imshow(X_new[row].reshape(8, 4), cmap="gray_r", aspect=0.5)
     ax.set(xticks=[], yticks=[], title=" or ".join(map(str, names)))
     ax.set_xlabel(f"it is {true}" if true in names else f"it is {true}: not listed")
@@ -41,8 +41,8 @@ plt.show()
 # %%
 # How long are the lists?
 sizes = np.array([len(names) for names in lists])
-print(f"{len(lists)} of {len(decided)} handed over, the truth on the list in {listed.mean():.1%}")
+print(f"{len(lists)} of {len(decided)} deferred, the truth on the list in {listed.mean():.1%}")
 print(f"{sizes.mean():.1f} classes on average, at most two in {(sizes <= 2).mean():.0%}")
 plt.bar(*np.unique(sizes, return_counts=True))
-plt.gca().set(xlabel="classes on the list", ylabel="handed-over cases")
+plt.gca().set(xlabel="classes on the list", ylabel="deferred cases")
 plt.show()

@@ -26,7 +26,7 @@ from skselect import (
 X, digit = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, digit >= 5, test_size=0.5, random_state=0)
 linear = make_pipeline(StandardScaler(), LogisticRegression())
-asking = LearnedConfidence(witnesses={"forest": RandomForestClassifier(60)})
+asking = LearnedConfidence(auxiliary={"forest": RandomForestClassifier(60)})
 model = SelectiveClassifier(linear, calibration="temperature", confidence=asking)
 print(model.fit(X_train, y_train).confidence_.report_)
 

@@ -3,7 +3,7 @@ A random split of the past
 ==========================
 
 Rows arrive in the order of time, and the world changes. A threshold that a random split of the past
-has chosen keeps its promise in the past. The latest rows know better.
+has chosen keeps its guarantee in the past. The latest rows know better.
 """
 
 import matplotlib.pyplot as plt
@@ -47,7 +47,7 @@ for name, tuner in tuners.items():
     wrong = accepted & (decided["suggestion"].to_numpy() != y)
     risk = np.bincount(block, wrong) / np.bincount(block, accepted)
     ax.plot(500 * np.arange(20) + 250, 100 * risk, "o-", label=name)
-ax.axhline(5, color="grey", linestyle="--", label="promised")
+ax.axhline(5, color="grey", linestyle="--", label="guaranteed")
 ax.axvline(5000, color="grey")
 ax.set(xlabel="Row, in the order of time", ylabel="Wrong among accepted rows, %")
 ax.legend(title="Threshold chosen by")

@@ -28,7 +28,7 @@ tuner.fit(X_known, y_known)
 proba = tuner.predict_proba(X_new)
 
 # %%
-# Before and after: most of the cancers that it would miss are handed over.
+# Before and after: most of the cancers that it would miss are deferred.
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.8))
 thresholds = {"Always answering": 0, "Abstaining": tuner.threshold_}
 for ax, (title, threshold) in zip(axes, thresholds.items(), strict=True):

@@ -1125,7 +1125,7 @@ class Goal:
     # Words for refusals
 
     @property
-    def asking_again(self) -> str:
+    def reuse_warning(self) -> str:
         """Say what happens to the guarantee when rows are added for another analysis."""
         planned = self.objective.max_analyses
         if not self.objective.guarantees:
@@ -1134,10 +1134,10 @@ class Goal:
             return (
                 f" For the next of the {planned} planned analyses rows may be added to "
                 "these, until there are about as many in all; one beyond the plan breaks the "
-                "promise."
+                "guarantee."
             )
         return (
-            " Adding rows to these and asking again breaks the promise: take fresh rows only, or "
+            " Adding rows to these and asking again breaks the guarantee: take fresh rows only, or "
             "plan the number of analyses before the first one (max_analyses=)."
         )
 

@@ -96,8 +96,8 @@ def generalized_risk(rows: Rows, threshold: Any) -> Fraction:
 
 
 def selective_cost(rows: Rows, threshold: Any, abstention_cost: float) -> Fraction:
-    handed_over = weight_of(rows) - weight_of(accepted(rows, threshold))
-    paid = weighted_loss(accepted(rows, threshold)) + Fraction(abstention_cost) * handed_over
+    deferred = weight_of(rows) - weight_of(accepted(rows, threshold))
+    paid = weighted_loss(accepted(rows, threshold)) + Fraction(abstention_cost) * deferred
     return paid / weight_of(rows)
 
 

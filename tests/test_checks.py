@@ -241,7 +241,8 @@ CASES = {
     ),
     "groups of thresholds": (
         lambda: ThresholdTuner(GaussianNB(), group_by="sex").fit(X, Y_MANY),
-        "group_by='sex': X has no column .*Pass columns of X, a function of X, or 'predicted_class'",
+        "group_by='sex': X has no column .*Pass columns of X, a function of X, or "
+        "'predicted_class'",
     ),
     "frozen classifier of other classes": (
         lambda: SelectiveClassifier(FrozenEstimator(GaussianNB().fit(X, Y_MANY)))
@@ -326,8 +327,8 @@ def gate():
 
 def strange_labels():
     monitor = SelectiveRiskMonitor(POLICY, target=0.5)
-    monitor.decided(P * 20, ids=[f"case {k}" for k in range(60)])
-    monitor.labelled(range(60), [1] * 60)
+    monitor.add_decisions(P * 20, ids=[f"case {k}" for k in range(60)])
+    monitor.add_labels(range(60), [1] * 60)
 
 
 #: Calls that warn: about nothing, about few rows, about what was probably not meant.

@@ -1,9 +1,9 @@
-"""The certificate keeps its promise: violations by simulation, with fixed seeds.
+"""The certificate keeps its guarantee: violations by simulation, with fixed seeds.
 
 Each draw makes calibration rows from a known population, certifies, and looks up the true
 risk of the chosen threshold. A short version runs by default; the full one with
 
-    python -m pytest tests/test_promise.py -m slow
+    python -m pytest tests/test_guarantee.py -m slow
 """
 
 import warnings
@@ -94,13 +94,13 @@ CERTIFYING = {
 
 
 def violations(population, n, r, delta, draws, seed, methods=tuple(CERTIFYING)):
-    """Return how often each method breaks its promise; all of them see the same rows."""
+    """Return how often each method breaks its guarantee; all of them see the same rows."""
     rng = np.random.default_rng(seed)
     count = dict.fromkeys(methods, 0)
     for _ in range(draws):
         curve = RiskCoverageCurve.from_outcomes(population.draw(n, rng))
         for method in methods:
-            # Refusals are expected and count as kept promises; computing advice would take time.
+            # Refusals are expected and count as kept guarantees; computing advice would take time.
             threshold = quick_threshold(curve, r, delta, method)
             count[method] += threshold < np.inf and population.risk(threshold) > r
     return {method: broken / draws for method, broken in count.items()}
@@ -141,7 +141,7 @@ def test_quick_path_is_the_public_one(rng):
     [("flat", 300), ("bad start", 300), ("tied crossing", 300), ("overconfident top", 300),
      ("flat", 1000), ("tied in and out", 1000)],
 )  # fmt: skip
-def test_certificates_keep_their_promise(name, n):
+def test_certificates_keep_their_guarantee(name, n):
     methods = ["band", "combined", "fixed_sequence", "bonferroni", "sparse"]
     seed = seed_of("short", name, n)
     rates = violations(profiles(0.05)[name], n, 0.05, 0.1, 400, seed, methods)
@@ -154,7 +154,7 @@ def test_certificates_keep_their_promise(name, n):
 @pytest.mark.parametrize("delta", [0.05, 0.1])
 @pytest.mark.parametrize("r", [0.02, 0.05])
 @pytest.mark.parametrize("n", [300, 1000, 5000])
-def test_certificates_keep_their_promise_in_full(name, delta, r, n, method):
+def test_certificates_keep_their_guarantee_in_full(name, delta, r, n, method):
     seed = seed_of("full", name, delta, r, n, method)
     rate = violations(profiles(r)[name], n, r, delta, 2000, seed, [method])[method]
     print(f"{method}, {name}: n={n} r={r} delta={delta}: {rate:.4f}")  # noqa: T201 - with -s
@@ -177,7 +177,7 @@ def random_population(rng, r, tied):
 @pytest.mark.slow
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("method", CERTIFYING)
-def test_no_random_risk_curve_breaks_the_promise(method, tied):
+def test_no_random_risk_curve_breaks_the_guarantee(method, tied):
     rng, draws, delta = np.random.default_rng(seed_of(method, tied)), 2000, 0.1
     rates = []
     for i in range(30):
@@ -239,7 +239,7 @@ def test_negative_control_training_rows_certify_nonsense(rng):
 
 
 @pytest.mark.parametrize("objective", ["coverage", "generalized_risk"])
-def test_other_certificates_keep_their_promise(objective):
+def test_other_certificates_keep_their_guarantee(objective):
     population, draws, delta = profiles(0.05)["sharp"], 300, 0.1
     rng = np.random.default_rng(seed_of(objective))
     target = 0.7 if objective == "coverage" else 0.02
@@ -254,7 +254,7 @@ def test_other_certificates_keep_their_promise(objective):
         broken += coverage < target if objective == "coverage" else silent > target
     rate = broken / draws
     assert rate <= allowed(delta, draws)
-    assert rate >= delta / 4  # and the promise is not kept by being idle
+    assert rate >= delta / 4  # and the guarantee is not kept by being idle
 
 
 def test_calibrating_on_the_certifying_rows_is_never_called_exact(rng):
@@ -286,14 +286,14 @@ def any_look_certifies(n_looks, looks, draws, r=0.05, delta=0.05, rows=400):
     return broken / draws
 
 
-def test_planned_looks_keep_the_promise_together_and_others_break_it():
+def test_planned_looks_keep_the_guarantee_together_and_others_break_it():
     assert any_look_certifies(4, 4, 300) <= allowed(0.05, 300)
     assert any_look_certifies(4, 1, 300) > allowed(0.05, 300)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_looks", [1, 2, 4, 8])
-def test_planned_looks_keep_the_promise_together_in_full(n_looks):
+def test_planned_looks_keep_the_guarantee_together_in_full(n_looks):
     planned, unplanned = (any_look_certifies(n_looks, looks, 4000) for looks in (n_looks, 1))
     print(f"{n_looks} max_analyses: {planned:.4f} planned, {unplanned:.4f} not")  # noqa: T201 - with -s
     assert planned <= allowed(0.05, 4000)
@@ -319,7 +319,7 @@ def test_negative_control_calibrating_on_the_certifying_rows_breaks_it():
     assert broken / draws > allowed(0.05, draws)
 
 
-def broken_promises(draws, cv, n, kind="isotonic"):
+def broken_guarantees(draws, cv, n, kind="isotonic"):
     """Return how often a tuner certifies "at most 45 % wrong" of coin flips."""
     rng, broken = np.random.default_rng(seed_of(cv, n, kind)), 0
     base = SelectiveClassifier(PrecomputedClassifier([0, 1]), calibration=kind, abstain_label=-1)
@@ -339,15 +339,15 @@ def broken_promises(draws, cv, n, kind="isotonic"):
 
 
 @pytest.mark.parametrize("cv", [0.5, 5], ids=["a separate part", "inside the folds"])
-def test_a_calibrated_classifier_keeps_its_promise(cv):
-    assert broken_promises(20, cv, 400) <= 0.05
+def test_a_calibrated_classifier_keeps_its_guarantee(cv):
+    assert broken_guarantees(20, cv, 400) <= 0.05
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["isotonic", "smooth_isotonic", "temperature"])
 @pytest.mark.parametrize("cv", [0.5, 5], ids=["a separate part", "inside the folds"])
-def test_a_calibrated_classifier_keeps_its_promise_in_full(cv, kind):
-    rate = broken_promises(1000, cv, 400, kind)
+def test_a_calibrated_classifier_keeps_its_guarantee_in_full(cv, kind):
+    rate = broken_guarantees(1000, cv, 400, kind)
     print(f"{kind}, cv={cv}: {rate:.4f}")  # noqa: T201 - shown with -s
     assert rate <= 0.05
 
@@ -356,13 +356,13 @@ def test_a_calibrated_classifier_keeps_its_promise_in_full(cv, kind):
 
 
 def draw_cases(n, rng):
-    """Return rows of which the classifier reads two columns and the witness all four."""
+    """Return rows of which the classifier reads two columns and the auxiliary model all four."""
     y = rng.integers(0, 3, n)
     centres = np.array([[1.5, 0, 1, 0], [0, 1.5, 0, 1], [-1, -1, 0.5, -1]])
     return pd.DataFrame(centres[y] + rng.normal(size=(n, 4)), columns=list("abcd")), y
 
 
-def count_broken_promises(n_models, n_draws, *, delta=0.1, target=0.1):
+def count_broken_guarantees(n_models, n_draws, *, delta=0.1, target=0.1):
     """Certify a learned confidence on rows of a known population, again and again."""
     rng = np.random.default_rng(18)
     X, y = draw_cases(20_000, rng)  # the population: rows are drawn from it with replacement
@@ -371,7 +371,7 @@ def count_broken_promises(n_models, n_draws, *, delta=0.1, target=0.1):
         reads_two = make_pipeline(
             make_column_transformer(("passthrough", ["a", "b"])), GaussianNB()
         )
-        learned = LearnedConfidence(witnesses={"all": GaussianNB()})
+        learned = LearnedConfidence(auxiliary={"all": GaussianNB()})
         model = SelectiveClassifier(reads_two, calibration="temperature", confidence=learned)
         model.fit(*draw_cases(400, rng))
         assert model.confidence_.report_.used
@@ -395,11 +395,11 @@ def count_broken_promises(n_models, n_draws, *, delta=0.1, target=0.1):
 
 
 @pytest.mark.filterwarnings("ignore:no threshold|.*nothing is accepted|risk")
-def test_a_certificate_of_a_learned_confidence_keeps_its_promise():
-    assert count_broken_promises(2, 30) <= 0.1 + 3 * np.sqrt(0.09 / 60)
+def test_a_certificate_of_a_learned_confidence_keeps_its_guarantee():
+    assert count_broken_guarantees(2, 30) <= 0.1 + 3 * np.sqrt(0.09 / 60)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:no threshold|.*nothing is accepted|risk")
-def test_certificates_of_learned_confidences_keep_their_promise():
-    assert count_broken_promises(20, 60) <= 0.1 + 3 * np.sqrt(0.09 / 1200)
+def test_certificates_of_learned_confidences_keep_their_guarantee():
+    assert count_broken_guarantees(20, 60) <= 0.1 + 3 * np.sqrt(0.09 / 1200)

@@ -114,7 +114,7 @@ NO_EXAMPLE = {
     "Calibrator",
     "InfeasibleTargetError", "MetricSpec", "GroupedSelection", "ThresholdSelection", "Certificate",
     "CauComponents", "CsrTest", "EcceTest", "EcdTest", "MetricInterval", "MonitorStatus",
-    "PromiseStatus", "ReviewPlan", "TCalTest",
+    "GuaranteeStatus", "ReviewPlan", "TCalTest",
     "get_scorer_names", "register_scorers", "unregister_scorers",
 }  # fmt: skip
 

@@ -42,7 +42,7 @@ def decide_rows(
     policy: Policy,
     scores: Array,
     given: Array | None = None,
-    opinions: Mapping[str, Array] | None = None,
+    auxiliary_proba: Mapping[str, Array] | None = None,
     subgroups: tuple[Array, list[Any]] | None = None,
 ) -> tuple[Array, Array, Array, Array]:
     """Return probabilities, answers (as codes), confidences and thresholds of checked scores.
@@ -63,7 +63,7 @@ def decide_rows(
     if policy["calibration"] is not None and policy["calibration"]["scope"] == "probabilities":
         proba = calibrate(policy["calibration"], proba)
     answers = choose(policy, proba, given)
-    confidence = rate(policy, proba, answers, opinions)
+    confidence = rate(policy, proba, answers, auxiliary_proba)
     if policy["calibration"] is not None and policy["calibration"]["scope"] == "confidence":
         confidence = calibrate_confidence(policy["calibration"], confidence)
     return proba, answers, confidence, find_thresholds(policy, answers, subgroups)
@@ -88,7 +88,7 @@ def tell(
     return decided
 
 
-def refuse_unused(policy: Policy, y_pred: Any, subgroups: Any, witnesses: Any) -> None:
+def refuse_unused(policy: Policy, y_pred: Any, subgroups: Any, auxiliary: Any) -> None:
     """Refuse what this policy would ignore."""
     if y_pred is not None and policy["decision"] != "estimator":
         raise ValueError(
@@ -99,8 +99,8 @@ def refuse_unused(policy: Policy, y_pred: Any, subgroups: Any, witnesses: Any) -
         raise ValueError("subgroups: this policy has one threshold for all rows; leave them out.")
     if subgroups is not None and policy["groups"]["by_answer"]:
         raise ValueError("subgroups: the answers are the subgroups of this policy; leave them out.")
-    if witnesses and policy["asks"] is None:
-        raise ValueError("witnesses: this policy's confidence asks none; leave them out.")
+    if auxiliary and policy["asks"] is None:
+        raise ValueError("auxiliary: this policy's confidence asks none; leave them out.")
 
 
 # Scores ---------------------------------------------------------------------------------------
@@ -419,15 +419,15 @@ def rate(
     policy: Policy,
     proba: Array,
     answers: Array,
-    opinions: Mapping[str, Array] | None = None,
+    auxiliary_proba: Mapping[str, Array] | None = None,
 ) -> Array:
     """Return the confidence in each answer."""
     if callable(policy["confidence"]):  # the user's own, in the library
-        return np.asarray(policy["confidence"](proba, answers, opinions))
+        return np.asarray(policy["confidence"](proba, answers, auxiliary_proba))
     if not isinstance(policy["confidence"], str):
         learned = policy["confidence"]
-        maps = {name: partial(calibrate, one) for name, one in learned["witnesses"].items()}
-        features = find_features(maps, proba, answers, opinions or {})
+        maps = {name: partial(calibrate, one) for name, one in learned["auxiliary"].items()}
+        features = find_features(maps, proba, answers, auxiliary_proba or {})
         return weigh(features, learned["coefficients"], learned["intercept"])
     if policy["confidence"] == "chosen_proba":
         return chosen(proba, answers)
@@ -522,14 +522,14 @@ CONFIDENCES: dict[str, Callable[[Array], Array]] = {
 # Learned confidence ---------------------------------------------------------------------------
 
 
-def check_witnesses(
-    policy: Policy, witnesses: Mapping[str, tuple[Array, list[Any] | None]], n: int
+def check_auxiliary(
+    policy: Policy, auxiliary: Mapping[str, tuple[Array, list[Any] | None]], n: int
 ) -> dict[str, Array]:
     """Return what a learned confidence asks beside the scores of `n` rows, checked."""
     found = {}
-    for name, (values, columns) in witnesses.items():
-        place = f"witnesses[{name!r}]"
-        if policy["asks"][name]:  # a witness, asked for the probabilities of all classes
+    for name, (values, columns) in auxiliary.items():
+        place = f"auxiliary[{name!r}]"
+        if policy["asks"][name]:  # an auxiliary model, asked for the probabilities of all classes
             found[name] = check_proba(policy, values, columns, place)
         else:
             found[name] = check_numbers(values, place)
@@ -551,31 +551,33 @@ def check_numbers(values: Array, name: str) -> Array:
     return vector
 
 
-def check_asked(policy: Policy, witnesses: Any, advice: str = "") -> Mapping[str, Any]:
-    """Return the witnesses by name; refuse any but those that a learned confidence asks."""
+def check_asked(policy: Policy, auxiliary: Any, advice: str = "") -> Mapping[str, Any]:
+    """Return the auxiliary models by name; refuse any but those that a learned confidence asks."""
     names = list(policy["asks"])
-    if witnesses is None and not names:
+    if auxiliary is None and not names:
         return {}
-    if not isinstance(witnesses, Mapping) or set(witnesses) != set(names):
-        given = isinstance(witnesses, Mapping)
-        got = f"the names {list(witnesses)}" if given else f"a {type(witnesses).__name__}"
+    if not isinstance(auxiliary, Mapping) or set(auxiliary) != set(names):
+        given = isinstance(auxiliary, Mapping)
+        got = f"the names {list(auxiliary)}" if given else f"a {type(auxiliary).__name__}"
         raise ValueError(
-            f"witnesses must be a dict with the names {names}, which the learned confidence of "
+            f"auxiliary must be a dict with the names {names}, which the learned confidence of "
             f"this policy asks about the same rows, got {got}. The estimator it comes from gives "
-            f"them: model.raw_witnesses(X), beside model.raw_scores(X).{advice}"
+            f"them: model.raw_auxiliary(X), beside model.raw_scores(X).{advice}"
         )
-    return {name: witnesses[name] for name in names}
+    return {name: auxiliary[name] for name in names}
 
 
 def find_features(
     maps: Mapping[str, Callable[[Array], Array]],
     proba: Array,
     answers: Array,
-    opinions: Mapping[str, Array],
+    auxiliary_proba: Mapping[str, Array],
 ) -> dict[str, Array]:
-    """Return the features of each answer by name; the raw tables of witnesses are calibrated."""
-    calibrated = {name: apply(np.ascontiguousarray(opinions[name])) for name, apply in maps.items()}
-    return describe_answers(proba, answers, {**opinions, **calibrated})
+    """Return the features of each answer by name; tables of auxiliary models are calibrated."""
+    calibrated = {
+        name: apply(np.ascontiguousarray(auxiliary_proba[name])) for name, apply in maps.items()
+    }
+    return describe_answers(proba, answers, {**auxiliary_proba, **calibrated})
 
 
 def weigh(
@@ -591,12 +593,12 @@ def weigh(
 
 
 def describe_answers(
-    y_proba: Array, y_pred: Array, opinions: Mapping[str, Array]
+    y_proba: Array, y_pred: Array, auxiliary_proba: Mapping[str, Array]
 ) -> dict[str, Array]:
     """Return the features of each answer by name.
 
-    Of a table of probabilities among the `opinions` that is the logit it gives to this answer; a
-    vector is taken as it is.
+    Of a table of probabilities among the `auxiliary_proba` that is the logit it gives to this
+    answer; a vector is taken as it is.
     """
     others = y_proba.astype(np.float64)
     answer = chosen(others, y_pred)
@@ -609,7 +611,7 @@ def describe_answers(
     }
     return own | {
         name: logit(chosen(table, y_pred)) if table.ndim == 2 else table
-        for name, table in opinions.items()
+        for name, table in auxiliary_proba.items()
     }
 
 
@@ -643,8 +645,8 @@ def find_thresholds(
             f"threshold ({names[:5] or ['missing']}; known: {list(known)[:10]})"
         )
         if policy["groups"]["unseen"] == "raise":
-            raise ValueError(f"{message}. With unseen='abstain' they are handed over instead.")
-        warn_user(f"{message}; they are handed over.")
+            raise ValueError(f"{message}. With unseen='abstain' they are deferred instead.")
+        warn_user(f"{message}; they are deferred.")
     return np.array([*(known.get(key, math.inf) for key in keys), math.inf])[codes]
 
 
@@ -664,12 +666,12 @@ def list_rejected(proba: Array, accepted: Array, classes: Array, least: float) -
     """Return the shortlist of each row that is not accepted, None for the others."""
     lists = np.full(len(proba), None, dtype=object)
     rejected = proba[~accepted]
-    named = list_labels(rejected, classes, least)
+    named = prediction_sets(rejected, classes, least)
     lists[~accepted] = np.fromiter(named, dtype=object, count=len(rejected))
     return lists
 
 
-def list_labels(proba: Array, classes: Array, least: float) -> list[tuple[Any, ...]]:
+def prediction_sets(proba: Array, classes: Array, least: float) -> list[tuple[Any, ...]]:
     """Return the classes of each row with at least this probability, most probable first.
 
     Classes of equal probability keep their order.

@@ -112,7 +112,7 @@ class ClassCalibration:
         """
         return calibrate(self.applied(), scores)
 
-    def honest(self, confidence: FloatArray) -> FloatArray:
+    def calibrate_confidence(self, confidence: FloatArray) -> FloatArray:
         """Return the confidence as it is: it comes from calibrated probabilities."""
         return confidence
 
@@ -210,7 +210,7 @@ class ConfidenceCalibration:
     >>> confidence = np.array([.6, .7, .8, .9, .99, .999])
     >>> correct = np.array([0., 1., 0., 1., 1., 1.])
     >>> calibration = ConfidenceCalibration.fit("smooth_isotonic", confidence, correct)
-    >>> calibration.honest(np.array([.6, .9, .99])).round(2)
+    >>> calibration.calibrate_confidence(np.array([.6, .9, .99])).round(2)
     array([0.33, 0.71, 0.8 ])
     """
 
@@ -252,7 +252,7 @@ class ConfidenceCalibration:
         """Return the class probabilities as they are."""
         return scores
 
-    def honest(self, confidence: FloatArray) -> FloatArray:
+    def calibrate_confidence(self, confidence: FloatArray) -> FloatArray:
         """Return the calibrated confidence: the probability of being right, shape (n,)."""
         return calibrate_confidence(self.applied(), confidence)
 
@@ -366,7 +366,9 @@ def cross_fit(
             calibrator, scope, response, scores[train], codes[train], n_classes, weight, confidence
         )
         proba[test] = fitted.predict_proba(scores[test])
-        confidences[test] = fitted.honest(confidence_of_proba(proba[test], confidence))
+        confidences[test] = fitted.calibrate_confidence(
+            confidence_of_proba(proba[test], confidence)
+        )
     return proba, confidences
 
 

@@ -44,12 +44,12 @@ from skselect.cli.tables import (
     Columns,
     CsvLayout,
     TableFile,
-    always_enough,
     check_table_file,
     find_classes,
     has_label,
     known_classes,
     known_numbers,
+    majority_class_suffices,
     naming_rows,
     parse_times,
     read_booleans,
@@ -97,7 +97,7 @@ _FORMATS = {
 
 
 def evaluate(given: Namespace) -> int:
-    """Report on a table, and whether a policy keeps its promise; return the exit code."""
+    """Report on a table, and whether a policy keeps its guarantee; return the exit code."""
     from skselect.report import selective_report
 
     _check_outputs(
@@ -141,14 +141,14 @@ def _read_cases(file: TableFile, given: Namespace) -> tuple[pd.Series | None, pd
 
 
 def _say_if_kept(report: SelectiveReport, subgroups: Any) -> int:
-    """Print whether a policy keeps its promise on the rows of its report; return the exit code."""
+    """Print whether a policy keeps its guarantee on the rows of its report; return the code."""
     from skselect.report.data import check_case
 
     [case] = report.cases
     check = check_case(case, subgroups)
     if check is None:
         return 0
-    print(f"\nIs its promise still true?\n{check}")
+    print(f"\nIs its guarantee still true?\n{check}")
     return _EXIT_CODES[check.verdict]
 
 
@@ -207,7 +207,7 @@ def tune(given: Namespace) -> int:
         texts[given.python] = str(policy.to_python())
     write_together(texts)
     if objective.reads_costs and objective.certifies:
-        note = always_enough(classes, counts, given.target)
+        note = majority_class_suffices(classes, counts, given.target)
         if note is not None:
             print(f"skselect: note: {note}", file=sys.stderr)
     print(found)
@@ -221,7 +221,7 @@ def _refuse_misplaced_options(given: Namespace, columns: Columns, classes: Label
     if given.label in columns.subgroups:
         raise ValueError(
             f"--subgroups: {given.label!r} is the true label, which nobody knows when the policy "
-            "decides. For a promise about the rows of one true class, in Python: "
+            "decides. For a guarantee about the rows of one true class, in Python: "
             "select_threshold(..., objective=GeneralizedRisk(0.01, given_class=...))."
         )
     if given.python is not None and not columns.proba:
@@ -272,7 +272,7 @@ def apply(given: Namespace) -> int:
     share = 100 * n_accepted / n_rows
     print(
         f"{count(n_rows, 'row')}: {n_accepted:,} decided alone ({share:.1f} %), "
-        f"{n_rows - n_accepted:,} handed over.",
+        f"{n_rows - n_accepted:,} deferred.",
         file=sys.stderr,
     )
     return 0
@@ -310,7 +310,7 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
             _take_decisions(log[log["is new"]], watched, given, columns, file)
             _take_labels(log, watched, given, file)
         if now is not None:
-            watched.labelled([], [], when=now)
+            watched.add_labels([], [], when=now)
 
     def refuse_other_runs() -> None:
         if _content(given.state) != saved:
@@ -342,7 +342,7 @@ def _open_state(given: Namespace, policy: AbstentionPolicy) -> SelectiveRiskMoni
     """Return the monitor of the state file, a new one if there is none."""
     from skselect.monitoring.monitor import SelectiveRiskMonitor
 
-    options = ("target", "delta", "mature_after", "unlabelled", "min_audit_proba", "batch")
+    options = ("target", "delta", "label_delay", "unlabelled", "min_audit_proba", "batch")
     new = SelectiveRiskMonitor(policy, **{name: vars(given)[name] for name in options})
     if not given.state.exists():
         return new
@@ -470,17 +470,17 @@ def _take_decisions(
     log: pd.DataFrame, watched: SelectiveRiskMonitor, given: Namespace, columns: Columns,
     file: TableFile,
 ) -> None:  # fmt: skip
-    """Hand over the decisions of new rows, in the order of time."""
+    """Defer the decisions of new rows, in the order of time."""
     rows, said = _said(log.sort_values("when", kind="stable"), watched, given, columns, file)
     if len(rows):
         with naming_rows(said["y_proba"], rows.index, columns.proba, file):
-            watched.decided(**said)
+            watched.add_decisions(**said)
 
 
 def _take_labels(
     log: pd.DataFrame, watched: SelectiveRiskMonitor, given: Namespace, file: TableFile
 ) -> None:
-    """Hand over the labels of cases that wait, as known in time: no column says when they came.
+    """Defer the labels of cases that wait, as known in time: no column says when they came.
 
     Of several rows of a case the last one counts.
     """
@@ -490,8 +490,8 @@ def _take_labels(
     told = told.drop_duplicates("case", keep="last")
     if len(told):
         labels = read_known_labels(told[given.label], watched.policy.classes, file)
-        watched.labelled(told["name"], labels, when=told["when"])
-    watched.labelled([], [], when=log["when"].max())
+        watched.add_labels(told["name"], labels, when=told["when"])
+    watched.add_labels([], [], when=log["when"].max())
 
 
 def _say_changes(changes: pd.DataFrame, watched: SelectiveRiskMonitor, what: str) -> None:
@@ -719,11 +719,11 @@ def _warn_if_swapped(columns: Columns, classes: LabelArray, wrong: Any) -> None:
 def _decide(
     policy: AbstentionPolicy, piece: pd.DataFrame, columns: Columns, file: TableFile
 ) -> pd.DataFrame:
-    """Return the decisions for some rows; rows with a missing number are handed over."""
+    """Return the decisions for some rows; rows with a missing number are deferred."""
     subgroups: Any = _subgroups(_known_subgroups(policy, piece[list(columns.subgroups)]))
     if columns.proba:
         proba, known = known_numbers(piece, columns.proba, file)
-        proba[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are handed over
+        proba[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are deferred
         with naming_rows(proba, piece.index, columns.proba, file):
             # `apply` compares the confidences of the whole table, not of a piece.
             decided = policy.frame(decide_given(policy, proba, subgroups=subgroups), piece.index)
@@ -785,12 +785,12 @@ def _refuse_uncalibrated_answers(policy: AbstentionPolicy) -> None:
 
 
 def _refuse_probabilities_alone(policy: AbstentionPolicy, described: Mapping[str, Any]) -> None:
-    """Refuse probabilities where the confidence also asks witnesses, which no option names."""
+    """Refuse probabilities where the confidence also asks models that no option names."""
     by_answer = described["answer"] or described["confidence_column"]
     if isinstance(policy.confidence, LearnedScore) and policy.confidence.asks and not by_answer:
         raise ValueError(
             f"--policy: its learned confidence also asks {list(policy.confidence.asks)}, and a "
-            "command reads no witnesses. Write the columns suggestion and confidence of "
+            "command reads no auxiliary models. Write the columns suggestion and confidence of "
             "policy.decide into the table, and name them: --answer suggestion --confidence-column "
             "confidence."
         )

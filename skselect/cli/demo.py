@@ -28,7 +28,7 @@ from skselect._lib.checks.options import (
     check_risk_limit,
 )
 from skselect._lib.files import whole_file
-from skselect.cli.tables import TableFile, always_enough, read_layout
+from skselect.cli.tables import TableFile, majority_class_suffices, read_layout
 from skselect.display import RiskCoverageDisplay
 from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.tuner import ThresholdTuner
@@ -78,7 +78,7 @@ def _run(given: Namespace, X: pd.DataFrame, y: Any, what: str) -> int:
     """Split, train, certify, compare and save."""
     step = count(1)
     _say(step, f"{what}: {len(y)} rows, {X.shape[1]} features, {len(np.unique(y))} classes")
-    trivial = always_enough(*np.unique(y, return_counts=True), given.max_risk)
+    trivial = majority_class_suffices(*np.unique(y, return_counts=True), given.max_risk)
     X, X_test, y, y_test = _split(X, y, _TEST, given.seed)
     X_train, X_fresh, y_train, y_fresh = _split(X, y, _CERTIFY / (1 - _TEST), given.seed)
 

@@ -37,11 +37,11 @@ examples:
   skselect evaluate export.csv --label truth --separator ";" --decimal , --encoding cp1252
   zcat answers.csv.gz | skselect evaluate - --label truth
 
-The last lines say whether the promise of a policy is still true, and so does the exit code:
+The last lines say whether the guarantee of a policy is still true, and so does the exit code:
   skselect evaluate later.csv --label truth --policy policy.json > check.txt; echo $?
 
-exit codes: 0 the promise holds (or there is none), 4 it is broken, 5 undecided: these rows are too
-few, or they chose the threshold; 2 wrong input, 130 interrupted
+exit codes: 0 the guarantee holds (or there is none), 4 it is broken, 5 undecided: these rows are
+too few, or they chose the threshold; 2 wrong input, 130 interrupted
 """
 _TUNE = """The rows must be labelled and new to the model: they did not train or calibrate it.
 
@@ -55,12 +55,12 @@ examples:
 exit codes: 0 written, 2 wrong input, 3 no threshold meets the target, 5 written, but the
 certificate is an estimate (its first line says why), 130 interrupted (nothing is written)
 """
-_APPLY = """Appends the columns decision (empty where a row is handed over), suggestion, accepted,
+_APPLY = """Appends the columns decision (empty where a row is deferred), suggestion, accepted,
 confidence and threshold, and leaves the columns of probabilities out. A policy with a shortlist
-appends a column shortlist: where a row is handed over, the probable classes, the most probable
+appends a column shortlist: where a row is deferred, the probable classes, the most probable
 first, with | between them. For answers with a confidence it appends decision and accepted. All
 other columns stay as they are. Rows that lack a probability, the answer or the confidence are
-handed over, and so are those of unknown subgroups. A number is missing where its cell is empty or
+deferred, and so are those of unknown subgroups. A number is missing where its cell is empty or
 contains NA, N/A, NaN, null, None or -. CSV is written with the separator, the decimal sign and the
 encoding that it is read with. For a policy with a learned confidence that asks other
 models, name the columns suggestion and confidence of policy.decide: --answer, --confidence-column.
@@ -84,18 +84,18 @@ Times are numbers, or dates in ISO 8601 (2026-01-31, 2026-01-31T09:30:00+01:00; 
 zone). A date more than a day after now is refused, for no row before it would be read any more
 (of numbers that cannot be told). Labels and probabilities are missing where cells are empty or
 contain NA, N/A, NaN, null, None or -. Rows that lack a probability, the answer or the confidence
-are handed over, and are left out.
+are deferred, and are left out.
 
 examples:
   skselect monitor log.csv --policy policy.json --label truth --time decided --id claim \\
-      --mature-after 30D --state state.json
+      --label-delay 30D --state state.json
   skselect monitor log.csv --policy policy.json --label fraud --time decided --id claim \\
-      --mature-after 30D --unlabelled correct --state state.json
+      --label-delay 30D --unlabelled correct --state state.json
   skselect monitor log.parquet --policy policy.json --label truth --time decided --id claim \\
-      --mature-after 30D --audited drawn --min-audit-proba 0.2 --state state.json
+      --label-delay 30D --audited drawn --min-audit-proba 0.2 --state state.json
 
-exit codes: 0 no alarm, 4 alarm: the promise is broken; 5 it cannot go on: cases older than
---mature-after have no label, or rows came too late to be read; 2 wrong input, or another run has
+exit codes: 0 no alarm, 4 alarm: the guarantee is broken; 5 it cannot go on: cases older than
+--label-delay have no label, or rows came too late to be read; 2 wrong input, or another run has
 written the state meanwhile, 130 interrupted (the state is then as it was)
 """
 
@@ -242,7 +242,7 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         (["--confidence"], {"default": "max_proba", "metavar": "NAME",
                             "help": "max_proba, margin, entropy or gini (default: %(default)s)"}),
         (["--shortlist"], {"type": float, "nargs": "+", "metavar": ("LEVEL", "SHARE"),
-                           "help": "where a row is handed over, name the probable classes, so "
+                           "help": "where a row is deferred, name the probable classes, so "
                                    "that the true one is among them in this share of such rows, "
                                    "such as 0.95 (an estimate; 0.95 0.5 sets half of the rows "
                                    "apart for it: exact)"}),
@@ -262,7 +262,7 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
                      "help": ".csv, .tsv, .parquet or .pq (default: CSV on standard output)"}),
         (["--prefix"], {"default": "", "help": "text to put before the names of the new columns"}),
     ]),
-    "monitor": ("watch whether a policy keeps its promise, from a log that grows", _MONITOR, [
+    "monitor": ("watch whether a policy keeps its guarantee, from a log that grows", _MONITOR, [
         *_TABLE, *_LABELLED,
         (["--time"], {"required": True, "metavar": "COLUMN",
                       "help": "the column of the times of the decisions"}),
@@ -277,7 +277,7 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         (["--delta"], {"type": float,
                        "help": "chance of a false alarm, for all time (default: that of the "
                                "certificate, else 0.05)"}),
-        (["--mature-after"], {"type": _number, "required": True, "metavar": "AGE",
+        (["--label-delay"], {"type": _number, "required": True, "metavar": "AGE",
                               "help": "age at which a label should be known, such as 30D"}),
         (["--unlabelled"], {"default": "wait", "metavar": "wait|correct",
                          "help": "what no label at that age means: wait for it, or the answer was "

@@ -508,7 +508,7 @@ def text_to_numbers(labels: LabelArray) -> LabelArray:
     return labels if ambiguous else labels.astype(kind)
 
 
-def always_enough(classes: LabelArray, counts: IntArray, target: float) -> str | None:
+def majority_class_suffices(classes: LabelArray, counts: IntArray, target: float) -> str | None:
     """Return a note if always predicting the largest class would meet the target."""
     others = 1.0 - float(np.max(counts) / np.sum(counts))
     if others > target:

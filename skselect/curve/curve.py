@@ -647,7 +647,7 @@ def count_within(risk: FloatArray, targets: Any) -> IntArray:
     return np.searchsorted(least, np.asarray(targets) * (1.0 + ROUNDING), side="right")
 
 
-def count_handed_over(curve: RiskCoverageCurve, risk: FloatArray, targets: Any) -> FloatArray:
+def count_deferred(curve: RiskCoverageCurve, risk: FloatArray, targets: Any) -> FloatArray:
     """Return the cases per 1,000 that are left by the set of :func:`count_within`."""
     return 1000.0 * (1.0 - np.append(0.0, curve.coverage)[count_within(risk, targets)])
 

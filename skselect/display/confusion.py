@@ -18,18 +18,18 @@ from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
 
-# Cases that are handed over are neither right nor wrong: grey, whatever the colours of the others.
+# Cases that are deferred are neither right nor wrong: grey, whatever the colours of the others.
 _GREY = "0.92"
 
 
 @dataclass(eq=False, repr=False)
 class SelectiveConfusionDisplay:
-    """Confusion matrix of what is decided, with a column "abstains" for what is handed over.
+    """Confusion matrix of what is decided, with a column "abstains" for what is deferred.
 
     Parameters
     ----------
     confusion_matrix : array-like of shape (K, K + 1)
-        Rows are true classes, columns answers; the last column holds the cases handed over, as in
+        Rows are true classes, columns answers; the last column holds the cases deferred, as in
         :func:`skselect.metrics.selective_confusion_matrix`. One more line holds the cases of
         classes that the classifier does not know.
     display_labels : array-like of shape (K,), default=None
@@ -75,12 +75,12 @@ class SelectiveConfusionDisplay:
         if len(shape) != 2 or shape[0] not in (shape[1] - 1, shape[1]) or shape[1] < 2:
             raise ValueError(
                 "confusion_matrix must have a row per true class, and a column per class and one "
-                f"for the cases handed over, got the shape {shape}."
+                f"for the cases deferred, got the shape {shape}."
             )
         if self.display_labels is not None and len(self.display_labels) != shape[1] - 1:
             raise ValueError(
                 f"display_labels must name the {shape[1] - 1} classes (not the column of the cases "
-                f"handed over), got {len(self.display_labels)} names."
+                f"deferred), got {len(self.display_labels)} names."
             )
         if self.normalize is not None:
             check_choice("normalize", self.normalize, ["true", "all"])
@@ -180,7 +180,7 @@ class SelectiveConfusionDisplay:
         include_values : bool, default=True
             Write the values.
         cmap : str or matplotlib Colormap, default="Blues"
-            Colours of the answers; cases handed over are grey.
+            Colours of the answers; cases deferred are grey.
         xticks_rotation : {"vertical", "horizontal"} or float, default="horizontal"
             Of the names below the columns.
         values_format : str, default=None

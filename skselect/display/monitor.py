@@ -1,4 +1,4 @@
-"""The evidence against a promise, and the risk behind it, over time."""
+"""The evidence against a guarantee, and the risk behind it, over time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MonitorDisplay:
     course : DataFrame
         As :meth:`SelectiveRiskMonitor.to_frame` returns it.
     target : float, default=None
-        The promised risk, marked by a line.
+        The guaranteed risk, marked by a line.
     is_share : bool, default=True
         Whether the risk is a share of errors; else it is a mean cost.
     name : str, default=None
@@ -63,11 +63,11 @@ class MonitorDisplay:
     >>> monitor = SelectiveRiskMonitor(policy, target=.05, batch=100)
     >>> y = np.append(np.zeros(300), np.arange(200) % 4 == 0).astype(int)
     >>> display = MonitorDisplay.from_monitor(monitor.update(y, [[.9, .1]] * 500))
-    >>> display.course["risk"].tolist()
+    >>> display.history["risk"].tolist()
     [0.0, 0.0, 0.0, 0.25, 0.25]
     """
 
-    course: pd.DataFrame
+    history: pd.DataFrame
     _: KW_ONLY
     target: float | None = None
     is_share: bool = True
@@ -77,9 +77,9 @@ class MonitorDisplay:
     def from_monitor(
         cls, monitor: SelectiveRiskMonitor, *, name: str | None = None, axes: Any = None
     ) -> Self:
-        """Draw a monitor; several promises share the lines, and that of the target if it is one."""
+        """Draw a monitor; several guarantees share the lines, and that of one target."""
         status = monitor.status_
-        targets = {promise.target for promise in status.promises}
+        targets = {guarantee.target for guarantee in status.guarantees}
         display = cls(
             monitor.to_frame(),
             target=targets.pop() if len(targets) == 1 else None,
@@ -119,9 +119,9 @@ class MonitorDisplay:
         if axes is None:
             axes = new_figure(2, (6.4, 5.0))
         top, bottom = axes
-        course = self.course
-        highest = _HIGHEST * course["alarm_line"]
-        drawn = course.assign(evidence=course["evidence"].clip(upper=highest))
+        history = self.history
+        highest = _HIGHEST * history["alarm_line"]
+        drawn = history.assign(evidence=history["evidence"].clip(upper=highest))
         lines = {
             "evidence": (top, COLORS[0], "evidence", evidence_kwargs),
             "risk": (bottom, COLORS[0], "selective risk", risk_kwargs),
@@ -131,22 +131,22 @@ class MonitorDisplay:
             del lines["coverage"]  # in other units than a cost
         self.lines_ = {
             column: ax.plot(
-                course["start"],
+                history["start"],
                 drawn[column],
                 **({"color": color, "marker": ".", "label": label} | full_names(given)),
             )[0]
             for column, (ax, color, label, given) in lines.items()
         }
         top.set(yscale="log", ylabel="Evidence of a breach")
-        if len(course):
-            line = course["alarm_line"].iloc[0]
+        if len(history):
+            line = history["alarm_line"].iloc[0]
             top.axhline(line, color=MARK, linestyle="--", linewidth=1, label=f"alarm at {line:g}")
-            for start in course.loc[course["evidence"] >= line, "start"].iloc[:1]:
+            for start in history.loc[history["evidence"] >= line, "start"].iloc[:1]:
                 for ax in (top, bottom):
                     ax.axvline(start, color=MARK, linestyle=":", linewidth=1, label="alarm")
         draw_target(bottom, self.target, "zero_one" if self.is_share else "cost")
         bottom.set(ylabel="Share" if self.is_share else "Mean cost", ylim=(0, None))
-        dates = isinstance(course["start"].dtype, pd.DatetimeTZDtype)
+        dates = isinstance(history["start"].dtype, pd.DatetimeTZDtype)
         bottom.set_xlabel("Time of the decision" if dates else "Start of the batch")
         if self.is_share:
             show_percent(bottom.yaxis)

@@ -11,7 +11,7 @@ from skselect._lib.checks.options import check_choice, check_number, check_thres
 from skselect._lib.checks.rows import check_countable
 from skselect._lib.notebook import percent
 from skselect._lib.typing import FloatArray
-from skselect.curve.curve import RiskCoverageCurve, count_handed_over
+from skselect.curve.curve import RiskCoverageCurve, count_deferred
 from skselect.display.common import (
     MARK,
     MAX_POINTS,
@@ -50,7 +50,7 @@ class RiskCoverageDisplay(CurveDisplay):
     target : float, default=None
         A risk target, drawn as a line.
     certificate : Certificate, default=None
-        What it promises is drawn as a line from the chosen threshold to the limit: the largest
+        What it guarantees is drawn as a line from the chosen threshold to the limit: the largest
         risk at this coverage, or the smallest coverage. The line is dotted if the limit is not
         certified.
     band : array-like of shape (B,), default=None
@@ -108,7 +108,7 @@ class RiskCoverageDisplay(CurveDisplay):
         band: bool = False,
         ax: Any = None,
     ) -> Self:
-        """Draw the rows that chose a threshold, the target, and what is promised.
+        """Draw the rows that chose a threshold, the target, and what is guaranteed.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class RiskCoverageDisplay(CurveDisplay):
             For the legend.
         band : bool, default=False
             Draw the bound that holds for all thresholds at once as well, where errors are counted.
-            It is wider than what is promised about the chosen one.
+            It is wider than what is guaranteed about the chosen one.
         ax : matplotlib Axes, default=None
 
         Returns
@@ -173,7 +173,7 @@ class RiskCoverageDisplay(CurveDisplay):
         if self.band is not None:
             self._draw_band(ax)
         if self.certificate is not None and self.certificate.n_accepted:
-            self._draw_promise(ax, self.certificate)
+            self._draw_guarantee(ax, self.certificate)
         if self.threshold is not None:
             self._mark(ax, self.threshold)
         loss = Loss(self.loss, self.unit)
@@ -200,8 +200,8 @@ class RiskCoverageDisplay(CurveDisplay):
         label = f"too few to certify {certificate.bound}"
         ax.axvspan(0, min(least, 1.0), color="0.86", zorder=0, linewidth=0, label=label)
 
-    def _draw_promise(self, ax: Any, certificate: Certificate) -> None:
-        """Draw a line from the risk and the coverage of these rows to the promised limit."""
+    def _draw_guarantee(self, ax: Any, certificate: Certificate) -> None:
+        """Draw a line from the risk and the coverage of these rows to the guaranteed limit."""
         x, y, target = certificate.coverage, certificate.risk, certificate.target
         bound, kind = certificate.bound, certificate.kind
         limit, text = (x, target / x), f"at most {bound} over all cases"
@@ -228,7 +228,7 @@ class RiskCoverageDisplay(CurveDisplay):
 
 @dataclass(eq=False, repr=False)
 class WorkloadDisplay(CurveDisplay):
-    """Cases handed over per 1,000 at each risk target.
+    """Cases deferred per 1,000 at each risk target.
 
     Reading it answers "what does a risk of 2 % cost?". The curve shows, for each target, the
     largest set of rows whose risk on these rows is at most the target. It is an estimate: on new
@@ -238,11 +238,11 @@ class WorkloadDisplay(CurveDisplay):
     ----------
     curve : RiskCoverageCurve
     threshold : float, default=None
-        A chosen threshold, whose risk and hand-overs are marked.
+        A chosen threshold, whose risk and deferrals are marked.
     name : str, default=None
         For the legend.
     confidence_level : float in [0.5, 1), default=None
-        Also draw the hand-overs with which the risk is at most the target with this confidence,
+        Also draw the deferrals with which the risk is at most the target with this confidence,
         for all targets at once (:func:`skselect.thresholds.simultaneous_band`), so that a target
         may be chosen from the picture. It needs errors of 0 or 1, unweighted, of rows that neither
         trained nor calibrated the classifier.
@@ -290,18 +290,18 @@ class WorkloadDisplay(CurveDisplay):
             check_countable(self.curve)
 
     def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
-        # From the risk of answering every row on, nothing is handed over.
+        # From the risk of answering every row on, nothing is deferred.
         targets = np.linspace(0.0, min(1.25 * self.curve.mean_loss + 1e-3, 1.0), _TARGETS)
         style = self._style(ax, None if name is None else legend_name(name), given)
-        handed_over = count_handed_over(self.curve, self.curve.selective_risk, targets)
-        (self.line_,) = ax.plot(targets, handed_over, drawstyle="steps-post", **style)
+        deferred = count_deferred(self.curve, self.curve.selective_risk, targets)
+        (self.line_,) = ax.plot(targets, deferred, drawstyle="steps-post", **style)
         if self.confidence_level is not None:
             self._draw_bound(ax, targets, self.confidence_level)
         if self.threshold is not None:
             self._mark(ax, self.threshold)
         ax.set(
             xlabel="Risk target: most errors among the cases decided alone",
-            ylabel="Cases handed over per 1,000",
+            ylabel="Cases deferred per 1,000",
             ylim=(0, 1020),
         )
         ax.autoscale(axis="x")  # fit all curves on these axes
@@ -309,8 +309,8 @@ class WorkloadDisplay(CurveDisplay):
         show_percent(ax.xaxis)
 
     def _draw_bound(self, ax: Any, targets: FloatArray, level: float) -> None:
-        """Draw the hand-overs that keep the risk within all targets, where any do."""
-        surely = count_handed_over(self.curve, simultaneous_band(self.curve, 1.0 - level), targets)
+        """Draw the deferrals that keep the risk within all targets, where any do."""
+        surely = count_deferred(self.curve, simultaneous_band(self.curve, 1.0 - level), targets)
         some = surely < 1000.0
         if not np.any(some):
             return

@@ -135,11 +135,11 @@ class AbstainingMixin:
         """
         return self._read_rows(X)[0]
 
-    def raw_witnesses(self, X: Any) -> dict[str, FloatArray]:
-        """Return what ``policy_.decide`` takes as `witnesses`.
+    def raw_auxiliary(self, X: Any) -> dict[str, FloatArray]:
+        """Return what ``policy_.decide`` takes as `auxiliary`.
 
         That is what a learned confidence asks beside the raw scores: by name the ``predict_proba``
-        of each witness, and the values of each further column. It is empty for any other
+        of each auxiliary model, and the values of each further column. It is empty for any other
         confidence, and where the learned one is not used.
         """
         return self._read_rows(X)[3]

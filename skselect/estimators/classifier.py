@@ -65,9 +65,9 @@ from skselect.estimators.learned import (
     LearnedConfidence,
     check_learner,
     find_inner,
-    find_ready_witnesses,
+    find_ready_models,
     learn_confidence,
-    read_opinions,
+    read_auxiliary_proba,
 )
 from skselect.estimators.out_of_fold import (
     LEAST_HELD_OUT,
@@ -347,22 +347,22 @@ class SelectiveClassifier(
         self.calibration_ = self.confidence_ = None
         if not self._learns_from(rows):
             return
-        witnesses = {}
+        auxiliary = {}
         if isinstance(self.confidence, LearnedConfidence):
             self.confidence_ = clone(self.confidence)
-            witnesses = check_learner(self.confidence_, self.estimator, rows.X)
-        unseen = self._predict_unseen(rows, parts, tasks, witnesses) if parts else own
+            auxiliary = check_learner(self.confidence_, self.estimator, rows.X)
+        unseen = self._predict_unseen(rows, parts, tasks, auxiliary) if parts else own
         if self.calibration is not None:
             self.calibration_ = self._calibrate(rows, unseen)
         if self.confidence_ is not None:
-            learn_confidence(self.confidence_, witnesses, rows, unseen, self.calibration_)
+            learn_confidence(self.confidence_, auxiliary, rows, unseen, self.calibration_)
 
     def _predict_unseen(
-        self, rows: TrainingRows, parts: Splits, tasks: list[FitTask], witnesses: dict[str, Any]
+        self, rows: TrainingRows, parts: Splits, tasks: list[FitTask], auxiliary: dict[str, Any]
     ) -> OutOfFold:
         """Return scores by classifiers that did not see the rows, from which all is learnt."""
         own = self.confidence_ is not None and rows.rule.decision == "estimator"
-        say = partial(score_rows, estimator=self.estimator, own_answers=own, witnesses=witnesses)
+        say = partial(score_rows, estimator=self.estimator, own_answers=own, auxiliary=auxiliary)
         unseen = predict_folds(say, rows, parts, self.n_jobs, tasks)
         unseen = unseen.take(np.argsort(unseen.rows))
         if self._is_frozen and self.confidence_ is None:
@@ -562,7 +562,7 @@ class SelectiveClassifier(
     def _find_records(self, X: Any) -> list[tuple[SeenRows, Any] | None]:
         record, asked = getattr(self, "_seen_rows", None), []
         if isinstance(self.confidence, LearnedConfidence):
-            asked = find_ready_witnesses(self.confidence)
+            asked = find_ready_models(self.confidence)
         if self._is_frozen:
             asked.append(self.estimator)
         found: list[tuple[SeenRows, Any] | None] = [] if record is None else [(record, X)]
@@ -668,7 +668,7 @@ class SelectiveClassifier(
             raw.check_decision(X, scores, self.decision)  # not checked yet: fit was not called
         y_pred = raw.predict_codes(X) if self.decision == "estimator" else None
         learnt = self.confidence_ if isinstance(self.confidence, LearnedConfidence) else None
-        return scores, y_pred, None, {} if learnt is None else read_opinions(learnt, X)
+        return scores, y_pred, None, {} if learnt is None else read_auxiliary_proba(learnt, X)
 
     # scikit-learn ------------------------------------------------------------------------
 

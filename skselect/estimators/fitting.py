@@ -289,14 +289,14 @@ class TrainingRows:
             fitted.fit(self.X, own_codes, **params)
         return RawClassifier(fitted, self.classes, known, find_response(fitted))
 
-    def fit_witness(self, name: str, estimator: Any) -> Witness:
+    def fit_auxiliary_model(self, name: str, estimator: Any) -> Witness:
         """Fit a clone of a classifier whose opinion is asked; weights reach it if it takes them."""
         if is_ready(estimator):
             fitted = clone(estimator)
-            columns = _match_classes(f"witnesses[{name!r}]", fitted.classes_, self.classes)
+            columns = _match_classes(f"auxiliary[{name!r}]", fitted.classes_, self.classes)
             return Witness(name, fitted, columns, len(self.classes))
         weighted = {} if self.weight is None else _name_weights(estimator, self.weight)
-        with _name_witness(name):
+        with _name_model(name):
             raw = replace(self, params=weighted).fit(estimator)
         return Witness(name, raw.estimator, raw.columns, len(self.classes))
 
@@ -322,8 +322,8 @@ class Witness:
 
     def scores(self, X: Any) -> FloatArray:
         """Return its probabilities of the task's classes: 0 for one that it does not know."""
-        with _name_witness(self.name):
-            own = check_proba(self.estimator.predict_proba(X), "witnesses: predict_proba(X)")
+        with _name_model(self.name):
+            own = check_proba(self.estimator.predict_proba(X), "auxiliary: predict_proba(X)")
             check_own_proba(own, count_rows(X), len(self.columns), self.estimator)
         known = self.columns >= 0
         table = spread(own[:, known], self.columns[known], self.n_classes, 0.0)
@@ -335,17 +335,17 @@ class Witness:
 
 
 @contextlib.contextmanager
-def _name_witness(name: str) -> Iterator[None]:
-    """Say in an error from inside a witness which one it was."""
+def _name_model(name: str) -> Iterator[None]:
+    """Say in an error from inside an auxiliary model which one it was."""
     try:
         yield
     except Exception as error:
-        error.add_note(f"This was the witness {name!r} of LearnedConfidence.")
+        error.add_note(f"This was the auxiliary model {name!r} of LearnedConfidence.")
         raise
 
 
 def _match_classes(name: str, own: Any, classes: LabelArray) -> IntArray:
-    """Return the position of each of a witness's own classes, -1 for others; refuse misspelt ones.
+    """Return the position of each class of an auxiliary model, -1 for others; refuse misspelt ones.
 
     It may lack classes, or have further ones; with both, some are probably the same.
     """

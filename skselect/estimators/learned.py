@@ -39,7 +39,7 @@ LEAST_Z = 1.0
 #: C of the logistic regression: the features say much the same, and errors are few. On real tables
 #: 0.05 gains as much as 1 where errors are many, and loses less where they are few.
 _STRENGTH = 0.05
-#: More levels of a categorical column than this are pooled for the default witnesses.
+#: More levels of a categorical column than this are pooled for the default auxiliary models.
 _MOST_LEVELS = 50
 
 
@@ -48,11 +48,11 @@ class LearnedConfidence(BaseEstimator):
 
     Pass it to :class:`SelectiveClassifier` as `confidence`. The classifier keeps its answers. How
     sure it is of them is learnt from out-of-fold rows: by what its own probabilities say, and by
-    how probable other kinds of models, the witnesses, find this very answer.
+    how probable other kinds of models, the auxiliary models, find this very answer.
 
     Parameters
     ----------
-    witnesses : list of classifiers, dict of them by name, or None, default=None
+    auxiliary models : list of classifiers, dict of them by name, or None, default=None
         Classifiers with ``predict_proba``, of another kind than the one that answers; they are
         fitted in the same folds. `FrozenEstimator` and `PrecomputedClassifier` (another model's
         table, a judge, human raters) are used as they are: they must have learnt neither from
@@ -64,10 +64,11 @@ class LearnedConfidence(BaseEstimator):
     estimator : classifier or None, default=None
         What learns right (1) and wrong (0) from the features. None: a logistic regression
         (C=0.05) on standardised features. Another one cannot be saved in a policy file.
-    features : tuple or list of str, default=("proba", "witnesses")
+    features : tuple or list of str, default=("proba", "auxiliary")
         "proba": of the calibrated probabilities the logit of the answer's, its lead over the next
-        one on the log scale, and the entropy. "witnesses": the logit that each witness gives to
-        the answer. Any other name is a column of X that holds numbers, such as a novelty score.
+        one on the log scale, and the entropy. "auxiliary": the logit that each auxiliary model
+        gives to the answer. Any other name is a column of X that holds numbers, such as a novelty
+        score.
     guard : bool, default=True
         Use the learned confidence only if, out of fold, there are at least 20 errors and its AUGRC
         is lower than that of the plain confidence by more than one standard error of the
@@ -79,8 +80,8 @@ class LearnedConfidence(BaseEstimator):
         AUGRC out of fold before and after, whether it is used, coefficients by name.
     score_ : LearnedScore or None
         What turns probabilities into the confidence; None where it is not used.
-    witnesses_ : dict
-        The fitted witnesses by name; empty where they are not used.
+    auxiliary_ : dict
+        The fitted auxiliary models by name; empty where they are not used.
 
     See Also
     --------
@@ -88,10 +89,10 @@ class LearnedConfidence(BaseEstimator):
 
     Notes
     -----
-    Each witness is fitted once per fold and once on all rows, beside the classifier. The witnesses'
-    probabilities are calibrated by a temperature on the out-of-fold rows. For the guard the
-    confidence is fitted again for each fold, to the rows of the others. Weights reach the witnesses
-    that take them; the guard counts rows.
+    Each auxiliary model is fitted once per fold and once on all rows, beside the classifier. The
+    auxiliary models' probabilities are calibrated by a temperature on the out-of-fold rows. For
+    the guard the confidence is fitted again for each fold, to the rows of the others. Weights
+    reach the auxiliary models that take them; the guard counts rows.
 
     The fitted confidence is fixed: certificates on fresh rows are exact, as for any other.
 
@@ -103,7 +104,7 @@ class LearnedConfidence(BaseEstimator):
     >>> from skselect import LearnedConfidence, SelectiveClassifier
     >>> X, y = load_digits(return_X_y=True)
     >>> forest = RandomForestClassifier(30, random_state=0)
-    >>> learned = LearnedConfidence(witnesses={"forest": forest})
+    >>> learned = LearnedConfidence(auxiliary={"forest": forest})
     >>> model = SelectiveClassifier(
     ...     GaussianNB(), calibration="temperature", confidence=learned, random_state=0
     ... )
@@ -117,12 +118,12 @@ class LearnedConfidence(BaseEstimator):
     def __init__(
         self,
         *,
-        witnesses: Any = None,
+        auxiliary: Any = None,
         estimator: Any = None,
-        features: Any = ("proba", "witnesses"),
+        features: Any = ("proba", "auxiliary"),
         guard: bool = True,
     ) -> None:
-        self.witnesses = witnesses
+        self.auxiliary = auxiliary
         self.estimator = estimator
         self.features = features
         self.guard = guard
@@ -172,76 +173,77 @@ class LearnedReport(NotebookText):
 
 
 def check_learner(learner: LearnedConfidence, base: Any, X: Any) -> dict[str, Any]:
-    """Check the parameters of a learned confidence; return its witnesses by name, not fitted."""
+    """Check the parameters of a learned confidence; return its auxiliary models, not fitted."""
     features = learner.features
     if isinstance(features, str) or not all(isinstance(name, str) for name in features):
         raise ValueError(
-            "features must be a list of 'proba', 'witnesses' and names of columns of X, got "
+            "features must be a list of 'proba', 'auxiliary' and names of columns of X, got "
             f"{shown(features)}."
         )
     columns = _name_columns(learner)
     missing = [name for name in columns if name not in (column_names(X) or [])]
     if not len(features):
-        raise ValueError("features is empty; name 'proba', 'witnesses' or columns of X.")
+        raise ValueError("features is empty; name 'proba', 'auxiliary' or columns of X.")
     if missing:
         raise ValueError(
-            f"features: X has no column {missing}; name 'proba', 'witnesses' or columns of X."
+            f"features: X has no column {missing}; name 'proba', 'auxiliary' or columns of X."
         )
-    witnesses = _check_witnesses(learner, base, X)
+    auxiliary = _check_auxiliary(learner, base, X)
     reserved = ["intercept", *OWN_FEATURES]
-    taken = [*reserved, *witnesses, *columns]
+    taken = [*reserved, *auxiliary, *columns]
     if len(set(taken)) < len(taken):
         raise ValueError(
-            f"witnesses: two features have the same name. {reserved} are taken, {list(witnesses)} "
-            f"are the witnesses, {columns} columns of X; give them other names: "
-            "witnesses={'judge': ...}."
+            f"auxiliary: two features have the same name. {reserved} are taken, {list(auxiliary)} "
+            f"are the auxiliary models, {columns} columns of X; give them other names: "
+            "auxiliary={'judge': ...}."
         )
-    return witnesses
+    return auxiliary
 
 
 def _name_columns(learner: LearnedConfidence) -> list[str]:
-    return [name for name in learner.features if name not in ("proba", "witnesses")]
+    return [name for name in learner.features if name not in ("proba", "auxiliary")]
 
 
-def _check_witnesses(learner: LearnedConfidence, base: Any, X: Any) -> dict[str, Any]:
-    if "witnesses" not in learner.features:
+def _check_auxiliary(learner: LearnedConfidence, base: Any, X: Any) -> dict[str, Any]:
+    if "auxiliary" not in learner.features:
         return {}
-    given = learner.witnesses
+    given = learner.auxiliary
     if given is None:
-        return default_witnesses(base, X)
+        return default_auxiliary(base, X)
     if not isinstance(given, Mapping | list | tuple) or not given:
         raise ValueError(
-            f"witnesses must be a list of classifiers, or a dict of them by name, got "
-            f"{shown(given)}. To ask none, leave 'witnesses' out of features."
+            f"auxiliary must be a list of classifiers, or a dict of them by name, got "
+            f"{shown(given)}. To ask none, leave 'auxiliary' out of features."
         )
     if not isinstance(given, Mapping):
         given = dict(zip(_name_kinds(given), given, strict=True))
-    for name, witness in given.items():
+    for name, auxiliary_model in given.items():
         if not isinstance(name, str):
             raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-                f"witnesses: a name must be a str, got {name!r}."
+                f"auxiliary: a name must be a str, got {name!r}."
             )
-        methods = all(hasattr(witness, method) for method in ("fit", "predict_proba"))
-        if isinstance(witness, type) or not methods:
+        methods = all(hasattr(auxiliary_model, method) for method in ("fit", "predict_proba"))
+        if isinstance(auxiliary_model, type) or not methods:
             raise ValueError(
-                f"witnesses: {name!r} must be a classifier with fit and predict_proba, got "
-                f"{shown(witness)}. CalibratedClassifierCV gives probabilities to one that has "
+                f"auxiliary: {name!r} must be a classifier with fit and predict_proba, got "
+                f"{shown(auxiliary_model)}. CalibratedClassifierCV gives probabilities to one "
+                f"that has "
                 "only decision_function."
             )
     return dict(given)
 
 
-def find_ready_witnesses(learner: LearnedConfidence) -> list[Any]:
-    """Return the witnesses that are used as they are, so that rows they saw are no fresh ones."""
-    given = learner.witnesses
-    if given is None or "witnesses" not in learner.features:
+def find_ready_models(learner: LearnedConfidence) -> list[Any]:
+    """Return the auxiliary models that are used as they are: rows they saw are not fresh."""
+    given = learner.auxiliary
+    if given is None or "auxiliary" not in learner.features:
         return []
     return [w for w in (given.values() if isinstance(given, Mapping) else given) if is_ready(w)]
 
 
-def _name_kinds(witnesses: Any) -> list[str]:
-    """Return a name for each witness: its class in small letters, numbered where it repeats."""
-    kinds = [type(find_inner(witness)).__name__.lower() for witness in witnesses]
+def _name_kinds(auxiliary: Any) -> list[str]:
+    """Return a name for each auxiliary model: its class in small letters, numbered."""
+    kinds = [type(find_inner(auxiliary_model)).__name__.lower() for auxiliary_model in auxiliary]
     return [
         kind if kinds.count(kind) == 1 else f"{kind}_{kinds[: k + 1].count(kind)}"
         for k, kind in enumerate(kinds)
@@ -264,28 +266,33 @@ def find_inner(estimator: Any) -> Any:
 
 def learn_confidence(
     learner: LearnedConfidence,
-    witnesses: Mapping[str, Any],
+    auxiliary: Mapping[str, Any],
     rows: TrainingRows,
     unseen: OutOfFold,
     calibration: Calibration | None,
 ) -> None:
-    """Fit a learned confidence to out-of-fold rows, and its witnesses to all rows if it is used."""
+    """Fit a learned confidence to out-of-fold rows, and its models to all rows if it is used."""
     answers = _find_answers(rows.rule, unseen, calibration)
     cluster = check_clusters(rows.split_params.get("groups"), len(rows.codes), "groups")
     if cluster is not None:
         cluster = np.unique(cluster[answers.rows], return_inverse=True)[1]
     columns = {name: x[answers.rows] for name, x in read_columns(learner, rows.X).items()}
     learner.score_, learner.report_ = _learn(learner, answers, columns, cluster)
-    asked = {} if learner.score_ is None else witnesses
-    learner.witnesses_ = {name: rows.fit_witness(name, witness) for name, witness in asked.items()}
+    asked = {} if learner.score_ is None else auxiliary
+    learner.auxiliary_ = {
+        name: rows.fit_auxiliary_model(name, auxiliary_model)
+        for name, auxiliary_model in asked.items()
+    }
 
 
-def read_opinions(learner: LearnedConfidence, X: Any) -> dict[str, FloatArray]:
+def read_auxiliary_proba(learner: LearnedConfidence, X: Any) -> dict[str, FloatArray]:
     """Return what a fitted confidence asks beside the classifier's probabilities, by name."""
     if learner.score_ is None:
         return {}
-    opinions = {name: witness.scores(X) for name, witness in learner.witnesses_.items()}
-    return opinions | read_columns(learner, X)
+    auxiliary_proba = {
+        name: auxiliary_model.scores(X) for name, auxiliary_model in learner.auxiliary_.items()
+    }
+    return auxiliary_proba | read_columns(learner, X)
 
 
 def read_columns(learner: LearnedConfidence, X: Any) -> dict[str, FloatArray]:
@@ -322,10 +329,12 @@ def _learn(
         name: ClassCalibration.fit(
             "temperature", "predict_proba", table, answers.codes, table.shape[1], answers.weight
         )
-        for name, table in answers.witnesses.items()
+        for name, table in answers.auxiliary.items()
     }
-    opinions = {name: calibrations[name].predict_proba(x) for name, x in answers.witnesses.items()}
-    features = describe_answers(answers.scores, answers.y_pred, {**opinions, **columns})
+    auxiliary_proba = {
+        name: calibrations[name].predict_proba(x) for name, x in answers.auxiliary.items()
+    }
+    features = describe_answers(answers.scores, answers.y_pred, {**auxiliary_proba, **columns})
     if "proba" not in learner.features:
         features = {name: x for name, x in features.items() if name not in OWN_FEATURES}
     learned = _cross_fit(learner, features, answers, cluster)
@@ -338,7 +347,7 @@ def _learn(
         f"(z = {z:.2f}, {n} rows, {n_errors} errors)"
     )
     report = LearnedReport(used, why, n, n_errors, before, after, z, score.by_name)
-    return (replace(score, witnesses=calibrations) if used else None), report
+    return (replace(score, auxiliary=calibrations) if used else None), report
 
 
 def _cross_fit(
@@ -381,7 +390,7 @@ def _fit_score(
         weighted = {} if parameter is None else {parameter: weight}
         fitted = clone(learner.estimator).fit(table, right.astype(np.int64), **weighted)
         return LearnedScore(names, np.full(len(names), np.nan), math.nan, classifier=fitted)
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - as for the witnesses
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - as for the auxiliary models
 
     scaler = StandardScaler().fit(table, sample_weight=weight)
     line = LogisticRegression(C=_STRENGTH, max_iter=1000)
@@ -408,10 +417,10 @@ def _compare_augrc(
     return before.estimate, after.estimate, gain / error if error > 0 else 0.0
 
 
-# Witnesses -----------------------------------------------------------------------------------
+# Auxiliary models ---------------------------------------------------------------------------------
 
 
-def default_witnesses(base: Any, X: Any) -> dict[str, Any]:
+def default_auxiliary(base: Any, X: Any) -> dict[str, Any]:
     """Return two kinds of models other than the classifier's own, with encoders for X."""
     # Imported where they are fitted: most users of the library need none of them.
     from sklearn import ensemble, linear_model  # noqa: PLC0415
@@ -425,13 +434,13 @@ def default_witnesses(base: Any, X: Any) -> dict[str, Any]:
     }
     del kinds[_find_kind(base) or "boosting"]
     return {
-        name: make_pipeline(*_encode(X, scale=name == "linear"), witness)
-        for name, witness in kinds.items()
+        name: make_pipeline(*_encode(X, scale=name == "linear"), auxiliary_model)
+        for name, auxiliary_model in kinds.items()
     }
 
 
 def _find_kind(base: Any) -> str | None:
-    """Return which of the two default witnesses is of the classifier's own kind, if any."""
+    """Return which of the two default auxiliary models is of the classifier's own kind, if any."""
     from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier  # noqa: PLC0415
     from sklearn.ensemble import RandomForestClassifier as Forest  # noqa: PLC0415
 
@@ -475,8 +484,8 @@ def _hold_numbers(X: Any) -> BoolArray:
     names = column_names(X)
     if names is None and np.ndim(np.asarray(X)) != 2:
         raise ValueError(
-            "witnesses: the default ones read tables with one row per case, got "
-            f"{shown(X)}; pass witnesses=[...] that read what the classifier reads."
+            "auxiliary: the default ones read tables with one row per case, got "
+            f"{shown(X)}; pass auxiliary=[...] that read what the classifier reads."
         )
     columns = np.asarray(X).T if names is None else [take_columns(X, [name]) for name in names]
     kinds = [_as_frame(column).infer_objects().dtypes.iloc[0] for column in columns]

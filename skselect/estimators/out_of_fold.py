@@ -296,7 +296,7 @@ class OutOfFold:
         What the scores are.
     y_pred, confidence : ndarray of shape (n,) or None, default=None
         Codes of the answers, and how sure they are, where they were asked for.
-    witnesses : dict of ndarray of shape (n, K), default={}
+    auxiliary models : dict of ndarray of shape (n, K), default={}
         The probabilities of other classifiers.
     """
 
@@ -308,7 +308,7 @@ class OutOfFold:
     response: str = "predict_proba"
     y_pred: Any = None
     confidence: Any = None
-    witnesses: Mapping[str, FloatArray] = field(default_factory=dict)
+    auxiliary: Mapping[str, FloatArray] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: TrainingRows, which: IntArray, fold: int = 0, **said: Any) -> OutOfFold:
@@ -400,9 +400,9 @@ def score_rows(
     estimator: Any,
     decision: str | None = None,
     own_answers: bool = False,
-    witnesses: Mapping[str, Any] | None = None,
+    auxiliary: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the raw scores of a classifier, and what its witnesses say.
+    """Return the raw scores of a classifier, and what its auxiliary models say.
 
     Where a `decision` is given, a classifier whose answers do not fit it is refused.
     """
@@ -410,7 +410,8 @@ def score_rows(
     said = raw.say(X, own_answers=own_answers)
     if decision is not None:
         raw.check_decision(X, said["scores"], decision)
-    opinions = {
-        name: known.fit_witness(name, one).scores(X) for name, one in (witnesses or {}).items()
+    auxiliary_proba = {
+        name: known.fit_auxiliary_model(name, one).scores(X)
+        for name, one in (auxiliary or {}).items()
     }
-    return said | {"witnesses": opinions}
+    return said | {"auxiliary": auxiliary_proba}

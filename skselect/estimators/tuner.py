@@ -83,7 +83,7 @@ from skselect.selection.order import (
 )
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.selection.select import refuse_given, rows_given, the_only
-from skselect.selection.shortlist import add_shortlist, check_shortlist, rows_to_choose
+from skselect.selection.shortlist import add_shortlist, check_shortlist, tuning_mask
 from skselect.thresholds import Shortlist
 
 # The share of the rows that certifies under cv="auto".
@@ -100,7 +100,7 @@ GroupBy = str | int | list[Any] | Callable[[Any], Any] | None
 class ThresholdTuner(
     AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, CallbackSupportMixin, BaseEstimator
 ):
-    """Tune the threshold of an abstaining classifier, with a promise where one can be given.
+    """Tune the threshold of an abstaining classifier, with a guarantee where one can be given.
 
     Parameters
     ----------
@@ -142,8 +142,8 @@ class ThresholdTuner(
         threshold. Later rows of other subgroups are deferred, or refused where a
         :class:`Subgroups` says so.
     shortlist : float in (0, 1) or Shortlist, default=None
-        For three or more classes: where a case is handed over, ``decide`` names its probable
-        classes, so that the true one is among them in this share of the handed-over cases. The
+        For three or more classes: where a case is deferred, ``decide`` names its probable
+        classes, so that the true one is among them in this share of the deferred cases. The
         rows that choose the threshold set the list too, so that the share is an estimate;
         ``Shortlist(0.95, share=0.5)`` of ``skselect.thresholds`` sets half of these rows
         apart, for the list alone: then it is exact.
@@ -164,7 +164,7 @@ class ThresholdTuner(
           no training row of its fold has counts as a wrong answer, with a warning; if these are
           most rows of a class, it is an error. Rows that are never tested serve training only:
           the first of ``TimeSeriesSplit``, those of fold -1 of ``PredefinedSplit``.
-        - "auto": 0.4 for a promise or a list with rows set apart, unless ``refit=True`` or there
+        - "auto": 0.4 for a guarantee or a list with rows set apart, unless ``refit=True`` or there
           are fewer than 25 rows; else 5. See Notes for what holding out costs.
 
         A FrozenEstimator or PrecomputedClassifier is not trained. With splits or a splitter, the
@@ -174,7 +174,7 @@ class ThresholdTuner(
     refit : bool or "auto", default="auto"
         Fit the classifier on all rows afterwards. False keeps the classifier trained on the rows
         that were not held out, so that the certificate is exact. "auto": False where rows are
-        held out for a promise or a list with rows set apart, else True.
+        held out for a guarantee or a list with rows set apart, else True.
     on_infeasible : {"raise", "abstain"}, default="raise"
         When no threshold meets the target: raise, or warn and accept nothing.
     n_jobs : int, default=None
@@ -194,7 +194,7 @@ class ThresholdTuner(
     thresholds_ : dict
         The thresholds by subgroup; ``{"all": threshold_}`` without subgroups.
     certificate_ : Certificate or None
-        None where nothing is promised: metrics, cost, ``method="empirical"``. Not there with
+        None where nothing is guaranteed: metrics, cost, ``method="empirical"``. Not there with
         `group_by`.
     certificates_ : dict
         The certificates by subgroup.
@@ -220,12 +220,12 @@ class ThresholdTuner(
     Notes
     -----
     A SelectiveClassifier with a calibration fits its classifier 6 times. With five folds, which
-    serve calibration and threshold at once, and a refit that makes 11 fits, for a promise by
+    serve calibration and threshold at once, and a refit that makes 11 fits, for a guarantee by
     ``cv="auto"`` 6; without a calibration 6 and 1. Where folds cannot be shared (a learned
     confidence, rows in time order, a class that a fold lacks), each fold calibrates by folds of
     its own: 36 fits.
 
-    A promise by ``cv="auto"`` costs 40 % of the rows, which do not train the classifier. Held-out
+    A guarantee by ``cv="auto"`` costs 40 % of the rows, which do not train the classifier. Held-out
     shares of 0.2, 0.3, 0.4 and 0.5 certified a mean coverage of 9, 10, 13 and 13 % of 500 rows,
     30, 38, 43 and 41 % of 1,500, 60, 61, 61 and 62 % of 5,000 (four public tables, logistic
     regression and boosted trees) and 80 % each of 45,000 (UCI Adult). The split is not
@@ -379,7 +379,7 @@ class ThresholdTuner(
             caveats,
             bounded=base.confidence_is_bounded,
             share=min(len(outcomes) / len(rows.codes), 1.0) * (1.0 - asked.share if asked else 1.0),
-            rests_on=basis.rests_on,
+            provenance=basis.provenance,
             fingerprints={"model": scores},
         )
         found = self._select(objectives, setting, predictions, outcomes, subgroups, asked)
@@ -415,12 +415,12 @@ class ThresholdTuner(
         frozen = fitted or is_ready(base.estimator)
         if frozen and (fitted or not base._learns):  # noqa: SLF001 - same family
             fits.begin(0)
-            return self._judge_frozen(base, fitted, rows, split_params, objective)
+            return self._decide_frozen(base, fitted, rows, split_params, objective)
         n = len(rows.codes)
         cv = self._resolve_cv(objective, n)
         splits = split_rows(cv, rows, split_params, self.random_state)
         held_out, kept = len(splits) == 1, not self.refit
-        if isinstance(self.refit, str):  # a promise is about the classifier that was held to it
+        if isinstance(self.refit, str):  # a guarantee is about the classifier that was held to it
             kept = held_out and self._wants_exact(objective)
         if kept and not held_out:
             raise ValueError(
@@ -446,7 +446,7 @@ class ThresholdTuner(
             return model, unseen, _Provenance(caveats)
         return model, unseen, _Provenance.of_splits(splits, n, caveats, advice)
 
-    def _judge_frozen(
+    def _decide_frozen(
         self,
         base: SelectiveClassifier,
         fitted: bool,
@@ -510,7 +510,7 @@ class ThresholdTuner(
         outcomes: Outcomes,
         subgroups: Any,
     ) -> tuple[Caveat, ...]:
-        """Return the caveat about rows that a promise is about and that depend on their order."""
+        """Return the caveat about rows that a guarantee is about and that depend on their order."""
         if not advice:
             return ()
         order, codes = np.argsort(rows), None
@@ -546,7 +546,7 @@ class ThresholdTuner(
         return _HELD_OUT if holds_out else 5
 
     def _wants_exact(self, objective: Objective) -> bool:
-        """Tell whether a promise is asked for, or a list with rows set apart for it."""
+        """Tell whether a guarantee is asked for, or a list with rows set apart for it."""
         sets_apart = isinstance(self.shortlist, Shortlist) and self.shortlist.share > 0
         return objective.guarantees or sets_apart
 
@@ -568,10 +568,10 @@ class ThresholdTuner(
         if by is None:
             objective = the_only(objectives)
             rows, cases = rows_given(predictions, objective)
-            rows = rows_to_choose(asked, len(outcomes), rows)
+            rows = tuning_mask(asked, len(outcomes), rows)
             chosen = outcomes if rows is None else outcomes.take(rows)
             return pick(chosen, objective, setting, cases)
-        rows = rows_to_choose(asked, len(outcomes), None)
+        rows = tuning_mask(asked, len(outcomes), None)
         if rows is not None:
             outcomes, subgroups = outcomes.take(rows), take_rows(subgroups, rows)
         return pick_by_group(
@@ -707,7 +707,7 @@ class ThresholdTuner(
 
     @property
     def certificate_(self) -> Certificate | None:
-        """The certificate, None where nothing is promised."""
+        """The certificate, None where nothing is guaranteed."""
         return self._single("certificate")
 
     def _single(self, name: str) -> Any:
@@ -725,8 +725,8 @@ class ThresholdTuner(
         return True
 
     def _read_rows(self, X: Any) -> tuple[FloatArray, IntArray | None, Any, dict[str, FloatArray]]:
-        scores, y_pred, _, opinions = self._fitted()._read_rows(X)  # noqa: SLF001 - same family
-        return scores, y_pred, find_subgroups(self._subgroups, X), opinions
+        scores, y_pred, _, auxiliary_proba = self._fitted()._read_rows(X)  # noqa: SLF001 - same family
+        return scores, y_pred, find_subgroups(self._subgroups, X), auxiliary_proba
 
     # scikit-learn ------------------------------------------------------------------------
 
@@ -742,7 +742,7 @@ class _Provenance(NamedTuple):
     """
 
     caveats: tuple[Caveat, ...]
-    rests_on: str = ""
+    provenance: str = ""
     advice: str = HOLD_OUT_LATEST
 
     @classmethod

@@ -315,7 +315,7 @@ def metrics_by_class(
         - ppv: share of the answers with the class that are right
         - npv: share of the other answers whose row is not of the class
         - missed: rows of the class that get another answer, as a share of *all* rows of the
-          class, those handed over included
+          class, those deferred included
 
     Raises
     ------

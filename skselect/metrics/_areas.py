@@ -561,7 +561,7 @@ def risk_at_coverage_score(
 
     :Formula: ``risk of the smallest S(t) with coverage >= q``
     :Use for: a fixed capacity for review
-    :Not for: as a promise for new cases
+    :Not for: as a guarantee for new cases
     :Source: Geifman & El-Yaniv 2017
 
     Parameters
@@ -594,7 +594,7 @@ def coverage_at_risk_score(
 
     :Formula: ``largest coverage with selective risk <= r``
     :Use for: a fixed quality of decisions
-    :Not for: as a promise for new cases: see ThresholdTuner
+    :Not for: as a guarantee for new cases: see ThresholdTuner
     :Source: Geifman & El-Yaniv 2017
 
     Parameters
@@ -607,7 +607,7 @@ def coverage_at_risk_score(
     Returns
     -------
     float in [0, 1]
-        0 when no threshold meets it. It describes these rows and promises nothing for others: see
+        0 when no threshold meets it. It describes these rows and guarantees nothing for others: see
         ``ThresholdTuner(objective="risk")``.
 
     %(raises)s
@@ -629,7 +629,7 @@ def review_rate_at_reliability_score(
 
     :Formula: ``1 - largest coverage with generalised risk <= 1 - rho``
     :Use for: how much a person must review
-    :Not for: as a promise for new cases: see ThresholdTuner
+    :Not for: as a guarantee for new cases: see ThresholdTuner
     :Source: conditional cross-entropy paper, eq. 14
 
     Parameters
@@ -684,7 +684,7 @@ def review_at_reliability(
     -----
     The largest coverage with generalised risk <= 1 - reliability (eq. 14 of [1]_). The pass
     rate is right and accepted over all right, the invalid review cost right and reviewed per
-    10,000 rows (table 3 of [1]_). All describe these rows; for a promise about other rows see
+    10,000 rows (table 3 of [1]_). All describe these rows; for a guarantee about other rows see
     ``ThresholdTuner(objective="generalized_risk")``.
 
     References

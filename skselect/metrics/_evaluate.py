@@ -9,7 +9,7 @@ import pandas as pd
 
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice
-from skselect._lib.checks.rows import refuse_judged
+from skselect._lib.checks.rows import refuse_own_confidence
 from skselect._lib.typing import ConfidenceSpec, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics import (
@@ -98,7 +98,7 @@ def evaluate(
     wanted = requests(metrics)
     source = read_rows(rows, tables, **options)
     if isinstance(source, RiskCoverageCurve):
-        refuse_judged(confidence, loss)
+        refuse_own_confidence(confidence, loss)
         scored = ScoredRows(source)
     else:
         scored = score_rows(source, confidence=confidence, loss=loss)

@@ -186,7 +186,7 @@ def _marks(rows: ScoredRows, threshold: float) -> FloatArray:
     "higher",
     undefined="nothing accepted: 0",
     closed_form=coverage_influence,
-    rests_on="rows",
+    provenance="rows",
     registered=True,
     meaning="It decides {share} of the rows alone.",
 )
@@ -635,7 +635,7 @@ def count_decisions(
     n_classes: int,
     weight: FloatArray | None = None,
 ) -> Any:
-    """Return the rows of each true class by their answer, those handed over in a last column.
+    """Return the rows of each true class by their answer, those deferred in a last column.
 
     Codes of true classes that are not known are -1; if there are any, they have a last line.
     `accepted` None: it answers every row.
@@ -661,7 +661,7 @@ def count_decisions(
 def selective_confusion_matrix(
     y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[CountOptions]
 ) -> Any:
-    """Compute the confusion matrix of the accepted rows, with a column for those handed over.
+    """Compute the confusion matrix of the accepted rows, with a column for those deferred.
 
     Parameters
     ----------
@@ -697,9 +697,9 @@ def selective_confusion_matrix(
            [0, 1, 1]])
     """
     threshold = check_threshold(threshold)
-    judged = score_proba(y_true, y_proba, **options)
-    rows = judged.predictions
-    accepted = accepted_rows(judged.outcomes, threshold)
+    scored = score_proba(y_true, y_proba, **options)
+    rows = scored.predictions
+    accepted = accepted_rows(scored.outcomes, threshold)
     return count_decisions(
         rows.y_true, rows.y_pred, accepted, len(rows.classes), rows.sample_weight
     )

@@ -1,8 +1,14 @@
-"""Whether a policy keeps its promise after deployment: asked once, or watched case by case."""
+"""Whether a policy keeps its guarantee after deployment: asked once, or watched case by case."""
 
 from skselect.monitoring.check import PolicyCheck
 from skselect.monitoring.monitor import SelectiveRiskMonitor
-from skselect.monitoring.status import MonitorStatus, PromiseStatus
-from skselect.monitoring.verification import PromiseCheck
+from skselect.monitoring.status import GuaranteeStatus, MonitorStatus
+from skselect.monitoring.verification import GuaranteeCheck
 
-__all__ = ["MonitorStatus", "PolicyCheck", "PromiseCheck", "PromiseStatus", "SelectiveRiskMonitor"]
+__all__ = [
+    "GuaranteeCheck",
+    "GuaranteeStatus",
+    "MonitorStatus",
+    "PolicyCheck",
+    "SelectiveRiskMonitor",
+]

@@ -1,4 +1,4 @@
-"""Certify a fixed policy on fresh rows, or check whether what it promises is still true."""
+"""Certify a fixed policy on fresh rows, or check whether what it guarantees is still true."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
 from skselect.monitoring.verification import (
     POWER,
-    PromiseCheck,
+    GuaranteeCheck,
     Seen,
     check_counted,
+    check_guarantee,
     check_is_policy,
-    check_promise,
     chose_threshold,
     count_bounds,
     decide_labelled,
-    find_promises,
+    find_guarantees,
+    list_guarantees,
     mean_bounds,
     name_interval,
-    own_promise,
+    own_guarantee,
     share_reused,
-    spell_out,
 )
 from skselect.objectives import FIXED_METHOD, GUARANTEES, Goal, Guarantee, Loss, read_guarantee
 from skselect.policy import certificate as certificates
@@ -59,7 +59,7 @@ def certify(
     """Make a certificate for a fixed policy from fresh rows.
 
     The policy was fixed before these rows were seen, so one exact binomial bound is
-    enough, without a correction for choosing among thresholds. Whether the policy's own promise
+    enough, without a correction for choosing among thresholds. Whether the policy's own guarantee
     is still true, :func:`check_policy` says in one word.
 
     Parameters
@@ -75,12 +75,12 @@ def certify(
     target : float, default=None
         Beside a word: largest selective risk (say), in units of the policy's cost matrix where it
         has one, named before the rows were seen. None measures the bound that the rows give,
-        which is no promise: nobody asked for it beforehand.
+        which is no guarantee: nobody asked for it beforehand.
     delta : float in (0, 0.5], default=None
         Beside a word: probability that the bound fails. None: 0.05.
     subgroups : array-like of shape (n,) or DataFrame, default=None
         The subgroup of each row, for a policy with a threshold per subgroup. The certificate
-        is about all rows together; pass the rows of one subgroup for a promise about it.
+        is about all rows together; pass the rows of one subgroup for a guarantee about it.
     assume : "independent" or (), default=()
         "independent": the order of the rows means nothing, although losses or confidences
         change along it (at level 0.01), which otherwise makes the certificate an estimate.
@@ -101,7 +101,7 @@ def certify(
 
     See Also
     --------
-    check_policy : Says whether the policy's own promise is still true.
+    check_policy : Says whether the policy's own guarantee is still true.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def certify(
     measured = math.isnan(goal.own_target)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     chosen_here, same_rows = _find_reused(policy, curve)
-    notice = "" if same_rows else own_promise(policy, answered, accepted, subgroups, goal.level)
+    notice = "" if same_rows else own_guarantee(policy, answered, accepted, subgroups, goal.level)
     order = certificates.NO_CAVEATS
     refusal = "the policy accepts none of these rows"
     if np.any(accepted):
@@ -204,7 +204,7 @@ def _explain_refusal(goal: Goal, bound: float, *, met: bool) -> str:
     """Say why nothing is certified, "" where something is."""
     kind, loss = goal.objective, goal.loss
     assert isinstance(kind, Guarantee)
-    found = f"the bound of these rows is {kind.amount(bound, loss)}, which promises nothing"
+    found = f"the bound of these rows is {kind.amount(bound, loss)}, which guarantees nothing"
     if not math.isnan(goal.own_target):
         wanted = kind.amount(goal.own_target, loss)
         return "" if met else f"the target {wanted} is not met; {found}"
@@ -225,11 +225,11 @@ class PolicyCheck:
     Parameters
     ----------
     verdict : {"holds", "broken", "undecided"}
-        Over all promises: "holds" if each holds, "broken" if one is broken.
+        Over all guarantees: "holds" if each holds, "broken" if one is broken.
     delta : float
-        Chance that a verdict is wrong, at most; over all promises together.
-    promises : tuple of PromiseCheck
-        What was tested: one promise, or one for each subgroup.
+        Chance that a verdict is wrong, at most; over all guarantees together.
+    guarantees : tuple of GuaranteeCheck
+        What was tested: one guarantee, or one for each subgroup.
     n, n_accepted, n_errors : int
         Labelled rows, those that the policy accepts, and accepted ones with a loss.
     coverage, risk : float
@@ -263,7 +263,7 @@ class PolicyCheck:
 
     verdict: str
     delta: float
-    promises: tuple[PromiseCheck, ...]
+    guarantees: tuple[GuaranteeCheck, ...]
     n: int
     n_accepted: int
     n_errors: int
@@ -281,12 +281,12 @@ class PolicyCheck:
 
         If they have exactly the rate of errors of the rows here, they settle it with probability
         0.8: added to these rows, or by themselves where ``max_analyses=1``. They are accepted
-        rows, unless the promise counts the others too (objectives "generalized_risk" and
+        rows, unless the guarantee counts the others too (objectives "generalized_risk" and
         "coverage"). None where no number would do.
         """
         if self.verdict != "undecided":
             return 0
-        numbers = [promise.n_more for promise in self.promises]
+        numbers = [guarantee.n_more for guarantee in self.guarantees]
         known = [number for number in numbers if number is not None]
         return sum(known) if len(known) == len(numbers) else None
 
@@ -309,8 +309,8 @@ class PolicyCheck:
         """Return plain values; undefined numbers become None."""
         stored = asdict(self) | {"n_more": self.n_more}
         stored["risk"] = None if math.isnan(self.risk) else self.risk
-        for promise in stored["promises"]:
-            promise["value"] = None if math.isnan(promise["value"]) else promise["value"]
+        for guarantee in stored["guarantees"]:
+            guarantee["value"] = None if math.isnan(guarantee["value"]) else guarantee["value"]
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in stored.items()
@@ -318,7 +318,7 @@ class PolicyCheck:
 
     @property
     def summary(self) -> str:
-        """The verdict on each promise, and what to do next."""
+        """The verdict on each guarantee, and what to do next."""
         if self.same_rows or self._is_reused:
             which = "these rows chose the threshold"
             if not self.same_rows:
@@ -331,7 +331,7 @@ class PolicyCheck:
 
     @property
     def trust(self) -> str:
-        """How often such a verdict is wrong, and what it takes on trust."""
+        """How often such a verdict is wrong, and what it assumes."""
         wrong = rounded(100.0 * self.delta, 4, up=True)
         which, rows = {
             None: ("growing tables, however often each is checked", _GROWING),
@@ -341,7 +341,7 @@ class PolicyCheck:
             (f"growing tables that are checked {self.max_analyses} times", certificates.PLANNED),
         )
         return (
-            f"Such a verdict is wrong in at most {wrong} of 100 {which}. Taken on trust: "
+            f"Such a verdict is wrong in at most {wrong} of 100 {which}. Assumptions: "
             f"{'; '.join([*_TRUSTED, rows])}. {self._tell_reused()}"
         )
 
@@ -382,34 +382,34 @@ class PolicyCheck:
         return [line for line in lines if line]
 
     def _answer(self) -> list[str]:
-        """Return the verdict as a sentence, and one line for each of several promises."""
+        """Return the verdict as a sentence, and one line for each of several guarantees."""
         starts = {
             "holds": "HOLDS: ",
             "broken": "BROKEN: it is not true that ",
             "undecided": "UNDECIDED: these rows cannot tell whether ",
         }
-        said = [f"{starts[one.verdict]}{one.promise}. {one.found}" for one in self.promises]
+        said = [f"{starts[one.verdict]}{one.statement}. {one.found}" for one in self.guarantees]
         if len(said) == 1:
             return said
         counts = [
-            f"{sum(one.verdict == verdict for one in self.promises)} {words}"
+            f"{sum(one.verdict == verdict for one in self.guarantees)} {words}"
             for verdict, words in {
                 "broken": "broken", "undecided": "undecided", "holds": "kept"
             }.items()
         ]  # fmt: skip
-        return [f"{self.verdict.upper()}: of {len(said)} promises {', '.join(counts)}.", *said]
+        return [f"{self.verdict.upper()}: of {len(said)} guarantees {', '.join(counts)}.", *said]
 
     def _advice(self) -> str:
         """Say what to do next, "" where nothing is to be done."""
         if self.verdict == "broken":
-            return "Hand the cases over to a person until a threshold is certified on fresh rows."
+            return "Defer the cases to a person until a threshold is certified on fresh rows."
         if self.verdict == "holds":
             return ""
-        if self.promises[0].is_empty:
+        if self.guarantees[0].is_empty:
             return "It decides none of these rows alone, so that they test nothing."
         if self.n_more is None:
             return "No number of further rows like these would settle it."
-        which = "that it decides alone " if self.promises[0].kind.is_selective else ""
+        which = "that it decides alone " if self.guarantees[0].kind.is_selective else ""
         again = {
             None: "Add them to these rows and ask again, as often as you like.",
             1: "Check them by themselves: this was the one analysis of the rows here.",
@@ -429,7 +429,7 @@ def check_policy(
     max_analyses: int | None = None,
     subgroups: Any = None,
 ) -> PolicyCheck:
-    """Say whether a policy's promise is still true, judged by fresh labelled rows.
+    """Say whether a policy's guarantee is still true, judged by fresh labelled rows.
 
     Parameters
     ----------
@@ -438,14 +438,14 @@ def check_policy(
         True labels and the classifier's raw probabilities of fresh rows, in the columns of
         `policy.decide` (or Predictions with its answers and their confidence, where the policy
         reads these); the policy applies its own calibration. Labels
-        of accepted rows, drawn at random, are enough where the promise is about the risk. For
+        of accepted rows, drawn at random, are enough where the guarantee is about the risk. For
         rows that do not fit in memory: a state that counted the policy's confidence and error of
         each row; in mode "certified" with the policy's threshold among its `thresholds`.
     objective : Risk, GeneralizedRisk, Coverage or str, default=None
-        What to test, by its target and delta. None: what the policy's certificate promises (each
+        What to test, by its target and delta. None: what the policy's certificate guarantees (each
         subgroup's own), else the largest risk.
     target : float, default=None
-        Beside a word or None: the bound to test instead of the promised one, in units of the
+        Beside a word or None: the bound to test instead of the guaranteed one, in units of the
         policy's cost matrix where it has one.
     delta : float in (0, 0.5], default=None
         Chance that the verdict is wrong. Subgroups in these rows share it evenly. None: that of
@@ -462,7 +462,7 @@ def check_policy(
     -------
     PolicyCheck
         `verdict` is "holds" if the upper bound is at most the target, "broken" if the
-        lower bound is above it, else "undecided". (For a promised coverage the other way
+        lower bound is above it, else "undecided". (For a guaranteed coverage the other way
         round.) Take rows other than those of `fit`. Exactly the table that chose the threshold is
         recognised; so is one of which more than a fifth of the rows did, where four of five of
         them held a confidence of their own: neither says "holds". Other rows that trained the
@@ -472,7 +472,7 @@ def check_policy(
     Raises
     ------
     ValueError
-        If nothing is promised and there is no target; if the rows carry weights, lack
+        If nothing is guaranteed and there is no target; if the rows carry weights, lack
         probabilities or belong to other classes; or if a state cannot tell what the policy would
         have decided (subgroups, costs, a calibration, other confidences).
 
@@ -486,7 +486,7 @@ def check_policy(
     tests, each at the full `delta`. If the true risk is at most the target, only "broken" is
     wrong, and it needs the lower bound to fail; if the risk is above the target, only "holds" is
     wrong, and it needs the upper bound to fail. So a verdict is wrong with probability at most
-    `delta`, not twice that. Several promises are each tested at their share, so that all verdicts
+    `delta`, not twice that. Several guarantees are each tested at their share, so that all verdicts
     are right together with probability at least 1 - `delta`.
 
     "Holds" and "broken" are each a mixture of likelihood ratios against the target, over the
@@ -533,7 +533,7 @@ def check_policy(
         )  # fmt: skip
     if check is None:
         raise ValueError(
-            "target is missing: this policy promises nothing that labelled rows can check. Say "
+            "target is missing: this policy guarantees nothing that labelled rows can check. Say "
             "what to test, such as target=0.02 for at most 2 % wrong."
         )
     return check
@@ -555,13 +555,13 @@ def check_decided(
 
     `curve` is that of its confidence.
     """
-    found = find_promises(
+    found = find_guarantees(
         policy, answered, subgroups, kind=kind, target=target, delta=delta,
         max_analyses=max_analyses,
     )  # fmt: skip
     if not found:
         return None
-    checks = tuple(check_promise(promise, answered, accepted) for promise in found)
+    checks = tuple(check_guarantee(guarantee, answered, accepted) for guarantee in found)
     level = math.fsum(check.delta for check in checks if check.n) or found[0].delta
     loss = compute_loss(answered, policy.rule.default_loss)[accepted]
     seen = Seen(len(accepted), int(np.sum(accepted)), int(np.count_nonzero(loss)))
@@ -588,18 +588,18 @@ def _check_state(
     """Check a policy on rows that were only counted; None where there is nothing to check."""
     _check_countable(policy, state, subgroups)
     every_row = (policy.certificate, "", np.ones(1, dtype=bool))
-    found = spell_out(
+    found = list_guarantees(
         policy, [every_row], kind, target=target, delta=delta, max_analyses=max_analyses
     )
     if not found:
         return None
-    [promise], curve = found, state.finalize()
+    [guarantee], curve = found, state.finalize()
     at = curve.accepted_at(np.array([policy.threshold]))
     seen = Seen(state.n_rows, int(at.weight[0]), int(at.loss[0]))
     return _gather(
-        (check_counted(promise, seen),), promise.delta, seen,
+        (check_counted(guarantee, seen),), guarantee.delta, seen,
         seen.n_errors / seen.n_accepted if seen.n_accepted else math.nan,
-        count_bounds(seen.n_errors, seen.n_accepted, promise.delta, max_analyses),
+        count_bounds(seen.n_errors, seen.n_accepted, guarantee.delta, max_analyses),
         same_rows=chose_threshold(policy, curve),
         reused=None,  # a state may hold float32 confidences, or cells of them
     )  # fmt: skip
@@ -615,7 +615,7 @@ def _check_countable(policy: AbstentionPolicy, state: SelectiveState, subgroups:
         f"reads the confidence {policy.confidence!r}, and the state counted {state.confidence!r}": (
             policy.confidence != state.confidence
         ),
-        "promises something about the cases of one class": own is not None and bool(own.cases),
+        "guarantees something about the cases of one class": own is not None and bool(own.cases),
     }
     for reason, is_so in reasons.items():
         if is_so:
@@ -637,7 +637,7 @@ def _check_countable(policy: AbstentionPolicy, state: SelectiveState, subgroups:
 
 
 def _gather(
-    checks: tuple[PromiseCheck, ...],
+    checks: tuple[GuaranteeCheck, ...],
     level: float,
     seen: Seen,
     risk: float,
@@ -646,7 +646,7 @@ def _gather(
     same_rows: bool,
     reused: float | None,
 ) -> PolicyCheck:
-    """Return the verdict over all promises, with what was seen on all rows."""
+    """Return the verdict over all guarantees, with what was seen on all rows."""
     if same_rows or (reused or 0.0) > certificates.MOST_SEEN:
         # Rows that chose the threshold flatter it: among others they may still show it broken.
         checks = tuple(

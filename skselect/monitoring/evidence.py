@@ -1,4 +1,4 @@
-"""The statistic of the monitor: bets against a promise, started at every case. Pure functions.
+"""The statistic of the monitor: bets against a guarantee, started at every case. Pure functions.
 
 At each case a little money enters, and all that has entered bets that the mean loss is above the
 target. Money that enters just before a change has lost nothing in the good past.
@@ -16,7 +16,7 @@ import numpy as np
 
 from skselect._lib.typing import FloatArray
 from skselect.exceptions import ArgumentError
-from skselect.monitoring.verification import is_promise
+from skselect.monitoring.verification import is_guarantee
 from skselect.objectives import Loss, Risk
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
@@ -224,8 +224,8 @@ def total(values: FloatArray) -> float:
 
 
 @dataclass
-class Promise:
-    """One promise and the bets against it; target and losses as shares of the largest cost.
+class Watched:
+    """One guarantee and the bets against it; target and losses as shares of the largest cost.
 
     Parameters
     ----------
@@ -278,31 +278,33 @@ class Promise:
 
 def find_watched(
     policy: AbstentionPolicy, target: float | None, delta: float | None
-) -> tuple[Loss, list[Promise]]:
-    """Return which loss is watched, and the promises."""
+) -> tuple[Loss, list[Watched]]:
+    """Return which loss is watched, and the guarantees."""
     certificates = _certificates_of_risk(policy)
     loss = policy.rule.default_loss
     if target is None:
         made = {
             group: certificate
             for group, certificate in certificates.items()
-            if certificate is not None and certificate.kind.is_selective and is_promise(certificate)
+            if certificate is not None
+            and certificate.kind.is_selective
+            and is_guarantee(certificate)
         }
         _check_any(made, certificates)
         loss = next(iter(made.values())).loss
         certificates = {**made}
     elif not certificates:
-        raise ValueError("policy: it hands over all cases of every subgroup; nothing is watched.")
+        raise ValueError("policy: it defers all cases of every subgroup; nothing is watched.")
     what = Loss.of(loss, policy.rule)
     share = (0.05 if delta is None else delta) / len(certificates)
-    promises = []
+    guarantees = []
     for group, certificate in certificates.items():
         largest, level = target, share
         if target is None and certificate is not None:
             largest = certificate.target
             level = certificate.delta if delta is None else share
-        promises.append(Promise(group, Risk.check_bound(largest, what) / what.unit, level))
-    return what, promises
+        guarantees.append(Watched(group, Risk.check_bound(largest, what) / what.unit, level))
+    return what, guarantees
 
 
 def _certificates_of_risk(policy: AbstentionPolicy) -> dict[Any, Certificate | None]:
@@ -321,7 +323,7 @@ def _certificates_of_risk(policy: AbstentionPolicy) -> dict[Any, Certificate | N
 def _check_any(
     made: Mapping[Any, Certificate], certificates: Mapping[Any, Certificate | None]
 ) -> None:
-    """Refuse a policy that promises nothing, where there is no target."""
+    """Refuse a policy that guarantees nothing, where there is no target."""
     if made:
         return
     if any(one is not None and one.is_of_users_loss for one in certificates.values()):
@@ -331,6 +333,6 @@ def _check_any(
         )
     raise ArgumentError(
         "target",
-        "target is missing: no certificate of this policy promises a largest risk. Say what to "
+        "target is missing: no certificate of this policy guarantees a largest risk. Say what to "
         "watch, such as target=0.05.",
     )

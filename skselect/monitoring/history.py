@@ -72,7 +72,7 @@ class Batch:
 
 
 @dataclass
-class Course:
+class History:
     """The batches so far, oldest first.
 
     Parameters
@@ -182,7 +182,9 @@ class Daily:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        days = [[key, n, loss, f"{total:016x}"] for key, (n, loss, total) in self.days.items()]
+        days = [
+            [key, n, loss, f"{total:016x}"] for key, (n, loss, total) in sorted(self.days.items())
+        ]
         return {"width": self.width, "days": days}
 
     @classmethod
@@ -204,7 +206,7 @@ class Workload:
     Parameters
     ----------
     shares : list of (str, float, float)
-        What is counted ("answered", "handed over", confidences "below" or "above" a value), that
+        What is counted ("answered", "deferred", confidences "below" or "above" a value), that
         value, and what the share was at most.
     evidence : list of Evidence
         One per share.
@@ -224,7 +226,7 @@ class Workload:
         """Begin with what a policy stores about the rows that tuned it, if that is comparable."""
         shares = []
         if policy.coverage is not None and policy.n and _is_of_this_classifier(policy):
-            shares = [("answered", 0.0, policy.coverage), ("handed over", 0.0, 1 - policy.coverage)]
+            shares = [("answered", 0.0, policy.coverage), ("deferred", 0.0, 1 - policy.coverage)]
             for name, value in policy.confidence_quantiles.items():
                 level = _level(name)
                 if _OUTER <= level <= 1.0 - _OUTER:
@@ -264,7 +266,7 @@ class Workload:
         """Add cases to the open batch."""
         for i, (what, value, _) in enumerate(self.shares):
             self.counts[i] += int(np.count_nonzero({
-                "answered": accepted, "handed over": ~accepted,
+                "answered": accepted, "deferred": ~accepted,
                 "below": confidence < value, "above": confidence > value,
             }[what]))  # fmt: skip
         self.counts[-1] += len(accepted)

@@ -72,7 +72,7 @@ def read_times(
     if when is None:
         if needed or kind in ("time", "number"):
             raise ValueError(
-                "when is missing: mature_after, a batch in time, and earlier calls with when= "
+                "when is missing: label_delay, a batch in time, and earlier calls with when= "
                 "need it in each call."
             )
         return np.full(n, np.nan), "none"
@@ -82,7 +82,7 @@ def read_times(
     found = kind if values.size == 0 else "number" if is_number else "time"
     if values.size and kind not in (None, found):
         raise ValueError(
-            f"when must hold {KINDS[str(kind)]}, as mature_after, batch or earlier calls do, got "
+            f"when must hold {KINDS[str(kind)]}, as label_delay, batch or earlier calls do, got "
             f"{shown(when)}."
         )
     times = values.astype(np.float64) if is_number else _microseconds(when)
@@ -152,7 +152,7 @@ def show_time(time: float, kind: str | None) -> Any:
 # Cases --------------------------------------------------------------------------------------------
 
 
-# Fewer labels than this may all be for cases that were handed over.
+# Fewer labels than this may all be for cases that were deferred.
 _SEVERAL = 30
 
 
@@ -169,8 +169,8 @@ class Cases:
         Microseconds since 1970, or the user's numbers.
     answer : ndarray of shape (n,)
         Codes of classes.
-    promise : ndarray of shape (n,)
-        Numbers of the promises they belong to.
+    guarantee : ndarray of shape (n,)
+        Numbers of the guarantees they belong to.
     weight, loss : ndarray of shape (n,)
         In [0, 1]; a loss is nan as long as there is no label.
     """
@@ -179,7 +179,7 @@ class Cases:
     number: IntArray
     when: FloatArray
     answer: IntArray
-    promise: IntArray
+    guarantee: IntArray
     weight: FloatArray
     loss: FloatArray
 
@@ -306,7 +306,7 @@ def join_hashes(hashes: NDArray[np.uint64], column: FloatArray) -> NDArray[np.ui
     return pd.util.hash_array(hashes * np.uint64(31) + pd.util.hash_array(column + 0.0))
 
 
-def refuse_twice(names: LabelArray, known: Mapping[str, Any]) -> None:
+def check_unique_ids(names: LabelArray, known: Mapping[str, Any]) -> None:
     """Refuse names that would stand for two cases."""
     seen: set[str] = set()
     twice = []
@@ -326,12 +326,11 @@ def refuse_two_labels(names: LabelArray, truth: IntArray) -> None:
     twice = told.loc[told["name"].duplicated(), "name"].tolist()
     if twice:
         raise ValueError(
-            f"y has different labels for the same case, such as {twice[:5]}; hand over one for "
-            "each."
+            f"y has different labels for the same case, such as {twice[:5]}; defer one for each."
         )
 
 
-def warn_if_strange(names: LabelArray, waiting: LabelArray, n_found: int) -> None:
+def warn_unmatched_ids(names: LabelArray, waiting: LabelArray, n_found: int) -> None:
     """Warn where no label is for a case that waits: the names may be written in another way."""
     if len(names) >= _SEVERAL and len(waiting) and not n_found:
         warn_user(

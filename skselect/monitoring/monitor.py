@@ -1,4 +1,4 @@
-"""Does a policy still keep its promise? One answer at any time, from labels that come late."""
+"""Does a policy still keep its guarantee? One answer at any time, from labels that come late."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ from skselect._lib.checks.rows import check_length
 from skselect._lib.files import digest_json, read_json, write_whole
 from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.monitoring.evidence import (
-    Promise,
+    Watched,
     bets_on_cases,
     find_watched,
     risk_interval,
     wealth_of,
 )
-from skselect.monitoring.history import MOST_BATCHES, Batch, Course, Daily, Workload, runs
+from skselect.monitoring.history import MOST_BATCHES, Batch, Daily, History, Workload, runs
 from skselect.monitoring.log import (
     KINDS,
     Cases,
     Waiting,
     batch_width,
     check_names,
+    check_unique_ids,
     join_hashes,
     plain_span,
     read_audits,
     read_times,
-    refuse_twice,
     refuse_two_labels,
     row_hashes,
     show_time,
     span_of_time,
     to_dates,
-    warn_if_strange,
+    warn_unmatched_ids,
 )
-from skselect.monitoring.status import MonitorStatus, PromiseStatus
+from skselect.monitoring.status import GuaranteeStatus, MonitorStatus
 from skselect.objectives import read_guarantee
 from skselect.policy.policy import AbstentionPolicy, External
 
 _DAY = 86400e6  # in microseconds
 SCHEMA = "skselect.monitor"
-VERSION = 2
+VERSION = 3
 # What is said of the latest cases is said of so many at least, where there are so many.
 _LATEST = 200
 # Codes of classes begin at 0; a label that is none of them is -1.
@@ -86,7 +86,7 @@ def _locked(method: F) -> F:
 
 
 class SelectiveRiskMonitor:
-    """Watch whether a policy keeps its promise, from labels that come late and not for all cases.
+    """Watch whether a policy keeps its guarantee, from labels that come late and not for all cases.
 
     It raises an alarm as soon as the cases that the policy decides alone show that its risk is
     above the target. If that never happens, it raises one with probability at most `delta`,
@@ -96,15 +96,15 @@ class SelectiveRiskMonitor:
     ----------
     policy : AbstentionPolicy
     objective : Risk, default=None
-        What to watch, by its target and delta. None: what the policy's certificate promises (each
+        What to watch, by its target and delta. None: what the policy's certificate guarantees (each
         subgroup's own), or the `target`.
     target : float, default=None
         Without an objective: the largest risk of accepted cases, in units of the policy's cost
-        matrix where it has one, instead of the promised one.
+        matrix where it has one, instead of the guaranteed one.
     delta : float in (0, 0.5], default=None
         Chance of a false alarm, for all time. Subgroups share it evenly. None: that of the
         certificate, else 0.05.
-    mature_after : str, timedelta or number, default=None
+    label_delay : str, timedelta or number, default=None
         The age at which the outcome of a case should be known, such as "30D". A number is in the
         units of numeric `when`.
     unlabelled : {"wait", "correct"}, default="wait"
@@ -164,10 +164,10 @@ class SelectiveRiskMonitor:
     >>> policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
     >>> monitor = SelectiveRiskMonitor(policy, target=.05)
     >>> p = [[.9, .1]] * 400
-    >>> monitor.decided(p, ids=range(400)).status_.n_waiting
+    >>> monitor.add_decisions(p, ids=range(400)).status_.n_waiting
     400
     >>> y = ["no"] * 200 + ["yes", "no", "no", "no"] * 50      # after 200 cases 25 % are wrong
-    >>> monitor.labelled(range(400), y)
+    >>> monitor.add_labels(range(400), y)
     SelectiveRiskMonitor: alarm, 400 cases of known outcome, 0 wait
     >>> monitor.status_.alarm_at
     237
@@ -180,7 +180,7 @@ class SelectiveRiskMonitor:
         objective: Any = None,
         target: float | None = None,
         delta: float | None = None,
-        mature_after: Any = None,
+        label_delay: Any = None,
         unlabelled: str = "wait",
         min_audit_proba: float = 1.0,
         batch: Any = 1000,
@@ -203,12 +203,12 @@ class SelectiveRiskMonitor:
         self.min_audit_proba = check_number(
             "min_audit_proba", min_audit_proba, 0.0, 1.0, closed="right"
         )
-        self._age, age_kind = span_of_time(mature_after, "mature_after")
-        self.mature_after = mature_after
+        self._age, age_kind = span_of_time(label_delay, "label_delay")
+        self.label_delay = label_delay
         if unlabelled == "correct" and self._age is None:
             raise ValueError(
-                "mature_after is missing: unlabelled='correct' needs the age at which no label "
-                "means that the answer was correct, such as mature_after='30D'."
+                "label_delay is missing: unlabelled='correct' needs the age at which no label "
+                "means that the answer was correct, such as label_delay='30D'."
             )
         self.batch = batch
         self._width, width_kind = batch_width(batch)
@@ -216,8 +216,8 @@ class SelectiveRiskMonitor:
         kinds = {kind for kind in (age_kind, width_kind) if kind}
         if len(kinds) > 1:
             raise ValueError(
-                "mature_after and batch must both be spans of time, or both numbers, got "
-                f"{mature_after!r} and {batch!r}."
+                "label_delay and batch must both be spans of time, or both numbers, got "
+                f"{label_delay!r} and {batch!r}."
             )
         self._given_kind = kinds.pop() if kinds else None
         self.reset()
@@ -233,10 +233,10 @@ class SelectiveRiskMonitor:
         -------
         self
         """
-        self._promises = [replace(promise) for promise in self._found]
+        self._guarantees = [replace(guarantee) for guarantee in self._found]
         self._waiting = Waiting(Cases.none())
         self._counts = _Counts()
-        self._course = Course()
+        self._history = History()
         self._workload = Workload.of_policy(self.policy)
         self._key: float | None = None
         self._kind = self._given_kind
@@ -257,7 +257,7 @@ class SelectiveRiskMonitor:
     # Feeding -----------------------------------------------------------------------------
 
     @_locked
-    def decided(
+    def add_decisions(
         self,
         y_proba: Any,
         *,
@@ -268,7 +268,7 @@ class SelectiveRiskMonitor:
         audited: Any = None,
         audit_proba: Any = None,
         confidence: Any = None,
-        witnesses: Any = None,
+        auxiliary: Any = None,
     ) -> SelectiveRiskMonitor:
         """Note cases that the policy has decided; their labels may come later, or never.
 
@@ -295,9 +295,9 @@ class SelectiveRiskMonitor:
         confidence : array-like of shape (n,), default=None
             Instead of `y_proba`, with the answers in `y_pred`: for a policy that reads a
             confidence of your own, as ``policy.accepts`` does, or a learned one.
-        witnesses : dict, default=None
-            For a policy with a learned confidence, what it asks, by name: of each witness its raw
-            probabilities for these rows, of each further column its values.
+        auxiliary models : dict, default=None
+            For a policy with a learned confidence, what it asks, by name: of each auxiliary model
+            its raw probabilities for these rows, of each further column its values.
 
         Returns
         -------
@@ -308,12 +308,12 @@ class SelectiveRiskMonitor:
         ValueError
             If an argument does not fit; the monitor is then as it was.
         """
-        decided = self._decide(y_proba, y_pred, subgroups, confidence, witnesses)
+        decided = self._decide(y_proba, y_pred, subgroups, confidence, auxiliary)
         self._note(decided, None, ids, when, subgroups, audited, audit_proba)
         return self
 
     @_locked
-    def labelled(self, ids: Any, y: Any, *, when: Any = None) -> SelectiveRiskMonitor:
+    def add_labels(self, ids: Any, y: Any, *, when: Any = None) -> SelectiveRiskMonitor:
         """Note labels, in any order.
 
         Parameters
@@ -321,12 +321,12 @@ class SelectiveRiskMonitor:
         ids : array-like of shape (m,)
             May be empty: nothing has come up to `when`.
         y : array-like of shape (m,)
-            True labels. Those of cases that do not wait (handed over, entered before, unknown)
+            True labels. Those of cases that do not wait (deferred, entered before, unknown)
             are counted in ``status_.n_other`` and left alone. Of a case that waits the last one
             counts.
         when : array-like of shape (m,) or a single value, default=None
-            When the labels came, or up to when all of them are handed over. Needed for
-            ``unlabelled="correct"`` only: cases that were `mature_after` old by then, without a
+            When the labels came, or up to when all of them are deferred. Needed for
+            ``unlabelled="correct"`` only: cases that were `label_delay` old by then, without a
             label, were right. So hand labels over in the order in which they came.
 
         Returns
@@ -355,7 +355,7 @@ class SelectiveRiskMonitor:
         cases, place = self._waiting.cases, self._waiting.find(names)
         counts = place >= 0
         self._refuse_unknown(labels[counts], truth[counts])
-        warn_if_strange(names, cases.id, int(np.sum(counts)))
+        warn_unmatched_ids(names, cases.id, int(np.sum(counts)))
         if self.unlabelled == "correct":  # what came too late does not count
             counts[counts] = times[counts] - cases.when[place[counts]] <= float(self._age or 0.0)
         losses, place = cases.loss.copy(), place[counts]
@@ -380,7 +380,7 @@ class SelectiveRiskMonitor:
         audited: Any = None,
         audit_proba: Any = None,
         confidence: Any = None,
-        witnesses: Any = None,
+        auxiliary: Any = None,
     ) -> SelectiveRiskMonitor:
         """Note cases and their labels at once.
 
@@ -388,7 +388,7 @@ class SelectiveRiskMonitor:
         ----------
         y : array-like of shape (n,)
             True labels. A case whose label is missing (None, NaN) waits for it; labels of cases
-            that were handed over, or not drawn, are not read, others must be classes.
+            that were deferred, or not drawn, are not read, others must be classes.
         y_proba : array-like of shape (n, K) or (n,)
             The classifier's raw output, columns in the order of the policy's classes, or the
             probability of the second of two classes. None with `confidence`.
@@ -409,9 +409,9 @@ class SelectiveRiskMonitor:
         confidence : array-like of shape (n,), default=None
             Instead of `y_proba`, with the answers in `y_pred`: for a policy that reads a
             confidence of your own, as ``policy.accepts`` does, or a learned one.
-        witnesses : dict, default=None
-            For a policy with a learned confidence, what it asks, by name: of each witness its raw
-            probabilities for these rows, of each further column its values.
+        auxiliary models : dict, default=None
+            For a policy with a learned confidence, what it asks, by name: of each auxiliary model
+            its raw probabilities for these rows, of each further column its values.
 
         Returns
         -------
@@ -423,7 +423,7 @@ class SelectiveRiskMonitor:
             If an argument does not fit; the monitor is then as it was.
         """
         labels = self._known_labels(y)
-        decided = self._decide(y_proba, y_pred, subgroups, confidence, witnesses)
+        decided = self._decide(y_proba, y_pred, subgroups, confidence, auxiliary)
         self._note(decided, labels, ids, when, subgroups, audited, audit_proba)
         if when is not None:
             self._labels_until = max(self._labels_until, self._last_decided)
@@ -431,18 +431,18 @@ class SelectiveRiskMonitor:
         return self
 
     def _decide(
-        self, y_proba: Any, y_pred: Any, subgroups: Any, confidence: Any, witnesses: Any
+        self, y_proba: Any, y_pred: Any, subgroups: Any, confidence: Any, auxiliary: Any
     ) -> tuple[BoolArray, FloatArray, LabelArray]:
         """Return which cases the policy accepts, its confidence, and its answers."""
         policy = self.policy
         if confidence is None:
-            told = {"y_pred": y_pred, "subgroups": subgroups, "witnesses": witnesses}
+            told = {"y_pred": y_pred, "subgroups": subgroups, "auxiliary": auxiliary}
             decided = policy.decide_arrays(y_proba, **told)
             return decided["accepted"], decided["confidence"], decided["suggestion"]
         if y_proba is not None or y_pred is None:
             raise ValueError("confidence goes with y_pred, the answers, and y_proba=None.")
-        if witnesses:
-            raise ValueError("witnesses go with y_proba; the confidence knows them already.")
+        if auxiliary:
+            raise ValueError("auxiliary go with y_proba; the confidence knows them already.")
         by_answer = policy.groups is not None and policy.groups.by_answer
         accepted = policy.accepts(confidence, subgroups=y_pred if by_answer else subgroups)
         answers = check_labels(y_pred, "y_pred") if len(accepted) else policy.classes[:0]
@@ -464,15 +464,15 @@ class SelectiveRiskMonitor:
         number = self._counts.n_decided + np.arange(n)
         names = _names(ids, number, truth, accepted)
         times, kind = self._read_when(when, number)
-        refuse_twice(names, self._waiting.number_of)
-        refuse_twice(names[times == self._last_decided], self._latest)
+        check_unique_ids(names, self._waiting.number_of)
+        check_unique_ids(names[times == self._last_decided], self._latest)
         weight, drawn = read_audits(audited, audit_proba, n, self.min_audit_proba)
         loss = np.full(n, np.nan) if truth is None else self._losses(truth, answer)
-        promise = self._promise_of(answers, subgroups, n)
-        waits = accepted & drawn & (promise >= 0)
+        guarantee = self._guarantee_of(answers, subgroups, n)
+        waits = accepted & drawn & (guarantee >= 0)
         if labels is not None:
             self._refuse_unknown(labels[0][waits], labels[1][waits])
-        cases = Cases(names, number, times, answer, promise, weight, loss).take(waits)
+        cases = Cases(names, number, times, answer, guarantee, weight, loss).take(waits)
         hashes = row_hashes(names, times)
         # Nothing is changed before everything is checked.
         self._kind = kind
@@ -494,7 +494,7 @@ class SelectiveRiskMonitor:
         if len(back):
             last, found = (show_time(x[back[0]], kind) for x in (before, times))
             raise ValueError(
-                f"when must not go back: sort the table by it, and hand over older tables first. "
+                f"when must not go back: sort the table by it, and defer older tables first. "
                 f"The last case was decided at {last}; got {found} after it."
             )
         return times, kind
@@ -509,10 +509,10 @@ class SelectiveRiskMonitor:
             if keys[rows.start] != self._key:
                 if self._key is not None:
                     self._workload.close(self._level, self._last_decided)
-                self._course.begin(first + rows.start, float(times[rows.start]))
+                self._history.begin(first + rows.start, float(times[rows.start]))
                 self._key = float(keys[rows.start])
             self._workload.count(accepted[rows], confidence[rows])
-            batch = self._course.batches[-1]
+            batch = self._history.batches[-1]
             batch.n += rows.stop - rows.start
             batch.n_accepted += int(np.count_nonzero(accepted[rows]))
             self._last_decided = float(times[rows.stop - 1])
@@ -529,17 +529,17 @@ class SelectiveRiskMonitor:
         enters = np.zeros(len(is_open), dtype=bool)
         wealth = np.empty(len(is_open))
         loss = np.where(unlabelled, 0.0, cases.loss)
-        for code, promise in enumerate(self._promises):
-            mine = np.flatnonzero(cases.promise == code)
+        for code, guarantee in enumerate(self._guarantees):
+            mine = np.flatnonzero(cases.guarantee == code)
             still_open = np.flatnonzero(is_open[mine])
             rows = mine[: still_open[0]] if len(still_open) else mine
             if len(rows):
                 enters[rows] = True
-                own = promise.bet(loss[rows], cases.weight[rows], cases.when[rows])
-                wealth[rows] = own * (promise.delta / self._level)
+                own = guarantee.bet(loss[rows], cases.weight[rows], cases.when[rows])
+                wealth[rows] = own * (guarantee.delta / self._level)
         if np.any(enters):
             self._counts.n_unlabelled += int(np.sum(unlabelled[enters]))
-            self._course.enter(
+            self._history.enter(
                 cases.number[enters], loss[enters], cases.weight[enters], wealth[enters]
             )
             entered = cases.take(enters)
@@ -550,7 +550,7 @@ class SelectiveRiskMonitor:
     def _record(
         self, daily: Daily, hashes: NDArray[np.uint64], times: FloatArray, loss: FloatArray
     ) -> None:
-        """Count rows by day; numbers have no days, but spans as long as `mature_after`."""
+        """Count rows by day; numbers have no days, but spans as long as `label_delay`."""
         if self._kind in ("time", "number"):
             daily.width = daily.width if daily.days else self._day
             daily.add(hashes, times, loss)
@@ -567,23 +567,23 @@ class SelectiveRiskMonitor:
     def status_(self) -> MonitorStatus:
         """The answer, in words and numbers."""
         counts, cases = self._counts, self._waiting.cases
-        known = self._course.latest(_LATEST, "n_known")
-        decided = self._course.latest(_LATEST, "n")
+        known = self._history.latest(_LATEST, "n_known")
+        decided = self._history.latest(_LATEST, "n")
         is_open = np.isnan(cases.loss)
-        blocks = is_open & np.isin(cases.promise, cases.promise[~is_open])
+        blocks = is_open & np.isin(cases.guarantee, cases.guarantee[~is_open])
         now = max(self._last_decided, self._labels_until)
         age = math.inf if self._age is None else self._age
         overdue = cases.id[is_open & (now - cases.when > age)]
         workload = "ok" if self._workload.shares else "unknown"
         changed = self._workload.changed
         return MonitorStatus(
-            promises=tuple(self._status_of(promise) for promise in self._promises),
+            guarantees=tuple(self._status_of(guarantee) for guarantee in self._guarantees),
             by=None if self.policy.groups is None else self.policy.groups.by,
             loss=self._loss.kind,
             latest_risk=self._unit * known.loss / known.weight if known.weight else math.nan,
             n_latest=known.n_known,
             **vars(counts),
-            n_known=sum(promise.n_known for promise in self._promises),
+            n_known=sum(guarantee.n_known for guarantee in self._guarantees),
             n_waiting=len(cases.id),
             n_blocked=int(np.sum(~is_open)),
             blocked_by=str(cases.id[blocks][0]) if np.any(blocks) else None,
@@ -597,20 +597,20 @@ class SelectiveRiskMonitor:
             workload_when=None if changed is None else show_time(changed, self._kind),
         )
 
-    def _status_of(self, promise: Promise) -> PromiseStatus:
-        unit, when = self._unit, promise.alarm_when
-        wealth = wealth_of(promise.evidence, bets_on_cases(promise.target))
-        low, high = risk_interval(promise.loss, promise.weight, promise.delta)
-        return PromiseStatus(
-            group=promise.group,
-            target=unit * promise.target,
-            delta=promise.delta,
-            evidence=wealth * (promise.delta / self._level),
+    def _status_of(self, guarantee: Watched) -> GuaranteeStatus:
+        unit, when = self._unit, guarantee.alarm_when
+        wealth = wealth_of(guarantee.evidence, bets_on_cases(guarantee.target))
+        low, high = risk_interval(guarantee.loss, guarantee.weight, guarantee.delta)
+        return GuaranteeStatus(
+            group=guarantee.group,
+            target=unit * guarantee.target,
+            delta=guarantee.delta,
+            evidence=wealth * (guarantee.delta / self._level),
             alarm_line=1.0 / self._level,
-            alarm_at=promise.alarm_at,
+            alarm_at=guarantee.alarm_at,
             alarm_when=None if when is None else show_time(when, self._kind),
-            n_known=promise.n_known,
-            estimate=unit * promise.loss / promise.weight if promise.weight else math.nan,
+            n_known=guarantee.n_known,
+            estimate=unit * guarantee.loss / guarantee.weight if guarantee.weight else math.nan,
             interval=(unit * low, unit * high),
         )
 
@@ -667,7 +667,7 @@ class SelectiveRiskMonitor:
         audited: Any = None,
         audit_proba: Any = None,
         confidence: Any = None,
-        witnesses: Any = None,
+        auxiliary: Any = None,
     ) -> pd.DataFrame:
         """Compare the old rows of a growing table with what was read, day by day.
 
@@ -678,7 +678,7 @@ class SelectiveRiskMonitor:
 
         Parameters
         ----------
-        y, y_proba, ids, when, y_pred, subgroups, audited, audit_proba, confidence, witnesses
+        y, y_proba, ids, when, y_pred, subgroups, audited, audit_proba, confidence, auxiliary models
             As in :meth:`update`, in any order; rows that are new (:meth:`is_new`) are left out.
             Of several rows of a case the first one counts.
 
@@ -695,7 +695,7 @@ class SelectiveRiskMonitor:
         ValueError
             If an argument does not fit.
         """
-        accepted, _, answers = self._decide(y_proba, y_pred, subgroups, confidence, witnesses)
+        accepted, _, answers = self._decide(y_proba, y_pred, subgroups, confidence, auxiliary)
         n, classes = len(accepted), self.policy.classes
         answer = check_known(encode_labels(answers, classes, "y_pred"), answers, classes, "y_pred")
         truth = self._known_labels(y)[1]
@@ -709,7 +709,7 @@ class SelectiveRiskMonitor:
         hashes = row_hashes(names, times)
         old = ~self._is_new(names, times) & (times > self._recorded_from)
         waiting = row_hashes(self._waiting.cases.id, self._waiting.cases.when)
-        entered = old & accepted & drawn & (self._promise_of(answers, subgroups, n) >= 0)
+        entered = old & accepted & drawn & (self._guarantee_of(answers, subgroups, n) >= 0)
         cases = pd.Series(hashes)
         entered &= ~np.isnan(loss) & ~cases.isin(waiting).to_numpy()
         read, known = Daily(self._day), Daily(self._day)
@@ -733,12 +733,12 @@ class SelectiveRiskMonitor:
         Returns
         -------
         DataFrame
-            `start`, `decided`, `accepted`, `coverage`, `known` (outcomes that have entered),
-            `risk` (their mean loss), `evidence` (the most after any of them, of any promise,
+            `start`, `add_decisions`, `accepted`, `coverage`, `known` (outcomes that have entered),
+            `risk` (their mean loss), `evidence` (the most after any of them, of any guarantee,
             scaled so that the alarm is at `alarm_line`), `alarm_line`. Where there would be more
             than 512 rows, neighbours are joined.
         """
-        rows = pd.DataFrame([vars(b) for b in self._course.batches], columns=_BATCH_COLUMNS)
+        rows = pd.DataFrame([vars(b) for b in self._history.batches], columns=_BATCH_COLUMNS)
         start: Any = to_dates(rows["start"]) if self._kind == "time" else rows["start"]
         known = rows["weight"] > 0
         return pd.DataFrame(
@@ -756,8 +756,8 @@ class SelectiveRiskMonitor:
 
     @_locked
     def __repr__(self) -> str:
-        known = sum(promise.n_known for promise in self._promises)
-        alarm = any(promise.alarm_at is not None for promise in self._promises)
+        known = sum(guarantee.n_known for guarantee in self._guarantees)
+        alarm = any(guarantee.alarm_at is not None for guarantee in self._guarantees)
         return (
             f"SelectiveRiskMonitor: {'alarm' if alarm else 'ok'}, {known} cases of known outcome, "
             f"{len(self._waiting.number_of)} wait"
@@ -767,7 +767,7 @@ class SelectiveRiskMonitor:
 
     @_locked
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """Save the monitor as JSON: its policy, some numbers per promise, and waiting cases.
+        """Save the monitor as JSON: its policy, some numbers per guarantee, and waiting cases.
 
         It also holds the names of the cases that were decided at the same instant as the last
         one. Its size does not grow with the cases that have entered. The file ends with a digest,
@@ -797,15 +797,15 @@ class SelectiveRiskMonitor:
             "options": {
                 "target": self.target,
                 "delta": self.delta,
-                "mature_after": plain_span(self.mature_after),
+                "label_delay": plain_span(self.label_delay),
                 "unlabelled": self.unlabelled,
                 "min_audit_proba": self.min_audit_proba,
                 "batch": plain_span(self.batch),
             },
-            "promises": [promise.to_dict() for promise in self._promises],
+            "guarantees": [guarantee.to_dict() for guarantee in self._guarantees],
             "waiting": self._waiting.cases.to_dict(),
             "counts": vars(self._counts),
-            "course": [list(vars(batch).values()) for batch in self._course.batches],
+            "history": [list(vars(batch).values()) for batch in self._history.batches],
             "workload": self._workload.to_dict(),
             "batch_key": self._key,
             "kind": self._kind,
@@ -847,6 +847,8 @@ class SelectiveRiskMonitor:
         try:
             if stored["version"] == 1:
                 stored = _from_version_1(stored)
+            if stored["version"] < 3:
+                stored = _from_version_2(stored)
             monitor = cls(
                 AbstentionPolicy.from_json(json.dumps(stored["policy"])), **stored["options"]
             )
@@ -859,12 +861,12 @@ class SelectiveRiskMonitor:
         return monitor
 
     def _restore(self, stored: Mapping[str, Any]) -> None:
-        for promise, saved in zip(self._promises, stored["promises"], strict=True):
-            promise.restore(saved)
+        for guarantee, saved in zip(self._guarantees, stored["guarantees"], strict=True):
+            guarantee.restore(saved)
         self._waiting = Waiting(Cases.from_dict(stored["waiting"]))
         counts = {name: operator.index(count) for name, count in stored["counts"].items()}
         self._counts = _Counts(**counts)
-        self._course = Course([Batch.restore(values) for values in stored["course"]])
+        self._history = History([Batch.restore(values) for values in stored["history"]])
         self._workload.restore(stored["workload"])
         self._key, self._kind = stored["batch_key"], stored["kind"]
         if self._kind not in (None, *KINDS):
@@ -879,8 +881,8 @@ class SelectiveRiskMonitor:
 
     @property
     def _level(self) -> float:
-        """The chance of a false alarm of all promises together."""
-        return sum(promise.delta for promise in self._promises)
+        """The chance of a false alarm of all guarantees together."""
+        return sum(guarantee.delta for guarantee in self._guarantees)
 
     @property
     def _unit(self) -> float:
@@ -910,16 +912,16 @@ class SelectiveRiskMonitor:
             loss = (truth != answer).astype(np.float64)
         return np.where(truth == _MISSING, np.nan, loss)
 
-    def _promise_of(self, answers: LabelArray, subgroups: Any, n: int) -> IntArray:
-        """Return the number of the promise that each case belongs to, -1 for none."""
+    def _guarantee_of(self, answers: LabelArray, subgroups: Any, n: int) -> IntArray:
+        """Return the number of the guarantee that each case belongs to, -1 for none."""
         groups = self.policy.groups
         if groups is None:
             return np.zeros(n, dtype=np.int64)
         found = np.full(n, -1)
         members = groups.members(answers if groups.by_answer else subgroups, n)
-        for code, promise in enumerate(self._promises):
-            if promise.group in members:
-                found[members[promise.group]] = code
+        for code, guarantee in enumerate(self._guarantees):
+            if guarantee.group in members:
+                found[members[guarantee.group]] = code
         return found
 
     def _times_of_labels(self, when: Any, n: int) -> tuple[FloatArray, str | None, float]:
@@ -935,7 +937,7 @@ class SelectiveRiskMonitor:
 
 _REMEDY = (
     "Correct them; capitals and blanks count. If a case truly is of another class, every answer to "
-    "it is an error: hand over any class but the one that was answered."
+    "it is an error: defer any class but the one that was answered."
 )
 _NO_DAYS: dict[str, Any] = {"width": 1.0, "days": []}
 _BATCH_COLUMNS = list(Batch.__dataclass_fields__)
@@ -973,6 +975,17 @@ def _check_schema(stored: Any) -> None:
             "The state was changed after it was saved, for its digest does not match; use the file "
             "as it was saved."
         )
+
+
+def _from_version_2(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a state of format version 2 in the words of the present one."""
+    options, waiting = dict(stored["options"]), dict(stored["waiting"])
+    options["label_delay"] = options.pop("mature_after")
+    waiting["guarantee"] = waiting.pop("promise")
+    return {
+        **stored, "options": options, "waiting": waiting, "guarantees": stored["promises"],
+        "history": stored["course"],
+    }  # fmt: skip
 
 
 def _from_version_1(stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,20 +12,21 @@ from skselect.objectives import Loss, Risk
 
 
 @dataclass(frozen=True)
-class PromiseStatus:
-    """Whether one promise is kept: the only one of a policy, or that of a subgroup.
+class GuaranteeStatus:
+    """Whether one guarantee is kept: the only one of a policy, or that of a subgroup.
 
     Parameters
     ----------
     group : label, tuple of labels or None
-        The subgroup; None where the promise is about all cases.
+        The subgroup; None where the guarantee is about all cases.
     target, delta : float
         The largest risk, and the chance of a false alarm, however long it runs.
     evidence : float
         That the risk is above the target: the wealth of the bets, 1 at the start. Where there are
-        several promises, times the promise's share of the whole `delta`: all have one alarm line.
+        several guarantees, times the guarantee's share of the whole `delta`: all have one alarm
+        line.
     alarm_line : float
-        Evidence at which there is an alarm: 1 / the sum of `delta` over all promises.
+        Evidence at which there is an alarm: 1 / the sum of `delta` over all guarantees.
     alarm_at : int or None
         The alarm came with this case, counted from 1 among those with a known outcome.
     alarm_when : str, float or None
@@ -60,14 +61,14 @@ class MonitorStatus(NotebookText):
     """What a monitor knows: print it.
 
     `risk`, `evidence`, `alarm_at`, `alarm_when`, `estimate` and `interval` are those of the
-    promise with the most evidence against it; see :class:`PromiseStatus`.
+    guarantee with the most evidence against it; see :class:`GuaranteeStatus`.
 
     Parameters
     ----------
-    promises : tuple of PromiseStatus
+    guarantees : tuple of GuaranteeStatus
         One, or one per subgroup.
     by : str or None
-        What the subgroups are called; None where the promise is about all cases.
+        What the subgroups are called; None where the guarantee is about all cases.
     loss : {"zero_one", "cost"}
         What is watched: the share of errors among accepted cases, or their mean cost.
     latest_risk : float
@@ -83,7 +84,7 @@ class MonitorStatus(NotebookText):
     blocked_by : str or None
         The name of the oldest case without a label behind which they wait.
     n_overdue : int
-        Those among them without a label that are older than `mature_after`.
+        Those among them without a label that are older than `label_delay`.
     overdue : tuple of str
         The names of the oldest of these, five at most.
     unlabelled : {"wait", "correct"}
@@ -93,7 +94,7 @@ class MonitorStatus(NotebookText):
     n_unlabelled : int
         Cases that counted as correct because no label came.
     n_other : int
-        Labels that did not count, of cases that did not wait: handed over, not drawn, entered
+        Labels that did not count, of cases that did not wait: deferred, not drawn, entered
         before (because the label came too late, for instance), or unknown.
     coverage : float
         Share of answered cases in the latest batches (nan if there are none).
@@ -105,7 +106,7 @@ class MonitorStatus(NotebookText):
         When the change was noticed.
     """
 
-    promises: tuple[PromiseStatus, ...]
+    guarantees: tuple[GuaranteeStatus, ...]
     by: str | None
     loss: str
     latest_risk: float
@@ -128,9 +129,11 @@ class MonitorStatus(NotebookText):
     workload_when: Any
 
     @property
-    def worst(self) -> PromiseStatus:
-        """The promise with an alarm, else with the most evidence against it."""
-        return max(self.promises, key=lambda promise: (promise.risk == "alarm", promise.evidence))
+    def worst(self) -> GuaranteeStatus:
+        """The guarantee with an alarm, else with the most evidence against it."""
+        return max(
+            self.guarantees, key=lambda guarantee: (guarantee.risk == "alarm", guarantee.evidence)
+        )
 
     @property
     def is_stuck(self) -> bool:
@@ -144,7 +147,7 @@ class MonitorStatus(NotebookText):
 
     @property
     def evidence(self) -> float:
-        """See :class:`PromiseStatus`, as for the next four."""
+        """See :class:`GuaranteeStatus`, as for the next four."""
         return self.worst.evidence
 
     @property
@@ -172,7 +175,7 @@ class MonitorStatus(NotebookText):
         """Whether the mean risk of the cases so far is shown to be below the target.
 
         That is where the upper end of `interval` lies below it. At the times at which the mean is
-        not below, this is ever true with probability at most `delta` / 2 of the promise, however
+        not below, this is ever true with probability at most `delta` / 2 of the guarantee, however
         often you look. It says nothing about the risk now: good old cases outweigh bad new ones.
         False where cases counted as correct because no label came, since that can hide errors.
         """
@@ -181,8 +184,9 @@ class MonitorStatus(NotebookText):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold; undefined numbers become None."""
         stored = {"risk": self.risk, "is_below_so_far": self.is_below_so_far, **asdict(self)}
-        stored["promises"] = [
-            {"risk": promise.risk, **_without_nan(asdict(promise))} for promise in self.promises
+        stored["guarantees"] = [
+            {"risk": guarantee.risk, **_without_nan(asdict(guarantee))}
+            for guarantee in self.guarantees
         ]
         return {**_without_nan(stored), "text": str(self)}
 
@@ -193,25 +197,25 @@ class MonitorStatus(NotebookText):
     def _answer(self) -> str:
         worst = self.worst
         group = f" {self._group}" if self._group else ""
-        promised = f"Promised: {Risk.describe(worst.target, self._loss, self._group)}."
+        guaranteed = f"Guaranteed: {Risk.describe(worst.target, self._loss, self._group)}."
         if worst.risk == "ok":
             answer = "OK: no alarm."
             if self.is_stuck:
                 answer = (
                     f"CANNOT GO ON: overdue cases have no label, {self._overdue}. No alarm so far."
                 )
-            if len(self.promises) > 1:
-                answer += f" Of {len(self.promises)} promises nearest to one is that{group}."
+            if len(self.guarantees) > 1:
+                answer += f" Of {len(self.guarantees)} guarantees nearest to one is that{group}."
             nothing = "" if self.n_known else " No outcome is known yet."
-            return f"{answer} {promised}{nothing}"
-        others = sum(promise.risk == "alarm" for promise in self.promises) - 1
+            return f"{answer} {guaranteed}{nothing}"
+        others = sum(guarantee.risk == "alarm" for guarantee in self.guarantees) - 1
         more = f" There is an alarm for {count(others, 'more subgroup')}." if others else ""
-        often = percent(sum(promise.delta for promise in self.promises))
+        often = percent(sum(guarantee.delta for guarantee in self.guarantees))
         return (
             f"ALARM with case {worst.alarm_at} of known outcome (decided: {worst.alarm_when}): "
-            f"the promise is broken. {promised}{more} Such a monitor raises a false "
+            f"the guarantee is broken. {guaranteed}{more} Such a monitor raises a false "
             f"alarm in at most {often} of deployments, however long they run.\n"
-            "What to do: hand over more cases, or all; look for what has changed. Then certify the "
+            "What to do: defer more cases, or all; look for what has changed. Then certify the "
             "policy on fresh rows, or fit and certify a new one. Begin again with reset(), or with "
             "a new monitor for a new policy (in a terminal: with a new --state file)."
         )
@@ -222,7 +226,7 @@ class MonitorStatus(NotebookText):
 
     @property
     def _group(self) -> str:
-        """Which cases the worst promise is about, "" for all."""
+        """Which cases the worst guarantee is about, "" for all."""
         return "" if self.by is None else f"of {self.by} {self.worst.group!r}"
 
     @property
@@ -236,7 +240,7 @@ class MonitorStatus(NotebookText):
         low, high = worst.interval
         ends = f"{self._loss.amount(low, up=False)} to {self._loss.amount(high)}"
         latest = ""
-        if len(self.promises) == 1 and self.n_latest < self.n_known:
+        if len(self.guarantees) == 1 and self.n_latest < self.n_known:
             latest = f"; of the latest {self.n_latest:,}: {self._amount(self.latest_risk)}"
         group = f" {self._group}" if self._group else ""
         below = ""
@@ -248,7 +252,7 @@ class MonitorStatus(NotebookText):
         return (
             f"Found: {self._amount(worst.estimate)} in {worst.n_known:,} cases{group} of known "
             f"outcome (interval for the mean risk so far: {ends}){latest}.{below} Evidence "
-            f"against the promise now: {rounded(worst.evidence, 3)}; an alarm comes at "
+            f"against the guarantee now: {rounded(worst.evidence, 3)}; an alarm comes at "
             f"{rounded(worst.alarm_line, 4)}, and stays."
         )
 
@@ -269,13 +273,13 @@ class MonitorStatus(NotebookText):
             cases = f"{count(self.n_overdue, 'case')}, {self._overdue}"
             said.append(f"Overdue without a label: {cases}: " + {
                 "wait": "nothing decided after the first of them can enter until its label comes.",
-                "correct": "they count as correct as soon as labels are handed over up to now.",
+                "correct": "they count as correct as soon as labels are deferred up to now.",
             }[self.unlabelled])  # fmt: skip
         if self.n_unlabelled:
             said.append(f"{self.n_unlabelled:,} cases counted as correct because no label came.")
         if self.n_other:
             said.append(
-                f"{self.n_other:,} labels were for no case that waited: handed over, not drawn, "
+                f"{self.n_other:,} labels were for no case that waited: deferred, not drawn, "
                 "entered before, or of an unknown name."
             )
         return " ".join(said)

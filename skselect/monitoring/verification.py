@@ -1,4 +1,4 @@
-"""What labelled rows show about the promises of a fixed policy."""
+"""What labelled rows show about the guarantees of a fixed policy."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import compute_loss
 from skselect.predictions.predictions import Predictions, read_rows, rows_of_class
 
-# A notice spells out so many promises at most, and counts the others.
+# A notice spells out so many guarantees at most, and counts the others.
 _MANY = 10
 # Rows beyond this number are no plan; one settles a check in so many of 100 cases.
 _TOO_MANY, POWER = 10**9, 0.8
 
 
-class Promise(NamedTuple):
+class Tested(NamedTuple):
     """What a policy is to keep, and which of the labelled rows it is about.
 
     Target and cases are those of a :class:`~skselect.policy.Certificate`; `delta`
@@ -71,15 +71,15 @@ class Promise(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PromiseCheck:
-    """What labelled rows show about one promise.
+class GuaranteeCheck:
+    """What labelled rows show about one guarantee.
 
     Parameters
     ----------
     verdict : {"holds", "broken", "undecided"}
     objective : {"risk", "generalized_risk", "coverage"}
     target : float
-        The promised bound.
+        The guaranteed bound.
     delta : float
         Chance that the verdict is wrong, at most.
     loss : {"zero_one", "cost"}
@@ -94,7 +94,7 @@ class PromiseCheck:
     n_more : int or None
         About how many fresh labelled rows settle it with probability 0.8, if they have exactly
         the rate of errors of these: accepted rows for the objective "risk", rows of any kind for
-        others. With several promises the probability is that of settling all. The rows are added
+        others. With several guarantees the probability is that of settling all. The rows are added
         to these (for ``max_analyses=1`` they are checked by themselves). 0 where it is settled;
         None where no number would do.
     max_analyses : int or None
@@ -106,8 +106,8 @@ class PromiseCheck:
     >>> from skselect import AbstentionPolicy, Predictions, check_policy
     >>> policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
     >>> fresh = Predictions.from_proba([1] * 300, np.tile([.1, .9], (300, 1)), labels=[0, 1])
-    >>> one = check_policy(policy, fresh, target=.02).promises[0]
-    >>> one.promise
+    >>> one = check_policy(policy, fresh, target=.02).guarantees[0]
+    >>> one.statement
     'at most 2 % of the cases it decides alone are wrong in the long run'
     >>> one.verdict, one.found
     ('holds', 'Found here: 0 % (0 of 300; time-uniform 90 % interval 0 % to 1.492 %).')
@@ -130,8 +130,8 @@ class PromiseCheck:
     max_analyses: int | None = None
 
     @property
-    def promise(self) -> str:
-        """The promise in words."""
+    def statement(self) -> str:
+        """The guarantee in words."""
         return self.kind.describe(self.target, Loss(self.loss, self.unit), self.cases)
 
     @property
@@ -171,33 +171,35 @@ class Seen(NamedTuple):
     n_errors: int
 
 
-def check_promise(promise: Promise, answered: Predictions, accepted: BoolArray) -> PromiseCheck:
-    """Compare a promise with bounds from below and above, each at its delta."""
-    rows, kept = promise.rows, accepted[promise.rows]
-    loss = compute_loss(answered, promise.loss.kind)[rows]
+def check_guarantee(
+    guarantee: Tested, answered: Predictions, accepted: BoolArray
+) -> GuaranteeCheck:
+    """Compare a guarantee with bounds from below and above, each at its delta."""
+    rows, kept = guarantee.rows, accepted[guarantee.rows]
+    loss = compute_loss(answered, guarantee.loss.kind)[rows]
     seen = Seen(int(np.sum(rows)), int(np.sum(kept)), int(np.count_nonzero(loss[kept])))
-    if not promise.loss.is_graded:
-        return check_counted(promise, seen)
-    values = promise.kind.values(loss, kept)
+    if not guarantee.loss.is_graded:
+        return check_counted(guarantee, seen)
+    values = guarantee.kind.values(loss, kept)
     mean = float(np.mean(values)) if len(values) else math.nan
-    bounds = mean_bounds(values, promise.delta, promise.max_analyses)
+    bounds = mean_bounds(values, guarantee.delta, guarantee.max_analyses)
 
     def count_more(largest: float) -> int | None:
-        return _more_by_bets(values, largest, promise)
+        return _more_by_bets(values, largest, guarantee)
 
-    return _judge(promise, seen, mean, bounds, count_more)
+    return _compare(guarantee, seen, mean, bounds, count_more)
 
 
-def check_counted(promise: Promise, seen: Seen) -> PromiseCheck:
-    """Compare a promise with the bounds that counts of rows give."""
-    count, n = promise.kind.count(*seen)
+def check_counted(guarantee: Tested, seen: Seen) -> GuaranteeCheck:
+    """Compare a guarantee with the bounds that counts of rows give."""
+    count, n = guarantee.kind.count(*seen)
     mean = count / n if n else math.nan
-    bounds = count_bounds(count, n, promise.delta, promise.max_analyses)
+    bounds = count_bounds(count, n, guarantee.delta, guarantee.max_analyses)
 
     def count_more(largest: float) -> int | None:
-        return _more_by_counts(count, n, largest, promise)
+        return _more_by_counts(count, n, largest, guarantee)
 
-    return _judge(promise, seen, mean, bounds, count_more)
+    return _compare(guarantee, seen, mean, bounds, count_more)
 
 
 def chose_threshold(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> bool:
@@ -218,36 +220,36 @@ def share_reused(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> float | 
     return max(found.share, found.n_seen / n_recorded) if found.is_checked else None
 
 
-def _judge(
-    promise: Promise,
+def _compare(
+    guarantee: Tested,
     seen: Seen,
     mean: float,
     bounds: tuple[float, float],
     count_more: Callable[[float], int | None],
-) -> PromiseCheck:
-    """Say whether a mean with its bounds from below and above keeps a promise."""
+) -> GuaranteeCheck:
+    """Say whether a mean with its bounds from below and above keeps a guarantee."""
     low, high = bounds
-    kind, loss = promise.kind, promise.loss
+    kind, loss = guarantee.kind, guarantee.loss
     unit = kind.unit_of(loss)
-    largest = 1.0 - promise.target if kind.is_least else promise.target / unit
+    largest = 1.0 - guarantee.target if kind.is_least else guarantee.target / unit
     verdict = "broken" if low > largest else "undecided" if high > largest else "holds"
     n_more = count_more(largest) if verdict == "undecided" else 0
     if kind.is_least:
         low, mean, high = 1.0 - high, 1.0 - mean, 1.0 - low
-    return PromiseCheck(
+    return GuaranteeCheck(
         verdict,
         kind.word,
-        promise.target,
-        promise.delta,
+        guarantee.target,
+        guarantee.delta,
         loss.kind,
         loss.unit,
-        promise.cases,
+        guarantee.cases,
         value=unit * mean,
         low=unit * low,
         high=unit * high,
         **seen._asdict(),
         n_more=n_more,
-        max_analyses=promise.max_analyses,
+        max_analyses=guarantee.max_analyses,
     )
 
 
@@ -275,52 +277,52 @@ def name_interval(delta: float, max_analyses: int | None) -> str:
     return f"exact {level} interval" + (f" of {max_analyses} analyses" if max_analyses > 1 else "")
 
 
-def _more_by_bets(values: FloatArray, largest: float, promise: Promise) -> int | None:
+def _more_by_bets(values: FloatArray, largest: float, guarantee: Tested) -> int | None:
     """Estimate how many values like these settle whether their mean is above a limit."""
-    n_kept = _n_kept(len(values), promise)
+    n_kept = _n_kept(len(values), guarantee)
     if np.sum(values) > len(values) * largest:  # the complements are then too small
         values, largest = 1.0 - values, 1.0 - largest
     found, counts = np.unique(values if len(values) else [0.0], return_counts=True)
     share, payoff = counts / np.sum(counts), (found - largest) / (1.0 - largest)
-    surplus = stats.norm.ppf(promise.power)
+    surplus = stats.norm.ppf(guarantee.power)
 
     def settles(more: int) -> bool:
         n = n_kept + more
-        among = None if promise.max_analyses is None else n
-        stakes, log_prior = bound_stakes(among, promise.level)
+        among = None if guarantee.max_analyses is None else n
+        stakes, log_prior = bound_stakes(among, guarantee.level)
         # The log of the wealth is a sum over rows, so that it is about normally distributed.
         gain = np.log1p(np.multiply.outer(-stakes, payoff))
         mean = gain @ share
         spread = np.sqrt((gain - mean[:, None]) ** 2 @ share * more)
         wealth = special.logsumexp(log_prior + n * mean - surplus * spread)
-        return bool(wealth >= -math.log(promise.level))
+        return bool(wealth >= -math.log(guarantee.level))
 
     return least_count(settles) if settles(_TOO_MANY) else None
 
 
-def _more_by_counts(count: int, n: int, largest: float, promise: Promise) -> int | None:
+def _more_by_counts(count: int, n: int, largest: float, guarantee: Tested) -> int | None:
     """Return how many rows like these settle whether a share is above a limit."""
     if count > n * largest:  # the others are then too few
         count, largest = n - count, 1.0 - largest
-    n_kept = _n_kept(n, promise)
+    n_kept = _n_kept(n, guarantee)
     rate, count = count / max(n, 1), count if n_kept else 0
 
     def settles(more: int) -> bool:
-        most = count + int(stats.binom.ppf(promise.power, more, rate))
-        if promise.max_analyses is None:
+        most = count + int(stats.binom.ppf(guarantee.power, more, rate))
+        if guarantee.max_analyses is None:
             evidence = log_evidence_below(most, n_kept + more, largest)
-            return bool(evidence >= -math.log(promise.delta))
-        return bool(clopper_pearson_upper(most, n_kept + more, promise.level) <= largest)
+            return bool(evidence >= -math.log(guarantee.delta))
+        return bool(clopper_pearson_upper(most, n_kept + more, guarantee.level) <= largest)
 
     return least_count(settles) if settles(_TOO_MANY) else None
 
 
-def _n_kept(n: int, promise: Promise) -> int:
+def _n_kept(n: int, guarantee: Tested) -> int:
     """Return how many of these rows another analysis may count again."""
-    return 0 if promise.max_analyses == 1 else n
+    return 0 if guarantee.max_analyses == 1 else n
 
 
-# Which promises, about which rows ----------------------------------------------------------------
+# Which guarantees, about which rows ---------------------------------------------------------------
 
 
 def check_is_policy(policy: Any) -> None:
@@ -386,7 +388,7 @@ def decide_labelled(
     return answered, decisions.accepted, decisions.confidence
 
 
-def find_promises(
+def find_guarantees(
     policy: AbstentionPolicy,
     answered: Predictions,
     subgroups: Any,
@@ -395,19 +397,21 @@ def find_promises(
     target: float | None = None,
     delta: float | None = None,
     max_analyses: int | None,
-) -> list[Promise]:
-    """Return the promises of a policy that labelled rows can check.
+) -> list[Tested]:
+    """Return the guarantees of a policy that labelled rows can check.
 
-    Only promises with high probability count, about a loss that the policy knows, and about all
+    Only guarantees with high probability count, about a loss that the policy knows, and about all
     rows, those of a subgroup, or those of one answer or one true class. A `target` replaces the
-    promised one, and bounds the risk where nothing is promised; a `kind` says what else it bounds.
-    A `delta` is shared evenly.
+    guaranteed one, and bounds the risk where nothing is guaranteed; a `kind` says what else it
+    bounds. A `delta` is shared evenly.
     """
     listed = _list_certificates(policy, answered, subgroups)
-    return spell_out(policy, listed, kind, target=target, delta=delta, max_analyses=max_analyses)
+    return list_guarantees(
+        policy, listed, kind, target=target, delta=delta, max_analyses=max_analyses
+    )
 
 
-def spell_out(
+def list_guarantees(
     policy: AbstentionPolicy,
     listed: list[tuple[Certificate | None, str, BoolArray]],
     stated: type[Guarantee] | None = None,
@@ -415,9 +419,9 @@ def spell_out(
     target: float | None,
     delta: float | None,
     max_analyses: int | None,
-) -> list[Promise]:
-    """Return what certificates promise, each with the name of its cases and its rows."""
-    made = [one for one in listed if target is not None or is_promise(one[0])]
+) -> list[Tested]:
+    """Return what certificates guarantee, each with the name of its cases and its rows."""
+    made = [one for one in listed if target is not None or is_guarantee(one[0])]
     occurring = sum(bool(np.any(rows)) for _, _, rows in made)
     # A level that holds at all times is fixed before subgroups appear in a growing table.
     n_tests = max(occurring if max_analyses is not None else len(made), 1)
@@ -427,13 +431,13 @@ def spell_out(
     for certificate, cases, rows in made:
         kind, loss, level = stated or Risk, policy.rule.default_loss, share
         own = target
-        if stated is None and certificate is not None and is_promise(certificate):
+        if stated is None and certificate is not None and is_guarantee(certificate):
             kind, loss = certificate.kind, certificate.loss
             level = certificate.delta if delta is None else share
             own = certificate.target if target is None else target
         what = Loss.of(loss, policy.rule)
         checked = kind.check_bound(own, what)
-        found.append(Promise(kind, checked, level, what, cases, rows, max_analyses, power))
+        found.append(Tested(kind, checked, level, what, cases, rows, max_analyses, power))
     return found
 
 
@@ -455,8 +459,8 @@ def _list_certificates(
     ]
 
 
-def is_promise(certificate: Certificate | None) -> bool:
-    """Tell whether a certificate promises something that later labels can check."""
+def is_guarantee(certificate: Certificate | None) -> bool:
+    """Tell whether a certificate guarantees something that later labels can check."""
     return (
         certificate is not None
         and certificate.n_accepted > 0
@@ -477,14 +481,14 @@ def _find_rows(predictions: Predictions, cases: str) -> BoolArray | None:
     return next((rows for rows, name in of_classes if name == cases), None)
 
 
-def own_promise(
+def own_guarantee(
     policy: AbstentionPolicy,
     answered: Predictions,
     accepted: BoolArray,
     subgroups: Any,
     delta: float | None = None,
 ) -> str:
-    """Say which promises of a policy these rows contradict, and which they do not confirm.
+    """Say which guarantees of a policy these rows contradict, and which they do not confirm.
 
     "" where they confirm all of them.
 
@@ -496,27 +500,27 @@ def own_promise(
     accepted : ndarray of shape (n,)
     subgroups : array-like of shape (n,), DataFrame or None
     delta : float, default=None
-        As in :func:`find_promises`.
+        As in :func:`find_guarantees`.
     """
     made = [
-        promise
-        for promise in find_promises(policy, answered, subgroups, delta=delta, max_analyses=1)
-        if np.any(promise.rows)
+        guarantee
+        for guarantee in find_guarantees(policy, answered, subgroups, delta=delta, max_analyses=1)
+        if np.any(guarantee.rows)
     ]
-    checks = [check_promise(promise, answered, accepted) for promise in made]
+    checks = [check_guarantee(guarantee, answered, accepted) for guarantee in made]
     starts = {
         "broken": f"{certificates.NOT_MET} by these rows.",
-        "undecided": "These rows cannot tell whether the policy keeps its own promise.",
+        "undecided": "These rows cannot tell whether the policy keeps its own guarantee.",
     }
     texts = [
-        f"{start} It says: {check.promise}. {check.found}"
+        f"{start} It says: {check.statement}. {check.found}"
         for verdict, start in starts.items()
         for check in checks
         if check.verdict == verdict and not check.is_empty
     ]
     own = policy.certificate
-    if policy.groups is None and own is not None and own.cases and is_promise(own) and not made:
-        texts.append(f"Not looked at here: the policy's own promise, which is about the cases "
+    if policy.groups is None and own is not None and own.cases and is_guarantee(own) and not made:
+        texts.append(f"Not looked at here: the policy's own guarantee, which is about the cases "
                     f"{own.cases} alone.")  # fmt: skip
     more = [f"The same is true of {len(texts) - _MANY} more subgroups."] if texts[_MANY:] else []
     return "\n".join(texts[:_MANY] + more)

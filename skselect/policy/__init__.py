@@ -1,4 +1,4 @@
-"""The frozen decision, answer or abstain, and what is promised about it."""
+"""The frozen decision, answer or abstain, and what is guaranteed about it."""
 
 from skselect.policy.certificate import Certificate
 from skselect.policy.subgroups import Subgroups

@@ -1,4 +1,4 @@
-"""What is promised about a threshold, in words that a manager can read."""
+"""What is guaranteed about a threshold, in words that a manager can read."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ STARTS = "the starts of the sequence were fixed before these rows were seen"
 
 # The first line of a bound without a target.
 _MEASURED = (
-    "MEASURED, NOT CERTIFIED: this is the bound that these rows give; no target was named "
-    "beforehand (target=), so that nothing is promised."
+    "UPPER BOUND ONLY: this is the bound that these rows give; no target was named "
+    "beforehand (target=), so that nothing is guaranteed."
 )
-#: How the notice begins where rows contradict the policy's own promise.
-NOT_MET = "THE POLICY'S OWN PROMISE IS NOT MET"
+#: How the notice begins where rows contradict the policy's own guarantee.
+NOT_MET = "THE POLICY'S OWN Guarantee IS NOT MET"
 
 
 class Caveat(NamedTuple):
@@ -97,9 +97,9 @@ VOUCHED = {"fresh": FRESH, "independent": INDEPENDENT}
 def trained_here(overlap: Overlap, *, few: bool, asks: bool, vouched: bool) -> Caveat:
     """Return the caveat about rows of which some also trained the classifier.
 
-    A `few` were left out. With `asks` it may have been a witness that its confidence asks.
+    A `few` were left out. With `asks` it may have been an auxiliary model that its confidence asks.
     """
-    what = "the classifier or a witness" if asks else "the classifier"
+    what = "the classifier or an auxiliary model" if asks else "the classifier"
     found = (
         f"{overlap.n_seen} of the {overlap.n_recognisable} rows here that can be recognised also "
         f"trained {what}"
@@ -158,28 +158,28 @@ GROUPED = Caveat("rows of one group are not independent (groups= was given)", IN
 
 @dataclass(frozen=True)
 class Certificate(NotebookText):
-    """The promise that comes with a threshold, its numbers and its assumptions.
+    """The guarantee that comes with a threshold, its numbers and its assumptions.
 
-    Print it: the text begins with "CERTIFIED" only when the promise is exact.
+    Print it: the text begins with "CERTIFIED" only when the guarantee is exact.
 
     Parameters
     ----------
     objective : {"risk", "generalized_risk", "coverage"}
         What the target bounds.
     target : float
-        The promised bound, in units of the cost matrix where there is one.
+        The guaranteed bound, in units of the cost matrix where there is one.
     delta : float
-        Probability that the promise fails, over calibrations like this one.
+        Probability that the guarantee fails, over calibrations like this one.
     max_analyses : int
         Planned analyses of growing rows, which share `delta` evenly.
     method : str
-        How the promise was derived.
+        How the guarantee was derived.
     guarantee : {"high_probability", "mean", "measured", "none"}
         "measured": the bound holds with high probability, but nobody asked for it beforehand.
     exact : bool
-        Whether the promise holds in finite samples under the assumptions alone.
+        Whether the guarantee holds in finite samples under the assumptions alone.
     caveats : tuple of str
-        Why the promise is not exact, or what else keeps it from being taken plainly.
+        Why the guarantee is not exact, or what else keeps it from being taken plainly.
     threshold : float
     n : int
         Rows used.
@@ -188,7 +188,7 @@ class Certificate(NotebookText):
     coverage, risk : float
         Share of accepted rows; their mean loss (nan when none is accepted).
     pointwise_bound : float
-        Bound for this threshold as if it had been fixed beforehand. Not the promise:
+        Bound for this threshold as if it had been fixed beforehand. Not the guarantee:
         it ignores that the threshold was chosen. (Method "betting" tests the target itself, so
         that this bound may lie slightly above a certified target.)
     rows_needed : int
@@ -204,12 +204,12 @@ class Certificate(NotebookText):
     assumptions : tuple of str
         What the rows cannot show.
     notice : str
-        Where these rows contradict the policy's own promise, or do not confirm it; else "". See
+        Where these rows contradict the policy's own guarantee, or do not confirm it; else "". See
         :func:`certify`.
-    rests_on : str
+    provenance : str
         Which of the rows given choose the threshold, where a splitter left some to training only.
     shortlist : str
-        What is said about the shortlist of handed-over cases, "" where there is none.
+        What is said about the shortlist of deferred cases, "" where there is none.
     created : str
         Date and time, ISO 8601.
     fingerprints : dict
@@ -241,19 +241,19 @@ class Certificate(NotebookText):
     fingerprints: dict[str, str] = field(default_factory=dict)
     max_analyses: int = 1
     notice: str = ""
-    rests_on: str = ""
+    provenance: str = ""
     shortlist: str = ""
 
     @property
     def is_certified(self) -> bool:
-        """Whether the promise is exact and holds with high probability."""
+        """Whether the guarantee is exact and holds with high probability."""
         return self.exact and self.guarantee == "high_probability"
 
     @cached_property
     def least_target(self) -> float:
         """The smallest target that this threshold would have met on these rows.
 
-        It is information about this threshold only. Quoting it as the promise would choose
+        It is information about this threshold only. Quoting it as the guarantee would choose
         the target after seeing the rows; to certify it, use fresh ones. (For a coverage
         objective: the largest coverage. For "band" it is exact; the other methods also look at
         surer rows, so that it is an upper bound. Computed when first asked for.)
@@ -287,7 +287,7 @@ class Certificate(NotebookText):
         if self.notice.startswith(NOT_MET):
             instead = "What these rows certify instead:" if self.is_certified else head
             heads = [self.notice, instead, but]
-        trust = f"Taken on trust: {'; '.join(self.assumptions)}."
+        trust = f"Assumptions: {'; '.join(self.assumptions)}."
         method = f"Method: {self.method}, delta {rounded(self.delta, 6, up=True)}."
         if FIXED in self.assumptions:
             method += " A check of a fixed policy: nothing was chosen on these rows."
@@ -295,12 +295,12 @@ class Certificate(NotebookText):
             method += f" Planned for up to {self.max_analyses} analyses: each uses "
             method += f"delta / {self.max_analyses}."
         rests = "Certified" if self.is_certified else "Estimated"
-        rests = f"{rests} on {self.rests_on}." if self.rests_on else ""
+        rests = f"{rests} on {self.provenance}." if self.provenance else ""
         lines = [*heads, self._sentence(), self._facts(), rests, self.shortlist, trust, method]
         return wrap("\n".join(line for line in lines if line))
 
     def _sentence(self) -> str:
-        """Return the promise in plain words, "" where nothing is promised."""
+        """Return the guarantee in plain words, "" where nothing is guaranteed."""
         if self.guarantee == "none" or self.n_accepted == 0:
             return ""
         start = "If" if self.exact else "A certificate would say: if"
@@ -314,17 +314,18 @@ class Certificate(NotebookText):
         not_for = "not per period" if self.cases else "not per subgroup, not per period"
         if self.guarantee == "measured":
             return (
-                f"{start} future cases resemble these {self.n}, then {self.promise}, says a bound "
+                f"{start} future cases resemble these {self.n}, then {self.statement}, says a "
+                f"bound "
                 f"that is right {how_often}; {not_for}."
             )
         return (
-            f"{start} future cases resemble these {self.n}, then {how_often} {self.promise}; "
+            f"{start} future cases resemble these {self.n}, then {how_often} {self.statement}; "
             f"{not_for}."
         )
 
     @property
-    def promise(self) -> str:
-        """What is promised, in words; bounds are never rounded in its favour."""
+    def statement(self) -> str:
+        """What is guaranteed, in words; bounds are never rounded in its favour."""
         return self.kind.describe(self.target, self._loss, self.cases)
 
     @property
@@ -438,7 +439,7 @@ def threshold_from_json(stored: Any) -> float:
 
 
 def _percent_kept(delta: float) -> str:
-    """Return 100 (1 - delta), rounded down so that no promise is overstated."""
+    """Return 100 (1 - delta), rounded down so that no guarantee is overstated."""
     down = Context(rounding=ROUND_FLOOR)
     share = down.subtract(Decimal(100), down.multiply(Decimal(100), Decimal(f"{delta:.12g}")))
     place = Decimal("0.01") if delta > 1e-4 else Decimal("1e-10")
@@ -450,15 +451,15 @@ def check_certified(certificate: Any, threshold: float, what: str, remedy: str) 
     if certificate is not None and certificate.threshold != threshold:
         raise ValueError(
             f"{what}, but the certificate is about the threshold {certificate.threshold!r}. Pass "
-            f"{remedy} as well: nothing is promised about another threshold until certify() or "
+            f"{remedy} as well: nothing is guaranteed about another threshold until certify() or "
             "select_threshold() has looked at fresh rows."
         )
 
 
 # Stored certificates ------------------------------------------------------------------------
 
-#: Fields that files before version 4 of a policy name otherwise.
-_OLD_NAMES = {"why_not": "caveats", "looks": "max_analyses"}
+#: Fields that older files of a policy name otherwise.
+_OLD_NAMES = {"why_not": "caveats", "looks": "max_analyses", "rests_on": "provenance"}
 # Numbers: lowest value, highest value, and which of these two are allowed.
 _NUMBERS = (
     ("target", 0.0, math.inf, "left"),
@@ -498,7 +499,7 @@ def _check_certificate(fields: Mapping[str, Any]) -> None:
         raise ValueError("certificate: n_errors, n_accepted and n must not decrease in this order.")
     _check_text("certificate: method", fields["method"])
     _check_text("certificate: cases", fields.get("cases", ""))
-    for name in ("notice", "rests_on", "shortlist"):
+    for name in ("notice", "provenance", "shortlist"):
         _check_text(f"certificate: {name}", fields.get(name, ""))
     check_made(fields["created"], fields["fingerprints"], "certificate: ")
 

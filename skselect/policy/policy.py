@@ -42,8 +42,8 @@ from skselect._lib.decide import (
     CONFIDENCES,
     OWN_FEATURES,
     check_asked,
+    check_auxiliary,
     check_scores,
-    check_witnesses,
     decide_rows,
     find_thresholds,
     list_rejected,
@@ -65,7 +65,7 @@ from skselect.policy.certificate import (
 )
 from skselect.policy.shortlist import PolicyShortlist, check_shortlisted
 from skselect.policy.standalone import write_source
-from skselect.policy.subgroups import GroupThresholds, describe_promises
+from skselect.policy.subgroups import GroupThresholds, describe_guarantees
 from skselect.predictions.confidence import (
     ANSWER_CONFIDENCES,
     confidence_of_answers,
@@ -77,7 +77,7 @@ from skselect.predictions.learned import LearnedScore
 SCHEMA = "skselect.policy"
 #: Version 2 added `decision`, `cost_matrix` and `groups`, version 3 `shortlist` and learned
 #: confidences; version 4 renamed two fields of certificates.
-VERSION = 4
+VERSION = 5
 #: Fields with the version that added them, and what older files mean.
 _ADDED = {
     "decision": (2, "argmax"), "cost_matrix": (2, None), "groups": (2, None),
@@ -152,9 +152,9 @@ class AbstentionPolicy(NotebookText):
     abstain_label : label, default=None
         What an estimator's ``predict`` returns where it abstains.
     certificate : Certificate or None, default=None
-        What is promised about this threshold. A certificate for another one is refused.
+        What is guaranteed about this threshold. A certificate for another one is refused.
     shortlist : PolicyShortlist or None, default=None
-        Which classes it names where it hands a case over. A shortlist for another threshold is
+        Which classes it names where it defers a case. A shortlist for another threshold is
         refused.
     coverage : float or None, default=None
         Share of accepted rows when the threshold was tuned (for drift checks).
@@ -207,12 +207,12 @@ class AbstentionPolicy(NotebookText):
         at = f"threshold {self.threshold:.6g}"
         if self.groups is not None:
             at = f"{len(self.groups.thresholds)} thresholds by {self.groups.by}"
-        return f"<AbstentionPolicy: {len(self.classes)} classes, {at}, {self._promise}>"
+        return f"<AbstentionPolicy: {len(self.classes)} classes, {at}, {self._guarantee}>"
 
     def __str__(self) -> str:
         shown = [repr(self)]
         if self.groups is not None:
-            shown += describe_promises(
+            shown += describe_guarantees(
                 self.groups.by, self.groups.thresholds, self.groups.certificates
             )
         elif self.certificate is not None:
@@ -225,8 +225,8 @@ class AbstentionPolicy(NotebookText):
         return [] if self.shortlist is None or said else [str(self.shortlist)]
 
     @property
-    def _promise(self) -> str:
-        """What kind of promise it has, in a word or two."""
+    def _guarantee(self) -> str:
+        """What kind of guarantee it has, in a word or two."""
         found = [self.certificate] if self.groups is None else self.groups.certificates.values()
         given = [one for one in found if one is not None]
         if not given:
@@ -242,7 +242,7 @@ class AbstentionPolicy(NotebookText):
         object.__setattr__(self, "rule", rule)
         if isinstance(self.confidence, LearnedScore):
             check_learnable(rule.decision)
-            for calibration in self.confidence.witnesses.values():
+            for calibration in self.confidence.auxiliary.values():
                 calibration.check_fits(len(self.classes), "predict_proba")
         elif not callable(self.confidence):
             check_choice("confidence", self.confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
@@ -281,7 +281,7 @@ class AbstentionPolicy(NotebookText):
         *,
         y_pred: Any = None,
         subgroups: Any = None,
-        witnesses: Any = None,
+        auxiliary: Any = None,
         index: Any = None,
     ) -> pd.DataFrame:
         """Turn raw probabilities into decisions, calibration included.
@@ -298,9 +298,10 @@ class AbstentionPolicy(NotebookText):
         subgroups : array-like of shape (n,) or DataFrame, default=None
             The subgroup of each row, for a policy with a threshold per subgroup only (but not
             where the answers are the subgroups).
-        witnesses : dict, default=None
-            For a policy with a learned confidence only, what it asks, by name: of each witness its
-            raw probabilities for these rows, like `y_proba`; of each further column its values.
+        auxiliary models : dict, default=None
+            For a policy with a learned confidence only, what it asks, by name: of each auxiliary
+            model its raw probabilities for these rows, like `y_proba`; of each further column its
+            values.
         index : pandas.Index or array-like of shape (n,), default=None
             What names the rows of the result: pass ``X_new.index`` where `y_proba` is an array, so
             that the decisions join the table they are about. Default: the index of `y_proba`, else
@@ -316,8 +317,8 @@ class AbstentionPolicy(NotebookText):
         Raises
         ------
         ValueError
-            If the scores, answers, subgroups or witnesses do not fit the policy, or the index
-            does not have one entry per row.
+            If the scores, answers, subgroups or auxiliary models do not fit the policy, or the
+            index does not have one entry per row.
 
         Warns
         -----
@@ -327,7 +328,7 @@ class AbstentionPolicy(NotebookText):
             probability .001 in two samples of one population. The probabilities may be
             calibrated already. Where the policy has no such quantiles, nothing is compared.
         """
-        decisions = decide_given(self, y_proba, y_pred, subgroups, witnesses)
+        decisions = decide_given(self, y_proba, y_pred, subgroups, auxiliary)
         n = len(decisions.accepted)
         if n >= _LARGE:
             warn_if_far(self, count_at_quantiles(self, decisions.confidence), n)
@@ -335,7 +336,7 @@ class AbstentionPolicy(NotebookText):
         return self.frame(decisions, rows)
 
     def decide_arrays(
-        self, y_proba: Any, *, y_pred: Any = None, subgroups: Any = None, witnesses: Any = None
+        self, y_proba: Any, *, y_pred: Any = None, subgroups: Any = None, auxiliary: Any = None
     ) -> dict[str, LabelArray]:
         """Decide like :meth:`decide`, but return the columns as arrays, for services.
 
@@ -343,7 +344,7 @@ class AbstentionPolicy(NotebookText):
 
         Parameters
         ----------
-        y_proba, y_pred, subgroups, witnesses
+        y_proba, y_pred, subgroups, auxiliary models
             As for :meth:`decide`, with the same checks.
 
         Returns
@@ -371,7 +372,7 @@ class AbstentionPolicy(NotebookText):
         >>> {name: column.item() for name, column in decided.items()}
         {'label': None, 'suggestion': 'yes', 'accepted': False, 'confidence': 0.6, 'threshold': 0.8}
         """
-        decisions = decide_given(self, y_proba, y_pred, subgroups, witnesses)
+        decisions = decide_given(self, y_proba, y_pred, subgroups, auxiliary)
         if (n := len(decisions.accepted)) >= _LARGE:
             warn_if_far(self, count_at_quantiles(self, decisions.confidence), n)
         proba, codes, rated = decisions.y_proba, decisions.y_pred, decisions.confidence
@@ -533,7 +534,7 @@ class AbstentionPolicy(NotebookText):
         """Save the policy as one Python file that decides with numpy alone.
 
         Where skselect, scikit-learn, scipy and pandas are not installed, the file makes the
-        same decisions: ``decide(y_proba, y_pred=, subgroups=, witnesses=)`` returns a dict of
+        same decisions: ``decide(y_proba, y_pred=, subgroups=, auxiliary=)`` returns a dict of
         arrays, and ``accepts(confidence)`` a mask. For the rows of a file, use ``skselect apply``.
 
         Parameters
@@ -568,14 +569,14 @@ class AbstentionPolicy(NotebookText):
         >>> gate["decide"]([[.9, .1], [.4, .6]])["label"]
         array(['no', None], dtype=object)
         """
-        text = write_source(json.loads(str(self.to_json())), self._describe_promises())
+        text = write_source(json.loads(str(self.to_json())), self._describe_guarantees())
         if path is None:
             return text
         write_whole(Path(path), text)
         return None
 
-    def _describe_promises(self) -> str:
-        """Return what is promised, in words: for all rows, and for each subgroup."""
+    def _describe_guarantees(self) -> str:
+        """Return what is guaranteed, in words: for all rows, and for each subgroup."""
         texts = [] if self.certificate is None else [str(self.certificate)]
         if self.groups is not None:
             texts += [
@@ -583,7 +584,7 @@ class AbstentionPolicy(NotebookText):
                 for group, certificate in self.groups.certificates.items()
                 if certificate is not None
             ]
-        texts = texts or ["PROMISES NOTHING for new rows: there is no certificate."]
+        texts = texts or ["Guarantees NOTHING for new rows: there is no certificate."]
         return "\n\n".join([*texts, *self._words_about_shortlist()])
 
     @classmethod
@@ -687,7 +688,7 @@ def _without_certificates(stored: dict[str, Any]) -> dict[str, Any]:
         warn_user(
             f"This policy file has the old version {stored['version']} and no digest, so that "
             "nothing shows whether it was changed: it is loaded without its certificate, and "
-            "promises nothing. certify(policy, rows, target=...) certifies it on fresh rows."
+            "guarantees nothing. certify(policy, rows, target=...) certifies it on fresh rows."
         )
     if groups is not None:
         groups = groups | {"members": [one | {"certificate": None} for one in members]}
@@ -700,11 +701,13 @@ def _restore_learned(stored: dict[str, Any]) -> LearnedScore:
     named = stored["coefficients"]
     for name, value in {"intercept": stored["intercept"], **named}.items():
         check_number(f"coefficient of {name!r}", value, closed="neither")
-    witnesses = {name: restore_calibration(x) for name, x in stored["witnesses"].items()}
-    if not named or not set(witnesses) <= set(named) - set(OWN_FEATURES):
-        raise ValueError(f"confidence: {list(witnesses)} and {list(named)} do not fit together.")
+    # Before version 5 it had another name.
+    given = stored["auxiliary"] if "auxiliary" in stored else stored["witnesses"]
+    auxiliary = {name: restore_calibration(x) for name, x in given.items()}
+    if not named or not set(auxiliary) <= set(named) - set(OWN_FEATURES):
+        raise ValueError(f"confidence: {list(auxiliary)} and {list(named)} do not fit together.")
     return LearnedScore(
-        tuple(named), np.array(list(named.values())), float(stored["intercept"]), witnesses
+        tuple(named), np.array(list(named.values())), float(stored["intercept"]), auxiliary
     )
 
 
@@ -713,22 +716,22 @@ def decide_given(
     y_proba: Any,
     y_pred: Any = None,
     subgroups: Any = None,
-    witnesses: Any = None,
+    auxiliary: Any = None,
 ) -> Decisions:
     """Decide on what a user gives; nothing is compared with the rows that tuned the policy."""
     applied = describe_policy(policy)
-    refuse_unused(applied, y_pred, subgroups, witnesses)
+    refuse_unused(applied, y_pred, subgroups, auxiliary)
     scores = check_scores(applied, as_array(y_proba, "y_proba"), column_names(y_proba))
-    answers = opinions = None
+    answers = auxiliary_proba = None
     if policy.rule.decision == "estimator":
         answers = _check_answers(policy, y_pred, len(scores))
     if applied["asks"] is not None:
         tables = {
-            name: (as_array(values, f"witnesses[{name!r}]"), column_names(values))
-            for name, values in check_asked(applied, witnesses).items()
+            name: (as_array(values, f"auxiliary[{name!r}]"), column_names(values))
+            for name, values in check_asked(applied, auxiliary).items()
         }
-        opinions = check_witnesses(applied, tables, len(scores))
-    return _apply(policy, applied, scores, answers, subgroups, opinions)
+        auxiliary_proba = check_auxiliary(applied, tables, len(scores))
+    return _apply(policy, applied, scores, answers, subgroups, auxiliary_proba)
 
 
 def check_given_scores(policy: AbstentionPolicy, y_proba: Any) -> FloatArray:
@@ -754,7 +757,7 @@ def apply_policy(
     scores: FloatArray,
     y_pred: IntArray | None = None,
     subgroups: Any = None,
-    opinions: Mapping[str, FloatArray] | None = None,
+    auxiliary_proba: Mapping[str, FloatArray] | None = None,
 ) -> Decisions:
     """Decide on checked raw scores: used by policies, estimators and reports alike.
 
@@ -770,8 +773,8 @@ def apply_policy(
     """
     applied = describe_policy(policy)
     if applied["asks"] is not None:
-        opinions = check_asked(applied, opinions, _NO_PREDICTIONS)
-    return _apply(policy, applied, scores, y_pred, subgroups, opinions)
+        auxiliary_proba = check_asked(applied, auxiliary_proba, _NO_PREDICTIONS)
+    return _apply(policy, applied, scores, y_pred, subgroups, auxiliary_proba)
 
 
 def _apply(
@@ -780,14 +783,14 @@ def _apply(
     scores: FloatArray,
     y_pred: IntArray | None,
     subgroups: Any,
-    opinions: Mapping[str, FloatArray] | None,
+    auxiliary_proba: Mapping[str, FloatArray] | None,
 ) -> Decisions:
     """Decide by a policy, as it is and as :mod:`skselect._lib.decide` takes it."""
     rule, groups = policy.rule, None
     refuse_unused(applied, None, subgroups, None)
     if policy.groups is not None and not policy.groups.by_answer:
         groups = policy.groups.encode(subgroups, len(scores))
-    decided = decide_rows(applied, scores, y_pred, opinions, groups)
+    decided = decide_rows(applied, scores, y_pred, auxiliary_proba, groups)
     proba, chosen, confidence, threshold = decided
     claim, is_claim = confidence, isinstance(policy.confidence, LearnedScore)
     is_claim = is_claim or isinstance(policy.calibration, ConfidenceCalibration)
@@ -801,7 +804,7 @@ def describe_policy(policy: AbstentionPolicy) -> dict[str, Any]:
     asks, calibration = None, policy.calibration
     confidence: Any = policy.confidence
     if isinstance(confidence, LearnedScore):
-        asks = {name: name in confidence.witnesses for name in confidence.asks}
+        asks = {name: name in confidence.auxiliary for name in confidence.asks}
         confidence = confidence.rate
     elif callable(confidence):
         confidence = partial(_rate_by_function, confidence)
@@ -856,7 +859,7 @@ def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int, name: str = 
         f"{name}: {below[worst]:.1%} of these {n:,} rows have a confidence below {value:.4g}, but "
         f"about {levels[worst]:.0%} of the rows that tuned this policy. Either the probabilities "
         "are calibrated already (the policy takes what the classifier itself says: "
-        "raw_scores(X)), or these are other cases than those that tuned it, of which it promises "
+        "raw_scores(X)), or these are other cases than those that tuned it, of which it guarantees "
         "nothing."
     )
 

@@ -1,4 +1,4 @@
-"""The shortlist of a policy: which classes it names where it hands a case over."""
+"""The shortlist of a policy: which classes it names where it defers a case."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from skselect.policy.certificate import check_texts, threshold_from_json, thresh
 
 @dataclass(frozen=True)
 class PolicyShortlist(NotebookText):
-    """Which classes a policy names where it hands a case over, and how often the truth is one.
+    """Which classes a policy names where it defers a case, and how often the truth is one.
 
     Print it: the text says whether the level is exact or an estimate.
 
     Parameters
     ----------
     level : float in (0, 1)
-        The share of handed-over cases whose true class is on the list, on average over such
+        The share of deferred cases whose true class is on the list, on average over such
         calibrations.
     least_proba : float in [0, 1]
         The list holds each class with at least this (calibrated) probability.
     threshold : float
-        Of the policy: other cases are handed over at another one. inf with subgroups.
+        Of the policy: other cases are deferred at another one. inf with subgroups.
     n : int
-        Handed-over rows that set the least probability.
+        Deferred rows that set the least probability.
     caveats : tuple of str, default=()
         Why the level is an estimate; empty where it is exact.
     """
@@ -50,15 +50,15 @@ class PolicyShortlist(NotebookText):
         return not self.caveats
 
     def __str__(self) -> str:
-        share = f"{rounded(100.0 * self.level, 6, up=False)} of 100 handed-over cases"
+        share = f"{rounded(100.0 * self.level, 6, up=False)} of 100 deferred cases"
         says = f"{share} the right answer is on the list"
         if self.is_exact:
             return (
                 f"Shortlist: in {says}, on average over such calibrations. Exact, from {self.n} "
-                "handed-over rows that did not choose the threshold."
+                "deferred rows that did not choose the threshold."
             )
         return (
-            f"Shortlist, an estimate from {self.n} handed-over rows: in about {says}. Not exact: "
+            f"Shortlist, an estimate from {self.n} deferred rows: in about {says}. Not exact: "
             f"{'; '.join(self.caveats)}."
         )
 
@@ -83,7 +83,7 @@ def check_shortlisted(shortlist: PolicyShortlist | None, threshold: float, n_cla
     if shortlist.threshold != threshold:
         raise ValueError(
             f"threshold={threshold!r}, but the shortlist is about the cases that the threshold "
-            f"{shortlist.threshold!r} hands over. Pass shortlist=None as well."
+            f"{shortlist.threshold!r} defers. Pass shortlist=None as well."
         )
 
 

@@ -27,9 +27,9 @@ from skselect._lib.decide import (
     OWN_FEATURES,
     Array,
     check_asked,
+    check_auxiliary,
     check_numbers,
     check_scores,
-    check_witnesses,
     decide_rows,
     find_thresholds,
     refuse_unused,
@@ -42,30 +42,30 @@ policy: dict[str, Any] = {}
 
 
 def decide(
-    y_proba: Any, *, y_pred: Any = None, subgroups: Any = None, witnesses: Any = None
+    y_proba: Any, *, y_pred: Any = None, subgroups: Any = None, auxiliary: Any = None
 ) -> dict[str, Array]:
     """Turn raw scores into decisions, calibration included; a ValueError says what does not fit.
 
     `y_proba` is the classifier's raw output (``POLICY["response"]``): (n, K), columns in the order
     of ``POLICY["classes"]`` or named like them, or (n,) for the second of two classes. `y_pred`
-    (the classifier's own answers), `subgroups` (of each row) and `witnesses` (what a learned
+    (the classifier's own answers), `subgroups` (of each row) and `auxiliary` (what a learned
     confidence asks, by name) are for policies that need them.
 
     Returns arrays: "label" (None where it abstains), "suggestion" (the answer everywhere),
     "accepted", "confidence", "threshold"; with a shortlist also "shortlist" (where it abstains).
     """
-    refuse_unused(policy, y_pred, subgroups, witnesses)
+    refuse_unused(policy, y_pred, subgroups, auxiliary)
     scores = check_scores(policy, *read_table(y_proba))
-    given = opinions = groups = None
+    given = auxiliary_proba = groups = None
     if policy["decision"] == "estimator":
         given = read_answers(y_pred, len(scores))
     if policy["asks"] is not None:
-        asked = check_asked(policy, witnesses).items()
+        asked = check_asked(policy, auxiliary).items()
         tables = {name: read_table(values) for name, values in asked}
-        opinions = check_witnesses(policy, tables, len(scores))
+        auxiliary_proba = check_auxiliary(policy, tables, len(scores))
     if policy["groups"] is not None and not policy["groups"]["by_answer"]:
         groups = read_subgroups(subgroups, len(scores))
-    return tell(policy, *decide_rows(policy, scores, given, opinions, groups))
+    return tell(policy, *decide_rows(policy, scores, given, auxiliary_proba, groups))
 
 
 def accepts(confidence: Any, *, subgroups: Any = None) -> Array:
@@ -170,8 +170,8 @@ def ready(policy: Mapping[str, Any]) -> dict[str, Any]:
     if policy["cost_matrix"] is not None:
         made["cost_matrix"] = np.asarray(policy["cost_matrix"], dtype=np.float64)
     if not isinstance(policy["confidence"], str):
-        maps = {name: ready_maps(maps) for name, maps in policy["confidence"]["witnesses"].items()}
-        made["confidence"] = {**policy["confidence"], "witnesses": maps}
+        maps = {name: ready_maps(maps) for name, maps in policy["confidence"]["auxiliary"].items()}
+        made["confidence"] = {**policy["confidence"], "auxiliary": maps}
         asked = [*maps, *policy["confidence"]["coefficients"]]
         made["asks"] = {name: name in maps for name in asked if name not in OWN_FEATURES}
     if policy["groups"] is not None:
@@ -234,8 +234,8 @@ skselect wrote this file; it runs without skselect. It needs numpy and Python 3.
     decide(y_proba)["label"]       # the answer of each row, None where the policy abstains
 
 `POLICY` holds the classes, the calibration, the threshold and the certificate; `CERTIFICATE` says
-in words what is promised. Do not edit them: the import would fail. Whether a policy file is the one
-that this file was written from, ``python gate.py policy.json`` tells.
+in words what is guaranteed. Do not edit them: the import would fail. Whether a policy file is the
+one that this file was written from, ``python gate.py policy.json`` tells.
 
 The file performs the same numpy operations in the same order as skselect. So with the same numpy on
 the same kind of processor accepted rows, answers and confidences are those of skselect, bit by bit.
@@ -251,7 +251,7 @@ _FOOT = """
 if digest(POLICY, CERTIFICATE) != DIGEST:
     raise ValueError(
         "POLICY or CERTIFICATE was changed after skselect wrote this file, so that nothing is "
-        "promised of its decisions. Change the policy, and write the file again with "
+        "guaranteed of its decisions. Change the policy, and write the file again with "
         "policy.to_python(path)."
     )
 
@@ -272,10 +272,10 @@ def write_source(stored: dict[str, Any], certificate: str) -> str:
     stored : dict
         The policy as its JSON file holds it.
     certificate : str
-        What is promised, in words.
+        What is guaranteed, in words.
     """
     facts = {"policy": ready(stored)}
-    if not any((facts["policy"]["asks"] or {}).values()):  # else each witness has its own
+    if not any((facts["policy"]["asks"] or {}).values()):  # else each auxiliary model has its own
         facts["calibration"] = facts["policy"]["calibration"]
     parts = _find_parts(facts)
     imports = sorted(x for x in parts if x.startswith(("import ", "from ")))

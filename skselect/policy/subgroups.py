@@ -72,7 +72,7 @@ class Subgroups:
 
 @dataclass(frozen=True, eq=False)
 class GroupThresholds:
-    """The thresholds of the subgroups, and what is promised for each.
+    """The thresholds of the subgroups, and what is guaranteed for each.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class GroupThresholds:
     thresholds : dict
         The threshold of each subgroup; a key is a string, number or boolean, or a tuple of them.
     certificates : dict, default={}
-        The certificate of each subgroup; None where nothing is promised.
+        The certificate of each subgroup; None where nothing is guaranteed.
     unseen : {"abstain", "raise"}, default="abstain"
         What to do with rows whose subgroup is missing or has no threshold.
     by_answer : bool, default=False
@@ -176,10 +176,10 @@ class GroupThresholds:
         )  # fmt: skip
 
 
-def tabulate_promises(
+def tabulate_guarantees(
     by: str, thresholds: Mapping[Any, float], certificates: Mapping[Any, Certificate | None]
 ) -> pd.DataFrame:
-    """Return as text, for each subgroup, the rows it rests on and what is promised of it."""
+    """Return as text, for each subgroup, the rows it rests on and what is guaranteed of it."""
     rows = []
     for group, threshold in thresholds.items():
         one = certificates.get(group)
@@ -194,9 +194,9 @@ def tabulate_promises(
 def _verdict(certificate: Certificate | None) -> str:
     """Return what a certificate says in a word or two."""
     if certificate is None:
-        return "promises nothing"
+        return "guarantees nothing"
     if not certificate.n_accepted:
-        return "hands all over"
+        return "defers all"
     if certificate.is_certified:
         return "certified"
     return "measured" if certificate.exact and certificate.guarantee == "measured" else "estimate"
@@ -222,11 +222,11 @@ def describe_certificates(certificates: Mapping[Any, Certificate | None]) -> dic
     return texts
 
 
-def describe_promises(
+def describe_guarantees(
     by: str, thresholds: Mapping[Any, float], certificates: Mapping[Any, Certificate | None]
 ) -> list[str]:
     """Return a table of the subgroups, and what their certificates say."""
-    table = tabulate_promises(by, thresholds, certificates).to_string(index=False)
+    table = tabulate_guarantees(by, thresholds, certificates).to_string(index=False)
     texts = describe_certificates(certificates)
     return [table, *(f"{by} {group!r}\n{text}" for group, text in texts.items())]
 

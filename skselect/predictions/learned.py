@@ -20,11 +20,11 @@ class LearnedScore:
     ----------
     names : tuple of str
         The features: those of the classifier's probabilities ("logit", "lead", "entropy"), then
-        one per witness, then further columns.
+        one per auxiliary model, then further columns.
     coefficients : ndarray of shape (m,)
     intercept : float
-    witnesses : dict, default={}
-        The calibration of each witness by name: an object with ``predict_proba(scores)``.
+    auxiliary models : dict, default={}
+        The calibration of each auxiliary model by name: an object with ``predict_proba(scores)``.
     classifier : object, default=None
         A fitted classifier of right (1) and wrong (0) in place of the coefficients.
 
@@ -41,13 +41,13 @@ class LearnedScore:
     names: tuple[str, ...]
     coefficients: FloatArray
     intercept: float
-    witnesses: Mapping[str, Any] = field(default_factory=dict)
+    auxiliary: Mapping[str, Any] = field(default_factory=dict)
     classifier: Any = None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The features that are neither the classifier's nor a witness's."""
-        known = {*OWN_FEATURES, *self.witnesses}
+        """The features that are neither the classifier's nor an auxiliary model's."""
+        known = {*OWN_FEATURES, *self.auxiliary}
         return tuple(name for name in self.names if name not in known)
 
     @property
@@ -60,8 +60,8 @@ class LearnedScore:
 
     @property
     def asks(self) -> tuple[str, ...]:
-        """What it must be given beside the classifier's probabilities: witnesses and columns."""
-        return (*self.witnesses, *self.columns)
+        """What it must be given beside the probabilities: auxiliary models and columns."""
+        return (*self.auxiliary, *self.columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain numbers; refuse a classifier of the user's own."""
@@ -76,11 +76,11 @@ class LearnedScore:
             "kind": "learned",
             "intercept": coefficients.pop("intercept"),
             "coefficients": coefficients,
-            "witnesses": {name: maps.to_dict() for name, maps in self.witnesses.items()},
+            "auxiliary": {name: maps.to_dict() for name, maps in self.auxiliary.items()},
         }
 
     def rate(
-        self, y_proba: FloatArray, y_pred: IntArray, opinions: Mapping[str, FloatArray]
+        self, y_proba: FloatArray, y_pred: IntArray, auxiliary_proba: Mapping[str, FloatArray]
     ) -> FloatArray:
         """Return the chance that each answer is right, shape (n,).
 
@@ -91,10 +91,11 @@ class LearnedScore:
         y_pred : ndarray of shape (n,)
             Code of each answer.
         opinions : dict of ndarray
-            Of each witness its raw probabilities (n, K); of each further column its values (n,).
+            Of each auxiliary model its raw probabilities (n, K); of each further column its values
+            (n,).
         """
-        maps = {name: calibration.predict_proba for name, calibration in self.witnesses.items()}
-        return self.judge(find_features(maps, y_proba, y_pred, opinions))
+        maps = {name: calibration.predict_proba for name, calibration in self.auxiliary.items()}
+        return self.judge(find_features(maps, y_proba, y_pred, auxiliary_proba))
 
     def judge(self, features: Mapping[str, FloatArray]) -> FloatArray:
         """Return the chance that each answer is right, from its features by name."""

@@ -16,7 +16,7 @@ from skselect._lib.checks.rows import (
     check_length,
     check_loss,
     check_weight,
-    refuse_judged,
+    refuse_own_confidence,
 )
 from skselect._lib.typing import BoolArray, ConfidenceSpec, FloatArray, IntArray, LossSpec
 from skselect.predictions.confidence import compute_confidence
@@ -247,7 +247,7 @@ class Outcomes:
     ) -> Outcomes:
         """Return outcomes as they are; compute those of predictions."""
         if isinstance(predictions_or_outcomes, Outcomes):
-            refuse_judged(confidence, loss)
+            refuse_own_confidence(confidence, loss)
             return predictions_or_outcomes
         if not isinstance(predictions_or_outcomes, Predictions):
             raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument

@@ -33,7 +33,7 @@ class Answer(NamedTuple):
     text: str
 
 
-def is_honest(
+def assess_calibration(
     outcomes: Outcomes, csr_p_value: float, level: float = 0.95, state: str = "as given"
 ) -> Answer:
     """Say whether a confidence is the chance of being right, as far as these rows can tell.
@@ -106,14 +106,16 @@ def _has_gaps(outcomes: Outcomes, level: float) -> bool:
     return found.has_many_rows and found.r_p_value <= level
 
 
-def keeps_promise(policy: AbstentionPolicy, check: PolicyCheck | None) -> Answer:
-    """Say whether a policy keeps its promise on these rows.
+def verify_guarantee(policy: AbstentionPolicy, check: PolicyCheck | None) -> Answer:
+    """Say whether a policy keeps its guarantee on these rows.
 
     "holds", "broken" or "undecided" is the verdict of a check; "certified" if these rows chose
-    the threshold and certify it; "nothing" if there is no promise that labelled rows can check.
+    the threshold and certify it; "nothing" if there is no guarantee that labelled rows can check.
     """
     if check is None:
-        return Answer("nothing", "NOTHING TO CHECK: it promises nothing that these rows can check.")
+        return Answer(
+            "nothing", "NOTHING TO CHECK: it guarantees nothing that these rows can check."
+        )
     if not check.same_rows:
         return Answer(check.verdict, check.summary)
     groups = policy.groups
@@ -121,12 +123,12 @@ def keeps_promise(policy: AbstentionPolicy, check: PolicyCheck | None) -> Answer
     used = [one for one in made if one is not None and one.n_accepted]
     if not all(one.is_certified for one in used):
         return Answer("undecided", check.summary)
-    promise = check.promises[0].promise
+    guarantee = check.guarantees[0].statement
     if groups is not None:
-        promise = f"{count(len(used), 'promise')}, each about one {groups.by}"
+        guarantee = f"{count(len(used), 'guarantee')}, each about one {groups.by}"
     return Answer(
         "certified",
-        f"Certified on these rows: {promise}. These rows chose the threshold, so only "
+        f"Certified on these rows: {guarantee}. These rows chose the threshold, so only "
         "fresh labelled rows can test it.",
     )
 

@@ -46,7 +46,7 @@ from skselect.estimators.out_of_fold import (
 from skselect.metrics import evaluate
 from skselect.metrics._csr import run_csr_test
 from skselect.predictions.outcomes import Outcomes
-from skselect.report.answers import is_honest
+from skselect.report.answers import assess_calibration
 
 _PLAIN = ("ece", "smooth_ece", "top_label_brier", "csr", "p_risk", "cw_accuracy", "aurc")
 _METRICS = {name: dict[str, Any]() for name in _PLAIN} | {"cwsa_plus": {"threshold": 0.5}}
@@ -140,14 +140,14 @@ def calibration_report(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> table = calibration_report(GaussianNB(), X, y, calibrations=["temperature", "isotonic"],
     ...                            random_state=0)
-    >>> table["honest"].to_dict()
+    >>> table["calibrated"].to_dict()
     {'raw': 'no', 'temperature': 'yes', 'isotonic': 'no'}
     >>> table["log_loss"].idxmin()
     'temperature'
     """
     candidates = _check_calibrations(calibrations)
     check_choice("calibration_scope", calibration_scope, SCOPES)
-    choose_draws(n_draws, 999, 0.05 / 3, 1)  # three tests share the level of `honest`
+    choose_draws(n_draws, 999, 0.05 / 3, 1)  # three tests share the level of `calibrated`
     rng = check_generator(random_state)
     check_has_fit(estimator)
     check_n_jobs(n_jobs)
@@ -262,10 +262,10 @@ def _measure(
     """Return the metrics of one calibration, and whether its confidence is honest."""
     outcomes = Outcomes(proba.argmax(axis=1) != rows.codes, claim, rows.weight)
     values = evaluate(outcomes, _METRICS).to_dict()
-    p_value, honest = np.nan, "unclear"
+    p_value, calibrated = np.nan, "unclear"
     if are_constant(rows.weight):
         p_value = run_csr_test(outcomes, n_draws=n_draws, random_state=rng).p_value
-        honest = is_honest(outcomes, p_value).verdict
+        calibrated = assess_calibration(outcomes, p_value).verdict
     truth = np.eye(len(rows.classes))[rows.codes]
     spread = np.sum((proba - truth) ** 2, axis=1)
     own = np.sum(proba * truth, axis=1)
@@ -274,4 +274,4 @@ def _measure(
         "brier": np.average(spread, weights=rows.weight),
         "csr_p_value": p_value,
     }
-    return {name: float(values[name]) for name in _COLUMNS} | {"honest": honest}
+    return {name: float(values[name]) for name in _COLUMNS} | {"calibrated": calibrated}

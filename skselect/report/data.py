@@ -15,7 +15,7 @@ from skselect._lib.checks.rows import check_has_proba, check_subgroups
 from skselect._lib.notebook import count
 from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.bounds._binomial import clopper_pearson_interval
-from skselect.curve.curve import count_handed_over, count_within
+from skselect.curve.curve import count_deferred, count_within
 from skselect.inference.by_group import Rate, rate_classes
 from skselect.inference.intervals import interval_around
 from skselect.metrics._csr import run_csr_test
@@ -31,17 +31,17 @@ from skselect.policy.subgroups import (
     describe_certificates,
     name_of_subgroups,
     subgroup_codes,
-    tabulate_promises,
+    tabulate_guarantees,
 )
 from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.report.answers import explain_metric, is_honest, keeps_promise
+from skselect.report.answers import assess_calibration, explain_metric, verify_guarantee
 from skselect.thresholds import simultaneous_band
 
 #: What a single model is called, unless it is given a name.
 UNNAMED = "model"
-# A verdict names so many subgroups that are promised nothing, and counts the others.
+# A verdict names so many subgroups that are guaranteed nothing, and counts the others.
 _MANY_SUBGROUPS = 10
 _COVERAGES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 _TARGETS = (0.005, 0.01, 0.02, 0.05, 0.1)
@@ -74,13 +74,13 @@ class Case:
     raw: Predictions
     policy: AbstentionPolicy | None
     threshold: float | None
-    judged: ScoredRows
+    scored: ScoredRows
     accepted: BoolArray | None
 
     @property
     def predictions(self) -> Predictions:
         """After the policy's calibration."""
-        return self.judged.predictions
+        return self.scored.predictions
 
 
 def make_case(
@@ -92,28 +92,28 @@ def make_case(
 ) -> Case:
     """Apply a policy, or a threshold, to the predictions of a model."""
     if policy is None:
-        judged = score_rows(raw)
-        confidence = judged.outcomes.confidence
+        scored = score_rows(raw)
+        confidence = scored.outcomes.confidence
         accepted = None if threshold is None else confidence >= threshold
-        return Case(name, raw, None, threshold, judged, accepted)
+        return Case(name, raw, None, threshold, scored, accepted)
     _check_policy_fits(policy, raw, name)
     own = policy.groups is not None and not policy.groups.by_answer
     single = None if policy.groups is not None else policy.threshold
     learned = isinstance(policy.confidence, LearnedScore)
     if raw.y_proba is None and (policy.calibration is None or learned):
         # Answers with a confidence, but without probabilities: only the threshold can be applied.
-        judged = score_rows(raw)
+        scored = score_rows(raw)
         by_answer = policy.groups is not None and policy.groups.by_answer
         of_rows = raw.answers if by_answer else subgroups if own else None
-        accepted = policy.accepts(judged.outcomes.confidence, subgroups=of_rows)
-        return Case(name, raw, policy, single, judged, accepted)
+        accepted = policy.accepts(scored.outcomes.confidence, subgroups=of_rows)
+        return Case(name, raw, policy, single, scored, accepted)
     scores = check_has_proba(raw.y_proba, "a policy with a calibration")
     decisions = apply_policy(policy, scores, raw.y_pred, subgroups if own else None)
     same = np.array_equal(decisions.y_pred, raw.y_pred)  # then kept in memory once
     answers = raw.y_pred if same else decisions.y_pred
     after = Predictions(raw.y_true, answers, raw.classes, decisions.y_proba, rule=policy.rule)
-    judged = score_rows(after, confidence=decisions.confidence, correctness=decisions.claim)
-    return Case(name, raw, policy, single, judged, decisions.accepted)
+    scored = score_rows(after, confidence=decisions.confidence, correctness=decisions.claim)
+    return Case(name, raw, policy, single, scored, decisions.accepted)
 
 
 def _check_policy_fits(policy: AbstentionPolicy, raw: Predictions, name: str) -> None:
@@ -139,7 +139,7 @@ def make_contents(
     case: Case, subgroups: Any, ids: Any, features: Any, n_errors: int, level: float, seed: Any
 ) -> dict[str, Any]:
     """Return the contents of the report about one model."""
-    errors = case.judged.outcomes.loss
+    errors = case.scored.outcomes.loss
     return {
         "name": _name(case),
         "n_rows": len(errors),
@@ -166,26 +166,26 @@ def _name(case: Case) -> str:
 
 
 def check_case(case: Case, subgroups: Any) -> PolicyCheck | None:
-    """Check the policy's promise on these rows; None where there is nothing to check."""
+    """Check the policy's guarantee on these rows; None where there is nothing to check."""
     policy, accepted = case.policy, case.accepted
     if policy is None or accepted is None:
         return None
-    return check_decided(policy, case.predictions, accepted, subgroups, curve=case.judged.curve)
+    return check_decided(policy, case.predictions, accepted, subgroups, curve=case.scored.curve)
 
 
 def _verdict(case: Case, subgroups: Any) -> dict[str, str] | None:
-    """Return whether a policy keeps its promise on these rows, None without a policy."""
+    """Return whether a policy keeps its guarantee on these rows, None without a policy."""
     if case.policy is None:
         return None
     check = check_case(case, subgroups)
     trust = "" if check is None or check.same_rows else check.trust
-    answer = keeps_promise(case.policy, check)
-    text = "\n".join([answer.text, *_handed_over(case.policy, case, subgroups)])
+    answer = verify_guarantee(case.policy, check)
+    text = "\n".join([answer.text, *_deferred(case.policy, case, subgroups)])
     return {"verdict": answer.verdict, "text": text, "trust": trust}
 
 
-def _handed_over(policy: AbstentionPolicy, case: Case, subgroups: Any) -> list[str]:
-    """Name the subgroups that are promised nothing, because none of their cases is accepted."""
+def _deferred(policy: AbstentionPolicy, case: Case, subgroups: Any) -> list[str]:
+    """Name the subgroups that are guaranteed nothing, because none of their cases is accepted."""
     groups, n = policy.groups, len(case.predictions)
     if groups is None:
         return []
@@ -201,7 +201,7 @@ def _handed_over(policy: AbstentionPolicy, case: Case, subgroups: Any) -> list[s
     named += [f"(missing) ({count(missing, 'case')})"] if missing else []
     if named[_MANY_SUBGROUPS:]:
         named[_MANY_SUBGROUPS:] = [f"{len(named) - _MANY_SUBGROUPS:,} more"]
-    said = f"Nothing is promised for {groups.by} {', '.join(named)}: all of them are handed over."
+    said = f"Nothing is guaranteed for {groups.by} {', '.join(named)}: all of them are deferred."
     return [said] if named else []
 
 
@@ -214,7 +214,7 @@ def _metrics(case: Case, level: float) -> list[dict[str, Any]]:
         wanted += [(spec, {"threshold": case.threshold}) for spec in shown if spec.at_threshold]
     found = []
     for spec, parameters in wanted:
-        rows = spec.choose_rows(case.judged)
+        rows = spec.choose_rows(case.scored)
         inside = is_unit(rows.outcomes) and 0 <= parameters.get("threshold", 0) < 1
         if spec.confidence != "any" and not inside:
             continue
@@ -247,11 +247,11 @@ def _decisions(case: Case, level: float) -> dict[str, Any] | None:
     """Return coverage and risk; None if everything is accepted."""
     if case.accepted is None:
         return None
-    found = _counts(case.judged.outcomes.loss, case.accepted, level)
+    found = _counts(case.scored.outcomes.loss, case.accepted, level)
     rule = case.predictions.rule
     if rule.cost_matrix is not None and np.any(case.accepted):
         costs = Outcomes.of(
-            case.predictions, confidence=case.judged.outcomes.confidence, loss="cost"
+            case.predictions, confidence=case.scored.outcomes.confidence, loss="cost"
         ).loss
         found["mean_cost"] = rule.unit * float(np.mean(costs[case.accepted]))
     return found
@@ -265,7 +265,7 @@ def _counts(loss: FloatArray, accepted: BoolArray, level: float) -> dict[str, An
         low, high = clopper_pearson_interval(wrong, n_accepted, level)
     risk = wrong / n_accepted if n_accepted else np.nan
     counted = {"n_rows": n, "n_accepted": n_accepted, "n_errors": wrong, "coverage": n_accepted / n}
-    right = {"n_right_handed_over": float(np.sum(1.0 - loss[~accepted]))}
+    right = {"n_right_deferred": float(np.sum(1.0 - loss[~accepted]))}
     return counted | {"risk": risk, "low": low, "high": high} | right
 
 
@@ -303,7 +303,7 @@ def _entry(rate: Rate, k: int) -> dict[str, Any]:
 
 
 def _confusion(case: Case, shown: IntArray) -> dict[str, Any]:
-    """Return the confusion matrix with hand-overs; classes that are not shown are one class."""
+    """Return the confusion matrix with deferrals; classes that are not shown are one class."""
     rows, n = case.predictions, len(shown)
     names = list(map(str, rows.classes[shown].tolist()))
     truth, answers = rows.y_true, rows.y_pred
@@ -321,30 +321,32 @@ def _confusion(case: Case, shown: IntArray) -> dict[str, Any]:
 
 
 def _workload(case: Case, level: float) -> dict[str, Any]:
-    """Return what is handed over per 1,000 cases now, and at a few risk targets."""
-    curve, policy = case.judged.curve, case.policy
-    promise = None if policy is None else policy.certificate
-    promised = [] if promise is None or not promise.kind.is_selective else [promise.target]
-    promised = promised if case.predictions.rule.cost_matrix is None else []  # else it is a cost
-    targets = np.unique([*_TARGETS, *promised])
+    """Return what is deferred per 1,000 cases now, and at a few risk targets."""
+    curve, policy = case.scored.curve, case.policy
+    guarantee = None if policy is None else policy.certificate
+    guaranteed = [] if guarantee is None or not guarantee.kind.is_selective else [guarantee.target]
+    guaranteed = (
+        guaranteed if case.predictions.rule.cost_matrix is None else []
+    )  # else it is a cost
+    targets = np.unique([*_TARGETS, *guaranteed])
     chosen = count_within(curve.selective_risk, targets)
     surely = np.full(len(targets), np.nan)
     if curve.counted and level >= LEAST_LEVEL:
-        surely = count_handed_over(curve, simultaneous_band(curve, 1.0 - level), targets)
+        surely = count_deferred(curve, simultaneous_band(curve, 1.0 - level), targets)
     found = []
     for target, n_blocks, most in zip(targets.tolist(), chosen.tolist(), surely, strict=True):
         coverage, risk = curve.working_point(n_blocks)
         threshold = curve.threshold_at(n_blocks - 1) if n_blocks else np.nan
-        left = {"handed_over": 1000.0 * (1.0 - coverage), "handed_over_surely": float(most)}
+        left = {"deferred": 1000.0 * (1.0 - coverage), "deferred_surely": float(most)}
         point = {"coverage": coverage, "risk": risk, "threshold": threshold}
         found.append({"target": target} | left | point)
     now = None if case.accepted is None else 1000.0 * float(np.mean(~case.accepted))
-    return {"handed_over_now": now, "targets": found}
+    return {"deferred_now": now, "targets": found}
 
 
 def _coverages(case: Case) -> list[dict[str, float]]:
     """Return risk and threshold at a few coverages."""
-    curve = case.judged.curve
+    curve = case.scored.curve
     rows: list[dict[str, float]] = []
     for wanted in _COVERAGES:
         entries = range(len(curve) - 1)  # the last one, if no other covers enough
@@ -364,19 +366,19 @@ def find_claims(case: Case) -> list[tuple[str, Outcomes]]:
     """Return outcomes with claimed probabilities, before and after the policy's calibration."""
     policy = case.policy
     if policy is None or policy.calibration is None or case.raw.y_proba is None:
-        return [("as given", case.judged.by_correctness.outcomes)]
+        return [("as given", case.scored.by_correctness.outcomes)]
     before = score_rows(case.raw).by_correctness.outcomes
     return [
         ("before calibration", before),
-        ("after calibration", case.judged.by_correctness.outcomes),
+        ("after calibration", case.scored.by_correctness.outcomes),
     ]
 
 
 def _calibration(case: Case, level: float, seed: Any) -> list[dict[str, Any]]:
     """Return how well the confidence is calibrated, before and after the policy's calibration."""
-    if not is_unit(case.judged.by_correctness.outcomes):
+    if not is_unit(case.scored.by_correctness.outcomes):
         return []
-    known = case.judged.by_correctness  # whose curve may be sorted already
+    known = case.scored.by_correctness  # whose curve may be sorted already
     return [
         _measure_calibration(
             state, known if outcomes is known.outcomes else score_rows(outcomes), level, seed
@@ -385,10 +387,10 @@ def _calibration(case: Case, level: float, seed: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _measure_calibration(state: str, judged: ScoredRows, level: float, seed: Any) -> dict[str, Any]:
-    outcomes = judged.outcomes
+def _measure_calibration(state: str, scored: ScoredRows, level: float, seed: Any) -> dict[str, Any]:
+    outcomes = scored.outcomes
     names = ("ece", "smooth_ece", "top_label_brier", "csr")
-    values = {name: SPECS[name].value(judged, {}) for name in names}
+    values = {name: SPECS[name].value(scored, {}) for name in names}
     n_draws = _count_draws(len(outcomes.loss), level)
     test = run_csr_test(outcomes, n_draws=n_draws, random_state=np.random.default_rng(seed))
     found = {
@@ -396,7 +398,7 @@ def _measure_calibration(state: str, judged: ScoredRows, level: float, seed: Any
         "mean_confidence": float(np.mean(outcomes.confidence)),
         "accuracy": 1.0 - float(np.mean(outcomes.loss)),
         "csr_p_value": float(test.p_value),
-        "answer": is_honest(outcomes, test.p_value, level, state).text,
+        "answer": assess_calibration(outcomes, test.p_value, level, state).text,
     }
     return found | values
 
@@ -416,12 +418,12 @@ def _certificate(case: Case) -> dict[str, Any] | None:
     policy = case.policy
     if policy is None:
         return None
-    by_subgroup, same = None, chose_threshold(policy, case.judged.curve)
+    by_subgroup, same = None, chose_threshold(policy, case.scored.curve)
     if policy.groups is not None:
         groups, found = policy.groups, policy.groups.certificates
         texts = {str(key): str(one) for key, one in found.items() if one is not None}
         by_subgroup = {
-            "table": tabulate_promises(groups.by, groups.thresholds, found).to_dict("records"),
+            "table": tabulate_guarantees(groups.by, groups.thresholds, found).to_dict("records"),
             "texts": {str(key): text for key, text in describe_certificates(found).items()},
         }
         made = [found.get(key) for key in groups.thresholds]
@@ -436,10 +438,10 @@ def _certificate(case: Case) -> dict[str, Any] | None:
 
 def _errors(case: Case, ids: Any, features: Any, n_errors: int) -> list[dict[str, Any]]:
     """Return the most confident errors, one dict each; those that it makes alone come first."""
-    outcomes, predictions, accepted = case.judged.outcomes, case.predictions, case.accepted
+    outcomes, predictions, accepted = case.scored.outcomes, case.predictions, case.accepted
     wrong = np.flatnonzero(outcomes.loss > 0)
-    handed_over = np.zeros(len(wrong)) if accepted is None else ~accepted[wrong]
-    worst = wrong[np.lexsort((-outcomes.confidence[wrong], handed_over))][:n_errors]
+    deferred = np.zeros(len(wrong)) if accepted is None else ~accepted[wrong]
+    worst = wrong[np.lexsort((-outcomes.confidence[wrong], deferred))][:n_errors]
     classes = predictions.classes.tolist()
     found = []
     for row in worst.tolist():
@@ -472,7 +474,7 @@ def _to_json_value(value: Any) -> Any:
 
 def _subgroups(case: Case, subgroups: Any, level: float) -> list[dict[str, Any]]:
     """Return coverage and risk of each subgroup, attribute by attribute."""
-    loss = case.judged.outcomes.loss
+    loss = case.scored.outcomes.loss
     accepted = np.ones(len(loss), dtype=bool) if case.accepted is None else case.accepted
     frame = check_subgroups(subgroups, len(loss))
     named = hasattr(subgroups, "columns") or hasattr(subgroups, "keys")  # a table, of any make

@@ -121,7 +121,7 @@ def render_page(contents: dict[str, Any], cases: tuple[Case, ...]) -> str:
 
 def _draw_pictures(case: Case, level: float) -> Iterator[tuple[str, str]]:
     """Yield the plots of one model with their captions."""
-    curve, outcomes, threshold = case.judged.curve, case.judged.outcomes, case.threshold
+    curve, outcomes, threshold = case.scored.curve, case.scored.outcomes, case.threshold
     shown_level = level if curve.counted and not curve.is_graded else None
     ax = new_figure(size=_SIZE)
     RiskCoverageDisplay(curve, threshold=threshold, confidence_level=shown_level).plot(ax)
@@ -132,7 +132,7 @@ def _draw_pictures(case: Case, level: float) -> Iterator[tuple[str, str]]:
     ax = new_figure(size=_SIZE)
     ConfidenceHistogramDisplay.from_outcomes(outcomes, threshold=threshold, ax=ax)
     yield "How many right and wrong answers have which confidence.", _encode_picture(ax)
-    if is_unit(case.judged.by_correctness.outcomes):
+    if is_unit(case.scored.by_correctness.outcomes):
         ax = new_figure(size=_SIZE)
         for state, claims in find_claims(case):
             ReliabilityDisplay.from_outcomes(claims, name=state, ax=ax)
@@ -145,20 +145,20 @@ def _draw_pictures(case: Case, level: float) -> Iterator[tuple[str, str]]:
 
 
 def _draw_workload(case: Case, level: float) -> tuple[str, str]:
-    """Return the hand-overs at each risk target, with their caption."""
-    curve, ax = case.judged.curve, new_figure(size=_SIZE)
+    """Return the deferrals at each risk target, with their caption."""
+    curve, ax = case.scored.curve, new_figure(size=_SIZE)
     sure = level if curve.counted and level >= LEAST_LEVEL else None
     WorkloadDisplay(curve, threshold=case.threshold, name="estimate", confidence_level=sure).plot(
         ax
     )
-    return "Hand-overs per 1,000 cases at each risk target.", _encode_picture(ax)
+    return "Deferrals per 1,000 cases at each risk target.", _encode_picture(ax)
 
 
 def _draw_together(cases: tuple[Case, ...]) -> tuple[str, str]:
     """Return all risk-coverage curves in one plot, with its caption."""
     ax = new_figure(size=_SIZE)
     for case in cases:
-        RiskCoverageDisplay(case.judged.curve, name=case.name).plot(ax)
+        RiskCoverageDisplay(case.scored.curve, name=case.name).plot(ax)
     caption = "Lower is better. From left to right a model accepts more rows, the surest first."
     return caption, _encode_picture(ax)
 

@@ -218,8 +218,8 @@ def _show_certificate(model: dict[str, Any]) -> Section:
         )
     else:
         rows = "" if found["n"] is None else f" with {count(found['n'], 'row')}"
-        promised = " Its certificate is about those rows:" if found["texts"] else ""
-        origin = f"The policy was made on {found['created'][:10]}{rows}.{promised}"
+        guaranteed = " Its certificate is about those rows:" if found["texts"] else ""
+        origin = f"The policy was made on {found['created'][:10]}{rows}.{guaranteed}"
     trust = model["verdict"]["trust"]
     note = f"The verdict at the top says whether these rows confirm it. {trust}" if trust else ""
     grouped = found["by_subgroup"]
@@ -245,11 +245,11 @@ def _show_classes(model: dict[str, Any], level: float) -> Section:
 
 
 def _show_workload(model: dict[str, Any], level: float) -> Section:
-    surely = (f"with {percent(level)} confidence", "handed_over_surely", _whole)
-    work = (("risk target", "target", percent), ("handed over", "handed_over", _whole), surely)
+    surely = (f"with {percent(level)} confidence", "deferred_surely", _whole)
+    work = (("risk target", "target", percent), ("deferred", "deferred", _whole), surely)
     found = (("wrong here", "risk", _rough_share), ("from confidence", "threshold", number))
     table = make_table(model["workload"]["targets"], *work, *found)
-    title = "What does a risk target cost? Cases handed over per 1,000"
+    title = "What does a risk target cost? Cases deferred per 1,000"
     return Section("workload", title, tables={"": table}, note=_explain_workload(model, level))
 
 
@@ -284,7 +284,7 @@ def _tabulate_missed(one: dict[str, Any]) -> dict[str, Any]:
         return row | {"missed": always["n_hits"]}
     return row | {
         "missed if always answering": always["n_hits"],
-        "handed over": always["n_rows"] - one["accepted"]["sensitivity"]["n_rows"],
+        "deferred": always["n_rows"] - one["accepted"]["sensitivity"]["n_rows"],
         "still missed": one["accepted"]["missed"]["n_hits"],
     }
 
@@ -311,7 +311,7 @@ def _explain_classes(level: float) -> str:
     """Say what the shares of each class are shares of."""
     return (
         "Missed: cases of the class that get another answer, as a share of all its cases, those "
-        "handed over included. The other shares of accepted cases are of what it decides alone. "
+        "deferred included. The other shares of accepted cases are of what it decides alone. "
         "Sensitivity: cases of the class that get this answer; specificity: other cases that do "
         "not; PPV: answers with the class that are right; NPV: other answers that are right not "
         f"to name it. In brackets: exact {percent(level)} intervals, each on its own."
@@ -319,9 +319,9 @@ def _explain_classes(level: float) -> str:
 
 
 def _explain_workload(model: dict[str, Any], level: float) -> str:
-    """Say what is handed over now, and what the numbers of the targets promise."""
-    now = model["workload"]["handed_over_now"]
-    first = "" if now is None else f"It now hands over {now:,.0f} of 1,000 cases. "
+    """Say what is deferred now, and what the numbers of the targets guarantee."""
+    now = model["workload"]["deferred_now"]
+    first = "" if now is None else f"It now defers {now:,.0f} of 1,000 cases. "
     return (
         f"{first}The lines are estimates: each has one threshold for all rows, chosen on these "
         f"rows, so that new rows may show more errors. The numbers with {percent(level)} "
@@ -368,7 +368,7 @@ def _show_calibration(model: dict[str, Any]) -> Section:
 def _show_subgroups(model: dict[str, Any]) -> Section:
     rows = [row | {"left": row["n_rows"] - row["n_accepted"]} for row in model["subgroups"]]
     names = (("Attribute", "attribute", text), ("Subgroup", "subgroup", text))
-    counts = (("rows", "n_rows", number), ("handed over", "left", number))
+    counts = (("rows", "n_rows", number), ("deferred", "left", number))
     shares = (("accepted", "coverage", share), ("wrong among them", "risk", share))
     table = make_table(rows, *names, *counts, *shares, *_ENDS)
     return Section("subgroups", "Subgroups", tables={"": table})
@@ -378,7 +378,7 @@ def _show_errors(model: dict[str, Any]) -> Section:
     rows = [
         row
         | {f"feature {name}": value for name, value in row["features"].items()}
-        | {"by": "alone" if row.get("accepted") else "handed over"}
+        | {"by": "alone" if row.get("accepted") else "deferred"}
         for row in model["errors"]
     ]
     shows = {
@@ -391,5 +391,5 @@ def _show_errors(model: dict[str, Any]) -> Section:
     features = ((name, f"feature {name}", show) for name, show in shows.items())
     confidence = ("confidence", "confidence", number)
     table = make_table(rows, named, *answers, *decided, confidence, *features)
-    note = "Those that it makes alone come first; handed over, a person decides." if decided else ""
+    note = "Those that it makes alone come first; deferred, a person decides." if decided else ""
     return Section("errors", "Most confident errors", tables={"": table}, note=note)

@@ -297,9 +297,9 @@ def _comparison(cases: tuple[Case, ...], level: float, seed: Any) -> list[dict[s
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of few errors, which the intervals show
-        judged = {case.name: case.judged for case in cases}
+        scored = {case.name: case.scored for case in cases}
         rng = np.random.default_rng(seed)  # for a bootstrap, if rows are too few for closed forms
-        table = compared(judged, SPECS["augrc"], {}, rng=rng, level=level)
+        table = compared(scored, SPECS["augrc"], {}, rng=rng, level=level)
     columns = ["estimate", "low", "high", "difference", "p_value", "tied_with_best"]
     return [
         {"model": name, **{key: None if pd.isna(row[key]) else row[key] for key in columns}}

@@ -71,8 +71,8 @@ def _report_infeasible(found: ThresholdSelection, on_infeasible: str) -> Thresho
         warn_user(objective.tell_infeasible(found.goal))
         return found
     if on_infeasible == "raise":
-        raise _refuse(found, found.goal.asking_again, _REMEDY)
-    error = _refuse(found, found.goal.asking_again)
+        raise _refuse(found, found.goal.reuse_warning, _REMEDY)
+    error = _refuse(found, found.goal.reuse_warning)
     warn_user(f"{error} Nothing will be accepted.")
     return found
 
@@ -100,7 +100,7 @@ def pick_by_group(
     ----------
     outcomes : Outcomes
     subgroups : array-like of shape (n,) or DataFrame
-        Rows without a subgroup choose no threshold, and the policy hands such rows over.
+        Rows without a subgroup choose no threshold, and the policy defers such rows.
     by : str
         What the subgroups are called.
     objectives : Objective or mapping of them
@@ -124,7 +124,7 @@ def pick_by_group(
             refused[f"{by} {group!r}"] = one
     errors = {which: _refuse(one) for which, one in islice(refused.items(), _FEW)}
     texts, more = [f"{which}: {error.reason}" for which, error in errors.items()], []
-    again = next((one.goal.asking_again for one in refused.values()), "")
+    again = next((one.goal.reuse_warning for one in refused.values()), "")
     if len(refused) > _FEW:
         more = [f"The same holds for {len(refused) - _FEW:,} more subgroups."]
     if len(refused) == len(members) and setting.on_infeasible == "raise":
@@ -133,7 +133,7 @@ def pick_by_group(
             rows_needed=next(iter(errors.values())).rows_needed,
             remedy=_REMEDY,
         )
-    for text in [*(f"{text}{again} This subgroup will be handed over." for text in texts), *more]:
+    for text in [*(f"{text}{again} This subgroup will be deferred." for text in texts), *more]:
         warn_user(text)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     columns = () if by_answer else names_of_columns(subgroups)
@@ -149,7 +149,7 @@ def _find_members(outcomes: Outcomes, subgroups: Any, by: str, unseen: str) -> d
     members = {keys[code]: np.flatnonzero(codes == code) for code in np.unique(codes[codes >= 0])}
     check_some_subgroup(members)
     if missing:
-        later = "handed over" if unseen == "abstain" else "refused"
+        later = "deferred" if unseen == "abstain" else "refused"
         warn_user(
             f"subgroups: {missing} of {len(codes)} rows have no {by}. They choose no threshold, "
             f"and such rows will be {later}."
@@ -213,7 +213,7 @@ def _make_countable(outcomes: Outcomes, goal: Goal) -> Outcomes:
     if about_loss and not goal.plan.is_graded and is_graded(outcomes.loss):
         raise ValueError(
             "loss: this method counts errors, and there are losses between 0 and 1. Use "
-            "method='betting', which certifies graded losses, or 'empirical', which promises "
+            "method='betting', which certifies graded losses, or 'empirical', which guarantees "
             "nothing."
         )
     return (

@@ -30,7 +30,7 @@ class Setting(NamedTuple):
         Whether confidences lie in [0, 1].
     share : float, default=1
         Which share of the rows given certifies.
-    rests_on : str, default=""
+    provenance : str, default=""
         Which rows these are, as the certificate says.
     fingerprints : dict, default={}
         Digests for the certificate, beside that of its rows.
@@ -41,7 +41,7 @@ class Setting(NamedTuple):
     caveats: tuple[Caveat, ...] = ()
     bounded: bool = True
     share: float = 1.0
-    rests_on: str = ""
+    provenance: str = ""
     fingerprints: Mapping[str, str] = MappingProxyType({})
 
 
@@ -81,7 +81,7 @@ def issue_chosen(
         bound=bound,
         caveats=(*setting.caveats, *_find_caveats(goal, n_blocks, weighted=weighted)),
         assumed=_find_assumptions(goal, weighted=weighted),
-        rests_on=setting.rests_on,
+        provenance=setting.provenance,
         fingerprints=setting.fingerprints,
     )
 
@@ -121,7 +121,7 @@ def issue(
     guarantee: str = "",
     refusal: str = "",
     notice: str = "",
-    rests_on: str = "",
+    provenance: str = "",
     fingerprints: Mapping[str, str] = MappingProxyType({}),
 ) -> Certificate:
     """Write the certificate of a goal for accepting the first `n_blocks` entries of a curve.
@@ -165,5 +165,5 @@ def issue(
         created=certificates.now(),
         fingerprints={"data": certificates.fingerprint(curve), **fingerprints},
         notice=notice,
-        rests_on=rests_on,
+        provenance=provenance,
     )

@@ -18,7 +18,7 @@ from skselect.objectives import Goal, Objective, Risk
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.shortlist import PolicyShortlist
-from skselect.policy.subgroups import GroupThresholds, describe_promises
+from skselect.policy.subgroups import GroupThresholds, describe_guarantees
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +37,13 @@ class ThresholdSelection(NotebookText):
     value : float or None
         The metric at the threshold, for metric objectives.
     certificate : Certificate or None
-        None where nothing is promised: metric objectives, cost, ``method="empirical"``.
+        None where nothing is guaranteed: metric objectives, cost, ``method="empirical"``.
     curve : RiskCoverageCurve
         Its losses are in [0, 1].
     policy : AbstentionPolicy or None
         None when only outcomes were given, which know no classes.
     shortlist : PolicyShortlist or None
-        Which classes are named where a case is handed over, None where that was not asked for.
+        Which classes are named where a case is deferred, None where that was not asked for.
     """
 
     threshold: float
@@ -102,7 +102,7 @@ class ThresholdSelection(NotebookText):
             return str(self.certificate)
         value = "" if self.value is None else f" ({self.objective.name} {self.value:.4g})"
         text = (
-            f"PROMISES NOTHING for new rows: threshold {self.threshold:.6g} by "
+            f"Guarantees NOTHING for new rows: threshold {self.threshold:.6g} by "
             f"{self.objective.name}{value}; on the {self.curve.n_rows} rows that chose it, "
             f"coverage {self.coverage:.4g} and risk {self.risk:.4g}."
         )
@@ -178,7 +178,7 @@ class GroupedSelection(NotebookText):
     columns : tuple of str
         The attributes that make a subgroup, where there are several.
     shortlist : PolicyShortlist or None
-        Of the handed-over cases of all subgroups together.
+        Of the deferred cases of all subgroups together.
     """
 
     by: str
@@ -224,11 +224,11 @@ class GroupedSelection(NotebookText):
     def __repr__(self) -> str:
         found = self.selections.values()
         refused = sum(one.accepts_nothing for one in found)
-        return f"<GroupedSelection by {self.by}: {len(found)} subgroups, {refused} handed over>"
+        return f"<GroupedSelection by {self.by}: {len(found)} subgroups, {refused} deferred>"
 
     def __str__(self) -> str:
         if any(self.certificates.values()):
-            parts = describe_promises(self.by, self.thresholds, self.certificates)
+            parts = describe_guarantees(self.by, self.thresholds, self.certificates)
         else:
             parts = [f"{self.by} {group!r}\n{found}" for group, found in self.selections.items()]
         if self.shortlist is not None:

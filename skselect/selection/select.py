@@ -10,7 +10,7 @@ import numpy as np
 
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice
-from skselect._lib.checks.rows import refuse_judged
+from skselect._lib.checks.rows import refuse_own_confidence
 from skselect._lib.sklearn import take_rows
 from skselect._lib.typing import BoolArray, ConfidenceSpec
 from skselect.curve.curve import RiskCoverageCurve
@@ -35,7 +35,7 @@ from skselect.selection.engine import pick, pick_by_group, pick_on_curve, policy
 from skselect.selection.issue import Setting
 from skselect.selection.order import TAKE_LATEST, find_order, warn_of_order
 from skselect.selection.results import GroupedSelection, ThresholdSelection
-from skselect.selection.shortlist import add_shortlist, check_shortlist, rows_to_choose
+from skselect.selection.shortlist import add_shortlist, check_shortlist, tuning_mask
 from skselect.thresholds import Shortlist
 
 
@@ -80,7 +80,7 @@ def select_threshold(
         How sure each row is. None: the default of the decision rule. Outcomes say it.
     shortlist : float in (0, 1) or Shortlist, default=None
         With probabilities of three or more classes: name the probable classes
-        of each handed-over case, so that the true one is among them in this share of the cases.
+        of each deferred case, so that the true one is among them in this share of the cases.
         The rows that choose the threshold set the list too, so that the share is an estimate;
         ``Shortlist(0.95, share=0.5)`` of ``skselect.thresholds`` sets rows apart: exact.
     assume : "independent" or (), default=()
@@ -99,7 +99,7 @@ def select_threshold(
     ------
     InfeasibleTargetError
         If no threshold meets the target; it says how many rows would be enough. With
-        `subgroups`: if none of them meets it; if only some do not, those are handed over with
+        `subgroups`: if none of them meets it; if only some do not, those are deferred with
         a warning.
     ValueError
         If an argument is malformed, or the method does not fit weights or graded losses.
@@ -119,7 +119,7 @@ def select_threshold(
       period.
     It decides ... of these cases alone (... of 2000, ... of them wrong), from confidence
       ... on.
-    Taken on trust: ...
+    Assumptions: ...
     Method: combined, delta 0.05.
     """
     source = read_rows(rows, (Predictions, Outcomes, RiskCoverageCurve), **options)
@@ -136,7 +136,7 @@ def select_threshold(
     )
     first = first_of(objectives)
     if isinstance(source, RiskCoverageCurve):
-        refuse_judged(confidence, loss)
+        refuse_own_confidence(confidence, loss)
         _refuse_for_curve(
             subgroups=subgroups, shortlist=shortlist, assume=assume or None,
             given_prediction=first.given_prediction, given_class=first.given_class,
@@ -160,7 +160,7 @@ def select_threshold(
         name = subgroups if by.by_answer else name_of_subgroups(subgroups)
         if by.by_answer:
             subgroups = check_is_predictions(source, "subgroups='predicted_class'").answers
-        part = rows_to_choose(asked, len(outcomes), None)
+        part = tuning_mask(asked, len(outcomes), None)
         chosen, members = outcomes, subgroups
         if part is not None:
             chosen, members = outcomes.take(part), take_rows(subgroups, part)
@@ -172,7 +172,7 @@ def select_threshold(
         )  # fmt: skip
     else:
         part, cases = rows_given(source, first)
-        part = rows_to_choose(asked, len(outcomes), part)
+        part = tuning_mask(asked, len(outcomes), part)
         chosen = outcomes if part is None else outcomes.take(part)
         caveats = find_order(chosen, first, TAKE_LATEST, vouched=vouched)
         setting = setting._replace(caveats=caveats)

@@ -1,4 +1,4 @@
-"""The shortlist of the cases that a chosen threshold hands over."""
+"""The shortlist of the cases that a chosen threshold defers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.thresholds import Shortlist
-from skselect.thresholds._shortlist import least_listed
+from skselect.thresholds._shortlist import shortlist_cutoff
 
 _SAME_ROWS = (
     "these rows also chose the threshold (skselect.thresholds.Shortlist({level:g}, share=0.5), in "
@@ -43,7 +43,7 @@ def check_shortlist(
     return replace(shortlist, random_state=seed)
 
 
-def rows_to_choose(asked: Shortlist | None, n: int, rows: BoolArray | None) -> BoolArray | None:
+def tuning_mask(asked: Shortlist | None, n: int, rows: BoolArray | None) -> BoolArray | None:
     """Return which of these `rows` choose the threshold; None stands for all n rows."""
     if asked is None or not asked.share:
         return rows
@@ -67,7 +67,7 @@ def add_shortlist(
     caveats: tuple[Caveat, ...] = (),
     unknown: BoolArray | None = None,
 ) -> ThresholdSelection | GroupedSelection:
-    """Return a selection with the shortlist of the cases that it hands over.
+    """Return a selection with the shortlist of the cases that it defers.
 
     Parameters
     ----------
@@ -85,20 +85,20 @@ def add_shortlist(
         Rows whose true class the final classifier does not know.
     """
     assert predictions.y_proba is not None
-    handed_over = ~found.accepts(outcomes.confidence, subgroups)
+    deferred = ~found.accepts(outcomes.confidence, subgroups)
     if isinstance(found, GroupedSelection) and found.unseen == "raise":
-        handed_over &= found.groups.have(subgroups, len(handed_over))
+        deferred &= found.groups.have(subgroups, len(deferred))
     if asked.share:
-        handed_over &= asked.set_apart(len(handed_over))
-    rows = np.flatnonzero(handed_over)
-    _refuse_too_few(len(rows), len(handed_over), asked)
+        deferred &= asked.set_apart(len(deferred))
+    rows = np.flatnonzero(deferred)
+    _refuse_too_few(len(rows), len(deferred), asked)
     truth = predictions.y_true if unknown is None else np.where(unknown, -1, predictions.y_true)
-    least = least_listed(predictions.y_proba[rows], truth[rows], asked.level)
+    least = shortlist_cutoff(predictions.y_proba[rows], truth[rows], asked.level)
     if least == -np.inf:
         raise ArgumentError(
             "shortlist",
             f"shortlist={asked.level:g} cannot be reached: the true class of more than "
-            f"{100 * (1 - asked.level):.3g} % of the handed-over rows is unknown to the "
+            f"{100 * (1 - asked.level):.3g} % of the deferred rows is unknown to the "
             "classifier.",
         )
     reasons = [caveat.reason for caveat in caveats if caveat.strikes]
@@ -116,11 +116,11 @@ def add_shortlist(
 def _refuse_too_few(n: int, n_rows: int, asked: Shortlist) -> None:
     needed = rows_for_quantile(asked.level)
     if n < needed:
-        which = "handed over and set apart" if asked.share else "handed over"
+        which = "deferred and set apart" if asked.share else "deferred"
         raise ArgumentError(
             "shortlist",
             f"shortlist={asked.level:g} needs at least {needed} rows that are {which}, and {n} of "
             f"these {n_rows} are. Use more rows, a lower level"
-            f"{', a larger share' if asked.share else ''}, a goal that hands over more, or leave "
+            f"{', a larger share' if asked.share else ''}, a goal that defers more, or leave "
             "shortlist out.",
         )

@@ -49,7 +49,7 @@ Rule = Callable[[RiskCoverageCurve, float, float, float], int]
 
 
 def empirical_risk(curve: RiskCoverageCurve, target: float, _: float, min_coverage: float) -> int:
-    """Accept the most whose risk on these very rows is at most `target`, without promise."""
+    """Accept the most whose risk on these very rows is at most `target`, without guarantee."""
     low = stays_within(curve.selective_risk, target)
     return last_passed(low & reaches(curve.coverage, min_coverage))
 
@@ -421,9 +421,9 @@ def _pointwise_least(
     rows, errors = n_accepted[largest], n_errors[largest].astype(np.float64)
     if len(rows) == 0:
         return 1.0
-    # A set whose bound is smaller than that of the promising one stays below delta there.
-    promising = int(np.argmin((errors + 2.0 * np.sqrt(errors) + 4.0) / rows))
-    first = clopper_pearson_upper(errors[promising], rows[promising], delta / 6.0)
+    # A set whose bound is smaller than that of the guaranteeing one stays below delta there.
+    guaranteeing = int(np.argmin((errors + 2.0 * np.sqrt(errors) + 4.0) / rows))
+    first = clopper_pearson_upper(errors[guaranteeing], rows[guaranteeing], delta / 6.0)
     near = special.bdtr(errors, rows, first) <= delta / 6.0 * (1.0 + 1e-6)
     bounds = clopper_pearson_upper(errors[near], rows[near], delta / 6.0)
     return float(np.min(bounds, initial=first))
@@ -576,7 +576,7 @@ def best_combined(
     ----------
     curve : RiskCoverageCurve
         Of rows that do not certify, such as out-of-fold predictions of the training rows. The
-        promise is exact whatever they are: a bad choice only accepts less.
+        guarantee is exact whatever they are: a bad choice only accepts less.
     n : int
         Rows that will certify.
     target, delta, min_coverage : float

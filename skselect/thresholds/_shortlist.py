@@ -1,4 +1,4 @@
-"""Which classes are probable enough to be named where a case is handed over."""
+"""Which classes are probable enough to be named where a case is deferred."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from skselect.bounds._binomial import conformal_quantile, rows_for_quantile
 
 @dataclass(frozen=True)
 class Shortlist:
-    """Name the probable classes of handed-over cases: ``shortlist=Shortlist(...)``.
+    """Name the probable classes of deferred cases: ``shortlist=Shortlist(...)``.
 
     ``shortlist=0.95`` is the same without a share.
 
     Parameters
     ----------
     level : float in (0, 1)
-        How often the right answer is to be on the list of a handed-over case.
+        How often the right answer is to be on the list of a deferred case.
     share : float in [0, 1), default=0.0
         The share of the rows, by chance, that set the limit of the list and do not choose the
         threshold: the level is then exact. 0: all rows do both, and the level is an estimate.
@@ -60,7 +60,7 @@ class Shortlist:
         return apart
 
 
-def least_listed(proba: FloatArray, truth: IntArray, level: float) -> float:
+def shortlist_cutoff(proba: FloatArray, truth: IntArray, level: float) -> float:
     """Return the least probability of a class on the list, so that the truth is on it.
 
     The truth of one more row, exchangeable with these, has at least this probability with

@@ -85,7 +85,7 @@ def losses_by_loops(scope, scores, codes, fold, weight):
             else:
                 right = (known.argmax(axis=1) == truth).astype(float)
                 made = ConfidenceCalibration.fit(name, known.max(axis=1), right)
-                claimed = made.honest(scores[[i]].max(axis=1))[0]
+                claimed = made.calibrate_confidence(scores[[i]].max(axis=1))[0]
                 chance = claimed if scores[i].argmax() == codes[i] else 1 - claimed
             lost -= weight[i] * np.log(chance)
         total[name] = lost
@@ -259,7 +259,7 @@ def test_shared_folds_choose_without_the_rows_they_decide(data, scope):
             "auto", scope, "predict_proba", np.concatenate([raw[j] for j in others]), y[rows], 2,
             fold=np.repeat(others, [len(raw[j]) for j in others]),
         )  # fmt: skip
-        confidence.append(made.honest(made.predict_proba(scores).max(axis=1)))
+        confidence.append(made.calibrate_confidence(made.predict_proba(scores).max(axis=1)))
     curve = tuner.selection_.curve
     expected = np.unique(np.concatenate(confidence))
     np.testing.assert_allclose(np.sort(np.unique(curve.thresholds)), expected)

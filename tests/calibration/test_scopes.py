@@ -56,10 +56,10 @@ def test_class_probabilities_sum_to_one_and_survive_storage(kind, n_classes, rng
     proba = rng.dirichlet(np.ones(n_classes), 300)
     codes = np.array([rng.choice(n_classes, p=p) for p in proba])
     calibration = ClassCalibration.fit(kind, "predict_proba", proba, codes, n_classes)
-    honest = calibration.predict_proba(proba)
-    np.testing.assert_allclose(honest.sum(axis=1), 1.0, atol=1e-12)
+    calibrated = calibration.predict_proba(proba)
+    np.testing.assert_allclose(calibrated.sum(axis=1), 1.0, atol=1e-12)
     restored = ClassCalibration.from_dict(json.loads(json.dumps(calibration.to_dict())))
-    assert np.array_equal(restored.predict_proba(proba), honest)
+    assert np.array_equal(restored.predict_proba(proba), calibrated)
 
 
 def test_one_vs_rest_is_one_map_per_class_rescaled(rng):
@@ -100,7 +100,7 @@ KINDS = list(CALIBRATORS)
 
 
 @st.composite
-def judged(draw):
+def scored(draw):
     n = draw(st.integers(2, 40))
     levels = draw(st.sampled_from([3, 1000]))
     confidence = np.array([draw(st.integers(0, levels)) / levels for _ in range(n)])
@@ -109,16 +109,16 @@ def judged(draw):
 
 @pytest.mark.parametrize("kind", KINDS)
 @profile
-@given(case=judged())
+@given(case=scored())
 def test_the_order_of_rows_stays_but_for_new_ties(kind, case):
     confidence, correct = case
     found = ConfidenceCalibration.fit(kind, confidence, correct)
     fresh = np.unique(np.concatenate([confidence, np.linspace(0, 1, 101)]))
-    honest = found.honest(fresh)
-    assert np.all(np.diff(honest) >= -1e-15)
-    assert np.all((honest >= 0) & (honest <= 1))
+    calibrated = found.calibrate_confidence(fresh)
+    assert np.all(np.diff(calibrated) >= -1e-15)
+    assert np.all((calibrated >= 0) & (calibrated <= 1))
     if kind != "isotonic":
-        assert np.all((honest > 0) & (honest < 1))
+        assert np.all((calibrated > 0) & (calibrated < 1))
 
 
 def fitted(kind, n_classes=3, confidence="max_proba", **options):
@@ -156,10 +156,10 @@ def test_a_function_of_yours_becomes_a_probability(kind):
         return 10.0 * np.log(proba.max(axis=1))
 
     model, X, _ = fitted(kind, confidence=log_odds_like)
-    honest = model.predict_confidence(X)
-    assert np.all((honest >= 0) & (honest <= 1))
+    calibrated = model.predict_confidence(X)
+    assert np.all((calibrated >= 0) & (calibrated <= 1))
     order = np.argsort(log_odds_like(model.predict_proba(X)))
-    assert np.all(np.diff(honest[order]) >= -1e-15)
+    assert np.all(np.diff(calibrated[order]) >= -1e-15)
     assert model.set_params(threshold=None).policy_.threshold == 0.0
 
 
@@ -204,7 +204,9 @@ def test_weights_are_repeated_rows():
         other = ConfidenceCalibration.fit(
             kind, np.repeat(confidence, weight), np.repeat(correct, weight)
         )
-        np.testing.assert_allclose(one.honest(confidence), other.honest(confidence), atol=1e-5)
+        np.testing.assert_allclose(
+            one.calibrate_confidence(confidence), other.calibrate_confidence(confidence), atol=1e-5
+        )
 
 
 def test_decision_values_are_not_enough_and_thresholds_lie_in_the_unit_interval():

@@ -455,7 +455,7 @@ def test_a_bad_row_leaves_no_half_file(frame, tuned, capsys, tmp_path):
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("columns", [PROBA, ANSWER], ids=["proba", "answer"])
-def test_rows_that_lack_a_number_are_handed_over(frame, tuned, kind, columns, monkeypatch):
+def test_rows_that_lack_a_number_are_deferred(frame, tuned, kind, columns, monkeypatch):
     tuned(columns)
     frame = frame.iloc[:30]
     lacking = frame.index.isin([3, 4, 5, 6, 7, 8, 20])
@@ -761,14 +761,14 @@ def test_the_report_says_which_rows_a_certificate_is_about(frame, tuned, capsys)
     assert main(["evaluate", *arguments]) == UNDECIDED
     said = capsys.readouterr().out
     assert "with 3,000 rows. Its certificate is about those rows:" in said
-    assert "OWN PROMISE" not in said
+    assert "OWN Guarantee" not in said
 
 
 @pytest.mark.parametrize(
     ("n", "rate", "code"), [(3000, 0.02, 0), (3000, 0.3, BROKEN), (150, 0.1, UNDECIDED)]
 )
 @pytest.mark.parametrize("columns", [PROBA, ANSWER], ids=["proba", "answer"])
-def test_the_exit_code_says_whether_the_promise_still_holds(
+def test_the_exit_code_says_whether_the_guarantee_still_holds(
     frame, rng, columns, n, rate, code, capsys
 ):
     assert main(["tune", "t.csv", *columns, "--target", "0.1"]) == 0
@@ -788,11 +788,11 @@ def test_the_exit_code_says_whether_the_promise_still_holds(
     if columns == ANSWER:
         rows = Predictions.from_labels(later["truth"], later["said"], later["score"])
     expected = check_policy(policy, rows)
-    assert capsys.readouterr().out.endswith(f"\n\nIs its promise still true?\n{expected}\n")
+    assert capsys.readouterr().out.endswith(f"\n\nIs its guarantee still true?\n{expected}\n")
     assert expected.verdict == {0: "holds", BROKEN: "broken", UNDECIDED: "undecided"}[code]
 
 
-def test_without_a_promise_there_is_no_verdict(frame, capsys):
+def test_without_a_guarantee_there_is_no_verdict(frame, capsys):
     policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.9)
     policy.to_json("plain.json")
     assert main(["evaluate", "t.csv", *PROBA, "--policy", "plain.json"]) == 0
@@ -800,7 +800,7 @@ def test_without_a_promise_there_is_no_verdict(frame, capsys):
 
 
 @pytest.mark.parametrize("subgroups", [[], ["--subgroups", "site"]], ids=["all", "by site"])
-def test_the_report_says_first_that_a_promise_is_not_met(frame, subgroups, capsys):
+def test_the_report_says_first_that_a_guarantee_is_not_met(frame, subgroups, capsys):
     main(["tune", "t.csv", *PROBA, "--target", "0.1", *subgroups])
     capsys.readouterr()
     drifted = frame.iloc[:1500].assign(p_no=frame["p_yes"], p_yes=frame["p_no"])
@@ -811,7 +811,7 @@ def test_the_report_says_first_that_a_promise_is_not_met(frame, subgroups, capsy
     shown = [capsys.readouterr().out]
     broken = "BROKEN: it is not true that at most 10 % of the cases"
     if subgroups:
-        broken = "BROKEN: of 2 promises 2 broken, 0 undecided, 0 kept."
+        broken = "BROKEN: of 2 guarantees 2 broken, 0 undecided, 0 kept."
     else:
         page = Path("r.html").read_text()
         assert 'class="verdict broken"' in page
@@ -831,15 +831,15 @@ def test_the_report_says_first_that_a_promise_is_not_met(frame, subgroups, capsy
         ),
     ],
 )
-def test_tune_refuses_what_would_promise_nothing(frame, options, message, capsys):
+def test_tune_refuses_what_would_guarantee_nothing(frame, options, message, capsys):
     assert main(["tune", "t.csv", *PROBA, *options]) == 2
     assert message in capsys.readouterr().err
     assert not Path("policy.json").exists()
 
 
-def test_a_refusal_warns_of_asking_again(frame, capsys):
+def test_a_refusal_warns_of_reuse_warning(frame, capsys):
     assert main(["tune", "t.csv", *PROBA, "--target", "0.00001"]) == 3
-    assert "Adding rows to these and asking again breaks the promise" in capsys.readouterr().err
+    assert "Adding rows to these and asking again breaks the guarantee" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("target", ["5%", "low"])
@@ -922,7 +922,7 @@ def test_rows_of_another_length_stop_every_command(frame, tuned, spoil, capsys, 
 
 @pytest.mark.parametrize("word", ["NA", " "])  # all words: test_tables.py
 @pytest.mark.parametrize("columns", [PROBA, ANSWER], ids=["proba", "answer"])
-def test_usual_words_for_missing_numbers_hand_over(frame, word, columns, capsys):
+def test_usual_words_for_missing_numbers_deferral(frame, word, columns, capsys):
     main(["tune", "t.csv", *columns, "--target", "0.1", "--out", "p.json"])
     lacking = frame.index.isin([3, 2500])
     gaps = frame.astype({"p_no": object, "score": object})
@@ -958,7 +958,7 @@ def test_infinite_numbers_are_named_by_file_row_and_column(frame, tuned, capsys)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_rows_without_an_answer_are_handed_over(frame, tuned, kind):
+def test_rows_without_an_answer_are_deferred(frame, tuned, kind):
     tuned(ANSWER)
     expected = []
     for name in ["whole", "gaps"]:
@@ -1245,7 +1245,7 @@ def test_shortlists_that_a_table_cannot_hold_are_refused(animals, capsys):
 
 
 def learned_policy(**options):
-    """Return a policy whose confidence asks a witness."""
+    """Return a policy whose confidence asks an auxiliary model."""
     maps = ClassCalibration.fit(
         "temperature", "predict_proba", np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]),
         np.array([0, 1, 1]), 2,
@@ -1266,7 +1266,7 @@ def test_what_a_learned_confidence_decided_is_read_back(frame, groups, rng, caps
     policy = learned_policy(groups=groups)
     policy.to_json("policy.json")
     proba = frame[["p_no", "p_yes"]].to_numpy()
-    decided = policy.decide(proba, witnesses={"rater": rng.permutation(proba)})
+    decided = policy.decide(proba, auxiliary={"rater": rng.permutation(proba)})
     table = frame.join(decided[["suggestion", "confidence"]])
     table.to_csv("decided.csv", index=False)
     assert (

@@ -22,9 +22,9 @@ from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.learned import LearnedScore
 
 CLASSES = np.array(["no", "yes"])
-WATCHED = {"target": 0.1, "mature_after": "1000D"}
+WATCHED = {"target": 0.1, "label_delay": "1000D"}
 LOG = ["monitor", "log.csv", "--policy", "policy.json", "--label", "truth", "--time", "decided"]
-BASE = [*LOG, "--state", "state.json", "--target", "0.1", "--mature-after", "1000D"]
+BASE = [*LOG, "--state", "state.json", "--target", "0.1", "--label-delay", "1000D"]
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +77,7 @@ def test_one_run_does_what_python_does(cases, capsys):
     code, found = run_all_at_once(shuffled)
     assert found == same_as_in_python(shuffled)
     assert capsys.readouterr().out.startswith(
-        "OK: no alarm. Promised: at most 10 %" if code == 0 else "ALARM"
+        "OK: no alarm. Guaranteed: at most 10 %" if code == 0 else "ALARM"
     )
 
 
@@ -161,12 +161,12 @@ def test_labels_that_wait_are_said_and_the_age_must_be(cases, capsys):
     assert f"have a label, and wait behind case {name!r}, which has none" in said
     with pytest.raises(SystemExit):
         main(BASE[:-2])
-    assert "required: --mature-after" in capsys.readouterr().err
+    assert "required: --label-delay" in capsys.readouterr().err
 
 
 def test_unlabelled_that_is_correct_counts_old_errors_too(cases):
     cases["truth"] = cases["truth"].where(cases["truth"] != cases["said"])  # errors only
-    options = ["--mature-after", "3D", "--unlabelled", "correct"]
+    options = ["--label-delay", "3D", "--unlabelled", "correct"]
     run_all_at_once(cases, *options)
     cases.to_csv("log.csv", index=False)
     main([*BASE, *options])
@@ -184,15 +184,15 @@ def test_unlabelled_that_is_correct_counts_old_errors_too(cases):
 
 def test_exit_codes(cases, capsys):
     cases.assign(truth=None).to_csv("log.csv", index=False)
-    assert main([*BASE, "--mature-after", "30D"]) == 0
+    assert main([*BASE, "--label-delay", "30D"]) == 0
     assert "No outcome is known yet" in unwrap(capsys.readouterr().out)
-    assert main([*BASE, "--mature-after", "30D", "--now", "2024-03-01"]) == UNDECIDED
+    assert main([*BASE, "--label-delay", "30D", "--now", "2024-03-01"]) == UNDECIDED
     assert "overdue" in capsys.readouterr().out
     wrong = cases.assign(truth=np.where(cases["said"] == "yes", "no", "yes"))
     wrong.to_csv("log.csv", index=False)
-    assert main([*BASE, "--mature-after", "30D"]) == BROKEN
+    assert main([*BASE, "--label-delay", "30D"]) == BROKEN
     assert "ALARM with case" in capsys.readouterr().out
-    assert main([*BASE, "--mature-after", "30D"]) == BROKEN  # it stays
+    assert main([*BASE, "--label-delay", "30D"]) == BROKEN  # it stays
     assert "0 cases decided, 0 outcomes entered" in capsys.readouterr().out
 
 
@@ -222,13 +222,13 @@ def test_a_learned_confidence_is_read_as_it_was_decided(cases, capsys):
     policy = AbstentionPolicy(classes=CLASSES, threshold=0.6, confidence=learned)
     policy.to_json("policy.json")
     age = {"age": np.linspace(0, 1, len(cases))}
-    decided = policy.decide(cases[["no", "yes"]], witnesses=age)
+    decided = policy.decide(cases[["no", "yes"]], auxiliary=age)
     table = cases.join(decided[["suggestion", "confidence"]])
     options = ["--answer", "suggestion", "--confidence-column", "confidence"]
     _, found = run_all_at_once(table, *options)
     monitor = SelectiveRiskMonitor(policy, **WATCHED)
     monitor.update(
-        cases["truth"], cases[["no", "yes"]], ids=cases["id"], when=cases["decided"], witnesses=age
+        cases["truth"], cases[["no", "yes"]], ids=cases["id"], when=cases["decided"], auxiliary=age
     )
     assert json.loads(monitor.to_json()) == found
     assert main(BASE) == 2
@@ -262,7 +262,7 @@ def test_numbers_as_times_and_labels(cases):
     AbstentionPolicy(classes=np.array([0, 1]), threshold=0.7).to_json("policy.json")
     cases["truth"] = (cases["truth"] == "yes").astype(float).where(cases.index < 590)
     cases["decided"] = np.arange(600) // 12
-    options = ["--proba", "no", "yes", "--mature-after", "30", "--id", "id"]
+    options = ["--proba", "no", "yes", "--label-delay", "30", "--id", "id"]
     code, found = run_all_at_once(cases, *options)
     assert (code, found["last_decided"], found["kind"]) == (0, 49, "number")
     assert set(found["waiting"]["id"]) <= set(cases["id"][590:])
@@ -288,9 +288,9 @@ def test_a_log_without_rows_begins_a_state(cases):
 
 BAD = [
     (["--delta", "0.2"], "was begun with --delta None, not 0.2"),
-    (["--mature-after", "30D"], "was begun with --mature-after 1000D, not 30D"),
+    (["--label-delay", "30D"], "was begun with --label-delay 1000D, not 30D"),
     (["--unlabelled", "correct"], "was begun with --unlabelled wait, not correct"),
-    (["--mature-after", "soon"], "must be a span of time"),
+    (["--label-delay", "soon"], "must be a span of time"),
     (["--now", "soon"], "--now must be a number, or a date such as 2026-01-31T09:30, got 'soon'"),
     (["--now", "7"], "when must hold dates"),
     (["--time", "truth"], "column 'truth' must hold numbers, or dates such as"),
@@ -339,9 +339,9 @@ def test_states_of_others_are_refused(cases, capsys):
         assert Path("state.json").read_text() == text
 
 
-def test_without_a_promise_a_target_is_needed(cases, capsys):
+def test_without_a_guarantee_a_target_is_needed(cases, capsys):
     cases.to_csv("log.csv", index=False)
-    assert main([*LOG, "--state", "state.json", "--mature-after", "3D"]) == 2
+    assert main([*LOG, "--state", "state.json", "--label-delay", "3D"]) == 2
     assert "target is missing" in capsys.readouterr().err
     assert not Path("state.json").exists()
 
@@ -431,7 +431,7 @@ def test_logs_in_the_wrong_order_and_late_rows_are_named(cases, kind, capsys):
     options = []
     if kind == "numbers":
         cases["decided"] = np.arange(600) // 12
-        options = ["--mature-after", "3"]
+        options = ["--label-delay", "3"]
     old, new = cases[:288], cases[288:]
     assert run(new, *options) == 0
     assert run(flipped(old), *options) == UNDECIDED
@@ -458,7 +458,7 @@ def test_ordinary_logs_are_not_accused(cases, kind, log, rng, capsys):
     options = []
     if kind != "dates":
         cases["decided"] = np.arange(600) // 12
-        options = ["--mature-after", "0" if kind == "one number" else "3"]
+        options = ["--label-delay", "0" if kind == "one number" else "3"]
     if log == "no proba":
         cases.loc[rng.random(600) < 0.1, ["no", "yes"]] = None
     for before, n in ((0, 250), (250, 431), (431, 600), (600, 600)):
@@ -505,6 +505,9 @@ def test_a_state_of_format_version_1_accuses_no_row_that_it_read(cases, capsys):
         del old[name]
     old["options"]["silence"] = {"wait": "wait"}[old["options"].pop("unlabelled")]
     old["counts"]["n_silent"] = old["counts"].pop("n_unlabelled")
+    old["options"]["mature_after"] = old["options"].pop("label_delay")
+    old["waiting"]["promise"] = old["waiting"].pop("guarantee")
+    old |= {"promises": old.pop("guarantees"), "course": old.pop("history")}
     Path("state.json").write_text(json.dumps(old | {"digest": digest_json(old)}))
     for n in (300, 600, 600):
         assert run(cases[:n]) == 0
@@ -534,7 +537,7 @@ def test_of_two_runs_at_once_the_slower_one_loses(cases, locks, is_first, capsys
 
 
 def test_labels_that_come_after_no_label_meant_correct_are_named(cases, capsys):
-    options = ["--mature-after", "3D", "--unlabelled", "correct", "--now", "2024-03-01"]
+    options = ["--label-delay", "3D", "--unlabelled", "correct", "--now", "2024-03-01"]
     assert run(cases.assign(truth=None), *options) == 0
     assert "NOTE" not in capsys.readouterr().out
     assert run(flipped(cases), *options) == 0

@@ -53,7 +53,7 @@ def test_without_abstaining_it_is_that_of_scikit_learn(flowers, normalize):
     assert not np.any(display.confusion_matrix[:, -1])
 
 
-def test_shares_add_up_hand_overs_included(drawn):
+def test_shares_add_up_deferrals_included(drawn):
     y, p = drawn
     by_line = SelectiveConfusionDisplay.from_predictions(y, p, threshold=0.8, normalize="true")
     np.testing.assert_allclose(by_line.confusion_matrix.sum(axis=1), 1)
@@ -125,7 +125,7 @@ def test_weights_count_rows(drawn, rng):
     assert _texts(one) == _texts(two)
 
 
-def test_hand_overs_do_not_change_the_colours():
+def test_deferrals_do_not_change_the_colours():
     few = SelectiveConfusionDisplay([[5, 1, 2], [0, 4, 3]]).plot()
     many = SelectiveConfusionDisplay([[5, 1, 900], [0, 4, 800]]).plot()
     assert few.im_.get_clim() == many.im_.get_clim() == (0, 5)

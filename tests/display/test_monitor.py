@@ -37,15 +37,15 @@ def test_lines_are_those_of_the_frame(monitor):
 
 
 def test_an_alarm_is_marked_and_large_evidence_stays_in_the_picture(monitor):
-    course = monitor.to_frame()
-    course["evidence"] = [1, 19.9, 30, 1e60] + [1e80] * (len(course) - 4)
-    top, bottom = (display := MonitorDisplay(course).plot()).axes_
+    history = monitor.to_frame()
+    history["evidence"] = [1, 19.9, 30, 1e60] + [1e80] * (len(history) - 4)
+    top, bottom = (display := MonitorDisplay(history).plot()).axes_
     assert display.lines_["evidence"].get_ydata().max() == 20e4
     for ax in (top, bottom):
         (mark,) = (line for line in ax.lines if line.get_label() == "alarm")
-        assert mark.get_xdata()[0] == course["start"][2]
-    course["evidence"] = 1.0
-    axes = MonitorDisplay(course).plot().axes_
+        assert mark.get_xdata()[0] == history["start"][2]
+    history["evidence"] = 1.0
+    axes = MonitorDisplay(history).plot().axes_
     assert all(line.get_label() != "alarm" for ax in axes for line in ax.lines)
 
 
@@ -61,7 +61,7 @@ def test_own_axes_and_styles(monitor):
     display = MonitorDisplay(monitor.to_frame()).plot(axes, evidence_kwargs={"c": "black"})
     assert display.axes_[0] is axes[0]
     assert display.lines_["evidence"].get_color() == "black"
-    assert "promised" not in axes[1].get_legend_handles_labels()[1]
+    assert "guaranteed" not in axes[1].get_legend_handles_labels()[1]
 
 
 def test_a_monitor_without_cases_is_drawn():

@@ -110,7 +110,7 @@ def legend_of(display):
         ("coverage", 0.6, "auto", "certified: coverage at least 60 %"),
     ],
 )
-def test_a_selection_is_drawn_with_what_is_promised(rng, objective, target, method, said):
+def test_a_selection_is_drawn_with_what_is_guaranteed(rng, objective, target, method, said):
     confidence = rng.random(3000)
     outcomes = Outcomes(rng.random(3000) < 0.2 * (1 - confidence), confidence)
     selection = select_threshold(outcomes, objective=GUARANTEES[objective](target, method=method))

@@ -1,4 +1,4 @@
-"""Hand-overs at each risk target against a look at every threshold."""
+"""Deferrals at each risk target against a look at every threshold."""
 
 import numpy as np
 import pytest
@@ -17,8 +17,8 @@ def curve(rng):
     )
 
 
-def _least_handed_over(curve, risk, target):
-    """Return the fewest hand-overs per 1,000 of all thresholds that meet a target."""
+def _least_deferred(curve, risk, target):
+    """Return the fewest deferrals per 1,000 of all thresholds that meet a target."""
     kept = [q for q, r in zip(curve.coverage, risk, strict=True) if r <= target + 1e-12]
     return 1000 * (1 - max(kept, default=0))
 
@@ -26,10 +26,10 @@ def _least_handed_over(curve, risk, target):
 def test_each_point_is_the_cheapest_threshold(curve):
     x, y = WorkloadDisplay(curve).plot().line_.get_xydata().T
     assert x[0] == 0
-    for target, handed_over in list(zip(x, y, strict=True))[::37]:
-        expected = _least_handed_over(curve, curve.selective_risk, target)
-        assert handed_over == pytest.approx(expected, abs=1e-9)
-        assert handed_over == pytest.approx(1000 * (1 - curve.coverage_at_risk(target)))
+    for target, deferred in list(zip(x, y, strict=True))[::37]:
+        expected = _least_deferred(curve, curve.selective_risk, target)
+        assert deferred == pytest.approx(expected, abs=1e-9)
+        assert deferred == pytest.approx(1000 * (1 - curve.coverage_at_risk(target)))
     assert y[-1] == 0
 
 
@@ -37,9 +37,9 @@ def test_the_bound_is_that_of_all_thresholds_at_once(curve):
     display = WorkloadDisplay(curve, confidence_level=0.9).plot()
     (bound,) = [line for line in display.ax_.lines if line.get_label() == "with 90 % confidence"]
     band = simultaneous_band(curve, 0.1)
-    for target, handed_over in bound.get_xydata()[::37]:
-        assert handed_over == pytest.approx(_least_handed_over(curve, band, target))
-        assert handed_over >= _least_handed_over(curve, curve.selective_risk, target)
+    for target, deferred in bound.get_xydata()[::37]:
+        assert deferred == pytest.approx(_least_deferred(curve, band, target))
+        assert deferred >= _least_deferred(curve, curve.selective_risk, target)
 
 
 def test_a_threshold_is_marked(curve):

@@ -37,7 +37,7 @@ COUNTS = "a certificate counts independent rows, so it refuses weights"
 
 VOTING = VotingClassifier([("one", GaussianNB()), ("two", LogisticRegression())], voting="soft")
 STACKING = StackingClassifier([("one", GaussianNB())], cv=2)
-LEARNED = LearnedConfidence(witnesses=[LogisticRegression()], guard=False)
+LEARNED = LearnedConfidence(auxiliary=[LogisticRegression()], guard=False)
 RISK = {"objective": "risk", "target": 0.5, "on_infeasible": "abstain"}
 CERTIFIED = {
     DENSE: COUNTS,

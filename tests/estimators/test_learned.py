@@ -42,7 +42,7 @@ from skselect import (
 from skselect._lib.files import digest_json
 from skselect._lib.notebook import unwrap
 from skselect.calibration._scopes import ClassCalibration
-from skselect.estimators.learned import default_witnesses
+from skselect.estimators.learned import default_auxiliary
 from skselect.metrics import augrc_score
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.learned import LearnedScore
@@ -52,7 +52,7 @@ TREE = DecisionTreeClassifier(max_depth=4, random_state=0)
 
 
 def learn(**options):
-    return LearnedConfidence(**{"witnesses": {"tree": TREE}, "guard": False} | options)
+    return LearnedConfidence(**{"auxiliary": {"tree": TREE}, "guard": False} | options)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def logit(p):
     return np.log(p / (1 - p))
 
 
-def brute_features(proba, witness):
+def brute_features(proba, auxiliary_model):
     answer = proba.argmax(axis=1)
     row = np.arange(len(proba))
     first, second = -np.sort(-proba, axis=1)[:, :2].T
@@ -83,7 +83,7 @@ def brute_features(proba, witness):
         terms = np.where(proba > 0, proba * np.log(proba), 0)
     entropy = -terms.sum(axis=1) / np.log(proba.shape[1])
     lead = np.log(np.clip(first, 1e-6, 1 - 1e-6)) - np.log(np.clip(second, 1e-6, 1 - 1e-6))
-    return np.column_stack([logit(first), lead, entropy, logit(witness[row, answer])])
+    return np.column_stack([logit(first), lead, entropy, logit(auxiliary_model[row, answer])])
 
 
 @pytest.mark.parametrize("calibration", [None, "temperature"])
@@ -107,15 +107,18 @@ def test_the_confidence_is_the_logistic_regression_of_its_definition(
             estimator, X[:400], y[:400], cv=parts, method="predict_proba", **params
         )
 
-    def honest(inside, kind):
+    def calibrated(inside, kind):
         if kind is None:
             return lambda proba: proba
         maps = ClassCalibration.fit(kind, "predict_proba", inside, y[:400], n_classes, weight)
         return maps.predict_proba
 
-    inside, witness = held_out(GaussianNB()), held_out(TREE)
-    of_base, of_witness = honest(inside, calibration), honest(witness, "temperature")
-    table = brute_features(of_base(inside), of_witness(witness))
+    inside, auxiliary_model = held_out(GaussianNB()), held_out(TREE)
+    of_base, of_auxiliary_model = (
+        calibrated(inside, calibration),
+        calibrated(auxiliary_model, "temperature"),
+    )
+    table = brute_features(of_base(inside), of_auxiliary_model(auxiliary_model))
     right = of_base(inside).argmax(axis=1) == y[:400]
     scaler = StandardScaler().fit(table, sample_weight=weight)
     line = LogisticRegression(C=0.05).fit(scaler.transform(table), right, weight)
@@ -123,7 +126,7 @@ def test_the_confidence_is_the_logistic_regression_of_its_definition(
         clone(m).fit(X[:400], y[:400], sample_weight=weight) for m in (GaussianNB(), TREE)
     )
     proba = of_base(base.predict_proba(X[400:]))
-    new = brute_features(proba, of_witness(tree.predict_proba(X[400:])))
+    new = brute_features(proba, of_auxiliary_model(tree.predict_proba(X[400:])))
     expected = line.predict_proba(scaler.transform(new))[:, 1]
     np.testing.assert_allclose(model.predict_confidence(X[400:]), expected, rtol=0, atol=2e-4)
     np.testing.assert_allclose(model.predict_proba(X[400:]), proba)
@@ -137,9 +140,12 @@ def test_the_report_compares_areas_out_of_fold(data):
     report = model.confidence_.report_
     proba = cross_val_predict(GaussianNB(), X, y, cv=parts, method="predict_proba")
     assert report.augrc_before == pytest.approx(augrc_score(y, proba))
-    witness = cross_val_predict(TREE, X, y, cv=parts, method="predict_proba")
-    maps = ClassCalibration.fit("temperature", "predict_proba", witness, y, 3)
-    table, right = brute_features(proba, maps.predict_proba(witness)), proba.argmax(axis=1) == y
+    auxiliary_model = cross_val_predict(TREE, X, y, cv=parts, method="predict_proba")
+    maps = ClassCalibration.fit("temperature", "predict_proba", auxiliary_model, y, 3)
+    table, right = (
+        brute_features(proba, maps.predict_proba(auxiliary_model)),
+        proba.argmax(axis=1) == y,
+    )
     crossed = np.empty(len(y))
     for train, test in parts:
         scaler = StandardScaler().fit(table[train])
@@ -171,14 +177,14 @@ def test_the_guard_keeps_the_plain_confidence_where_nothing_is_gained(data):
     X, y = data
     plain = SelectiveClassifier(GaussianNB(), calibration="temperature", random_state=0)
     plain.fit(X, y)
-    noise = LearnedConfidence(witnesses=[Noise()], features=["witnesses"])
+    noise = LearnedConfidence(auxiliary=[Noise()], features=["auxiliary"])
     model = clone(plain).set_params(confidence=noise)
     report = model.fit(X, y).confidence_.report_
     assert not report.used
     assert report.z <= 1
     assert str(report).startswith("NOT USED: out of fold AUGRC rises")
     assert model.confidence_.score_ is None
-    assert model.confidence_.witnesses_ == model.raw_witnesses(X) == {}
+    assert model.confidence_.auxiliary_ == model.raw_auxiliary(X) == {}
     pd.testing.assert_frame_equal(model.decide(X), plain.decide(X))
     assert model.policy_.confidence == "max_proba"
     unguarded = clone(model).set_params(confidence__guard=False).fit(X, y)
@@ -223,15 +229,15 @@ def test_the_policy_decides_as_the_estimator_does(data, fitted):
     X, _y = data
     table = fitted.set_params(threshold=0.7).decide(X[400:])
     assert 0 < table["accepted"].mean() < 1
-    raw, opinions = fitted.raw_scores(X[400:]), fitted.raw_witnesses(X[400:])
-    assert list(opinions) == ["tree"]
+    raw, auxiliary_proba = fitted.raw_scores(X[400:]), fitted.raw_auxiliary(X[400:])
+    assert list(auxiliary_proba) == ["tree"]
     loaded = AbstentionPolicy.from_json(fitted.policy_.to_json())
     assert isinstance(loaded.confidence, LearnedScore)
     for policy in (fitted.policy_, loaded):
-        pd.testing.assert_frame_equal(policy.decide(raw, witnesses=opinions), table)
-        named = {"tree": pd.DataFrame(opinions["tree"][:, ::-1], columns=[2, 1, 0])}
-        pd.testing.assert_frame_equal(policy.decide(raw, witnesses=named), table)
-    found = gate_of(loaded).decide(raw, witnesses=opinions)
+        pd.testing.assert_frame_equal(policy.decide(raw, auxiliary=auxiliary_proba), table)
+        named = {"tree": pd.DataFrame(auxiliary_proba["tree"][:, ::-1], columns=[2, 1, 0])}
+        pd.testing.assert_frame_equal(policy.decide(raw, auxiliary=named), table)
+    found = gate_of(loaded).decide(raw, auxiliary=auxiliary_proba)
     assert found["confidence"].tobytes() == table["confidence"].to_numpy().tobytes()
     check_schema(fitted.policy_.to_json())
     stored = json.loads(fitted.policy_.to_json())["confidence"]
@@ -246,8 +252,8 @@ def test_the_policy_decides_as_the_estimator_does(data, fitted):
     "change",
     [
         {"kind": "guessed"}, {"intercept": None}, {"coefficients": {}},
-        {"coefficients": {"lead": "much"}}, {"witnesses": {"tree": None}},
-        {"witnesses": {"other": {}}},
+        {"coefficients": {"lead": "much"}}, {"auxiliary": {"tree": None}},
+        {"auxiliary": {"other": {}}},
     ],
 )  # fmt: skip
 def test_a_damaged_file_is_refused(fitted, change):
@@ -284,7 +290,7 @@ def test_certificates_on_fresh_rows_are_exact_and_others_estimates(data):
     frozen = ThresholdTuner(FrozenEstimator(clone(model).fit(X[:300], y[:300])), **goal)
     assert frozen.fit(X[300:], y[300:]).certificate_.is_certified
     for tuner in (held_out, frozen):
-        table = tuner.policy_.decide(tuner.raw_scores(X), witnesses=tuner.raw_witnesses(X))
+        table = tuner.policy_.decide(tuner.raw_scores(X), auxiliary=tuner.raw_auxiliary(X))
         pd.testing.assert_frame_equal(tuner.decide(X), table)
     folds = ThresholdTuner(model, cv=3, **goal).fit(X, y)
     assert not folds.certificate_.is_certified
@@ -293,16 +299,16 @@ def test_certificates_on_fresh_rows_are_exact_and_others_estimates(data):
     assert not same_rows.certificate_.is_certified  # these rows taught the confidence
 
 
-def test_rows_that_a_frozen_witness_has_seen_certify_nothing(data):
+def test_rows_that_a_frozen_auxiliary_model_has_seen_certify_nothing(data):
     X, y = data
     seen = FrozenEstimator(SelectiveClassifier(TREE).fit(X[:300], y[:300]))
     goal = {"objective": "risk", "target": 0.45, "random_state": 0}
     pair = [(np.arange(400, 600), np.arange(400))]
-    for witnesses in ({"seen": seen}, [seen, TREE]):
-        model = SelectiveClassifier(GaussianNB(), confidence=learn(witnesses=witnesses))
+    for auxiliary in ({"seen": seen}, [seen, TREE]):
+        model = SelectiveClassifier(GaussianNB(), confidence=learn(auxiliary=auxiliary))
         kept = FrozenEstimator(clone(model).fit(X[400:], y[400:]))
         base = SelectiveClassifier(
-            FrozenEstimator(GaussianNB().fit(X[400:], y[400:])), confidence=learn(witnesses=[seen])
+            FrozenEstimator(GaussianNB().fit(X[400:], y[400:])), confidence=learn(auxiliary=[seen])
         )
         for tuner in (
             ThresholdTuner(kept, cv=pair, **goal),
@@ -312,20 +318,22 @@ def test_rows_that_a_frozen_witness_has_seen_certify_nothing(data):
             with pytest.warns(UserWarning, match="300 of the 400 rows"):
                 certificate = tuner.fit(X, y).certificate_
             assert not certificate.is_certified
-            assert "also trained the classifier or a witness" in unwrap(str(certificate))
+            assert "also trained the classifier or an auxiliary model" in unwrap(str(certificate))
         for known in (kept, model):
-            with pytest.warns(UserWarning, match="also trained the classifier or a witness"):
+            with pytest.warns(
+                UserWarning, match="also trained the classifier or an auxiliary model"
+            ):
                 found = ThresholdTuner(known, **goal).fit(X[:300], y[:300]).certificate_
             assert not found.is_certified
         fresh = ThresholdTuner(kept, **goal).fit(X[300:400], y[300:400])
         assert "trained" not in str(fresh.certificate_)
-    unasked = learn(witnesses={"seen": seen}, features=["proba"])
+    unasked = learn(auxiliary={"seen": seen}, features=["proba"])
     model = SelectiveClassifier(GaussianNB(), confidence=unasked)
     assert ThresholdTuner(model, cv=pair, **goal).fit(X, y).certificate_.is_certified
-    again = learn(witnesses={"tree": seen.estimator})  # not frozen: fitted to other rows
+    again = learn(auxiliary={"tree": seen.estimator})  # not frozen: fitted to other rows
     model = SelectiveClassifier(GaussianNB(), confidence=again)
     assert ThresholdTuner(model, cv=pair, **goal).fit(X, y).certificate_.is_certified
-    untaught = learn(witnesses={"tree": FrozenEstimator(clone(TREE).fit(X, y))})  # keeps no record
+    untaught = learn(auxiliary={"tree": FrozenEstimator(clone(TREE).fit(X, y))})  # keeps no record
     model = SelectiveClassifier(GaussianNB(), confidence=untaught)
     assert ThresholdTuner(model, cv=pair, **goal).fit(X, y).certificate_.is_certified
 
@@ -333,7 +341,7 @@ def test_rows_that_a_frozen_witness_has_seen_certify_nothing(data):
 def test_a_decided_table_can_be_certified_and_reported(data, fitted):
     X, y = data
     policy = AbstentionPolicy(**vars(fitted.policy_) | {"threshold": 0.8})
-    table = policy.decide(fitted.raw_scores(X[400:]), witnesses=fitted.raw_witnesses(X[400:]))
+    table = policy.decide(fitted.raw_scores(X[400:]), auxiliary=fitted.raw_auxiliary(X[400:]))
     decided = Predictions.from_labels(
         y[400:], table["suggestion"].to_numpy(int), table["confidence"]
     )
@@ -341,7 +349,7 @@ def test_a_decided_table_can_be_certified_and_reported(data, fitted):
     assert certificate.n_accepted == table["accepted"].sum()
     selective_report(None, decided, policy=policy)
     raw = Predictions.from_proba(y[400:], fitted.raw_scores(X[400:]))
-    with pytest.raises(ValueError, match=r"witnesses must be a dict .*Predictions.from_labels"):
+    with pytest.raises(ValueError, match=r"auxiliary must be a dict .*Predictions.from_labels"):
         certify(policy, raw)
 
 
@@ -353,7 +361,7 @@ def test_it_is_a_parameter_like_any_other(data):
         assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     fitted = clone(model).fit(X, y)
     assert (
-        fitted.confidence.witnesses["tree"] is not fitted.confidence_.witnesses_["tree"].estimator
+        fitted.confidence.auxiliary["tree"] is not fitted.confidence_.auxiliary_["tree"].estimator
     )
     np.testing.assert_array_equal(
         pickle.loads(pickle.dumps(fitted)).predict_confidence(X), fitted.predict_confidence(X)
@@ -365,7 +373,7 @@ def test_it_is_a_parameter_like_any_other(data):
         fitted.predict_confidence(X)
 
 
-# What witnesses read ----------------------------------------------------------------------------
+# What auxiliary models read -----------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -393,12 +401,12 @@ def only_numbers(**options):
     )
 
 
-def test_the_default_witnesses_read_categories_and_missing_values(mixed):
+def test_the_default_auxiliary_read_categories_and_missing_values(mixed):
     X, y = mixed
     model = SelectiveClassifier(
         only_numbers(), calibration="temperature", confidence=LearnedConfidence(guard=False), cv=2
     ).fit(X[:450], y[:450])
-    assert list(model.confidence_.witnesses_) == ["forest", "linear"]
+    assert list(model.confidence_.auxiliary_) == ["forest", "linear"]
     assert model.predict_confidence(X[450:]).shape == (150,)
     one = X.iloc[[500]].copy()
     one["colour"], one["kind"], one["a"], one["count"] = "green", None, None, None
@@ -406,7 +414,7 @@ def test_the_default_witnesses_read_categories_and_missing_values(mixed):
 
 
 @pytest.mark.parametrize("kind", ["array", "objects", "polars", "sparse", "ints"])
-def test_the_default_witnesses_read_tables_of_every_kind(data, kind):
+def test_the_default_auxiliary_read_tables_of_every_kind(data, kind):
     X, y = data
     make = {
         "array": np.asarray, "objects": lambda X: np.asarray(X, dtype=object),
@@ -414,18 +422,18 @@ def test_the_default_witnesses_read_tables_of_every_kind(data, kind):
         "ints": pd.DataFrame,
     }[kind]  # fmt: skip
     X, y = make(X[:200]), y[:200]
-    witnesses = default_witnesses(GaussianNB(), X) | default_witnesses(LogisticRegression(), X)
-    assert list(witnesses) == ["forest", "linear", "boosting"]
-    for name, witness in witnesses.items():
+    auxiliary = default_auxiliary(GaussianNB(), X) | default_auxiliary(LogisticRegression(), X)
+    assert list(auxiliary) == ["forest", "linear", "boosting"]
+    for name, auxiliary_model in auxiliary.items():
         if name != "linear":  # two trees read a table as two hundred do
-            (size,) = {"n_estimators", "max_iter"} & set(witness[-1].get_params())
-            witness[-1].set_params(**{size: 2})
-        assert witness.fit(X, y).predict_proba(X).shape == (200, 3)
+            (size,) = {"n_estimators", "max_iter"} & set(auxiliary_model[-1].get_params())
+            auxiliary_model[-1].set_params(**{size: 2})
+        assert auxiliary_model.fit(X, y).predict_proba(X).shape == (200, 3)
 
 
-def test_texts_need_witnesses_of_their_own():
-    with pytest.raises(ValueError, match=r"the default ones read tables.*pass witnesses="):
-        default_witnesses(GaussianNB(), ["a text", "another"])
+def test_texts_need_auxiliary_of_their_own():
+    with pytest.raises(ValueError, match=r"the default ones read tables.*pass auxiliary="):
+        default_auxiliary(GaussianNB(), ["a text", "another"])
 
 
 @pytest.mark.parametrize(
@@ -439,22 +447,22 @@ def test_texts_need_witnesses_of_their_own():
         (CalibratedClassifierCV(RandomForestClassifier()), ["linear", "boosting"]),
     ],
 )
-def test_the_default_witnesses_are_of_other_kinds(base, names):
-    assert list(default_witnesses(base, np.zeros((3, 2)))) == names
+def test_the_default_auxiliary_are_of_other_kinds(base, names):
+    assert list(default_auxiliary(base, np.zeros((3, 2)))) == names
 
 
-def test_witnesses_get_names(data):
+def test_auxiliary_get_names(data):
     X, y = data
     pipe = make_pipeline(StandardScaler(), GaussianNB())
-    witnesses = [pipe, TREE, FrozenEstimator(clone(TREE).fit(X, y))]
-    model = SelectiveClassifier(LogisticRegression(), confidence=learn(witnesses=witnesses)).fit(
+    auxiliary = [pipe, TREE, FrozenEstimator(clone(TREE).fit(X, y))]
+    model = SelectiveClassifier(LogisticRegression(), confidence=learn(auxiliary=auxiliary)).fit(
         X, y
     )
     names = ["gaussiannb", "decisiontreeclassifier_1", "decisiontreeclassifier_2"]
-    assert list(model.raw_witnesses(X)) == names
+    assert list(model.raw_auxiliary(X)) == names
 
 
-def test_tables_of_other_models_are_witnesses(data):
+def test_tables_of_other_models_are_auxiliary(data):
     X, y = data
     rng = np.random.default_rng(1)
     table = pd.DataFrame(X, columns=[f"x{k}" for k in range(8)])
@@ -467,23 +475,23 @@ def test_tables_of_other_models_are_witnesses(data):
                          GaussianNB())  # fmt: skip
     table["rater_2"] = 0.0
     raters = ["rater_0", "rater_1", "rater_2", "rater_other"]
-    witnesses = {
+    auxiliary = {
         "judge": PrecomputedClassifier([0, 1, 2], columns=["judge_0", "judge_1", "judge_2"]),
         "rater": PrecomputedClassifier([0, 1, 2, 9], columns=raters),
         "two": PrecomputedClassifier([0, 1], columns=["judge_2", "two_1"]),
     }
     table["two_1"] = 1 - table["judge_2"]
-    model = SelectiveClassifier(base, confidence=LearnedConfidence(witnesses=witnesses)).fit(
+    model = SelectiveClassifier(base, confidence=LearnedConfidence(auxiliary=auxiliary)).fit(
         table, y
     )
     report = model.confidence_.report_
     assert report.used
-    opinions = model.raw_witnesses(table)
-    np.testing.assert_allclose(opinions["judge"], judge)
+    auxiliary_proba = model.raw_auxiliary(table)
+    np.testing.assert_allclose(auxiliary_proba["judge"], judge)
     known = table[["rater_0", "rater_1"]].to_numpy()
     expected = np.column_stack([known / known.sum(axis=1, keepdims=True), np.zeros(len(y))])
-    np.testing.assert_allclose(opinions["rater"], expected)
-    assert not opinions["two"][:, 2].any()
+    np.testing.assert_allclose(auxiliary_proba["rater"], expected)
+    assert not auxiliary_proba["two"][:, 2].any()
 
 
 @pytest.mark.parametrize(
@@ -491,33 +499,35 @@ def test_tables_of_other_models_are_witnesses(data):
     [
         (["Cat", "Dog", "Emu"], r"\['judge'\] has labels.*'Cat', 'Dog', 'Emu'.* lacks \['cat', "),
         (["cat", "dog", "Emu"], r"\['Emu'\], and lacks \['emu'\]"),
-        ([0, 1, 2], r"witnesses\['judge'\]\.classes_ holds labels like 0, but the classes are"),
+        ([0, 1, 2], r"auxiliary\['judge'\]\.classes_ holds labels like 0, but the classes are"),
     ],
 )
-def test_a_witness_with_misspelt_labels_is_refused(data, labels, message):
+def test_a_auxiliary_model_with_misspelt_labels_is_refused(data, labels, message):
     X, y = data
     judge = PrecomputedClassifier(labels, columns=[0, 1, 2])
-    model = SelectiveClassifier(GaussianNB(), confidence=learn(witnesses={"judge": judge}))
+    model = SelectiveClassifier(GaussianNB(), confidence=learn(auxiliary={"judge": judge}))
     with pytest.raises(ValueError, match=message):
         model.fit(X, np.array(["cat", "dog", "emu"])[y])
 
 
-def test_errors_inside_a_witness_name_it(data, mixed):
+def test_errors_inside_a_auxiliary_model_name_it(data, mixed):
     X, y = data
     table = pd.DataFrame(X).rename(columns=str).assign(no=0.2, yes=np.nan, other=0.8)
     judge = PrecomputedClassifier([0, 1, 2], columns=["no", "yes", "other"])
     linear = make_pipeline(make_column_transformer(("passthrough", ["0", "1"])), GaussianNB())
-    for witness, base, (rows, labels), several in (
+    for auxiliary_model, base, (rows, labels), several in (
         (judge, linear, (table, y), (None, 2)),  # from here, and from another process
         (RandomForestClassifier(5), only_numbers(), mixed, (None,)),
     ):
         for n_jobs in several:
-            learned = learn(witnesses={"other": witness})
+            learned = learn(auxiliary={"other": auxiliary_model})
             model = SelectiveClassifier(base, confidence=learned, n_jobs=n_jobs, cv=2)
             with pytest.raises((TypeError, ValueError)) as caught:
                 model.fit(rows, labels)
-            assert caught.value.__notes__ == ["This was the witness 'other' of LearnedConfidence."]
-            if witness is judge:
+            assert caught.value.__notes__ == [
+                "This was the auxiliary model 'other' of LearnedConfidence."
+            ]
+            if auxiliary_model is judge:
                 assert "first in the column 'yes'" in str(caught.value)
 
 
@@ -534,9 +544,9 @@ def test_columns_are_features(data, rng):
     report = model.confidence_.report_
     assert report.used
     assert list(report.coefficients) == ["intercept", "logit", "lead", "entropy", "hint"]
-    opinions = model.raw_witnesses(table)
-    assert list(opinions) == ["hint"]
-    found = model.policy_.decide(model.raw_scores(table), witnesses=opinions)
+    auxiliary_proba = model.raw_auxiliary(table)
+    assert list(auxiliary_proba) == ["hint"]
+    found = model.policy_.decide(model.raw_scores(table), auxiliary=auxiliary_proba)
     pd.testing.assert_frame_equal(found, model.decide(table))
     with pytest.raises(ValueError, match="'hint' has 600 missing or infinite values"):
         model.decide(table.assign(hint=np.nan))
@@ -552,7 +562,7 @@ def test_folds_and_rows_may_lack_classes(data):
     assert tuner.decide(X)["confidence"].between(0, 1).all()
     rare[1:6] = 0  # no fold can know the class of its only row
     model.fit(X, rare)
-    assert model.raw_witnesses(X)["tree"].shape == (600, 3)
+    assert model.raw_auxiliary(X)["tree"].shape == (600, 3)
     assert model.confidence_.report_.n == 599
 
 
@@ -571,18 +581,18 @@ class Deaf(DecisionTreeClassifier):
         return super().fit(X, y)
 
 
-def test_weights_reach_the_witnesses_that_take_them(data, rng):
+def test_weights_reach_the_auxiliary_that_take_them(data, rng):
     X, y = data
     weight = rng.integers(1, 5, len(y)).astype(float)
     Recorder.seen.clear()
-    witnesses = [make_pipeline(StandardScaler(), Recorder()), Deaf(max_depth=3)]
-    model = SelectiveClassifier(LogisticRegression(), confidence=learn(witnesses=witnesses), cv=3)
+    auxiliary = [make_pipeline(StandardScaler(), Recorder()), Deaf(max_depth=3)]
+    model = SelectiveClassifier(LogisticRegression(), confidence=learn(auxiliary=auxiliary), cv=3)
     model.fit(X, y, weight)
     assert [len(seen) for seen in Recorder.seen] == [400, 400, 400, 600]
     np.testing.assert_array_equal(Recorder.seen[-1], weight)
 
 
-def test_answers_of_the_classifier_itself_are_judged(data):
+def test_answers_of_the_classifier_itself_are_scored(data):
     X, y = data
     argmax = SelectiveClassifier(GaussianNB(), confidence=learn(), random_state=0)
     model = clone(argmax).set_params(decision="estimator").fit(X, y)
@@ -625,7 +635,7 @@ def test_rows_repeated_within_their_group_do_not_make_the_guard_surer(data):
     folds = [(np.flatnonzero(np.arange(600) % 3 != k), np.arange(k, 600, 3)) for k in range(3)]
     twice = [tuple(np.concatenate([2 * half, 2 * half + 1]) for half in pair) for pair in folds]
     groups = np.repeat(np.arange(600), 2)
-    options = {"witnesses": {"rated": FrozenEstimator(TREE.fit(X[:50], y[:50]))}}
+    options = {"auxiliary": {"rated": FrozenEstimator(TREE.fit(X[:50], y[:50]))}}
     once = SelectiveClassifier(GaussianNB(), confidence=learn(**options), cv=folds).fit(X, y)
     model = SelectiveClassifier(GaussianNB(), confidence=learn(**options), cv=twice)
     model.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2), groups=groups)
@@ -665,16 +675,16 @@ def test_rows_of_weight_0_do_not_count_for_the_guard(data):
     [
         ({"features": "proba"}, "features must be a list"),
         ({"features": []}, "features is empty; name 'proba'"),
-        ({"witnesses": {1: TREE}}, "witnesses: a name must be a str, got 1"),
+        ({"auxiliary": {1: TREE}}, "auxiliary: a name must be a str, got 1"),
         ({"features": ["proba", "age"]}, r"features: X has no column \['age'\]"),
-        ({"witnesses": TREE}, "witnesses must be a list of classifiers, or a dict"),
-        ({"witnesses": []}, "leave 'witnesses' out of features"),
+        ({"auxiliary": TREE}, "auxiliary must be a list of classifiers, or a dict"),
+        ({"auxiliary": []}, "leave 'auxiliary' out of features"),
         (
-            {"witnesses": [DecisionTreeClassifier]},
+            {"auxiliary": [DecisionTreeClassifier]},
             "must be a classifier with fit and predict_proba",
         ),
-        ({"witnesses": [LinearSVC()]}, "CalibratedClassifierCV gives probabilities"),
-        ({"witnesses": {"lead": TREE}}, "two features have the same name"),
+        ({"auxiliary": [LinearSVC()]}, "CalibratedClassifierCV gives probabilities"),
+        ({"auxiliary": {"lead": TREE}}, "two features have the same name"),
     ],
 )
 def test_bad_parameters_are_clear_errors(data, options, message):
@@ -720,7 +730,7 @@ def test_a_policy_refuses_what_the_estimator_refuses(fitted):
         replace(fitted.policy_, rule=costs)
     stored = json.loads(fitted.policy_.to_json())
     learned = stored["confidence"]
-    learned["witnesses"]["logit"] = learned["witnesses"].pop("tree")
+    learned["auxiliary"]["logit"] = learned["auxiliary"].pop("tree")
     stored["digest"] = digest_json(stored)
     with pytest.raises(ValueError, match="do not fit together"):
         AbstentionPolicy.from_json(json.dumps(stored))

@@ -30,9 +30,9 @@ CLASSES = ["cat", "dog", "owl"]
 def answers():
     """Return logits of three classes that are too sure, and the true labels."""
     rng = np.random.default_rng(0)
-    honest = rng.normal(0, 1.5, (600, 3))
-    codes = np.array([rng.choice(3, p=p) for p in softmax(honest, axis=1)])
-    return 2 * honest, np.array(CLASSES)[codes]
+    calibrated = rng.normal(0, 1.5, (600, 3))
+    codes = np.array([rng.choice(3, p=p) for p in softmax(calibrated, axis=1)])
+    return 2 * calibrated, np.array(CLASSES)[codes]
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,8 @@ def test_rows_set_apart_choose_no_threshold(data):
     assert tuner.certificate_.n == alone.certificate_.n == 600
     codes = np.searchsorted(tuner.classes_, y)
     proba = frozen.predict_proba(X)
-    handed_over = apart & (proba.max(axis=1) < tuner.threshold_)
-    of_truth = np.sort(proba[handed_over, codes[handed_over]])
+    deferred = apart & (proba.max(axis=1) < tuner.threshold_)
+    of_truth = np.sort(proba[deferred, codes[deferred]])
     n = len(of_truth)
     rank = int(np.floor(round((n + 1) * 0.1, 9)))
     assert tuner.policy_.shortlist.least_proba == of_truth[rank - 1]
@@ -149,7 +149,7 @@ def test_a_class_that_the_kept_classifier_does_not_know_is_on_no_list(data):
     y[held_out[:200]] = "yak"
     with (
         pytest.warns(UserWarning, match="belong to the classes"),
-        pytest.raises(ValueError, match=r"more than 10 % of the handed-over rows is unknown"),
+        pytest.raises(ValueError, match=r"more than 10 % of the deferred rows is unknown"),
     ):
         tune(X, y, objective="coverage", target=0.5)
     y[:] = np.where(y == "cow", "cow", "cat")

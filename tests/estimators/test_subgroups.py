@@ -279,7 +279,7 @@ def test_functions_of_lists_arrays_and_two_rows():
 
 
 @pytest.mark.filterwarnings("ignore:subgroup .*No threshold")
-@pytest.mark.parametrize(("unseen", "later"), [("abstain", "handed over"), ("raise", "refused")])
+@pytest.mark.parametrize(("unseen", "later"), [("abstain", "deferred"), ("raise", "refused")])
 def test_rows_of_no_subgroup_are_counted_at_fit(unseen, later, people):
     X, y = people
     site = X["site"].astype(object).where(X.index >= 24)

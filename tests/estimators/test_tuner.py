@@ -156,7 +156,7 @@ def test_held_out_rows_choose_and_certify(data):
     assert again.threshold_ == tuner.threshold_
 
 
-def test_asking_for_a_promise_gives_one(data):
+def test_asking_for_a_guarantee_gives_one(data):
     X, y = data
     tuner = risk(GaussianNB(), target=0.2).fit(X, y)
     explicit = risk(GaussianNB(), target=0.2, cv=0.4, refit=False).fit(X, y)
@@ -172,7 +172,7 @@ def test_asking_for_a_promise_gives_one(data):
 
 @quiet
 @pytest.mark.parametrize("share", [0.4, np.float32(0.4)])
-def test_held_out_rows_keep_the_classifier_only_for_a_promise(data, share):
+def test_held_out_rows_keep_the_classifier_only_for_a_guarantee(data, share):
     X, y = data
     kept = risk(GaussianNB(), target=0.2, cv=share).fit(X, y)
     explicit = risk(GaussianNB(), target=0.2, cv=share, refit=False).fit(X, y)
@@ -199,7 +199,7 @@ def test_held_out_rows_keep_the_classifier_only_for_a_promise(data, share):
         {"objective": "risk", "target": 0.2, "refit": True},
     ],
 )
-def test_where_nothing_is_promised_five_folds_choose_and_all_rows_train(data, options):
+def test_where_nothing_is_guaranteed_five_folds_choose_and_all_rows_train(data, options):
     X, y = data
     tuner = ThresholdTuner(GaussianNB(), **options).fit(X, y)
     assert len(tuner.cv_results_["n_rows"]) == 5
@@ -291,7 +291,7 @@ def test_rows_equal_by_chance_leave_a_certificate_exact(rng):
 
 
 @quiet
-def test_no_certificate_where_nothing_is_promised(data):
+def test_no_certificate_where_nothing_is_guaranteed(data):
     for goal in (
         {"objective": "cwsa_plus"},
         {"objective": "cost", "target": 0.1},
@@ -567,7 +567,7 @@ def test_one_split_certifies_like_a_frozen_classifier(form, data):
     assert tuner.threshold_ == expected.threshold_
     np.testing.assert_array_equal(tuner.predict_proba(X), expected.predict_proba(X))
     assert tuner.certificate_.is_certified
-    assert tuner.certificate_.rests_on == "the last 33.33 % of the rows (300 of 900)"
+    assert tuner.certificate_.provenance == "the last 33.33 % of the rows (300 of 900)"
     assert "Certified on the last 33.33 % of the rows (300 of 900)." in unwrap(
         str(tuner.certificate_)
     )
@@ -586,7 +586,7 @@ def test_one_split_certifies_like_a_frozen_classifier(form, data):
     ((np.arange(1500), np.arange(1500, 3000)),),
     PredefinedSplit(np.where(np.arange(3000) < 1500, -1, 0)),
 ])  # fmt: skip
-def test_a_frozen_classifier_is_judged_by_the_test_rows_alone(cv, rng):
+def test_a_frozen_classifier_is_scored_by_the_test_rows_alone(cv, rng):
     """Its training rows, which it knows by heart, are neither counted nor certified."""
     X = rng.normal(size=(23_000, 4))
     y = (X[:, 0] + rng.normal(size=23_000) > 0).astype(int)
@@ -603,7 +603,7 @@ def test_a_frozen_classifier_is_judged_by_the_test_rows_alone(cv, rng):
     assert tuner.certificate_.is_certified
     assert tuner.threshold_ == fresh.threshold_
     assert tuner.certificate_.n == 1500
-    assert tuner.certificate_.rests_on == "the last 50 % of the rows (1500 of 3000)"
+    assert tuner.certificate_.provenance == "the last 50 % of the rows (1500 of 3000)"
     pd.testing.assert_frame_equal(pd.DataFrame(tuner.cv_results_), pd.DataFrame(fresh.cv_results_))
 
 
@@ -614,7 +614,7 @@ def test_cv_that_names_no_rows_leaves_a_frozen_classifier_all(data):
     for cv in (None, 5, 0.4, StratifiedKFold(3)):
         tuner = risk(frozen, target=0.2, cv=cv).fit(X[300:], y[300:])
         assert tuner.threshold_ == whole.threshold_
-        assert (tuner.certificate_.n, tuner.certificate_.rests_on) == (600, "")
+        assert (tuner.certificate_.n, tuner.certificate_.provenance) == (600, "")
 
 
 def test_a_pair_beside_a_frozen_classifier_with_groups_weights_and_seen_rows(data):
@@ -642,11 +642,11 @@ def test_rows_that_are_not_the_last_are_not_called_so(data):
     for cv in ([(order[:500], order[500:])], ShuffleSplit(1, test_size=400, random_state=0)):
         certificate = risk(GaussianNB(), target=0.2, cv=cv).fit(X, y).certificate_
         assert certificate.is_certified
-        assert certificate.rests_on == "400 of 900 rows, which cv holds out"
+        assert certificate.provenance == "400 of 900 rows, which cv holds out"
     later_train = [(np.arange(300, 900), np.arange(300))]
     certificate = risk(GaussianNB(), target=0.2, cv=later_train).fit(X, y).certificate_
-    assert certificate.rests_on == "300 of 900 rows, which cv holds out"
-    assert risk(GaussianNB(), target=0.2, cv=0.4).fit(X, y).certificate_.rests_on == ""
+    assert certificate.provenance == "300 of 900 rows, which cv holds out"
+    assert risk(GaussianNB(), target=0.2, cv=0.4).fit(X, y).certificate_.provenance == ""
 
 
 def test_groups_costs_and_weights_with_a_pair(data):
@@ -715,9 +715,9 @@ def test_predefined_split_trains_on_fold_minus_one(data):
     )
     n = int(np.sum(fold >= 0))
     assert tuner.threshold_ == expected.threshold
-    assert tuner.certificate_.rests_on == f"{n} of 900 rows, which cv tests"
+    assert tuner.certificate_.provenance == f"{n} of 900 rows, which cv tests"
     full = risk(GaussianNB(), cv=PredefinedSplit(np.abs(fold)), target=0.2).fit(X, y)
-    assert full.certificate_.rests_on == ""
+    assert full.certificate_.provenance == ""
 
 
 def test_a_class_that_only_the_held_out_rows_have_counts_as_wrong(data):
@@ -868,8 +868,8 @@ def test_half_fresh_rows_and_auxiliary_models_hide_nothing(rng):
             np.r_[X, more], np.r_[y, labels]
         )
     assert not half.certificate_.is_certified
-    learned = LearnedConfidence(witnesses=[FrozenEstimator(base)], guard=False)
-    with pytest.warns(UserWarning, match="also trained the classifier or a witness"):
+    learned = LearnedConfidence(auxiliary=[FrozenEstimator(base)], guard=False)
+    with pytest.warns(UserWarning, match="also trained the classifier or an auxiliary model"):
         asked = risk(SelectiveClassifier(GaussianNB(), confidence=learned), target=0.4).fit(X, y)
     assert not asked.certificate_.is_certified
 
@@ -1147,7 +1147,7 @@ def test_shared_folds_calibrate_the_rows_of_each_fold_by_the_others(data):
     ("confidence", "own_cv", "cv", "n_fits"),
     [("auto", 5, TimeSeriesSplit(3), 24), ("auto", TimeSeriesSplit(3), 3, 16),
      ("auto", StratifiedKFold(4), 3, 8), ("margin", 5, 3, 9),
-     (LearnedConfidence(witnesses=[GaussianNB()]), 5, 3, 24)],
+     (LearnedConfidence(auxiliary=[GaussianNB()]), 5, 3, 24)],
 )  # fmt: skip
 def test_folds_are_shared_only_where_that_is_right(data, confidence, own_cv, cv, n_fits):
     CountingNB.fits = 0

@@ -9,7 +9,7 @@ from skselect.metrics import SPECS, metric_interval
 from skselect.metrics._rows import ScoredRows, score_rows
 
 
-def judged_rows(n=60, seed=0):
+def scored_rows(n=60, seed=0):
     rng = np.random.default_rng(seed)
     p = rng.integers(0, 21, n) / 20
     y_true = (rng.random(n) < p).astype(int)
@@ -17,9 +17,9 @@ def judged_rows(n=60, seed=0):
     return ScoredRows(Outcomes.from_predictions(predictions), predictions)
 
 
-def repeated(judged, counts):
+def repeated(scored, counts):
     rows = np.repeat(np.arange(len(counts)), counts)
-    source = judged.predictions
+    source = scored.predictions
     predictions = Predictions(
         source.y_true[rows], source.y_pred[rows], source.classes, source.y_proba[rows]
     )
@@ -29,13 +29,13 @@ def repeated(judged, counts):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", SPECS)
 def test_a_draw_is_its_rows_written_out(name):
-    judged, rng = judged_rows(), np.random.default_rng(1)
+    scored, rng = scored_rows(), np.random.default_rng(1)
     needed = {"risk_at_coverage": {"coverage": 0.7}, "coverage_at_risk": {"max_risk": 0.3},
               "review_rate_at_reliability": {"reliability": 0.8}}.get(name, {})  # fmt: skip
-    resampler = Resampler(SPECS[name], judged, needed)
+    resampler = Resampler(SPECS[name], scored, needed)
     for _ in range(5):
         counts = draw_counts(60, None, rng)
-        expected = SPECS[name].value(repeated(judged, counts), needed)
+        expected = SPECS[name].value(repeated(scored, counts), needed)
         assert resampler.value(counts) == pytest.approx(expected, rel=1e-11, abs=1e-13, nan_ok=True)
 
 
@@ -52,8 +52,8 @@ def test_draws_keep_the_number_of_rows_or_of_clusters():
 
 
 def test_models_share_their_draws():
-    judged = judged_rows()
-    twin = [Resampler(SPECS["augrc"], judged, {}) for _ in range(2)]
+    scored = scored_rows()
+    twin = [Resampler(SPECS["augrc"], scored, {}) for _ in range(2)]
     values = bootstrap(twin, 60, 20, None, np.random.default_rng(0))
     assert values.shape == (20, 2)
     assert (values[:, 0] == values[:, 1]).all()
@@ -67,10 +67,10 @@ def test_cells_scatter_like_rows(metric, tied):
     p = np.round(rng.beta(4, 1.5, 3000), 2 if tied else 12) * 0.98
     y = (rng.random(3000) < p).astype(int)
     if metric == "csr":  # it has no interval of its own, but its draws can be compared
-        judged = score_rows(Predictions.from_proba(y, p))
+        scored = score_rows(Predictions.from_proba(y, p))
         spec = SPECS[metric]
-        rows = bootstrap([Resampler(spec, judged, {})], 3000, 300, None, np.random.default_rng(1))
-        cells = cell_bootstrap(spec, judged.curve, {}, 300, np.random.default_rng(2))
+        rows = bootstrap([Resampler(spec, scored, {})], 3000, 300, None, np.random.default_rng(1))
+        cells = cell_bootstrap(spec, scored.curve, {}, 300, np.random.default_rng(2))
         errors = np.std(rows), np.std(cells)
     else:
         errors = [

@@ -102,7 +102,7 @@ def test_rows_of_weight_zero_do_not_exist(rows):
     assert table["n_rows"].iloc[0] == weight.sum()
 
 
-def test_a_subgroup_that_cannot_be_judged_is_named(rows):
+def test_a_subgroup_that_cannot_be_scored_is_named(rows):
     y_true, y_proba, _ = rows
     one = np.where(np.arange(600) == 0, "one", "rest")
     with pytest.raises(ValueError, match=r"needs at least two rows. \(in a subgroup of 1 rows"):

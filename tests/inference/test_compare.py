@@ -1,4 +1,4 @@
-"""Comparisons: paired, adjusted, and no more errors than they promise."""
+"""Comparisons: paired, adjusted, and no more errors than they guarantee."""
 
 import warnings
 

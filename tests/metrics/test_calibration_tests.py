@@ -90,7 +90,7 @@ def range_tail(x):
     return 1 - math.fsum(terms)
 
 
-def honest_outcomes(confidence):
+def calibrated_outcomes(confidence):
     """Yield every way to be right or wrong, and its chance if the confidences are true."""
     for loss in product([0.0, 1.0], repeat=len(confidence)):
         chances = [1 - c if wrong else c for wrong, c in zip(loss, confidence, strict=True)]
@@ -242,9 +242,9 @@ def test_ecd_of_probabilities(case):
 
 def test_ecd_is_the_log_loss_less_what_is_expected():
     # .875 .875 right, .625 .75 wrong: log loss less entropy, in natural logarithms.
-    honest = [0.875, 0.875, 0.625, 0.75]
+    calibrated = [0.875, 0.875, 0.625, 0.75]
     loss = -2 * math.log(0.875) - math.log(0.375) - math.log(0.25)
-    entropy = -sum(c * math.log(c) + (1 - c) * math.log(1 - c) for c in honest)
+    entropy = -sum(c * math.log(c) + (1 - c) * math.log(1 - c) for c in calibrated)
     assert_close(metrics.ecd_score(TRUTH, PROBA), (loss - entropy) / 4)
 
 
@@ -262,10 +262,10 @@ def test_the_least_that_a_right_answer_adds_is_that_of_the_docstring():
 def test_mean_and_scatter_of_ecd_are_those_of_the_formulas(eps):
     """Over all outcomes of honest rows the mean is 0 and the standard deviation sigma."""
     confidence = np.array([0.25, 0.5, 0.6, 0.75, 0.7, 0.8])
-    honest = np.clip(confidence, eps, 1 - eps)
+    calibrated = np.clip(confidence, eps, 1 - eps)
     values = [
         (of_rows(metrics.ecd_score, RowCase(loss, confidence, None), eps=eps), chance)
-        for loss, chance in honest_outcomes(honest)
+        for loss, chance in calibrated_outcomes(calibrated)
     ]
     assert abs(math.fsum(value * chance for value, chance in values)) < 1e-12
     variance = math.fsum(value**2 * chance for value, chance in values)
@@ -296,7 +296,7 @@ def test_the_monte_carlo_p_value_is_twice_the_smaller_tail(seed):
     loss = (rng.random(10) > confidence - 0.2).astype(float)
     value = ecd(brute.rows_of(loss, confidence), 1e-8)
     below = above = 0.0
-    for other, chance in honest_outcomes(np.clip(confidence, 1e-8, 1 - 1e-8)):
+    for other, chance in calibrated_outcomes(np.clip(confidence, 1e-8, 1 - 1e-8)):
         drawn = ecd(brute.rows_of(other, confidence), 1e-8)
         below += chance * (drawn <= value + 1e-9)
         above += chance * (drawn >= value - 1e-9)
@@ -676,7 +676,7 @@ def assert_p_values(result, rows):
         assert 0 <= p_value <= 1
 
 
-def honest_rows(confidence):
+def calibrated_rows(confidence):
     """Yield every way to be right or wrong, and its chance if the confidences are true."""
     for loss in product([0.0, 1.0], repeat=len(confidence)):
         chances = [1 - c if wrong else c for wrong, c in zip(loss, confidence, strict=True)]
@@ -690,7 +690,7 @@ def resampled_p_values(rows):
     observed = [statistic(rows, m) for m in scales]
     tails = np.zeros(len(scales))
     for confidence in product([row.confidence for row in rows], repeat=n):
-        for loss, chance in honest_rows(confidence):
+        for loss, chance in calibrated_rows(confidence):
             drawn = brute.rows_of(loss, confidence)
             as_large = [statistic(drawn, m) >= t for m, t in zip(scales, observed, strict=True)]
             tails += float(chance) / n**n * np.array(as_large)
@@ -752,7 +752,7 @@ def test_the_null_moments_are_those_of_all_outcomes(confidence):
     """Of seven honest rows, some tied; the variance is that of the docstring."""
     levels = [confidence] * 4 + [0.35, 0.85, 0.7]
     chances, values = [], []
-    for loss, chance in honest_rows(levels):
+    for loss, chance in calibrated_rows(levels):
         chances.append(chance)
         values.append([7 * float(statistic(brute.rows_of(loss, levels), m)) for m in [2, 4, 8]])
     values, chances = np.array(values), np.array(chances)

@@ -42,7 +42,7 @@ def weighed(case, confidence="max_proba"):
     ]
 
 
-def judged(case, confidence="max_proba"):
+def scored(case, confidence="max_proba"):
     """Return (mass, true class, predicted class) of the rows that exist, in fractions."""
     return [(m, y, p.index(max(p))) for m, y, p in weighed(case, confidence)]
 
@@ -135,7 +135,7 @@ def cw_gain(rows):
 @examples(60)
 @given(proba_cases())
 def test_the_confusion_matrix_adds_up_masses(case):
-    rows = judged(case)
+    rows = scored(case)
     matrix = of_probabilities(metrics.cw_confusion_matrix, case)
     expected = [
         [mass(rows, lambda y, i=i: y == i, lambda a, j=j: a == j) for j in case.labels]
@@ -148,7 +148,7 @@ def test_the_confusion_matrix_adds_up_masses(case):
 @given(proba_cases())
 def test_the_four_relations_of_the_counts(case):
     """Proposition 11: the counts of a class add up to masses that need no confusion matrix."""
-    rows = judged(case)
+    rows = scored(case)
     matrix = of_probabilities(metrics.cw_confusion_matrix, case)
     assert_close(matrix.sum(), mass(rows))
     for k in case.labels:
@@ -165,7 +165,7 @@ def test_the_four_relations_of_the_counts(case):
 @examples(20)
 @given(case=proba_cases())
 def test_any_confidence_can_be_the_weight(confidence, case):
-    rows = judged(case, confidence)
+    rows = scored(case, confidence)
     function = CONFIDENCES[confidence]
     matrix = of_probabilities(metrics.cw_confusion_matrix, case, confidence=function)
     expected = [[mass(rows, lambda y, i=i: y == i, lambda a, j=j: a == j) for j in case.labels]
@@ -195,7 +195,7 @@ def test_the_averages_that_are_accuracies(case):
 @given(case=proba_cases())
 def test_a_ratio_is_its_definition(name, average, case):
     actual = of_probabilities(getattr(metrics, f"cw_{name}_score"), case, average=average)
-    assert_close(actual, averaged(name, judged(case), case.labels, average))
+    assert_close(actual, averaged(name, scored(case), case.labels, average))
 
 
 @quiet
@@ -204,7 +204,7 @@ def test_a_ratio_is_its_definition(name, average, case):
 @given(case=proba_cases(classes=(2, 2)), flipped=st.booleans())
 def test_the_binary_average_is_the_value_of_pos_label(name, case, flipped):
     metric = getattr(metrics, f"cw_{name}_score")
-    values = averaged(name, judged(case), [0, 1], None)
+    values = averaged(name, scored(case), [0, 1], None)
     assert_close(of_probabilities(metric, case, average="binary"), values[1])
     pos_label = 0 if flipped else 1
     actual = of_probabilities(metric, case, average="binary", pos_label=pos_label)
@@ -241,7 +241,7 @@ def test_scikit_learn_agrees_about_matrix_and_correlation(case):
     y_pred = case.y_proba.argmax(axis=1)
     expected = sklearn.metrics.confusion_matrix(case.y_true, y_pred, labels=case.labels, **options)
     assert_close(of_probabilities(metrics.cw_confusion_matrix, case).ravel(), expected.ravel())
-    if not math.isnan(matthews(judged(case), case.labels)):
+    if not math.isnan(matthews(scored(case), case.labels)):
         expected = sklearn.metrics.matthews_corrcoef(case.y_true, y_pred, **options)
         actual = of_probabilities(metrics.cw_matthews_corrcoef, case)
         assert_close(actual, expected, tiny=1e-10)
@@ -257,13 +257,13 @@ def masses(case):
 @given(proba_cases())
 def test_matthews_is_a_correlation_of_indicators(case):
     actual = of_probabilities(metrics.cw_matthews_corrcoef, case)
-    assert_close(actual, matthews(judged(case), case.labels), tiny=1e-10)
+    assert_close(actual, matthews(scored(case), case.labels), tiny=1e-10)
 
 
 @examples(40)
 @given(proba_cases(classes=(2, 2)))
 def test_matthews_of_two_classes_is_the_formula_of_the_four_counts(case):
-    tp, fp, fn, tn = four_counts(judged(case), 1)
+    tp, fp, fn, tn = four_counts(scored(case), 1)
     under = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
     if under:
         expected = float(tp * tn - fp * fn) / math.sqrt(under)

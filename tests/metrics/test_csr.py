@@ -66,7 +66,7 @@ def p_risk(rows, eps):
     return norm.cdf(z_value(rows, eps)) if csr(rows, eps) > 1 else 0.0
 
 
-def outcomes_of_honest_rows(confidence):
+def outcomes_of_calibrated_rows(confidence):
     """Yield every way to be right or wrong, and its chance if the confidences are true."""
     for loss in product([0.0, 1.0], repeat=len(confidence)):
         chances = [1 - c if wrong else c for wrong, c in zip(loss, confidence, strict=True)]
@@ -155,7 +155,7 @@ def test_mean_and_scatter_of_csr_are_those_of_the_formulas():
     confidence = [0.5, 0.6, 0.75, 0.9, 0.95]
     values = [
         (of_rows(metrics.csr_score, RowCase(loss, np.array(confidence), None)), chance)
-        for loss, chance in outcomes_of_honest_rows(confidence)
+        for loss, chance in outcomes_of_calibrated_rows(confidence)
     ]
     mean = math.fsum(value * chance for value, chance in values)
     variance = math.fsum((value - mean) ** 2 * chance for value, chance in values)
@@ -188,7 +188,7 @@ def test_the_p_value_is_the_exact_tail(seed):
     loss = (rng.random(10) < 0.3).astype(float)
     value = 10 * csr(brute.rows_of(loss, confidence), 1e-8)
     tail = 0.0
-    for other, chance in outcomes_of_honest_rows(np.clip(confidence, 1e-8, 1 - 1e-8)):
+    for other, chance in outcomes_of_calibrated_rows(np.clip(confidence, 1e-8, 1 - 1e-8)):
         if chance > 0 and 10 * csr(brute.rows_of(other, confidence), 1e-8) >= value:
             tail += chance
     case = RowCase(loss, confidence, None)
@@ -251,7 +251,7 @@ def test_the_e_value_has_mean_at_most_one(eps):
     mean = math.fsum(
         chance * of_rows(metrics.csr_test, RowCase(loss, np.array(confidence), None),
                          eps=eps, n_draws=19).e_value
-        for loss, chance in outcomes_of_honest_rows(confidence)
+        for loss, chance in outcomes_of_calibrated_rows(confidence)
     )  # fmt: skip
     assert mean <= 1 + 1e-12
 

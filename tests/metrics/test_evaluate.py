@@ -148,27 +148,27 @@ class Fixed(ClassifierMixin, BaseEstimator):
         return self.classes_[X.argmax(axis=1)]
 
 
-def judged_rows():
+def scored_rows():
     rng = np.random.default_rng(0)
     p = np.round(rng.random(200), 3)
     return (rng.random(200) < p**2).astype(int), np.column_stack([1 - p, p])
 
 
 @cache
-def fit_and_report(judged):
+def fit_and_report(scored):
     """Return a model that judges rows in this way, and the metrics in its report."""
-    y_true, y_proba = judged_rows()
-    how, confidence = JUDGED[judged]
+    y_true, y_proba = scored_rows()
+    how, confidence = JUDGED[scored]
     model = SelectiveClassifier(Fixed(), threshold=0.5, confidence=confidence or "auto", **how)
     report = selective_report(y_true, y_proba, policy=model.fit(y_proba, y_true).policy_)
     return model, report.to_frame().set_index("metric")["value"]
 
 
-def paths(name, judged):
+def paths(name, scored):
     """Yield what each way to a metric returns, and what the way is called."""
     spec, parameters = SPECS[name], REQUIRED[name]
-    y_true, y_proba = judged_rows()
-    how, confidence = JUDGED[judged]
+    y_true, y_proba = scored_rows()
+    how, confidence = JUDGED[scored]
     predictions = Predictions.from_proba(y_true, y_proba, **how)
     asked = {} if confidence is None else {"confidence": confidence}
     yield "evaluate", evaluate(predictions, {name: parameters}, **asked)[name]
@@ -191,17 +191,17 @@ def paths(name, judged):
             metric_params=parameters, **asked,
         )  # fmt: skip
         yield "comparison", table["estimate"]["a"]
-    model, reported = fit_and_report(judged)
+    model, reported = fit_and_report(scored)
     yield "scorer", get_scorer(spec.scorer_name, **parameters)(model, y_proba, y_true)
     if name in reported.index:
         yield "report", reported[name]
 
 
-@pytest.mark.parametrize("judged", JUDGED)
+@pytest.mark.parametrize("scored", JUDGED)
 @pytest.mark.parametrize("name", SPECS)
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_every_way_to_a_metric_ends_in_the_same_number(name, judged):
-    found = dict(paths(name, judged))
+def test_every_way_to_a_metric_ends_in_the_same_number(name, scored):
+    found = dict(paths(name, scored))
     scored, value = found.pop("scorer"), found["evaluate"]
     assert_close(scored, SPECS[name].as_score(value))
     assert_close(list(found.values()), [value] * len(found))

@@ -42,12 +42,12 @@ def test_certify_is_one_clopper_pearson_bound(policy, predictions):
     assert certificate.target == pytest.approx(stats.beta.ppf(0.9, wrong + 1, kept.sum() - wrong))
 
 
-def test_without_a_target_the_bound_is_measured_and_promises_nothing(policy):
+def test_without_a_target_the_bound_is_measured_and_guarantees_nothing(policy):
     found = certify(policy, rows_with(6, 400, 500))
     bound = stats.beta.ppf(0.95, 7, 394)
     assert (found.guarantee, found.exact, found.is_certified) == ("measured", True, False)
     lines = unwrap(str(found)).splitlines()
-    assert lines[0].startswith("MEASURED, NOT CERTIFIED: this is the bound that these rows give; ")
+    assert lines[0].startswith("UPPER BOUND ONLY: this is the bound that these rows give; ")
     assert lines[1] == (
         f"If future cases resemble these 500, then at most {percent(bound, up=True)} of the cases "
         "it decides alone are wrong in the long run, says a bound that is right in 95 of 100 such "
@@ -59,7 +59,7 @@ def test_without_a_target_the_bound_is_measured_and_promises_nothing(policy):
     assert unwrap(str(asked)).startswith(
         "CERTIFIED\nIf future cases resemble these 500, then in 95 of "
     )
-    kept = replace(policy, certificate=found)  # a measured bound is no promise to hold it to
+    kept = replace(policy, certificate=found)  # a measured bound is no guarantee to hold it to
     assert certify(kept, rows_with(100, 400, 500)).notice == ""
 
 
@@ -70,7 +70,7 @@ def test_certify_says_when_the_target_is_missed(policy, predictions):
     assert text.startswith(
         "ESTIMATE, NOT CERTIFIED: the target 1 % is not met; the bound of these rows"
     )
-    assert "If future cases" not in text  # no promise, so none is quoted
+    assert "If future cases" not in text  # no guarantee, so none is quoted
     assert certificate.guarantee == "none"
     assert certify(policy, predictions, target=0.2).is_certified
 
@@ -120,16 +120,16 @@ def test_a_target_in_costs_is_certified_where_bets_against_it_win(policy, looks)
     assert good.is_certified
     assert (good.method, good.unit, good.n_errors, good.n_accepted) == ("betting", 10.0, 34, 500)
     assert good.risk == pytest.approx(0.14)
-    assert "the cases it decides alone cost at most 0." in good.promise
+    assert "the cases it decides alone cost at most 0." in good.statement
     bound = 10 * brute.betting_bound(losses, level)
     assert good.pointwise_bound == pytest.approx(bound)
     for target in (edge * 0.9999, 0.15, 0.01):
         missed = certify(costly, rows, objective=Risk(target, max_analyses=looks))
         assert not missed.is_certified
         assert missed.guarantee == "none"
-        assert missed.promise not in unwrap(str(missed))
+        assert missed.statement not in unwrap(str(missed))
         said = re.match("ESTIMATE, NOT CERTIFIED: the target (.*) is not met; the bound of "
-                        "these rows is (.*), which promises nothing[.]\n",
+                        "these rows is (.*), which guarantees nothing[.]\n",
                         unwrap(str(missed)))  # fmt: skip
         assert float(said[1]) == pytest.approx(target, rel=1e-5)
         assert float(said[2]) == pytest.approx(bound, rel=1e-5)
@@ -169,7 +169,7 @@ def test_certify_on_the_rows_that_chose_the_threshold_is_no_certificate(predicti
     assert not certificate.is_certified
     assert "also chose the threshold" in unwrap(str(certificate))
     assert "fixed before these rows" not in unwrap(str(certificate))
-    assert certificate.notice == ""  # they say nothing against their promise
+    assert certificate.notice == ""  # they say nothing against their guarantee
     nothing = AbstentionPolicy(classes=np.array([0, 1]), threshold=np.inf)
     caveats = certify(nothing, predictions, target=0.1).caveats
     assert caveats == ("the policy accepts none of these rows",)
@@ -187,7 +187,7 @@ def test_certify_refuses_other_classes_and_weights(policy):
             certify(policy, rows)
 
 
-def test_certify_refuses_what_would_promise_nothing(policy, predictions):
+def test_certify_refuses_what_would_guarantee_nothing(policy, predictions):
     with pytest.raises(ValueError, match=r"Did you mean 0.05\?"):
         certify(policy, predictions, delta=0.95)
     with pytest.raises(ValueError, match=r"Did you mean 0.02\?"):
@@ -195,7 +195,7 @@ def test_certify_refuses_what_would_promise_nothing(policy, predictions):
     opposite = replace(predictions, y_true=1 - predictions.y_true)
     found = certify(policy, opposite)
     assert not found.is_certified
-    assert "which promises nothing" in unwrap(str(found))
+    assert "which guarantees nothing" in unwrap(str(found))
 
 
 def test_looks_divide_the_delta_of_a_check(policy, predictions):
@@ -206,7 +206,7 @@ def test_looks_divide_the_delta_of_a_check(policy, predictions):
         certify(policy, predictions, objective=Risk(0.1, max_analyses=0))
 
 
-# The policy's own promise -------------------------------------------------------------------------
+# The policy's own guarantee -----------------------------------------------------------------------
 
 
 def rows_with(n_errors, n_accepted, n):
@@ -228,7 +228,7 @@ def certificate(**facts):
     return Certificate(**known | facts)
 
 
-def promising(policy, **facts):
+def guaranteeing(policy, **facts):
     return replace(policy, certificate=certificate(**facts))
 
 
@@ -247,11 +247,11 @@ def ends(count, n, delta=0.05):
         ("coverage", 0.7, 0, 1285), ("coverage", 0.64, 0, 1285), ("coverage", 0.6, 0, 1285),
     ],
 )  # fmt: skip
-def test_a_check_says_at_once_whether_the_own_promise_is_kept(
+def test_a_check_says_at_once_whether_the_own_guarantee_is_kept(
     policy, objective, target, n_errors, n_accepted
 ):
     rows = rows_with(n_errors, n_accepted, 2000)
-    found = certify(promising(policy, objective=objective, target=target), rows)
+    found = certify(guaranteeing(policy, objective=objective, target=target), rows)
     lines = unwrap(str(found)).splitlines()
     if objective == "coverage":
         low, high = ends(2000 - n_accepted, 2000)
@@ -263,30 +263,30 @@ def test_a_check_says_at_once_whether_the_own_promise_is_kept(
         assert lines[0].startswith(NOT_MET)
         assert not found.is_certified
         assert "CERTIFIED" not in [line.strip() for line in lines]
-        assert lines[1].startswith("MEASURED, NOT CERTIFIED")
+        assert lines[1].startswith("UPPER BOUND ONLY")
     elif high > limit:
-        assert lines[0].startswith("MEASURED, NOT CERTIFIED")
-        start = "These rows cannot tell whether the policy keeps its own promise."
+        assert lines[0].startswith("UPPER BOUND ONLY")
+        start = "These rows cannot tell whether the policy keeps its own guarantee."
         assert lines[1].startswith(start)
     else:
         assert found.notice == ""
         return
     notice = found.notice
     assert f"({seen}; exact 90 % interval" in notice
-    assert promising(policy, objective=objective, target=target).certificate.promise in notice
+    assert guaranteeing(policy, objective=objective, target=target).certificate.statement in notice
     assert Certificate.from_dict(found.to_dict()) == found
 
 
-def test_a_promise_to_decide_everything_is_broken_by_one_row_only(policy):
-    everything = promising(policy, objective="coverage", target=1.0)
+def test_a_guarantee_to_decide_everything_is_broken_by_one_row_only(policy):
+    everything = guaranteeing(policy, objective="coverage", target=1.0)
     kept = certify(everything, rows_with(0, 200, 200))
     lines = unwrap(str(kept)).splitlines()
-    assert lines[1].startswith("These rows cannot tell whether the policy keeps its own promise.")
+    assert lines[1].startswith("These rows cannot tell whether the policy keeps its own guarantee.")
     assert certify(everything, rows_with(0, 199, 200)).notice.startswith(NOT_MET)
 
 
-def test_a_broken_promise_is_said_first_whatever_else_is_certified(policy):
-    found = certify(promising(policy), rows_with(216, 1285, 2000), target=0.2)
+def test_a_broken_guarantee_is_said_first_whatever_else_is_certified(policy):
+    found = certify(guaranteeing(policy), rows_with(216, 1285, 2000), target=0.2)
     lines = unwrap(str(found)).splitlines()
     assert lines[0] == (
         f"{NOT_MET} by these rows. It says: at most 3 % of the cases it decides alone are wrong in "
@@ -306,20 +306,21 @@ def test_a_broken_promise_is_said_first_whatever_else_is_certified(policy):
     ],
     ids=str,
 )  # fmt: skip
-def test_promises_that_these_rows_cannot_judge_are_left_alone(policy, facts):
-    found = certify(promising(policy, **facts), rows_with(216, 1285, 2000))
+def test_guarantees_that_these_rows_cannot_judge_are_left_alone(policy, facts):
+    found = certify(guaranteeing(policy, **facts), rows_with(216, 1285, 2000))
     assert found.notice == ""
-    assert str(found).startswith("MEASURED, NOT CERTIFIED")
+    assert str(found).startswith("UPPER BOUND ONLY")
 
 
-def test_a_promise_about_some_cases_is_compared_with_these_cases(policy):
+def test_a_guarantee_about_some_cases_is_compared_with_these_cases(policy):
     rows = rows_with(216, 1285, 2000)
-    found = certify(promising(policy, cases="whose true class is 0"), rows)
+    found = certify(guaranteeing(policy, cases="whose true class is 0"), rows)
     assert found.notice.startswith(f"{NOT_MET} by these rows. It says: at most 3 % of the cases ")
     assert "Found here: 100 % (216 of 216; exact 90 % interval" in found.notice
-    assert certify(promising(policy, cases="whose true class is 1"), rows).notice == ""
-    assert certify(promising(policy, cases="of site 'a'"), rows).notice == (
-        "Not looked at here: the policy's own promise, which is about the cases of site 'a' alone."
+    assert certify(guaranteeing(policy, cases="whose true class is 1"), rows).notice == ""
+    assert certify(guaranteeing(policy, cases="of site 'a'"), rows).notice == (
+        "Not looked at here: the policy's own guarantee, which is about the cases of site 'a' "
+        "alone."
     )
 
 
@@ -331,18 +332,18 @@ def test_a_policy_with_a_threshold_per_subgroup_has_no_other(policy):
     assert replace(grouped, certificate=found).certificate is found
 
 
-def test_a_broken_promise_is_found_as_often_as_delta_allows(policy):
-    """A policy whose true risk is just what it promised is called broken at most in delta."""
+def test_a_broken_guarantee_is_found_as_often_as_delta_allows(policy):
+    """A policy whose true risk is just what it guaranteed is called broken at most in delta."""
     rng, delta, draws = np.random.default_rng(0), 0.1, 200
-    promise = promising(policy, target=0.05)
+    guarantee = guaranteeing(policy, target=0.05)
     called = [
-        NOT_MET in certify(promise, rows_with(int(e), 400, 400), delta=delta).notice
+        NOT_MET in certify(guarantee, rows_with(int(e), 400, 400), delta=delta).notice
         for e in rng.binomial(400, 0.05, draws)
     ]
     assert 0.02 < np.mean(called) <= delta + 3 * np.sqrt(delta * (1 - delta) / draws)
 
 
-def test_promised_costs_are_compared_in_their_units():
+def test_guaranteed_costs_are_compared_in_their_units():
     rng = np.random.default_rng(0)
     p = rng.beta(0.3, 0.3, 3000)
     y = (rng.random(3000) < p).astype(int)
@@ -365,7 +366,7 @@ def test_promised_costs_are_compared_in_their_units():
 
 
 @pytest.mark.parametrize("by_answer", [False, True])
-def test_each_subgroup_has_a_promise_of_its_own(by_answer):
+def test_each_subgroup_has_a_guarantee_of_its_own(by_answer):
     rng = np.random.default_rng(0)
     p = rng.beta(0.2, 0.2, 6000)
     y = (rng.random(6000) < p).astype(int)
@@ -394,8 +395,8 @@ def test_each_subgroup_has_a_promise_of_its_own(by_answer):
 
 
 @pytest.mark.parametrize(("n_groups", "others"), [(9, 0), (10, 0), (11, 1), (13, 3)])
-def test_ten_broken_promises_are_said_and_the_others_counted(policy, n_groups, others):
-    made = promising(policy).certificate
+def test_ten_broken_guarantees_are_said_and_the_others_counted(policy, n_groups, others):
+    made = guaranteeing(policy).certificate
     sites = [f"s{i:02d}" for i in range(n_groups)]
     own = {site: replace(made, cases=f"of site {site!r}") for site in sites}
     groups = GroupThresholds("site", dict.fromkeys(sites, 0.9), certificates=own)

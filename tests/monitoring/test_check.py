@@ -1,4 +1,4 @@
-"""Is the promise still true? Compared with binomial distributions, and simulated."""
+"""Is the guarantee still true? Compared with binomial distributions, and simulated."""
 
 import json
 import math
@@ -23,12 +23,12 @@ from skselect import (
 from skselect._lib.notebook import percent, unwrap
 from skselect.bounds._binomial import critical_counts, log_evidence_below
 from skselect.monitoring import PolicyCheck
-from skselect.monitoring.verification import Promise, Seen, check_counted
+from skselect.monitoring.verification import Guarantee, Seen, check_counted
 from skselect.objectives import GUARANTEES
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
-from skselect.report.answers import keeps_promise
+from skselect.report.answers import verify_guarantee
 from tests import brute
 from tests.monitoring.test_certify import certificate, ends, rows_with
 
@@ -49,7 +49,7 @@ def test_one_analysis_is_two_exact_binomial_tests(policy, objective, n_errors, d
     few = stats.binom.cdf(n_errors, n, 0.03) <= delta
     many = stats.binom.sf(n_errors - 1, n, 0.03) < delta
     assert check.verdict == ("holds" if few else "broken" if many else "undecided")
-    (one,) = check.promises
+    (one,) = check.guarantees
     assert (one.value, one.target, one.delta, check.delta) == (n_errors / n, 0.03, delta, delta)
     assert (one.low, one.high) == pytest.approx(ends(n_errors, n, delta))
     assert (check.n, check.n_accepted, check.n_errors) == (600, 400, n_errors)
@@ -58,7 +58,7 @@ def test_one_analysis_is_two_exact_binomial_tests(policy, objective, n_errors, d
     assert check.coverage_interval == pytest.approx(ends(400, 600, delta))
     in_three = check_policy(kept, rows_with(n_errors, 400, 600), delta=delta, max_analyses=3)
     assert in_three.risk_interval == pytest.approx(ends(n_errors, 400, delta / 3))
-    assert in_three.delta == in_three.promises[0].delta == delta
+    assert in_three.delta == in_three.guarantees[0].delta == delta
 
 
 def averaged_ratio(n_errors, n, target, low, high):
@@ -86,17 +86,17 @@ def test_the_verdict_is_two_mixtures_of_likelihood_ratios(policy, objective, n_e
 @pytest.mark.parametrize(
     ("n_accepted", "verdict"), [(480, "holds"), (420, "undecided"), (350, "broken")]
 )
-def test_a_promised_coverage_is_a_lower_limit(policy, n_accepted, verdict):
+def test_a_guaranteed_coverage_is_a_lower_limit(policy, n_accepted, verdict):
     kept = replace(policy, certificate=certificate(objective="coverage", target=0.7))
     check = check_policy(kept, rows_with(300, n_accepted, 600), max_analyses=1)
     assert check.verdict == verdict
-    (one,) = check.promises
+    (one,) = check.guarantees
     assert (one.low, one.high) == pytest.approx(ends(n_accepted, 600, 0.05))
     assert one.value == pytest.approx(n_accepted / 600)
     assert f"({n_accepted} of 600; exact 90 % interval" in unwrap(str(check))
 
 
-def test_the_target_passed_replaces_the_promised_one(policy):
+def test_the_target_passed_replaces_the_guaranteed_one(policy):
     rows, kept = rows_with(10, 300, 300), replace(policy, certificate=certificate())
     for one in (policy, kept):
         verdicts = [check_policy(one, rows, target=t).verdict for t in (0.005, 0.04, 0.08)]
@@ -179,7 +179,7 @@ def test_costs_of_several_sizes_are_bounded_by_bets(policy, rng, target, verdict
     kept = answered["accepted"].to_numpy()
     cost = np.array([[0, 1], [10, 0]])[rows.y_true, answered["suggestion"].astype(int)][kept]
     assert check.verdict == verdict
-    (one,) = check.promises
+    (one,) = check.guarantees
     low = 10 * (1 - brute.betting_bound(1 - cost / 10, 0.05))
     assert (one.low, one.value, one.high) == pytest.approx(
         (low, cost.mean(), 10 * brute.betting_bound(cost / 10, 0.05))
@@ -197,7 +197,7 @@ def test_each_subgroup_is_tested_at_its_share_of_delta(policy):
     rows = rows_with(40, 600, 600)
     site = np.repeat(["b", "a"], 300)  # all errors in b; c does not occur
     check = check_policy(grouped, rows, subgroups=site, max_analyses=1)
-    found = {one.cases: one for one in check.promises}
+    found = {one.cases: one for one in check.guarantees}
     assert {cases: one.verdict for cases, one in found.items()} == {
         "of site 'a'": "holds", "of site 'b'": "broken", "of site 'c'": "undecided",
     }  # fmt: skip
@@ -205,20 +205,20 @@ def test_each_subgroup_is_tested_at_its_share_of_delta(policy):
     assert check.verdict == "broken"
     assert check.delta == pytest.approx(0.05 / 3 * 2)  # two of the three are tested
     first = unwrap(str(check)).splitlines()[0]
-    assert first == "BROKEN: of 3 promises 1 broken, 1 undecided, 1 kept."
+    assert first == "BROKEN: of 3 guarantees 1 broken, 1 undecided, 1 kept."
     for most, share in ((1, 0.05), (None, 0.1 / 3)):
         # Levels that hold at all times are fixed before the third appears.
         good = check_policy(
             grouped, rows_with(0, 600, 600), subgroups=site, delta=0.1, max_analyses=most
         )
         assert good.verdict == "undecided"  # nothing is known of c
-        assert [one.delta for one in good.promises] == [pytest.approx(share)] * 3
+        assert [one.delta for one in good.guarantees] == [pytest.approx(share)] * 3
     both = check_policy(grouped, rows_with(0, 900, 900), subgroups=np.repeat(["a", "b", "c"], 300))
     assert both.verdict == "holds"
 
 
 @pytest.mark.parametrize("among", [("predicted", 1), ("true", 1)])
-def test_a_promise_about_one_class_is_checked_on_its_rows(rng, among):
+def test_a_guarantee_about_one_class_is_checked_on_its_rows(rng, among):
     def table(n, flip):
         p = rng.beta(0.2, 0.2, n)
         y = (rng.random(n) < p).astype(int)
@@ -238,26 +238,26 @@ def test_a_promise_about_one_class_is_checked_on_its_rows(rng, among):
     decided = tuned.decide(fresh.y_proba)
     answer = decided["suggestion"].to_numpy().astype(int)
     rows = (answer if among[0] == "predicted" else fresh.y_true) == 1
-    (one,) = check.promises
+    (one,) = check.guarantees
     assert check.verdict == "broken"
     assert one.n == rows.sum()
     assert one.n_accepted == (rows & decided["accepted"]).sum()
     assert "1" in one.cases
 
 
-def test_a_target_is_tested_where_nothing_is_promised_of_these_cases(policy):
+def test_a_target_is_tested_where_nothing_is_guaranteed_of_these_cases(policy):
     elsewhere = replace(policy, certificate=certificate(cases="of site 'a'"))
     with pytest.raises(ValueError, match="target is missing"):
         check_policy(elsewhere, rows_with(6, 400, 500))
     check = check_policy(elsewhere, rows_with(6, 400, 500), target=0.04)
-    assert (check.verdict, check.promises[0].n_accepted) == ("holds", 400)
+    assert (check.verdict, check.guarantees[0].n_accepted) == ("holds", 400)
     groups = GroupThresholds("site", {"a": 0.9, "b": 0.9, "shut": np.inf})
     grouped = replace(policy, groups=groups)
     site = np.repeat(["a", "b", "shut", "new"], 100)
     with pytest.warns(UserWarning, match="belong to no site"):
         check = check_policy(grouped, rows_with(0, 400, 400), target=0.1, subgroups=site)
-    assert [one.cases for one in check.promises] == ["of site 'a'", "of site 'b'"]
-    assert [one.delta for one in check.promises] == [0.025] * 2
+    assert [one.cases for one in check.guarantees] == ["of site 'a'", "of site 'b'"]
+    assert [one.delta for one in check.guarantees] == [0.025] * 2
     assert (check.verdict, check.n_accepted) == ("holds", 200)
 
 
@@ -275,7 +275,7 @@ def test_the_rows_that_chose_decide_nothing(rng):
     tuned = select_threshold(rows, objective="risk", target=0.2).policy
     check = check_policy(tuned, rows)
     assert (check.verdict, check.same_rows, check.n_more) == ("undecided", True, None)
-    assert [one.verdict for one in check.promises] == ["undecided"]
+    assert [one.verdict for one in check.guarantees] == ["undecided"]
     assert str(check).startswith("UNDECIDED: these rows chose the threshold")
 
 
@@ -291,7 +291,7 @@ def test_the_answer_in_words(policy):
         f"90 % interval {percent(share[0], up=False)} to "
     )
     assert str(bad).startswith("BROKEN: it is not true that at most 3 % of the cases")
-    assert "Hand the cases over to a person" in unwrap(str(bad))
+    assert "Defer the cases to a person" in unwrap(str(bad))
     assert "5 of 100 growing tables, however often each is checked." in unwrap(str(bad))
     assert "rows are only added, whatever their outcomes." in unwrap(str(bad))
     for most, interval, trust, again in (
@@ -304,7 +304,7 @@ def test_the_answer_in_words(policy):
     assert max(map(len, str(bad).splitlines())) <= 88
     assert repr(bad) == "<PolicyCheck: broken; 60 errors in 400 accepted of 500 rows>"
     assert bad._repr_html_().startswith("<div><b>BROKEN</b>: it is not true that at most 3 %")
-    assert json.loads(json.dumps(bad.to_dict()))["promises"][0]["verdict"] == "broken"
+    assert json.loads(json.dumps(bad.to_dict()))["guarantees"][0]["verdict"] == "broken"
     assert isinstance(bad, PolicyCheck)
 
 
@@ -317,11 +317,11 @@ def test_the_answer_in_words(policy):
     ],
     ids=str,
 )  # fmt: skip
-def test_without_a_promise_a_target_is_needed(policy, facts):
+def test_without_a_guarantee_a_target_is_needed(policy, facts):
     rows = rows_with(2, 400, 500)
     kept = replace(policy, certificate=certificate(**facts))
     for one in (policy, kept):
-        with pytest.raises(ValueError, match="target is missing: this policy promises nothing"):
+        with pytest.raises(ValueError, match="target is missing: this policy guarantees nothing"):
             check_policy(one, rows)
         assert check_policy(one, rows, target=0.03).verdict == "holds"
 
@@ -418,9 +418,9 @@ def test_the_price_of_asking_as_often_as_one_likes():
     assert 420 <= needed[1] <= 450
 
 
-def promised(target, max_analyses=None):
+def guaranteed(target, max_analyses=None):
     everywhere = np.ones(1, dtype=bool)
-    return Promise("risk", target, 0.05, "zero_one", 1.0, "", everywhere, max_analyses, 0.8)
+    return Guarantee("risk", target, 0.05, "zero_one", 1.0, "", everywhere, max_analyses, 0.8)
 
 
 @pytest.mark.slow
@@ -440,8 +440,8 @@ def test_asking_after_each_of_5000_rows_is_simulated(wrong):
 def test_tables_grown_as_advised_keep_the_level(wrong):
     """300 rows, then as many more as the answer asks for, eight times."""
     n_draws, risk = 1000, 0.0501 if wrong == "holds" else 0.05
-    rng, promise, n_wrong = np.random.default_rng(26), promised(0.05), np.zeros(8, dtype=int)
-    ask = cache(lambda n, n_errors: check_counted(promise, Seen(n, n, n_errors)))
+    rng, guarantee, n_wrong = np.random.default_rng(26), guaranteed(0.05), np.zeros(8, dtype=int)
+    ask = cache(lambda n, n_errors: check_counted(guarantee, Seen(n, n, n_errors)))
     for _ in range(n_draws):
         n, n_errors, said = 300, rng.binomial(300, risk), ""
         for look in range(8):
@@ -462,9 +462,9 @@ def test_tables_grown_as_advised_keep_the_level(wrong):
 @pytest.mark.parametrize("objective", ["risk", "generalized_risk", "coverage"])
 def test_verdicts_on_counts_keep_their_level(policy, objective, target, n, truth):
     rng, delta = np.random.default_rng([n, round(1000 * truth)]), 0.1
-    promised = 1 - target if objective == "coverage" else target
+    guaranteed = 1 - target if objective == "coverage" else target
     kept = replace(
-        policy, certificate=certificate(objective=objective, target=promised, delta=delta)
+        policy, certificate=certificate(objective=objective, target=guaranteed, delta=delta)
     )
     counts = rng.binomial(n, truth * target, _DRAWS)
     rows = {
@@ -550,7 +550,7 @@ def test_verdicts_on_subgroups_share_their_level(policy, n_groups, truth):
         y_true = (rng.random(len(sure)) >= truth * 0.1).astype(int)
         rows = Predictions.from_proba(y_true, np.column_stack([1 - sure, sure]), labels=[0, 1])
         check = check_policy(grouped, rows, subgroups=site)
-        n_wrong += any(one.verdict == wrong_verdict(truth) for one in check.promises)
+        n_wrong += any(one.verdict == wrong_verdict(truth) for one in check.guarantees)
     assert is_within(n_wrong, n_draws, delta)
 
 
@@ -648,7 +648,7 @@ def test_a_table_with_the_rows_that_chose_does_not_plainly_hold(rng, n):
     assert check.reused == 1
     assert str(check).startswith("UNDECIDED: rows that chose the threshold are among these")
     assert "other than those of fit" in unwrap(str(check))
-    assert keeps_promise(policy, check).verdict == "undecided"
+    assert verify_guarantee(policy, check).verdict == "undecided"
     assert not certify(policy, of_fit, target=0.4).is_certified
     flipped = (1 - of_fit.y_true, of_fit.y_proba)
     assert check_policy(policy, Predictions.from_proba(*flipped), target=0.4).verdict == "broken"

@@ -83,19 +83,19 @@ def test_false_alarms_of_all_subgroups_together(sizes, delta):
 
 
 def in_order_of_arrival(monitor, wrong, arrival, days=8):
-    """Hand over cases and, at the end of each day, the labels that have come."""
+    """Defer cases and, at the end of each day, the labels that have come."""
     n, end = len(wrong), float(np.max(arrival, where=np.isfinite(arrival), initial=len(wrong)))
     y, times = labels(wrong), np.linspace(0, end + 2000, 2 * days + 1)[1:]
     when, done, told = np.arange(n, dtype=float), 0, np.zeros(n, dtype=bool)
     for time in times:
         new = int(np.searchsorted(when, time))
         if new > done:
-            monitor.decided(
+            monitor.add_decisions(
                 proba(np.full(new - done, 0.9)), ids=range(done, new), when=when[done:new]
             )
         come = np.flatnonzero((arrival <= time) & ~told & (np.arange(n) < new))
-        monitor.labelled(come, y[come], when=arrival[come])
-        monitor.labelled([], [], when=time)
+        monitor.add_labels(come, y[come], when=arrival[come])
+        monitor.add_labels([], [], when=time)
         told[come], done = True, new
         if monitor.status_.risk == "alarm":
             break
@@ -108,7 +108,7 @@ def test_false_alarms_where_the_delay_depends_on_the_outcome(which, delta):
     n, target = 2000, 0.1
     options = {"target": target, "delta": delta, "batch": 500}
     if "correct" in which or which == "some":
-        options |= {"mature_after": 300.0, "unlabelled": "correct"}
+        options |= {"label_delay": 300.0, "unlabelled": "correct"}
 
     def draw(rng):
         wrong, when = rng.random(n) < target, np.arange(n)

@@ -115,13 +115,13 @@ def test_splits_of_cases_and_any_order_of_labels_change_no_bit(seed, cuts):
     options = {"target": 0.3, "batch": "1D", "min_audit_proba": 0.3}
 
     def feed(monitor, part):
-        return monitor.decided(
+        return monitor.add_decisions(
             P[part], ids=part, when=when[part], subgroups=site[part],
             audited=audited[part], audit_proba=proba[part],
         )  # fmt: skip
 
     whole = feed(SelectiveRiskMonitor(policy, **options), np.arange(n))
-    whole.labelled(np.arange(n), y, when="2024-02-01")
+    whole.add_labels(np.arange(n), y, when="2024-02-01")
     pieces = SelectiveRiskMonitor(policy, **options)
     parts = np.split(np.arange(n), sorted(cuts))
     late = []
@@ -129,46 +129,46 @@ def test_splits_of_cases_and_any_order_of_labels_change_no_bit(seed, cuts):
         feed(pieces, part)
         some = rng.permutation(part)
         here, later = some[: len(some) // 2], some[len(some) // 2 :]
-        pieces.labelled(here, y[here], when="2024-02-01")
+        pieces.add_labels(here, y[here], when="2024-02-01")
         late.append(later)
         pieces = SelectiveRiskMonitor.from_json(pieces.to_json())
     for later in late[::-1]:
-        pieces.labelled(later, y[later], when="2024-02-01")
+        pieces.add_labels(later, y[later], when="2024-02-01")
     assert pieces.to_json() == whole.to_json()
     pd.testing.assert_frame_equal(pieces.to_frame(), whole.to_frame())
     at_once = SelectiveRiskMonitor(policy, **options).update(
         y, P, ids=range(n), when=when, subgroups=site, audited=audited, audit_proba=proba
     )
-    assert at_once.status_.promises == whole.status_.promises
+    assert at_once.status_.guarantees == whole.status_.guarantees
 
 
 def test_cases_enter_in_the_order_of_decisions_whenever_labels_come():
     monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
-    monitor.decided([[0.9, 0.1]] * 5, ids=list("abcde"))
-    monitor.labelled(["c", "b", "unknown"], ["yes", "no", "no"])
+    monitor.add_decisions([[0.9, 0.1]] * 5, ids=list("abcde"))
+    monitor.add_labels(["c", "b", "unknown"], ["yes", "no", "no"])
     status = monitor.status_
     assert (status.n_known, status.n_waiting, status.n_other) == (0, 5, 1)
     assert status.waiting_since == "case 1"
-    monitor.labelled(["a"], ["no"])
+    monitor.add_labels(["a"], ["no"])
     assert monitor.status_.n_known == 3
     assert monitor.status_.estimate == pytest.approx(1 / 3)
-    monitor.labelled(["a"], ["yes"])  # it has entered
+    monitor.add_labels(["a"], ["yes"])  # it has entered
     assert monitor.status_.estimate == pytest.approx(1 / 3)
 
 
 def test_unlabelled_counts_as_correct_at_the_age_that_was_said_and_not_before():
-    options = {"mature_after": "10D", "unlabelled": "correct"}
+    options = {"label_delay": "10D", "unlabelled": "correct"}
     monitor = SelectiveRiskMonitor(policy_of(), target=0.1, **options)
-    monitor.decided(
+    monitor.add_decisions(
         [[0.9, 0.1]] * 3, ids=[1, 2, 3], when=["2024-01-01", "2024-01-02", "2024-01-20"]
     )
     assert monitor.status_.n_known == 0  # nobody has looked for labels yet
-    monitor.labelled([], [], when="2024-01-11")
+    monitor.add_labels([], [], when="2024-01-11")
     assert monitor.status_.n_known == 0  # the age itself is still in time
-    monitor.labelled(["2"], ["yes"], when="2024-01-12")
+    monitor.add_labels(["2"], ["yes"], when="2024-01-12")
     status = monitor.status_
     assert (status.n_known, status.n_unlabelled, status.estimate) == (2, 1, 0.5)
-    monitor.labelled([3], ["yes"], when="2024-01-30 00:00:01")
+    monitor.add_labels([3], ["yes"], when="2024-01-30 00:00:01")
     status = monitor.status_
     assert (status.n_known, status.n_unlabelled, status.n_other) == (3, 2, 1)
     assert "2 cases counted as correct because no label came" in unwrap(str(status))
@@ -186,17 +186,17 @@ def test_unlabelled_counts_the_same_however_often_one_looks(seed, step, later_st
 
     def watched(step):
         monitor = SelectiveRiskMonitor(
-            policy_of(), target=0.1, delta=0.2, mature_after=age, unlabelled="correct", batch=40
+            policy_of(), target=0.1, delta=0.2, label_delay=age, unlabelled="correct", batch=40
         )
         done, before = 0, -1
         for now in [*range(step, 200, step), 200]:
             new = int(np.searchsorted(when, now, side="right"))
             P = np.tile([0.9, 0.1], (new - done, 1))
-            monitor.decided(P, ids=range(done, new), when=when[done:new])
+            monitor.add_decisions(P, ids=range(done, new), when=when[done:new])
             told = np.flatnonzero((arrival > before) & (arrival <= now))
             told = told[np.argsort(arrival[told])]
-            monitor.labelled(told, np.where(wrong[told], "yes", "no"), when=arrival[told])
-            monitor.labelled([], [], when=now)
+            monitor.add_labels(told, np.where(wrong[told], "yes", "no"), when=arrival[told])
+            monitor.add_labels([], [], when=now)
             done, before = new, now
         return monitor
 
@@ -206,13 +206,15 @@ def test_unlabelled_counts_the_same_however_often_one_looks(seed, step, later_st
     assert status.n_known == n
     assert status.n_unlabelled == np.sum(~in_time)
     assert status.alarm_at == alarm_by_definition(wrong & in_time, 0.1, 0.2)
-    assert status.promises == two.status_.promises
+    assert status.guarantees == two.status_.guarantees
     pd.testing.assert_frame_equal(one.to_frame(), two.to_frame())
 
 
 def test_overdue_cases_are_named_where_no_label_means_nothing():
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after=10)
-    monitor.decided([[0.9, 0.1]] * 3, ids=list("abc"), when=[0, 5, 11]).labelled(["b"], ["no"])
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, label_delay=10)
+    monitor.add_decisions([[0.9, 0.1]] * 3, ids=list("abc"), when=[0, 5, 11]).add_labels(
+        ["b"], ["no"]
+    )
     status = monitor.status_
     assert (status.n_waiting, status.n_overdue, status.waiting_since) == (3, 1, 0.0)
     assert (status.overdue, status.n_blocked, status.blocked_by) == (("a",), 1, "a")
@@ -222,76 +224,78 @@ def test_overdue_cases_are_named_where_no_label_means_nothing():
     )
     assert "1 of them have a label, and wait behind case 'a', which has none." in text
     assert "nothing decided after the first of them can enter" in unwrap(str(status))
-    trusting = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after=10, unlabelled="correct")
-    status = trusting.decided([[0.9, 0.1]] * 3, ids=[1, 2, 3], when=[0, 5, 11]).status_
+    trusting = SelectiveRiskMonitor(policy_of(), target=0.1, label_delay=10, unlabelled="correct")
+    status = trusting.add_decisions([[0.9, 0.1]] * 3, ids=[1, 2, 3], when=[0, 5, 11]).status_
     assert (status.n_waiting, status.n_overdue) == (3, 1)
-    assert "count as correct as soon as labels are handed over" in unwrap(str(status))
+    assert "count as correct as soon as labels are deferred" in unwrap(str(status))
 
 
 def test_labels_wait_behind_the_oldest_open_case_of_their_own_subgroup():
     groups = GroupThresholds("site", {"a": 0.6, "b": 0.7})
     monitor = SelectiveRiskMonitor(policy_of(math.inf, groups=groups), target=0.1)
-    monitor.decided([[0.9, 0.1]] * 5, ids=list("vwxyz"), subgroups=list("abbaa"))
-    assert monitor.labelled(["y"], ["no"]).status_.blocked_by == "v"
-    status = monitor.labelled(["v", "x"], ["no", "no"]).status_
+    monitor.add_decisions([[0.9, 0.1]] * 5, ids=list("vwxyz"), subgroups=list("abbaa"))
+    assert monitor.add_labels(["y"], ["no"]).status_.blocked_by == "v"
+    status = monitor.add_labels(["v", "x"], ["no", "no"]).status_
     assert (status.n_known, status.n_waiting, status.n_blocked) == (2, 3, 1)
     assert (status.blocked_by, status.n_overdue, status.overdue) == ("w", 0, ())
 
 
-def test_handed_over_cases_do_not_wait(rng):
+def test_deferred_cases_do_not_wait(rng):
     P, y = rows(rng, 50)
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).decided(P, ids=range(50))
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).add_decisions(P, ids=range(50))
     accepted = P.max(axis=1) >= 0.7
     assert monitor.status_.n_waiting == accepted.sum()
-    monitor.labelled(range(50), y)
+    monitor.add_labels(range(50), y)
     assert monitor.status_.n_other == np.sum(~accepted)
 
 
 @pytest.mark.parametrize("label", ["maybe", "NO", "no "])
 def test_labels_that_are_no_classes_are_refused_where_they_would_count(label):
-    P = [[0.9, 0.1], [0.6, 0.4], [0.9, 0.1]]  # the second is handed over
+    P = [[0.9, 0.1], [0.6, 0.4], [0.9, 0.1]]  # the second is deferred
     monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
-    monitor.decided(P, ids=list("abc"))
+    monitor.add_decisions(P, ids=list("abc"))
     before = monitor.to_json()
     for call in (
         lambda: monitor.update(["no", None, label], P, ids=list("def")),
-        lambda: monitor.labelled(["a", "c"], ["no", label]),
+        lambda: monitor.add_labels(["a", "c"], ["no", label]),
     ):
         with pytest.raises(ValueError, match=rf"y has labels .* classes .*: \['{label}'\]"):
             call()
     assert monitor.to_json() == before
-    monitor.labelled(list("abc"), ["no", label, "no"])
+    monitor.add_labels(list("abc"), ["no", label, "no"])
     monitor.update(["no", label, "no"], P, ids=list("def"))
     assert (monitor.status_.n_known, monitor.status_.estimate) == (4, 0)
 
 
 def test_labels_for_no_case_that_waits_are_counted_and_noticed():
     monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
-    monitor.decided([[0.9, 0.1]] * 30, ids=[f"{i:03}" for i in range(30)])
+    monitor.add_decisions([[0.9, 0.1]] * 30, ids=[f"{i:03}" for i in range(30)])
     with pytest.warns(UserWarning, match="none of these 30 labels .* '0'; .* is called '000'"):
-        monitor.labelled(range(30), ["no"] * 30)
+        monitor.add_labels(range(30), ["no"] * 30)
     assert monitor.status_.n_other == 30
     assert "30 labels were for no case that waited" in unwrap(str(monitor.status_))
-    monitor.labelled([3], ["no"])  # few labels may all be for cases that were handed over
-    monitor.labelled([f"{i:03}" for i in range(30)], ["no"] * 30)
+    monitor.add_labels([3], ["no"])  # few labels may all be for cases that were deferred
+    monitor.add_labels([f"{i:03}" for i in range(30)], ["no"] * 30)
     assert (monitor.status_.n_known, monitor.status_.n_other) == (30, 31)
 
 
 def test_of_two_labels_the_last_counts_while_the_case_waits():
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).decided([[0.9, 0.1]] * 2, ids=[1, 2])
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).add_decisions(
+        [[0.9, 0.1]] * 2, ids=[1, 2]
+    )
     with pytest.raises(ValueError, match=r"different labels for the same case, such as \['2'\]"):
-        monitor.labelled([2, 2], ["no", "yes"])
-    monitor.labelled([2, 2], ["no", "no"]).labelled([2], ["yes"]).labelled([1], ["no"])
+        monitor.add_labels([2, 2], ["no", "yes"])
+    monitor.add_labels([2, 2], ["no", "no"]).add_labels([2], ["yes"]).add_labels([1], ["no"])
     assert monitor.status_.estimate == 0.5
-    assert monitor.labelled([2], ["no"]).status_.estimate == 0.5  # it has entered
+    assert monitor.add_labels([2], ["no"]).status_.estimate == 0.5  # it has entered
 
 
-def test_a_table_may_lack_labels_of_cases_that_wait_or_were_handed_over():
+def test_a_table_may_lack_labels_of_cases_that_wait_or_were_deferred():
     P = [[0.9, 0.1], [0.6, 0.4], [0.9, 0.1], [0.9, 0.1]]
     monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
     monitor.update(["yes", None, np.nan, "no"], P, ids=list("abcd"))
     assert (monitor.status_.n_known, monitor.status_.n_waiting) == (1, 2)
-    assert monitor.labelled(["c"], ["no"]).status_.n_known == 3
+    assert monitor.add_labels(["c"], ["no"]).status_.n_known == 3
     numbers = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.7)
     monitor = SelectiveRiskMonitor(numbers, target=0.1).update([1, None, 0, 0], P)
     assert monitor.status_.estimate == pytest.approx(1 / 3)
@@ -316,7 +320,7 @@ def test_only_drawn_cases_enter_weighed_by_their_chance():
     assert status.evidence == pytest.approx(money.mean() + 500 / 502)
 
 
-def promising(rng, **options):
+def guaranteeing(rng, **options):
     P, y = rows(rng, 3000, risk=0.01)
     return select_threshold(
         Predictions.from_proba(y, P, labels=CLASSES),
@@ -328,13 +332,13 @@ def promising(rng, **options):
 
 
 def test_target_and_delta_are_those_of_the_certificate(rng):
-    status = SelectiveRiskMonitor(promising(rng)).status_
+    status = SelectiveRiskMonitor(guaranteeing(rng)).status_
     assert (status.worst.target, status.worst.delta) == (0.05, 0.1)
-    status = SelectiveRiskMonitor(promising(rng), target=0.2).status_
+    status = SelectiveRiskMonitor(guaranteeing(rng), target=0.2).status_
     assert (status.worst.target, status.worst.delta) == (0.2, 0.05)
 
 
-def test_what_was_only_measured_is_no_promise(rng):
+def test_what_was_only_measured_is_no_guarantee(rng):
     P, y = rows(rng, 3000, risk=0.01)
     measured = certify(policy_of(), Predictions.from_proba(y, P, labels=CLASSES))
     assert measured.guarantee == "measured"
@@ -342,23 +346,23 @@ def test_what_was_only_measured_is_no_promise(rng):
     with pytest.raises(ValueError, match="target is missing: no certificate of this policy"):
         SelectiveRiskMonitor(policy)
     assert SelectiveRiskMonitor(policy, target=0.05).status_.worst.target == 0.05
-    promised = certify(policy_of(), Predictions.from_proba(y, P, labels=CLASSES), target=0.05)
-    assert SelectiveRiskMonitor(policy_of(certificate=promised)).status_.worst.target == 0.05
+    guaranteed = certify(policy_of(), Predictions.from_proba(y, P, labels=CLASSES), target=0.05)
+    assert SelectiveRiskMonitor(policy_of(certificate=guaranteed)).status_.worst.target == 0.05
     nobody = GroupThresholds("site", {"a": math.inf})
-    with pytest.raises(ValueError, match="hands over all cases of every subgroup"):
+    with pytest.raises(ValueError, match="defers all cases of every subgroup"):
         SelectiveRiskMonitor(policy_of(math.inf, groups=nobody), target=0.05)
 
 
 def test_each_subgroup_has_its_own_monitor_at_its_share_of_delta(rng):
     site = np.repeat(["a", "b", "c"], 1000)
-    policy = promising(rng, subgroups=site)
-    assert [p.delta for p in SelectiveRiskMonitor(policy).status_.promises] == [0.1 / 3] * 3
+    policy = guaranteeing(rng, subgroups=site)
+    assert [p.delta for p in SelectiveRiskMonitor(policy).status_.guarantees] == [0.1 / 3] * 3
     monitor = SelectiveRiskMonitor(policy, target=0.05, delta=0.06)
     P, y = rows(rng, 3000, risk=0.01)
     y[site == "b"] = np.where(rng.random(1000) < 0.3, "no", y[site == "b"])
     status = monitor.update(y, P, subgroups=site).status_
-    by_group = {promise.group: promise for promise in status.promises}
-    assert {promise.delta for promise in status.promises} == {0.02}
+    by_group = {guarantee.group: guarantee for guarantee in status.guarantees}
+    assert {guarantee.delta for guarantee in status.guarantees} == {0.02}
     assert [by_group[g].risk for g in "abc"] == ["ok", "alarm", "ok"]
     assert status.worst.group == "b"
     for group in "abc":
@@ -381,10 +385,13 @@ def test_status_and_frame_show_the_evidence_of_subgroups_on_one_scale(rng):
     monitor = SelectiveRiskMonitor(policy_of(math.inf, groups=groups), target=0.1)
     monitor.update(y, P, subgroups=rng.choice(["a", "b"], 400))
     status = monitor.status_
-    assert {p.alarm_line for p in status.promises} == {20} == set(monitor.to_frame()["alarm_line"])
+    assert (
+        {p.alarm_line for p in status.guarantees} == {20} == set(monitor.to_frame()["alarm_line"])
+    )
     assert 0 < status.evidence <= monitor.to_frame()["evidence"].max()
-    assert f"OK: no alarm. Of 2 promises nearest to one is that of site {status.worst.group!r}" in (
-        unwrap(str(status))
+    assert (
+        f"OK: no alarm. Of 2 guarantees nearest to one is that of site {status.worst.group!r}"
+        in (unwrap(str(status)))
     )
 
 
@@ -395,7 +402,7 @@ def test_answers_may_be_the_subgroups(rng):
         SelectiveRiskMonitor(policy_of(math.inf, groups=groups), target=0.1).update(y, P).status_
     )
     p = P[:, 1]
-    assert [(q.group, q.n_known) for q in status.promises] == [
+    assert [(q.group, q.n_known) for q in status.guarantees] == [
         ("no", np.sum(p <= 0.4)), ("yes", np.sum(p >= 0.8))
     ]  # fmt: skip
 
@@ -453,25 +460,25 @@ def test_reset_begins_again(rng):
     P, y = rows(rng, risk=0.5)
     fresh = SelectiveRiskMonitor(policy_of(), target=0.1)
     monitor = SelectiveRiskMonitor(policy_of(), target=0.1).update(y, P)
-    monitor.decided(P[:5], ids=range(5))
+    monitor.add_decisions(P[:5], ids=range(5))
     assert monitor.status_.risk == "alarm"
     assert monitor.reset().to_json() == fresh.to_json()
 
 
 def test_file_goes_on_where_it_was_and_changes_are_noticed(tmp_path, rng):
     P, y = rows(rng)
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after=pd.Timedelta("30D"))
-    monitor.decided(P, ids=range(900), when="2024-01-01").labelled(range(300), y[:300])
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, label_delay=pd.Timedelta("30D"))
+    monitor.add_decisions(P, ids=range(900), when="2024-01-01").add_labels(range(300), y[:300])
     path = tmp_path / "state.json"
     monitor.to_json(path)
     restored = SelectiveRiskMonitor.from_json(path)
     assert restored.status_ == monitor.status_
     for one in (monitor, restored):
-        one.labelled(range(300, 900), y[300:])
+        one.add_labels(range(300, 900), y[300:])
     assert restored.to_json() == monitor.to_json()
     stored = json.loads(path.read_text())
     assert "NaN" not in path.read_text()
-    for name, value in [("waiting", {}), ("promises", []), ("counts", {"n_decided": 7})]:
+    for name, value in [("waiting", {}), ("guarantees", []), ("counts", {"n_decided": 7})]:
         with pytest.raises(ValueError, match="changed after it was saved"):
             SelectiveRiskMonitor.from_json(json.dumps(stored | {name: value}))
 
@@ -480,11 +487,12 @@ def test_file_goes_on_where_it_was_and_changes_are_noticed(tmp_path, rng):
 def test_a_killed_process_leaves_a_whole_state(tmp_path):
     path = tmp_path / "state.json"
     monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
-    monitor.decided([[0.9, 0.1]] * 20_000, ids=range(20_000)).to_json(path)
+    monitor.add_decisions([[0.9, 0.1]] * 20_000, ids=range(20_000)).to_json(path)
     code = (
         "import sys; from skselect import SelectiveRiskMonitor as M; m = M.from_json(sys.argv[1])\n"
         "print('go', flush=True)\n"
-        "while True: m.decided([[.9, .1]], ids=[f'x{m.status_.n_decided}']).to_json(sys.argv[1])"
+        "while True: m.add_decisions([[.9, .1]], "
+        "ids=[f'x{m.status_.n_decided}']).to_json(sys.argv[1])"
     )
     for wait in (0.05, 0.31):
         process = subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE)
@@ -504,18 +512,20 @@ def test_rows_of_a_growing_table_are_told_apart():
     monitor = SelectiveRiskMonitor.from_json(monitor.to_json())
     times = ["2026-01-02T09:00", "2026-01-03", "2026-01-03", "2026-01-03T00:00:00.5"]
     assert monitor.is_new(list("zdez"), times).tolist() == [False, False, True, True]
-    waiting = monitor.labelled(["d"], ["no"]).waiting_
+    waiting = monitor.add_labels(["d"], ["no"]).waiting_
     assert waiting["id"].tolist() == ["c", "d"]
     assert waiting["has_label"].tolist() == [False, True]
     assert waiting["when"].tolist() == [pd.Timestamp("2026-01-03", tz="UTC")] * 2
-    by_number = SelectiveRiskMonitor(policy_of(), target=0.1).decided(P[:1], ids=[1], when=7)
+    by_number = SelectiveRiskMonitor(policy_of(), target=0.1).add_decisions(P[:1], ids=[1], when=7)
     assert by_number.waiting_["when"].tolist() == [7.0]
 
 
 def test_dates_are_read_in_one_way_only():
     def waiting_since(when):
         monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
-        return monitor.decided([[0.9, 0.1]] * len(when), ids=range(len(when)), when=when).waiting_
+        return monitor.add_decisions(
+            [[0.9, 0.1]] * len(when), ids=range(len(when)), when=when
+        ).waiting_
 
     mixed = [
         dt.datetime(2024, 1, 1),
@@ -539,16 +549,18 @@ def test_dates_are_read_in_one_way_only():
 def test_names_are_told_apart_as_long_as_they_may_be_asked_for():
     monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
     one = {"y_proba": [[0.9, 0.1]], "ids": ["a"]}
-    monitor.decided(**one, when="2026-01-01").labelled(["a"], ["no"])
+    monitor.add_decisions(**one, when="2026-01-01").add_labels(["a"], ["no"])
     with pytest.raises(ValueError, match="name of its own"):  # the same row again
-        monitor.decided(**one, when="2026-01-01")
-    monitor.decided(**one, when="2026-01-02").labelled(["a"], ["yes"])
+        monitor.add_decisions(**one, when="2026-01-01")
+    monitor.add_decisions(**one, when="2026-01-02").add_labels(["a"], ["yes"])
     assert monitor.status_.estimate == 0.5
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).decided([[0.9, 0.1]], ids=["#1"])
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).add_decisions([[0.9, 0.1]], ids=["#1"])
     with pytest.raises(ValueError, match="name of its own"):
         monitor.update(["no"], [[0.9, 0.1]])  # would be called #1
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).decided([[0.9, 0.1]] * 2, ids=[7, 8])
-    assert monitor.labelled([8.0, 7.0], ["no", "no"]).status_.n_known == 2
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).add_decisions(
+        [[0.9, 0.1]] * 2, ids=[7, 8]
+    )
+    assert monitor.add_labels([8.0, 7.0], ["no", "no"]).status_.n_known == 2
 
 
 def test_a_confidence_of_your_own_goes_with_answers(rng):
@@ -561,26 +573,28 @@ def test_a_confidence_of_your_own_goes_with_answers(rng):
     assert SelectiveRiskMonitor.from_json(by_answer.to_json()).status_ == by_proba.status_
 
 
-def test_a_learned_confidence_asks_its_witnesses(rng):
+def test_a_learned_confidence_asks_its_auxiliary(rng):
     P, y = rows(rng)
     learned = LearnedScore(("logit", "age"), np.array([0.5, -1.0]), 0.5)
     policy, ids, age = policy_of(confidence=learned), np.arange(len(y)), rng.random(len(y))
-    decided = policy.decide(P, witnesses={"age": age})
+    decided = policy.decide(P, auxiliary={"age": age})
     monitors = [SelectiveRiskMonitor(policy, target=0.1) for _ in range(3)]
-    monitors[0].decided(P, ids=ids, witnesses={"age": age}).labelled(ids, y)
-    monitors[1].update(y, P, ids=ids, witnesses={"age": age})
+    monitors[0].add_decisions(P, ids=ids, auxiliary={"age": age}).add_labels(ids, y)
+    monitors[1].update(y, P, ids=ids, auxiliary={"age": age})
     monitors[2].update(
         y, None, ids=ids, y_pred=decided["suggestion"], confidence=decided["confidence"]
     )
     assert {one.status_.n_known for one in monitors} == {decided["accepted"].sum()}
     assert len({one.status_.evidence for one in monitors}) == 1
-    with pytest.raises(ValueError, match="witnesses must be a dict with the names"):
-        monitors[0].decided(P, ids=ids + 1000)
-    with pytest.raises(ValueError, match="witnesses go with y_proba"):
-        monitors[0].decided(None, ids=[-1], y_pred=["no"], confidence=[0.5], witnesses={"age": [0]})
+    with pytest.raises(ValueError, match="auxiliary must be a dict with the names"):
+        monitors[0].add_decisions(P, ids=ids + 1000)
+    with pytest.raises(ValueError, match="auxiliary go with y_proba"):
+        monitors[0].add_decisions(
+            None, ids=[-1], y_pred=["no"], confidence=[0.5], auxiliary={"age": [0]}
+        )
 
 
-def test_answers_of_the_estimator_itself_are_judged():
+def test_answers_of_the_estimator_itself_are_scored():
     policy = policy_of(0.6, confidence="chosen_proba", rule=DecisionRule("estimator"))
     monitor = SelectiveRiskMonitor(policy, target=0.1)
     monitor.update(["yes", "no"], [[0.3, 0.7], [0.2, 0.8]], y_pred=["yes", "yes"])
@@ -604,10 +618,10 @@ def test_foreign_files_are_refused(text, message):
 
 
 FORGED = [
-    ("policy", {}), ("options", "target", 7), ("promises", []), ("waiting", {}), ("kind", "x"),
+    ("policy", {}), ("options", "target", 7), ("guarantees", []), ("waiting", {}), ("kind", "x"),
     ("waiting", "weight", []), ("waiting", "when", 0, "x"), ("counts", "n_decided", "7"),
-    ("promises", 0, "evidence", "product", [1, 1]), ("promises", 0, "evidence", "n", None),
-    ("promises", 0, "loss", "x"), ("course", 0, 0, {}), ("workload", "evidence", []),
+    ("guarantees", 0, "evidence", "product", [1, 1]), ("guarantees", 0, "evidence", "n", None),
+    ("guarantees", 0, "loss", "x"), ("history", 0, 0, {}), ("workload", "evidence", []),
     ("workload", "counts", [1]), ("workload", "changed", "x"), ("last_decided", "x"),
     ("read", "days", [[1, 1, 0.0, "x"]]), ("entered", {}), ("recorded_from", "x"),
 ]  # fmt: skip
@@ -618,8 +632,10 @@ def test_files_with_a_true_digest_and_wrong_contents_are_refused(change):
     about = select_threshold(Outcomes([0.0] * 50, np.ones(50)), objective="risk", target=0.2)
     certificate = replace(about.certificate, threshold=0.7, fingerprints={})
     policy = policy_of(coverage=0.5, n=100, certificate=certificate)
-    monitor = SelectiveRiskMonitor(policy, target=0.1, mature_after=3)
-    monitor.decided([[0.9, 0.1]] * 3, ids=list("abc"), when=[1, 2, 3]).labelled(["a"], ["no"])
+    monitor = SelectiveRiskMonitor(policy, target=0.1, label_delay=3)
+    monitor.add_decisions([[0.9, 0.1]] * 3, ids=list("abc"), when=[1, 2, 3]).add_labels(
+        ["a"], ["no"]
+    )
     stored = json.loads(monitor.to_json())
     *path, name, value = change
     place = stored
@@ -634,13 +650,13 @@ def test_files_with_a_true_digest_and_wrong_contents_are_refused(change):
 BAD_OPTIONS = [
     ({"target": None}, "target is missing: no certificate"),
     ({"target": 0}, "target must be"),
-    ({"delta": 0.95}, "chance that the promise fails"),
-    ({"unlabelled": "correct"}, "mature_after is missing"),
+    ({"delta": 0.95}, "chance that the guarantee fails"),
+    ({"unlabelled": "correct"}, "label_delay is missing"),
     ({"unlabelled": "wrong"}, "unlabelled must be one of"),
-    ({"mature_after": "30"}, "mature_after must be a span of time"),
-    ({"mature_after": "soon"}, "mature_after must be a span of time"),
-    ({"mature_after": -1}, "mature_after"),
-    ({"mature_after": 3, "batch": "1D"}, "both be spans of time"),
+    ({"label_delay": "30"}, "label_delay must be a span of time"),
+    ({"label_delay": "soon"}, "label_delay must be a span of time"),
+    ({"label_delay": -1}, "label_delay"),
+    ({"label_delay": 3, "batch": "1D"}, "both be spans of time"),
     ({"batch": 0}, "batch must be an integer"),
     ({"batch": 1.5}, "batch must be a number of cases"),
     ({"min_audit_proba": 0}, "min_audit_proba"),
@@ -655,39 +671,47 @@ def test_bad_options_are_named(options, message):
 
 
 BAD_CALLS = [
-    (lambda m: m.decided([[0.9, 0.1]], ids=[7, 8], when=5), "ids has 2 rows"),
-    (lambda m: m.decided([[0.9, 0.1]], ids=[None], when=5), "ids has missing"),
-    (lambda m: m.decided([[0.9, 0.1]], ids=["a"], when=5), "name of its own"),
-    (lambda m: m.decided([[0.9, 0.1]] * 2, ids=["x", "x"], when=5), "name of its own"),
+    (lambda m: m.add_decisions([[0.9, 0.1]], ids=[7, 8], when=5), "ids has 2 rows"),
+    (lambda m: m.add_decisions([[0.9, 0.1]], ids=[None], when=5), "ids has missing"),
+    (lambda m: m.add_decisions([[0.9, 0.1]], ids=["a"], when=5), "name of its own"),
+    (lambda m: m.add_decisions([[0.9, 0.1]] * 2, ids=["x", "x"], when=5), "name of its own"),
     (
-        lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=1),
+        lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when=1),
         r"must not go back: .*2\.0.* got 1\.0 after it",
     ),
-    (lambda m: m.decided([[0.9, 0.1]], ids=["x"]), "when is missing"),
-    (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when="2024-01-01"), "must hold numbers"),
-    (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=[5, 6]), "one value or 1 values"),
-    (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=math.nan), "missing or infinite"),
-    (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=5, audit_proba=0.5), "audited is missing"),
+    (lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"]), "when is missing"),
+    (lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when="2024-01-01"), "must hold numbers"),
+    (lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when=[5, 6]), "one value or 1 values"),
+    (lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when=math.nan), "missing or infinite"),
     (
-        lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=5, audited=[True], audit_proba=0.5),
+        lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when=5, audit_proba=0.5),
+        "audited is missing",
+    ),
+    (
+        lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when=5, audited=[True], audit_proba=0.5),
         "between min_audit_proba=1 and 1",
     ),
-    (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=5, audited=[1]), "True or False"),
+    (lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when=5, audited=[1]), "True or False"),
     (
-        lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=5, audited=[True], audit_proba="half"),
+        lambda m: m.add_decisions(
+            [[0.9, 0.1]], ids=["x"], when=5, audited=[True], audit_proba="half"
+        ),
         "audit_proba must be a number, or 1 numbers",
     ),
-    (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=5, confidence=[0.9]), "goes with y_pred"),
     (
-        lambda m: m.decided(None, ids=["x"], when=5, y_pred=["maybe"], confidence=[0.9]),
+        lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when=5, confidence=[0.9]),
+        "goes with y_pred",
+    ),
+    (
+        lambda m: m.add_decisions(None, ids=["x"], when=5, y_pred=["maybe"], confidence=[0.9]),
         "not among the classes",
     ),
-    (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=5, subgroups=["a"]), "subgroups"),
-    (lambda m: m.decided([[0.9, 0.2]], ids=["x"], when=5), "y_proba"),
-    (lambda m: m.labelled(["a"], [1]), "same kind"),
-    (lambda m: m.labelled(["a"], []), "y"),
-    (lambda m: m.labelled(["a"], [None]), "missing values"),
-    (lambda m: m.labelled(["a"], ["no"], when="2024-01-01"), "must hold numbers"),
+    (lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when=5, subgroups=["a"]), "subgroups"),
+    (lambda m: m.add_decisions([[0.9, 0.2]], ids=["x"], when=5), "y_proba"),
+    (lambda m: m.add_labels(["a"], [1]), "same kind"),
+    (lambda m: m.add_labels(["a"], []), "y"),
+    (lambda m: m.add_labels(["a"], [None]), "missing values"),
+    (lambda m: m.add_labels(["a"], ["no"], when="2024-01-01"), "must hold numbers"),
     (lambda m: m.update(["no"], [[0.9, 0.1]] * 2, when=5), "y has 1 rows"),
     (lambda m: m.update([["no", "no"]], [[0.9, 0.1]], when=5), "y must be one-dimensional"),
 ]
@@ -696,7 +720,7 @@ BAD_CALLS = [
 @pytest.mark.parametrize(("call", "message"), BAD_CALLS)
 def test_bad_calls_are_named_and_change_nothing(call, message):
     monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
-    monitor.decided([[0.9, 0.1]], ids=["a"], when=2)
+    monitor.add_decisions([[0.9, 0.1]], ids=["a"], when=2)
     before = monitor.to_json()
     with pytest.raises(ValueError, match=message):
         call(monitor)
@@ -706,7 +730,7 @@ def test_bad_calls_are_named_and_change_nothing(call, message):
 def test_no_rows_change_nothing():
     monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
     before = monitor.to_json()
-    monitor.decided(np.empty((0, 2)), ids=[]).labelled([], [])
+    monitor.add_decisions(np.empty((0, 2)), ids=[]).add_labels([], [])
     assert json.loads(monitor.to_json())["counts"] == json.loads(before)["counts"]
     assert monitor.status_.n_decided == 0
 
@@ -717,7 +741,7 @@ def test_status_is_plain_values_and_words(rng):
     assert "No outcome is known yet" in unwrap(str(monitor.status_))
     stored = json.loads(json.dumps(monitor.update(y, P).status_.to_dict(), allow_nan=False))
     assert stored["risk"] == "ok"
-    assert stored["text"].startswith("OK: no alarm. Promised: at most 10 % of the cases")
+    assert stored["text"].startswith("OK: no alarm. Guaranteed: at most 10 % of the cases")
     assert repr(monitor).startswith("SelectiveRiskMonitor: ok, ")
 
 
@@ -725,13 +749,13 @@ def test_a_state_of_format_version_1_means_the_same():
     # 60 cases of ten days, written with silence="right" by the version before this format.
     monitor = SelectiveRiskMonitor.from_json(Path(__file__).with_name("state_version_1.json"))
     status = monitor.status_
-    assert (monitor.unlabelled, monitor.mature_after, monitor.batch) == ("correct", "3D", 20)
+    assert (monitor.unlabelled, monitor.label_delay, monitor.batch) == ("correct", "3D", 20)
     assert (status.n_known, status.n_unlabelled, status.n_other) == (16, 9, 11)
     assert (status.n_waiting, status.overdue[0], status.n_overdue) == (18, "c27", 7)
     assert (status.evidence, status.estimate) == pytest.approx((0.989395994388975, 0.0625))
     again = SelectiveRiskMonitor.from_json(monitor.to_json())
-    assert (again.status_, json.loads(again.to_json())["version"]) == (status, 2)
-    status = again.labelled([], [], when="2020-02-01").status_
+    assert (again.status_, json.loads(again.to_json())["version"]) == (status, 3)
+    status = again.add_labels([], [], when="2020-02-01").status_
     assert (status.n_known, status.n_unlabelled) == (34, 25)
     assert status.evidence == pytest.approx(0.959842806167707)
 
@@ -745,7 +769,7 @@ def test_threads_share_a_monitor_and_save_it_under_load(rng):
         try:
             for call in range(n_calls):
                 ids = [f"{thread}-{call}-{row}" for row in range(20)]
-                monitor.decided(P, ids=ids).labelled(ids, y)
+                monitor.add_decisions(P, ids=ids).add_labels(ids, y)
                 str(monitor.status_)
                 if call % 10 == thread:
                     saved.extend([monitor.to_json(), pickle.dumps(monitor)])
@@ -790,7 +814,7 @@ def test_quartiles_of_other_models_are_not_compared(rng, objective):
 
 def test_mean_risk_below_the_target_is_said_and_is_no_word_about_now(rng):
     P, y = rows(rng, 2000, risk=0.02)
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after=1, unlabelled="correct")
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, label_delay=1, unlabelled="correct")
     times = np.arange(2000)
     monitor.update(y[:1000], P[:1000], ids=range(1000), when=times[:1000])
     status = monitor.status_
@@ -799,7 +823,9 @@ def test_mean_risk_below_the_target_is_said_and_is_no_word_about_now(rng):
     said = unwrap(str(status))
     assert "mean risk so far is below the target, at 97.5 % confidence whenever you look" in said
     assert "that says nothing about the risk now" in said
-    monitor.decided(P[1000:], ids=times[1000:], when=times[1000:]).labelled([], [], when=3000)
+    monitor.add_decisions(P[1000:], ids=times[1000:], when=times[1000:]).add_labels(
+        [], [], when=3000
+    )
     assert monitor.status_.interval[1] < 0.1
     assert not monitor.status_.is_below_so_far  # who was silent may have been wrong
     assert "below the target" not in unwrap(str(monitor.status_))

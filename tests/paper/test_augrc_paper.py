@@ -44,7 +44,7 @@ def curve_of(ranking: str) -> RiskCoverageCurve:
     return RiskCoverageCurve.from_outcomes(Outcomes(wrong, np.arange(n, 0, -1) / n))
 
 
-def judged(ranking: str) -> tuple[Fraction, Fraction]:
+def scored(ranking: str) -> tuple[Fraction, Fraction]:
     """Return accuracy and failure AUROC exactly."""
     rows = brute.rows_of([mark == "-" for mark in ranking], range(len(ranking), 0, -1))
     return 1 - brute.weighted_loss(rows) / len(rows), brute.failure_auroc(rows)
@@ -63,8 +63,8 @@ WORSE = "++++++++++-----+++++"  # accuracy 15/20, AUROC 2/3
     ids=["ranks better", "errs less", "both"],
 )
 def test_aurc_prefers_the_classifier_that_is_worse_in_every_way(better, accuracy, auroc):
-    assert judged(WORSE) == (Fraction(15, 20), Fraction(2, 3))
-    assert judged(better) == (accuracy, auroc)
+    assert scored(WORSE) == (Fraction(15, 20), Fraction(2, 3))
+    assert scored(better) == (accuracy, auroc)
     one, other = curve_of(WORSE), curve_of(better)
     assert aurc(other) > 1.4 * aurc(one)
     assert augrc(other) < 0.75 * augrc(one)

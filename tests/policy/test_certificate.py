@@ -48,7 +48,7 @@ CERTIFICATE_OF_RISK = Certificate(
 )  # fmt: skip
 
 
-def test_an_exact_promise_begins_with_certified(rng):
+def test_an_exact_guarantee_begins_with_certified(rng):
     text = unwrap(str(make(rng)))
     assert text.startswith("CERTIFIED\n")
     assert "in 95 of 100 such calibrations at most 5 % of the cases it decides alone are" in text
@@ -94,7 +94,7 @@ def test_one_look_is_taken_on_trust_and_old_files_had_one(rng):
     assert "first analysis of these rows" in certificate.assumptions[-1]
     assert "analyses: each" not in unwrap(str(certificate))
     stored = certificate.to_dict()
-    del stored["max_analyses"], stored["notice"], stored["rests_on"]
+    del stored["max_analyses"], stored["notice"], stored["provenance"]
     assert Certificate.from_dict(stored) == certificate
 
 
@@ -130,7 +130,7 @@ def test_nothing_accepted_is_storable_and_readable(rng):
 
 
 @pytest.mark.parametrize(("n", "target", "delta"), [(200, 0.8, 0.05), (2000, 0.3, 0.1)])
-def test_bounds_of_a_promised_coverage_are_binomial(rng, n, target, delta):
+def test_bounds_of_a_guaranteed_coverage_are_binomial(rng, n, target, delta):
     """The largest coverage at which so many accepted rows come with a chance of only delta."""
     certificate = make(rng, n, kind="coverage", target=target, delta=delta)
     k = certificate.n_accepted
@@ -141,7 +141,7 @@ def test_bounds_of_a_promised_coverage_are_binomial(rng, n, target, delta):
 
 
 @pytest.mark.parametrize("target", [0.5, 1.0])
-def test_one_row_is_enough_to_promise_a_coverage(target):
+def test_one_row_is_enough_to_guarantee_a_coverage(target):
     """Whoever accepts everything keeps any coverage."""
     found = select_threshold(Outcomes([1], [0.5]), objective="coverage", target=target)
     assert found.certificate.is_certified
@@ -241,7 +241,7 @@ def test_certificate_of_silent_costs(rng):
     assert certificate.risk == pytest.approx(silent.sum() / kept.sum())
     assert (
         "what it decides alone costs at most 0.4 per case on average, decided alone or not"
-        in certificate.promise
+        in certificate.statement
     )
 
 
@@ -305,16 +305,16 @@ def test_a_proven_bound_is_never_printed_closer_than_it_is(bound, digits):
 
 
 @given(st.floats(1e-6, 0.5))
-def test_what_is_promised_is_printed_rounded_to_the_safe_side(target):
+def test_what_is_guaranteed_is_printed_rounded_to_the_safe_side(target):
     for objective in ("risk", "generalized_risk"):
-        said = replace(CERTIFICATE_OF_RISK, objective=objective, target=target).promise
+        said = replace(CERTIFICATE_OF_RISK, objective=objective, target=target).statement
         shown = float(re.search(r"at most ([^ ]+) %", said)[1]) / 100
         assert target * (1 - 1e-10) <= shown <= target * 1.002
-    said = replace(CERTIFICATE_OF_RISK, objective="coverage", target=2 * target).promise
+    said = replace(CERTIFICATE_OF_RISK, objective="coverage", target=2 * target).statement
     shown = float(re.search(r"at least ([^ ]+) %", said)[1]) / 200
     assert target * 0.998 <= shown <= target * (1 + 1e-10)
     cost = 2e6 * target
-    said = replace(CERTIFICATE_OF_RISK, loss="cost", unit=2e6, target=cost).promise
+    said = replace(CERTIFICATE_OF_RISK, loss="cost", unit=2e6, target=cost).statement
     shown = float(re.search(r"cost at most ([^ ]+) each", said)[1])
     assert cost * (1 - 1e-10) <= shown <= cost * 1.0001
 
@@ -348,11 +348,11 @@ def test_a_coverage_just_below_80_percent_is_not_called_80_percent(rng):
         {"loss": "foo"}, {"target": "abc"}, {"delta": 2}, {"n": -5}, {"unit": "a"},
         {"caveats": "abc"}, {"objective": "zz"}, {"exact": "yes"}, {"exact": False},
         {"guarantee": "foo"}, {"n_errors": 10**6}, {"assumptions": [1]}, {"coverage": None},
-        {"max_analyses": 0}, {"delta": 0.95}, {"notice": 1}, {"rests_on": None},
+        {"max_analyses": 0}, {"delta": 0.95}, {"notice": 1}, {"provenance": None},
     ],
     ids=str,
 )  # fmt: skip
-def test_a_damaged_certificate_is_an_error_and_never_a_promise(rng, change):
+def test_a_damaged_certificate_is_an_error_and_never_a_guarantee(rng, change):
     stored = make(rng).to_dict() | change
     with pytest.raises(ValueError, match=r"certificate: |must be a list of texts"):
         Certificate.from_dict(stored)

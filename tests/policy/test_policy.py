@@ -452,7 +452,7 @@ def test_another_threshold_is_not_certified(certified):
         dataclasses.replace(policy, threshold=0.2)
     bolder = dataclasses.replace(policy, threshold=0.2, certificate=None)
     assert AbstentionPolicy.from_json(bolder.to_json()).threshold == 0.2
-    assert "PROMISES NOTHING" in bolder.to_python()
+    assert "Guarantees NOTHING" in bolder.to_python()
     noted = dataclasses.replace(policy, metadata={"ticket": 7})
     assert noted.certificate == policy.certificate
     one_for_all = dataclasses.replace(policy, groups=None)
@@ -547,10 +547,10 @@ OLD_FILES = Path(__file__).parent / "old_files"
 
 
 @pytest.mark.parametrize("name", ["v1_all", "v2_all", "v2_sites", "v2_sites_digest", "v3_sites"])
-def test_old_files_decide_as_they_did_and_promise_nothing_without_a_digest(name):
+def test_old_files_decide_as_they_did_and_guarantee_nothing_without_a_digest(name):
     text = (OLD_FILES / f"{name}.json").read_text()
     has_digest = "digest" in json.loads(text)
-    lost = r"version \d and no digest.*without its certificate, and promises nothing"
+    lost = r"version \d and no digest.*without its certificate, and guarantees nothing"
     with nullcontext() if has_digest else pytest.warns(UserWarning, match=lost) as caught:
         policy = AbstentionPolicy.from_json(text)
     assert has_digest or caught[0].filename == __file__
@@ -570,7 +570,7 @@ def test_old_files_decide_as_they_did_and_promise_nothing_without_a_digest(name)
 
 @pytest.mark.parametrize("name", ["v3_sites", "all"])
 def test_a_missing_digest_is_refused_where_every_file_had_one(certified, name):
-    """Whoever deletes it could swap the classes, and the promise would still be CERTIFIED."""
+    """Whoever deletes it could swap the classes, and the guarantee would still be CERTIFIED."""
     is_old = name == "v3_sites"
     text = (OLD_FILES / f"{name}.json").read_text() if is_old else certified[name].to_json()
     stored = json.loads(text)
@@ -584,7 +584,7 @@ def test_a_missing_digest_is_refused_where_every_file_had_one(certified, name):
     del changed["shortlist"]
     with pytest.raises(ValueError, match=r"is 1, but only later versions have \['decision', 'cost"):
         AbstentionPolicy.from_json(json.dumps(changed | {"version": 1}))
-    with pytest.warns(UserWarning, match="promises nothing"):  # as any file of that time may be
+    with pytest.warns(UserWarning, match="guarantees nothing"):  # as any file of that time may be
         policy = AbstentionPolicy.from_json(json.dumps(changed | {"version": 2}))
     assert policy.certificate is None
     assert policy.groups is None or not any(policy.groups.certificates.values())

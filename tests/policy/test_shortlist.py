@@ -35,7 +35,7 @@ def make_policy(classes, threshold=0.8, least=0.2, **rest):
     return AbstentionPolicy(classes=classes, threshold=threshold, shortlist=shortlist, **rest)
 
 
-def test_handed_over_rows_get_the_probable_classes(policy):
+def test_deferred_rows_get_the_probable_classes(policy):
     decided = policy.decide([[0.2, 0.7, 0.1], [0.9, 0.1, 0.0], [0.3, 0.3, 0.4], [0.1, 0.79, 0.11]])
     assert list(decided.columns)[-1] == "shortlist"
     assert decided["shortlist"].isna().tolist() == [False, True, False, False]
@@ -100,9 +100,9 @@ def test_the_gate_lists_the_same_calibrated_classes(rng, kind, response):
         assert_same(found, table)
         lists = table["shortlist"].tolist()
         assert found["shortlist"].tolist() == [None if x is pd.NA else x for x in lists]
-    handed_over = ~policy.decide(scores)["accepted"].to_numpy()
+    deferred = ~policy.decide(scores)["accepted"].to_numpy()
     sizes = policy.decide(scores)["shortlist"].dropna().map(len)
-    np.testing.assert_array_equal(sizes, (calibrated[handed_over] >= least).sum(axis=1))
+    np.testing.assert_array_equal(sizes, (calibrated[deferred] >= least).sum(axis=1))
 
 
 def test_lists_go_to_parquet_and_back(policy, tmp_path):
@@ -124,8 +124,8 @@ def test_a_file_holds_the_shortlist(threshold, caveats):
     text = policy.to_json()
     assert AbstentionPolicy.from_json(text).shortlist == shortlist
     check_schema(text)
-    promises = "PROMISES NOTHING for new rows: there is no certificate."
-    assert f"{promises}\n\n{shortlist}" == gate_of(policy).CERTIFICATE
+    guarantees = "Guarantees NOTHING for new rows: there is no certificate."
+    assert f"{guarantees}\n\n{shortlist}" == gate_of(policy).CERTIFICATE
 
 
 @pytest.mark.parametrize(
@@ -158,15 +158,15 @@ def test_a_shortlist_is_about_one_threshold(policy):
 
 
 def test_the_words_say_exact_or_estimate(policy):
-    says = "in 95 of 100 handed-over cases the right answer is on the list"
+    says = "in 95 of 100 deferred cases the right answer is on the list"
     exact = str(policy.shortlist)
     assert exact.startswith(f"Shortlist: {says}")
-    assert "Exact, from 100 handed-over rows" in exact
+    assert "Exact, from 100 deferred rows" in exact
     assert exact in str(policy)
     assert policy.shortlist.is_exact
     estimate = dataclasses.replace(policy.shortlist, level=0.999, caveats=("it rained",))
     assert not estimate.is_exact
-    assert "Shortlist, an estimate from 100 handed-over rows: in about 99.9 of 100" in str(estimate)
+    assert "Shortlist, an estimate from 100 deferred rows: in about 99.9 of 100" in str(estimate)
     assert str(estimate).endswith("Not exact: it rained.")
 
 

@@ -115,9 +115,9 @@ def calibrated_cases(rng):
     for kind, confidence in itertools.product(CALIBRATORS, CONFIDENCES):
         scores, codes = raw_scores(rng, 3, "predict_proba")
         correct = (scores.argmax(axis=1) == codes).astype(float)
-        honest = ConfidenceCalibration.fit(kind, CONFIDENCES[confidence](scores), correct)
+        calibrated = ConfidenceCalibration.fit(kind, CONFIDENCES[confidence](scores), correct)
         policy = AbstentionPolicy(
-            classes=np.arange(3), threshold=0.5, calibration=honest, confidence=confidence
+            classes=np.arange(3), threshold=0.5, calibration=calibrated, confidence=confidence
         )
         yield tied(policy, scores), in_all_layouts(scores)
 
@@ -214,7 +214,7 @@ def learned_cases(rng):
 
         def ask(change, n=150, tables=tables, novelty=novelty):
             given = {name: change(table[:n]) for name, table in tables.items()}
-            return {"witnesses": given | {"novelty": novelty[:n].tolist()}}
+            return {"auxiliary": given | {"novelty": novelty[:n].tolist()}}
 
         yield (
             tied(policy, scores, **ask(np.asarray)),
@@ -301,7 +301,7 @@ def test_certificates_of_subgroups_are_told(rng):
     gate = gate_of(tuner.policy_)
     for group in (0, 1):
         assert f"predicted_class {group}\n{tuner.certificates_[group]}" in gate.CERTIFICATE
-    assert "PROMISES NOTHING" in gate_of(AbstentionPolicy(np.array([0, 1]), 0.5)).CERTIFICATE
+    assert "Guarantees NOTHING" in gate_of(AbstentionPolicy(np.array([0, 1]), 0.5)).CERTIFICATE
 
 
 def test_frames_are_matched_by_name(rng):
@@ -402,26 +402,26 @@ ONE = [[0.5, 0.5]]
         (PAIRED, [[0.5, 0.5]], {"subgroups": {"a": [1]}}, r"the columns \['a', 'b'\]"),
         (PAIRED, [[0.5, 0.5]], {"subgroups": [1]}, r"the columns \['a', 'b'\]"),
         (ANSWERED, [[0.5, 0.5]], {"subgroups": ["no"]}, "subgroups: the answers are the subgroups"),
-        (PLAIN, ONE, {"witnesses": {"forest": ONE}}, "this policy's confidence asks none"),
-        (LEARNED, ONE, {}, r"witnesses must be a dict with the names \['forest', 'age'\]"),
-        (LEARNED, ONE, {"witnesses": {"forest": ONE}}, r"got .*\['forest'\]"),
+        (PLAIN, ONE, {"auxiliary": {"forest": ONE}}, "this policy's confidence asks none"),
+        (LEARNED, ONE, {}, r"auxiliary must be a dict with the names \['forest', 'age'\]"),
+        (LEARNED, ONE, {"auxiliary": {"forest": ONE}}, r"got .*\['forest'\]"),
         (
             LEARNED,
             ONE,
-            {"witnesses": {"forest": [[0.5, 0.6]], "age": [1]}},
-            r"witnesses\['forest'\]: each row must sum to one",
+            {"auxiliary": {"forest": [[0.5, 0.6]], "age": [1]}},
+            r"auxiliary\['forest'\]: each row must sum to one",
         ),
         (
             LEARNED,
             ONE,
-            {"witnesses": {"forest": ONE * 2, "age": [1]}},
-            r"witnesses\['forest'\] has 2 rows, but y_proba has 1",
+            {"auxiliary": {"forest": ONE * 2, "age": [1]}},
+            r"auxiliary\['forest'\] has 2 rows, but y_proba has 1",
         ),
         (
             LEARNED,
             ONE,
-            {"witnesses": {"forest": ONE, "age": [np.nan]}},
-            r"witnesses\['age'\] has NaN",
+            {"auxiliary": {"forest": ONE, "age": [np.nan]}},
+            r"auxiliary\['age'\] has NaN",
         ),
     ],
 )
@@ -467,7 +467,7 @@ def test_what_cannot_be_a_key_is_no_subgroup():
         (GROUPED, [[0.9, 0.1]], {"subgroups": [1]}),
         (PAIRED, [[0.9, 0.1]], {"subgroups": {"a": [1], "b": [2]}}),
         (ANSWERED, [[0.9, 0.1]], {}),
-        (LEARNED, ONE, {"witnesses": {"forest": ONE, "age": [1.0]}}),
+        (LEARNED, ONE, {"auxiliary": {"forest": ONE, "age": [1.0]}}),
         (dataclasses.replace(PLAIN, classes=np.array([False, True])), [[0.9, 0.1]], {}),
         (dataclasses.replace(PLAIN, classes=np.array([1, 2, 3])), [[0.9, 0.1, 0.0]], {}),
     ],

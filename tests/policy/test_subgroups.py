@@ -84,7 +84,7 @@ def test_each_row_is_held_to_the_threshold_of_its_subgroup():
     assert accepted.tolist() == [True, False]
 
 
-def test_unseen_and_missing_subgroups_are_handed_over_with_a_warning_or_refused():
+def test_unseen_and_missing_subgroups_are_deferred_with_a_warning_or_refused():
     with pytest.warns(UserWarning, match=r"2 rows belong to no sex that has a threshold \(\['X'\]"):
         found = policy(BY_SEX).decide(PROBA, subgroups=["F", "X", None, "F"])
     assert found["accepted"].tolist() == [True, False, False, False]
@@ -104,7 +104,7 @@ def test_missing_or_superfluous_subgroups_are_errors():
         plain.decide(PROBA, subgroups=["F", "M", "M", "F"])
 
 
-def test_a_table_says_what_is_promised_of_each_and_one_text_what_is_alike():
+def test_a_table_says_what_is_guaranteed_of_each_and_one_text_what_is_alike():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet([0.1, 0.1], 4000)
     truth = (rng.random(4000) < proba[:, 1]).astype(int)
@@ -125,7 +125,7 @@ def test_a_table_says_what_is_promised_of_each_and_one_text_what_is_alike():
         assert float(rest[0]) == pytest.approx(100 * row["coverage"], rel=1e-3)
         threshold = "none" if np.isinf(row["threshold"]) else f"{row['threshold']:.4g}"
         assert rest[1:5] == ["%", threshold, "10", "%"]
-        assert " ".join(rest[5:]) == ("certified" if row["certified"] else "hands all over")
+        assert " ".join(rest[5:]) == ("certified" if row["certified"] else "defers all")
     certified = [name for name in expected.index if expected["certified"][name]]
     assert {"east", "west"} <= set(certified)
     assert texts[-1].startswith("site 'tiny'\nESTIMATE, NOT CERTIFIED: no threshold")
@@ -137,12 +137,12 @@ def test_a_table_says_what_is_promised_of_each_and_one_text_what_is_alike():
     written = [line.split() for line in str(report).splitlines()]
     assert all(line.split() in written for line in table.splitlines())
     page = report.to_html()
-    assert page.count("hands all over") == 1
+    assert page.count("defers all") == 1
     assert "<b></td>" not in page
 
 
-def test_subgroups_without_a_certificate_promise_nothing():
-    assert re.search(r"F .*0\.6 .*promises nothing\n", str(policy(BY_SEX)))
+def test_subgroups_without_a_certificate_guarantee_nothing():
+    assert re.search(r"F .*0\.6 .*guarantees nothing\n", str(policy(BY_SEX)))
 
 
 def test_answers_may_be_the_subgroups():

@@ -13,10 +13,10 @@ from skselect.predictions.learned import LearnedScore
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_features_are_what_their_names_say(n_classes, dtype, rng):
     proba = rng.dirichlet(np.ones(n_classes), 50).astype(dtype)
-    witness = rng.dirichlet(np.ones(n_classes), 50)
+    auxiliary_model = rng.dirichlet(np.ones(n_classes), 50)
     given = proba.copy()
     answers, age = rng.integers(0, n_classes, 50), rng.normal(size=50)
-    found = describe_answers(proba, answers, {"forest": witness, "age": age})
+    found = describe_answers(proba, answers, {"forest": auxiliary_model, "age": age})
     np.testing.assert_array_equal(proba, given)
     assert list(found) == ["logit", "lead", "entropy", "forest", "age"]
     for i, answer in enumerate(answers):
@@ -24,7 +24,7 @@ def test_features_are_what_their_names_say(n_classes, dtype, rng):
         next_best = max(p[k] for k in range(n_classes) if k != answer)
         expected = [
             special.logit(p[answer]), np.log(p[answer]) - np.log(next_best),
-            entropy(p) / np.log(n_classes), special.logit(witness[i, answer]), age[i],
+            entropy(p) / np.log(n_classes), special.logit(auxiliary_model[i, answer]), age[i],
         ]  # fmt: skip
         np.testing.assert_allclose([x[i] for x in found.values()], expected, rtol=1e-5, atol=1e-6)
 
@@ -46,21 +46,21 @@ class Halve:
 
 
 def test_a_score_is_a_logistic_function_of_its_features(rng):
-    proba, witness = rng.dirichlet(np.ones(3), 40), rng.dirichlet(np.ones(3), 40)
+    proba, auxiliary_model = rng.dirichlet(np.ones(3), 40), rng.dirichlet(np.ones(3), 40)
     answers, age = proba.argmax(axis=1), rng.normal(size=40)
     score = LearnedScore(
         ("lead", "forest", "age"), np.array([0.3, 0.5, -1.0]), 0.2, {"forest": Halve()}
     )
     assert (score.asks, score.columns) == (("forest", "age"), ("age",))
     assert score.by_name == {"intercept": 0.2, "lead": 0.3, "forest": 0.5, "age": -1.0}
-    found = score.rate(proba, answers, {"forest": witness, "age": age})
+    found = score.rate(proba, answers, {"forest": auxiliary_model, "age": age})
     features = describe_answers(
-        proba, answers, {"forest": Halve().predict_proba(witness), "age": age}
+        proba, answers, {"forest": Halve().predict_proba(auxiliary_model), "age": age}
     )
     total = 0.2 + 0.3 * features["lead"] + 0.5 * features["forest"] - features["age"]
     np.testing.assert_allclose(found, special.expit(total))
     alone = [
-        score.rate(proba[[i]], answers[[i]], {"forest": witness[[i]], "age": age[[i]]})[0]
+        score.rate(proba[[i]], answers[[i]], {"forest": auxiliary_model[[i]], "age": age[[i]]})[0]
         for i in range(40)
     ]
     assert found.tolist() == alone  # to the last bit: rows do not touch each other

@@ -18,8 +18,8 @@ from skselect import (
 from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import SPECS
 from skselect.report.answers import (
+    assess_calibration,
     explain_metric,
-    is_honest,
     show_number,
     show_share,
     which_is_best,
@@ -30,11 +30,11 @@ pytestmark = pytest.mark.usefixtures("no_pictures")
 
 def answer(loss, confidence, **options):
     outcomes = Outcomes(loss, confidence)
-    return is_honest(outcomes, run_csr_test(outcomes, random_state=0).p_value, **options)
+    return assess_calibration(outcomes, run_csr_test(outcomes, random_state=0).p_value, **options)
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (0.3, 0.3), (0.05, 2)])
-def test_an_honest_confidence_is_rarely_called_dishonest(shape):
+def test_an_honest_confidence_is_rarely_called_miscalibrated(shape):
     rng, n_runs = np.random.default_rng(0), 200
     said = []
     for _ in range(n_runs):
@@ -127,7 +127,7 @@ def test_the_best_model_is_named_where_chance_is_ruled_out():
 def test_text_page_and_dict_give_the_same_answers(rng):
     p = rng.uniform(0.5, 1, 800)
     y = (rng.random(800) < p).astype(int)
-    report = selective_report(y, {"honest": p, "sure": p**0.2}, pos_label=1)
+    report = selective_report(y, {"calibrated": p, "sure": p**0.2}, pos_label=1)
     text, page = (" ".join(shown.split()) for shown in (str(report), report.to_html()))
     contents = report.to_dict()
     said = [model["calibration"][0]["answer"] for model in contents["models"].values()]
@@ -172,10 +172,10 @@ def test_rows_that_chose_the_threshold_are_certified_or_test_nothing(rng):
     found = select_threshold(rows, **goal)
     verdict, said = verdict_on(found.policy, rows)
     assert verdict == "certified"
-    assert said.startswith(f"Certified on these rows: {found.certificate.promise}. These rows")
+    assert said.startswith(f"Certified on these rows: {found.certificate.statement}. These rows")
     by_site = select_threshold(rows, subgroups=site, **goal).policy
     verdict, said = verdict_on(by_site, rows, subgroups=site)
-    assert (verdict, "2 promises, each about one subgroup" in said) == ("certified", True)
+    assert (verdict, "2 guarantees, each about one subgroup" in said) == ("certified", True)
     rows = draw(rng, 3000, 0.1, in_order=True)
     with pytest.warns(UserWarning, match="The order of the rows matters"):
         in_order = select_threshold(rows, **goal).policy
@@ -185,7 +185,7 @@ def test_rows_that_chose_the_threshold_are_certified_or_test_nothing(rng):
     assert verdict_on(estimate, rows)[0] in ("undecided", "nothing")
 
 
-def test_a_policy_without_a_promise_has_nothing_to_check(rng):
+def test_a_policy_without_a_guarantee_has_nothing_to_check(rng):
     policy = AbstentionPolicy(classes=np.array([False, True]), threshold=0.8)
     assert verdict_on(policy, draw(rng, 50, 0.1))[0] == "nothing"
     plain = selective_report(None, draw(rng, 50, 0.1), threshold=0.8).to_dict()

@@ -48,15 +48,15 @@ def test_isotonic_is_cross_fitted():
     X, y = rows()
     table = calibration_report(GaussianNB(), X, y, calibrations=["isotonic"], cv=CV)
     raw = cross_val_predict(GaussianNB(), X, y, cv=CV, method="predict_proba")[:, 1]
-    honest = np.empty(len(y))
+    calibrated = np.empty(len(y))
     for train, test in CV.split(X, y):
-        honest[test] = (
+        calibrated[test] = (
             IsotonicRegression(out_of_bounds="clip").fit(raw[train], y[train]).predict(raw[test])
         )
     row = table.loc["isotonic"]
-    assert row["brier"] == pytest.approx(2 * brier_score_loss(y, honest))
-    assert row["log_loss"] == pytest.approx(log_loss(y, honest))
-    assert row["aurc"] == pytest.approx(aurc_score(y, honest))
+    assert row["brier"] == pytest.approx(2 * brier_score_loss(y, calibrated))
+    assert row["log_loss"] == pytest.approx(log_loss(y, calibrated))
+    assert row["aurc"] == pytest.approx(aurc_score(y, calibrated))
 
 
 def test_scope_confidence_leaves_the_probabilities():
@@ -67,11 +67,11 @@ def test_scope_confidence_leaves_the_probabilities():
     assert table["ece"].nunique() == len(table)
     proba = cross_val_predict(GaussianNB(), X, y, cv=CV, method="predict_proba")
     confidence, right = proba.max(axis=1), proba.argmax(axis=1) == y
-    honest = np.empty(len(y))
+    calibrated = np.empty(len(y))
     for train, test in CV.split(X, y):
         map_ = IsotonicRegression(out_of_bounds="clip").fit(confidence[train], right[train])
-        honest[test] = map_.predict(confidence[test])
-    brier = np.mean((honest - right) ** 2)
+        calibrated[test] = map_.predict(confidence[test])
+    brier = np.mean((calibrated - right) ** 2)
     assert table.loc["isotonic", "top_label_brier"] == pytest.approx(brier)
 
 
@@ -101,8 +101,8 @@ def test_weights_are_repeated_rows_for_a_frozen_classifier():
     one = calibration_report(frozen, X, y, cv=parts, sample_weight=weight, **options)
     other = calibration_report(frozen, X[where], y[where], cv=repeated, **options)
     assert one["csr_p_value"].isna().all()
-    assert (one["honest"] == "unclear").all()
-    columns = one.columns.drop(["csr_p_value", "p_risk", "honest"])
+    assert (one["calibrated"] == "unclear").all()
+    columns = one.columns.drop(["csr_p_value", "p_risk", "calibrated"])
     np.testing.assert_allclose(one[columns], other[columns], rtol=1e-6)
 
 
@@ -158,7 +158,7 @@ def test_a_class_that_a_fold_lacks():
     y = np.where(np.arange(150) == 7, 5, y)
     for estimator in (RidgeClassifier(), GaussianNB()):
         table = calibration_report(estimator, X, y, cv=3)
-        assert np.isfinite(table.drop(columns=["csr_p_value", "honest"])).all(axis=None)
+        assert np.isfinite(table.drop(columns=["csr_p_value", "calibrated"])).all(axis=None)
 
 
 def test_meta_estimators_state_their_confidence_when_fitted():

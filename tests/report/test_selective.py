@@ -91,7 +91,7 @@ def test_decisions_are_those_of_the_policy(rows, tuned, report):
     interval = binomtest(wrong, int(accepted.sum())).proportion_ci(0.95, "exact")
     assert (decided["low"], decided["high"]) == pytest.approx(tuple(interval))
     missed = np.sum(~accepted & (table["suggestion"].to_numpy() == y[600:]))
-    assert decided["n_right_handed_over"] == missed
+    assert decided["n_right_deferred"] == missed
 
 
 def test_the_certificate_is_quoted_whole(tuned, report):
@@ -105,10 +105,10 @@ def test_calibration_before_and_after(rows, tuned, report):
     X, y = rows
     before, after = report.to_dict()["models"]["model"]["calibration"]
     raw = Predictions.from_proba(y[600:], tuned.raw_scores(X[600:]))
-    honest = Predictions.from_proba(y[600:], tuned.predict_proba(X[600:]))
+    calibrated = Predictions.from_proba(y[600:], tuned.predict_proba(X[600:]))
     assert before["state"] == "before calibration"
     assert before["ece"] == pytest.approx(evaluate(raw, ["ece"])["ece"])
-    assert after["csr"] == pytest.approx(evaluate(honest, ["csr"])["csr"])
+    assert after["csr"] == pytest.approx(evaluate(calibrated, ["csr"])["csr"])
     assert before["mean_confidence"] == pytest.approx(raw.y_proba.max(axis=1).mean())
 
 
@@ -209,7 +209,7 @@ def test_a_refused_subgroup_is_named_and_its_errors_come_last():
     )
     model = report.to_dict()["models"]["model"]
     assert model["verdict"]["text"].splitlines()[-1] == (
-        "Nothing is promised for site 'west' (1,000 cases): all of them are handed over."
+        "Nothing is guaranteed for site 'west' (1,000 cases): all of them are deferred."
     )
     expected = sorted(np.flatnonzero(wrong), key=lambda row: (site[row] == "west", -sure[row], row))
     assert [error["row"] for error in model["errors"]] == expected
@@ -220,14 +220,14 @@ def test_a_refused_subgroup_is_named_and_its_errors_come_last():
         )
     n_wrong, n_west = np.sum(wrong), np.sum(wrong[1000:])
     assert other.to_dict()["models"]["model"]["verdict"]["text"].splitlines()[-1] == (
-        f"Nothing is promised for site 'west' ({1000 - n_west} cases), 'north' "
-        f"({1000 - n_wrong + n_west} cases), (missing) ({n_wrong} cases): all of them are handed "
-        "over."
+        f"Nothing is guaranteed for site 'west' ({1000 - n_west} cases), 'north' "
+        f"({1000 - n_wrong + n_west} cases), (missing) ({n_wrong} cases): all of them are "
+        "deferred."
     )
     said = str(report).split("Most confident errors\n")[1].splitlines()
     assert said[0].split()[-2:] == ["decided", "confidence"]
     assert " alone " in said[1]
-    assert " handed over " in said[len(expected)]
+    assert " deferred " in said[len(expected)]
     assert re.search("west +1,000 +1,000 +0 %", str(report))
 
 
@@ -433,7 +433,7 @@ def test_a_share_has_one_interval(report):
         assert [metrics[name]["low"], metrics[name]["high"]] == pytest.approx(list(exact))
 
 
-def test_answers_with_a_confidence_keep_the_promise_of_their_policy(rows):
+def test_answers_with_a_confidence_keep_the_guarantee_of_their_policy(rows):
     rng = np.random.default_rng(0)
     confidence, site = 100 * rng.random(800), rng.choice(["east", "west"], 800)
     wrong = rng.random(800) < 0.4 * (1 - confidence / 100)
@@ -478,7 +478,7 @@ def test_classes_before_and_after_abstaining(rows, tuned, report):
         always, alone = one["all"]["missed"], one["accepted"]["missed"]
         assert always["n_hits"] == np.sum(mine & (answer != y))
         assert alone["n_hits"] == np.sum(mine & (answer != y) & sure)
-        assert alone["n_rows"] == mine.sum()  # of all its cases, those handed over included
+        assert alone["n_rows"] == mine.sum()  # of all its cases, those deferred included
         assert one["accepted"]["sensitivity"]["n_rows"] == np.sum(mine & sure)
         exact = binomtest(alone["n_hits"], alone["n_rows"]).proportion_ci(method="exact")
         assert (alone["low"], alone["high"]) == pytest.approx(tuple(exact))
@@ -536,8 +536,8 @@ def test_constant_weights_do_not_count_as_rows(rng):
     for one, other in zip(
         plain["workload"]["targets"], weighted["workload"]["targets"], strict=True
     ):
-        assert other["handed_over"] == pytest.approx(one["handed_over"])
-        assert other["handed_over_surely"] is None
+        assert other["deferred"] == pytest.approx(one["deferred"])
+        assert other["deferred_surely"] is None
 
 
 def test_without_a_threshold_nothing_abstains(rng):
@@ -545,7 +545,7 @@ def test_without_a_threshold_nothing_abstains(rng):
     model = selective_report(y, p).to_dict()["models"]["model"]
     assert model["by_class"]["confusion"]["answers"] == ["0", "1"]
     assert list(model["by_class"]["rates"][0]) == ["class", "all"]
-    assert model["workload"]["handed_over_now"] is None
+    assert model["workload"]["deferred_now"] is None
     text = str(selective_report(y, p))
     assert "abstains" not in text
     assert "By class: its answers" in text
@@ -560,22 +560,22 @@ def test_the_cheapest_threshold_of_each_target(rows, tuned, report):
     for row in found["targets"]:  # the last one is that of the certificate
         sets = [c >= t for t in np.unique(c)]
         kept = [np.mean(s) for s in sets if np.mean(wrong[s]) <= row["target"] + 1e-12]
-        assert row["handed_over"] == pytest.approx(1000 * (1 - max(kept, default=0)))
-        assert row["handed_over_surely"] >= row["handed_over"]
+        assert row["deferred"] == pytest.approx(1000 * (1 - max(kept, default=0)))
+        assert row["deferred_surely"] >= row["deferred"]
         if row["threshold"] is not None:
             accepted = c >= row["threshold"]
             assert row["coverage"] == pytest.approx(accepted.mean())
             assert row["risk"] == pytest.approx(wrong[accepted].mean())
     decided = tuned.decide(X[600:])["accepted"]
-    assert found["handed_over_now"] == pytest.approx(1000 * np.mean(~decided))
+    assert found["deferred_now"] == pytest.approx(1000 * np.mean(~decided))
 
 
 def test_a_low_confidence_level_has_no_bound_for_all_targets(rng):
     y, p = rng.integers(0, 2, 50), rng.random(50)
     report = selective_report(y, p, confidence_level=0.4)
     targets = report.to_dict()["models"]["model"]["workload"]["targets"]
-    assert all(row["handed_over_surely"] is None for row in targets)
-    assert "Hand-overs per 1,000" in report.to_html()
+    assert all(row["deferred_surely"] is None for row in targets)
+    assert "Deferrals per 1,000" in report.to_html()
 
 
 @pytest.mark.usefixtures("no_pictures")

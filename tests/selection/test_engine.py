@@ -47,7 +47,7 @@ ALL = ["a"] * 4000
 
 def test_each_subgroup_is_selected_by_itself_at_its_share_of_delta(table):
     group = table[2]
-    with pytest.warns(UserWarning, match="subgroup 'hopeless': No threshold.*will be handed over"):
+    with pytest.warns(UserWarning, match="subgroup 'hopeless': No threshold.*will be deferred"):
         found = select_threshold(predictions_of(table), subgroups=group, **RISK)
     assert found.thresholds["hopeless"] == np.inf
     for name in ("a", "b"):
@@ -96,7 +96,7 @@ def test_all_hopeless_is_an_error_or_a_warning(table):
     half = np.where(np.arange(rows.sum()) % 2, "x", "y")
     with pytest.raises(InfeasibleTargetError, match=r"subgroup 'x': No threshold.*subgroup 'y'"):
         select_threshold(predictions_of(table, rows), subgroups=half, **RISK)
-    with pytest.warns(UserWarning, match="will be handed over"):
+    with pytest.warns(UserWarning, match="will be deferred"):
         found = select_threshold(
             predictions_of(table, rows), subgroups=half, on_infeasible="abstain", **RISK
         )
@@ -112,9 +112,9 @@ def test_rows_of_no_subgroup_choose_nothing(table):
     assert found.thresholds == again.thresholds
 
 
-def test_rows_of_no_subgroup_are_handed_over_or_refused_later(table):
+def test_rows_of_no_subgroup_are_deferred_or_refused_later(table):
     group = np.where(table[2] == "hopeless", None, table[2])
-    for unseen, later in (("abstain", "handed over"), ("raise", "refused")):
+    for unseen, later in (("abstain", "deferred"), ("raise", "refused")):
         with pytest.warns(UserWarning, match=f"and such rows will be {later}"):
             select_threshold(
                 predictions_of(table), subgroups=Subgroups(group, unseen=unseen), **RISK
@@ -124,7 +124,7 @@ def test_rows_of_no_subgroup_are_handed_over_or_refused_later(table):
 @pytest.mark.parametrize(("n_groups", "others"), [(4, 0), (5, 0), (6, 1), (9, 4)])
 def test_five_subgroups_are_told_of_and_the_others_counted(n_groups, others):
     outcomes, group = Outcomes([1] * 18, np.arange(18.0)), np.arange(18) % n_groups
-    with pytest.warns(UserWarning, match="handed over|The same holds") as caught:
+    with pytest.warns(UserWarning, match="deferred|The same holds") as caught:
         select_threshold(outcomes, subgroups=group, on_infeasible="abstain", **RISK)
     told = [str(one.message) for one in caught]
     more = [f"The same holds for {others} more subgroups."] if others else []
@@ -173,7 +173,7 @@ def test_bad_subgroups_are_named(table, options, message):
 @pytest.mark.parametrize(
     ("side", "objective"), [("predicted", "risk"), ("true", "generalized_risk")]
 )
-def test_a_promise_about_some_rows_reads_these_rows(table, side, objective):
+def test_a_guarantee_about_some_rows_reads_these_rows(table, side, objective):
     rows = table[2] != "hopeless"
     predictions = predictions_of(table, rows)
     given = {"given_prediction" if side == "predicted" else "given_class": "sick"}

@@ -169,7 +169,7 @@ def test_every_objective_warns(objective, rng):
                 select_threshold(later, **options)
 
 
-def test_the_rows_that_a_promise_is_about_are_tested():
+def test_the_rows_that_a_guarantee_is_about_are_tested():
     """Of 2 % of the rows the risk rises along them; among all rows that is rarely seen."""
     goal, found = {"objective": "risk", "target": 0.35}, {"all": 0, "among": 0, "by answer": 0}
     more = {

@@ -34,7 +34,7 @@ def test_metric_objective_returns_its_value_and_no_certificate(predictions):
         cwsa_plus_score(y, proba, threshold=selection.threshold), abs=1e-9
     )
     assert selection.coverage >= 0.5
-    assert str(selection).startswith("PROMISES NOTHING")
+    assert str(selection).startswith("Guarantees NOTHING")
 
 
 def test_binding_coverage_warns_and_is_kept(good):
@@ -56,7 +56,7 @@ def test_risk_is_kept_on_the_rows_and_certified_where_less_is_accepted(good):
     plain = select_threshold(good, objective=Risk(0.02, method="empirical"))
     assert plain.coverage > selection.coverage == kept.mean()
     assert plain.certificate is None
-    assert str(plain).startswith("PROMISES NOTHING")
+    assert str(plain).startswith("Guarantees NOTHING")
 
 
 @pytest.mark.parametrize("objective", ["risk", "generalized_risk"])
@@ -309,7 +309,7 @@ def test_nobody_is_paid_for_abstaining_but_it_may_be_free(good):
     assert free.coverage == np.mean(good.confidence > first_error)
 
 
-def test_a_cost_at_which_nothing_would_ever_be_handed_over_is_refused(good):
+def test_a_cost_at_which_nothing_would_ever_be_deferred_is_refused(good):
     with pytest.raises(ValueError, match=r"at most 1, .* got 5: .*mean 0\.2 \(an error costs 5"):
         select_threshold(good, objective="cost", target=5)
     assert select_threshold(good, objective="cost", target=1).coverage == 1
@@ -330,7 +330,7 @@ def test_a_refusal_names_the_least_coverage_where_there_is_one(min_coverage, sai
 
 
 def test_mean_losses_may_be_large(good):
-    """At most 70 % wrong is no promise; a mean loss of at most 0.7 may be one."""
+    """At most 70 % wrong is no guarantee; a mean loss of at most 0.7 may be one."""
     graded = Outcomes(good.loss / 2, good.confidence)
     options = {"objective": Risk(0.7, method="betting")}
     assert select_threshold(graded, **options).certificate.is_certified
@@ -367,11 +367,11 @@ def test_looks_and_subgroups_divide_delta_together(good):
 @pytest.mark.parametrize(
     ("looks", "said"),
     [
-        (1, "Adding rows to these and asking again breaks the promise: take fresh rows only"),
+        (1, "Adding rows to these and asking again breaks the guarantee: take fresh rows only"),
         (3, "For the next of the 3 planned analyses rows may be added to these"),
     ],
 )
-def test_a_refusal_says_what_asking_again_does(good, looks, said):
+def test_a_refusal_says_what_reuse_warning_does(good, looks, said):
     options = {"objective": Risk(0.0001, max_analyses=looks)}
     with pytest.raises(InfeasibleTargetError, match=said) as caught:
         select_threshold(good, **options)
@@ -385,7 +385,7 @@ def test_a_refusal_says_what_asking_again_does(good, looks, said):
 
 
 def test_a_certified_coverage_of_scores_that_may_fall_below_zero_accepts_them(rng):
-    """20 rows cannot promise 95 %, so that everything has to be accepted."""
+    """20 rows cannot guarantee 95 %, so that everything has to be accepted."""
     confidence = rng.random(20)
     proba = np.column_stack([confidence, 1 - confidence])
     table = Predictions.from_proba([0] * 20, proba, labels=[0, 1])
@@ -432,7 +432,7 @@ def test_coverage_of_an_own_confidence_is_kept_below_zero_too(rng):
             confidence=lambda p: p.max(axis=1) - 0.6,
             assume="independent",  # 2 of 200 tables seem to depend on their order
         )
-        broken += selection.threshold > -np.inf  # 50 rows cannot promise 99 %: accept everything
+        broken += selection.threshold > -np.inf  # 50 rows cannot guarantee 99 %: accept everything
     assert broken == 0
 
 

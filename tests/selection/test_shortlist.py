@@ -40,9 +40,9 @@ def predictions(rng):
     return Predictions.from_proba(truth, proba, labels=range(4))
 
 
-def by_definition(predictions, handed_over, level):
+def by_definition(predictions, deferred, level):
     """Return the least probability of a listed class, written with sorted lists."""
-    rows = np.flatnonzero(handed_over).tolist()
+    rows = np.flatnonzero(deferred).tolist()
     scores = sorted(
         1 - Fraction(float(predictions.y_proba[i, predictions.y_true[i]])) for i in rows
     )
@@ -58,7 +58,7 @@ def by_definition(predictions, handed_over, level):
     st.sampled_from([None, 10]), st.integers(0, 2**20),
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:min_coverage")
-def test_the_limit_is_the_quantile_of_the_handed_over_rows(level, share, goal, parts, seed):
+def test_the_limit_is_the_quantile_of_the_deferred_rows(level, share, goal, parts, seed):
     rng = np.random.default_rng(seed)
     truth, proba = draw(rng, 800)
     if goal["objective"] == "risk":
@@ -75,8 +75,8 @@ def test_the_limit_is_the_quantile_of_the_handed_over_rows(level, share, goal, p
     )  # fmt: skip
     assert found.threshold == select_threshold(alone, **goal).threshold
     outcomes = Outcomes.of(rows, confidence=goal.get("confidence"))
-    handed_over = (outcomes.confidence < found.threshold) & (apart if share else True)
-    least, n = by_definition(rows, handed_over, level)
+    deferred = (outcomes.confidence < found.threshold) & (apart if share else True)
+    least, n = by_definition(rows, deferred, level)
     assert found.shortlist.least_proba == least
     assert found.shortlist.n == n
     assert found.shortlist.is_exact == (share > 0)
@@ -117,7 +117,7 @@ def test_the_certificate_counts_the_rows_that_chose(predictions):
     assert found.policy.n == 2000
     text = str(found)
     assert text.startswith("CERTIFIED")
-    assert "Shortlist: in 95 of 100 handed-over cases the right answer is on the list" in text
+    assert "Shortlist: in 95 of 100 deferred cases the right answer is on the list" in text
     assert text == str(AbstentionPolicy.from_json(found.policy.to_json()).certificate)
 
 
@@ -143,9 +143,9 @@ def test_subgroups_share_one_list(predictions, rng):
     )
     limits = {**found.thresholds, None: np.inf}
     sure = predictions.y_proba.max(axis=1)
-    handed_over = sure < np.array([limits[one] for one in site])
+    deferred = sure < np.array([limits[one] for one in site])
     assert (found.shortlist.least_proba, found.shortlist.n) == by_definition(
-        predictions, handed_over, 0.9
+        predictions, deferred, 0.9
     )
     assert str(found).endswith(str(found.shortlist))
     assert str(found.policy).endswith(str(found.shortlist))
@@ -153,7 +153,7 @@ def test_subgroups_share_one_list(predictions, rng):
     assert restored.decide(np.eye(4)[:2], subgroups=["a", "c"])["shortlist"].isna().tolist() == [
         True, False,
     ]  # fmt: skip
-    # Rows without a site are refused later, so that they are not handed over.
+    # Rows without a site are refused later, so that they are not deferred.
     stern = select_threshold(
         predictions,
         objective="risk",
@@ -162,7 +162,7 @@ def test_subgroups_share_one_list(predictions, rng):
         shortlist=0.9,
     )
     known = np.array([one is not None for one in site])
-    assert stern.shortlist.n == np.sum(handed_over & known)
+    assert stern.shortlist.n == np.sum(deferred & known)
 
 
 def test_subgroups_with_rows_set_apart(predictions):
@@ -177,13 +177,13 @@ def test_subgroups_with_rows_set_apart(predictions):
         assert found.shortlist.is_exact
 
 
-def test_a_promise_about_some_rows_leaves_the_list_to_all(predictions):
+def test_a_guarantee_about_some_rows_leaves_the_list_to_all(predictions):
     half = Shortlist(0.9, share=0.5, random_state=0)
     found = select_threshold(predictions, objective=Risk(0.2, given_prediction=2), shortlist=half)
     apart = half.set_apart(2000)
     assert found.certificate.n == np.sum(~apart & (predictions.y_pred == 2))
-    handed_over = apart & (predictions.y_proba.max(axis=1) < found.threshold)
-    assert found.shortlist.n == handed_over.sum()
+    deferred = apart & (predictions.y_proba.max(axis=1) < found.threshold)
+    assert found.shortlist.n == deferred.sum()
 
 
 def test_classes_that_nobody_can_list_count_as_missed(predictions):
@@ -195,23 +195,23 @@ def test_classes_that_nobody_can_list_count_as_missed(predictions):
     assert found.shortlist.least_proba < full.shortlist.least_proba
     truth[::2] = -1
     many = Predictions(truth, predictions.y_pred, predictions.classes, predictions.y_proba)
-    with pytest.raises(ValueError, match=r"more than 10 % of the handed-over rows is unknown"):
+    with pytest.raises(ValueError, match=r"more than 10 % of the deferred rows is unknown"):
         select_threshold(many, objective="coverage", target=0.5, shortlist=0.9)
 
 
 # What is refused --------------------------------------------------------------------------------
 
 
-def test_too_few_handed_over_rows_are_refused_with_the_number_needed(predictions):
+def test_too_few_deferred_rows_are_refused_with_the_number_needed(predictions):
     goal = {"objective": "coverage", "target": 0.97}
     n = select_threshold(predictions, **goal, shortlist=0.5).shortlist.n
-    needs = f"needs at least 199 rows that are handed over, and {n} of these 2000 are"
+    needs = f"needs at least 199 rows that are deferred, and {n} of these 2000 are"
     with pytest.raises(ValueError, match=needs):
         select_threshold(predictions, **goal, shortlist=0.995)
-    with pytest.raises(ValueError, match=r"at least 19 rows that are handed over and set apart"):
+    with pytest.raises(ValueError, match=r"at least 19 rows that are deferred and set apart"):
         select_threshold(predictions, **goal, shortlist=Shortlist(0.95, share=0.1))
     few = Predictions.from_proba([0, 1, 2] * 10, np.eye(3)[[0, 1, 2] * 10])
-    with pytest.raises(ValueError, match=r"at least 9 rows that are handed over, and 0 of these"):
+    with pytest.raises(ValueError, match=r"at least 9 rows that are deferred, and 0 of these"):
         select_threshold(few, objective="coverage", target=0.5, shortlist=0.9)
 
 
@@ -256,7 +256,7 @@ def chance_of_rank(n, level):
 @pytest.mark.parametrize("hidden", [0.0, 0.5])  # well calibrated, and far from it
 @pytest.mark.parametrize("objective", ["risk", "coverage"])
 def test_the_level_is_exact_where_rows_are_set_apart(level, n_classes, hidden, objective):
-    """In each cell: the share of new handed-over rows, on average over calibrations."""
+    """In each cell: the share of new deferred rows, on average over calibrations."""
     rng = np.random.default_rng([round(100 * level), n_classes, round(10 * hidden), len(objective)])
     goal = {"coverage": {"target": 0.6}, "risk": {"target": 0.1 + 0.3 * hidden,
                                                   "method": "empirical"}}[objective]  # fmt: skip
@@ -269,7 +269,7 @@ def test_the_level_is_exact_where_rows_are_set_apart(level, n_classes, hidden, o
                 rows, objective=objective, shortlist=Shortlist(level, share=0.5),
                 assume="independent", **goal,
             )  # fmt: skip
-        except ValueError:  # because of the rows that chose, or of too few that were handed over
+        except ValueError:  # because of the rows that chose, or of too few that were deferred
             continue
         truth, proba = draw(rng, 1500, n_classes, 0.2, hidden)
         of_truth = proba[np.arange(1500), truth][proba.max(axis=1) < found.threshold]
@@ -314,12 +314,12 @@ def test_on_real_tables_the_truth_is_on_the_list(data_folder):
 
 
 def judge(fresh, shortlist, truth, proba):
-    """Return the share of handed-over rows whose truth is on the list, None where there are few."""
+    """Return the share of deferred rows whose truth is on the list, None where there are few."""
     try:
         found = select_threshold(
             fresh, objective="risk", target=0.05, shortlist=shortlist, assume="independent"
         )
-    except ValueError:  # nothing certified, or too few rows handed over
+    except ValueError:  # nothing certified, or too few rows deferred
         return None
     decided = found.policy.decide(proba)
     lists, rows = decided["shortlist"].to_numpy(), np.flatnonzero(~decided["accepted"])

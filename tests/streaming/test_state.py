@@ -104,7 +104,7 @@ def test_metrics_of_rows_agree_to_rounding():
     assert_close(found, evaluate(Outcomes(loss, confidence), names), rel=1e-10)
 
 
-def test_probabilities_are_judged_as_everywhere_else():
+def test_probabilities_are_scored_as_everywhere_else():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), 300)
     y = np.array(["a", "b", "c"])[rng.integers(0, 3, 300)]
@@ -240,7 +240,7 @@ def test_a_threshold_of_cells_accepts_the_rows_it_was_chosen_for(goal, atom, n_v
 
 
 @pytest.mark.parametrize("atom", [0.5, 0.75])
-def test_a_threshold_certified_on_cells_keeps_its_promise_on_fresh_rows(atom):
+def test_a_threshold_certified_on_cells_keeps_its_guarantee_on_fresh_rows(atom):
     """Of 60 certificates at delta 0.1 at most 12 may be broken: 6 expected, and 2.6 errors."""
     rng = np.random.default_rng(1)
     broken = 0

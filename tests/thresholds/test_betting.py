@@ -1,4 +1,4 @@
-"""Bets that follow the threshold: what is accepted, and that the promise holds."""
+"""Bets that follow the threshold: what is accepted, and that the guarantee holds."""
 
 import numpy as np
 import pytest
@@ -100,7 +100,7 @@ def allowed(delta, draws):
 
 
 @pytest.mark.parametrize(("tied", "weighted"), [(False, True), (True, False)])
-def test_the_risk_promise_holds_just_above_the_target(tied, weighted, rng):
+def test_the_risk_guarantee_holds_just_above_the_target(tied, weighted, rng):
     """A mean loss of 1.001 times the target everywhere: whatever is accepted is a failure."""
     draws, n, delta, target, failed = 300, 500, 0.1, 0.1, 0
     for _ in range(draws):
@@ -115,7 +115,7 @@ def test_the_risk_promise_holds_just_above_the_target(tied, weighted, rng):
 
 
 @pytest.mark.parametrize("n", [127, 195, 526])
-def test_the_promise_holds_on_one_and_two_levels(n, rng):
+def test_the_guarantee_holds_on_one_and_two_levels(n, rng):
     """Few distinct rows: an order that depends on the losses would show here."""
     draws, delta, failed = 250, 0.1, 0
     for _ in range(draws):
@@ -125,7 +125,7 @@ def test_the_promise_holds_on_one_and_two_levels(n, rng):
     assert failed / draws <= allowed(delta, draws)
 
 
-def test_the_promise_is_about_the_weighted_rows(rng):
+def test_the_guarantee_is_about_the_weighted_rows(rng):
     """Unweighted the risk is .037, weighted .087: a target of .08 must fail."""
     draws, delta, failed, plain = 100, 0.1, 0, 0
     for _ in range(draws):
@@ -139,7 +139,7 @@ def test_the_promise_is_about_the_weighted_rows(rng):
     assert plain / draws > 0.7  # the negative control
 
 
-def test_the_promise_holds_where_the_risk_turns_bad_inside_a_block(rng):
+def test_the_guarantee_holds_where_the_risk_turns_bad_inside_a_block(rng):
     """Confidence levels that hold good rows first and bad ones later."""
     draws, delta, failed = 200, 0.1, 0
     for _ in range(draws):

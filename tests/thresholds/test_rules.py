@@ -145,7 +145,7 @@ def test_options_of_a_combined_rule_are_checked(options):
     ids=str,
 )  # fmt: skip
 def test_least_target_of_few_rows_is_a_share(rule, loss):
-    """A risk of at most 1 is no promise, but the largest one that can be written down."""
+    """A risk of at most 1 is no guarantee, but the largest one that can be written down."""
     curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, -np.arange(len(loss))))
     least = least_risk_target(rule, curve, 0.05, 0.1)
     assert 0 < least <= 1

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skselect._lib.decide import list_labels
+from skselect._lib.decide import prediction_sets
 from skselect.thresholds import Shortlist
-from skselect.thresholds._shortlist import least_listed
+from skselect.thresholds._shortlist import shortlist_cutoff
 from tests.brute import examples, proba_cases
 
 LABELS = {
@@ -37,16 +37,16 @@ def list_by_definition(row, classes, least):
 def test_lists_hold_the_probable_classes_in_order(case, kind, least):
     classes = LABELS[kind][: case.y_proba.shape[1]]
     least = float(case.y_proba[0, 0]) if least is None else least  # a tie with the limit
-    found = list_labels(case.y_proba, classes, least)
+    found = prediction_sets(case.y_proba, classes, least)
     assert found == [list_by_definition(row, classes, least) for row in case.y_proba]
     for narrow in (case.y_proba.astype(np.float32), np.asfortranarray(case.y_proba)):
-        assert list_labels(narrow, classes, least) == [
+        assert prediction_sets(narrow, classes, least) == [
             list_by_definition(row.astype(float), classes, least) for row in narrow
         ]
 
 
 def test_no_rows_give_no_lists():
-    assert list_labels(np.empty((0, 3)), np.arange(3), 0.5) == []
+    assert prediction_sets(np.empty((0, 3)), np.arange(3), 0.5) == []
 
 
 def least_by_definition(proba, truth, level):
@@ -65,13 +65,13 @@ def test_the_least_probability_is_that_of_enough_truths(case, level, n_unknown, 
         return
     truth = case.y_true.copy()
     truth[:n_unknown] = -1
-    least = least_listed(case.y_proba, truth, level)
+    least = shortlist_cutoff(case.y_proba, truth, level)
     assert least == least_by_definition(case.y_proba, truth, level)
     rng = np.random.default_rng(seed)
     rows, columns = rng.permutation(n), rng.permutation(case.y_proba.shape[1])
     place = np.append(np.argsort(columns), -1)  # -1 stays -1
     moved = case.y_proba[rows][:, columns], place[truth[rows]]
-    assert least_listed(*moved, level) == least
+    assert shortlist_cutoff(*moved, level) == least
 
 
 def test_rows_are_set_apart_by_chance_and_by_a_seed_always_the_same():

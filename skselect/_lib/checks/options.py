@@ -118,7 +118,7 @@ def check_delta(value: Any, name: str = "delta") -> float:
     """Return the allowed probability of failure, in (0, 0.5]."""
     delta = check_number(name, value, 0.0, 1.0, closed="neither")
     return _check_at_most_half(delta, name, (
-        "the chance that the promise fails, not the confidence, so that this one would fail "
+        "the chance that the guarantee fails, not the confidence, so that this one would fail "
         f"{100.0 * delta:g} times in 100"
     ))  # fmt: skip
 

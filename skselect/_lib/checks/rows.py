@@ -104,7 +104,7 @@ def check_loss(values: Any, name: str = "loss") -> FloatArray:
     return loss
 
 
-def refuse_judged(confidence: Any, loss: Any) -> None:
+def refuse_own_confidence(confidence: Any, loss: Any) -> None:
     """Refuse a confidence or loss given with Outcomes or a curve, which have their own."""
     if confidence is not None or loss != "zero_one":
         raise ValueError(
