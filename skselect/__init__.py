@@ -29,7 +29,7 @@ if TYPE_CHECKING or not _is_command():
 
 def __getattr__(name: str) -> Any:
     """Import rooms that few need only when they are first used."""
-    if name in ("datasets", "losses"):
+    if name in ("datasets", "losses", "scoring"):
         return importlib.import_module(f"skselect.{name}")
     names = importlib.import_module("skselect._names")
     if name == "__all__" or name in names.__all__:

@@ -132,7 +132,7 @@ def test_quick_path_is_the_public_one(rng):
             quick = quick_threshold(curve, **options)
             if quick < np.inf:
                 named = method if method in Risk.methods else rule
-                public = select_threshold(outcomes, objective=Risk(method=named, **options))
+                public = select_threshold(outcomes, objective=Risk(**options | {"method": named}))
                 assert public.threshold == quick
 
 

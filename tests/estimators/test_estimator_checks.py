@@ -18,7 +18,13 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from skselect import LearnedConfidence, PrecomputedClassifier, SelectiveClassifier, ThresholdTuner
+from skselect import (
+    LearnedConfidence,
+    PrecomputedClassifier,
+    Risk,
+    SelectiveClassifier,
+    ThresholdTuner,
+)
 from skselect.calibration._registry import CALIBRATORS
 from skselect.thresholds import Betting
 from tests.brute import named
@@ -39,6 +45,7 @@ VOTING = VotingClassifier([("one", GaussianNB()), ("two", LogisticRegression())]
 STACKING = StackingClassifier([("one", GaussianNB())], cv=2)
 LEARNED = LearnedConfidence(auxiliary=[LogisticRegression()], guard=False)
 RISK = {"objective": "risk", "target": 0.5, "on_infeasible": "abstain"}
+BETS = Risk(0.5, method=Betting(largest_weight=10))
 CERTIFIED = {
     DENSE: COUNTS,
     "check_sample_weights_not_overwritten": COUNTS,
@@ -87,7 +94,7 @@ MORE_CASES = [
     (SelectiveClassifier(GaussianNB(), calibration="venn_abers"), {}),
     (SelectiveClassifier(GaussianNB(), calibration="platt", calibration_scope="confidence"), {}),
     (SelectiveClassifier(LogisticRegression(), decision="estimator"), {}),
-    (ThresholdTuner(GaussianNB(), method=Betting(largest_weight=10), **RISK),
+    (ThresholdTuner(GaussianNB(), BETS, on_infeasible="abstain"),
      {"check_classifiers_train": ABSTAINS, "check_classifiers_classes": ASKS}),
     (ThresholdTuner(GaussianNB(), objective="coverage", target=0.5),
      CERTIFIED | {"check_classifiers_train": ABSTAINS}),

@@ -176,9 +176,9 @@ def test_a_threshold_is_certified_on_counts_as_on_rows():
 
 def test_a_curve_has_its_losses_already():
     curve = SelectiveState().update_confidence([0.9, 0.8], [0, 1]).finalize()
-    for options in ({"loss": "cost"}, {"confidence": "margin"}):
+    for risk, options in ((Risk(0.5, loss="cost"), {}), (Risk(0.5), {"confidence": "margin"})):
         with pytest.raises(ValueError, match="hold theirs already"):
-            select_threshold(curve, objective="risk", target=0.5, **options)
+            select_threshold(curve, objective=risk, **options)
     with pytest.raises(ValueError, match="subgroups needs rows"):
         select_threshold(curve, objective="risk", target=0.5, subgroups=[1, 2])
     with pytest.raises(ValueError, match="assume needs rows"):
