@@ -155,7 +155,7 @@ def _say_if_kept(report: SelectiveReport, subgroups: Any) -> int:
 def tune(given: Namespace) -> int:
     """Choose a threshold, write the policy; return the exit code."""
     from skselect.objectives import name_options
-    from skselect.selection.engine import policy_facts
+    from skselect.selection.engine import make_policy
     from skselect.selection.select import select_threshold
 
     _check_outputs(
@@ -192,15 +192,13 @@ def tune(given: Namespace) -> int:
             shortlist=shortlist,
             assume=given.assume,
         )
-    accepted = found.accepts(outcomes.confidence, subgroups)
-    policy = AbstentionPolicy(
+    policy = make_policy(
+        found,
+        outcomes,
+        found.accepts(outcomes.confidence, subgroups),
         classes=classes,
-        threshold=found.threshold,
         confidence=given.confidence if columns.proba else External(str(columns.confidence)),
-        groups=found.groups,
-        shortlist=found.shortlist,
         metadata={_COLUMNS: _store_columns(columns)},
-        **policy_facts(found, outcomes, accepted),
     )
     texts = {given.out: f"{policy.to_json(allow_external=True)}\n"}
     if given.python is not None:

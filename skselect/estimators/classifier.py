@@ -602,9 +602,8 @@ class SelectiveClassifier(
         self._check_confidence_unchanged()
         rule = DecisionRule.checked(self.decision, self.cost_matrix, raw.classes)
         calibration = getattr(self, "calibration_", None)
-        policy = self._make_policy(raw.classes, raw.response, rule, calibration)
-        created = getattr(self, "_policy", policy).created
-        return trusted(AbstentionPolicy, **(vars(policy) | {"created": created}))
+        created = {"created": self._policy.created} if hasattr(self, "_policy") else {}
+        return self._make_policy(raw.classes, raw.response, rule, calibration, **created)
 
     def _check_confidence_unchanged(self) -> None:
         now, fitted = self.confidence_in_use, getattr(self, "_confidence_at_fit", None)
@@ -621,7 +620,12 @@ class SelectiveClassifier(
             )
 
     def _make_policy(
-        self, classes: LabelArray, response: str, rule: DecisionRule, calibration: Any
+        self,
+        classes: LabelArray,
+        response: str,
+        rule: DecisionRule,
+        calibration: Any,
+        **created: str,
     ) -> AbstentionPolicy:
         threshold = self.threshold
         if threshold is None:
@@ -636,6 +640,7 @@ class SelectiveClassifier(
             response=response,
             abstain_label=self._find_label(classes),
             metadata={"classifier": type(find_inner(self.estimator)).__name__},
+            **created,
         )
 
     def _fitted_confidence(self, rule: DecisionRule) -> Any:

@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted, indexable
 
 from skselect._lib.arrays import column_names, take_columns
-from skselect._lib.checks import shown, trusted, warn_user
+from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import (
     check_abstain_label,
     check_choice,
@@ -72,7 +72,7 @@ from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DECISIONS, DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.selection.engine import pick, pick_by_group, policy_facts
+from skselect.selection.engine import make_policy, pick, pick_by_group
 from skselect.selection.issue import Setting
 from skselect.selection.order import (
     HOLD_OUT_LATEST,
@@ -667,18 +667,11 @@ class ThresholdTuner(
         is_final: bool,
     ) -> None:
         accepted = found.accepts(outcomes.confidence, subgroups)
-        facts = policy_facts(found, outcomes, accepted)
-        if not is_final:  # other models rated these rows
-            facts["confidence_quantiles"] = {}
-        prints = facts.pop("fingerprints")
-        rows = prints.pop("rows")
-        prints |= {"model": model_print} | ({"rows": rows} if is_final else {})
-        changed = {
-            "threshold": float(found.threshold), "groups": found.groups, "fingerprints": prints,
-            "abstain_label": base.abstain_label, "shortlist": found.shortlist,
-            "created": certificates.now(), **facts,
-        }  # fmt: skip
-        policy = trusted(AbstentionPolicy, **(vars(model.policy_) | changed))
+        decides = {"abstain_label": base.abstain_label, "created": certificates.now()}
+        policy = make_policy(
+            found, outcomes, accepted, model_print=model_print, rated_by_others=not is_final,
+            **(vars(model.policy_) | decides),
+        )  # fmt: skip
         self.policy_: AbstentionPolicy = policy
         model.set_params(threshold=found.threshold if found.groups is None else None)
         self.estimator_: SelectiveClassifier = model

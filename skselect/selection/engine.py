@@ -17,11 +17,12 @@ from skselect._lib.checks.rows import (
     refuse_weights,
 )
 from skselect._lib.notebook import percent
-from skselect._lib.typing import IntArray
+from skselect._lib.typing import BoolArray, IntArray
 from skselect.curve.curve import RiskCoverageCurve, threshold_below
 from skselect.exceptions import InfeasibleTargetError
 from skselect.objectives import Best, Cost, Coverage, Goal, Objective
 from skselect.policy.certificate import UNORDERED, fingerprint
+from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.seen_rows import record_confidence
 from skselect.policy.subgroups import names_of_columns, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
@@ -293,23 +294,46 @@ def _explain_min_coverage(curve: RiskCoverageCurve, goal: Goal, best: MetricOpti
     )
 
 
-def policy_facts(
-    selection: ThresholdSelection | GroupedSelection, outcomes: Outcomes, accepted: Any
-) -> dict[str, Any]:
-    """Return what a policy records about the rows that tuned it."""
-    quantiles = np.quantile(outcomes.confidence, _QUANTILES)
-    curve = selection.curve
+def make_policy(
+    found: ThresholdSelection | GroupedSelection,
+    outcomes: Outcomes,
+    accepted: BoolArray,
+    *,
+    model_print: str | None = None,
+    rated_by_others: bool = False,
+    **decides: Any,
+) -> AbstentionPolicy:
+    """Return the policy of a selection, with what it records about the rows that tuned it.
+
+    Parameters
+    ----------
+    found : ThresholdSelection or GroupedSelection
+    outcomes : Outcomes
+        Of all rows, also of those set apart for a shortlist.
+    accepted : ndarray of bool, shape (n,)
+        Which of them it accepts.
+    model_print : str, default=None
+        Digest of the scores of these rows.
+    rated_by_others : bool, default=False
+        Whether other models than the final one rated these rows: the policy will not meet their
+        confidences again, and records none.
+    **decides
+        What decides beside the thresholds, as :meth:`ThresholdSelection.to_policy` takes it.
+    """
+    curve = found.curve
     if curve.n_rows != len(outcomes):  # chosen on a part of the rows
         curve = RiskCoverageCurve.from_outcomes(outcomes)
-    return {
-        "certificate": selection.certificate,
+    prints, quantiles = {"data": fingerprint(curve)}, {}
+    if model_print is not None:
+        prints["model"] = model_print
+    if not rated_by_others:
+        prints["rows"] = record_confidence(curve.thresholds, curve.block_rows)
+        values = np.quantile(outcomes.confidence, _QUANTILES)
+        quantiles = {f"{q:g}": float(v) for q, v in zip(_QUANTILES, values, strict=True)}
+    facts = {
         "coverage": float(np.average(accepted, weights=outcomes.sample_weight)),
         "n": len(outcomes),
-        "confidence_quantiles": {
-            f"{q:g}": float(v) for q, v in zip(_QUANTILES, quantiles, strict=True)
-        },
-        "fingerprints": {
-            "data": fingerprint(curve),
-            "rows": record_confidence(curve.thresholds, curve.block_rows),
-        },
+        "confidence_quantiles": quantiles,
+        "fingerprints": prints,
     }
+    return found.to_policy(**(decides | facts))

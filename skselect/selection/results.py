@@ -20,9 +20,50 @@ from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.shortlist import PolicyShortlist
 from skselect.policy.subgroups import GroupThresholds, describe_guarantees
 
+# What a policy takes from a selection.
+_CHOSEN = ("threshold", "certificate", "groups", "shortlist")
+
+
+class _Selection(NotebookText):
+    """What selections with and without subgroups share."""
+
+    def to_policy(self, classes: Any, **decides: Any) -> AbstentionPolicy:
+        """Return the policy of the chosen threshold or thresholds, with what is guaranteed.
+
+        A selection from a table of predictions has it already, as `policy`. A selection from a
+        curve or from outcomes knows neither the classes nor how confidences are computed.
+
+        Parameters
+        ----------
+        classes : array-like of shape (K,)
+            Class labels in the order of the raw scores' columns.
+        **decides
+            How rows are decided, as an :class:`AbstentionPolicy` takes it: `confidence`,
+            `calibration`, `response`, `rule`, `abstain_label`, `metadata`.
+
+        Returns
+        -------
+        AbstentionPolicy
+
+        Raises
+        ------
+        ValueError
+            If they do not fit each other.
+
+        Examples
+        --------
+        >>> from skselect import Outcomes, select_threshold
+        >>> outcomes = Outcomes([0] * 59 + [1], ([.9] * 5 + [.8]) * 10)
+        >>> selection = select_threshold(outcomes, objective="risk", target=.1)
+        >>> selection.to_policy(["no", "yes"])
+        <AbstentionPolicy: 2 classes, threshold 0.8, certified>
+        """
+        chosen = {name: getattr(self, name) for name in _CHOSEN}
+        return AbstentionPolicy(classes, **(decides | chosen))
+
 
 @dataclass(frozen=True, eq=False)
-class ThresholdSelection(NotebookText):
+class ThresholdSelection(_Selection):
     """A chosen threshold and how it came about.
 
     Parameters
@@ -159,7 +200,7 @@ class ThresholdSelection(NotebookText):
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedSelection(NotebookText):
+class GroupedSelection(_Selection):
     """One chosen threshold per subgroup, each with a certificate of its own.
 
     Parameters

@@ -25,13 +25,12 @@ from skselect.objectives import (
     read_objective,
 )
 from skselect.policy.certificate import check_vouched
-from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.subgroups import Subgroups, name_of_subgroups, subgroup_codes
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, read_rows, rows_of_class
-from skselect.selection.engine import pick, pick_by_group, pick_on_curve, policy_facts
+from skselect.selection.engine import make_policy, pick, pick_by_group, pick_on_curve
 from skselect.selection.issue import Setting
 from skselect.selection.order import TAKE_LATEST, find_order, warn_of_order
 from skselect.selection.results import GroupedSelection, ThresholdSelection
@@ -244,14 +243,13 @@ def _add_policy(
         return found
     if confidence is not None and not (isinstance(confidence, str) or callable(confidence)):
         return found  # an array cannot be applied to new rows
-    policy = AbstentionPolicy(
+    policy = make_policy(
+        found,
+        outcomes,
+        found.accepts(outcomes.confidence, subgroups),
         classes=source.classes,
-        threshold=found.threshold,
         confidence=source.rule.default_confidence if confidence is None else confidence,
         rule=source.rule,
-        groups=found.groups,
-        shortlist=found.shortlist,
-        **policy_facts(found, outcomes, found.accepts(outcomes.confidence, subgroups)),
     )
     return replace(found, policy=policy)
 

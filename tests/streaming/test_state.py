@@ -172,6 +172,9 @@ def test_a_threshold_is_certified_on_counts_as_on_rows():
             assert found.certificate.is_certified
             assert "only their sums are known" in found.certificate.caveats[0]
             assert found.certificate.to_dict() | drop == expected.certificate.to_dict() | drop
+        policy = found.to_policy(["no", "yes"], confidence="margin")
+        assert (policy.threshold, policy.certificate) == (found.threshold, found.certificate)
+        assert (policy.confidence, policy.classes.tolist()) == ("margin", ["no", "yes"])
 
 
 def test_a_curve_has_its_losses_already():
