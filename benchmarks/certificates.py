@@ -27,10 +27,10 @@ from sklearn.isotonic import IsotonicRegression
 from tqdm import tqdm
 
 from skselect import Outcomes, RiskCoverageCurve
-from skselect.bounds._binomial import rows_for_certificate
+from skselect.bounds._pointwise import rows_for_certificate
 from skselect.curve.curve import threshold_below
 from skselect.objectives import Risk
-from skselect.thresholds._betting import betting_risk
+from skselect.thresholds._rules import betting_risk
 
 GRID = np.linspace(0, 1, 200_001)
 MIDDLES = (GRID[1:] + GRID[:-1]) / 2

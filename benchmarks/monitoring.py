@@ -20,7 +20,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from skselect import AbstentionPolicy, SelectiveRiskMonitor
-from skselect.bounds._binomial import clopper_pearson_interval
+from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.monitoring.evidence import Evidence, advance, bets_on_cases
 
 N, DELTA, WITHIN = 10_000, 0.05, 3000

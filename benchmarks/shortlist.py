@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from tqdm import tqdm
 
 from skselect import Outcomes, Predictions, RiskCoverageCurve, select_threshold
-from skselect.bounds._binomial import conformal_quantile
+from skselect.bounds._pointwise import conformal_quantile
 from skselect.thresholds import Shortlist
 from skselect.thresholds._rules import combined_risk
 

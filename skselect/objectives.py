@@ -29,14 +29,17 @@ from skselect._lib.checks.options import (
 )
 from skselect._lib.notebook import percent, rounded
 from skselect._lib.typing import BoolArray, FloatArray, LossSpec
-from skselect.bounds._binomial import clopper_pearson_upper, rows_for_certificate
-from skselect.bounds._mean import betting_upper, rows_for_betting
+from skselect.bounds._pointwise import (
+    betting_upper,
+    clopper_pearson_upper,
+    rows_for_betting,
+    rows_for_certificate,
+)
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError, InfeasibleTargetError
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import LOSSES, Outcomes
 from skselect.thresholds import Betting, Combined, FixedSequence
-from skselect.thresholds._betting import betting_generalized_risk, betting_risk
 from skselect.thresholds._metric import (
     AT_LEAST,
     AT_MOST,
@@ -46,6 +49,8 @@ from skselect.thresholds._metric import (
 )
 from skselect.thresholds._rules import (
     band_risk,
+    betting_generalized_risk,
+    betting_risk,
     bonferroni_risk,
     certified_coverage,
     certified_generalized_risk,

@@ -4,13 +4,14 @@ A *calibrator* maps one score to one probability. A ``ClassCalibration`` applies
 and makes the rows sum to one; a ``ConfidenceCalibration`` maps the confidence alone.
 """
 
-from skselect.calibration._monotone import (
+from skselect.calibration._maps import (
+    BetaCalibrator,
     IsotonicCalibrator,
+    PlattCalibrator,
     SmoothIsotonicCalibrator,
+    TemperatureCalibrator,
     VennAbersCalibrator,
 )
-from skselect.calibration._parametric import BetaCalibrator, PlattCalibrator
-from skselect.calibration._temperature import TemperatureCalibrator
 
 __all__ = [
     "BetaCalibrator",

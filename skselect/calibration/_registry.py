@@ -12,13 +12,15 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skselect._lib.checks.options import check_choice
 from skselect._lib.typing import FloatArray
-from skselect.calibration._monotone import (
+from skselect.calibration._maps import (
+    BetaCalibrator,
     IsotonicCalibrator,
+    PlattCalibrator,
     SmoothIsotonicCalibrator,
+    SoftmaxTemperature,
+    TemperatureCalibrator,
     VennAbersCalibrator,
 )
-from skselect.calibration._parametric import BetaCalibrator, PlattCalibrator
-from skselect.calibration._temperature import SoftmaxTemperature, TemperatureCalibrator
 
 #: Names accepted by `calibration=`.
 CALIBRATORS: dict[str, type[Any]] = {

@@ -16,7 +16,7 @@ from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import silence_repeats
 from skselect._lib.decide import calibrate, calibrate_confidence, find_inputs
 from skselect._lib.typing import ConfidenceSpec, FloatArray, IntArray
-from skselect.calibration._common import LEAST_OFFSET, log_odds_offset
+from skselect.calibration._maps import LEAST_OFFSET, SoftmaxTemperature, log_odds_offset
 from skselect.calibration._registry import (
     Missing,
     apply_map,
@@ -26,7 +26,6 @@ from skselect.calibration._registry import (
     restore_maps,
     store_maps,
 )
-from skselect.calibration._temperature import SoftmaxTemperature
 from skselect.metrics._csr import run_csr_test
 from skselect.predictions.confidence import confidence_of_proba
 from skselect.predictions.outcomes import Outcomes

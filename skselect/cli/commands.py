@@ -70,7 +70,7 @@ from skselect.policy.policy import (
     nullable,
     warn_if_far,
 )
-from skselect.predictions.learned import LearnedScore
+from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 

@@ -25,7 +25,7 @@ from skselect._lib.checks.options import (
 )
 from skselect._lib.checks.rows import check_unit_confidence, warn_small_total
 from skselect._lib.typing import FloatArray, IntArray
-from skselect.curve import areas, cwsa, packing
+from skselect.curve import areas, tie_blocks
 from skselect.curve.scan import (
     CURVES,
     Accepted,
@@ -72,7 +72,7 @@ class GradedLosses:
         if self.weight is None:
             loss = np.sort(self.loss)
             return group_sorted_rows(-loss, None, loss)
-        ranking, weight = packing.sort_rows(-self.loss, self.weight)
+        ranking, weight = tie_blocks.sort_rows(-self.loss, self.weight)
         return group_sorted_rows(ranking, weight, -ranking * weight)
 
 
@@ -140,7 +140,7 @@ class RiskCoverageCurve:
         if not is_graded(loss):
             return cls(group_rows(loss, confidence, weight), counted=weight is None)
         rows = (loss,) if weight is None else (loss, weight)
-        confidence, loss, *weights = packing.sort_rows(confidence, *rows)
+        confidence, loss, *weights = tie_blocks.sort_rows(confidence, *rows)
         return cls.from_sorted(loss, confidence, weights[0] if weights else None)
 
     @classmethod
@@ -611,7 +611,7 @@ class RiskCoverageCurve:
         """Return CWSA or CWSA+ at checked thresholds, 0 where no row is accepted."""
         self.check_unit("CWSA")
         accepted = self.accepted_at(thresholds)
-        total = cwsa.sum_terms(accepted, cwsa.slope(1.0 - thresholds), 0.0 if plus else -1.0)
+        total = areas.sum_terms(accepted, areas.slope(1.0 - thresholds), 0.0 if plus else -1.0)
         return total / np.where(accepted.weight > 0, accepted.weight, 1.0)
 
     def check_unit(self, metric: str) -> None:

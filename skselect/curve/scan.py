@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from skselect._lib.typing import FloatArray, IntArray
-from skselect.curve import areas, cwsa
+from skselect.curve import areas
 from skselect.curve.tie_blocks import CHUNK, Chunk, TieBlocks
 
 # Running sums ------------------------------------------------------------------------------
@@ -316,11 +316,11 @@ class _Points:
 
     @cached_property
     def slope(self) -> FloatArray:
-        return cwsa.slope(self.chunk.shortfall)
+        return areas.slope(self.chunk.shortfall)
 
     @cached_property
     def slope_below(self) -> FloatArray:
-        return cwsa.slope(np.append(self.chunk.shortfall[1:], 1.0 - self.next_confidence))
+        return areas.slope(np.append(self.chunk.shortfall[1:], 1.0 - self.next_confidence))
 
 
 #: The curves by name. The limits are the values just above the next lower confidence, where the
@@ -332,10 +332,10 @@ CURVES: dict[str, Callable[[_Points], FloatArray]] = {
     "coverage": lambda at: at.weight / at.total_weight,
     "selective_risk": lambda at: at.loss / at.weight,
     "generalized_risk": lambda at: at.loss / at.total_weight,
-    "cwsa": lambda at: cwsa.sum_terms(at, at.slope, -1.0) / at.weight,
-    "cwsa_plus": lambda at: cwsa.sum_terms(at, at.slope, 0.0) / at.weight,
-    "cwsa_limit": lambda at: cwsa.sum_terms(at, at.slope_below, -1.0) / at.weight,
-    "cwsa_plus_limit": lambda at: cwsa.sum_terms(at, at.slope_below, 0.0) / at.weight,
+    "cwsa": lambda at: areas.sum_terms(at, at.slope, -1.0) / at.weight,
+    "cwsa_plus": lambda at: areas.sum_terms(at, at.slope, 0.0) / at.weight,
+    "cwsa_limit": lambda at: areas.sum_terms(at, at.slope_below, -1.0) / at.weight,
+    "cwsa_plus_limit": lambda at: areas.sum_terms(at, at.slope_below, 0.0) / at.weight,
 }
 
 

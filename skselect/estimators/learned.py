@@ -27,9 +27,8 @@ from skselect.inference.intervals import check_clusters
 from skselect.metrics._areas import augrc_influence
 from skselect.metrics._influence import clustered_error
 from skselect.metrics._rows import ScoredRows
-from skselect.predictions.confidence import confidence_of_answers
+from skselect.predictions.confidence import LearnedScore, confidence_of_answers
 from skselect.predictions.decisions import DecisionRule
-from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 
 #: With fewer errors among the out-of-fold answers the guard keeps the plain confidence.

@@ -66,8 +66,7 @@ from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.seen_rows import LEAST, Overlap, SeenRows
-from skselect.policy.shortlist import check_enough_classes
-from skselect.policy.subgroups import Subgroups, subgroup_codes
+from skselect.policy.subgroups import Subgroups, check_enough_classes, subgroup_codes
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DECISIONS, DecisionRule
 from skselect.predictions.outcomes import Outcomes

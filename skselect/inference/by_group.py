@@ -20,7 +20,7 @@ from skselect._lib.checks.options import (
 )
 from skselect._lib.checks.rows import check_subgroups
 from skselect._lib.typing import BoolArray, FloatArray
-from skselect.bounds._binomial import clopper_pearson_interval
+from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.inference.intervals import (
     FEW_ERRORS,
     add_pos_label,

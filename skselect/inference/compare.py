@@ -26,11 +26,12 @@ from skselect._lib.checks.options import (
 )
 from skselect._lib.checks.rows import check_same_rows, refuse_second_truth, refuse_weights
 from skselect._lib.typing import FloatArray, IntArray
-from skselect.inference.bootstrap import Resampler, bootstrap
 from skselect.inference.intervals import (
     FEW_ERRORS,
     Measured,
+    Resampler,
     add_pos_label,
+    bootstrap,
     check_clusters,
     find_interval,
     is_shaky,

@@ -17,7 +17,7 @@ import numpy as np
 
 from skselect._lib.arrays import is_graded
 from skselect._lib.typing import FloatArray, IntArray
-from skselect.curve import areas, packing
+from skselect.curve import areas, tie_blocks
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.scan import accumulate
 from skselect.curve.tie_blocks import Chunk
@@ -96,7 +96,7 @@ class RankedInfluence:
         if len(constant) < self.curve.n_rows:
             constant = np.repeat(constant, self.curve.block_rows)
             slope = np.repeat(slope, self.curve.block_rows)
-        order, _ = packing.descending_order(self.outcomes.confidence)
+        order, _ = tie_blocks.descending_order(self.outcomes.confidence)
         found = np.empty(len(order))
         found[order] = constant + self.outcomes.loss.take(order) * slope
         return found - np.mean(found)

@@ -16,7 +16,7 @@ from skselect._lib.checks.options import check_choice, check_number, check_thres
 from skselect._lib.checks.rows import check_unit_confidence
 from skselect._lib.decide import SPAN
 from skselect._lib.typing import BoolArray, FloatArray, IntArray
-from skselect.curve import cwsa as definition
+from skselect.curve import areas as definition
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._influence import Influence, mean_of, ratio_of, share_of
 from skselect.metrics._metric import (

@@ -14,7 +14,7 @@ import numpy as np
 from skselect._lib.checks.options import check_count, check_delta
 from skselect._lib.notebook import percent, rounded, wrap
 from skselect._lib.typing import BoolArray
-from skselect.bounds._mean import betting_log_wealth
+from skselect.bounds._pointwise import betting_log_wealth
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
 from skselect.monitoring.verification import (

@@ -16,13 +16,14 @@ from skselect._lib.checks.labels import check_known, check_labels, encode_labels
 from skselect._lib.checks.rows import refuse_weights
 from skselect._lib.notebook import percent
 from skselect._lib.typing import BoolArray, FloatArray
-from skselect.bounds._binomial import (
+from skselect.bounds._pointwise import (
     anytime_upper,
+    betting_upper,
+    bound_stakes,
     clopper_pearson_upper,
     least_count,
     log_evidence_below,
 )
-from skselect.bounds._mean import betting_upper, bound_stakes
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import GUARANTEES, Guarantee, Loss, Risk
 from skselect.policy import certificate as certificates
@@ -36,8 +37,7 @@ from skselect.policy.policy import (
     warn_if_far,
 )
 from skselect.policy.seen_rows import find_recorded
-from skselect.predictions.confidence import compute_confidence
-from skselect.predictions.learned import LearnedScore
+from skselect.predictions.confidence import LearnedScore, compute_confidence
 from skselect.predictions.outcomes import compute_loss
 from skselect.predictions.predictions import Predictions, read_rows, rows_of_class
 

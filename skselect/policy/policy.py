@@ -63,16 +63,20 @@ from skselect.policy.certificate import (
     threshold_from_json,
     threshold_to_json,
 )
-from skselect.policy.shortlist import PolicyShortlist, check_shortlisted
 from skselect.policy.standalone import write_source
-from skselect.policy.subgroups import GroupThresholds, describe_guarantees
+from skselect.policy.subgroups import (
+    GroupThresholds,
+    PolicyShortlist,
+    check_shortlisted,
+    describe_guarantees,
+)
 from skselect.predictions.confidence import (
     ANSWER_CONFIDENCES,
+    LearnedScore,
     confidence_of_answers,
     confidence_of_proba,
 )
 from skselect.predictions.decisions import DecisionRule
-from skselect.predictions.learned import LearnedScore
 
 SCHEMA = "skselect.policy"
 #: Version 2 added `decision`, `cost_matrix` and `groups`, version 3 `shortlist` and learned

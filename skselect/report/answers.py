@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skselect._lib.notebook import count, percent, rounded
-from skselect.bounds._binomial import clopper_pearson_interval
+from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.metrics._calibration_tests import run_ecce_test
 from skselect.metrics._metric import MetricSpec
 from skselect.monitoring.check import PolicyCheck

@@ -14,7 +14,7 @@ from skselect._lib.checks.options import choose_draws
 from skselect._lib.checks.rows import check_has_proba, check_subgroups
 from skselect._lib.notebook import count
 from skselect._lib.typing import BoolArray, FloatArray, IntArray
-from skselect.bounds._binomial import clopper_pearson_interval
+from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.curve import count_deferred, count_within
 from skselect.inference.by_group import Rate, rate_classes
 from skselect.inference.intervals import interval_around
@@ -33,7 +33,7 @@ from skselect.policy.subgroups import (
     subgroup_codes,
     tabulate_guarantees,
 )
-from skselect.predictions.learned import LearnedScore
+from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.report.answers import assess_calibration, explain_metric, verify_guarantee

@@ -11,14 +11,12 @@ import pandas as pd
 from skselect._lib.checks.options import check_count, check_delta
 from skselect._lib.notebook import NotebookText, wrap
 from skselect._lib.typing import BoolArray, FloatArray, IntArray
-from skselect.bounds._binomial import clopper_pearson_upper
-from skselect.bounds._mean import hoeffding_bentkus_upper
+from skselect.bounds._pointwise import clopper_pearson_upper, hoeffding_bentkus_upper
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import Goal, Objective, Risk
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
-from skselect.policy.shortlist import PolicyShortlist
-from skselect.policy.subgroups import GroupThresholds, describe_guarantees
+from skselect.policy.subgroups import GroupThresholds, PolicyShortlist, describe_guarantees
 
 # What a policy takes from a selection.
 _CHOSEN = ("threshold", "certificate", "groups", "shortlist")

@@ -11,16 +11,16 @@ import numpy as np
 from skselect._lib.checks.options import check_generator, check_number
 from skselect._lib.checks.rows import refuse_weights
 from skselect._lib.typing import BoolArray
-from skselect.bounds._binomial import rows_for_quantile
+from skselect.bounds._pointwise import rows_for_quantile
 from skselect.exceptions import ArgumentError
 from skselect.objectives import Objective
 from skselect.policy.certificate import Caveat
-from skselect.policy.shortlist import PolicyShortlist, check_enough_classes
+from skselect.policy.subgroups import PolicyShortlist, check_enough_classes
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.thresholds import Shortlist
-from skselect.thresholds._shortlist import shortlist_cutoff
+from skselect.thresholds._rules import shortlist_cutoff
 
 _SAME_ROWS = (
     "these rows also chose the threshold (skselect.thresholds.Shortlist({level:g}, share=0.5), in "

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skselect._lib.typing import FloatArray, IntArray
-from skselect.curve import areas, cwsa
+from skselect.curve import areas
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.tie_blocks import SummedBlocks, blocks_from_counts
 from skselect.metrics import SPECS
@@ -325,7 +325,7 @@ def _cwsa(
     right, wrong = parts.right[accepted], parts.wrong[accepted]
     # The largest shortfalls give the smallest terms, so the order is reversed below.
     largest, smallest = (
-        cwsa.phi_from_shortfall(shortfall[accepted], threshold) for shortfall in parts.shortfalls
+        areas.phi_from_shortfall(shortfall[accepted], threshold) for shortfall in parts.shortfalls
     )
     norm = float(np.sum(right + wrong)) if normalize == "selected" else curve.n_rows
 

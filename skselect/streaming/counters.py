@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skselect._lib.typing import FloatArray, IntArray
-from skselect.curve import packing
-from skselect.curve.packing import KeyArray
-from skselect.curve.tie_blocks import SummedBlocks, blocks_from_counts
+from skselect.curve import tie_blocks
+from skselect.curve.tie_blocks import KeyArray, SummedBlocks, blocks_from_counts
 
 #: Counters in a page; an even number keeps right and wrong of one confidence on one page.
 PAGE = 1 << 17
@@ -161,8 +160,8 @@ class ExactCounts:
 
     def _pack(self, confidence: FloatArray, wrong: NDArray[Any]) -> tuple[KeyCounts, KeyArray]:
         """Return rows as keys, and the counters of their width."""
-        narrow = packing.are_float32(confidence)
-        keys = packing.pack(confidence, wrong, narrow=narrow)
+        narrow = tie_blocks.are_float32(confidence)
+        keys = tie_blocks.pack(confidence, wrong, narrow=narrow)
         return (self.narrow if narrow else self.wide), keys
 
     def copy(self) -> ExactCounts:
@@ -196,14 +195,14 @@ def merge_runs(runs: list[Runs]) -> Runs:
     keys = np.concatenate([keys for keys, _ in runs])
     order = np.argsort(keys, kind="stable")  # a stable sort merges sorted runs
     keys, counts = keys[order], np.concatenate([counts for _, counts in runs])[order]
-    starts = packing.run_starts(keys)
+    starts = tie_blocks.run_starts(keys)
     return keys[starts], np.add.reduceat(counts, starts)
 
 
 def count_keys(keys: KeyArray) -> Runs:
     """Sort keys, in place, and count each distinct one."""
     keys.sort()
-    starts = packing.run_starts(keys)
+    starts = tie_blocks.run_starts(keys)
     return keys[starts], np.diff(starts, append=len(keys))
 
 
@@ -211,9 +210,9 @@ def _count_confidences(parts: Iterator[Runs]) -> Iterator[tuple[FloatArray, IntA
     """Yield distinct confidences with their rows and errors, part by part."""
     for keys, counts in parts:
         bits = keys >> 1
-        starts = packing.run_starts(bits)
+        starts = tie_blocks.run_starts(bits)
         wrong = np.where(keys & 1, counts, 0)
-        confidence = packing.unpack_confidence(bits[starts])
+        confidence = tie_blocks.unpack_confidence(bits[starts])
         yield confidence, np.add.reduceat(counts, starts), np.add.reduceat(wrong, starts)
 
 
@@ -221,7 +220,7 @@ def _add_up_equal(
     confidence: FloatArray, rows: IntArray, errors: IntArray
 ) -> tuple[FloatArray, IntArray, IntArray]:
     """Sort confidences and add up the rows and errors of equal ones."""
-    order, ranked = packing.descending_order(confidence)
-    starts = packing.run_starts(ranked)
+    order, ranked = tie_blocks.descending_order(confidence)
+    starts = tie_blocks.run_starts(ranked)
     rows, errors = (np.add.reduceat(column[order], starts) for column in (rows, errors))
     return ranked[starts], rows, errors

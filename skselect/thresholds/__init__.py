@@ -4,10 +4,15 @@ A rule returns how many entries of the curve to accept (0: none). Only whole tie
 be accepted, so no rule looks inside one.
 """
 
-from skselect.thresholds._betting import Betting
 from skselect.thresholds._planning import rows_needed, simultaneous_band
-from skselect.thresholds._rules import Combined, FixedSequence, best_combined, best_start
-from skselect.thresholds._shortlist import Shortlist
+from skselect.thresholds._rules import (
+    Betting,
+    Combined,
+    FixedSequence,
+    Shortlist,
+    best_combined,
+    best_start,
+)
 
 __all__ = [
     "Betting",

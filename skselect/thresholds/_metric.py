@@ -8,7 +8,7 @@ import numpy as np
 
 from skselect._lib.arrays import reaches, stays_within
 from skselect._lib.typing import BoolArray, FloatArray, IntArray
-from skselect.curve import cwsa
+from skselect.curve import areas
 from skselect.curve.curve import RiskCoverageCurve, threshold_below
 
 #: Metrics that can be tuned.
@@ -170,5 +170,5 @@ def _mean_squares(curve: RiskCoverageCurve, metric: str, found: _Candidates) -> 
     powers = (weight, weight * shortfall, weight * shortfall * shortfall)
     last = found.n_blocks - 1
     count, first, second = (np.cumsum(power)[last] for power in powers)
-    total = cwsa.sum_squares(count, first, second, cwsa.slope(1.0 - found.thresholds))
+    total = areas.sum_squares(count, first, second, areas.slope(1.0 - found.thresholds))
     return total / curve.accepted_weight[last]

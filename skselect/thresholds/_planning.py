@@ -19,7 +19,7 @@ from skselect._lib.checks.rows import check_countable
 from skselect._lib.typing import FloatArray, IntArray
 from skselect.bounds import combined_limits, walk_band
 from skselect.bounds._band import sequence_limits, staying_probability, union_limits
-from skselect.bounds._binomial import critical_counts, least_count, smallest_rank
+from skselect.bounds._pointwise import critical_counts, least_count, smallest_rank
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.thresholds._rules import passes
 

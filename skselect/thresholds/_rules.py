@@ -1,6 +1,8 @@
 """Rules that count the entries of a curve to accept: for risk, silent failures, coverage, cost.
 
 `Combined` is a band with a sequence beside it, suited to a classifier by rows that do not certify.
+`Betting` certifies graded losses and importance weights by bets. `Shortlist` says which classes
+are probable enough to be named where a case is deferred.
 """
 
 from __future__ import annotations
@@ -9,14 +11,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import special
 
 from skselect._lib.arrays import reaches, stays_within
 from skselect._lib.checks import as_array, shown
-from skselect._lib.checks.options import check_number
+from skselect._lib.checks.options import check_generator, check_number
 from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import combined_limits, walk_band
 from skselect.bounds._band import (
@@ -28,14 +30,91 @@ from skselect.bounds._band import (
     sequence_limits,
     union_limits,
 )
-from skselect.bounds._binomial import (
+from skselect.bounds._pointwise import (
+    betting_stakes,
     clopper_pearson_upper,
+    conformal_quantile,
     critical_counts,
     least_count,
+    rows_for_betting,
     rows_for_certificate,
+    rows_for_quantile,
     smallest_rank,
 )
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.curve.tie_blocks import sort_rows
+from skselect.predictions.outcomes import Outcomes
+
+
+@dataclass(frozen=True)
+class Shortlist:
+    """Name the probable classes of deferred cases: ``shortlist=Shortlist(...)``.
+
+    ``shortlist=0.95`` is the same without a share.
+
+    Parameters
+    ----------
+    level : float in (0, 1)
+        How often the right answer is to be on the list of a deferred case.
+    share : float in [0, 1), default=0.0
+        The share of the rows, by chance, that set the limit of the list and do not choose the
+        threshold: the level is then exact. 0: all rows do both, and the level is an estimate.
+    random_state : int, RandomState, Generator or None, default=None
+        Which rows these are. None: others at each call; a tuner takes its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import Predictions, select_threshold
+    >>> from skselect.thresholds import Shortlist
+    >>> rng = np.random.default_rng(0)
+    >>> proba = rng.dirichlet([.2, .2, .2], 4000)
+    >>> truth = [rng.choice(["cat", "dog", "fox"], p=p) for p in proba]
+    >>> found = select_threshold(Predictions.from_proba(truth, proba), objective="risk",
+    ...                          target=.02,
+    ...                          shortlist=Shortlist(0.95, share=0.5, random_state=0))
+    >>> found.policy.decide([[.55, .43, .02], [1, 0, 0]])["shortlist"].tolist()
+    [('cat', 'dog'), <NA>]
+    """
+
+    level: float
+    share: float = 0.0
+    random_state: Any = None
+
+    def __post_init__(self) -> None:
+        """Check both."""
+        rows_for_quantile(self.level)
+        check_number("share", self.share, 0.0, 1.0, closed="left")
+
+    def set_apart(self, n: int) -> BoolArray:
+        """Return which of n rows do not choose the threshold."""
+        apart = np.zeros(n, dtype=bool)
+        rng = check_generator(self.random_state)
+        apart[rng.permutation(n)[: int(self.share * n)]] = True
+        return apart
+
+
+def shortlist_cutoff(proba: FloatArray, truth: IntArray, level: float) -> float:
+    """Return the least probability of a class on the list, so that the truth is on it.
+
+    The truth of one more row, exchangeable with these, has at least this probability with
+    probability `level` or more.
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n, K)
+    truth : ndarray of shape (n,)
+        Code of the true class; -1 is a class that is on no list.
+    level : float in (0, 1)
+
+    Returns
+    -------
+    float
+        -inf where too many truths are on no list.
+    """
+    of_truth = proba[np.arange(len(truth)), truth].astype(np.float64)
+    return -conformal_quantile(np.where(truth < 0, np.inf, -of_truth), level)
+
 
 # Where more rows than this would be needed, `rows_like_these` returns None; it allows for so many
 # standard deviations more errors than expected.
@@ -634,3 +713,182 @@ def _imagine_errors(curve: RiskCoverageCurve, ranks: IntArray, n: int) -> IntArr
     errors = np.diff(np.interp(places, *known)) + rows / curve.n_rows
     rates = np.minimum(rng.gamma(errors, size=(_DRAWS, len(ranks))) / rows, 1.0)
     return np.cumsum(rng.binomial(np.diff(ranks, prepend=0), rates), axis=1)
+
+
+#: The sequence of thresholds begins at this share of the rows.
+BETTING_START = 0.15
+# It begins at this many times the rows that bets need without any loss, or later: so that some
+# losses may occur before it.
+_ROOM = 1.5
+# Sums of logs of the wealth are exact to far less than this.
+_MARGIN = 1e-3
+
+
+@dataclass(frozen=True)
+class Betting:
+    """Certify graded losses and importance weights by bets: ``method=Betting(...)``.
+
+    ``method="betting"`` is the same without a largest weight. See :func:`betting_risk`.
+
+    Parameters
+    ----------
+    largest_weight : float, default=None
+        A limit that no importance weight can exceed. None takes the largest weight given; unless
+        all weights are equal, the certificate is then an estimate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import Outcomes, Risk, select_threshold
+    >>> from skselect.thresholds import Betting
+    >>> rank = np.random.default_rng(0).permutation(300)
+    >>> weighted = Outcomes(np.zeros(300), rank, np.linspace(.5, 1, 300))
+    >>> found = select_threshold(weighted, objective=Risk(.05, method=Betting(largest_weight=1)))
+    >>> found.certificate.is_certified
+    True
+    """
+
+    name: ClassVar[str] = "betting"
+    largest_weight: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the weight."""
+        if self.largest_weight is not None:
+            check_number("largest_weight", self.largest_weight, 0.0, math.inf, closed="neither")
+
+
+def betting_risk(
+    outcomes: Outcomes,
+    target: float,
+    delta: float,
+    min_coverage: float,
+    largest_weight: float | None = None,
+) -> int:
+    """Return how many entries of the curve have a certified (weighted) selective risk.
+
+    A sequence of bets against "the mean loss is at least `target`" goes on from 15 % of the
+    rows, block by block, for as long as each wealth is at least 1/delta. A block is credited
+    with the rows before it and charged with the losses of all its own, because the risk may turn
+    bad inside it. The proof stands in ``docs/guarantees.md``.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+        Losses in [0, 1]; weights are importance weights.
+    target : float in (0, 1)
+    delta : float in (0, 0.5]
+    min_coverage : float in [0, 1]
+    largest_weight : float, default=None
+        A limit that no weight can exceed; None takes the largest weight given.
+
+    Returns
+    -------
+    int
+    """
+    loss, weight, ends = _sorted_rows(outcomes, largest_weight)
+    n = len(loss)
+    share = smallest_rank(n, max(min_coverage, BETTING_START))
+    start = max(share, math.ceil(_ROOM * rows_for_betting(target, delta, n)))
+    if start > n:
+        return 0
+    first = int(np.searchsorted(ends, start))  # the block that holds the start
+    credited = np.maximum(np.append(0, ends[:-1])[first:], start) - 1
+    charges, room = _charge_blocks(loss, weight, ends[first:], target), np.empty(n)
+
+    def log_wealth(stake: float) -> FloatArray:
+        np.log1p(np.multiply(stake * target, weight, out=room), out=room)
+        credit = np.cumsum(room, out=room).take(credited)
+        credit += charges(stake)
+        return credit
+
+    failed = np.flatnonzero(~_which_pass(log_wealth, n, target, delta))
+    passed = first + int(failed[0]) if len(failed) else len(ends)
+    return passed if passed > first else 0
+
+
+def betting_generalized_risk(
+    outcomes: Outcomes,
+    target: float,
+    delta: float,
+    *_: float,
+    largest_weight: float | None = None,
+) -> int:
+    """Return how many entries of the curve have a certified (weighted) rate of silent loss.
+
+    Every row is credited, and the accepted ones are charged with their losses. As coverage rises
+    the wealth can only fall, so that one test covers every threshold.
+    """
+    loss, weight, ends = _sorted_rows(outcomes, largest_weight)
+
+    charges = _charge_blocks(loss, weight, ends, target)
+
+    def log_wealth(stake: float) -> FloatArray:
+        return np.sum(np.log1p(stake * target * weight)) + charges(stake)
+
+    return last_passed(_which_pass(log_wealth, len(loss), target, delta))
+
+
+def _sorted_rows(
+    outcomes: Outcomes, largest_weight: float | None
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return losses and weights (at most 1), surest rows first, and where each block ends.
+
+    Rows of weight zero are left out. In a block the lightest rows come first, so that a cut inside
+    it credits the rows with the least credit.
+    """
+    heaviest = np.max(outcomes.weight) if largest_weight is None else largest_weight
+    weight, loss, confidence = outcomes.weight / heaviest, outcomes.loss, outcomes.confidence
+    if weight.min() == weight.max():
+        confidence, loss = sort_rows(confidence, -loss)
+    else:
+        exists = weight > 0
+        columns = (confidence, -weight, -loss)
+        confidence, weight, loss = sort_rows(*(column[exists] for column in columns))
+        weight = -weight
+    ends = np.flatnonzero(np.append(confidence[1:] != confidence[:-1], True)) + 1
+    return -loss, weight, ends
+
+
+def _charge_blocks(
+    loss: FloatArray, weight: FloatArray, ends: IntArray, target: float
+) -> Callable[[float], FloatArray]:
+    """Return, for a stake, the log of the factor by which losses up to each end reduce the wealth.
+
+    1 - stake w (loss - target) is the credit 1 + stake w target times a factor for the loss,
+    which is 1 for rows without any.
+    """
+    losing = loss > 0
+    n_losing = np.cumsum(losing).take(ends - 1)
+    loss, weight = loss[losing], weight[losing]
+
+    def charges(stake: float) -> FloatArray:
+        credit = 1.0 + stake * weight * target
+        factors = np.log1p(-stake * weight * loss / credit)
+        return np.append(0.0, np.cumsum(factors)).take(n_losing)
+
+    return charges
+
+
+def _which_pass(
+    log_wealth: Callable[[float], FloatArray], n: int, target: float, delta: float
+) -> BoolArray:
+    """Tell where the mean wealth over all stakes is at least 1/delta.
+
+    It is where the share of one stake alone is, so that the others are often not needed; and it
+    is only near 1/delta that the shares have to be added up.
+    """
+    stakes, log_prior = betting_stakes(n, target, delta)
+    wanted, shares = -math.log(delta), []
+    most = np.full(1, -np.inf)
+    for stake, prior in zip(stakes, log_prior, strict=True):
+        shares.append(log_wealth(stake) + prior)
+        most = np.maximum(most, shares[-1])
+        if most.min() >= wanted + _MARGIN:
+            break
+    least = wanted - math.log(len(stakes)) - _MARGIN
+    near = np.flatnonzero((most > least) & (most < wanted + _MARGIN))
+    passed = most >= wanted
+    if len(near):
+        parts = np.array([share[near] for share in shares])
+        passed[near] = special.logsumexp(parts, axis=0) >= wanted
+    return passed

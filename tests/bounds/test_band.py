@@ -17,7 +17,7 @@ from skselect.bounds._band import (
     staying_probability,
     union_limits,
 )
-from skselect.bounds._binomial import critical_counts
+from skselect.bounds._pointwise import critical_counts
 
 
 @pytest.mark.parametrize("risk", [Fraction(1, 10), Fraction(1, 3)])

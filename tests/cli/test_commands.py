@@ -29,9 +29,8 @@ from skselect._lib import files as _files
 from skselect.calibration._scopes import ClassCalibration
 from skselect.cli import BROKEN, UNDECIDED, commands, tables
 from skselect.cli.main import main
-from skselect.policy.shortlist import PolicyShortlist
-from skselect.policy.subgroups import GroupThresholds
-from skselect.predictions.learned import LearnedScore
+from skselect.policy.subgroups import GroupThresholds, PolicyShortlist
+from skselect.predictions.confidence import LearnedScore
 from skselect.thresholds import Shortlist
 from tests.brute import named
 from tests.common import run_python

@@ -19,7 +19,7 @@ from skselect.cli import BROKEN, UNDECIDED, commands, tables
 from skselect.cli.main import main
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
-from skselect.predictions.learned import LearnedScore
+from skselect.predictions.confidence import LearnedScore
 
 CLASSES = np.array(["no", "yes"])
 WATCHED = {"target": 0.1, "label_delay": "1000D"}

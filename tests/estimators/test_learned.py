@@ -44,8 +44,8 @@ from skselect._lib.notebook import unwrap
 from skselect.calibration._scopes import ClassCalibration
 from skselect.estimators.learned import default_auxiliary
 from skselect.metrics import augrc_score
+from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.decisions import DecisionRule
-from skselect.predictions.learned import LearnedScore
 from tests.common import check_schema
 
 TREE = DecisionTreeClassifier(max_depth=4, random_state=0)

@@ -21,7 +21,7 @@ from skselect import (
     select_threshold,
 )
 from skselect._lib.notebook import percent, unwrap
-from skselect.bounds._binomial import critical_counts, log_evidence_below
+from skselect.bounds._pointwise import critical_counts, log_evidence_below
 from skselect.monitoring import PolicyCheck
 from skselect.monitoring.verification import Guarantee, Seen, check_counted
 from skselect.objectives import GUARANTEES

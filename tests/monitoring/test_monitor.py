@@ -33,8 +33,8 @@ from skselect.monitoring.evidence import ALTERNATIVES, bets_on_cases
 from skselect.monitoring.log import row_hashes
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
+from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.decisions import DecisionRule
-from skselect.predictions.learned import LearnedScore
 from tests.brute import examples
 
 CLASSES = np.array(["no", "yes"])

@@ -27,9 +27,8 @@ from skselect._lib.decide import CONFIDENCES
 from skselect.calibration._registry import CALIBRATORS
 from skselect.calibration._scopes import ClassCalibration, ConfidenceCalibration
 from skselect.policy.subgroups import GroupThresholds
-from skselect.predictions.confidence import ANSWER_CONFIDENCES
+from skselect.predictions.confidence import ANSWER_CONFIDENCES, LearnedScore
 from skselect.predictions.decisions import DecisionRule
-from skselect.predictions.learned import LearnedScore
 from tests.brute import named
 
 #: Imports every gate of a folder where the named packages do not exist, and lets it decide.

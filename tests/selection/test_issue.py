@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 from skselect import GeneralizedRisk, Outcomes, Risk, select_threshold
 from skselect._lib.notebook import unwrap
-from skselect.bounds._mean import betting_upper, rows_for_betting
+from skselect.bounds._pointwise import betting_upper, rows_for_betting
 from skselect.objectives import GUARANTEES
 
 

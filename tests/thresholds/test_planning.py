@@ -9,7 +9,7 @@ from scipy import stats
 from skselect import Outcomes, Risk, RiskCoverageCurve
 from skselect.bounds import walk_band
 from skselect.bounds._band import union_limits
-from skselect.bounds._binomial import clopper_pearson_upper
+from skselect.bounds._pointwise import clopper_pearson_upper
 from skselect.curve.curve import threshold_below
 from skselect.thresholds import rows_needed, simultaneous_band
 from skselect.thresholds._planning import BAND_TARGETS

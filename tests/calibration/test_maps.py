@@ -1,0 +1,576 @@
+"""Calibrators against independent optimisers, scikit-learn, the recipe, and two full fits.
+
+Platt, beta and temperature scaling, plain and with a learnt share of guesses; the safeguard; what
+all calibrators share; isotonic, smooth isotonic and Venn-Abers.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from scipy import optimize, special
+from scipy.optimize import isotonic_regression
+from sklearn.isotonic import IsotonicRegression
+
+from skselect.calibration import (
+    BetaCalibrator,
+    IsotonicCalibrator,
+    PlattCalibrator,
+    SmoothIsotonicCalibrator,
+    TemperatureCalibrator,
+    VennAbersCalibrator,
+)
+from skselect.calibration._maps import SoftmaxTemperature
+from tests.calibration.cases import ALL, PARAMETRIC, PEERS, SMOOTH, overlapping, profile, rows
+
+GRID = np.linspace(-6, 6, 121)
+
+
+def log_loss(z, target, weight):
+    return float(np.sum(weight * (np.logaddexp(0, z) - target * z)))
+
+
+@profile
+@given(rows())
+def test_platt_equals_an_independent_optimiser(case):
+    score, y, weight = case
+    positive, negative = weight[y == 1].sum(), weight[y == 0].sum()
+    target = np.where(y == 1, (positive + 1) / (positive + 2), 1 / (negative + 2))
+
+    def loss(theta):
+        return log_loss(theta[0] * score + theta[1], target, weight)
+
+    reference = optimize.minimize(
+        loss, [0.1, 0.0], method="SLSQP", bounds=[(0, None), (None, None)],
+        options={"ftol": 1e-15, "maxiter": 500},
+    )  # fmt: skip
+    found = PlattCalibrator(safeguard=False).fit(score, y, weight)
+    assert found.slope_ >= 0
+    assert loss([found.slope_, found.intercept_]) <= reference.fun + 1e-9
+    expected = special.expit(reference.x[0] * score + reference.x[1])
+    np.testing.assert_allclose(found.predict(score), expected, atol=1e-4)
+
+
+@profile
+@given(rows())
+def test_beta_equals_an_independent_optimiser(case):
+    score, y, weight = case
+    found = BetaCalibrator().fit(score, y, weight)
+    assert found.a_ >= 0
+    assert found.b_ >= 0
+    low, high = -np.logaddexp(0, -score), np.logaddexp(0, score)
+
+    def loss(theta):
+        return log_loss(theta[0] * low + theta[1] * high + theta[2], y, weight)
+
+    bounds = [(0, 1e3), (0, 1e3), (-1e3, 1e3)]
+    starts = [[1, 1, 0], [0, 0, 0], [3, 0.1, 1]]
+    reference = min(
+        optimize.minimize(loss, x, method="SLSQP", bounds=bounds, options={"ftol": 1e-14}).fun
+        for x in starts
+    )
+    assert loss([found.a_, found.b_, found.c_]) <= reference + 1e-5 * max(1.0, reference)
+
+
+def test_beta_equals_betacal():
+    rows = pd.read_csv(PEERS / "beta_calibration.csv")
+    ours = BetaCalibrator(safeguard=False).fit(rows["score"], rows["y"]).predict(rows["score"])
+    np.testing.assert_allclose(ours, rows["betacal"], atol=1e-4)
+
+
+def test_an_honest_classifier_is_left_nearly_as_it_is():
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 2, 100_000)
+    y = rng.random(100_000) < special.expit(z)
+    for kind in PARAMETRIC:
+        gap = kind().fit(z, y).predict(GRID) - special.expit(GRID)
+        assert np.abs(gap).max() < 0.015, kind
+
+
+@pytest.mark.parametrize("kind", [PlattCalibrator, BetaCalibrator])
+def test_the_safeguard_is_the_mixture_with_the_base_rate(kind):
+    score, y = overlapping(50)
+    raw = kind(safeguard=False).fit(score, y).predict(GRID)
+    safe = kind().fit(score, y).predict(GRID)
+    np.testing.assert_allclose(safe, (50 * raw + y.mean()) / 51, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", SMOOTH)
+def test_separable_rows_leave_doubt(kind):
+    score, y = np.r_[-3.0, -2.5, -2, 2, 2.5, 3], np.r_[0, 0, 0, 1, 1, 1]
+    found = kind().fit(score, y).predict([-50.0, 50.0])
+    assert 0.0 < found[0] <= 0.2
+    assert 0.8 <= found[1] < 1.0
+
+
+@profile
+@given(rows())
+def test_maps_never_fall_and_are_never_certain(case):
+    score, y, weight = case
+    far = np.concatenate([[-1e6], GRID, [1e6]])
+    for kind in ALL:
+        found = kind().fit(score, y, weight).predict(far)
+        assert np.all(np.diff(found) >= -1e-15), kind
+        if kind in SMOOTH:
+            assert np.all((found > 0) & (found < 1)), kind
+
+
+@pytest.mark.parametrize("kind", [PlattCalibrator, BetaCalibrator])
+@pytest.mark.parametrize("outcome", [0, 1])
+def test_rows_of_one_class_leave_doubt(kind, outcome):
+    """The base rate is then the least that three rows can tell, 1/5."""
+    found = kind().fit([-1.0, 0.0, 2.0], [outcome] * 3)
+    assert found.prior_ == pytest.approx(0.8 if outcome else 0.2)
+    assert np.all(np.abs(found.predict([-1e9, 1e9]) - 0.5) <= 0.45)
+
+
+# What all calibrators share ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ALL if kind is not BetaCalibrator])
+@profile
+@given(case=rows())
+def test_a_weight_is_the_row_repeated_and_zero_the_row_removed(kind, case):
+    score, y, weight = case
+    weight = weight - 1
+    if weight.sum() == 0:
+        weight = weight + 1
+    weighted = kind().fit(score, y, weight)
+    repeated = kind().fit(np.repeat(score, weight), np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.predict(GRID), repeated.predict(GRID), atol=1e-7)
+
+
+def test_weights_of_beta_are_repeated_rows_too():
+    """Where the rows overlap; separable rows have no single best beta map."""
+    score, y = overlapping(150)
+    weight = np.random.default_rng(1).integers(0, 4, 150)
+    weighted = BetaCalibrator().fit(score, y, weight)
+    repeated = BetaCalibrator().fit(np.repeat(score, weight), np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.predict(GRID), repeated.predict(GRID), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_the_order_of_the_rows_does_not_matter(kind):
+    score, y = overlapping(200)
+    order = np.random.default_rng(1).permutation(200)
+    expected = kind().fit(score, y).predict(GRID)
+    np.testing.assert_allclose(
+        kind().fit(score[order], y[order]).predict(GRID), expected, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("kind", SMOOTH)
+def test_weights_that_shrink_the_map_warn(kind):
+    score, y = overlapping(50)
+    with pytest.warns(UserWarning, match="sample_weight sums to 0.5 for 50 rows"):
+        kind().fit(score, y, np.full(50, 0.01))
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("outcome", [0, 1])
+def test_one_class_is_no_trouble(kind, outcome):
+    found = kind().fit([-1.0, 0.0, 2.0], [outcome] * 3).predict(GRID)
+    assert np.all((found >= 0) & (found <= 1))
+    if kind is not TemperatureCalibrator:  # it cannot move 1/2
+        assert np.all(found >= 0.5) if outcome else np.all(found <= 0.5)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_bad_scores_are_named(kind):
+    with pytest.raises(ValueError, match="score has 1 NaN"):
+        kind().fit([0.1, np.nan], [0, 1])
+    with pytest.raises(ValueError, match="score has 2 rows, but y has 3"):
+        kind().fit([0.1, 0.2], [0, 1, 1])
+    with pytest.raises(ValueError, match="sample_weight"):
+        kind().fit([0.1, 0.2], [0, 1], [-1, 1])
+
+
+# Where optimisers used to stop early -----------------------------------------------------------
+
+
+def in_sample_loss(calibrator, score, y):
+    p = np.clip(calibrator.predict(score), 1e-15, 1 - 1e-15)
+    return -np.mean(np.where(y > 0, np.log(p), np.log1p(-p)))
+
+
+@pytest.mark.parametrize("kind", [PlattCalibrator, BetaCalibrator])
+def test_scores_of_two_values_get_their_two_rates(kind):
+    score = np.repeat([-6.9, 6.9], [20, 30])
+    y = np.r_[np.ones(2), np.zeros(18), np.ones(24), np.zeros(6)]
+    found = kind(safeguard=False).fit(score, y).predict([-6.9, 6.9])
+    positive, negative = (27 / 28, 1 / 26) if kind is PlattCalibrator else (1, 0)  # Platt's targets
+    rates = [(2 * positive + 18 * negative) / 20, (24 * positive + 6 * negative) / 30]
+    np.testing.assert_allclose(found, rates, atol=1e-6)
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-8, 1000.0, 1e10, 1e200, -1e300])
+def test_constant_scores_give_the_rate_in_any_order(value):
+    y = np.r_[np.ones(2), np.zeros(8)]
+    for kind in PARAMETRIC[::2]:
+        for order in (slice(None), slice(None, None, -1)):
+            found = kind(safeguard=False).fit(np.full(10, value), y[order]).predict([value])
+            assert found[0] == pytest.approx(0.2, abs=0.06 if kind is PlattCalibrator else 1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6, 1e200])
+def test_no_unit_of_decision_values_is_too_small_or_too_large(unit):
+    score, y = overlapping(300)
+    reference = in_sample_loss(PlattCalibrator(safeguard=False).fit(score, y), score, y)
+    for kind in PARAMETRIC:
+        found = kind(safeguard=False).fit(score * unit, y)
+        assert in_sample_loss(found, score * unit, y) <= reference + 0.01, kind
+
+
+@pytest.mark.parametrize("scores", [(-119.57, 5.40), (-137.0, 142.0), (-34.5, 34.5), (-8, 0, 90)])
+def test_few_distinct_scores_give_one_beta_map(scores):
+    """Many maps fit two values equally well; the order of the rows must not choose."""
+    rng = np.random.default_rng(0)
+    score, y = rng.choice(scores, 100), rng.integers(0, 2, 100)
+    grid = np.linspace(min(scores), max(scores), 50)
+    expected = BetaCalibrator().fit(score, y).predict(grid)
+    for _ in range(5):
+        order = rng.permutation(100)
+        found = BetaCalibrator().fit(score[order], y[order]).predict(grid)
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def plain_loss(z, y, weight):
+    return float(np.sum(weight * (np.logaddexp(0, z) - y * z)))
+
+
+def guessing_loss(score, y, weight, temperature, share):
+    """The documented objective, written down once more."""
+    p = (1 - share) * special.expit(score / temperature) + share / 2
+    own = np.where(y == 1, p, 1 - p)
+    return -float(np.sum(weight * np.log(own)) + np.log(share))
+
+
+def many_classes(noise=0.0, n=800, seed=0):
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(0, 1.5, (n, 4))
+    codes = np.array([rng.choice(4, p=p) for p in special.softmax(logits, axis=1)])
+    codes = np.where(rng.random(n) < noise, rng.integers(0, 4, n), codes)
+    return 2.2 * logits, codes, rng.integers(1, 4, n).astype(float)
+
+
+@profile
+@given(rows())
+def test_plain_temperature_equals_an_independent_optimiser(case):
+    score, y, weight = case
+    found = TemperatureCalibrator(safeguard=False).fit(score, y, weight)
+    scale = np.average(np.abs(score), weights=weight) or 1.0
+    assert 0.999e-3 <= found.temperature_ / scale <= 1.001e3
+    reference = optimize.minimize_scalar(
+        lambda t: plain_loss(score / scale / np.exp(t), y, weight),
+        bounds=np.log([1e-3, 1e3]), method="bounded", options={"xatol": 1e-10},
+    )  # fmt: skip
+    assert plain_loss(score / found.temperature_, y, weight) <= reference.fun * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize(("n", "noise"), [(40, 0.0), (400, 0.0), (400, 0.1), (3000, 0.05)])
+def test_temperature_and_share_equal_an_independent_optimiser(n, noise):
+    score, y = overlapping(n, seed=3)
+    rng = np.random.default_rng(n)
+    y = np.where(rng.random(n) < noise, 1 - y, y)
+    weight = rng.integers(1, 4, n).astype(float)
+    found = TemperatureCalibrator().fit(score, y, weight)
+    sharpest = 0.1 * np.average(np.abs(score), weights=weight)
+    reference = min(
+        (
+            optimize.minimize(
+                lambda x: guessing_loss(score, y, weight, np.exp(x[0]), x[1]),
+                [np.log(2.0), share],
+                bounds=[(np.log(sharpest), 5), (1e-9, 0.2)],
+                method="Nelder-Mead",
+                options={"xatol": 1e-10, "fatol": 1e-12, "maxiter": 5000},
+            )
+            for share in (0.01, 0.15)
+        ),
+        key=lambda result: result.fun,
+    )
+    own = guessing_loss(score, y, weight, found.temperature_, found.share_)
+    assert own <= reference.fun + 1e-5
+    assert found.temperature_ == pytest.approx(np.exp(reference.x[0]), rel=1e-3)
+    assert found.share_ == pytest.approx(reference.x[1], rel=1e-3)
+
+
+@profile
+@given(rows())
+def test_the_share_keeps_its_bounds_and_the_answer_its_side(case):
+    score, y, weight = case
+    found = TemperatureCalibrator().fit(score, y, weight)
+    n = weight.sum()
+    assert 1 / (n + 1) * (1 - 1e-6) <= found.share_ <= max(0.2, 2 / (n + 2))
+    p = found.predict(GRID)
+    assert np.all((p > 0.5) == (GRID > 0)) or np.allclose(p, 0.5, atol=1e-3)
+    assert np.all((p >= found.share_ / 2 - 1e-15) & (p <= 1 - found.share_ / 2 + 1e-15))
+
+
+RNG = np.random.default_rng(0)
+NORMAL, HEAVY = RNG.normal(0, 3, 300), RNG.standard_t(1, 300)
+HARD_CASES = {
+    "separable": (NORMAL, NORMAL > 0),
+    "the wrong way round": (NORMAL, NORMAL < 0),
+    "one class": (NORMAL, NORMAL > -99),
+    "tied": (np.round(NORMAL), RNG.random(300) < special.expit(np.round(NORMAL))),
+    "two scores": (np.sign(NORMAL), RNG.random(300) < 0.5 + 0.4 * np.sign(NORMAL)),
+    "outliers": (HEAVY, RNG.random(300) < special.expit(HEAVY)),
+    "no signal": (NORMAL, RNG.random(300) < 0.5),
+}
+
+
+@pytest.mark.parametrize("case", HARD_CASES)
+def test_no_point_nearby_within_the_bounds_is_better(case):
+    score, y = HARD_CASES[case]
+    found = TemperatureCalibrator().fit(score, y)
+    scale = np.mean(np.abs(score))
+    own = guessing_loss(score, y, np.ones(300), found.temperature_, found.share_)
+    for step in (1e-5, 1e-3, 1e-1):
+        for by_t, by_share in np.ndindex(3, 3):
+            near_t = found.temperature_ * (1 + step * (by_t - 1))
+            near_share = found.share_ * (1 + step * (by_share - 1))
+            t, share = np.clip(near_t, 0.1 * scale, 1e3 * scale), np.clip(near_share, 0, 0.2)
+            assert own <= guessing_loss(score, y, np.ones(300), t, share) + 1e-9
+
+
+def test_separable_rows_keep_their_order():
+    """Ever sharper would be ever likelier, and tie all rows at the top."""
+    score = np.r_[-8.0, -3.0, -1.0, 1.0, 2.0, 9.0]
+    found = TemperatureCalibrator().fit(score, score > 0).predict(score)
+    assert np.all(np.diff(found) > 0)
+    assert found[-1] <= 1 - 0.5 / 7
+    logits = np.column_stack([np.zeros(6), score, np.full(6, -9.0)])
+    many = SoftmaxTemperature().fit(logits, (score > 0).astype(int), np.ones(6))
+    assert len(np.unique(many.predict(logits)[:, 1])) == 6
+
+
+def test_noise_is_found():
+    """One row in ten has its label turned: the classifier is never surer than .9."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 4, 20_000)
+    y = rng.random(z.size) < special.expit(z)
+    y = np.where(rng.random(z.size) < 0.1, ~y, y)
+    found = TemperatureCalibrator().fit(2 * z, y)
+    assert found.share_ == pytest.approx(0.2, abs=0.015)
+    assert found.temperature_ == pytest.approx(2.0, abs=0.15)
+
+
+def test_the_unit_of_decision_values_does_not_matter():
+    score, y = overlapping(300)
+    for unit in (1e-6, 1e5):
+        for safeguard in (True, False):
+            one = TemperatureCalibrator(safeguard=safeguard).fit(score, y)
+            other = TemperatureCalibrator(safeguard=safeguard).fit(score * unit, y)
+            assert other.temperature_ == pytest.approx(one.temperature_ * unit, rel=1e-6)
+            assert other.share_ == pytest.approx(one.share_, rel=1e-6)
+
+
+@pytest.mark.parametrize("safeguard", [True, False])
+def test_a_graded_outcome_is_a_part_of_both(safeguard):
+    score, y = overlapping(60)
+    graded = np.where(np.arange(60) % 3 == 0, 0.25, y)
+    found = TemperatureCalibrator(safeguard=safeguard).fit(score, graded, np.full(60, 4))
+    times = np.full(60, 4)
+    ones = np.where(graded == 0.25, 1, times * y)
+    both = TemperatureCalibrator(safeguard=safeguard).fit(
+        np.repeat(np.r_[score, score], np.r_[ones, times - ones]),
+        np.repeat(np.r_[np.ones(60), np.zeros(60)], np.r_[ones, times - ones]),
+    )
+    np.testing.assert_allclose(found.predict(GRID), both.predict(GRID), atol=1e-8)
+
+
+# Many classes ----------------------------------------------------------------------------
+
+
+def test_plain_softmax_temperature_equals_an_independent_optimiser():
+    logits, codes, weight = many_classes()
+
+    def loss(t):
+        chance = special.log_softmax(logits / np.exp(t), axis=1)
+        return -float(np.sum(weight * chance[np.arange(800), codes]))
+
+    reference = optimize.minimize_scalar(
+        loss, bounds=(-3, 3), method="bounded", options={"xatol": 1e-10}
+    )
+    found = SoftmaxTemperature(safeguard=False).fit(logits, codes, weight)
+    assert found.temperature_ == pytest.approx(np.exp(reference.x), rel=1e-5)
+    assert found.temperature_ == pytest.approx(2.2, abs=0.25)
+    np.testing.assert_allclose(found.predict(logits).sum(axis=1), 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_softmax_temperature_and_share_equal_an_independent_optimiser(noise):
+    logits, codes, weight = many_classes(noise)
+
+    def loss(x):
+        chance = special.softmax(logits / np.exp(x[0]), axis=1)[np.arange(800), codes]
+        return -float(np.sum(weight * np.log((1 - x[1]) * chance + x[1] / 4)) + np.log(x[1]))
+
+    reference = optimize.minimize(
+        loss, [0.5, 0.05], bounds=[(-3, 3), (1e-9, 0.2)], method="Nelder-Mead",
+        options={"xatol": 1e-10, "fatol": 1e-12, "maxiter": 5000},
+    )  # fmt: skip
+    found = SoftmaxTemperature().fit(logits, codes, weight)
+    assert loss([np.log(found.temperature_), found.share_]) <= reference.fun + 1e-6
+    assert found.share_ == pytest.approx(reference.x[1], rel=1e-3)
+
+
+def test_softmax_keeps_every_answer():
+    logits, codes, weight = many_classes(0.1)
+    found = SoftmaxTemperature().fit(logits, codes, weight).predict(logits)
+    np.testing.assert_array_equal(found.argmax(axis=1), logits.argmax(axis=1))
+    assert found.min() >= 1e-9
+
+
+@pytest.mark.parametrize("safeguard", [True, False])
+def test_softmax_temperature_of_two_classes_is_the_scalar_one(safeguard):
+    score, y = overlapping()
+    logits = np.column_stack([-score / 2, score / 2])
+    two = SoftmaxTemperature(safeguard=safeguard).fit(logits, y, np.ones(len(y)))
+    one = TemperatureCalibrator(safeguard=safeguard).fit(score, y)
+    assert two.temperature_ == pytest.approx(one.temperature_, rel=1e-9)
+    np.testing.assert_allclose(two.predict(logits)[:, 1], one.predict(score), atol=1e-9)
+
+
+def test_two_equal_classes_at_the_top_do_not_set_the_scale():
+    """Two classes that hardly differ have no lead to measure the temperature by."""
+    rng = np.random.default_rng(0)
+    base = rng.normal(0, 1, (600, 3))
+    logits = np.column_stack([base, base[:, 0] + 1e-7])
+    chance = special.softmax(logits / 3, axis=1)
+    codes = np.array([rng.choice(4, p=p) for p in chance])
+    found = SoftmaxTemperature().fit(logits, codes, np.ones(600))
+    assert found.temperature_ == pytest.approx(3, rel=0.4)
+
+
+def test_outliers_do_not_overflow():
+    logits, codes, weight = many_classes()
+    logits[0] = [1e250, -1e250, 0, 0]
+    found = SoftmaxTemperature().fit(logits, codes, weight)
+    assert 0 < found.temperature_ < np.inf
+    score, y = overlapping()
+    for unit in (1e300, 1e305):
+        hot = TemperatureCalibrator().fit(score * unit / np.abs(score).max(), y)
+        assert np.isfinite(hot.temperature_)
+        assert np.all(np.isfinite(hot.predict([-1e308, 0.0, 1e308])))
+
+
+FINE_GRID = np.linspace(-4, 4, 401)
+
+
+@profile
+@given(rows())
+def test_isotonic_equals_scikit_learn(case):
+    score, y, weight = case
+    ours = IsotonicCalibrator().fit(score, y, weight)
+    theirs = IsotonicRegression(out_of_bounds="clip").fit(score, y, weight)
+    np.testing.assert_allclose(ours.predict(FINE_GRID), theirs.predict(FINE_GRID), atol=1e-12)
+
+
+# Smooth isotonic -------------------------------------------------------------------------
+
+
+def pool(values, weight):
+    """Pool neighbours until the means no longer fall; return the blocks as lists of indices."""
+    blocks = []
+    for i in range(len(values)):
+        blocks.append([i])
+        while len(blocks) > 1 and mean(blocks[-2], values, weight) >= mean(
+            blocks[-1], values, weight
+        ):
+            blocks[-2:] = [blocks[-2] + blocks[-1]]
+    return blocks
+
+
+def mean(block, values, weight):
+    return sum(weight[i] * values[i] for i in block) / sum(weight[i] for i in block)
+
+
+def smooth_isotonic(score, y, weight):
+    """Return knots and values by the recipe, step by step, on lists."""
+    levels = sorted(set(score.tolist()))
+    total = [float(weight[score == x].sum()) for x in levels]
+    rate = [float((weight * y)[score == x].sum()) / t for x, t in zip(levels, total, strict=True)]
+    blocks = pool(rate, total)
+    sizes = [sum(total[i] for i in block) for block in blocks]
+    smoothed = [
+        (sum(total[i] * rate[i] for i in block) + 1) / (size + 2)
+        for block, size in zip(blocks, sizes, strict=True)
+    ]
+    values = np.empty(len(blocks))
+    for group in pool(smoothed, sizes):
+        values[group] = mean(group, smoothed, sizes)
+    return np.array([mean(block, levels, total) for block in blocks]), values
+
+
+@profile
+@given(rows())
+def test_smooth_isotonic_is_its_recipe(case):
+    score, y, weight = case
+    knots, values = smooth_isotonic(score, y, weight)
+    found = SmoothIsotonicCalibrator().fit(score, y, weight).predict(FINE_GRID)
+    # Blocks of equal rate may be pooled or not where rounding decides; both are the recipe.
+    np.testing.assert_allclose(found, np.interp(FINE_GRID, knots, values), atol=1e-9)
+
+
+@profile
+@given(rows())
+def test_smooth_isotonic_stays_inside_its_bounds_and_rises(case):
+    score, y, weight = case
+    found = SmoothIsotonicCalibrator().fit(score, y, weight).predict(FINE_GRID)
+    bound = 1 / (weight.sum() + 2)
+    assert np.all((found >= bound) & (found <= 1 - bound))
+    assert np.all(np.diff(found) >= 0)
+
+
+def test_smooth_isotonic_ranks_what_isotonic_ties():
+    rng = np.random.default_rng(0)
+    score = rng.random(500)
+    y = (rng.random(500) < score).astype(int)
+    tied = IsotonicCalibrator().fit(score, y).predict(score)
+    ranked = SmoothIsotonicCalibrator().fit(score, y).predict(score)
+    assert len(np.unique(ranked)) > 5 * len(np.unique(tied))
+
+
+# Venn-Abers ------------------------------------------------------------------------------
+
+
+def fit_with(score, y, weight, s, outcome):
+    """Return the isotonic fit at s of the rows and (s, outcome)."""
+    levels, place = np.unique(np.append(score, s), return_inverse=True)
+    w, a = np.append(weight, 1.0), np.append(y, float(outcome))
+    total = np.bincount(place, w)
+    fit = isotonic_regression(np.bincount(place, w * a) / total, weights=total).x
+    return fit[np.searchsorted(levels, s)]
+
+
+@profile
+@given(rows(least=1))
+def test_venn_abers_is_two_isotonic_fits(case):
+    score, y, weight = case
+    calibrator = VennAbersCalibrator().fit(score, y, weight)
+    for s in [*score[:4], *(score[:3] + 0.001), -9.0, 9.0]:
+        low, high = calibrator.predict_interval([s])
+        assert low[0] == pytest.approx(fit_with(score, y, weight, s, 0), abs=1e-12)
+        assert high[0] == pytest.approx(fit_with(score, y, weight, s, 1), abs=1e-12)
+        assert calibrator.predict([s])[0] == pytest.approx(high[0] / (1 - low[0] + high[0]))
+
+
+@profile
+@given(rows())
+def test_venn_abers_rises_and_is_never_certain(case):
+    score, y, weight = case
+    calibrator = VennAbersCalibrator().fit(score, y, weight)
+    found = calibrator.predict(FINE_GRID)
+    low, high = calibrator.predict_interval(FINE_GRID)
+    assert np.all((found > 0) & (found < 1))
+    assert np.all(low < high)
+    for values in (found, low, high):
+        assert np.all(np.diff(values) >= -1e-12)
+
+
+def test_venn_abers_equals_the_package():
+    rows = pd.read_csv(PEERS / "venn_abers.csv")
+    known, new = rows[rows["y"].notna()], rows[rows["y"].isna()]
+    found = VennAbersCalibrator().fit(known["score"], known["y"]).predict_interval(new["score"])
+    np.testing.assert_allclose(np.column_stack(found), new[["low", "high"]], atol=1e-5)
