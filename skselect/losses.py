@@ -24,6 +24,11 @@ from skselect._lib.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["CAUObjective", "SoftCWSAObjective", "cau_loss", "soft_cwsa_loss"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 #: Normalised entropies are clipped to [EPS, 1 - EPS], which float32 can tell from 0 and 1; a share
 #: of EPS in the denominator of soft CWSA makes it 0 where nothing is accepted.
 EPS = 1e-6
