@@ -51,10 +51,10 @@ class _Selection(NotebookText):
         Examples
         --------
         >>> from skselect import Outcomes, select_threshold
-        >>> outcomes = Outcomes([0] * 59 + [1], ([.9] * 5 + [.8]) * 10)
+        >>> outcomes = Outcomes([0, 1] * 60, [.9, .6] * 60)
         >>> selection = select_threshold(outcomes, objective="risk", target=.1)
         >>> selection.to_policy(["no", "yes"])
-        <AbstentionPolicy: 2 classes, threshold 0.8, certified>
+        <AbstentionPolicy: 2 classes, threshold 0.75, certified>
         """
         chosen = {name: getattr(self, name) for name in _CHOSEN}
         return AbstentionPolicy(classes, **(decides | chosen))
