@@ -251,7 +251,7 @@ CASES = {
     ),
     "policy that is no JSON": (lambda: AbstentionPolicy.from_json("{"), "damaged JSON"),
     "policy that is not there": (lambda: AbstentionPolicy.from_json("x.json"), "path_or_text"),
-    "newer policy": (newer_policy, "format version 99; this skselect reads up to 4. Update skselect"),
+    "newer policy": (newer_policy, r"format version 99; this skselect reads up to \d. Update skselect"),
     "masked labels": (lambda: aurc_score(masked(Y), P), "y_true has masked values; drop those"),
     "masked probabilities": (lambda: aurc_score(Y, masked(P)), "y_proba has masked values"),
     "masked column": (lambda: aurc_score(Y, masked([0.1, 0.2, 0.6])), "y_proba has masked values"),
