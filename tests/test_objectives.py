@@ -1,27 +1,41 @@
 """Objectives of several subgroups, and conformal risk control for silent failures."""
 
+import json
 import re
 import subprocess
 import sys
+from functools import cache
+from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 
+import skselect
 from skselect import (
     AbstentionPolicy,
+    Best,
     Cost,
+    Coverage,
     GeneralizedRisk,
     InfeasibleTargetError,
     Outcomes,
+    PrecomputedClassifier,
+    Predictions,
     Risk,
     SelectiveClassifier,
+    SelectiveRiskMonitor,
+    SelectiveState,
     ThresholdTuner,
     certify,
+    check_policy,
     select_threshold,
+    selective_report,
 )
 from skselect.objectives import name_options
+from skselect.thresholds import rows_needed
 
 SURE = Outcomes(np.zeros(400), np.linspace(0.6, 0.9, 400))
 GROUPS = np.arange(400) % 2
@@ -99,3 +113,101 @@ def test_objectives_are_imported_first_by_a_command():
     code = "import sys; sys.argv = ['skselect']; import skselect.objectives"
     code += "; assert 'skselect.display' not in sys.modules"
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+# Every objective in every place: it works there, or is refused by name ---------------------------
+
+
+STATED = {
+    "risk": Risk(0.3),
+    "generalized_risk": GeneralizedRisk(0.3),
+    "coverage": Coverage(0.5),
+    "cost": Cost(0.4),
+    "cwsa_plus": Best(),
+}
+WITH_GUARANTEE = {"risk", "generalized_risk", "coverage"}
+
+
+@cache
+def _rows():
+    rng = np.random.default_rng(0)
+    sure = rng.uniform(0.5, 1, 1500)
+    answer, wrong = rng.integers(0, 2, 1500), rng.random(1500) > sure
+    proba = np.where(answer[:, None] == [0, 1], sure[:, None], 1 - sure[:, None])
+    return np.where(wrong, 1 - answer, answer), proba
+
+
+def _table(**options):
+    return Predictions.from_proba(*_rows(), labels=[0, 1], **options)
+
+
+def _policy(objective):
+    return select_threshold(_table(), objective=objective).policy
+
+
+def _fit(objective):
+    y, proba = _rows()
+    frozen = FrozenEstimator(PrecomputedClassifier([0, 1]).fit(proba, y))
+    return ThresholdTuner(frozen, objective, assume="fresh").fit(proba, y)
+
+
+def _decides(objective):
+    policy = _policy(objective)
+    schema = Path(skselect.__file__).parent / "policy" / "policy.schema.json"
+    jsonschema.validate(json.loads(policy.to_json()), json.loads(schema.read_text()))
+    gate: dict = {"__name__": "gate"}
+    exec(str(policy.to_python()), gate)
+    accepted = AbstentionPolicy.from_json(policy.to_json()).decide(_rows()[1])["accepted"]
+    assert list(gate["decide"](_rows()[1])["accepted"]) == accepted.tolist()
+
+
+#: What is called, and the objectives that it takes.
+PLACES = {
+    "tuner": (_fit, STATED),
+    "table": (_policy, STATED),
+    "state": (
+        lambda one: select_threshold(
+            SelectiveState(labels=[0, 1]).update(*_rows()).finalize(), objective=one
+        ),
+        STATED,
+    ),
+    "subgroups": (
+        lambda one: select_threshold(
+            _table(), objective=one, subgroups=np.resize(["a", "b"], 1500)
+        ),
+        STATED,
+    ),
+    "costs": (
+        lambda one: select_threshold(
+            _table(decision="min_cost", cost_matrix=[[0, 1], [1, 0]]), objective=one
+        ),
+        STATED,
+    ),
+    "file, schema and gate": (_decides, STATED),
+    "report": (lambda one: selective_report(None, _table(), policy=_policy(one)), STATED),
+    "certify": (
+        lambda one: certify(_policy(Risk(0.3)), *_rows(), objective=one),
+        WITH_GUARANTEE,
+    ),
+    "check_policy": (
+        lambda one: check_policy(_policy(Risk(0.3)), *_rows(), objective=one),
+        WITH_GUARANTEE,
+    ),
+    "monitor": (
+        lambda one: SelectiveRiskMonitor(_policy(Risk(0.3)), objective=one),
+        {"risk"},
+    ),
+    "rows_needed": (rows_needed, {"risk"}),
+}
+
+
+@pytest.mark.filterwarnings("ignore:cwsa_plus|min_coverage")
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("word", STATED)
+def test_every_objective_works_in_every_place_or_is_refused_by_name(place, word):
+    call, taken = PLACES[place]
+    if word in taken:
+        call(STATED[word])
+    else:
+        with pytest.raises(ValueError, match="objective"):
+            call(STATED[word])

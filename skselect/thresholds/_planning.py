@@ -125,6 +125,10 @@ def _read_plan(risk: Any, delta: float | None, *, fixed: bool) -> tuple[float, f
     if not hasattr(risk, "get_params"):
         target = check_risk_limit(check_number("target", risk, 0.0, 1.0, closed="neither"))
         return target, check_delta(0.05 if delta is None else delta), _plan_of("auto", fixed=fixed)
+    if not getattr(risk, "is_selective", False):
+        raise ValueError(
+            f"risk must be a Risk or a number, got {risk!r}: no other objective is planned."
+        )
     if delta is not None:
         raise ValueError(f"delta goes with a number, not with {risk!r}, which has its own.")
     target = check_risk_limit(check_number("target", risk.target, 0.0, 1.0, closed="neither"))

@@ -588,7 +588,7 @@ def test_a_learned_confidence_asks_its_auxiliary(rng):
     assert len({one.status_.evidence for one in monitors}) == 1
     with pytest.raises(ValueError, match="auxiliary must be a dict with the names"):
         monitors[0].add_decisions(P, ids=ids + 1000)
-    with pytest.raises(ValueError, match="auxiliary go with y_proba"):
+    with pytest.raises(ValueError, match="auxiliary goes with y_proba"):
         monitors[0].add_decisions(
             None, ids=[-1], y_pred=["no"], confidence=[0.5], auxiliary={"age": [0]}
         )
