@@ -170,11 +170,7 @@ def _minus_soft_cwsa(
 
 
 def _chained(
-    value: float,
-    first: FloatArray,
-    second: FloatArray,
-    inner_1: FloatArray,
-    inner_2: FloatArray,
+    value: float, first: FloatArray, second: FloatArray, inner_1: FloatArray, inner_2: FloatArray
 ) -> Derivatives:
     """Return the derivatives of a function of one number per row, which depends on the logits."""
     by_slope = first[:, None] * inner_2

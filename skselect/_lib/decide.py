@@ -416,10 +416,7 @@ def chosen(table: Array, columns: Array) -> Array:
 
 
 def rate(
-    policy: Policy,
-    proba: Array,
-    answers: Array,
-    auxiliary_proba: Mapping[str, Array] | None = None,
+    policy: Policy, proba: Array, answers: Array, auxiliary_proba: Mapping[str, Array] | None = None
 ) -> Array:
     """Return the confidence in each answer."""
     if callable(policy["confidence"]):  # the user's own, in the library

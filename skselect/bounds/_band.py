@@ -83,11 +83,7 @@ def walk_band(
 
 
 def band_accepts(
-    n: int,
-    target: float,
-    delta: float,
-    min_coverage: float,
-    errors: Callable[[IntArray], Any],
+    n: int, target: float, delta: float, min_coverage: float, errors: Callable[[IntArray], Any]
 ) -> bool:
     """Tell whether one of the ranks has at most as many errors as :func:`walk_band` allows there.
 
@@ -119,11 +115,7 @@ def band_accepts(
 
 
 def band_may_accept(
-    n: int,
-    target: float,
-    delta: float,
-    min_coverage: float,
-    errors: Callable[[IntArray], Any],
+    n: int, target: float, delta: float, min_coverage: float, errors: Callable[[IntArray], Any]
 ) -> bool:
     """Tell whether :func:`band_accepts` may be true, without a walk; False is never wrong."""
     ranks = even_ranks(n, target, delta, min_coverage)
@@ -413,11 +405,7 @@ def _chance_to_start(ranks: IntArray, limits: IntArray, target: float) -> FloatA
 
 
 def sequence_accepts(
-    n: int,
-    target: float,
-    delta: float,
-    min_coverage: float,
-    errors: Callable[[IntArray], Any],
+    n: int, target: float, delta: float, min_coverage: float, errors: Callable[[IntArray], Any]
 ) -> bool | None:
     """Tell whether the sequence of :func:`combined_limits` passes the rank at which it starts.
 

@@ -535,10 +535,7 @@ class RiskCoverageCurve:
         return self.eaurc() / spread
 
     def augrc(
-        self,
-        *,
-        estimator: str = "trapezoid",
-        coverage_range: tuple[float, float] | None = None,
+        self, *, estimator: str = "trapezoid", coverage_range: tuple[float, float] | None = None
     ) -> float:
         """Return the area under generalised risk over coverage; see :func:`metrics.augrc_score`."""
         check_choice("estimator", estimator, ["trapezoid", "unbiased"])

@@ -399,11 +399,7 @@ def group_rows(
 
 
 def group_sorted_rows(
-    confidence: FloatArray,
-    weight: FloatArray | None,
-    lost: FloatArray,
-    *,
-    whole: bool = False,
+    confidence: FloatArray, weight: FloatArray | None, lost: FloatArray, *, whole: bool = False
 ) -> SummedBlocks:
     """Add up weight and weighted loss of each block; rows come surest first.
 

@@ -44,10 +44,7 @@ from skselect._lib.sklearn import CallbackSupportMixin, take_rows, with_callback
 from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration._registry import CALIBRATORS, calibrator_name
 from skselect.calibration._scopes import SCOPES, Calibration, fit_calibration
-from skselect.estimators.base import (
-    AbstainingMixin,
-    find_records,
-)
+from skselect.estimators.base import AbstainingMixin, find_records
 from skselect.estimators.fitting import (
     Fits,
     FitTask,

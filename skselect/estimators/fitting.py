@@ -13,10 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import (
-    get_routing_for_object,
-    process_routing,
-)
+from sklearn.utils.metadata_routing import get_routing_for_object, process_routing
 
 from skselect._lib.checks.labels import check_known, check_labels, encode_labels
 from skselect._lib.checks.rows import check_proba

@@ -12,12 +12,7 @@ from skselect._lib.arrays import column_names, take_columns
 from skselect._lib.checks import as_array, shown, warn_user
 from skselect._lib.checks.labels import check_classes, check_known, check_labels, encode_labels
 from skselect._lib.checks.options import check_choice
-from skselect._lib.checks.rows import (
-    check_class_columns,
-    check_length,
-    check_proba,
-    check_weight,
-)
+from skselect._lib.checks.rows import check_class_columns, check_length, check_proba, check_weight
 from skselect._lib.decide import RANGE_TOLERANCE, match_columns, refuse_one_row_or_two
 from skselect._lib.typing import FloatArray, LabelArray
 

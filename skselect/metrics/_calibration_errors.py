@@ -65,11 +65,7 @@ def _quantiles(confidence: FloatArray, weight: FloatArray | None, n_bins: int) -
 
 
 def bin_sums(
-    confidence: FloatArray,
-    weight: FloatArray | None,
-    columns: _Columns,
-    n_bins: int,
-    strategy: str,
+    confidence: FloatArray, weight: FloatArray | None, columns: _Columns, n_bins: int, strategy: str
 ) -> FloatArray:
     """Return the weighted sum of each column in each bin; a column of None is all ones.
 
@@ -174,10 +170,7 @@ def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile"
 
 
 def reliability(
-    outcomes: Outcomes,
-    n_bins: int = 15,
-    strategy: str = "quantile",
-    confidence_level: float = 0.95,
+    outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile", confidence_level: float = 0.95
 ) -> pd.DataFrame:
     """Return mean confidence, accuracy with its interval, and share of each filled bin."""
     level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")

@@ -4,11 +4,4 @@ from skselect._lib.decide import entropy, gini, margin, max_proba
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 
-__all__ = [
-    "Outcomes",
-    "Predictions",
-    "entropy",
-    "gini",
-    "margin",
-    "max_proba",
-]
+__all__ = ["Outcomes", "Predictions", "entropy", "gini", "margin", "max_proba"]

@@ -807,11 +807,7 @@ def betting_risk(
 
 
 def betting_generalized_risk(
-    outcomes: Outcomes,
-    target: float,
-    delta: float,
-    *_: float,
-    largest_weight: float | None = None,
+    outcomes: Outcomes, target: float, delta: float, *_: float, largest_weight: float | None = None
 ) -> int:
     """Return how many entries of the curve have a certified (weighted) rate of silent loss.
 

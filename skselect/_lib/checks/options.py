@@ -33,12 +33,7 @@ def check_parameters(estimator: Any, allowed: Mapping[str, Any]) -> None:
 
 
 def check_number(
-    name: str,
-    value: Any,
-    low: float = -np.inf,
-    high: float = np.inf,
-    *,
-    closed: str = "both",
+    name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, closed: str = "both"
 ) -> float:
     """Return `value` as a float inside the interval from `low` to `high`."""
     left = "[" if closed in ("both", "left") else "("
