@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.checks.labels import check_labels
+from skselect._lib.arrays import ConfidenceSpec
+from skselect._lib.checks.rows import check_labels
 from skselect._lib.files import import_extra
-from skselect._lib.typing import ConfidenceSpec
 from skselect.metrics import DEFAULT_METRICS
 from skselect.metrics._evaluate import requests
 from skselect.streaming.parquet import Paths, find_files, parquet_state

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from skselect._lib.arrays import FloatArray
 from skselect._lib.checks.options import check_choice, check_count, check_generator
-from skselect._lib.typing import FloatArray
 
 __all__ = ["make_risk_profile"]
 

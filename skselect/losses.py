@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, log_softmax
 
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray
 from skselect._lib.checks.options import check_choice, check_number
 from skselect._lib.files import import_extra
-from skselect._lib.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["CAUObjective", "SoftCWSAObjective", "cau_loss", "soft_cwsa_loss"]
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from skselect._lib.arrays import reaches
+from skselect._lib.arrays import BoolArray, FloatArray, LossSpec, reaches
 from skselect._lib.checks import did_you_mean, shown
 from skselect._lib.checks.options import (
     check_choice,
@@ -28,7 +28,6 @@ from skselect._lib.checks.options import (
     check_risk_target,
 )
 from skselect._lib.notebook import percent, rounded
-from skselect._lib.typing import BoolArray, FloatArray, LossSpec
 from skselect.bounds._pointwise import (
     betting_upper,
     clopper_pearson_upper,

@@ -1,14 +1,25 @@
-"""Arrays of many rows: pieces of them, comparison with rounding, columns by name."""
+"""Arrays of many rows: their types, pieces, comparison with rounding, columns by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skselect._lib.decide import SPAN
-from skselect._lib.typing import FloatArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+LabelArray: TypeAlias = NDArray[Any]
+
+#: One confidence per row: a name, an array, or a function of the probabilities.
+ConfidenceSpec: TypeAlias = "str | FloatArray | Callable[[FloatArray], Any]"
+
+#: One loss per row: a name, or a function ``(y_true, y_pred) -> loss``.
+LossSpec: TypeAlias = "str | Callable[[LabelArray, LabelArray], Any]"
 
 
 def spans(n: int) -> Iterator[slice]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import fft, special
 
-from skselect._lib.typing import FloatArray, IntArray
+from skselect._lib.arrays import FloatArray, IntArray
 from skselect.bounds._pointwise import critical_counts, rows_for_certificate, smallest_rank
 
 #: Number of ranks at which the band is tested; all ranks would gain 0.2 points of coverage.

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special, stats
 
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray
 from skselect._lib.checks import as_array, shown
 from skselect._lib.checks.options import check_delta, check_number
 from skselect._lib.checks.rows import check_loss, check_weight
-from skselect._lib.typing import BoolArray, FloatArray, IntArray
 
 
 def clopper_pearson_upper(n_errors: Any, n: Any, delta: float) -> Any:

@@ -24,6 +24,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skselect._lib import decide
+from skselect._lib.arrays import FloatArray, IntArray
 from skselect._lib.checks.rows import (
     check_confidence,
     check_length,
@@ -41,7 +42,6 @@ from skselect._lib.decide import (
     venn_abers_interval,
     venn_abers_map,
 )
-from skselect._lib.typing import FloatArray, IntArray
 from skselect.curve.tie_blocks import run_starts
 
 #: The default offset, which keeps the log-odds of 0 and 1 finite.

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from skselect._lib.arrays import FloatArray
 from skselect._lib.checks.options import check_choice
-from skselect._lib.typing import FloatArray
 from skselect.calibration._maps import (
     BetaCalibrator,
     IsotonicCalibrator,

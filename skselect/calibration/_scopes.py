@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from skselect._lib.arrays import are_constant
+from skselect._lib.arrays import ConfidenceSpec, FloatArray, IntArray, are_constant
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import silence_repeats
 from skselect._lib.decide import calibrate, calibrate_confidence, find_inputs
-from skselect._lib.typing import ConfidenceSpec, FloatArray, IntArray
 from skselect.calibration._maps import LEAST_OFFSET, SoftmaxTemperature, log_odds_offset
 from skselect.calibration._registry import (
     Missing,

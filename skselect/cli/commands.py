@@ -19,11 +19,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from skselect._lib.checks.labels import check_classes, check_labels
+from skselect._lib.arrays import LabelArray
 from skselect._lib.checks.rows import (
     check_any_rows,
     check_class_columns,
+    check_classes,
     check_columns,
+    check_labels,
     refuse_threshold_and_policy,
 )
 from skselect._lib.files import (
@@ -35,7 +37,6 @@ from skselect._lib.files import (
     write_whole,
 )
 from skselect._lib.notebook import count, wrap
-from skselect._lib.typing import LabelArray
 from skselect.cli import BROKEN, UNDECIDED
 from skselect.cli.tables import (
     COMMAS,

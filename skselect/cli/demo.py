@@ -20,13 +20,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
-from skselect._lib.checks.labels import check_labels
 from skselect._lib.checks.options import (
     check_abstain_label,
     check_delta,
     check_number,
     check_risk_limit,
 )
+from skselect._lib.checks.rows import check_labels
 from skselect._lib.files import whole_file
 from skselect.cli.tables import TableFile, majority_class_suffices, read_layout
 from skselect.display import RiskCoverageDisplay

@@ -24,11 +24,17 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
-from skselect._lib.checks.labels import check_known, check_labels, encode_labels
-from skselect._lib.checks.rows import check_any_rows, check_columns, check_positive_proba
+from skselect._lib.arrays import BoolArray, IntArray, LabelArray
+from skselect._lib.checks.rows import (
+    check_any_rows,
+    check_columns,
+    check_known,
+    check_labels,
+    check_positive_proba,
+    encode_labels,
+)
 from skselect._lib.decide import RANGE_TOLERANCE, SUM_TOLERANCE
 from skselect._lib.files import naming_output, read_parquet, row_bar
-from skselect._lib.typing import BoolArray, IntArray, LabelArray
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions

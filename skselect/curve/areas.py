@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from skselect._lib.typing import FloatArray
+from skselect._lib.arrays import FloatArray
 
 # Below this argument the asymptotic series of the digamma function is not exact enough.
 _SERIES_FROM = 32.0

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import ROUNDING, is_graded, reaches, stays_within
+from skselect._lib.arrays import ROUNDING, FloatArray, IntArray, is_graded, reaches, stays_within
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import (
     check_choice,
@@ -24,7 +24,6 @@ from skselect._lib.checks.options import (
     check_range,
 )
 from skselect._lib.checks.rows import check_unit_confidence, warn_small_total
-from skselect._lib.typing import FloatArray, IntArray
 from skselect.curve import areas, tie_blocks
 from skselect.curve.scan import (
     CURVES,

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from skselect._lib.typing import FloatArray, IntArray
+from skselect._lib.arrays import FloatArray, IntArray
 from skselect.curve import areas
 from skselect.curve.tie_blocks import CHUNK, Chunk, TieBlocks
 

@@ -20,9 +20,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from skselect._lib.arrays import spans
+from skselect._lib.arrays import FloatArray, IntArray, spans
 from skselect._lib.decide import SPAN
-from skselect._lib.typing import FloatArray, IntArray
 
 KeyArray = NDArray[Any]  # uint32 or uint64
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
 
+from skselect._lib.arrays import FloatArray
 from skselect._lib.checks.options import check_models, check_shared_confidence
 from skselect._lib.checks.rows import check_countable, check_has_proba, check_some_subgroup
 from skselect._lib.files import import_extra
-from skselect._lib.typing import FloatArray
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.scan import evenly
 from skselect.estimators.scoring import score_estimator

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from skselect._lib.arrays import BoolArray, ConfidenceSpec
 from skselect._lib.checks.options import check_choice, check_threshold
-from skselect._lib.typing import BoolArray, ConfidenceSpec
 from skselect.display.common import legend_name, new_axes
 from skselect.estimators.scoring import score_estimator
 from skselect.metrics._threshold import count_decisions

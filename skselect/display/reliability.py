@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from skselect._lib.checks.labels import check_both_kinds
-from skselect._lib.checks.rows import check_has_proba, resolve_pos_label
-from skselect._lib.typing import LabelArray
+from skselect._lib.arrays import LabelArray
+from skselect._lib.checks.rows import check_both_kinds, check_has_proba, resolve_pos_label
 from skselect.display.common import CurveDisplay, full_names, legend_name, show_percent, thin
 from skselect.metrics import evaluate
 from skselect.metrics._calibration_errors import reliability

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from skselect._lib.arrays import FloatArray
 from skselect._lib.checks.options import check_choice, check_number, check_threshold
 from skselect._lib.checks.rows import check_countable
 from skselect._lib.notebook import percent
-from skselect._lib.typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve, count_deferred
 from skselect.display.common import (
     MARK,

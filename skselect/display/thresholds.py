@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from skselect._lib.arrays import FloatArray
 from skselect._lib.checks.options import check_choice, check_count
 from skselect._lib.checks.rows import check_unit_confidence
-from skselect._lib.typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.display.common import (
     COLORS,

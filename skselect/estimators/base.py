@@ -14,9 +14,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 
-from skselect._lib.checks.labels import check_labels, encode_labels
-from skselect._lib.checks.rows import check_length, check_weight
-from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.checks.rows import check_labels, check_length, check_weight, encode_labels
 from skselect.policy.policy import AbstentionPolicy, Decisions, apply_policy, find_index
 from skselect.policy.seen_rows import SeenRows
 

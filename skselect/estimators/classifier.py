@@ -16,15 +16,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks import trusted, warn_user
-from skselect._lib.checks.labels import (
-    check_classes,
-    check_known,
-    check_labels,
-    check_more_classes,
-    encode_labels,
-    label_array,
-)
 from skselect._lib.checks.options import (
     check_abstain_label,
     check_calibration,
@@ -38,10 +31,18 @@ from skselect._lib.checks.options import (
     check_threshold,
     warn_unseen,
 )
-from skselect._lib.checks.rows import check_weight, silence_repeats
+from skselect._lib.checks.rows import (
+    check_classes,
+    check_known,
+    check_labels,
+    check_more_classes,
+    check_weight,
+    encode_labels,
+    label_array,
+    silence_repeats,
+)
 from skselect._lib.decide import CONFIDENCES
 from skselect._lib.sklearn import CallbackSupportMixin, take_rows, with_callbacks
-from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration._registry import CALIBRATORS, calibrator_name
 from skselect.calibration._scopes import SCOPES, Calibration, fit_calibration
 from skselect.estimators.base import AbstainingMixin, find_records

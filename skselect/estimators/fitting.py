@@ -15,8 +15,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object, process_routing
 
-from skselect._lib.checks.labels import check_known, check_labels, encode_labels
-from skselect._lib.checks.rows import check_proba
+from skselect._lib.arrays import FloatArray, IntArray, LabelArray
+from skselect._lib.checks.rows import check_known, check_labels, check_proba, encode_labels
 from skselect._lib.decide import RANGE_TOLERANCE
 from skselect._lib.sklearn import (
     begin_fit,
@@ -25,7 +25,6 @@ from skselect._lib.sklearn import (
     take_rows,
     weight_parameter,
 )
-from skselect._lib.typing import FloatArray, IntArray, LabelArray
 from skselect.estimators.base import find_abstainer
 from skselect.estimators.scoring import check_own_proba
 from skselect.predictions.decisions import DecisionRule

@@ -14,12 +14,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from skselect._lib.arrays import column_names, take_columns
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, column_names, take_columns
 from skselect._lib.checks import shown, trusted
 from skselect._lib.decide import OWN_FEATURES, describe_answers
 from skselect._lib.notebook import NotebookText
 from skselect._lib.sklearn import weight_parameter
-from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.calibration._scopes import Calibration, ClassCalibration
 from skselect.estimators.fitting import TrainingRows, is_ready
 from skselect.estimators.out_of_fold import OutOfFold

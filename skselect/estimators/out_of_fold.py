@@ -19,10 +19,10 @@ from sklearn.model_selection import check_cv as as_splitter
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks import shown
 from skselect._lib.notebook import percent
 from skselect._lib.sklearn import take_rows
-from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.estimators.fitting import FitTask, TrainingRows
 from skselect.predictions.outcomes import Outcomes
 

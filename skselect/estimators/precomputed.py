@@ -8,13 +8,20 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from skselect._lib.arrays import column_names, take_columns
+from skselect._lib.arrays import FloatArray, LabelArray, column_names, take_columns
 from skselect._lib.checks import as_array, shown, warn_user
-from skselect._lib.checks.labels import check_classes, check_known, check_labels, encode_labels
 from skselect._lib.checks.options import check_choice
-from skselect._lib.checks.rows import check_class_columns, check_length, check_proba, check_weight
+from skselect._lib.checks.rows import (
+    check_class_columns,
+    check_classes,
+    check_known,
+    check_labels,
+    check_length,
+    check_proba,
+    check_weight,
+    encode_labels,
+)
 from skselect._lib.decide import RANGE_TOLERANCE, match_columns, refuse_one_row_or_two
-from skselect._lib.typing import FloatArray, LabelArray
 
 KINDS = ("proba", "logit", "logprob")
 

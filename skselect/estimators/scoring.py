@@ -10,11 +10,16 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import check_scoring
 
-from skselect._lib.arrays import reaches
+from skselect._lib.arrays import BoolArray, FloatArray, LabelArray, reaches
 from skselect._lib.checks import warn_user
-from skselect._lib.checks.labels import check_labels, encode_labels
 from skselect._lib.checks.options import check_choice, check_number, check_threshold
-from skselect._lib.checks.rows import check_length, check_proba, check_weight
+from skselect._lib.checks.rows import (
+    check_labels,
+    check_length,
+    check_proba,
+    check_weight,
+    encode_labels,
+)
 from skselect._lib.decide import max_proba, row_argmax
 from skselect._lib.sklearn import (
     BaseScorer,
@@ -23,7 +28,6 @@ from skselect._lib.sklearn import (
     take_rows,
     unregister_scoring_names,
 )
-from skselect._lib.typing import BoolArray, FloatArray, LabelArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.estimators.base import decide_rows, find_abstainer
 from skselect.metrics import SPECS, MetricSpec

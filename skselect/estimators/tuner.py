@@ -15,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted, indexable
 
-from skselect._lib.arrays import column_names, take_columns
+from skselect._lib.arrays import FloatArray, IntArray, LossSpec, column_names, take_columns
 from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import (
     check_abstain_label,
@@ -32,7 +32,6 @@ from skselect._lib.sklearn import (
     take_rows,
     with_callbacks,
 )
-from skselect._lib.typing import FloatArray, IntArray, LossSpec
 from skselect.estimators.base import AbstainingMixin, find_records
 from skselect.estimators.classifier import (
     SelectiveClassifier,

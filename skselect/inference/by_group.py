@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import spans
+from skselect._lib.arrays import BoolArray, FloatArray, spans
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import (
     check_choice,
@@ -19,7 +19,6 @@ from skselect._lib.checks.options import (
     check_threshold,
 )
 from skselect._lib.checks.rows import check_subgroups
-from skselect._lib.typing import BoolArray, FloatArray
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.inference.intervals import (
     FEW_ERRORS,

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.special import ndtr, stdtr
 from scipy.stats import wilcoxon
 
-from skselect._lib.arrays import ROUNDING
+from skselect._lib.arrays import ROUNDING, FloatArray, IntArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import (
     check_choice,
@@ -25,7 +25,6 @@ from skselect._lib.checks.options import (
     check_shared_confidence,
 )
 from skselect._lib.checks.rows import check_same_rows, refuse_second_truth, refuse_weights
-from skselect._lib.typing import FloatArray, IntArray
 from skselect.inference.intervals import (
     FEW_ERRORS,
     Measured,

@@ -17,12 +17,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, ndtri, stdtrit
 
-from skselect._lib.arrays import ROUNDING, is_graded
+from skselect._lib.arrays import ROUNDING, ConfidenceSpec, FloatArray, IntArray, LossSpec, is_graded
 from skselect._lib.checks import as_array, warn_user
 from skselect._lib.checks.options import check_choice, check_count, check_generator, check_number
 from skselect._lib.checks.rows import check_countable, check_length, refuse_weights
 from skselect._lib.notebook import NotebookText
-from skselect._lib.typing import ConfidenceSpec, FloatArray, IntArray, LossSpec
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.tie_blocks import blocks_from_counts

@@ -7,9 +7,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from skselect._lib.arrays import FloatArray
 from skselect._lib.checks.options import check_choice, check_cwsa_thresholds
 from skselect._lib.notebook import NotebookText
-from skselect._lib.typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._influence import (
     RankedInfluence,

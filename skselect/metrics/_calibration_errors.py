@@ -14,10 +14,9 @@ import pandas as pd
 from scipy.fft import dct, idct
 from scipy.optimize import brentq, isotonic_regression
 
-from skselect._lib.arrays import ROUNDING, are_constant, is_graded, spans
+from skselect._lib.arrays import ROUNDING, FloatArray, IntArray, are_constant, is_graded, spans
 from skselect._lib.checks.options import check_choice, check_count, check_number
 from skselect._lib.checks.rows import check_has_proba, check_unit_confidence, warn_small_weights
-from skselect._lib.typing import FloatArray, IntArray
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._influence import Influence, mean_of

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import bdtr, bdtrc, chdtrc, gammaln, ndtr, xlog1py, xlogy
 
-from skselect._lib.arrays import ROUNDING
+from skselect._lib.arrays import ROUNDING, FloatArray, IntArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import (
     check_choice,
@@ -24,7 +24,6 @@ from skselect._lib.checks.options import (
 )
 from skselect._lib.checks.rows import check_unit_confidence, refuse_graded_test, refuse_weights
 from skselect._lib.notebook import NotebookText
-from skselect._lib.typing import FloatArray, IntArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._calibration_errors import largest_cumulative_gap, range_of_cumulative_gaps
 from skselect.metrics._csr import error_sums, find_shortfall

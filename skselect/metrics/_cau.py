@@ -8,11 +8,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from skselect._lib.arrays import FloatArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_number
 from skselect._lib.checks.rows import check_has_proba
 from skselect._lib.decide import normalized_entropy
-from skselect._lib.typing import FloatArray
 from skselect.metrics._metric import ClassOptions, check_eps, metric, share_options
 from skselect.predictions.predictions import Predictions
 

@@ -11,10 +11,15 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
+from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks import shown, warn_user
-from skselect._lib.checks.labels import check_both_kinds, check_two_classes
-from skselect._lib.checks.rows import check_has_proba, check_unit_confidence, resolve_pos_label
-from skselect._lib.typing import BoolArray, FloatArray
+from skselect._lib.checks.rows import (
+    check_both_kinds,
+    check_has_proba,
+    check_two_classes,
+    check_unit_confidence,
+    resolve_pos_label,
+)
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._influence import Influence, ratio_of
 from skselect.metrics._metric import WeighedCountOptions, WeighedRowOptions, metric, share_options

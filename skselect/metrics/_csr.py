@@ -10,11 +10,10 @@ from typing import Any, Unpack
 import numpy as np
 from scipy.special import ndtr
 
-from skselect._lib.arrays import ROUNDING, spans
+from skselect._lib.arrays import ROUNDING, FloatArray, IntArray, spans
 from skselect._lib.checks.options import check_generator, choose_draws
 from skselect._lib.checks.rows import refuse_graded_test, refuse_weights, warn_small_total
 from skselect._lib.notebook import NotebookText
-from skselect._lib.typing import FloatArray, IntArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._metric import WeighedRowOptions, check_eps, metric, share_options
 from skselect.metrics._rows import score_proba

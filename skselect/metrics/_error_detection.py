@@ -10,12 +10,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from skselect._lib.arrays import ROUNDING
+from skselect._lib.arrays import ROUNDING, FloatArray, IntArray
 from skselect._lib.checks import warn_user
-from skselect._lib.checks.labels import check_two_classes
 from skselect._lib.checks.options import check_choice, check_number
-from skselect._lib.checks.rows import check_has_proba
-from skselect._lib.typing import FloatArray, IntArray
+from skselect._lib.checks.rows import check_has_proba, check_two_classes
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._influence import RankedInfluence, auroc_lines, ranked
 from skselect.metrics._metric import CountOptions, RowOptions, metric

@@ -7,10 +7,10 @@ from typing import Any, Unpack
 
 import pandas as pd
 
+from skselect._lib.arrays import ConfidenceSpec, LossSpec
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import refuse_own_confidence
-from skselect._lib.typing import ConfidenceSpec, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics import (
     _areas,

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skselect._lib.arrays import is_graded
-from skselect._lib.typing import FloatArray, IntArray
+from skselect._lib.arrays import FloatArray, IntArray, is_graded
 from skselect.curve import areas, tie_blocks
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.scan import accumulate

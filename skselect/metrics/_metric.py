@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypedDict, TypeVar, cast
 
+from skselect._lib.arrays import ConfidenceSpec, FloatArray, LossSpec
 from skselect._lib.checks import did_you_mean, shown
 from skselect._lib.checks.options import check_number, check_threshold
-from skselect._lib.typing import ConfidenceSpec, FloatArray, LossSpec
 from skselect.metrics._influence import Influence, RankedInfluence
 from skselect.metrics._rows import ScoredRows
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skselect._lib.arrays import is_graded
-from skselect._lib.typing import BoolArray, ConfidenceSpec, FloatArray, LossSpec
+from skselect._lib.arrays import BoolArray, ConfidenceSpec, FloatArray, LossSpec, is_graded
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.predictions.confidence import claimed_confidence, compute_confidence
 from skselect.predictions.outcomes import Outcomes

@@ -11,11 +11,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice, check_number, check_threshold
 from skselect._lib.checks.rows import check_unit_confidence
 from skselect._lib.decide import SPAN
-from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.curve import areas as definition
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._influence import Influence, mean_of, ratio_of, share_of

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from skselect._lib.arrays import BoolArray
 from skselect._lib.checks.options import check_count, check_delta
 from skselect._lib.notebook import percent, rounded, wrap
-from skselect._lib.typing import BoolArray
 from skselect.bounds._pointwise import betting_log_wealth
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError

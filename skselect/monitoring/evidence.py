@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skselect._lib.typing import FloatArray
+from skselect._lib.arrays import FloatArray
 from skselect.exceptions import ArgumentError
 from skselect.monitoring.verification import is_guarantee
 from skselect.objectives import Loss, Risk

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skselect._lib.typing import BoolArray, FloatArray, IntArray
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.monitoring.evidence import Evidence, advance, bets_on_shares, total, wealth_of
 from skselect.policy.certificate import UNCHANGED

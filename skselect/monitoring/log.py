@@ -12,9 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_datetime64_any_dtype
 
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks import as_array, shown, warn_user
 from skselect._lib.checks.options import check_count, check_number
-from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.exceptions import ArgumentError
 
 # Times --------------------------------------------------------------------------------------------

@@ -18,12 +18,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks import as_array, shown
-from skselect._lib.checks.labels import check_known, check_labels, encode_labels, label_array
 from skselect._lib.checks.options import check_choice, check_delta, check_number
-from skselect._lib.checks.rows import check_length
+from skselect._lib.checks.rows import (
+    check_known,
+    check_labels,
+    check_length,
+    encode_labels,
+    label_array,
+)
 from skselect._lib.files import digest_json, read_json, write_whole
-from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.monitoring.evidence import (
     Watched,
     bets_on_cases,

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special, stats
 
+from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks import shown
-from skselect._lib.checks.labels import check_known, check_labels, encode_labels
-from skselect._lib.checks.rows import refuse_weights
+from skselect._lib.checks.rows import check_known, check_labels, encode_labels, refuse_weights
 from skselect._lib.notebook import percent
-from skselect._lib.typing import BoolArray, FloatArray
 from skselect.bounds._pointwise import (
     anytime_upper,
     betting_upper,

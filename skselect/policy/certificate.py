@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skselect._lib.arrays import ROUNDING
+from skselect._lib.arrays import ROUNDING, FloatArray
 from skselect._lib.checks.options import check_choice, check_count, check_number
 from skselect._lib.notebook import NotebookText, percent, rounded, wrap
-from skselect._lib.typing import FloatArray
 from skselect.bounds._band import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import FIXED_METHOD, GUARANTEES, MEAN_ONLY, Guarantee, Loss

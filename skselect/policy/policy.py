@@ -18,15 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import column_names
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_names
 from skselect._lib.checks import as_array, shown, warn_user
-from skselect._lib.checks.labels import (
-    check_classes,
-    check_known,
-    check_labels,
-    encode_labels,
-    label_array,
-)
 from skselect._lib.checks.options import (
     check_abstain_label,
     check_choice,
@@ -37,7 +30,15 @@ from skselect._lib.checks.options import (
     check_number,
     check_threshold,
 )
-from skselect._lib.checks.rows import check_confidence, check_length
+from skselect._lib.checks.rows import (
+    check_classes,
+    check_confidence,
+    check_known,
+    check_labels,
+    check_length,
+    encode_labels,
+    label_array,
+)
 from skselect._lib.decide import (
     CONFIDENCES,
     OWN_FEATURES,
@@ -52,7 +53,6 @@ from skselect._lib.decide import (
 )
 from skselect._lib.files import digest_json, read_json, write_whole
 from skselect._lib.notebook import NotebookText
-from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration._scopes import Calibration, ConfidenceCalibration, restore_calibration
 from skselect.policy.certificate import (
     Certificate,

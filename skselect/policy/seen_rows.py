@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skselect._lib.typing import BoolArray, FloatArray, IntArray
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray
 
 Hashes = NDArray[np.uint64]
 

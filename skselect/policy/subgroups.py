@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import column_names
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, column_names
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice, check_count, check_number, check_threshold
 from skselect._lib.checks.rows import check_subgroups
 from skselect._lib.notebook import NotebookText, percent, rounded, wrap
-from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.policy.certificate import (
     Certificate,
     check_certified,

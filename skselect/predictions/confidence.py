@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from skselect._lib.arrays import ConfidenceSpec, FloatArray, IntArray
 from skselect._lib.checks.options import check_choice, check_confidence_fits
 from skselect._lib.checks.rows import check_confidence, check_length
 from skselect._lib.decide import CONFIDENCES, OWN_FEATURES, find_features, rate, weigh
-from skselect._lib.typing import ConfidenceSpec, FloatArray, IntArray
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.predictions import Predictions
 

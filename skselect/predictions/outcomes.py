@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skselect._lib.arrays import BoolArray, ConfidenceSpec, FloatArray, IntArray, LossSpec
 from skselect._lib.checks import trusted
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import (
@@ -18,7 +19,6 @@ from skselect._lib.checks.rows import (
     check_weight,
     refuse_own_confidence,
 )
-from skselect._lib.typing import BoolArray, ConfidenceSpec, FloatArray, IntArray, LossSpec
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
 

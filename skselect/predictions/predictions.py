@@ -9,28 +9,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import column_names
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_names
 from skselect._lib.checks import as_array, shown
-from skselect._lib.checks.labels import (
-    check_classes,
-    check_known,
-    check_labels,
-    check_two_classes,
-    encode_labels,
-    same_kind,
-)
 from skselect._lib.checks.options import check_given, refuse_answers
 from skselect._lib.checks.rows import (
     check_class_columns,
+    check_classes,
     check_confidence,
+    check_known,
+    check_labels,
     check_length,
     check_positive_proba,
     check_proba,
+    check_two_classes,
     check_weight,
+    encode_labels,
     resolve_pos_label,
+    same_kind,
 )
 from skselect._lib.decide import match_columns
-from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.predictions.decisions import DecisionRule
 
 _IN_ORDER = "or pass an array with its columns in the order of labels="

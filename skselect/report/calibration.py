@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import indexable
 
-from skselect._lib.arrays import are_constant
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, are_constant
 from skselect._lib.checks import shown
-from skselect._lib.checks.labels import check_more_classes
 from skselect._lib.checks.options import (
     check_calibration,
     check_choice,
@@ -23,9 +22,13 @@ from skselect._lib.checks.options import (
     choose_draws,
     warn_unseen,
 )
-from skselect._lib.checks.rows import check_weight, silence_repeats, warn_small_weights
+from skselect._lib.checks.rows import (
+    check_more_classes,
+    check_weight,
+    silence_repeats,
+    warn_small_weights,
+)
 from skselect._lib.decide import max_proba
-from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.calibration._registry import CALIBRATORS
 from skselect.calibration._scopes import SCOPES, cross_fit
 from skselect.estimators.classifier import (

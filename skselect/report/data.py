@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from skselect._lib.arrays import ROUNDING, is_graded
+from skselect._lib.arrays import ROUNDING, BoolArray, FloatArray, IntArray, is_graded
 from skselect._lib.checks.options import choose_draws
 from skselect._lib.checks.rows import check_has_proba, check_subgroups
 from skselect._lib.notebook import count
-from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.curve import count_deferred, count_within
 from skselect.inference.by_group import Rate, rate_classes

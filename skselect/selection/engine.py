@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skselect._lib.arrays import are_constant, is_graded, reaches
+from skselect._lib.arrays import BoolArray, IntArray, are_constant, is_graded, reaches
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.rows import (
     check_countable,
@@ -17,7 +17,6 @@ from skselect._lib.checks.rows import (
     refuse_weights,
 )
 from skselect._lib.notebook import percent
-from skselect._lib.typing import BoolArray, IntArray
 from skselect.curve.curve import RiskCoverageCurve, threshold_below
 from skselect.exceptions import InfeasibleTargetError
 from skselect.objectives import Best, Cost, Coverage, Goal, Objective

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import kolmogorov
 
+from skselect._lib.arrays import FloatArray, IntArray
 from skselect._lib.checks import warn_user
-from skselect._lib.typing import FloatArray, IntArray
 from skselect.objectives import Coverage, Objective
 from skselect.policy.certificate import Caveat, in_order
 from skselect.predictions.outcomes import Outcomes

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray
 from skselect._lib.checks.options import check_count, check_delta
 from skselect._lib.notebook import NotebookText, wrap
-from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.bounds._pointwise import clopper_pearson_upper, hoeffding_bentkus_upper
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import Goal, Objective, Risk

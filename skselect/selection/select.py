@@ -8,11 +8,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from skselect._lib.arrays import BoolArray, ConfidenceSpec
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import refuse_own_confidence
 from skselect._lib.sklearn import take_rows
-from skselect._lib.typing import BoolArray, ConfidenceSpec
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._metric import ClassOptions, share_options
 from skselect.objectives import (

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from skselect._lib.arrays import BoolArray
 from skselect._lib.checks.options import check_generator, check_number
 from skselect._lib.checks.rows import refuse_weights
-from skselect._lib.typing import BoolArray
 from skselect.bounds._pointwise import rows_for_quantile
 from skselect.exceptions import ArgumentError
 from skselect.objectives import Objective

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skselect._lib.typing import FloatArray, IntArray
+from skselect._lib.arrays import FloatArray, IntArray
 from skselect.curve import areas
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.tie_blocks import SummedBlocks, blocks_from_counts

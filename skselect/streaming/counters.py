@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skselect._lib.typing import FloatArray, IntArray
+from skselect._lib.arrays import FloatArray, IntArray
 from skselect.curve import tie_blocks
 from skselect.curve.tie_blocks import KeyArray, SummedBlocks, blocks_from_counts
 

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skselect._lib.arrays import ConfidenceSpec, FloatArray, IntArray, LabelArray
 from skselect._lib.checks import as_array, shown
-from skselect._lib.checks.labels import check_classes
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import (
+    check_classes,
     check_length,
     check_loss,
     check_one_per_row,
@@ -20,7 +21,6 @@ from skselect._lib.checks.rows import (
     check_vector,
     refuse_graded_test,
 )
-from skselect._lib.typing import ConfidenceSpec, FloatArray, IntArray, LabelArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.tie_blocks import SummedBlocks
 from skselect.inference.intervals import find_curve_interval

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skselect._lib.arrays import reaches, stays_within
-from skselect._lib.typing import BoolArray, FloatArray, IntArray
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, reaches, stays_within
 from skselect.curve import areas
 from skselect.curve.curve import RiskCoverageCurve, threshold_below
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
+from skselect._lib.arrays import FloatArray, IntArray
 from skselect._lib.checks.options import (
     check_choice,
     check_count,
@@ -16,7 +17,6 @@ from skselect._lib.checks.options import (
     check_risk_limit,
 )
 from skselect._lib.checks.rows import check_countable
-from skselect._lib.typing import FloatArray, IntArray
 from skselect.bounds import combined_limits, walk_band
 from skselect.bounds._band import sequence_limits, staying_probability, union_limits
 from skselect.bounds._pointwise import critical_counts, least_count, smallest_rank

@@ -16,10 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import special
 
-from skselect._lib.arrays import reaches, stays_within
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, reaches, stays_within
 from skselect._lib.checks import as_array, shown
 from skselect._lib.checks.options import check_generator, check_number
-from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import combined_limits, walk_band
 from skselect.bounds._band import (
     BAND_SHARE,

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import get_tags
 
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks import as_array, did_you_mean, shown, warn_user
-from skselect._lib.checks.labels import plain_labels
-from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.checks.rows import plain_labels
 from skselect.exceptions import ArgumentError
 
 
