@@ -1,4 +1,4 @@
-"""What has one entry per row: labels and codes, confidence, loss, weight, subgroup, probabilities."""
+"""What has one entry per row: labels, confidence, loss, weight, subgroup, class probabilities."""
 
 from __future__ import annotations
 
