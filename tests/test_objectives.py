@@ -1,19 +1,15 @@
 """Objectives of several subgroups, and conformal risk control for silent failures."""
 
-import json
 import re
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 
-import skselect
 from skselect import (
     AbstentionPolicy,
     Best,
@@ -36,6 +32,7 @@ from skselect import (
 )
 from skselect.objectives import name_options
 from skselect.thresholds import rows_needed
+from tests.common import check_schema
 
 SURE = Outcomes(np.zeros(400), np.linspace(0.6, 0.9, 400))
 GROUPS = np.arange(400) % 2
@@ -153,8 +150,7 @@ def _fit(objective):
 
 def _decides(objective):
     policy = _policy(objective)
-    schema = Path(skselect.__file__).parent / "policy" / "policy.schema.json"
-    jsonschema.validate(json.loads(policy.to_json()), json.loads(schema.read_text()))
+    check_schema(policy.to_json())
     gate: dict = {"__name__": "gate"}
     exec(str(policy.to_python()), gate)
     accepted = AbstentionPolicy.from_json(policy.to_json()).decide(_rows()[1])["accepted"]
