@@ -42,7 +42,7 @@ from skselect import (
 from skselect.estimators.learned import default_auxiliary
 
 # Who is asked about the answers of each base classifier: as by default, other kinds than its own.
-WITNESSES = {
+AUXILIARY = {
     "xgboost": ["forest", "linear"], "forest": ["boosting", "linear"],
     "linear": ["boosting", "forest"],
 }  # fmt: skip
@@ -100,7 +100,7 @@ def predict_all(folder, name, split):
 
 def learn(inside, codes, folds, base):
     """Return the library's classifier with a learned confidence, from stored predictions."""
-    kinds = [base, *WITNESSES[base]]
+    kinds = [base, *AUXILIARY[base]]
     classes = np.arange(codes.max() + 1)
     stored = {
         kind: PrecomputedClassifier(classes, columns=name_columns(kind, classes)) for kind in kinds
@@ -108,7 +108,7 @@ def learn(inside, codes, folds, base):
     model = SelectiveClassifier(
         stored[base], calibration="temperature", cv=folds,
         confidence=LearnedConfidence(
-            auxiliary={kind: stored[kind] for kind in WITNESSES[base]}, guard=False
+            auxiliary={kind: stored[kind] for kind in AUXILIARY[base]}, guard=False
         ),
     )  # fmt: skip
     return model.fit(as_table(inside), codes)
@@ -185,7 +185,7 @@ def do_table(folder, name, split):
     truth, new = codes[test], as_table(fresh)
     about = {"table": name, "rows": len(train), "scored": len(test), "classes": codes.max() + 1}
     runs = []
-    for base in WITNESSES:
+    for base in AUXILIARY:
         model = learn(inside, codes[train], folds, base)
         report = model.confidence_.report_
         proba = model.predict_proba(new)

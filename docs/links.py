@@ -75,8 +75,7 @@ def write_inventories(folder: Path) -> dict[str, tuple[str, str]]:
     folder.mkdir(parents=True, exist_ok=True)
     for library, (_, page) in SITES.items():
         lines = [
-            f"{name} py:{'class' if inspect.isclass(value) else 'function'} 1 "
-            f"{page.format(public)} -\n"
+            f"{name} py:{'class' if inspect.isclass(value) else 'function'} 1 {page.format(public)} -\n"
             for public, value in _others_public(library).items()
             for name in {public, _definition(value)}
         ]

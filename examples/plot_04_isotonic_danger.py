@@ -3,7 +3,7 @@ Why isotonic calibration is dangerous
 =====================================
 
 Two reliability diagrams look alike. The calibrated size ratio (CSR) does not: it weighs an error at
-confidence c by 1/(1 - c), and is 1 for an honest classifier.
+confidence c by 1/(1 - c), and is 1 for a calibrated classifier.
 """
 
 import matplotlib.pyplot as plt

@@ -15,22 +15,16 @@ X, y = load_breast_cancer(return_X_y=True)
 report = calibration_report(GaussianNB(), X, y, random_state=0)
 
 # %%
-# First drop what is not honest: too many errors near certainty, too sure or too modest on average.
-# Then take the lowest log loss. Differences of a few thousandths are chance.
+# First drop what is not calibrated: too many errors near certainty, too sure or too modest on
+# average. Then take the lowest log loss. Differences of a few thousandths are chance.
 report[["calibrated", "log_loss", "csr", "csr_p_value", "smooth_ece", "aurc"]].round(4)
 
 # %%
-# In a picture: log loss of calibrations that are not honest, and of the others.
-miscalibrated = report["calibrated"] == "no"
+# In a picture: log loss of what is not calibrated, and of the others.
+is_off = report["calibrated"] == "no"
 _, ax = plt.subplots()
-ax.barh(
-    report.index[~miscalibrated],
-    report["log_loss"][~miscalibrated],
-    label="honest as far as tested",
-)
-ax.barh(
-    report.index[miscalibrated], report["log_loss"][miscalibrated], color="C4", label="not honest"
-)
+ax.barh(report.index[~is_off], report["log_loss"][~is_off], label="calibrated as far as tested")
+ax.barh(report.index[is_off], report["log_loss"][is_off], color="C4", label="not calibrated")
 ax.set(xlabel="log loss (lower is better)")
 ax.invert_yaxis()
 ax.legend()

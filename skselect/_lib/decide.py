@@ -53,7 +53,7 @@ def decide_rows(
     scores : ndarray of shape (n, K), or (n,) for the decision values of two classes
     given : ndarray of shape (n,), default=None
         Codes of the classifier's own answers, where the policy takes them.
-    opinions : dict of ndarray, default=None
+    auxiliary_proba : dict of ndarray, default=None
         What a learned confidence asks beside the scores.
     subgroups : tuple, default=None
         The code of each row's subgroup, -1 where it is missing, and the subgroups.

@@ -103,7 +103,7 @@ def store_maps(
         return []
     raise ValueError(
         f"calibration: {kind.removeprefix('external:')} is a calibrator of your own, which cannot "
-        "be saved as JSON. Use a named calibration, or pass allow_external=True and defer it "
+        "be saved as JSON. Use a named calibration, or pass allow_external=True and pass it "
         "yourself after loading."
     )
 

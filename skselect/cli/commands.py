@@ -469,7 +469,7 @@ def _take_decisions(
     log: pd.DataFrame, watched: SelectiveRiskMonitor, given: Namespace, columns: Columns,
     file: TableFile,
 ) -> None:  # fmt: skip
-    """Defer the decisions of new rows, in the order of time."""
+    """Pass on the decisions of new rows, in the order of time."""
     rows, said = _said(log.sort_values("when", kind="stable"), watched, given, columns, file)
     if len(rows):
         with naming_rows(said["y_proba"], rows.index, columns.proba, file):
@@ -479,7 +479,7 @@ def _take_decisions(
 def _take_labels(
     log: pd.DataFrame, watched: SelectiveRiskMonitor, given: Namespace, file: TableFile
 ) -> None:
-    """Defer the labels of cases that wait, as known in time: no column says when they came.
+    """Pass on the labels of cases that wait, as known in time: no column says when they came.
 
     Of several rows of a case the last one counts.
     """

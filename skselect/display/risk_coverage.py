@@ -269,7 +269,7 @@ class WorkloadDisplay(CurveDisplay):
     >>> outcomes = Outcomes(rng.random(2000) < (1 - confidence) / 4, confidence)
     >>> display = WorkloadDisplay(RiskCoverageCurve.from_outcomes(outcomes), confidence_level=.95)
     >>> x, y = display.plot().line_.get_xydata().T
-    >>> bool(np.all(np.diff(y) <= 0))                   # a larger target needs fewer hand-overs
+    >>> bool(np.all(np.diff(y) <= 0))                   # a larger target needs fewer deferrals
     True
     """
 

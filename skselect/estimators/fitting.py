@@ -285,20 +285,20 @@ class TrainingRows:
             fitted.fit(self.X, own_codes, **params)
         return RawClassifier(fitted, self.classes, known, find_response(fitted))
 
-    def fit_auxiliary_model(self, name: str, estimator: Any) -> Witness:
+    def fit_auxiliary_model(self, name: str, estimator: Any) -> AuxiliaryModel:
         """Fit a clone of a classifier whose opinion is asked; weights reach it if it takes them."""
         if is_ready(estimator):
             fitted = clone(estimator)
             columns = _match_classes(f"auxiliary[{name!r}]", fitted.classes_, self.classes)
-            return Witness(name, fitted, columns, len(self.classes))
+            return AuxiliaryModel(name, fitted, columns, len(self.classes))
         weighted = {} if self.weight is None else _name_weights(estimator, self.weight)
         with _name_model(name):
             raw = replace(self, params=weighted).fit(estimator)
-        return Witness(name, raw.estimator, raw.columns, len(self.classes))
+        return AuxiliaryModel(name, raw.estimator, raw.columns, len(self.classes))
 
 
 @dataclass(frozen=True, eq=False)
-class Witness:
+class AuxiliaryModel:
     """A fitted classifier whose opinion of another one's answers is asked.
 
     Parameters

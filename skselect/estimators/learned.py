@@ -50,7 +50,7 @@ class LearnedConfidence(BaseEstimator):
 
     Parameters
     ----------
-    auxiliary models : list of classifiers, dict of them by name, or None, default=None
+    auxiliary : list of classifiers, dict of them by name, or None, default=None
         Classifiers with ``predict_proba``, of another kind than the one that answers; they are
         fitted in the same folds. `FrozenEstimator` and `PrecomputedClassifier` (another model's
         table, a judge, human raters) are used as they are: they must have learnt neither from

@@ -294,7 +294,7 @@ class OutOfFold:
         What the scores are.
     y_pred, confidence : ndarray of shape (n,) or None, default=None
         Codes of the answers, and how sure they are, where they were asked for.
-    auxiliary models : dict of ndarray of shape (n, K), default={}
+    auxiliary : dict of ndarray of shape (n, K), default={}
         The probabilities of other classifiers.
     """
 

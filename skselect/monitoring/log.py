@@ -326,7 +326,7 @@ def refuse_two_labels(names: LabelArray, truth: IntArray) -> None:
     twice = told.loc[told["name"].duplicated(), "name"].tolist()
     if twice:
         raise ValueError(
-            f"y has different labels for the same case, such as {twice[:5]}; defer one for each."
+            f"y has different labels for the same case, such as {twice[:5]}; pass one for each."
         )
 
 

@@ -300,7 +300,7 @@ class SelectiveRiskMonitor:
         confidence : array-like of shape (n,), default=None
             Instead of `y_proba`, with the answers in `y_pred`: for a policy that reads a
             confidence of your own, as ``policy.accepts`` does, or a learned one.
-        auxiliary models : dict, default=None
+        auxiliary : dict, default=None
             For a policy with a learned confidence, what it asks, by name: of each auxiliary model
             its raw probabilities for these rows, of each further column its values.
 
@@ -330,7 +330,7 @@ class SelectiveRiskMonitor:
             are counted in ``status_.n_other`` and left alone. Of a case that waits the last one
             counts.
         when : array-like of shape (m,) or a single value, default=None
-            When the labels came, or up to when all of them are deferred. Needed for
+            When the labels came, or up to when all of them have come. Needed for
             ``unlabelled="correct"`` only: cases that were `label_delay` old by then, without a
             label, were right. So hand labels over in the order in which they came.
 
@@ -414,7 +414,7 @@ class SelectiveRiskMonitor:
         confidence : array-like of shape (n,), default=None
             Instead of `y_proba`, with the answers in `y_pred`: for a policy that reads a
             confidence of your own, as ``policy.accepts`` does, or a learned one.
-        auxiliary models : dict, default=None
+        auxiliary : dict, default=None
             For a policy with a learned confidence, what it asks, by name: of each auxiliary model
             its raw probabilities for these rows, of each further column its values.
 
@@ -501,7 +501,7 @@ class SelectiveRiskMonitor:
         if len(back):
             last, found = (show_time(x[back[0]], kind) for x in (before, times))
             raise ValueError(
-                f"when must not go back: sort the table by it, and defer older tables first. "
+                f"when must not go back: sort the table by it, and pass older tables first. "
                 f"The last case was decided at {last}; got {found} after it."
             )
         return times, kind
@@ -685,7 +685,7 @@ class SelectiveRiskMonitor:
 
         Parameters
         ----------
-        y, y_proba, ids, when, y_pred, subgroups, audited, audit_proba, confidence, auxiliary models
+        y, y_proba, ids, when, y_pred, subgroups, audited, audit_proba, confidence, auxiliary
             As in :meth:`update`, in any order; rows that are new (:meth:`is_new`) are left out.
             Of several rows of a case the first one counts.
 
@@ -944,7 +944,7 @@ class SelectiveRiskMonitor:
 
 _REMEDY = (
     "Correct them; capitals and blanks count. If a case truly is of another class, every answer to "
-    "it is an error: defer any class but the one that was answered."
+    "it is an error: pass any class but the one that was answered."
 )
 _NO_DAYS: dict[str, Any] = {"width": 1.0, "days": []}
 _BATCH_COLUMNS = list(Batch.__dataclass_fields__)

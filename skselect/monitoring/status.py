@@ -273,7 +273,7 @@ class MonitorStatus(NotebookText):
             cases = f"{count(self.n_overdue, 'case')}, {self._overdue}"
             said.append(f"Overdue without a label: {cases}: " + {
                 "wait": "nothing decided after the first of them can enter until its label comes.",
-                "correct": "they count as correct as soon as labels are deferred up to now.",
+                "correct": "they count as correct as soon as labels are complete up to now.",
             }[self.unlabelled])  # fmt: skip
         if self.n_unlabelled:
             said.append(f"{self.n_unlabelled:,} cases counted as correct because no label came.")

@@ -302,7 +302,7 @@ class AbstentionPolicy(NotebookText):
         subgroups : array-like of shape (n,) or DataFrame, default=None
             The subgroup of each row, for a policy with a threshold per subgroup only (but not
             where the answers are the subgroups).
-        auxiliary models : dict, default=None
+        auxiliary : dict, default=None
             For a policy with a learned confidence only, what it asks, by name: of each auxiliary
             model its raw probabilities for these rows, like `y_proba`; of each further column its
             values.
@@ -348,7 +348,7 @@ class AbstentionPolicy(NotebookText):
 
         Parameters
         ----------
-        y_proba, y_pred, subgroups, auxiliary models
+        y_proba, y_pred, subgroups, auxiliary
             As for :meth:`decide`, with the same checks.
 
         Returns
@@ -772,7 +772,7 @@ def apply_policy(
     y_pred : ndarray of shape (n,), default=None
         Codes of the estimator's own answers, where the policy asks for them.
     subgroups : array-like of shape (n,) or DataFrame, default=None
-    opinions : dict of ndarray, default=None
+    auxiliary_proba : dict of ndarray, default=None
         What a learned confidence asks beside the scores.
     """
     applied = describe_policy(policy)

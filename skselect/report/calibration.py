@@ -116,7 +116,7 @@ def calibration_report(
         ``csr_p_value``                  exact, by simulation; nan for unequal weights
         ``cw_accuracy``                  confidence-weighted accuracy
         ``aurc``, ``cwsa_plus``          selective prediction (CWSA+ at threshold 0.5)
-        ``honest``                       is it? "yes", "no" (some test at the 5 % level finds a
+        ``calibrated``                   is it? "yes", "no" (some test at the 5 % level finds a
                                          difference) or "unclear" (few rows, unequal weights)
         ===============================  ==================================================
 
@@ -262,7 +262,7 @@ def _cross_fit(rows: _Scores, calibrator: Any, scope: str) -> tuple[FloatArray, 
 def _measure(
     rows: _Scores, proba: FloatArray, claim: FloatArray, n_draws: int, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """Return the metrics of one calibration, and whether its confidence is honest."""
+    """Return the metrics of one calibration, and whether its confidence is calibrated."""
     outcomes = Outcomes(proba.argmax(axis=1) != rows.codes, claim, rows.weight)
     values = evaluate(outcomes, _METRICS).to_dict()
     p_value, calibrated = np.nan, "unclear"

@@ -227,7 +227,7 @@ def test_overdue_cases_are_named_where_no_label_means_nothing():
     trusting = SelectiveRiskMonitor(policy_of(), target=0.1, label_delay=10, unlabelled="correct")
     status = trusting.add_decisions([[0.9, 0.1]] * 3, ids=[1, 2, 3], when=[0, 5, 11]).status_
     assert (status.n_waiting, status.n_overdue) == (3, 1)
-    assert "count as correct as soon as labels are deferred" in unwrap(str(status))
+    assert "count as correct as soon as labels are complete" in unwrap(str(status))
 
 
 def test_labels_wait_behind_the_oldest_open_case_of_their_own_subgroup():
