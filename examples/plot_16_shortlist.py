@@ -1,6 +1,6 @@
 """
 Name the probable answers of deferred cases
-==============================================
+===========================================
 
 Where it abstains, the classifier names a few classes. The truth is among them in 95 of 100 cases.
 """

@@ -27,7 +27,7 @@ earlier_and_latest = slice(-1500), slice(-1500, None)
 tuners = {
     "a random split": ThresholdTuner(model, objective="risk", target=0.05, random_state=0),
     "the last 1,500 rows": ThresholdTuner(
-        model, objective="risk", target=0.05, cv=earlier_and_latest
+        model, objective="risk", target=0.05, cv=[earlier_and_latest]
     ),
 }
 for name, tuner in tuners.items():

@@ -26,14 +26,14 @@ _HIGHEST = 1e4
 
 @dataclass(eq=False, repr=False)
 class MonitorDisplay:
-    """The course of a monitor: the evidence with the alarm line, and below it the risk.
+    """The history of a monitor: the evidence with the alarm line, and below it the risk.
 
     A dotted line marks the batch with the first alarm. Evidence beyond 10,000 times the alarm line
     is drawn at that height.
 
     Parameters
     ----------
-    course : DataFrame
+    history : DataFrame
         As :meth:`SelectiveRiskMonitor.to_frame` returns it.
     target : float, default=None
         The guaranteed risk, marked by a line.

@@ -225,8 +225,7 @@ def _check_auxiliary(learner: LearnedConfidence, base: Any, X: Any) -> dict[str,
             raise ValueError(
                 f"auxiliary: {name!r} must be a classifier with fit and predict_proba, got "
                 f"{shown(auxiliary_model)}. CalibratedClassifierCV gives probabilities to one "
-                f"that has "
-                "only decision_function."
+                "that has only decision_function."
             )
     return dict(given)
 

@@ -401,10 +401,10 @@ def count_errors(spec: MetricSpec, rows: ScoredRows, parameters: Mapping[str, An
 
 def is_shaky(interval: MetricInterval) -> bool:
     """Tell whether the interval rests on too few errors (or right answers) to be relied on."""
-    provenance = SPECS[interval.metric].provenance
-    if provenance == "rows":
+    rests_on = SPECS[interval.metric].rests_on
+    if rests_on == "rows":
         return False
-    right = np.inf if provenance == "errors" else interval.n_rows - interval.n_errors
+    right = np.inf if rests_on == "errors" else interval.n_rows - interval.n_errors
     return min(interval.n_errors, right) < FEW_ERRORS
 
 

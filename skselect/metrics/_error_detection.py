@@ -180,7 +180,7 @@ def failure_auroc_influence(rows: ScoredRows) -> RankedInfluence | None:
     "higher",
     undefined="no errors or no right rows: nan",
     closed_form=failure_auroc_influence,
-    provenance="errors and right answers",
+    rests_on="errors and right answers",
     registered=True,
     meaning="Of a right and a wrong answer, the right one is the surer in {share} of "
     "pairs (by chance: 50 %).",

@@ -248,7 +248,7 @@ class MetricSpec:
     chance_raises : {"nothing", "draws", "value"}
         For errors that are 0 at best: whether chance alone raises the value of a calibrated
         classifier above 0, or only the values of its bootstrap draws.
-    provenance : {"errors", "errors and right answers", "rows"}
+    rests_on : {"errors", "errors and right answers", "rows"}
         Of what an interval needs at least ten.
     registered : bool
         Whether the name is a scoring string.
@@ -272,7 +272,7 @@ class MetricSpec:
     closed_form: Callable[..., Influence | RankedInfluence | None] | None = None
     no_interval: str = ""
     chance_raises: Literal["nothing", "draws", "value"] = "nothing"
-    provenance: Literal["errors", "errors and right answers", "rows"] = "errors"
+    rests_on: Literal["errors", "errors and right answers", "rows"] = "errors"
     registered: bool = False
     meaning: str = ""
 

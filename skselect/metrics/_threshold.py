@@ -186,7 +186,7 @@ def _marks(rows: ScoredRows, threshold: float) -> FloatArray:
     "higher",
     undefined="nothing accepted: 0",
     closed_form=coverage_influence,
-    provenance="rows",
+    rests_on="rows",
     registered=True,
     meaning="It decides {share} of the rows alone.",
 )

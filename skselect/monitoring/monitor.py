@@ -119,7 +119,7 @@ class SelectiveRiskMonitor:
     min_audit_proba : float in (0, 1], default=1.0
         No accepted case is drawn for an audit with a smaller probability. 1: no audits.
     batch : int, str or timedelta, default=1000
-        What the course shows as one row, and the comparison of the workload takes as one
+        What the history shows as one row, and the comparison of the workload takes as one
         observation: so many decided cases, or a span of time such as "1D" (UTC) or "7D".
 
     Attributes
@@ -229,7 +229,7 @@ class SelectiveRiskMonitor:
 
     @_locked
     def reset(self) -> SelectiveRiskMonitor:
-        """Begin again: evidence, counts, course and waiting cases are dropped.
+        """Begin again: evidence, counts, history and waiting cases are dropped.
 
         Labels of cases that were decided before do not count any more. The chance of a false
         alarm is `delta` again.
@@ -447,9 +447,13 @@ class SelectiveRiskMonitor:
         if y_proba is not None or y_pred is None:
             raise ValueError("confidence goes with y_pred, the answers, and y_proba=None.")
         if auxiliary:
+<<<<<<< HEAD
             raise ValueError(
                 "auxiliary goes with y_proba; the confidence knows its answers already."
             )
+=======
+            raise ValueError("auxiliary goes with y_proba; the confidence knows it already.")
+>>>>>>> e4d7e79 (Titles of examples, a split in a list, capitals in certificates, what metrics rest on)
         by_answer = policy.groups is not None and policy.groups.by_answer
         accepted = policy.accepts(confidence, subgroups=y_pred if by_answer else subgroups)
         answers = check_labels(y_pred, "y_pred") if len(accepted) else policy.classes[:0]
@@ -735,12 +739,12 @@ class SelectiveRiskMonitor:
 
     @_locked
     def to_frame(self) -> pd.DataFrame:
-        """Return the course so far, one row per batch of decided cases.
+        """Return the history so far, one row per batch of decided cases.
 
         Returns
         -------
         DataFrame
-            `start`, `add_decisions`, `accepted`, `coverage`, `known` (outcomes that have entered),
+            `start`, `decided`, `accepted`, `coverage`, `known` (outcomes that have entered),
             `risk` (their mean loss), `evidence` (the most after any of them, of any guarantee,
             scaled so that the alarm is at `alarm_line`), `alarm_line`. Where there would be more
             than 512 rows, neighbours are joined.

@@ -43,7 +43,7 @@ _MEASURED = (
     "beforehand (target=), so that nothing is guaranteed."
 )
 #: How the notice begins where rows contradict the policy's own guarantee.
-NOT_MET = "THE POLICY'S OWN Guarantee IS NOT MET"
+NOT_MET = "THE POLICY'S OWN GUARANTEE IS NOT MET"
 
 
 class Caveat(NamedTuple):
@@ -314,8 +314,7 @@ class Certificate(NotebookText):
         if self.guarantee == "measured":
             return (
                 f"{start} future cases resemble these {self.n}, then {self.statement}, says a "
-                f"bound "
-                f"that is right {how_often}; {not_for}."
+                f"bound that is right {how_often}; {not_for}."
             )
         return (
             f"{start} future cases resemble these {self.n}, then {how_often} {self.statement}; "

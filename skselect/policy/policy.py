@@ -588,7 +588,7 @@ class AbstentionPolicy(NotebookText):
                 for group, certificate in self.groups.certificates.items()
                 if certificate is not None
             ]
-        texts = texts or ["Guarantees NOTHING for new rows: there is no certificate."]
+        texts = texts or ["GUARANTEES NOTHING for new rows: there is no certificate."]
         return "\n\n".join([*texts, *self._words_about_shortlist()])
 
     @classmethod

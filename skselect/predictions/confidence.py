@@ -32,7 +32,7 @@ class LearnedScore:
         one per auxiliary model, then further columns.
     coefficients : ndarray of shape (m,)
     intercept : float
-    auxiliary models : dict, default={}
+    auxiliary : dict, default={}
         The calibration of each auxiliary model by name: an object with ``predict_proba(scores)``.
     classifier : object, default=None
         A fitted classifier of right (1) and wrong (0) in place of the coefficients.
@@ -99,7 +99,7 @@ class LearnedScore:
             The classifier's calibrated probabilities.
         y_pred : ndarray of shape (n,)
             Code of each answer.
-        opinions : dict of ndarray
+        auxiliary_proba : dict of ndarray
             Of each auxiliary model its raw probabilities (n, K); of each further column its values
             (n,).
         """

@@ -141,7 +141,7 @@ class ThresholdSelection(_Selection):
             return str(self.certificate)
         value = "" if self.value is None else f" ({self.objective.name} {self.value:.4g})"
         text = (
-            f"Guarantees NOTHING for new rows: threshold {self.threshold:.6g} by "
+            f"GUARANTEES NOTHING for new rows: threshold {self.threshold:.6g} by "
             f"{self.objective.name}{value}; on the {self.curve.n_rows} rows that chose it, "
             f"coverage {self.coverage:.4g} and risk {self.risk:.4g}."
         )

@@ -499,9 +499,9 @@ def _pointwise_least(
     rows, errors = n_accepted[largest], n_errors[largest].astype(np.float64)
     if len(rows) == 0:
         return 1.0
-    # A set whose bound is smaller than that of the guaranteeing one stays below delta there.
-    guaranteeing = int(np.argmin((errors + 2.0 * np.sqrt(errors) + 4.0) / rows))
-    first = clopper_pearson_upper(errors[guaranteeing], rows[guaranteeing], delta / 6.0)
+    # A set whose bound is smaller than that of the likeliest one stays below delta there.
+    likeliest = int(np.argmin((errors + 2.0 * np.sqrt(errors) + 4.0) / rows))
+    first = clopper_pearson_upper(errors[likeliest], rows[likeliest], delta / 6.0)
     near = special.bdtr(errors, rows, first) <= delta / 6.0 * (1.0 + 1e-6)
     bounds = clopper_pearson_upper(errors[near], rows[near], delta / 6.0)
     return float(np.min(bounds, initial=first))

@@ -760,7 +760,7 @@ def test_the_report_says_which_rows_a_certificate_is_about(frame, tuned, capsys)
     assert main(["evaluate", *arguments]) == UNDECIDED
     said = capsys.readouterr().out
     assert "with 3,000 rows. Its certificate is about those rows:" in said
-    assert "OWN Guarantee" not in said
+    assert "OWN GUARANTEE" not in said
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The course of a monitor: evidence with the alarm line, risk and coverage."""
+"""The history of a monitor: evidence with the alarm line, risk and coverage."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -452,7 +452,7 @@ def test_another_threshold_is_not_certified(certified):
         dataclasses.replace(policy, threshold=0.2)
     bolder = dataclasses.replace(policy, threshold=0.2, certificate=None)
     assert AbstentionPolicy.from_json(bolder.to_json()).threshold == 0.2
-    assert "Guarantees NOTHING" in bolder.to_python()
+    assert "GUARANTEES NOTHING" in bolder.to_python()
     noted = dataclasses.replace(policy, metadata={"ticket": 7})
     assert noted.certificate == policy.certificate
     one_for_all = dataclasses.replace(policy, groups=None)

@@ -300,7 +300,7 @@ def test_certificates_of_subgroups_are_told(rng):
     gate = gate_of(tuner.policy_)
     for group in (0, 1):
         assert f"predicted_class {group}\n{tuner.certificates_[group]}" in gate.CERTIFICATE
-    assert "Guarantees NOTHING" in gate_of(AbstentionPolicy(np.array([0, 1]), 0.5)).CERTIFICATE
+    assert "GUARANTEES NOTHING" in gate_of(AbstentionPolicy(np.array([0, 1]), 0.5)).CERTIFICATE
 
 
 def test_frames_are_matched_by_name(rng):
@@ -401,7 +401,7 @@ ONE = [[0.5, 0.5]]
         (PAIRED, [[0.5, 0.5]], {"subgroups": {"a": [1]}}, r"the columns \['a', 'b'\]"),
         (PAIRED, [[0.5, 0.5]], {"subgroups": [1]}, r"the columns \['a', 'b'\]"),
         (ANSWERED, [[0.5, 0.5]], {"subgroups": ["no"]}, "subgroups: the answers are the subgroups"),
-        (PLAIN, ONE, {"auxiliary": {"forest": ONE}}, "this policy's confidence asks none"),
+        (PLAIN, ONE, {"auxiliary": {"forest": ONE}}, "this policy's confidence asks nobody else"),
         (LEARNED, ONE, {}, r"auxiliary must be a dict with the names \['forest', 'age'\]"),
         (LEARNED, ONE, {"auxiliary": {"forest": ONE}}, r"got .*\['forest'\]"),
         (

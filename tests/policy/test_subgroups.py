@@ -365,7 +365,7 @@ def test_a_file_holds_the_shortlist(threshold, caveats):
     text = policy.to_json()
     assert AbstentionPolicy.from_json(text).shortlist == shortlist
     check_schema(text)
-    guarantees = "Guarantees NOTHING for new rows: there is no certificate."
+    guarantees = "GUARANTEES NOTHING for new rows: there is no certificate."
     assert f"{guarantees}\n\n{shortlist}" == gate_of(policy).CERTIFICATE
 
 

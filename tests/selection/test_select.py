@@ -34,7 +34,7 @@ def test_metric_objective_returns_its_value_and_no_certificate(predictions):
         cwsa_plus_score(y, proba, threshold=selection.threshold), abs=1e-9
     )
     assert selection.coverage >= 0.5
-    assert str(selection).startswith("Guarantees NOTHING")
+    assert str(selection).startswith("GUARANTEES NOTHING")
 
 
 def test_binding_coverage_warns_and_is_kept(good):
@@ -56,7 +56,7 @@ def test_risk_is_kept_on_the_rows_and_certified_where_less_is_accepted(good):
     plain = select_threshold(good, objective=Risk(0.02, method="empirical"))
     assert plain.coverage > selection.coverage == kept.mean()
     assert plain.certificate is None
-    assert str(plain).startswith("Guarantees NOTHING")
+    assert str(plain).startswith("GUARANTEES NOTHING")
 
 
 @pytest.mark.parametrize("objective", ["risk", "generalized_risk"])
