@@ -727,7 +727,8 @@ _MARGIN = 1e-3
 class Betting:
     """Certify graded losses and importance weights by bets: ``method=Betting(...)``.
 
-    ``method="betting"`` is the same without a largest weight. See :func:`betting_risk`.
+    ``method="betting"`` is the same without a largest weight. The guide on
+    guarantees has the rule and its proof.
 
     Parameters
     ----------
