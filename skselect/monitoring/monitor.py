@@ -447,13 +447,9 @@ class SelectiveRiskMonitor:
         if y_proba is not None or y_pred is None:
             raise ValueError("confidence goes with y_pred, the answers, and y_proba=None.")
         if auxiliary:
-<<<<<<< HEAD
             raise ValueError(
                 "auxiliary goes with y_proba; the confidence knows its answers already."
             )
-=======
-            raise ValueError("auxiliary goes with y_proba; the confidence knows it already.")
->>>>>>> e4d7e79 (Titles of examples, a split in a list, capitals in certificates, what metrics rest on)
         by_answer = policy.groups is not None and policy.groups.by_answer
         accepted = policy.accepts(confidence, subgroups=y_pred if by_answer else subgroups)
         answers = check_labels(y_pred, "y_pred") if len(accepted) else policy.classes[:0]
