@@ -145,158 +145,136 @@ def _encoding(text: str) -> str:
     return text
 
 
-Options = list[tuple[list[str], dict[str, Any]]]
+Option = tuple[str, dict[str, Any]]
+
+
+def _option(name: str, meaning: str, **settings: Any) -> Option:
+    """Return an option (or a position) with what `add_argument` takes."""
+    return name, {"help": meaning, **settings}
+
+
+def _column(name: str, meaning: str, **settings: Any) -> Option:
+    return _option(name, meaning, metavar="COLUMN", **settings)
+
+
+def _file(name: str, meaning: str, **settings: Any) -> Option:
+    return _option(name, meaning, type=Path, metavar="FILE", **settings)
+
 
 # fmt: off
-_CSV: Options = [
-    (["--separator"], {"type": _separator, "metavar": "SIGN",
-                       "help": "what stands between the cells of a CSV file, such as \";\" "
-                               "(default: a comma, in .tsv files a tab)"}),
-    (["--decimal"], {"choices": [".", ","], "default": ".", "metavar": "SIGN",
-                     "help": "the decimal sign of its numbers, . or , (default: a point)"}),
-    (["--encoding"], {"type": _encoding, "default": "utf-8", "metavar": "NAME",
-                      "help": "how its text is written, such as cp1252 (Windows), utf-16 or "
-                              "latin-1 (default: %(default)s, with or without a byte order "
-                              "mark)"}),
+_CSV: list[Option] = [
+    _option("--separator", "what stands between the cells of a CSV file, such as \";\" (default: a "
+            "comma, in .tsv files a tab)", type=_separator, metavar="SIGN"),
+    _option("--decimal", "the decimal sign of its numbers, . or , (default: a point)",
+            choices=[".", ","], default=".", metavar="SIGN"),
+    _option("--encoding", "how its text is written, such as cp1252 (Windows), utf-16 or latin-1 "
+            "(default: %(default)s, with or without a byte order mark)", type=_encoding,
+            default="utf-8", metavar="NAME"),
 ]
-_TABLE: Options = [
-    (["table"], {"type": Path, "metavar": "TABLE",
-                 "help": "CSV file (.gz, .bz2, .zst: packed), Parquet file (.parquet, .pq), or - "
-                         "for CSV on standard input"}),
+_TABLE: list[Option] = [
+    _option("table", "CSV file (.gz, .bz2, .zst: packed), Parquet file (.parquet, .pq), or - for "
+            "CSV on standard input", type=Path, metavar="TABLE"),
     *_CSV,
 ]
-_INPUTS: Options = [
-    (["--proba"], {"nargs": "+", "metavar": "COLUMN",
-                   "help": "columns of the probabilities, in the order of the classes (of two "
-                           "classes the second is enough)"}),
-    (["--answer"], {"metavar": "COLUMN",
-                    "help": "instead of --proba: the column of the model's answer, ..."}),
-    (["--confidence-column"], {"metavar": "COLUMN", "help": "... and of how sure it is"}),
-    (["--classes"], {"nargs": "+", "metavar": "CLASS",
-                     "help": "the classes in the order of --proba (default: matched by name, else "
-                             "sorted)"}),
-    (["--subgroups"], {"nargs": "+", "metavar": "COLUMN", "help": "columns of the subgroups"}),
+_INPUTS: list[Option] = [
+    _column("--proba", "columns of the probabilities, in the order of the classes (of two classes "
+            "the second is enough)", nargs="+"),
+    _column("--answer", "instead of --proba: the column of the model's answer, ..."),
+    _column("--confidence-column", "... and of how sure it is"),
+    _option("--classes", "the classes in the order of --proba (default: matched by name, else "
+            "sorted)", nargs="+", metavar="CLASS"),
+    _column("--subgroups", "columns of the subgroups", nargs="+"),
 ]
-_LABELLED: Options = [
-    (["--label"], {"required": True, "metavar": "COLUMN", "help": "the column of the true label"}),
+_LABELLED: list[Option] = [
+    _column("--label", "the column of the true label", required=True),
 ]
-_COMMANDS: dict[str, tuple[str, str, Options]] = {
+_COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
     "demo": ("train, calibrate and certify a classifier on one table", _DEMO, [
-        (["--data"], {"type": Path, "metavar": "FILE",
-                      "help": "CSV or Parquet table (default: scikit-learn's digits)"}),
+        _file("--data", "CSV or Parquet table (default: scikit-learn's digits)"),
         *_CSV,
-        (["--target"], {"metavar": "COLUMN", "help": "the column to predict, with --data"}),
-        (["--max-risk"], {"type": float, "default": 0.02, "metavar": "R",
-                          "help": "largest share of wrong answers (default: %(default)s)"}),
-        (["--delta"], {"type": float, "default": 0.05,
-                       "help": "probability that the certificate fails (default: 0.05)"}),
-        (["--out"], {"type": Path, "default": Path("skselect-demo"), "metavar": "DIR",
-                     "help": "folder for the results (default: %(default)s)"}),
-        (["--seed"], {"type": int, "default": 0, "help": "random seed (default: %(default)s)"}),
+        _column("--target", "the column to predict, with --data"),
+        _option("--max-risk", "largest share of wrong answers (default: %(default)s)", type=float,
+                default=0.02, metavar="R"),
+        _option("--delta", "probability that the certificate fails (default: 0.05)", type=float,
+                default=0.05),
+        _option("--out", "folder for the results (default: %(default)s)", type=Path,
+                default=Path("skselect-demo"), metavar="DIR"),
+        _option("--seed", "random seed (default: %(default)s)", type=int, default=0),
     ]),
     "evaluate": ("report on a table of predictions", _EVALUATE, [
         *_TABLE, *_LABELLED, *_INPUTS,
-        (["--policy"], {"type": Path, "metavar": "FILE",
-                        "help": "report on what this policy decides, its calibration included"}),
-        (["--threshold"], {"type": float,
-                           "help": "instead of --policy: accept rows at least this sure"}),
-        (["--id"], {"metavar": "COLUMN",
-                    "help": "the column of the cases' names, by which the most confident errors "
-                            "are listed"}),
-        (["--features"], {"nargs": "+", "metavar": "COLUMN",
-                          "help": "columns to show beside the most confident errors"}),
-        (["--html"], {"type": Path, "metavar": "FILE", "help": "write the report as a web page"}),
-        (["--csv"], {"type": Path, "metavar": "FILE", "help": "write the metrics as a table"}),
-        (["--title"], {"help": "of the report (default: the name of the table)"}),
+        _file("--policy", "report on what this policy decides, its calibration included"),
+        _option("--threshold", "instead of --policy: accept rows at least this sure", type=float),
+        _column("--id", "the column of the cases' names, by which the most confident errors are "
+                "listed"),
+        _column("--features", "columns to show beside the most confident errors", nargs="+"),
+        _file("--html", "write the report as a web page"),
+        _file("--csv", "write the metrics as a table"),
+        _option("--title", "of the report (default: the name of the table)"),
     ]),
     "tune": ("choose a threshold with a certificate; write it as a policy", _TUNE, [
         *_TABLE, *_LABELLED, *_INPUTS,
-        (["--objective"], {"default": "risk", "metavar": "NAME",
-                           "help": "risk, generalized_risk, coverage, cost, or a metric such as "
-                                   "cwsa_plus (default: %(default)s)"}),
-        (["--target"], {"type": _target,
-                        "help": "the value that the objective must meet, such as 0.02"}),
-        (["--delta"], {"type": float,
-                       "help": "probability that the certificate fails (default: 0.05)"}),
-        (["--max-analyses"], {"type": int, "metavar": "K",
-                       "help": "how often at most you will run tune while adding rows to this "
-                               "table, this run included; plan it before the first run; all runs "
-                               "share --delta (default: 1)"}),
-        (["--seed"], {"type": int,
-                      "help": "seed of the rows that --shortlist sets apart (default: others at "
-                              "each run)"}),
-        (["--assume"], {"nargs": "+", "default": (), "choices": ["independent"],
-                        "help": "independent: the order of the rows means nothing, although it "
-                                "shows in losses or confidences (the table is sorted by class, "
-                                "say)"}),
-        (["--method"], {"metavar": "NAME",
-                        "help": "how the threshold is found and certified, such as band"}),
-        (["--min-coverage"], {"type": _share, "metavar": "SHARE",
-                              "help": "smallest share of accepted rows (default: 0.1 for "
-                                      "risk, 0.5 for a metric)"}),
-        (["--threshold-range"], {"type": float, "nargs": 2,
-                                 "metavar": ("LOW", "HIGH"),
-                                 "help": "for cwsa and cwsa_plus: try thresholds from LOW on and "
-                                         "below HIGH (default: 0.5 1, or 0 1 where 0.5 accepts "
-                                         "less than --min-coverage)"}),
-        (["--confidence"], {"default": "max_proba", "metavar": "NAME",
-                            "help": "max_proba, margin, entropy or gini (default: %(default)s)"}),
-        (["--shortlist"], {"type": float, "nargs": "+", "metavar": ("LEVEL", "SHARE"),
-                           "help": "where a row is deferred, name the probable classes, so "
-                                   "that the true one is among them in this share of such rows, "
-                                   "such as 0.95 (an estimate; 0.95 0.5 sets half of the rows "
-                                   "apart for it: exact)"}),
-        (["--out"], {"type": Path, "default": Path("policy.json"), "metavar": "FILE",
-                     "help": "the policy (default: %(default)s)"}),
-        (["--python"], {"type": Path, "metavar": "FILE",
-                        "help": "also write the policy as one Python file (needs --proba)"}),
+        _option("--objective", "risk, generalized_risk, coverage, cost, or a metric such as "
+                "cwsa_plus (default: %(default)s)", default="risk", metavar="NAME"),
+        _option("--target", "the value that the objective must meet, such as 0.02", type=_target),
+        _option("--delta", "probability that the certificate fails (default: 0.05)", type=float),
+        _option("--max-analyses", "how often at most you will run tune while adding rows to this "
+                "table, this run included; plan it before the first run; all runs share --delta "
+                "(default: 1)", type=int, metavar="K"),
+        _option("--seed", "seed of the rows that --shortlist sets apart (default: others at each "
+                "run)", type=int),
+        _option("--assume", "independent: the order of the rows means nothing, although it shows "
+                "in losses or confidences (the table is sorted by class, say)", nargs="+",
+                default=(), choices=["independent"]),
+        _option("--method", "how the threshold is found and certified, such as band",
+                metavar="NAME"),
+        _option("--min-coverage", "smallest share of accepted rows (default: 0.1 for risk, 0.5 for "
+                "a metric)", type=_share, metavar="SHARE"),
+        _option("--threshold-range", "for cwsa and cwsa_plus: try thresholds from LOW on and below "
+                "HIGH (default: 0.5 1, or 0 1 where 0.5 accepts less than --min-coverage)",
+                type=float, nargs=2, metavar=("LOW", "HIGH")),
+        _option("--confidence", "max_proba, margin, entropy or gini (default: %(default)s)",
+                default="max_proba", metavar="NAME"),
+        _option("--shortlist", "where a row is deferred, name the probable classes, so that the "
+                "true one is among them in this share of such rows, such as 0.95 (an estimate; "
+                "0.95 0.5 sets half of the rows apart for it: exact)", type=float, nargs="+",
+                metavar=("LEVEL", "SHARE")),
+        _file("--out", "the policy (default: %(default)s)", default=Path("policy.json")),
+        _file("--python", "also write the policy as one Python file (needs --proba)"),
     ]),
     "apply": ("decide the rows of a table by a policy", _APPLY, [
         *_TABLE,
-        (["--policy"], {"type": Path, "required": True, "metavar": "FILE",
-                        "help": "from skselect tune, or policy.to_json"}),
+        _file("--policy", "from skselect tune, or policy.to_json", required=True),
         *_INPUTS,
-        (["--python"], {"type": Path, "metavar": "FILE",
-                        "help": "refuse to decide unless this Python file belongs to the policy"}),
-        (["--out"], {"type": Path, "metavar": "FILE",
-                     "help": ".csv, .tsv, .parquet or .pq (default: CSV on standard output)"}),
-        (["--prefix"], {"default": "", "help": "text to put before the names of the new columns"}),
+        _file("--python", "refuse to decide unless this Python file belongs to the policy"),
+        _file("--out", ".csv, .tsv, .parquet or .pq (default: CSV on standard output)"),
+        _option("--prefix", "text to put before the names of the new columns", default=""),
     ]),
     "monitor": ("watch whether a policy keeps its guarantee, from a log that grows", _MONITOR, [
         *_TABLE, *_LABELLED,
-        (["--time"], {"required": True, "metavar": "COLUMN",
-                      "help": "the column of the times of the decisions"}),
-        (["--policy"], {"type": Path, "required": True, "metavar": "FILE",
-                        "help": "from skselect tune, or policy.to_json"}),
-        (["--state"], {"type": Path, "required": True, "metavar": "FILE",
-                       "help": "what is remembered from run to run (JSON)"}),
-        (["--id"], {"metavar": "COLUMN",
-                    "help": "the column of the cases' names (default: id)"}),
+        _column("--time", "the column of the times of the decisions", required=True),
+        _file("--policy", "from skselect tune, or policy.to_json", required=True),
+        _file("--state", "what is remembered from run to run (JSON)", required=True),
+        _column("--id", "the column of the cases' names (default: id)"),
         *_INPUTS,
-        (["--target"], {"type": _target, "help": "largest risk (default: what is certified)"}),
-        (["--delta"], {"type": float,
-                       "help": "chance of a false alarm, for all time (default: that of the "
-                               "certificate, else 0.05)"}),
-        (["--label-delay"], {"type": _number, "required": True, "metavar": "AGE",
-                              "help": "age at which a label should be known, such as 30D"}),
-        (["--unlabelled"], {"default": "wait", "metavar": "wait|correct",
-                         "help": "what no label at that age means: wait for it, or the answer was "
-                                 "right (default: %(default)s)"}),
-        (["--now"], {"type": _number, "metavar": "TIME",
-                     "help": "up to when all labels are in the log (default, and at least: the "
-                             "time of its last new row)"}),
-        (["--allow-future"], {"action": "store_true",
-                              "help": "take dates later than now plus a day (default: refuse "
-                                      "them)"}),
-        (["--batch"], {"type": _number, "default": 1000, "metavar": "N",
-                       "help": "cases that are compared as one with those of the tuning, or a "
-                               "length of time such as 1D (default: %(default)s)"}),
-        (["--audited"], {"metavar": "COLUMN",
-                         "help": "true where a case was drawn to find out its label"}),
-        (["--audit-proba"], {"metavar": "COLUMN",
-                             "help": "the probability with which it was drawn"}),
-        (["--min-audit-proba"], {"type": float, "default": 1.0, "metavar": "P",
-                                 "help": "the smallest of these, or that of all cases"}),
+        _option("--target", "largest risk (default: what is certified)", type=_target),
+        _option("--delta", "chance of a false alarm, for all time (default: that of the "
+                "certificate, else 0.05)", type=float),
+        _option("--label-delay", "age at which a label should be known, such as 30D", type=_number,
+                required=True, metavar="AGE"),
+        _option("--unlabelled", "what no label at that age means: wait for it, or the answer was "
+                "right (default: %(default)s)", default="wait", metavar="wait|correct"),
+        _option("--now", "up to when all labels are in the log (default, and at least: the time of "
+                "its last new row)", type=_number, metavar="TIME"),
+        _option("--allow-future", "take dates later than now plus a day (default: refuse them)",
+                action="store_true"),
+        _option("--batch", "cases that are compared as one with those of the tuning, or a length "
+                "of time such as 1D (default: %(default)s)", type=_number, default=1000,
+                metavar="N"),
+        _column("--audited", "true where a case was drawn to find out its label"),
+        _column("--audit-proba", "the probability with which it was drawn"),
+        _option("--min-audit-proba", "the smallest of these, or that of all cases", type=float,
+                default=1.0, metavar="P"),
     ]),
 }
 # fmt: on
@@ -331,8 +309,8 @@ def make_parser() -> argparse.ArgumentParser:
             name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.", epilog=epilog,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
-        for names, settings in options:
-            command.add_argument(*names, **settings)
+        for option, settings in options:
+            command.add_argument(option, **settings)
     return parser
 
 
