@@ -303,3 +303,12 @@ def _parse_number(text: str) -> float:
     """Parse a number, 1.0 as the integer 1: some programs rewrite one as the other."""
     number = float(text)
     return int(number) if number.is_integer() else number
+
+
+def replace_nan(value: Any) -> Any:
+    """Replace nan, which JSON cannot hold, by None in nested values."""
+    if isinstance(value, dict):
+        return {key: replace_nan(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(replace_nan, value))
+    return None if isinstance(value, float) and math.isnan(value) else value

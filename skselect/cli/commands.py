@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -165,15 +165,9 @@ def tune(given: Namespace) -> int:
     file = TableFile.open(given.table, layout=read_layout(given))
     columns, classes = _resolve(file, given, None)
     _refuse_misplaced_options(given, columns, classes)
-    objective = name_options(
-        given.objective,
-        given.target,
-        delta=given.delta,
-        max_analyses=given.max_analyses,
-        method=given.method,
-        min_coverage=given.min_coverage,
-        threshold_range=given.threshold_range,
-    )
+    names = ("delta", "max_analyses", "method", "min_coverage", "threshold_range")
+    options = {name: vars(given)[name] for name in names}
+    objective = name_options(given.objective, given.target, **options)
     shortlist = None if given.shortlist is None else _parse_shortlist(given.shortlist, given.seed)
     if shortlist is None:
         outcomes, groups, counts = read_outcomes(file, columns, classes, given.confidence)
@@ -299,15 +293,16 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
     now = None if given.now is None else _parse_now(given.now)
     _refuse_future(f"--state: {given.state.name} was read", watched.known_until_, latest)
     _refuse_future("--now is", now, latest)
-    parts = list(_read_log(file, given, columns, watched, latest))
+    source = _Source(file, given, columns, watched)
+    parts = list(_read_log(source, latest))
     changes = pd.DataFrame(columns=["start", "unread", "relabelled", "partial"])
     with waiting_line("comparing decisions with labels", sum(map(len, parts))):
         if parts:
             log = pd.concat(parts)
             if not log["is new"].all():
-                changes = _find_changes(log[~log["is new"]], watched, given, columns, file)
-            _take_decisions(log[log["is new"]], watched, given, columns, file)
-            _take_labels(log, watched, given, file)
+                changes = _find_changes(log[~log["is new"]], source)
+            _take_decisions(log[log["is new"]], source)
+            _take_labels(log, source)
         if now is not None:
             watched.add_labels([], [], when=now)
 
@@ -339,10 +334,9 @@ def _content(path: Path) -> bytes | None:
 
 def _open_state(given: Namespace, policy: AbstentionPolicy) -> SelectiveRiskMonitor:
     """Return the monitor of the state file, a new one if there is none."""
-    from skselect.monitoring.monitor import SelectiveRiskMonitor
+    from skselect.monitoring.monitor import OPTIONS, SelectiveRiskMonitor
 
-    options = ("target", "delta", "label_delay", "unlabelled", "min_audit_proba", "batch")
-    new = SelectiveRiskMonitor(policy, **{name: vars(given)[name] for name in options})
+    new = SelectiveRiskMonitor(policy, **{name: vars(given)[name] for name in OPTIONS})
     if not given.state.exists():
         return new
     try:
@@ -354,7 +348,7 @@ def _open_state(given: Namespace, policy: AbstentionPolicy) -> SelectiveRiskMoni
             f"--state: {given.state.name} watches another policy than {given.policy.name}; name a "
             "new file for a new policy."
         )
-    for name in options:
+    for name in OPTIONS:
         was, now = getattr(old, name), getattr(new, name)
         if was != now:
             raise ValueError(
@@ -384,14 +378,21 @@ def _refuse_future(what: str, when: Any, latest: pd.Timestamp | None) -> None:
         )
 
 
-def _read_log(
-    file: TableFile, given: Namespace, columns: Columns, watched: SelectiveRiskMonitor,
-    latest: pd.Timestamp | None,
-) -> Iterator[pd.DataFrame]:  # fmt: skip
+class _Source(NamedTuple):
+    """A log, what its columns mean, and the monitor that reads it."""
+
+    file: TableFile
+    given: Namespace
+    columns: Columns
+    watched: SelectiveRiskMonitor
+
+
+def _read_log(source: _Source, latest: pd.Timestamp | None) -> Iterator[pd.DataFrame]:
     """Yield the rows of each piece, and tell which of them are new, labelled and waiting."""
     from skselect.monitoring.log import join_hashes, row_hashes
     from skselect.monitoring.log import read_times as microseconds_of
 
+    file, given, columns, watched = source
     if given.id is None and "id" not in file.names:
         raise ValueError(
             f"--id: {file.path.name} has no column 'id'; name the column of the cases' names, by "
@@ -429,11 +430,9 @@ def _read_log(
         yield rows
 
 
-def _said(
-    rows: pd.DataFrame, watched: SelectiveRiskMonitor, given: Namespace, columns: Columns,
-    file: TableFile,
-) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
+def _said(rows: pd.DataFrame, source: _Source) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return one row for each case that was decided, and the arguments that say how."""
+    file, given, columns, watched = source
     inputs = columns.proba or (str(columns.confidence),)
     numbers, known = known_numbers(rows, inputs, file)
     if columns.answer is not None:
@@ -453,36 +452,30 @@ def _said(
     return rows, said | {"subgroups": _subgroups(groups)}
 
 
-def _find_changes(
-    log: pd.DataFrame, watched: SelectiveRiskMonitor, given: Namespace, columns: Columns,
-    file: TableFile,
-) -> pd.DataFrame:  # fmt: skip
+def _find_changes(log: pd.DataFrame, source: _Source) -> pd.DataFrame:
     """Compare rows that are not new with what was read; of a case the last label counts."""
-    rows, said = _said(log, watched, given, columns, file)
+    file, given, columns, watched = source
+    rows, said = _said(log, source)
     told = log[log["has label"]].drop_duplicates("case", keep="last").set_index("case")
     labels = told[given.label].reindex(rows["case"])
     with naming_rows(said["y_proba"], rows.index, columns.proba, file):
         return watched.find_changes(known_classes(labels, watched.policy.classes, file), **said)
 
 
-def _take_decisions(
-    log: pd.DataFrame, watched: SelectiveRiskMonitor, given: Namespace, columns: Columns,
-    file: TableFile,
-) -> None:  # fmt: skip
+def _take_decisions(log: pd.DataFrame, source: _Source) -> None:
     """Pass on the decisions of new rows, in the order of time."""
-    rows, said = _said(log.sort_values("when", kind="stable"), watched, given, columns, file)
+    rows, said = _said(log.sort_values("when", kind="stable"), source)
     if len(rows):
-        with naming_rows(said["y_proba"], rows.index, columns.proba, file):
-            watched.add_decisions(**said)
+        with naming_rows(said["y_proba"], rows.index, source.columns.proba, source.file):
+            source.watched.add_decisions(**said)
 
 
-def _take_labels(
-    log: pd.DataFrame, watched: SelectiveRiskMonitor, given: Namespace, file: TableFile
-) -> None:
+def _take_labels(log: pd.DataFrame, source: _Source) -> None:
     """Pass on the labels of cases that wait, as known in time: no column says when they came.
 
     Of several rows of a case the last one counts.
     """
+    file, given, _, watched = source
     told = log[log["has label"] & (log["waits"] | log["is new"])]
     if told["is new"].any():
         told = told[told["waits"] | told["name"].isin(watched.waiting_["id"])]

@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from skselect._lib.arrays import BoolArray
+from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks.options import check_count, check_delta
+from skselect._lib.files import replace_nan
 from skselect._lib.notebook import percent, rounded, wrap
 from skselect.bounds._pointwise import betting_log_wealth
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
 from skselect.monitoring.verification import (
     POWER,
+    Asked,
     GuaranteeCheck,
     Seen,
     check_counted,
@@ -28,7 +30,7 @@ from skselect.monitoring.verification import (
     count_bounds,
     decide_labelled,
     find_guarantees,
-    list_guarantees,
+    list_certificates,
     mean_bounds,
     name_interval,
     own_guarantee,
@@ -307,10 +309,7 @@ class PolicyCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; undefined numbers become None."""
-        stored = asdict(self) | {"n_more": self.n_more}
-        stored["risk"] = None if math.isnan(self.risk) else self.risk
-        for guarantee in stored["guarantees"]:
-            guarantee["value"] = None if math.isnan(guarantee["value"]) else guarantee["value"]
+        stored = replace_nan(asdict(self) | {"n_more": self.n_more})
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in stored.items()
@@ -515,22 +514,20 @@ def check_policy(
     'holds'
     """
     check_is_policy(policy)
-    kind, target, delta = read_guarantee(objective, target, delta)
-    if delta is not None:
-        check_delta(delta)
+    asked = Asked(*read_guarantee(objective, target, delta), max_analyses)
+    if asked.delta is not None:
+        check_delta(asked.delta)
     if max_analyses is not None:
         check_count("max_analyses", max_analyses)
     if len(rows) == 1 and isinstance(rows[0], SelectiveState):
-        check = _check_state(policy, rows[0], subgroups, kind, target, delta, max_analyses)
+        check = _check_state(policy, rows[0], subgroups, asked)
     else:
         answered, accepted, confidence = decide_labelled(
             policy, rows, subgroups, "check_policy", (Predictions, SelectiveState)
         )
         outcomes = Outcomes(compute_loss(answered, policy.rule.default_loss), confidence)
-        check = check_decided(
-            policy, answered, accepted, subgroups, kind=kind, target=target, delta=delta,
-            max_analyses=max_analyses, curve=RiskCoverageCurve.from_outcomes(outcomes),
-        )  # fmt: skip
+        curve = RiskCoverageCurve.from_outcomes(outcomes)
+        check = check_decided(policy, answered, accepted, subgroups, curve, asked)
     if check is None:
         raise ValueError(
             "target is missing: this policy guarantees nothing that labelled rows can check. Say "
@@ -544,65 +541,32 @@ def check_decided(
     answered: Predictions,
     accepted: BoolArray,
     subgroups: Any,
-    *,
-    kind: type[Guarantee] | None = None,
-    target: float | None = None,
-    delta: float | None = None,
-    max_analyses: int | None = None,
     curve: RiskCoverageCurve,
+    asked: Asked,
 ) -> PolicyCheck | None:
     """Check a policy on rows that it has decided; None where there is nothing to check.
 
     `curve` is that of its confidence.
     """
-    found = find_guarantees(
-        policy, answered, subgroups, kind=kind, target=target, delta=delta,
-        max_analyses=max_analyses,
-    )  # fmt: skip
-    if not found:
-        return None
+    found = find_guarantees(policy, list_certificates(policy, answered, subgroups), asked)
     checks = tuple(check_guarantee(guarantee, answered, accepted) for guarantee in found)
-    level = math.fsum(check.delta for check in checks if check.n) or found[0].delta
     loss = compute_loss(answered, policy.rule.default_loss)[accepted]
-    seen = Seen(len(accepted), int(np.sum(accepted)), int(np.count_nonzero(loss)))
-    unit, mean = policy.rule.unit, float(np.mean(loss)) if len(loss) else math.nan
-    if policy.rule.has_graded_costs:
-        low, high = mean_bounds(loss, level, max_analyses)
-    else:
-        low, high = count_bounds(seen.n_errors, seen.n_accepted, level, max_analyses)
-    return _gather(
-        checks, level, seen, unit * mean, (unit * low, unit * high),
-        same_rows=chose_threshold(policy, curve), reused=share_reused(policy, curve),
-    )  # fmt: skip
+    seen = Seen(len(accepted), len(loss), int(np.count_nonzero(loss)))
+    return _gather(policy, curve, checks, seen, share_reused(policy, curve), loss)
 
 
 def _check_state(
-    policy: AbstentionPolicy,
-    state: SelectiveState,
-    subgroups: Any,
-    kind: type[Guarantee] | None,
-    target: float | None,
-    delta: float | None,
-    max_analyses: int | None,
+    policy: AbstentionPolicy, state: SelectiveState, subgroups: Any, asked: Asked
 ) -> PolicyCheck | None:
     """Check a policy on rows that were only counted; None where there is nothing to check."""
     _check_countable(policy, state, subgroups)
     every_row = (policy.certificate, "", np.ones(1, dtype=bool))
-    found = list_guarantees(
-        policy, [every_row], kind, target=target, delta=delta, max_analyses=max_analyses
-    )
-    if not found:
-        return None
-    [guarantee], curve = found, state.finalize()
+    found, curve = find_guarantees(policy, [every_row], asked), state.finalize()
     at = curve.accepted_at(np.array([policy.threshold]))
     seen = Seen(state.n_rows, int(at.weight[0]), int(at.loss[0]))
-    return _gather(
-        (check_counted(guarantee, seen),), guarantee.delta, seen,
-        seen.n_errors / seen.n_accepted if seen.n_accepted else math.nan,
-        count_bounds(seen.n_errors, seen.n_accepted, guarantee.delta, max_analyses),
-        same_rows=chose_threshold(policy, curve),
-        reused=None,  # a state may hold float32 confidences, or cells of them
-    )  # fmt: skip
+    checks = tuple(check_counted(guarantee, seen) for guarantee in found)
+    # A state may hold float32 confidences, or cells of them, by which no row is recognised.
+    return _gather(policy, curve, checks, seen, reused=None)
 
 
 def _check_countable(policy: AbstentionPolicy, state: SelectiveState, subgroups: Any) -> None:
@@ -637,16 +601,27 @@ def _check_countable(policy: AbstentionPolicy, state: SelectiveState, subgroups:
 
 
 def _gather(
+    policy: AbstentionPolicy,
+    curve: RiskCoverageCurve,
     checks: tuple[GuaranteeCheck, ...],
-    level: float,
     seen: Seen,
-    risk: float,
-    risk_interval: tuple[float, float],
-    *,
-    same_rows: bool,
     reused: float | None,
-) -> PolicyCheck:
-    """Return the verdict over all guarantees, with what was seen on all rows."""
+    loss: FloatArray | None = None,
+) -> PolicyCheck | None:
+    """Return the verdict over all guarantees, with what was seen on all rows.
+
+    `loss` is that of the accepted rows, where it can be graded.
+    """
+    if not checks:
+        return None
+    level = math.fsum(check.delta for check in checks if check.n) or checks[0].delta
+    unit, max_analyses = policy.rule.unit, checks[0].max_analyses
+    risk = seen.n_errors / seen.n_accepted if seen.n_accepted else math.nan
+    low, high = count_bounds(seen.n_errors, seen.n_accepted, level, max_analyses)
+    if loss is not None and policy.rule.has_graded_costs:
+        risk = float(np.mean(loss)) if len(loss) else math.nan
+        low, high = mean_bounds(loss, level, max_analyses)
+    same_rows = chose_threshold(policy, curve)
     if same_rows or (reused or 0.0) > certificates.MOST_SEEN:
         # Rows that chose the threshold flatter it: among others they may still show it broken.
         checks = tuple(
@@ -655,17 +630,16 @@ def _gather(
             else replace(one, verdict="undecided", n_more=None)
             for one in checks
         )
-    verdicts, max_analyses = {check.verdict for check in checks}, checks[0].max_analyses
-    first = next(one for one in ("broken", "undecided", "holds") if one in verdicts)
+    verdicts = {check.verdict for check in checks}
     return PolicyCheck(
-        first,
+        next(one for one in ("broken", "undecided", "holds") if one in verdicts),
         level,
         checks,
         **seen._asdict(),
         coverage=seen.n_accepted / seen.n,
         coverage_interval=count_bounds(seen.n_accepted, seen.n, level, max_analyses),
-        risk=risk,
-        risk_interval=risk_interval,
+        risk=unit * risk,
+        risk_interval=(unit * low, unit * high),
         max_analyses=max_analyses,
         same_rows=same_rows,
         reused=reused,

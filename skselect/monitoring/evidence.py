@@ -16,7 +16,7 @@ import numpy as np
 
 from skselect._lib.arrays import FloatArray
 from skselect.exceptions import ArgumentError
-from skselect.monitoring.verification import is_guarantee
+from skselect.monitoring.verification import Asked, find_guarantees, is_guarantee
 from skselect.objectives import Loss, Risk
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
@@ -281,30 +281,19 @@ def find_watched(
 ) -> tuple[Loss, list[Watched]]:
     """Return which loss is watched, and the guarantees."""
     certificates = _certificates_of_risk(policy)
-    loss = policy.rule.default_loss
-    if target is None:
-        made = {
-            group: certificate
-            for group, certificate in certificates.items()
-            if certificate is not None
-            and certificate.kind.is_selective
-            and is_guarantee(certificate)
-        }
-        _check_any(made, certificates)
-        loss = next(iter(made.values())).loss
-        certificates = {**made}
-    elif not certificates:
-        raise ValueError("policy: it defers all cases of every subgroup; nothing is watched.")
-    what = Loss.of(loss, policy.rule)
-    share = (0.05 if delta is None else delta) / len(certificates)
-    guarantees = []
-    for group, certificate in certificates.items():
-        largest, level = target, share
-        if target is None and certificate is not None:
-            largest = certificate.target
-            level = certificate.delta if delta is None else share
-        guarantees.append(Watched(group, Risk.check_bound(largest, what) / what.unit, level))
-    return what, guarantees
+    made = {
+        group: one
+        for group, one in certificates.items()
+        if target is not None or (is_guarantee(one) and one.kind.is_selective)
+    }
+    _check_any(made, certificates, target)
+    listed = [(one, "", np.ones(1, dtype=bool)) for one in made.values()]
+    asked = Asked(None if target is None else Risk, target, delta)
+    found = find_guarantees(policy, listed, asked)
+    return found[0].loss, [
+        Watched(group, one.target / one.loss.unit, one.delta)
+        for group, one in zip(made, found, strict=True)
+    ]
 
 
 def _certificates_of_risk(policy: AbstentionPolicy) -> dict[Any, Certificate | None]:
@@ -320,12 +309,12 @@ def _certificates_of_risk(policy: AbstentionPolicy) -> dict[Any, Certificate | N
     return {None: None if is_about_some else certificate}
 
 
-def _check_any(
-    made: Mapping[Any, Certificate], certificates: Mapping[Any, Certificate | None]
-) -> None:
-    """Refuse a policy that guarantees nothing, where there is no target."""
+def _check_any(made: Mapping[Any, Any], certificates: Mapping[Any, Any], target: Any) -> None:
+    """Refuse a policy that guarantees nothing, or decides nothing."""
     if made:
         return
+    if target is not None:
+        raise ValueError("policy: it defers all cases of every subgroup; nothing is watched.")
     if any(one is not None and one.is_of_users_loss for one in certificates.values()):
         raise ValueError(
             "policy: its certificate is about a loss of your own, which a policy does not hold. "

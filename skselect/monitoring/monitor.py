@@ -56,12 +56,15 @@ from skselect.monitoring.log import (
     warn_unmatched_ids,
 )
 from skselect.monitoring.status import GuaranteeStatus, MonitorStatus
+from skselect.monitoring.verification import check_is_policy
 from skselect.objectives import read_guarantee
 from skselect.policy.policy import AbstentionPolicy, External
 
 _DAY = 86400e6  # in microseconds
 SCHEMA = "skselect.monitor"
 VERSION = 3
+#: What is asked of a monitor beside its policy.
+OPTIONS = ("target", "delta", "label_delay", "unlabelled", "min_audit_proba", "batch")
 # What is said of the latest cases is said of so many at least, where there are so many.
 _LATEST = 200
 # Codes of classes begin at 0; a label that is none of them is -1.
@@ -190,10 +193,7 @@ class SelectiveRiskMonitor:
         min_audit_proba: float = 1.0,
         batch: Any = 1000,
     ) -> None:
-        if not isinstance(policy, AbstentionPolicy):
-            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-                f"policy must be an AbstentionPolicy, such as tuner.policy_, got {shown(policy)}."
-            )
+        check_is_policy(policy)
         kind, target, delta = read_guarantee(objective, target, delta)
         if kind is not None and not kind.is_selective:
             raise ValueError(
@@ -332,7 +332,7 @@ class SelectiveRiskMonitor:
         when : array-like of shape (m,) or a single value, default=None
             When the labels came, or up to when all of them have come. Needed for
             ``unlabelled="correct"`` only: cases that were `label_delay` old by then, without a
-            label, were right. So hand labels over in the order in which they came.
+            label, were right. So add labels in the order in which they came.
 
         Returns
         -------
@@ -463,8 +463,7 @@ class SelectiveRiskMonitor:
     ) -> None:  # fmt: skip
         """Check and count decided cases; those that were answered begin to wait."""
         accepted, confidence, answers = decided
-        n, classes = len(accepted), self.policy.classes
-        answer = check_known(encode_labels(answers, classes, "y_pred"), answers, classes, "y_pred")
+        n, answer = len(accepted), self._codes_of(answers)
         truth = None if labels is None else labels[1]
         if truth is not None:
             check_length("y", truth, n, "y_proba")
@@ -587,7 +586,7 @@ class SelectiveRiskMonitor:
             guarantees=tuple(self._status_of(guarantee) for guarantee in self._guarantees),
             by=None if self.policy.groups is None else self.policy.groups.by,
             loss=self._loss.kind,
-            latest_risk=self._unit * known.loss / known.weight if known.weight else math.nan,
+            latest_risk=self._loss.unit * known.loss / known.weight if known.weight else math.nan,
             n_latest=known.n_known,
             **vars(counts),
             n_known=sum(guarantee.n_known for guarantee in self._guarantees),
@@ -605,7 +604,7 @@ class SelectiveRiskMonitor:
         )
 
     def _status_of(self, guarantee: Watched) -> GuaranteeStatus:
-        unit, when = self._unit, guarantee.alarm_when
+        unit, when = self._loss.unit, guarantee.alarm_when
         wealth = wealth_of(guarantee.evidence, bets_on_cases(guarantee.target))
         low, high = risk_interval(guarantee.loss, guarantee.weight, guarantee.delta)
         return GuaranteeStatus(
@@ -703,8 +702,7 @@ class SelectiveRiskMonitor:
             If an argument does not fit.
         """
         accepted, _, answers = self._decide(y_proba, y_pred, subgroups, confidence, auxiliary)
-        n, classes = len(accepted), self.policy.classes
-        answer = check_known(encode_labels(answers, classes, "y_pred"), answers, classes, "y_pred")
+        n, answer = len(accepted), self._codes_of(answers)
         truth = self._known_labels(y)[1]
         check_length("y", truth, n, "y_proba")
         names = _names(ids, np.arange(n), None, accepted)
@@ -748,6 +746,7 @@ class SelectiveRiskMonitor:
         rows = pd.DataFrame([vars(b) for b in self._history.batches], columns=_BATCH_COLUMNS)
         start: Any = to_dates(rows["start"]) if self._kind == "time" else rows["start"]
         known = rows["weight"] > 0
+        risk = self._loss.unit * rows["loss"] / rows["weight"].where(known)
         return pd.DataFrame(
             {
                 "start": start,
@@ -755,7 +754,9 @@ class SelectiveRiskMonitor:
                 "accepted": rows["n_accepted"].astype("int64"),
                 "coverage": rows["n_accepted"] / rows["n"],
                 "known": rows["n_known"].astype("int64"),
-                "risk": (self._unit * rows["loss"] / rows["weight"].where(known)).astype(float),
+                "risk": (self._loss.unit * rows["loss"] / rows["weight"].where(known)).astype(
+                    float
+                ),
                 "evidence": rows["evidence"].where(known).astype(float),
                 "alarm_line": 1.0 / self._level,
             }
@@ -801,14 +802,7 @@ class SelectiveRiskMonitor:
             "schema": SCHEMA,
             "version": VERSION,
             "policy": json.loads(str(self.policy.to_json(allow_external=is_named))),
-            "options": {
-                "target": self.target,
-                "delta": self.delta,
-                "label_delay": plain_span(self.label_delay),
-                "unlabelled": self.unlabelled,
-                "min_audit_proba": self.min_audit_proba,
-                "batch": plain_span(self.batch),
-            },
+            "options": {name: plain_span(getattr(self, name)) for name in OPTIONS},
             "guarantees": [guarantee.to_dict() for guarantee in self._guarantees],
             "waiting": self._waiting.cases.to_dict(),
             "counts": vars(self._counts),
@@ -891,11 +885,6 @@ class SelectiveRiskMonitor:
         """The chance of a false alarm of all guarantees together."""
         return sum(guarantee.delta for guarantee in self._guarantees)
 
-    @property
-    def _unit(self) -> float:
-        """The largest loss."""
-        return self._loss.unit
-
     def _known_labels(self, y: Any) -> tuple[LabelArray, IntArray]:
         """Return true labels, some of which may be missing, and their codes."""
         values = label_array(y, "y")
@@ -905,6 +894,11 @@ class SelectiveRiskMonitor:
         if np.any(known) or not values.size:
             truth[known] = encode_labels(check_labels(values[known], "y"), self.policy.classes, "y")
         return values, truth
+
+    def _codes_of(self, answers: LabelArray) -> IntArray:
+        """Return the codes of answers, all of them classes."""
+        codes = encode_labels(answers, self.policy.classes, "y_pred")
+        return check_known(codes, answers, self.policy.classes, "y_pred")
 
     def _refuse_unknown(self, labels: LabelArray, truth: IntArray) -> None:
         """Refuse labels that are none of the classes."""

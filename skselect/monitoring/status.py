@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from skselect._lib.files import replace_nan
 from skselect._lib.notebook import NotebookText, count, percent, rounded, wrap
 from skselect.objectives import Loss, Risk
 
@@ -131,9 +130,7 @@ class MonitorStatus(NotebookText):
     @property
     def worst(self) -> GuaranteeStatus:
         """The guarantee with an alarm, else with the most evidence against it."""
-        return max(
-            self.guarantees, key=lambda guarantee: (guarantee.risk == "alarm", guarantee.evidence)
-        )
+        return max(self.guarantees, key=lambda one: (one.risk == "alarm", one.evidence))
 
     @property
     def is_stuck(self) -> bool:
@@ -184,11 +181,8 @@ class MonitorStatus(NotebookText):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold; undefined numbers become None."""
         stored = {"risk": self.risk, "is_below_so_far": self.is_below_so_far, **asdict(self)}
-        stored["guarantees"] = [
-            {"risk": guarantee.risk, **_without_nan(asdict(guarantee))}
-            for guarantee in self.guarantees
-        ]
-        return {**_without_nan(stored), "text": str(self)}
+        stored["guarantees"] = [{"risk": one.risk, **asdict(one)} for one in self.guarantees]
+        return replace_nan(stored) | {"text": str(self)}
 
     def __str__(self) -> str:
         lines = [self._answer(), self._numbers(), self._labels(), self._workload()]
@@ -296,11 +290,3 @@ class MonitorStatus(NotebookText):
                 f"were when the policy was tuned. {text} That says nothing about errors."
             )
         return text
-
-
-def _without_nan(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values with None where there is no number."""
-    return {
-        name: None if isinstance(value, float) and math.isnan(value) else value
-        for name, value in values.items()
-    }

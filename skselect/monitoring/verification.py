@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from scipy import special, stats
@@ -387,39 +387,30 @@ def decide_labelled(
     return answered, decisions.accepted, decisions.confidence
 
 
-def find_guarantees(
-    policy: AbstentionPolicy,
-    answered: Predictions,
-    subgroups: Any,
-    *,
-    kind: type[Guarantee] | None = None,
-    target: float | None = None,
-    delta: float | None = None,
-    max_analyses: int | None,
-) -> list[Tested]:
-    """Return the guarantees of a policy that labelled rows can check.
+class Asked(NamedTuple):
+    """What a policy is tested for, as :func:`~skselect.check_policy` takes it.
+
+    A `target` replaces the guaranteed one, and bounds the risk where nothing is guaranteed; a
+    `kind` says what else it bounds. A `delta` is shared evenly.
+    """
+
+    kind: type[Guarantee] | None = None
+    target: float | None = None
+    delta: float | None = None
+    max_analyses: int | None = None
+
+
+#: A certificate or None, the name of its cases, and its rows.
+Listed = tuple[Certificate | None, str, BoolArray]
+
+
+def find_guarantees(policy: AbstentionPolicy, listed: list[Listed], asked: Asked) -> list[Tested]:
+    """Return what certificates guarantee that labelled rows can check.
 
     Only guarantees with high probability count, about a loss that the policy knows, and about all
-    rows, those of a subgroup, or those of one answer or one true class. A `target` replaces the
-    guaranteed one, and bounds the risk where nothing is guaranteed; a `kind` says what else it
-    bounds. A `delta` is shared evenly.
+    rows, those of a subgroup, or those of one answer or one true class.
     """
-    listed = _list_certificates(policy, answered, subgroups)
-    return list_guarantees(
-        policy, listed, kind, target=target, delta=delta, max_analyses=max_analyses
-    )
-
-
-def list_guarantees(
-    policy: AbstentionPolicy,
-    listed: list[tuple[Certificate | None, str, BoolArray]],
-    stated: type[Guarantee] | None = None,
-    *,
-    target: float | None,
-    delta: float | None,
-    max_analyses: int | None,
-) -> list[Tested]:
-    """Return what certificates guarantee, each with the name of its cases and its rows."""
+    stated, target, delta, max_analyses = asked
     made = [one for one in listed if target is not None or is_guarantee(one[0])]
     occurring = sum(bool(np.any(rows)) for _, _, rows in made)
     # A level that holds at all times is fixed before subgroups appear in a growing table.
@@ -430,7 +421,7 @@ def list_guarantees(
     for certificate, cases, rows in made:
         kind, loss, level = stated or Risk, policy.rule.default_loss, share
         own = target
-        if stated is None and certificate is not None and is_guarantee(certificate):
+        if stated is None and is_guarantee(certificate):
             kind, loss = certificate.kind, certificate.loss
             level = certificate.delta if delta is None else share
             own = certificate.target if target is None else target
@@ -440,9 +431,9 @@ def list_guarantees(
     return found
 
 
-def _list_certificates(
+def list_certificates(
     policy: AbstentionPolicy, answered: Predictions, subgroups: Any
-) -> list[tuple[Certificate | None, str, BoolArray]]:
+) -> list[Listed]:
     """Return certificates that a policy may have, each with the name of its cases and its rows."""
     n, own, groups = len(answered.y_pred), policy.certificate, policy.groups
     if groups is None:
@@ -458,7 +449,7 @@ def _list_certificates(
     ]
 
 
-def is_guarantee(certificate: Certificate | None) -> bool:
+def is_guarantee(certificate: Certificate | None) -> TypeGuard[Certificate]:
     """Tell whether a certificate guarantees something that later labels can check."""
     return (
         certificate is not None
@@ -499,13 +490,11 @@ def own_guarantee(
     accepted : ndarray of shape (n,)
     subgroups : array-like of shape (n,), DataFrame or None
     delta : float, default=None
-        As in :func:`find_guarantees`.
+        As in :class:`Asked`.
     """
-    made = [
-        guarantee
-        for guarantee in find_guarantees(policy, answered, subgroups, delta=delta, max_analyses=1)
-        if np.any(guarantee.rows)
-    ]
+    listed = list_certificates(policy, answered, subgroups)
+    found = find_guarantees(policy, listed, Asked(delta=delta, max_analyses=1))
+    made = [guarantee for guarantee in found if np.any(guarantee.rows)]
     checks = [check_guarantee(guarantee, answered, accepted) for guarantee in made]
     starts = {
         "broken": f"{certificates.NOT_MET} by these rows.",
@@ -518,7 +507,7 @@ def own_guarantee(
         if check.verdict == verdict and not check.is_empty
     ]
     own = policy.certificate
-    if policy.groups is None and own is not None and own.cases and is_guarantee(own) and not made:
+    if policy.groups is None and is_guarantee(own) and own.cases and not made:
         texts.append(f"Not looked at here: the policy's own guarantee, which is about the cases "
                     f"{own.cases} alone.")  # fmt: skip
     more = [f"The same is true of {len(texts) - _MANY} more subgroups."] if texts[_MANY:] else []

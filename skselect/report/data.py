@@ -23,7 +23,7 @@ from skselect.metrics._metric import MetricSpec
 from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.metrics._threshold import count_decisions
 from skselect.monitoring.check import PolicyCheck, check_decided
-from skselect.monitoring.verification import chose_threshold
+from skselect.monitoring.verification import Asked, chose_threshold
 from skselect.policy.certificate import threshold_to_json
 from skselect.policy.policy import AbstentionPolicy, apply_policy
 from skselect.policy.subgroups import (
@@ -169,7 +169,8 @@ def check_case(case: Case, subgroups: Any) -> PolicyCheck | None:
     policy, accepted = case.policy, case.accepted
     if policy is None or accepted is None:
         return None
-    return check_decided(policy, case.predictions, accepted, subgroups, curve=case.scored.curve)
+    curve = case.scored.curve
+    return check_decided(policy, case.predictions, accepted, subgroups, curve, Asked())
 
 
 def _verdict(case: Case, subgroups: Any) -> dict[str, str] | None:
@@ -322,12 +323,10 @@ def _confusion(case: Case, shown: IntArray) -> dict[str, Any]:
 def _workload(case: Case, level: float) -> dict[str, Any]:
     """Return what is deferred per 1,000 cases now, and at a few risk targets."""
     curve, policy = case.scored.curve, case.policy
-    guarantee = None if policy is None else policy.certificate
-    guaranteed = [] if guarantee is None or not guarantee.kind.is_selective else [guarantee.target]
-    guaranteed = (
-        guaranteed if case.predictions.rule.cost_matrix is None else []
-    )  # else it is a cost
-    targets = np.unique([*_TARGETS, *guaranteed])
+    made = None if policy is None else policy.certificate
+    is_share = made is not None and made.kind.is_selective
+    is_share = is_share and case.predictions.rule.cost_matrix is None  # else it is a cost
+    targets = np.unique([*_TARGETS, *([made.target] if made and is_share else [])])
     chosen = count_within(curve.selective_risk, targets)
     surely = np.full(len(targets), np.nan)
     if curve.counted and level >= LEAST_LEVEL:
@@ -367,10 +366,8 @@ def find_claims(case: Case) -> list[tuple[str, Outcomes]]:
     if policy is None or policy.calibration is None or case.raw.y_proba is None:
         return [("as given", case.scored.by_correctness.outcomes)]
     before = score_rows(case.raw).by_correctness.outcomes
-    return [
-        ("before calibration", before),
-        ("after calibration", case.scored.by_correctness.outcomes),
-    ]
+    after = case.scored.by_correctness.outcomes
+    return [("before calibration", before), ("after calibration", after)]
 
 
 def _calibration(case: Case, level: float, seed: Any) -> list[dict[str, Any]]:
@@ -488,15 +485,6 @@ def _subgroups(case: Case, subgroups: Any, level: float) -> list[dict[str, Any]]
             for key, rows in rows_of
         ]
     return found
-
-
-def replace_nan(value: Any) -> Any:
-    """Replace nan, which JSON cannot hold, by None in nested values."""
-    if isinstance(value, dict):
-        return {key: replace_nan(held) for key, held in value.items()}
-    if isinstance(value, list):
-        return [replace_nan(held) for held in value]
-    return None if isinstance(value, float) and np.isnan(value) else value
 
 
 def count_classes(y_true: IntArray, classes: Any) -> dict[str, int]:

@@ -22,7 +22,7 @@ from skselect._lib.checks.rows import (
     refuse_threshold_and_policy,
     refuse_weights,
 )
-from skselect._lib.files import write_whole
+from skselect._lib.files import replace_nan, write_whole
 from skselect._lib.notebook import NotebookText
 from skselect.inference.compare import compared
 from skselect.metrics import SPECS
@@ -30,7 +30,7 @@ from skselect.policy.certificate import now
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.predictions import Predictions
 from skselect.report.answers import which_is_best
-from skselect.report.data import UNNAMED, Case, count_classes, make_case, make_contents, replace_nan
+from skselect.report.data import UNNAMED, Case, count_classes, make_case, make_contents
 from skselect.report.render import render_page, render_text
 
 
