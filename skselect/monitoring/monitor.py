@@ -754,9 +754,7 @@ class SelectiveRiskMonitor:
                 "accepted": rows["n_accepted"].astype("int64"),
                 "coverage": rows["n_accepted"] / rows["n"],
                 "known": rows["n_known"].astype("int64"),
-                "risk": (self._loss.unit * rows["loss"] / rows["weight"].where(known)).astype(
-                    float
-                ),
+                "risk": risk.astype(float),
                 "evidence": rows["evidence"].where(known).astype(float),
                 "alarm_line": 1.0 / self._level,
             }
