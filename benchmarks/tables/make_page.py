@@ -18,19 +18,17 @@ This page is written by `python -m benchmarks.tables.make_page` from `registry.j
 
 ```
 
-`load_dataset` looks in `data_home=`, in the folder that the environment variable `SKSELECT_DATA`
-names (Parquet files such as `adult.parquet`), in its cache, and among the tables that scikit-learn
-ships. Only then does it ask OpenML or UCI (`pip install ".[benchmarks]"` adds what this needs).
-The contents are checked at every load. `print(bunch.DESCR)` describes the traps of a table. Three
-of them matter when models are compared:
+`load_dataset` looks in `data_home=`, in the folder that the environment variable `SKSELECT_DATA` names (Parquet files such as
+`adult.parquet`), in its cache, and among the tables that scikit-learn ships. Only then does it ask OpenML or UCI
+(`pip install ".[benchmarks]"` adds what this needs). The contents are checked at every load.
+`print(bunch.DESCR)` describes the traps of a table. Three of them matter when models are compared:
 
 - *duplicates*: equal rows on both sides of a random split make a model look better than it is;
-- *leaky columns* contain the answer: `bunch.leaky_features` names them, `bunch.data` still holds
-them;
+- *leaky columns* contain the answer: `bunch.leaky_features` names them, `bunch.data` still holds them;
 - *training rows*: the first `bunch.n_train` rows are the official training part.
 
-"Constant" is the accuracy of always giving the most frequent answer. In brackets after the number
-of columns: how many are categories, or text.
+"Constant" is the accuracy of always giving the most frequent answer. In brackets after the number of columns: how many
+are categories, or text.
 
 ## The table
 
@@ -65,8 +63,7 @@ def _row(name: str, facts: dict) -> str:
 
 def text() -> str:
     lines = [
-        "| name | what | rows | columns (categories) | classes | constant | missing cells | "
-        "duplicates "
+        "| name | what | rows | columns (categories) | classes | constant | missing cells | duplicates "
         "| positive class | training rows | leaky columns | license | source |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
