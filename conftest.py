@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent
 QUICK = {
     ROOT / "tests" / file
     for file in [
-        "bounds/test_pointwise.py", "calibration/test_maps.py", "cli/test_main.py",
+        "bounds/test_pointwise.py", "calibration/test_calibrators.py", "cli/test_main.py",
         "curve/test_areas.py", "curve/test_tie_blocks.py", "curve/test_scan.py",
         "display/test_thresholds.py",
         "estimators/test_precomputed.py", "estimators/test_shortlist.py",

@@ -33,7 +33,7 @@ from tqdm import tqdm
 from xgboost import XGBClassifier
 
 from skselect import PrecomputedClassifier, Predictions, evaluate
-from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import fit_calibration
 
 memory = Memory(Path(__file__).parent / ".cache", verbose=0)

@@ -39,7 +39,7 @@ from skselect import (
     evaluate,
 )
 from skselect._lib.decide import CONFIDENCES, max_proba
-from skselect.calibration._maps import log_odds
+from skselect.calibration._calibrators import log_odds
 from skselect.metrics import compare_across_datasets, compare_models
 
 memory = Memory(Path(__file__).parent / ".cache", verbose=0)

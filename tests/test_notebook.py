@@ -14,7 +14,7 @@ from skselect import (
     selective_report,
 )
 from skselect._lib.notebook import unwrap, wrap
-from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._calibrators import CALIBRATORS
 from skselect.inference import metric_interval
 from skselect.metrics import csr_test, ecce_test, ecd_test, t_cal_test
 

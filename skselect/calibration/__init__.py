@@ -4,7 +4,7 @@ A *calibrator* maps one score to one probability. A ``ClassCalibration`` applies
 and makes the rows sum to one; a ``ConfidenceCalibration`` maps the confidence alone.
 """
 
-from skselect.calibration._maps import (
+from skselect.calibration._calibrators import (
     BetaCalibrator,
     IsotonicCalibrator,
     PlattCalibrator,

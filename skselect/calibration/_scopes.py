@@ -15,13 +15,15 @@ from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import silence_repeats
 from skselect._lib.decide import calibrate, calibrate_confidence, find_inputs
-from skselect.calibration._maps import LEAST_OFFSET, SoftmaxTemperature, log_odds_offset
-from skselect.calibration._registry import (
+from skselect.calibration._calibrators import (
+    LEAST_OFFSET,
     Missing,
+    SoftmaxTemperature,
     apply_map,
     calibrator_name,
     copy_unfitted,
     fit_map,
+    log_odds_offset,
     restore_maps,
     store_maps,
 )

@@ -43,7 +43,7 @@ from skselect._lib.checks.rows import (
 )
 from skselect._lib.decide import CONFIDENCES
 from skselect._lib.sklearn import CallbackSupportMixin, take_rows, with_callbacks
-from skselect.calibration._registry import CALIBRATORS, calibrator_name
+from skselect.calibration._calibrators import CALIBRATORS, calibrator_name
 from skselect.calibration._scopes import SCOPES, Calibration, fit_calibration
 from skselect.estimators.base import AbstainingMixin, find_records
 from skselect.estimators.fitting import (

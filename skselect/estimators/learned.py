@@ -24,8 +24,7 @@ from skselect.estimators.fitting import TrainingRows, is_ready
 from skselect.estimators.out_of_fold import OutOfFold
 from skselect.inference.intervals import check_clusters
 from skselect.metrics._areas import augrc_influence
-from skselect.metrics._influence import clustered_error
-from skselect.metrics._rows import ScoredRows
+from skselect.metrics._rows import ScoredRows, clustered_error
 from skselect.predictions.confidence import LearnedScore, confidence_of_answers
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes

@@ -38,9 +38,8 @@ from skselect.inference.intervals import (
     quantile,
 )
 from skselect.metrics._evaluate import check_comparable, request
-from skselect.metrics._influence import clustered_error
 from skselect.metrics._metric import MetricSpec, WeighedRowOptions, share_options
-from skselect.metrics._rows import ScoredRows, score_rows
+from skselect.metrics._rows import ScoredRows, clustered_error, score_rows
 from skselect.predictions.predictions import Predictions
 
 NOTE = (

@@ -29,9 +29,8 @@ from skselect.metrics import _threshold
 from skselect.metrics._calibration_tests import run_ecce_test
 from skselect.metrics._confidence_weighted import find_asked_class
 from skselect.metrics._evaluate import SPECS, request
-from skselect.metrics._influence import Influence, RankedInfluence
 from skselect.metrics._metric import MetricSpec, WeighedRowOptions, share_options
-from skselect.metrics._rows import ScoredRows, score_rows
+from skselect.metrics._rows import Influence, RankedInfluence, ScoredRows, score_rows
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 

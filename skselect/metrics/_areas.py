@@ -11,16 +11,17 @@ from skselect._lib.arrays import FloatArray
 from skselect._lib.checks.options import check_choice, check_cwsa_thresholds
 from skselect._lib.notebook import NotebookText
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._influence import (
+from skselect.metrics._metric import RowOptions, metric, share_options
+from skselect.metrics._rows import (
     RankedInfluence,
+    ScoredRows,
     augrc_lines,
     aurc_lines,
     eaurc_lines,
     negative_aurc_lines,
     ranked,
+    score_proba,
 )
-from skselect.metrics._metric import RowOptions, metric, share_options
-from skselect.metrics._rows import ScoredRows, score_proba
 
 __all__ = ["ReviewPlan", "accuracy_rejection_auc_score", "augrc_score", "aumcc_score"]
 __all__ += ["aurc_score", "coverage_at_risk_score", "eaugrc_score", "eaurc_score", "naurc_score"]

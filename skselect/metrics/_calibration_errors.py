@@ -19,9 +19,8 @@ from skselect._lib.checks.options import check_choice, check_count, check_number
 from skselect._lib.checks.rows import check_has_proba, check_unit_confidence, warn_small_weights
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._influence import Influence, mean_of
 from skselect.metrics._metric import ClassOptions, WeighedRowOptions, metric, share_options
-from skselect.metrics._rows import ScoredRows, score_proba
+from skselect.metrics._rows import Influence, ScoredRows, mean_of, score_proba
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 

@@ -27,9 +27,8 @@ from skselect._lib.notebook import NotebookText
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._calibration_errors import largest_cumulative_gap, range_of_cumulative_gaps
 from skselect.metrics._csr import error_sums, find_shortfall
-from skselect.metrics._influence import Influence, mean_of
 from skselect.metrics._metric import WeighedRowOptions, check_eps, metric, share_options
-from skselect.metrics._rows import ScoredRows, score_proba
+from skselect.metrics._rows import Influence, ScoredRows, mean_of, score_proba
 from skselect.predictions.outcomes import Outcomes
 
 __all__ = ["EcceTest", "EcdTest", "TCalTest", "ecce_test", "ecd_score", "ecd_test", "t_cal_test"]

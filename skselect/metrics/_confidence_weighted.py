@@ -21,9 +21,8 @@ from skselect._lib.checks.rows import (
     resolve_pos_label,
 )
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._influence import Influence, ratio_of
 from skselect.metrics._metric import WeighedCountOptions, WeighedRowOptions, metric, share_options
-from skselect.metrics._rows import ScoredRows, score_proba
+from skselect.metrics._rows import Influence, ScoredRows, ratio_of, score_proba
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
 

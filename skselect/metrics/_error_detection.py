@@ -15,9 +15,8 @@ from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice, check_number
 from skselect._lib.checks.rows import check_has_proba, check_two_classes
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._influence import RankedInfluence, auroc_lines, ranked
 from skselect.metrics._metric import CountOptions, RowOptions, metric
-from skselect.metrics._rows import ScoredRows, score_proba
+from skselect.metrics._rows import RankedInfluence, ScoredRows, auroc_lines, ranked, score_proba
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
 

@@ -17,8 +17,7 @@ from typing import Any, Literal, TypedDict, TypeVar, cast
 from skselect._lib.arrays import ConfidenceSpec, FloatArray, LossSpec
 from skselect._lib.checks import did_you_mean, shown
 from skselect._lib.checks.options import check_number, check_threshold
-from skselect.metrics._influence import Influence, RankedInfluence
-from skselect.metrics._rows import ScoredRows
+from skselect.metrics._rows import Influence, RankedInfluence, ScoredRows
 
 __all__ = ["MetricSpec"]
 

@@ -1,15 +1,32 @@
-"""Rows with what was said of them: their loss and confidence, in every form that metrics read."""
+"""Rows with what was said of them: their loss and confidence, in every form that metrics read.
+
+Influence values say how much each row moves a metric. A kernel returns the estimate and one value
+per row with mean zero. Their scatter, divided by the root of the number of rows, is the standard
+error; their differences between two models on the same rows compare the models.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from skselect._lib.arrays import BoolArray, ConfidenceSpec, FloatArray, LossSpec, is_graded
+from skselect._lib.arrays import (
+    BoolArray,
+    ConfidenceSpec,
+    FloatArray,
+    IntArray,
+    LossSpec,
+    is_graded,
+)
+from skselect.curve import areas, tie_blocks
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.curve.scan import accumulate
+from skselect.curve.tie_blocks import Chunk
 from skselect.predictions.confidence import claimed_confidence, compute_confidence
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
@@ -171,3 +188,231 @@ def score_proba(
     """Check the arguments of a metric; compute loss and confidence of each row."""
     predictions = Predictions.from_proba(y_true, y_proba, **options)
     return score_rows(predictions, confidence=confidence, loss=loss)
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """An estimate, what each row adds to its error, and the scale on which it is normal.
+
+    Parameters
+    ----------
+    estimate : float
+    values : ndarray of shape (n,)
+    scale : {"identity", "signed share", "log", "logit", "proportion"}
+        "signed share": normal, cut off at -1 and 1.
+        "proportion": a share of `n_trials` independent rows.
+    n_trials : float or None
+    confident_error : float
+        How much the estimate grows if the surest right answer turns wrong; left at 0 where no
+        row weighs more than another.
+    """
+
+    estimate: float
+    values: FloatArray
+    scale: str
+    n_trials: float | None = None
+    confident_error: float = 0.0
+
+    def standard_error(self, cluster: IntArray | None = None) -> float:
+        """Return the standard error for independent rows, or independent clusters of rows."""
+        return clustered_error(self.values, cluster)
+
+
+def clustered_error(values: FloatArray, cluster: IntArray | None = None) -> float:
+    """Return the standard error of a mean, for independent rows or clusters of rows."""
+    n = len(values)
+    sums = values if cluster is None else np.bincount(cluster, weights=values)
+    m = len(sums)
+    if m < 2:
+        return math.nan
+    return float(np.sqrt(np.sum(sums * sums) * m / (m - 1.0)) / n)
+
+
+@dataclass(frozen=True, eq=False)
+class RankedInfluence:
+    """An estimate that depends on the ranking of unweighted rows, and what each row adds.
+
+    Parameters
+    ----------
+    estimate : float
+    scale : {"log", "logit"}
+        The scale on which the estimate is about normal.
+    curve : RiskCoverageCurve
+    lines : callable
+        Yields the lines of each chunk of a curve.
+    outcomes : Outcomes or None
+        The rows; None where only their blocks are known.
+    """
+
+    estimate: float
+    scale: str
+    curve: RiskCoverageCurve
+    lines: Callable[[RiskCoverageCurve], Iterator[Lines]]
+    outcomes: Outcomes | None
+    n_trials: None = None
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """What each row adds, with mean zero, shape (n,)."""
+        assert self.outcomes is not None
+        lines = list(self.lines(self.curve))
+        constant = np.concatenate([line.constant for line in lines])
+        slope = np.concatenate([line.slope for line in lines])
+        if len(constant) < self.curve.n_rows:
+            constant = np.repeat(constant, self.curve.block_rows)
+            slope = np.repeat(slope, self.curve.block_rows)
+        order, _ = tie_blocks.descending_order(self.outcomes.confidence)
+        found = np.empty(len(order))
+        found[order] = constant + self.outcomes.loss.take(order) * slope
+        return found - np.mean(found)
+
+    @property
+    def confident_error(self) -> float:
+        """How much the estimate grows if the surest right answer turns wrong (to first order)."""
+        for line in self.lines(self.curve):
+            right = np.flatnonzero(line.chunk.right > 0)
+            if len(right) > 0:
+                return float(line.slope[right[0]]) / self.curve.n_rows
+        return 0.0
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of a right and a wrong row that have no row in common."""
+        n_wrong = self.curve.sums.loss
+        return int(min(n_wrong, self.curve.n_rows - n_wrong))
+
+    def standard_error(self, cluster: IntArray | None = None) -> float:
+        """Return the standard error for independent rows, or independent clusters of rows."""
+        if cluster is not None or self.curve.is_graded:
+            return clustered_error(self.values, cluster)
+        n = self.curve.n_rows
+        if n < 2:
+            return math.nan
+        shift = float(next(self.lines(self.curve)).constant[0])
+        total, squares = self._moments(shift)
+        if squares - total**2 / n < 1e-6 * squares:  # a large mean would cost digits
+            total, squares = self._moments(shift + total / n)
+        return math.sqrt(max(squares - total**2 / n, 0.0) / (n * (n - 1.0)))
+
+    def _moments(self, shift: float) -> tuple[float, float]:
+        """Return the sum of (what a row adds - shift), and the sum of its square."""
+        total = squares = 0.0
+        for chunk, constant, slope in self.lines(self.curve):
+            right, wrong = constant - shift, constant + slope - shift
+            total += float(np.sum(chunk.right * right) + np.sum(chunk.loss * wrong))
+            squares += float(np.sum(chunk.right * right**2) + np.sum(chunk.loss * wrong**2))
+        return total, squares
+
+
+# Means and shares ------------------------------------------------------------------------
+
+
+def mean_of(terms: FloatArray, scale: str) -> Influence:
+    """Return the influence of a mean over rows."""
+    estimate = float(np.mean(terms))
+    return Influence(estimate, terms - estimate, scale)
+
+
+def ratio_of(over: FloatArray, under: FloatArray, scale: str) -> Influence | None:
+    """Return the influence of sum(over)/sum(under) by the delta method."""
+    total = float(np.sum(under))
+    if not total > 0:
+        return None
+    estimate = float(np.sum(over)) / total
+    values = estimate * under
+    np.subtract(over, values, out=values)
+    values *= len(under) / total
+    return Influence(estimate, values, scale)
+
+
+def share_of(events: FloatArray, trials: FloatArray) -> Influence | None:
+    """Return the influence of a share of the rows in `trials`, 0/1 or graded."""
+    found = ratio_of(events, trials, "logit")
+    if found is None or is_graded(events):
+        return found
+    return replace(found, scale="proportion", n_trials=float(np.sum(trials)))
+
+
+def ranked(
+    rows: ScoredRows,
+    estimate: float,
+    scale: str,
+    lines: Callable[[RiskCoverageCurve], Iterator[Lines]],
+) -> RankedInfluence:
+    """Return the influence of an area, by the lines of its curve."""
+    outcomes = rows.source if isinstance(rows.source, Outcomes) else None
+    return RankedInfluence(estimate, scale, rows.curve, lines, outcomes)
+
+
+# The lines of areas ----------------------------------------------------------------------
+
+
+class Lines(NamedTuple):
+    """What each row of some blocks adds: constant + slope x loss, up to a number for all rows."""
+
+    chunk: Chunk
+    constant: FloatArray
+    slope: FloatArray
+
+
+def augrc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
+    """Yield the pseudo-values of the U-statistic (its kernel made symmetric)."""
+    n = float(curve.n_rows)
+    for _, chunk, weight, loss in accumulate(curve.blocks):
+        lower = n - weight + (chunk.weight - 1.0) / 2.0  # ties count by half
+        upper_loss = loss - chunk.loss / 2.0
+        yield Lines(chunk, upper_loss / (n - 2.0), (lower - 0.5) / (n - 2.0))
+
+
+def aurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
+    """Yield R_j + l_j sum_{k>=j} 1/k - sum_{k>=j} R_k/k, its mean over tied rows."""
+    total = float(areas.harmonic_gap(np.zeros(1), np.array([curve.sums.weight]))[0])
+    reciprocals = risks = 0.0  # sums of 1/k and R_k/k over the rows so far
+    for _, chunk, weight, loss in accumulate(curve.blocks):
+        size = chunk.weight
+        if chunk.all_one:
+            gap = 1.0 / weight
+            risk = loss * gap
+            inside, later = risk * gap, gap
+            risk_later = inside
+        else:
+            before, loss_before, rho = weight - size, loss - chunk.loss, chunk.loss / size
+            gap, rest = areas.harmonic_terms(before, size)
+            squares = areas.square_gap(before, size)  # sum of 1/k^2
+            first = gap - before * squares  # sum of i/k^2, with k = before + i
+            second = size - 2.0 * before * gap + before**2 * squares  # sum of i^2/k^2
+            risk = (loss_before * gap + rho * rest) / size
+            inside = loss_before * squares + rho * first
+            risk_later = (loss_before * first + rho * second) / size
+            later = rest / size
+        reciprocal_sums = reciprocals + np.cumsum(gap)
+        risk_sums = risks + np.cumsum(inside)
+        slope = total - reciprocal_sums + later
+        yield Lines(chunk, risk + risk_sums - risk_later, slope)
+        reciprocals, risks = float(reciprocal_sums[-1]), float(risk_sums[-1])
+
+
+def eaurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
+    """Yield the lines of the AURC less those of the best AURC, a + (1 - a) log(1 - a)."""
+    best = -math.log1p(-curve.mean_loss)
+    for chunk, constant, slope in aurc_lines(curve):
+        yield Lines(chunk, constant, slope - best)
+
+
+def negative_aurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
+    """Yield the lines of one minus the AURC."""
+    for chunk, constant, slope in aurc_lines(curve):
+        yield Lines(chunk, -constant, -slope)
+
+
+def auroc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
+    """Yield DeLong's placements, so that the standard error is DeLong's times sqrt(n/(n - 1))."""
+    n, n_wrong, estimate = curve.n_rows, curve.sums.loss, curve.sums.auroc
+    n_right = n - n_wrong
+    of_wrong = n * math.sqrt(n_wrong / (n_wrong - 1.0)) / n_wrong
+    of_right = n * math.sqrt(n_right / (n_right - 1.0)) / n_right
+    for _, chunk, weight, loss in accumulate(curve.blocks):
+        right_above = (weight - loss - chunk.right / 2.0) / n_right
+        wrong_below = (n_wrong - loss + chunk.loss / 2.0) / n_wrong
+        constant = of_right * (wrong_below - estimate)
+        yield Lines(chunk, constant, of_wrong * (right_above - estimate) - constant)

@@ -18,7 +18,6 @@ from skselect._lib.checks.rows import check_unit_confidence
 from skselect._lib.decide import SPAN
 from skselect.curve import areas as definition
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._influence import Influence, mean_of, ratio_of, share_of
 from skselect.metrics._metric import (
     CountOptions,
     RowOptions,
@@ -26,7 +25,15 @@ from skselect.metrics._metric import (
     metric,
     share_options,
 )
-from skselect.metrics._rows import Countable, ScoredRows, score_proba
+from skselect.metrics._rows import (
+    Countable,
+    Influence,
+    ScoredRows,
+    mean_of,
+    ratio_of,
+    score_proba,
+    share_of,
+)
 from skselect.predictions.outcomes import Outcomes
 
 __all__ = ["coverage_score", "cwsa_contributions", "cwsa_plus_score", "cwsa_score"]

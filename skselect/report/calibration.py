@@ -29,7 +29,7 @@ from skselect._lib.checks.rows import (
     warn_small_weights,
 )
 from skselect._lib.decide import max_proba
-from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import SCOPES, cross_fit
 from skselect.estimators.classifier import (
     SelectiveClassifier,

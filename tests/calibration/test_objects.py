@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from skselect import AbstentionPolicy, SelectiveClassifier
 from skselect.calibration import PlattCalibrator, TemperatureCalibrator
-from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._calibrators import CALIBRATORS
 from tests.calibration.test_labels import rows
 from tests.common import check_schema
 

@@ -23,8 +23,7 @@ from skselect import (
 )
 from skselect._lib.decide import CONFIDENCES
 from skselect.calibration import PlattCalibrator, TemperatureCalibrator
-from skselect.calibration._maps import log_odds
-from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._calibrators import CALIBRATORS, log_odds
 from skselect.calibration._scopes import (
     SCOPES,
     ClassCalibration,

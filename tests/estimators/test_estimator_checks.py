@@ -25,7 +25,7 @@ from skselect import (
     SelectiveClassifier,
     ThresholdTuner,
 )
-from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._calibrators import CALIBRATORS
 from skselect.thresholds import Betting
 from tests.brute import named
 

@@ -21,7 +21,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from skselect import SelectiveClassifier, ThresholdTuner, calibration_report
-from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import SCOPES
 from skselect.estimators.fitting import TrainingRows
 from skselect.estimators.out_of_fold import (

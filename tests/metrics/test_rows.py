@@ -1,17 +1,22 @@
-"""Rows in every form that metrics read; shared parameters in docstrings."""
+"""Rows in every form that metrics read; shared parameters in docstrings.
+
+Influence values against brute force: leave-one-out jackknife and direct double sums.
+"""
 
 from __future__ import annotations
 
 import inspect
+import math
 from typing import Unpack
 
 import numpy as np
 import pytest
 
-from skselect import Outcomes, Predictions, RiskCoverageCurve
+from skselect import Outcomes, Predictions, RiskCoverageCurve, SelectiveState
+from skselect.curve.tie_blocks import CHUNK
 from skselect.metrics import SPECS
 from skselect.metrics._metric import CountOptions, share_options
-from skselect.metrics._rows import ScoredRows, score_proba, score_rows
+from skselect.metrics._rows import ScoredRows, clustered_error, score_proba, score_rows
 
 
 def indented(y_true, y_proba, *, average="macro", **options: Unpack[CountOptions]):
@@ -95,3 +100,229 @@ def test_some_of_the_rows_keep_what_is_known_of_them():
     assert part.predictions.y_true.tolist() == [0, 1]
     assert part.predictions.y_proba.tolist() == P[[0, 2]].tolist()
     assert ScoredRows(rows.outcomes).take(np.array([True, False, True, False])).given is None
+
+
+PARAMETERS = {
+    "coverage": [{"threshold": 0.7}],
+    "selective_risk": [{"threshold": 0.7}],
+    "selective_accuracy": [{"threshold": 0.7}],
+    "generalized_risk": [{"threshold": 0.7}],
+    "selective_cost": [{"threshold": 0.7, "abstention_cost": 0.3}],
+    "cwsa": [{"threshold": 0.6}, {"threshold": 0.6, "normalize": "all"}],
+    "cwsa_plus": [{"threshold": 0.6}, {"threshold": 0.6, "normalize": "all"}],
+}
+RANKED = [name for name, spec in SPECS.items() if spec.interval == "ranking"]
+CLOSED = [name for name, spec in SPECS.items() if spec.interval == "closed form"] + RANKED
+CALLS = [(name, chosen) for name in CLOSED for chosen in PARAMETERS.get(name, [{}])]
+
+
+def influence(name, source, **parameters):
+    return SPECS[name].influence(ScoredRows(source), parameters)
+
+
+def some_outcomes(n, *, tied=False, graded=False, seed=0):
+    rng = np.random.default_rng(seed)
+    confidence = rng.integers(50, 100, n) / 100 if tied else rng.uniform(0.5, 1.0, n)
+    loss = (rng.random(n) > confidence).astype(float)
+    if graded:
+        loss *= rng.choice([0.25, 0.5, 1.0], n)
+    return Outcomes(loss, confidence)
+
+
+def value_of(name, outcomes, parameters):
+    spec = SPECS[name]
+    source = outcomes if spec.needs == "outcomes" else RiskCoverageCurve.from_outcomes(outcomes)
+    return spec.kernel(source, **parameters)
+
+
+def test_a_closed_form_takes_the_parameters_of_the_kernel():
+    for spec in SPECS.values():
+        if spec.closed_form is not None:
+            _, *own = inspect.signature(spec.closed_form).parameters.values()
+            assert {p.name: p.default for p in own if p.name not in ("sign", "scale")} == {
+                name: known.default for name, known in spec.parameters.items()
+            }, spec.name
+
+
+@pytest.mark.parametrize(("name", "parameters"), CALLS)
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_estimate_is_the_metric_and_the_values_are_centred(name, parameters, tied):
+    outcomes = some_outcomes(200, tied=tied)
+    found = influence(name, outcomes, **parameters)
+    assert found.estimate == pytest.approx(value_of(name, outcomes, parameters), rel=1e-12)
+    assert found.values.shape == (200,)
+    assert abs(np.sum(found.values)) < 1e-9 * 200
+
+
+@pytest.mark.parametrize(("name", "parameters"), CALLS)
+@pytest.mark.parametrize("tied", [False, True])
+def test_values_agree_with_the_jackknife(name, parameters, tied):
+    """(n - 1)(metric - metric without row i) differs from the influence by O(1/n)."""
+    n = 400
+    outcomes = some_outcomes(n, tied=tied)
+    whole = value_of(name, outcomes, parameters)
+    jackknife = np.empty(n)
+    for i in range(n):
+        rest = Outcomes(np.delete(outcomes.loss, i), np.delete(outcomes.confidence, i))
+        jackknife[i] = (n - 1) * (whole - value_of(name, rest, parameters))
+    values = influence(name, outcomes, **parameters).values
+    assert np.corrcoef(values, jackknife)[0, 1] > 0.999
+    assert clustered_error(values) == pytest.approx(
+        clustered_error(jackknife - jackknife.mean()), rel=0.04
+    )
+
+
+@pytest.mark.parametrize("name", [*RANKED, "ecd"])
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_confident_error_adds_what_turning_the_surest_right_answer_wrong_does(name, tied):
+    outcomes = some_outcomes(400, tied=tied)
+    loss = outcomes.loss.copy()
+    loss[np.argmax(np.where(loss == 0, outcomes.confidence, 0))] = 1
+    expected = value_of(name, Outcomes(loss, outcomes.confidence), {}) - value_of(
+        name, outcomes, {}
+    )
+    assert influence(name, outcomes).confident_error == pytest.approx(expected, rel=0.05)
+
+
+def test_without_a_right_answer_no_error_can_be_added():
+    assert influence("aurc", Outcomes([1, 1, 1, 1], [0.9, 0.8, 0.7, 0.6])).confident_error == 0.0
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("graded", [False, True])
+def test_augrc_values_are_the_pseudo_values_of_the_u_statistic(tied, graded):
+    outcomes = some_outcomes(40, tied=tied, graded=graded)
+    n, loss, confidence = 40, outcomes.loss, outcomes.confidence
+    pseudo = np.zeros(n)
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                surer = (confidence[i] > confidence[j]) + 0.5 * (confidence[i] == confidence[j])
+                pseudo[i] += (loss[i] * surer + loss[j] * (1 - surer)) / (n - 1)
+    found = influence("augrc", outcomes, estimator="unbiased")
+    assert np.mean(pseudo) / 2 == pytest.approx(found.estimate, rel=1e-12)
+    expected = (pseudo - pseudo.mean()) * (n - 1) / (n - 2)
+    np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_failure_auroc_has_delongs_standard_error(tied):
+    outcomes = some_outcomes(120, tied=tied)
+    right, wrong = (outcomes.confidence[outcomes.loss == k] for k in (0, 1))
+    wins = (right[:, None] > wrong) + 0.5 * (right[:, None] == wrong)
+    delong = np.var(wins.mean(axis=1), ddof=1) / len(right)
+    delong += np.var(wins.mean(axis=0), ddof=1) / len(wrong)
+    found = influence("failure_auroc", outcomes)
+    assert found.estimate == pytest.approx(wins.mean(), rel=1e-12)
+    n = len(outcomes.loss)
+    expected = math.sqrt(delong * n / (n - 1))  # rows, not classes, are counted at the end
+    assert clustered_error(found.values) == pytest.approx(expected, rel=1e-12)
+
+
+def test_aurc_values_are_those_of_the_formula_without_ties():
+    outcomes = some_outcomes(60)
+    order = np.argsort(-outcomes.confidence)
+    loss = outcomes.loss[order]
+    risk = [loss[:k].sum() / k for k in range(1, 61)]
+    expected = np.empty(60)
+    for j in range(60):
+        later = range(j, 60)
+        expected[order[j]] = (
+            risk[j]
+            + loss[j] * sum(1 / (k + 1) for k in later)
+            - sum(risk[k] / (k + 1) for k in later)
+            - np.mean(risk)
+        )
+    found = influence("aurc", outcomes)
+    np.testing.assert_allclose(found.values, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "parameters"), CALLS)
+def test_the_order_of_the_rows_does_not_matter(name, parameters):
+    outcomes = some_outcomes(80, tied=True)
+    order = np.random.default_rng(1).permutation(80)
+    shuffled = Outcomes(outcomes.loss[order], outcomes.confidence[order])
+    values = influence(name, outcomes, **parameters).values
+    moved = influence(name, shuffled, **parameters).values
+    np.testing.assert_allclose(moved, values[order], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("augrc", {"coverage_range": (0.2, 0.8)}),
+        ("aurc", {"estimator": "integral"}),
+        ("aurc", {"ties": "block"}),
+        ("accuracy_rejection_auc", {"estimator": "ln"}),
+        ("selective_risk", {"threshold": 2.0}),
+        ("cwsa", {"threshold": 0.999999}),
+    ],
+)
+def test_what_has_no_closed_form_says_so(name, parameters):
+    outcomes = Outcomes([0, 1, 0, 0], [0.9, 0.8, 0.7, 0.6])
+    assert influence(name, outcomes, **parameters) is None
+
+
+def test_a_share_knows_how_many_rows_it_is_of():
+    outcomes = Outcomes([0, 1, 1, 0], [0.9, 0.8, 0.6, 0.55])
+    assert influence("selective_risk", outcomes, threshold=0.7).n_trials == 2
+    assert influence("coverage", outcomes, threshold=0.7).n_trials == 4
+    graded = Outcomes([0, 0.5, 1, 0], [0.9, 0.8, 0.6, 0.55])
+    assert influence("selective_risk", graded, threshold=0.7).scale == "logit"
+
+
+def test_standard_error_of_rows_and_of_clusters():
+    values = np.array([1.0, -1.0, 2.0, -2.0])
+    assert clustered_error(values) == pytest.approx(np.std(values, ddof=1) / 2)
+    # Two clusters with sums 0 and 0: nothing is left between them.
+    assert clustered_error(values, np.array([0, 0, 1, 1])) == 0.0
+    # Sums 3 and -3: sqrt((9 + 9) 2/1)/4.
+    assert clustered_error(values, np.array([0, 1, 0, 1])) == pytest.approx(1.5)
+    assert math.isnan(clustered_error(np.zeros(1)))
+
+
+def some_ranked_outcomes(n, kind):
+    rng = np.random.default_rng(0)
+    confidence = {
+        "untied": lambda: rng.random(n),
+        "tied": lambda: rng.integers(0, 9, n) / 8,
+        "mixed": lambda: np.round(rng.random(n), 3),
+    }[kind]()
+    return Outcomes(rng.random(n) < 0.3, confidence)
+
+
+@pytest.mark.parametrize("name", RANKED)
+@pytest.mark.parametrize("kind", ["untied", "tied", "mixed"])
+@pytest.mark.parametrize("n", [30, 2 * CHUNK + 5])
+def test_blocks_and_rows_say_the_same(name, kind, n):
+    outcomes = some_ranked_outcomes(n, kind)
+    rows = influence(name, outcomes)
+    blocks = influence(name, RiskCoverageCurve.from_outcomes(outcomes))
+    assert blocks.estimate == rows.estimate
+    assert blocks.standard_error() == pytest.approx(clustered_error(rows.values), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", RANKED)
+def test_values_come_in_the_order_of_the_rows(name):
+    outcomes = some_ranked_outcomes(200, "mixed")
+    order = np.random.default_rng(1).permutation(200)
+    values = influence(name, outcomes).values
+    shuffled = influence(name, outcomes.take(order)).values
+    assert shuffled == pytest.approx(values[order], abs=1e-12)
+
+
+def test_rows_of_one_cluster_move_together():
+    outcomes = some_ranked_outcomes(200, "untied")
+    found = influence("aurc", outcomes)
+    cluster = np.arange(200) // 4
+    sums = np.add.reduceat(found.values, np.arange(0, 200, 4))
+    expected = math.sqrt(np.sum(sums**2) * 50 / 49) / 200
+    assert found.standard_error(cluster) == pytest.approx(expected, rel=1e-12)
+
+
+def test_rows_that_do_not_differ_say_nothing():
+    confidence = np.repeat([0.75, 0.5, 0.25], [4, 9, 9])
+    state = SelectiveState().update_confidence(confidence, np.ones(22))
+    found = state.interval("augrc")
+    assert found.method == "none"
+    assert found.standard_error < 1e-12

@@ -28,7 +28,7 @@ from skselect import (
     select_threshold,
 )
 from skselect._lib.files import digest_json
-from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import SCOPES, ClassCalibration
 from skselect.policy import policy as policy_module
 from skselect.policy.policy import VERSION, apply_policy, count_at_quantiles, warn_if_far

@@ -24,7 +24,7 @@ from skselect import (
     select_threshold,
 )
 from skselect._lib.decide import CONFIDENCES
-from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import ClassCalibration, ConfidenceCalibration
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, LearnedScore

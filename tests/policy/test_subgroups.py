@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from skselect import AbstentionPolicy, Predictions, certify, select_threshold, selective_report
 from skselect._lib.files import digest_json
-from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import ClassCalibration
 from skselect.policy.subgroups import GroupThresholds, PolicyShortlist, subgroup_codes
 from tests.brute import examples, proba_cases

@@ -20,7 +20,7 @@ from sklearn.svm import LinearSVC
 
 from skselect import PrecomputedClassifier, SelectiveClassifier, calibration_report
 from skselect.calibration import PlattCalibrator
-from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._calibrators import CALIBRATORS
 from skselect.metrics import aurc_score, csr_score, expected_calibration_error
 
 CV = StratifiedKFold(4)

@@ -20,7 +20,7 @@ from skselect.calibration import (
     TemperatureCalibrator,
     VennAbersCalibrator,
 )
-from skselect.calibration._maps import SoftmaxTemperature
+from skselect.calibration._calibrators import SoftmaxTemperature
 from tests.calibration.cases import ALL, PARAMETRIC, PEERS, SMOOTH, overlapping, profile, rows
 
 GRID = np.linspace(-6, 6, 121)
