@@ -268,7 +268,7 @@ def find_inputs(calibration: Policy, scores: Array) -> list[Array]:
     columns = [scores] if scores.ndim == 1 else list(scores.T)
     columns = columns[1:] if len(columns) == 2 else columns  # one map for two classes
     if calibration["reads_log_odds"]:
-        columns = [log_odds(column, calibration["offset"]) for column in columns]
+        return [log_odds(column, calibration["offset"]) for column in columns]
     return columns
 
 

@@ -13,6 +13,7 @@ import inspect
 import json
 import math
 import pprint
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
@@ -47,15 +48,14 @@ def decide(
     """Turn raw scores into decisions, calibration included; a ValueError says what does not fit.
 
     `y_proba` is the classifier's raw output (``POLICY["response"]``): (n, K), columns in the order
-    of ``POLICY["classes"]`` or named like them, or (n,) for the second of two classes. `y_pred`
-    (the classifier's own answers), `subgroups` (of each row) and `auxiliary` (what a learned
-    confidence asks, by name) are for policies that need them.
-
-    Returns arrays: "label" (None where it abstains), "suggestion" (the answer everywhere),
-    "accepted", "confidence", "threshold"; with a shortlist also "shortlist" (where it abstains).
+    of ``POLICY["classes"]`` or named like them, or (n,) for the second of two classes. Some need
+    `y_pred` (the classifier's own answers), `subgroups` (of each row) or `auxiliary` (what a
+    learned confidence asks, by name). Returns arrays: "label" (None where it abstains),
+    "suggestion" (the answer everywhere), "accepted", "confidence", "threshold"; some "shortlist".
     """
     refuse_unused(policy, y_pred, subgroups, auxiliary)
-    scores = check_scores(policy, *read_table(y_proba))
+    values, columns = read_table(y_proba)
+    scores = check_scores(policy, values, columns)
     given = auxiliary_proba = groups = None
     if policy["decision"] == "estimator":
         given = read_answers(y_pred, len(scores))
@@ -74,11 +74,10 @@ def accepts(confidence: Any, *, subgroups: Any = None) -> Array:
     `subgroups` are those of the rows, where each has its threshold (the answers, if it is theirs).
     """
     values = check_numbers(np.asarray(confidence), "confidence")
-    groups = None
     if policy["groups"] is None:
         refuse_unused(policy, None, subgroups, None)
-    else:
-        groups = read_subgroups(subgroups, len(values))
+        return values >= find_thresholds(policy, values, None)
+    groups = read_subgroups(subgroups, len(values))
     return values >= find_thresholds(policy, values, groups)
 
 
@@ -186,7 +185,7 @@ def ready(policy: Mapping[str, Any]) -> dict[str, Any]:
 
 def ready_threshold(stored: Any) -> float:
     """Return a stored threshold: None accepts no row, "-inf" every row."""
-    return math.inf if stored is None else float(stored)
+    return float("inf" if stored is None else stored)
 
 
 def ready_maps(calibration: Mapping[str, Any]) -> dict[str, Any]:
@@ -215,9 +214,8 @@ def main() -> None:
     )
     if len(sys.argv) != 2:
         raise SystemExit(usage)
-    name = sys.argv[1]
     try:
-        stored = json.loads(Path(name).read_bytes())["digest"]
+        stored = json.loads(Path(name := sys.argv[1]).read_bytes())["digest"]
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise SystemExit(f"{name} is no policy file with a digest ({error!r}). {usage}") from None
     if stored != POLICY["digest"]:
@@ -233,17 +231,13 @@ skselect wrote this file; it runs without skselect. It needs numpy and Python 3.
     from gate import decide
     decide(y_proba)["label"]       # the answer of each row, None where the policy abstains
 
-`POLICY` holds the classes, the calibration, the threshold and the certificate; `CERTIFICATE` says
-in words what is guaranteed. Do not edit them: the import would fail. Whether a policy file is the
-one that this file was written from, ``python gate.py policy.json`` tells.
+`POLICY` is what the policy file holds, `CERTIFICATE` says in words what is guaranteed. Do not edit
+them: the import would fail. ``python gate.py policy.json`` tells if both files belong together.
 
-The file performs the same numpy operations in the same order as skselect. So with the same numpy on
-the same kind of processor accepted rows, answers and confidences are those of skselect, bit by bit.
-Elsewhere numpy's exp and log may differ in the last bit, as they do for skselect itself: a row that
-lies exactly on a threshold or a step of the calibration may then fall on its other side.
+With the same numpy on the same kind of processor accepted rows, answers and confidences are those
+of skselect, bit by bit. Elsewhere numpy's exp and log may differ in the last bit, as they do for
+skselect: a row exactly on a threshold or a step of the calibration may fall on its other side.
 """
-
-from __future__ import annotations
 
 '''
 
@@ -261,6 +255,11 @@ if __name__ == "__main__":
     main()
 """
 
+_WIDTH = 100
+#: What may stand for a parameter wherever it occurs: in an expression, names but those of
+#: attributes, keywords and keys.
+_PLAIN = (ast.Name, ast.Constant, ast.Subscript)
+_PARAMETER = re.compile(r"""(?<![.\w"'])([a-z]\w*)(?![\w"'=])""")
 _ROOTS = ("decide", "accepts", "ready", "digest", "main")
 
 
@@ -283,7 +282,7 @@ def write_source(stored: dict[str, Any], certificate: str) -> str:
     code = [part for part in parts if "\ndef " in f"\n{part}" or ' = {"' in part]
     constants = [part for part in parts if part not in imports and part not in code]
     values = [
-        f"POLICY: dict[str, Any] = {_lay_out(stored)}",
+        f"POLICY = {_lay_out(stored)}",
         f"CERTIFICATE = {pprint.pformat(certificate, width=100)}",
         f"DIGEST = {digest(stored, certificate)!r}\n",
     ]
@@ -299,11 +298,17 @@ def _find_parts(facts: Mapping[str, Any]) -> list[str]:
     while waiting:
         name = waiting.pop()
         if name in defined and name not in found:
-            part = _take_branches(defined[name], facts)
-            part = part if name in ("decide", "accepts") else _shorten(part)
+            part = _shorten(_take_branches(defined[name], facts))
             found[name] = _keep_rows(part, words)
-            waiting += [x.id for x in ast.walk(ast.parse(found[name])) if isinstance(x, ast.Name)]
-    return [found[name] for name in defined if name in found and name.lower() != "policy"]
+            waiting += _names_in(found[name])
+    written = _write_out(found)
+    used = {*_ROOTS, *(name for part in written.values() for name in _names_in(part))}
+    return [written[x] for x in defined if x in written and x in used and x.lower() != "policy"]
+
+
+def _names_in(code: str) -> list[str]:
+    """Return all names in a piece of code."""
+    return [x.id for x in ast.walk(ast.parse(code)) if isinstance(x, ast.Name)]
 
 
 @cache
@@ -381,11 +386,48 @@ def _shorten(source: str) -> str:
     node = ast.parse(source).body[0]
     if not isinstance(node, ast.FunctionDef):
         return source
-    for argument in node.args.args:
+    for argument in (*node.args.args, *node.args.kwonlyargs):
         argument.annotation = None
-    summary = str(ast.get_docstring(node)).splitlines()[0]
-    start = [f"def {node.name}({ast.unparse(node.args)}):", f'    """{summary}"""']
-    return "\n".join([*start, *source.splitlines()[node.body[0].end_lineno :]])
+    lines, docstring = source.splitlines(), node.body[0]
+    said = lines[docstring.lineno - 1 : docstring.end_lineno]
+    if node.name not in ("decide", "accepts"):
+        said = [f'    """{str(ast.get_docstring(node)).splitlines()[0]}"""']
+    start = f"def {node.name}({ast.unparse(node.args)}):"
+    if len(start) > _WIDTH:
+        start = f"def {node.name}(\n    {ast.unparse(node.args)}\n):"
+    return "\n".join([start, *said, *lines[docstring.end_lineno :]])
+
+
+def _write_out(parts: dict[str, str]) -> dict[str, str]:
+    """Return the parts with functions that are one call written out where they are called."""
+    for name in [x for x in parts if x not in _ROOTS]:
+        node = ast.parse(parts[name]).body[0]
+        if not isinstance(node, ast.FunctionDef) or not isinstance(node.body[1], ast.Return):
+            continue
+        value = node.body[1].value
+        scopes = (ast.comprehension, ast.Lambda, ast.JoinedStr)  # with names or words of their own
+        if isinstance(value, ast.Call) and not any(isinstance(x, scopes) for x in ast.walk(value)):
+            call = ast.get_source_segment(parts[name], value) or ""
+            others = {x: _replace_calls(part, node, call) for x, part in parts.items() if x != name}
+            if not any(name in _names_in(part) for part in others.values()):
+                parts = others
+    return parts
+
+
+def _replace_calls(source: str, function: ast.FunctionDef, call: str) -> str:
+    """Return code with calls of a function replaced by what it calls, where lines stay short."""
+    parameters = [x.arg for x in function.args.args]
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or ast.unparse(node.func) != function.name:
+            continue
+        if len(node.args) == len(parameters) and all(isinstance(x, _PLAIN) for x in node.args):
+            texts = [ast.get_source_segment(source, x) or "" for x in (node, *node.args)]
+            given = dict(zip(parameters, texts[1:], strict=True))
+            filled = "".join(given.get(x, x) for x in _PARAMETER.split(call))
+            changed = source.replace(texts[0], filled)
+            if max(map(len, changed.splitlines())) <= _WIDTH:
+                return _replace_calls(changed, function, call)
+    return source
 
 
 def _keep_rows(source: str, words: set[str]) -> str:
