@@ -62,10 +62,8 @@ def row_bar(total: int | None, name: str, *, wanted: bool = True) -> Any:
     """
     from tqdm import tqdm  # noqa: PLC0415 - not needed to import the library
 
-    return tqdm(
-        total=total, desc=name, unit=" rows", unit_scale=True, leave=False, delay=_BAR_DELAY,
-        disable=None if wanted else True,
-    )  # fmt: skip
+    look = {"unit": " rows", "unit_scale": True, "leave": False, "delay": _BAR_DELAY}
+    return tqdm(total=total, desc=name, disable=None if wanted else True, **look)
 
 
 def waiting_line(text: str, n_rows: int) -> Any:

@@ -521,10 +521,8 @@ def _fit_temperature(
     # At the start the mean score has a moderate probability, .84, and guesses a moderate share.
     start = np.log([0.6, largest_share / 4.0])
     ends = [(LOWEST_WITH_GUESSES, TEMPERATURES[1]), (1.0 / (total + 1.0), largest_share)]
-    result = optimize.minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=np.log(ends),
-        options={"ftol": 1e-16, "gtol": 1e-10},
-    )  # fmt: skip
+    work = {"bounds": np.log(ends), "options": {"ftol": 1e-16, "gtol": 1e-10}}
+    result = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", **work)
     temperature, share = np.clip(np.exp(result.x), *np.transpose(ends))  # exp(log(x)) rounds
     return float(temperature), float(share)
 

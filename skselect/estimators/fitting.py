@@ -257,13 +257,10 @@ class TrainingRows:
         """Return some of the rows."""
         n = len(self.codes)
         weight = None if self.weight is None else self.weight[rows]
-        params, split_params = (
-            _take_params(given, rows, n) for given in (self.params, self.split_params)
-        )
-        return replace(
-            self, X=take_rows(self.X, rows), y=self.y[rows], codes=self.codes[rows], weight=weight,
-            params=params, split_params=split_params,
-        )  # fmt: skip
+        X, y, codes = take_rows(self.X, rows), self.y[rows], self.codes[rows]
+        both = {"params": self.params, "split_params": self.split_params}
+        taken: Any = {name: _take_params(given, rows, n) for name, given in both.items()}
+        return replace(self, X=X, y=y, codes=codes, weight=weight, **taken)
 
     def fit(self, estimator: Any, task: FitTask | None = None) -> RawClassifier:
         """Fit a clone of a classifier (a frozen one is not fitted)."""

@@ -312,10 +312,8 @@ class OutOfFold:
     def of(cls, rows: TrainingRows, which: IntArray, fold: int = 0, **said: Any) -> OutOfFold:
         """Put some of the rows together with what one model says of them."""
         weight = None if rows.weight is None else rows.weight[which]
-        return cls(
-            rows=which, codes=rows.codes[which], weight=weight, fold=np.full(len(which), fold),
-            **said,
-        )  # fmt: skip
+        codes, folds = rows.codes[which], np.full(len(which), fold)
+        return cls(rows=which, codes=codes, weight=weight, fold=folds, **said)
 
     @classmethod
     def join(cls, parts: Sequence[OutOfFold]) -> OutOfFold:

@@ -37,6 +37,16 @@ from skselect.predictions.predictions import Predictions
 
 _DEFAULT = ("coverage", "selective_risk", "cwsa", "augrc")
 
+
+def _score(y_true: Any, y_proba: Any, level: float | None, **options: Any) -> ScoredRows:
+    """Compute loss and confidence of each row; rows with weights have no intervals."""
+    if level is None:
+        return score_proba(y_true, y_proba, **options)
+    check_number("confidence_level", level, 0.0, 1.0, closed="neither")
+    remedy = ", or pass confidence_level=None for values without intervals"
+    return score_unweighted(y_true, y_proba, remedy, **options)
+
+
 # Subgroups -------------------------------------------------------------------------------
 
 
@@ -166,25 +176,17 @@ def metrics_by_group(
     check_choice("method", method, ["analytic", "bootstrap"])
     check_count("n_resamples", n_resamples, 2)
     rng = check_generator(random_state)
-    if confidence_level is None:
-        scored = score_proba(y_true, y_proba, **options)
-    else:
-        check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
-        remedy = ", or pass confidence_level=None for values without intervals"
-        scored = score_unweighted(y_true, y_proba, remedy, **options)
+    scored = _score(y_true, y_proba, confidence_level, **options)
+    label = options.get("pos_label")
     whole = [
-        (
-            spec,
-            spec.choose_rows(scored),
-            add_pos_label(spec, parameters, y_proba, options.get("pos_label")),
-        )
+        (spec, spec.choose_rows(scored), add_pos_label(spec, parameters, y_proba, label))
         for spec, parameters in wanted
     ]
     exists = scored.outcomes.weight > 0
     how = {"level": confidence_level, "n_resamples": n_resamples, "rng": rng}
     records = [
-        {"attribute": attribute, "subgroup": label} | _record(*metric, rows & exists, method, how)
-        for attribute, label, rows in _groups(subgroups, len(exists))
+        {"attribute": attribute, "subgroup": group} | _record(*metric, rows & exists, method, how)
+        for attribute, group, rows in _groups(subgroups, len(exists))
         if np.any(rows & exists)
         for metric in whole
     ]
@@ -205,11 +207,11 @@ def metrics_by_group(
 class Rate(NamedTuple):
     """A share of rows with its exact interval, one entry per class; nan where there are no rows."""
 
-    n_hits: FloatArray
-    n_rows: FloatArray
     value: FloatArray
     low: FloatArray
     high: FloatArray
+    n_hits: FloatArray
+    n_rows: FloatArray
 
 
 def rate_classes(
@@ -278,7 +280,7 @@ def _rate(n_hits: FloatArray, n_rows: FloatArray, level: float | None) -> Rate:
         low, high = (
             np.where(some, end, np.nan) for end in clopper_pearson_interval(n_hits, n_rows, level)
         )
-    return Rate(n_hits, n_rows, value, low, high)
+    return Rate(value, low, high, n_hits, n_rows)
 
 
 @share_options
@@ -343,23 +345,14 @@ def metrics_by_class(
     19      1  accepted       missed   0.33  0.01  0.91       1       3
     """
     threshold = check_threshold(threshold)
-    if confidence_level is None:
-        scored = score_proba(y_true, y_proba, **options)
-    else:
-        check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
-        remedy = ", or pass confidence_level=None for values without intervals"
-        scored = score_unweighted(y_true, y_proba, remedy, **options)
+    scored = _score(y_true, y_proba, confidence_level, **options)
     accepted = accepted_rows(scored.outcomes, threshold)
     rates = rate_classes(scored.predictions, accepted, confidence_level)
-    return pd.DataFrame(
-        [
-            {
-                "class": label, "rows": rows, "metric": name, "value": rate.value[k],
-                "low": rate.low[k], "high": rate.high[k], "n_hits": rate.n_hits[k],
-                "n_rows": rate.n_rows[k],
-            }
-            for k, label in enumerate(scored.predictions.classes.tolist())
-            for rows, found in rates.items()
-            for name, rate in found.items()
-        ]
-    )  # fmt: skip
+    records = [
+        {"class": label, "rows": rows, "metric": name}
+        | {column: values[k] for column, values in rate._asdict().items()}
+        for k, label in enumerate(scored.predictions.classes.tolist())
+        for rows, found in rates.items()
+        for name, rate in found.items()
+    ]
+    return pd.DataFrame(records)

@@ -141,6 +141,8 @@ class GroupThresholds:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
+        some = {group: one for group, one in self.certificates.items() if one is not None}
+        certificates = {group: one.to_dict() for group, one in some.items()}
         return {
             "by": self.by,
             "by_answer": self.by_answer,
@@ -150,9 +152,7 @@ class GroupThresholds:
                 {
                     "group": list(group) if isinstance(group, tuple) else group,
                     "threshold": threshold_to_json(threshold),
-                    "certificate": None
-                    if (own := self.certificates.get(group)) is None
-                    else own.to_dict(),
+                    "certificate": certificates.get(group),
                 }
                 for group, threshold in self.thresholds.items()
             ],
@@ -166,16 +166,13 @@ class GroupThresholds:
             group = member["group"]
             group = tuple(group) if isinstance(group, list) else group
             thresholds[group] = threshold_from_json(member["threshold"])
-            certificate = member["certificate"]
-            certificates[group] = (
-                None if certificate is None else Certificate.from_dict(certificate)
-            )
+            own = member["certificate"]
+            certificates[group] = None if own is None else Certificate.from_dict(own)
         if len(thresholds) < len(stored["members"]):
             raise ValueError("groups: a subgroup is listed more than once.")
-        return cls(
-            stored["by"], thresholds, certificates, stored["unseen"], stored["by_answer"],
-            tuple(check_texts("columns", stored["columns"])),
-        )  # fmt: skip
+        columns = tuple(check_texts("columns", stored["columns"]))
+        unseen, by_answer = stored["unseen"], stored["by_answer"]
+        return cls(stored["by"], thresholds, certificates, unseen, by_answer, columns)
 
 
 def tabulate_guarantees(
