@@ -294,6 +294,7 @@ class Found(NamedTuple):
 # Guarantees --------------------------------------------------------------------------------
 
 
+@dataclass(repr=False)
 class Guarantee(Objective):
     """An objective with a target that later cases keep with high probability."""
 
@@ -302,11 +303,14 @@ class Guarantee(Objective):
     is_least: ClassVar[bool] = False
     #: Whether rows that are not accepted do not count.
     is_selective: ClassVar[bool] = False
-    target: Any
 
-    def __init__(self, target: Any, **options: Any) -> None:
-        """Say what a guarantee is made from: its target, and options by name."""
-        raise NotImplementedError
+    target: Any
+    _: KW_ONLY
+    delta: float = 0.05
+    max_analyses: int = 1
+    method: str | FixedSequence | Combined | Betting = "auto"
+    given_prediction: Any = None
+    given_class: Any = None
 
     @classmethod
     def check_bound(cls, target: Any, loss: Loss) -> float:
@@ -380,17 +384,9 @@ class Guarantee(Objective):
                 "of one true class; pass one of the two."
             )
         _refuse_mapping(self.target, self)
-        self._check_target(loss)
-
-    def _check_target(self, loss: Loss) -> None:
-        self.target = check_number("target", self.target, 0.0, loss.unit, closed="neither")
-        if not self.plan.bets:  # graded losses may have a larger one
-            self.check_share(loss)
-
-    def check_share(self, loss: Loss) -> None:
-        """Refuse a share of errors above 0.5, which guarantees nothing."""
-        if loss.is_error:
-            check_risk_limit(self.target)
+        # Bets may be on graded losses, whose target may be above 0.5: the rows of a goal tell.
+        about = replace(loss, kind="graded") if self.plan.bets else loss
+        self.target = self.check_bound(self.target, about)
 
     # Refusals
 
@@ -466,7 +462,7 @@ class Guarantee(Objective):
         return clopper_pearson_upper(curve.accepted_loss[0], curve.n_rows, goal.level)
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, kw_only=True)
 class Risk(Guarantee):
     """The largest coverage whose selective risk is certified to be at most `target`.
 
@@ -538,15 +534,8 @@ class Risk(Guarantee):
         "betting": Method(betting_risk, bets=True, is_graded=True),
     }
 
-    target: Any
-    _: KW_ONLY
-    delta: float = 0.05
-    max_analyses: int = 1
-    method: str | FixedSequence | Combined | Betting = "auto"
     min_coverage: Any = "auto"
     loss: LossSpec = "auto"
-    given_prediction: Any = None
-    given_class: Any = None
 
     def _check(self, loss: Loss, confidence: Any) -> None:
         least = 0.1 if self.guarantees else 0.0
@@ -594,7 +583,7 @@ class Risk(Guarantee):
         return advice, needed
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, kw_only=True)
 class GeneralizedRisk(Guarantee):
     """The largest coverage whose rate of silent failures is certified to be at most `target`.
 
@@ -636,14 +625,7 @@ class GeneralizedRisk(Guarantee):
         "betting": Method(betting_generalized_risk, bets=True, is_graded=True),
     }
 
-    target: Any
-    _: KW_ONLY
-    delta: float = 0.05
-    max_analyses: int = 1
-    method: str | Betting = "auto"
     loss: LossSpec = "auto"
-    given_prediction: Any = None
-    given_class: Any = None
 
     @classmethod
     def describe(cls, target: float, loss: Loss, cases: str) -> str:
@@ -676,7 +658,6 @@ class GeneralizedRisk(Guarantee):
         return super()._least_target(curve, goal)
 
 
-@dataclass(repr=False)
 class Coverage(Guarantee):
     """The highest threshold whose coverage is certified to be at least `target`.
 
@@ -707,21 +688,10 @@ class Coverage(Guarantee):
         "empirical": Method(empirical_coverage, "none"),
     }
 
-    target: Any
-    _: KW_ONLY
-    delta: float = 0.05
-    max_analyses: int = 1
-    method: str = "auto"
-    given_prediction: Any = None
-    given_class: Any = None
-
     @classmethod
     def check_bound(cls, target: Any, loss: Loss) -> float:  # noqa: ARG003
         """Check a target, a share of rows."""
         return check_number("target", target, 0.0, 1.0, closed="right")
-
-    def _check_target(self, loss: Loss) -> None:
-        self.target = self.check_bound(self.target, loss)
 
     @classmethod
     def unit_of(cls, loss: Loss) -> float:  # noqa: ARG003
@@ -1081,7 +1051,7 @@ class Goal:
         target = math.nan if own is None else own
         seen = replace(loss, kind="graded") if graded and loss.is_error else loss
         if isinstance(objective, Guarantee) and objective.plan.bets:
-            objective.check_share(seen)
+            objective.check_bound(own, seen)
         name = objective._method_name()  # noqa: SLF001 - same module
         if name == "auto":
             bets = loss.is_graded and not weighted and "betting" in objective.methods

@@ -245,7 +245,8 @@ def _warn_of_optimum(curve: RiskCoverageCurve, goal: Goal, best: MetricOptimum) 
     metric = goal.objective
     assert isinstance(metric, Best)
     binds = best.unconstrained > best.best and not metric.constraint
-    if binds and (_is_least(curve, metric, best) or _is_near(curve, metric, best)):
+    is_near = curve.coverage[best.n_blocks - 1] < metric.min_coverage + _NEAR
+    if binds and (is_near or _is_least(curve, metric, best)):
         warn_user(_explain_min_coverage(curve, goal, best))
     elif best.n_blocks == len(curve) and metric.sweeps:
         low, high = metric.range_on(curve)
@@ -262,10 +263,6 @@ def _is_least(curve: RiskCoverageCurve, metric: Best, best: MetricOptimum) -> bo
     """Tell whether the next smaller accepted set is below the least coverage."""
     before = best.n_blocks - 2
     return before >= 0 and not reaches(curve.coverage[before], metric.min_coverage)
-
-
-def _is_near(curve: RiskCoverageCurve, metric: Best, best: MetricOptimum) -> bool:
-    return bool(curve.coverage[best.n_blocks - 1] < metric.min_coverage + _NEAR)
 
 
 def _explain_min_coverage(curve: RiskCoverageCurve, goal: Goal, best: MetricOptimum) -> str:
