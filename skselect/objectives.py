@@ -658,6 +658,7 @@ class GeneralizedRisk(Guarantee):
         return super()._least_target(curve, goal)
 
 
+@dataclass(repr=False)
 class Coverage(Guarantee):
     """The highest threshold whose coverage is certified to be at least `target`.
 
