@@ -28,18 +28,12 @@ from skselect.display.common import (
 from skselect.metrics._rows import ScoredRows
 from skselect.predictions.outcomes import Outcomes
 
-#: What can be drawn, with its colour.
+#: What can be drawn: how the legend calls it, and its colour.
 METRICS = {
-    "coverage": COLORS[0],
-    "selective_accuracy": COLORS[1],
-    "cwsa": COLORS[4],
-    "cwsa_plus": COLORS[2],
-}
-_LABELS = {
-    "coverage": "coverage",
-    "selective_accuracy": "selective accuracy",
-    "cwsa": "CWSA",
-    "cwsa_plus": "CWSA+",
+    "coverage": ("coverage", COLORS[0]),
+    "selective_accuracy": ("selective accuracy", COLORS[1]),
+    "cwsa": ("CWSA", COLORS[4]),
+    "cwsa_plus": ("CWSA+", COLORS[2]),
 }
 _POINTS = 501
 # With fewer accepted rows than this a mean over them is mostly chance.
@@ -114,8 +108,9 @@ class ThresholdDisplay(CurveDisplay):
         enough = self.curve.n_blocks_accepted(grid) > least
         self.lines_ = {}
         for metric in chosen:
-            label = f"{legend_name(name)}: {_LABELS[metric]}" if name else _LABELS[metric]
-            style = {"color": METRICS[metric], "linestyle": dashes} | given
+            shown, color = METRICS[metric]
+            label = f"{legend_name(name)}: {shown}" if name else shown
+            style = {"color": color, "linestyle": dashes} | given
             values = self._values(metric, grid)
             (self.lines_[metric],) = ax.plot(grid, values, **(style | {"gid": self._kind} | _PALE))
             firm = enough | (metric == "coverage")  # of all rows, so that it is never a mean of few

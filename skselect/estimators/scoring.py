@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import warnings
 from typing import Any
@@ -117,18 +116,11 @@ def _curve_at(rows: ScoredRows, threshold: float | None) -> tuple[RiskCoverageCu
 class _LabelGuard:
     """Takes the place of a scorer's metric in scikit-learn, and refuses to score labels.
 
-    TunedThresholdClassifierCV would call the metric with thresholded labels. The signature
-    also tells scikit-learn that the scorer takes weights, and no other metadata.
+    TunedThresholdClassifierCV would call the metric with thresholded labels. The signature of
+    a call also tells scikit-learn that the scorer takes weights, and no other metadata.
     """
 
     __name__ = "skselect_metric"
-    __signature__ = inspect.Signature(
-        [
-            inspect.Parameter("y_true", inspect.Parameter.POSITIONAL_OR_KEYWORD),
-            inspect.Parameter("y_pred", inspect.Parameter.POSITIONAL_OR_KEYWORD),
-            inspect.Parameter("sample_weight", inspect.Parameter.KEYWORD_ONLY, default=None),
-        ]
-    )
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -54,7 +54,7 @@ class Caveat(NamedTuple):
     """
 
     reason: str
-    violates: str
+    violates: str = ""
     strikes: bool = True
 
 
@@ -77,14 +77,13 @@ SAME_ROWS = Caveat(
 
 
 NO_RECORD = Caveat(
-    "nothing here can tell whether these rows also trained the classifier", "", False
+    "nothing here can tell whether these rows also trained the classifier", strikes=False
 )
 #: The same where the user says that they did not.
 FRESH_BY_WORD = NO_RECORD._replace(reason=f"{NO_RECORD.reason}; assume='fresh' says no")
 NOTHING_CHECKED = Caveat(
     "no row here can be recognised, so nothing can tell whether copies of these rows also trained "
     "the classifier",
-    "",
     strikes=False,
 )
 #: A larger share of rows that also trained the classifier makes a certificate an estimate.
@@ -104,7 +103,7 @@ def trained_here(overlap: Overlap, *, few: bool, asks: bool, vouched: bool) -> C
         f"trained {what}"
     )
     if few:
-        return Caveat(f"{found}, no more than a fifth, and were left out", "", strikes=False)
+        return Caveat(f"{found}, no more than a fifth, and were left out", strikes=False)
     if vouched:
         return Caveat(f"{found}, overruled by assume='fresh'", FRESH, strikes=False)
     return Caveat(f"{found}, and only fresh rows certify (assume='fresh' overrules this)", FRESH)
@@ -137,20 +136,17 @@ def check_vouched(assume: Any) -> frozenset[str]:
 CHOSEN_HERE = Caveat("these rows also chose the threshold; only fresh rows can certify", FIXED)
 UNORDERED = Caveat(
     "nothing here can tell whether the rows depend on their order, for only their sums are known",
-    "",
     strikes=False,
 )
 MAY_HAVE_CHOSEN = Caveat(
     "nothing here can tell whether some of these rows chose the threshold; use rows other than "
     "those of fit",
-    "",
     strikes=False,
 )
-NOTHING = Caveat("no threshold meets the target, so nothing is accepted", "")
+NOTHING = Caveat("no threshold meets the target, so nothing is accepted")
 UNBOUNDED = Caveat(
     "rows may weigh more than the heaviest of these, of which nothing is known "
     "(method=Betting(largest_weight=...) says how heavy they can be)",
-    "",
 )
 GROUPED = Caveat("rows of one group are not independent (groups= was given)", INDEPENDENT)
 
