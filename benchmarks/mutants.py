@@ -63,8 +63,8 @@ MUTANTS = [
     # Rules that find a threshold.
     _mutant("thresholds/_rules.py", "n, share = curve.n_rows, delta / len(self.starts)",
             "n, share = curve.n_rows, delta", "thresholds/test_rules.py"),
-    _mutant("thresholds/_rules.py", "return passed if passed > first else 0",
-            "return passed if passed >= first else 0", "thresholds/test_rules.py"),
+    _mutant("thresholds/_rules.py", "len(curve)\n    return passed if passed > first else 0",
+            "len(curve)\n    return passed if passed >= first else 0", "thresholds/test_rules.py"),
     _mutant("thresholds/_rules.py", "(curve.accepted_loss + 1.0) / (curve.accepted_weight + 1.0)",
             "(curve.accepted_loss + 0.0) / (curve.accepted_weight + 1.0)",
             "thresholds/test_rules.py"),
