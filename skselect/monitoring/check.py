@@ -18,7 +18,7 @@ from skselect._lib.notebook import percent, rounded, wrap
 from skselect.bounds._pointwise import betting_log_wealth
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
-from skselect.monitoring.verification import (
+from skselect.monitoring.labelled import (
     POWER,
     Asked,
     GuaranteeCheck,

@@ -16,7 +16,7 @@ import numpy as np
 
 from skselect._lib.arrays import FloatArray
 from skselect.exceptions import ArgumentError
-from skselect.monitoring.verification import Asked, find_guarantees, is_guarantee
+from skselect.monitoring.labelled import Asked, find_guarantees, is_guarantee
 from skselect.objectives import Loss, Risk
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy

@@ -37,6 +37,7 @@ from skselect.monitoring.evidence import (
     wealth_of,
 )
 from skselect.monitoring.history import MOST_BATCHES, Batch, Daily, History, Workload, runs
+from skselect.monitoring.labelled import check_is_policy
 from skselect.monitoring.log import (
     KINDS,
     Cases,
@@ -56,7 +57,6 @@ from skselect.monitoring.log import (
     warn_unmatched_ids,
 )
 from skselect.monitoring.status import GuaranteeStatus, MonitorStatus
-from skselect.monitoring.verification import check_is_policy
 from skselect.objectives import read_guarantee
 from skselect.policy.policy import AbstentionPolicy, External
 

@@ -49,7 +49,7 @@ from skselect.estimators.out_of_fold import (
 from skselect.metrics import evaluate
 from skselect.metrics._csr import run_csr_test
 from skselect.predictions.outcomes import Outcomes
-from skselect.report.answers import assess_calibration
+from skselect.report.verdicts import assess_calibration
 
 _PLAIN = ("ece", "smooth_ece", "top_label_brier", "csr", "p_risk", "cw_accuracy", "aurc")
 _METRICS = {name: dict[str, Any]() for name in _PLAIN} | {"cwsa_plus": {"threshold": 0.5}}

@@ -23,7 +23,7 @@ from skselect.metrics._metric import MetricSpec
 from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.metrics._threshold import count_decisions
 from skselect.monitoring.check import PolicyCheck, check_decided
-from skselect.monitoring.verification import Asked, chose_threshold
+from skselect.monitoring.labelled import Asked, chose_threshold
 from skselect.policy.certificate import threshold_to_json
 from skselect.policy.policy import AbstentionPolicy, apply_policy
 from skselect.policy.subgroups import (
@@ -35,7 +35,7 @@ from skselect.policy.subgroups import (
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.report.answers import assess_calibration, explain_metric, verify_guarantee
+from skselect.report.verdicts import assess_calibration, explain_metric, verify_guarantee
 from skselect.thresholds import simultaneous_band
 
 #: What a single model is called, unless it is given a name.

@@ -23,12 +23,12 @@ from skselect import (
 from skselect._lib.notebook import percent, unwrap
 from skselect.bounds._pointwise import critical_counts, log_evidence_below
 from skselect.monitoring import PolicyCheck
-from skselect.monitoring.verification import Guarantee, Seen, check_counted
+from skselect.monitoring.labelled import Guarantee, Seen, check_counted
 from skselect.objectives import GUARANTEES
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
-from skselect.report.answers import verify_guarantee
+from skselect.report.verdicts import verify_guarantee
 from tests import brute
 from tests.monitoring.test_certify import certificate, ends, rows_with
 

@@ -17,7 +17,7 @@ from skselect import (
 )
 from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import SPECS
-from skselect.report.answers import (
+from skselect.report.verdicts import (
     assess_calibration,
     explain_metric,
     show_number,
