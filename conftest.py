@@ -26,7 +26,7 @@ QUICK = {
         "curve/test_areas.py", "curve/test_tie_blocks.py", "curve/test_scan.py",
         "display/test_thresholds.py",
         "estimators/test_precomputed.py", "estimators/test_shortlist.py",
-        "inference/test_by_group.py", "losses/test_losses.py", "metrics/test_threshold.py",
+        "inference/test_by_group.py", "metrics/test_threshold.py",
         "monitoring/test_evidence.py", "policy/test_certificate.py",
         "predictions/test_predictions.py", "report/test_calibration.py", "selection/test_select.py",
         "streaming/test_subgroups.py", "test_checks.py", "thresholds/test_metric.py",

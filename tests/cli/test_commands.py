@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 from dataclasses import replace
+from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -1080,7 +1081,12 @@ def test_decisions_go_through_pipes_and_links(frame, tuned):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_signals_leave_nothing_half_written(frame, tuned, number, tmp_path, monkeypatch, capsys):
+def test_signals_leave_nothing_half_written(
+    frame, tuned, number, tmp_path, monkeypatch, capsys, request
+):
+    # A job in the background may have been told to ignore the signal.
+    usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+    request.addfinalizer(partial(signal.signal, number, signal.signal(number, usual)))
     tuned()
     Path("d.csv").write_text("old")
     before = sorted(tmp_path.iterdir())
