@@ -8,6 +8,7 @@ many float64, `x roc` is how often the act fits into one roc_auc_score of scikit
 """
 
 import os
+from contextlib import suppress
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -26,6 +27,7 @@ from tqdm import tqdm
 
 from skselect import (
     Best,
+    InfeasibleTargetError,
     Outcomes,
     Predictions,
     Risk,
@@ -65,6 +67,12 @@ def first_call(outcomes, target, method="auto"):
     """Select a threshold at a delta for which no band is known yet."""
     risk = Risk(target, method=method, delta=next(DELTAS))
     return select_threshold(outcomes, objective=risk, on_infeasible="abstain")
+
+
+def refuse(outcomes, target):
+    """Ask for a target that nothing meets, and do not read why."""
+    with suppress(InfeasibleTargetError):
+        select_threshold(outcomes, objective=Risk(target, delta=next(DELTAS)))
 
 
 def mask_plainly(y_true, y_proba, threshold=0.8):
@@ -116,7 +124,7 @@ def list_acts(n, rng):
         "certify a coverage of 80 %": lambda: select_threshold(
             outcomes, objective="coverage", target=0.8
         ),
-        "a refusal, 20,000 rows": lambda: first_call(few, 0.003),
+        "a refusal, 20,000 rows": lambda: refuse(few, 0.003),
         "a plain mask": lambda: mask_plainly(y_true, y_proba),
         "coverage_score(y_true, y_proba)": lambda: coverage_score(y_true, y_proba, threshold=0.8),
         "cwsa_plus_score(y_true, y_proba)": lambda: cwsa_plus_score(y_true, y_proba, threshold=0.8),
