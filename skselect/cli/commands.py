@@ -530,7 +530,7 @@ def _check_outputs(
                 "another name."
             )
         ending = path.suffix.lower()
-        # Whoever names a table says by its ending what is written; other files have one format.
+        # The suffix selects the format of a table; other outputs have one format.
         known = _FORMATS if PARQUET[0] not in endings else {ending, *_FORMATS} - {""}
         if ending in known and ending not in endings:
             raise ValueError(

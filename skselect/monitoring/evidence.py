@@ -30,7 +30,7 @@ _LOST, _PATIENCE_OF_SHARES = np.array([0.1, 0.25, 0.5, 0.75, 0.95]), 20
 # Products are taken over so many cases, at fixed places in the sequence of cases: no batch changes
 # a bit of the state, and no product leaves the range of floats.
 _SPAN = 128
-# Richer than that nobody needs to be; less money keeps every bound.
+# The wealth is capped here: capping only lowers it, so that Ville's bound still holds.
 _RICHEST = 1e100
 # Exponents of the interval: small ones are for many cases.
 _EXPONENTS = np.geomspace(0.001, 5.0, 20)

@@ -42,7 +42,7 @@ from skselect.predictions.predictions import Predictions, read_rows, rows_of_cla
 
 # A notice spells out so many guarantees at most, and counts the others.
 _MANY = 10
-# Rows beyond this number are no plan; one settles a check in so many of 100 cases.
+# A plan gives up above this number of rows, and settles a check with this probability.
 _TOO_MANY, POWER = 10**9, 0.8
 
 

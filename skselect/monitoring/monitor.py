@@ -65,7 +65,7 @@ SCHEMA = "skselect.monitor"
 VERSION = 3
 #: What is asked of a monitor beside its policy.
 OPTIONS = ("target", "delta", "label_delay", "unlabelled", "min_audit_proba", "batch")
-# What is said of the latest cases is said of so many at least, where there are so many.
+# At least so many of the latest cases are summarised, where there are so many.
 _LATEST = 200
 # Codes of classes begin at 0; a label that is none of them is -1.
 _MISSING = -2
