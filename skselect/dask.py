@@ -39,18 +39,18 @@ def evaluate(
     Parameters
     ----------
     y_true : dask Array, Series, or list of arrays or delayed objects
-        True labels, in the same blocks of rows as `y_proba`.
+        True labels. In the same blocks of rows as `y_proba`.
     y_proba : dask Array of shape (n, K) or (n,), DataFrame, or list like `y_true`
-        Class probabilities, as from ``DaskXGBClassifier.predict_proba``. Blocks of
-        single columns are joined first.
+        Class probabilities. As from ``DaskXGBClassifier.predict_proba``. Blocks of single columns
+        are joined first.
     metrics : iterable of str, or mapping of str to dict
-        Short names, or a dict of parameters for each, such as
-        ``{"cwsa": {"threshold": .8}, "aurc": {}}``; metrics that read classes are refused.
+        Short names as in ``skselect.metrics.SPECS``. A mapping gives the parameters of each, such
+        as ``{"cwsa": {"threshold": .8}, "aurc": {}}``; metrics that read classes are refused.
     labels : array-like of shape (K,), default=None
         All classes, in the order of the columns. None finds them in one more pass over
         `y_true`.
     confidence : {"max_proba", "margin", "entropy", "gini"} or callable, default="max_proba"
-        The confidence in each answer, in [0, 1].
+        How sure the classifier is of each row. In [0, 1].
     mode : {"exact", "certified"}, default="exact"
         "exact" counts each confidence; "certified" counts cells of them, in less memory, and
         gives bounds.
@@ -107,14 +107,14 @@ def state(
     Parameters
     ----------
     y_true : dask Array, Series, or list of arrays or delayed objects
-        True labels, in the same blocks of rows as `y_proba`.
+        True labels. In the same blocks of rows as `y_proba`.
     y_proba : dask Array of shape (n, K) or (n,), DataFrame, or list like `y_true`
         Class probabilities.
     labels : array-like of shape (K,), default=None
         All classes, in the order of the columns. None finds them in one more pass over
         `y_true`.
     confidence : {"max_proba", "margin", "entropy", "gini"} or callable, default="max_proba"
-        The confidence in each answer, in [0, 1].
+        How sure the classifier is of each row. In [0, 1].
     mode : {"exact", "certified"}, default="exact"
         "exact" counts each confidence; "certified" counts cells of them, in less memory, and
         gives bounds.
@@ -169,8 +169,8 @@ def evaluate_parquet(
     paths : str, Path or iterable of them
         Paths that every worker can read.
     metrics : iterable of str, or mapping of str to dict
-        Short names, or a dict of parameters for each, such as
-        ``{"cwsa": {"threshold": .8}, "aurc": {}}``; metrics that read classes are refused.
+        Short names as in ``skselect.metrics.SPECS``. A mapping gives the parameters of each, such
+        as ``{"cwsa": {"threshold": .8}, "aurc": {}}``; metrics that read classes are refused.
     **options
         The other keywords of :func:`skselect.evaluate_parquet`: the names of the columns,
         `labels`, `mode` and `thresholds`.

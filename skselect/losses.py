@@ -258,7 +258,7 @@ class CAUObjective(_Objective):
     alpha : float, not negative, default=0.1
         Weight of CAU. 0 is cross-entropy alone.
     lambda_ : float, not negative, default=1.0
-        Weight of CAU_0, for being sure where wrong.
+        Weight of the part for being sure where wrong. This is CAU_0.
     variant : {"balanced", "shares"}, default="balanced"
         `"balanced"`: CAU_1 is a mean over right rows, CAU_0 one over wrong rows, so that both kinds
         count alike however few there are. `"shares"`: both are sums divided by the number of all
@@ -323,7 +323,7 @@ class SoftCWSAObjective(_Objective):
     Parameters
     ----------
     threshold : float in [0, 1), default=0.8
-        The confidence t from which on rows are accepted.
+        Rows with confidence >= threshold are accepted.
     temperature : float above 0, default=0.05
         How soft the threshold is: the smaller, the nearer to CWSA, and the fewer rows matter.
     alpha : float, not negative, default=0.5
@@ -402,7 +402,7 @@ def cau_loss(
     alpha : float, not negative, default=0.1
         Weight of CAU. 0 is cross-entropy alone.
     lambda_ : float, not negative, default=1.0
-        Weight of CAU_0, for being sure where wrong.
+        Weight of the part for being sure where wrong. This is CAU_0.
     variant : {"balanced", "shares"}, default="balanced"
         `"balanced"`: CAU_1 is a mean over the right rows of the batch, CAU_0 one over the wrong
         rows, so that both kinds count alike however few there are. `"shares"`: both are sums
@@ -471,7 +471,7 @@ def soft_cwsa_loss(
     target : Tensor of shape (n,)
         Classes, numbered from 0.
     threshold : float in [0, 1), default=0.8
-        The confidence t from which on rows are accepted.
+        Rows with confidence >= threshold are accepted.
     temperature : float above 0, default=0.05
         How soft the threshold is: the smaller, the nearer to CWSA, and the fewer rows matter.
     alpha : float, not negative, default=0.5

@@ -472,11 +472,11 @@ class Risk(Guarantee):
     Parameters
     ----------
     target : float
-        In (0, 0.5] for errors; in units of the cost matrix where there is one; up to 1 for a loss
-        of your own.
+        The bound to keep. In (0, 0.5] for errors; in units of the cost matrix where there is one;
+        up to 1 for a loss of your own.
     delta : float in (0, 0.5], default=0.05
-        Probability that the certificate fails, over calibrations like this one. Subgroups share it
-        evenly.
+        Probability that the guarantee fails. It counts calibrations like this one; subgroups share
+        it evenly.
     max_analyses : int, default=1
         How often at most you will choose a threshold while adding rows to the same set. Plan this
         number, and how many rows each analysis takes, before the first. Each analysis uses
@@ -665,7 +665,7 @@ class Coverage(Guarantee):
     Parameters
     ----------
     target : float in (0, 1]
-        The least share of accepted rows.
+        The bound to keep. Least share of accepted rows.
     delta, max_analyses, given_prediction, given_class
         As for :class:`Risk`.
     method : {"auto", "order_statistic", "mean", "empirical"}, default="auto"
@@ -735,8 +735,8 @@ class Cost(Objective):
     Parameters
     ----------
     abstention_cost : float
-        Of one row, in units of one error, at most 1; in units of the cost matrix where there is
-        one, at most its largest cost.
+        Cost of abstaining on one row, in units of one error. At most 1; in units of the cost matrix
+        where there is one, at most its largest cost.
     method : {"auto", "empirical", "chow"}, default="auto"
         "empirical" (which "auto" takes): the least cost on these rows. "chow": the threshold
         1 - `abstention_cost`, which is best where confidences are calibrated [1]_.

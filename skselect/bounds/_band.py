@@ -48,13 +48,13 @@ def walk_band(
     Parameters
     ----------
     n : int
-        Calibration rows.
+        Rows that certify.
     target : float in (0, 1)
-        Largest selective risk.
+        The bound to keep. Largest selective risk.
     delta : float in (0, 0.5]
-        Allowed probability of failure.
+        Probability that the guarantee fails.
     min_coverage : float in [0, 1]
-        Smaller accepted sets are not considered, which gives more power to the others.
+        Smaller accepted sets are not considered. That gives more power to the others.
 
     Returns
     -------
@@ -92,11 +92,11 @@ def band_accepts(
     Parameters
     ----------
     n : int
-        Calibration rows.
+        Rows that certify.
     target : float in (0, 1)
-        Largest selective risk.
+        The bound to keep. Largest selective risk.
     delta : float in (0, 0.5]
-        Allowed probability of failure.
+        Probability that the guarantee fails.
     min_coverage : float in [0, 1]
         Smaller accepted sets are not considered.
     errors : callable
@@ -206,11 +206,11 @@ def sequence_limits(n: int, target: float, delta: float, start: float) -> tuple[
     Parameters
     ----------
     n : int
-        Calibration rows.
+        Rows that certify.
     target : float in (0, 1)
-        Largest selective risk.
+        The bound to keep. Largest selective risk.
     delta : float in (0, 0.5]
-        Allowed probability of failure.
+        Probability that the guarantee fails.
     start : float in [0, 1]
         Share of the rows at which the sequence begins, fixed before they were seen. It begins
         later where so few rows could not pass.
@@ -247,11 +247,11 @@ def union_limits(
     Parameters
     ----------
     n : int
-        Calibration rows.
+        Rows that certify.
     target : float in (0, 1)
-        Largest selective risk.
+        The bound to keep. Largest selective risk.
     delta : float in (0, 0.5]
-        Allowed probability of failure.
+        Probability that the guarantee fails.
     min_coverage : float in [0, 1]
         Smaller accepted sets are not considered.
 
@@ -292,11 +292,11 @@ def combined_limits(
     Parameters
     ----------
     n : int
-        Calibration rows.
+        Rows that certify.
     target : float in (0, 1)
-        Largest selective risk.
+        The bound to keep. Largest selective risk.
     delta : float in (0, 0.5]
-        Allowed probability of failure.
+        Probability that the guarantee fails.
     min_coverage : float in [0, 1]
         Smaller accepted sets are not considered.
 

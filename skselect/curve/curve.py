@@ -164,7 +164,7 @@ class RiskCoverageCurve:
         y_true : array-like of shape (n,)
             True labels.
         y_proba : array-like of shape (n, K) or (n,)
-            Class probabilities, or the probability of the positive one of two classes.
+            Class probabilities. (n,) is the probability of the positive one of two classes.
         **options
             `labels`, `pos_label`, `confidence`, `loss` and `sample_weight`: the keywords of
             :meth:`Outcomes.from_proba`.
@@ -212,8 +212,8 @@ class RiskCoverageCurve:
             "cwsa_plus", "accepted_weight" and "accepted_loss"; "cwsa_limit" and
             "cwsa_plus_limit" are CWSA and CWSA+ just above the next lower confidence.
         max_points : int, default=None
-            Return the exact values of this many entries only, evenly spread, both ends included;
-            arrays of full length are then not built.
+            Return the exact values of this many entries only, evenly spread, both ends included.
+            Arrays of full length are then not built.
 
         Returns
         -------

@@ -92,7 +92,16 @@ class SelectiveClassifier(
 ):
     """Wrap a classifier so that it may abstain, with calibrated probabilities if you like.
 
+    Most calls need only `estimator` and `calibration`; :class:`ThresholdTuner` finds the threshold.
     With its defaults it never abstains and predicts as the wrapped classifier does.
+
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skselect import SelectiveClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SelectiveClassifier(GaussianNB(), calibration="platt", threshold=0.9)
+    >>> model.fit(X[:400], y[:400]).predict(X[400:408])  # doctest: +DIGITS_VARY
+    array([ 0,  1,  1,  1,  1,  1, -1,  1])
 
     Parameters
     ----------
@@ -103,13 +112,13 @@ class SelectiveClassifier(
     threshold : float or None, default=None
         Rows with confidence >= threshold are accepted. None never abstains, inf always.
     confidence : str, callable or LearnedConfidence, default="auto"
-        Computed from the (calibrated) probabilities: "max_proba", "margin", "entropy", "gini";
-        or, for the answer alone, "chosen_proba" or "expected_cost" (one minus the expected over
-        the largest cost). "auto" follows the `decision`: "max_proba" for "argmax",
-        "chosen_proba" for "estimator", "expected_cost" for "min_cost". The named ones lie in
-        [0, 1]; a callable maps (n, K) probabilities to n finite numbers.
-        :class:`LearnedConfidence` learns how likely the answer is right, also by asking other
-        models.
+        How sure the classifier is of each row. Computed from the (calibrated) probabilities:
+        "max_proba", "margin", "entropy", "gini"; or, for the answer alone, "chosen_proba" or
+        "expected_cost" (one minus the expected over the largest cost). "auto" follows the
+        `decision`: "max_proba" for "argmax", "chosen_proba" for "estimator", "expected_cost" for
+        "min_cost". The named ones lie in [0, 1]; a callable maps (n, K) probabilities to n finite
+        numbers. :class:`LearnedConfidence` learns how likely the answer is right, also by asking
+        other models.
     calibration : {None, "auto", "platt", "temperature", "beta", "smooth_isotonic", "venn_abers", \
 "isotonic"} or calibrator, default=None
         How raw scores are calibrated. "auto" is recommended: of "temperature", "platt" and
@@ -125,11 +134,11 @@ class SelectiveClassifier(
         learns P(correct | confidence) with one increasing map: ``predict_proba`` and the
         answers do not change, and rows keep their order of confidence except for new ties.
     decision : {"argmax", "estimator", "min_cost"}, default="argmax"
-        The answer: the most probable class, what the classifier's own ``predict`` returns (with
-        a tuned cut-off inside it), or the class of the least expected cost.
+        The answer: the most probable class, the classifier's own answer, or the class of the least
+        expected cost. Its own is that of ``predict``, with a tuned cut-off inside it.
     cost_matrix : array-like of shape (K, K) or DataFrame, default=None
-        What each answer costs, in your own units: rows are true classes, columns answers, in
-        the order of `classes_` (a DataFrame is matched by name).
+        What each answer costs, in your own units: rows are true classes, columns answers, in the
+        order of the classes (a DataFrame is matched by name).
     cv : int, splitter or iterable, default=5
         Folds of the out-of-fold predictions that fit the calibration; the classifier is then
         fitted on all rows. Rows that are never tested (``TimeSeriesSplit``, a single split
@@ -175,16 +184,6 @@ class SelectiveClassifier(
     With ``decision="argmax"`` a classifier whose own ``predict`` differs from the class of the
     largest probability (a tuned cut-off inside it) is refused: its confidence would not belong
     to its answer. Choose ``decision="estimator"`` for it.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> from skselect import SelectiveClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = SelectiveClassifier(GaussianNB(), calibration="platt", threshold=0.9)
-    >>> model.fit(X[:400], y[:400]).predict(X[400:408])  # doctest: +DIGITS_VARY
-    array([ 0,  1,  1,  1,  1,  1, -1,  1])
     """
 
     def __init__(
@@ -226,14 +225,14 @@ class SelectiveClassifier(
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n, n_features)
-            Passed on to the classifier untouched.
+            Features. Passed on to the classifier untouched.
         y : array-like of shape (n,)
-            Labels: numbers, strings or booleans.
+            True labels. Numbers, strings or booleans.
         sample_weight : array-like of shape (n,), default=None
-            Weights for the classifier and the calibration.
+            How often each row counts. For the classifier and the calibration.
         **fit_params
-            Passed on to the classifier's ``fit``; ``groups`` goes to the splitter (an integer
-            `cv` keeps groups together).
+            Passed on to the classifier's ``fit``. ``groups`` goes to the splitter (an integer `cv`
+            keeps groups together).
 
         Returns
         -------

@@ -100,22 +100,34 @@ class ThresholdTuner(
 ):
     """Tune the threshold of an abstaining classifier, with a guarantee where one can be given.
 
+    Most calls need only `estimator`, `objective`, `target` and `random_state`:
+
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from skselect import ThresholdTuner
+    >>> X, y = load_digits(return_X_y=True)
+    >>> tuner = ThresholdTuner(RandomForestClassifier(random_state=0), objective="risk",
+    ...                        target=.02, random_state=0)
+    >>> tuner.fit(X[:1500], y[:1500]).certificate_.is_certified
+    True
+    >>> answers = tuner.predict(X[1500:])  # -1: the case is deferred
+
+    Parameters stand in the order of use: the goal, the rows that choose the threshold, subgroups
+    and lists, the work. All objectives and their options: :doc:`/thresholds`.
+
     Parameters
     ----------
     estimator : classifier
-        A plain classifier or a :class:`SelectiveClassifier`, whose own threshold is ignored; how
-        it decides, what errors cost and its abstain label are its own
-        (``SelectiveClassifier(clf, cost_matrix=...)``).
-        ``FrozenEstimator`` of a fitted one is not fitted again: the rows given to ``fit``, or
-        those that `cv` names, choose the threshold, and the certificate is exact if they are fresh.
+        A plain classifier or a :class:`SelectiveClassifier`, which says how to decide, what errors
+        cost and the abstain label (its own threshold is ignored). ``FrozenEstimator`` of a fitted
+        classifier is not fitted again: the rows given to ``fit``, or those that `cv` names, choose
+        the threshold, and the certificate is exact if they are fresh.
     objective : Objective, mapping of them, or str, default="cwsa_plus"
-        What the threshold should achieve: :class:`Risk`, :class:`GeneralizedRisk`,
-        :class:`Coverage`, :class:`Cost` or :class:`Best`, which hold all options; with `group_by`
-        one for each subgroup, if you like. A word is short for one:
+        What the threshold should achieve. :class:`Risk`, :class:`GeneralizedRisk`,
+        :class:`Coverage`, :class:`Cost` and :class:`Best` hold all options; with subgroups one for
+        each, if you like. A word is short for one:
 
         ============================================  =======================================
-        "cwsa_plus", "cwsa", "selective_accuracy"     the best value at coverage >= 0.5;
-                                                      among equal ones the largest coverage
         "risk"                                        largest coverage whose selective risk is
                                                       certified to be at most `target`
         "generalized_risk"                            the same for the rate of silent failures
@@ -123,92 +135,78 @@ class ThresholdTuner(
                                                       certified to be at least `target`
         "cost"                                        cheapest threshold when abstaining costs
                                                       `target` errors
+        "cwsa_plus", "cwsa", "selective_accuracy"     the best value at coverage >= 0.5;
+                                                      among equal ones the largest coverage
         ============================================  =======================================
     target : float or mapping, default=None
-        Beside a word: what it needs; none for a metric. In units of the cost matrix where there is
-        one; a share of errors is at most 0.5, a cost of abstaining that of an error. With
-        `group_by` a mapping may give one target each, such as
-        ``{"healthy": .01, "sick": .2}`` by predicted class.
+        The bound to keep. Only beside a word (a metric has none), in units of the cost matrix where
+        there is one; a share of errors is at most 0.5, a cost of abstaining that of an error. With
+        subgroups a mapping may give each its own, such as ``{"healthy": .01, "sick": .2}``.
     delta : float in (0, 0.5], default=None
-        Beside the word of a guarantee: the probability that the certificate fails. Subgroups share
-        it evenly. None: 0.05.
-    group_by : column name, list of them, callable, "predicted_class" or Subgroups, default=None
-        One threshold per subgroup, each certified by itself: columns of X (positions for
-        arrays), a function of X that returns the subgroup of each row, or the answers. The
-        function must find the subgroup of a row from that row alone: one that compares rows
-        (``X.age > X.age.median()``, ``pd.qcut``) is refused. Rows without a subgroup choose no
-        threshold. Later rows of other subgroups are deferred, or refused where a
-        :class:`Subgroups` says so.
-    shortlist : float in (0, 1) or Shortlist, default=None
-        For three or more classes: where a case is deferred, ``decide`` names its probable
-        classes, so that the true one is among them in this share of the deferred cases. The
-        rows that choose the threshold set the list too, so that the share is an estimate;
-        ``Shortlist(0.95, share=0.5)`` of ``skselect.thresholds`` sets half of these rows
-        apart, for the list alone: then it is exact.
-    assume : str or list of {"fresh", "independent"}, default=()
-        What you vouch for although the rows speak against it, so that the certificate stands;
-        the finding stays in it as a caveat. "fresh": no row trained the classifier, although
-        rows equal training rows. "independent": the order of the rows means nothing, although
-        losses or confidences change along it (the table is sorted by class, say).
+        Probability that the guarantee fails. Only beside a word; subgroups share it. None: 0.05.
+    on_infeasible : {"raise", "abstain"}, default="raise"
+        When no threshold meets the target: raise, or warn and accept nothing.
     cv : "auto", int, splitter, iterable or float in (0, 1), default="auto"
         Which rows choose the threshold.
 
         - A float: that share of the rows (at least 10), held out once at random.
-        - A single split ``[(train, test)]`` of row positions, boolean masks or slices: the test
-          rows, held out. For rows in the order of time, ``[(slice(-1000), slice(-1000, None))]``
-          trains on the earlier ones and certifies on the last 1000. A splitter with one fold does
-          the same, such as ``PredefinedSplit``.
+        - A single split ``[(train, test)]`` of positions, boolean masks or slices, or a splitter
+          with one fold: the test rows, held out. For rows in the order of time
+          ``[(slice(-1000), slice(-1000, None))]`` certifies on the last 1000.
         - An integer or splitter: all rows, by out-of-fold predictions. A row whose class
-          no training row of its fold has counts as a wrong answer, with a warning; if these are
-          most rows of a class, it is an error. Rows that are never tested serve training only:
-          the first of ``TimeSeriesSplit``, those of fold -1 of ``PredefinedSplit``.
+          no training row of its fold has counts as a wrong answer, with a warning (an error for
+          most rows of a class). Rows that are never tested serve training only.
         - "auto": 0.4 for a guarantee or a list with rows set apart, unless ``refit=True`` or there
-          are fewer than 25 rows; else 5. See Notes for what holding out costs.
+          are fewer than 25 rows; else 5.
 
         A FrozenEstimator or PrecomputedClassifier is not trained. With splits or a splitter, the
-        test rows alone (of all folds) choose the threshold and certify; the rows that trained it
-        belong into the training part. With "auto" or a number, which name no rows, all rows given
-        to `fit` do: give fresh ones only.
+        test rows (of all folds) choose the threshold; the rows that trained it belong into the
+        training part. With "auto" or a number, all rows given to `fit` do: give fresh ones only.
     refit : bool or "auto", default="auto"
         Fit the classifier on all rows afterwards. False keeps the classifier trained on the rows
         that were not held out, so that the certificate is exact. "auto": False where rows are
         held out for a guarantee or a list with rows set apart, else True.
-    on_infeasible : {"raise", "abstain"}, default="raise"
-        When no threshold meets the target: raise, or warn and accept nothing.
+    random_state : int, RandomState or None, default=None
+        Seed of the split that holds rows out, of the folds of an integer `cv`, of the rows that a
+        shortlist sets apart, and of a SelectiveClassifier without a seed. None: another at each
+        call of `fit`.
+    assume : str or list of {"fresh", "independent"}, default=()
+        What you vouch for although the rows speak against it. The certificate stands, with the
+        finding as a caveat. "fresh": no row trained the classifier, although rows equal training
+        rows. "independent": the order of the rows means nothing, although losses or confidences
+        change along it (the table is sorted by class, say).
+    group_by : column name, list of them, callable, "predicted_class" or Subgroups, default=None
+        One threshold per subgroup, each certified by itself: columns of X (positions for arrays),
+        a function of X, or the answers. The function must find the subgroup of a row from that
+        row alone: one that compares rows (``pd.qcut``) is refused. Rows without a subgroup choose
+        no threshold. Later rows of other subgroups are deferred, or refused if a
+        :class:`Subgroups` says so.
+    shortlist : float in (0, 1) or Shortlist, default=None
+        Name the probable classes of each deferred case (of three or more), so that the true one
+        is among them in this share of these cases. The rows that choose the threshold set the
+        list too, so that the share is an estimate; ``Shortlist(0.95, share=0.5)`` of
+        ``skselect.thresholds`` sets half of these rows apart, for the list alone: exact.
     n_jobs : int, default=None
         Folds of `cv` fitted at the same time. (Those of a SelectiveClassifier have their own.)
     verbose : int, default=0
-        Print how many fits there will be, and the time of each part. From scikit-learn 1.9 on
-        ``set_callbacks(ProgressBar())`` shows bars instead (``sklearn.callback``).
-    random_state : int, RandomState or None, default=None
-        For the split that holds rows out, the folds of an integer `cv`, the rows that a shortlist
-        sets apart, and the folds of a SelectiveClassifier that has no seed of its own. None:
-        others at each call of `fit`.
+        Print how many fits there will be, and the time of each. ``sklearn.callback`` shows bars
+        instead (scikit-learn 1.9): ``set_callbacks(ProgressBar())``.
 
     Attributes
     ----------
-    threshold_ : float
-        Not there with `group_by`.
-    thresholds_ : dict
-        The thresholds by subgroup; ``{"all": threshold_}`` without subgroups.
-    certificate_ : Certificate or None
-        None where nothing is guaranteed: metrics, cost, ``method="empirical"``. Not there with
-        `group_by`.
-    certificates_ : dict
-        The certificates by subgroup.
+    threshold_, certificate_ : float, Certificate or None
+        Not there with `group_by`. No certificate where nothing is guaranteed.
+    thresholds_, certificates_ : dict
+        By subgroup; ``{"all": threshold_}`` without subgroups.
     policy_ : AbstentionPolicy
         Calibration, threshold and certificate; ``policy_.to_json("policy.json")`` saves them.
     selection_ : ThresholdSelection or GroupedSelection
         ``selection_.to_frame()`` shows every threshold, or every subgroup.
-    curve_ : RiskCoverageCurve
-        Of the rows that chose the threshold.
-    cv_results_ : dict of ndarray
-        Per fold: `n_rows`, `coverage` and `selective_risk` at the threshold.
+    curve_, cv_results_ : RiskCoverageCurve, dict of ndarray
+        Of the rows that chose the threshold; per fold `n_rows`, `coverage`, `selective_risk`.
     estimator_ : SelectiveClassifier
         Fitted, with the threshold (none with `group_by`).
-    classes_ : ndarray of shape (K,)
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+    classes_, n_features_in_, feature_names_in_
 
     See Also
     --------
@@ -217,52 +215,8 @@ class ThresholdTuner(
 
     Notes
     -----
-    A SelectiveClassifier with a calibration fits its classifier 6 times. With five folds, which
-    serve calibration and threshold at once, and a refit that makes 11 fits, for a guarantee by
-    ``cv="auto"`` 6; without a calibration 6 and 1. Where folds cannot be shared (a learned
-    confidence, rows in time order, a class that a fold lacks), each fold calibrates by folds of
-    its own: 36 fits.
-
-    A guarantee by ``cv="auto"`` costs 40 % of the rows, which do not train the classifier. Held-out
-    shares of 0.2, 0.3, 0.4 and 0.5 certified a mean coverage of 9, 10, 13 and 13 % of 500 rows,
-    30, 38, 43 and 41 % of 1,500, 60, 61, 61 and 62 % of 5,000 (four public tables, logistic
-    regression and boosted trees) and 80 % each of 45,000 (UCI Adult). The split is not
-    stratified: a class that only held-out rows have is unknown to the classifier, with a warning.
-    Alternatives: a frozen classifier and fresh rows, which certify the classifier trained on all
-    others; ``cv=5``, which trains and chooses on every row, but is an estimate.
-
-    It is tested whether losses or confidences of the rows depend on the order in which they were
-    given (level 0.01 in all: rows in random order are accused in at most 1 of 100 fits). If so,
-    `fit` warns and a certificate is an estimate, which says what to do; see the guide on rows in
-    time order. The folds of a splitter are not tested, because their models may differ along the
-    rows.
-
-    Rows that trained the classifier, as they are or as copies, certify nothing: they are left
-    out, and more than a fifth of them make an estimate. A row can be recognised if it holds a value
-    that no other distinct row of its table holds; copies of rows of few-valued columns are not
-    seen, nor rows that trained a classifier fitted elsewhere.
-
-    The certificate of a risk target holds for every threshold at once, so the choice among
-    them is accounted for: see :func:`skselect.bounds.combined_limits` and the guide on guarantees.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from sklearn.utils import shuffle
-    >>> from skselect import ThresholdTuner
-    >>> X, y = shuffle(*load_digits(return_X_y=True), random_state=2)
-    >>> tuner = ThresholdTuner(RandomForestClassifier(random_state=0), objective="risk",
-    ...                        target=.02, random_state=0)
-    >>> print(tuner.fit(X[:1500], y[:1500]).certificate_)
-    CERTIFIED
-    If future cases resemble these 600, then in 95 of 100 such calibrations at most 2 % of
-      the cases it decides alone are wrong in the long run; not per subgroup, not per
-      period.
-    ...
-    >>> tuner.decide(X[1500:1503])
-       label  suggestion  accepted  confidence  threshold
-    ...
+    :doc:`/faq` says how many fits a calibration takes and what holding out rows costs,
+    :doc:`/guarantees` which rows certify nothing, and when their order speaks against it.
     """
 
     def __init__(
@@ -272,29 +226,29 @@ class ThresholdTuner(
         *,
         target: Any = None,
         delta: float | None = None,
-        group_by: Any = None,
-        shortlist: float | Shortlist | None = None,
-        assume: str | Sequence[str] = (),
+        on_infeasible: str = "raise",
         cv: Any = "auto",
         refit: bool | str = "auto",
-        on_infeasible: str = "raise",
+        random_state: Any = None,
+        assume: str | Sequence[str] = (),
+        group_by: Any = None,
+        shortlist: float | Shortlist | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-        random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.objective = objective
         self.target = target
         self.delta = delta
-        self.group_by = group_by
-        self.shortlist = shortlist
-        self.assume = assume
+        self.on_infeasible = on_infeasible
         self.cv = cv
         self.refit = refit
-        self.on_infeasible = on_infeasible
+        self.random_state = random_state
+        self.assume = assume
+        self.group_by = group_by
+        self.shortlist = shortlist
         self.n_jobs = n_jobs
         self.verbose = verbose
-        self.random_state = random_state
 
     # Fitting -----------------------------------------------------------------------------
 
@@ -312,9 +266,9 @@ class ThresholdTuner(
         X : array-like, data frame or sparse matrix of shape (n, n_features)
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), default=None
-            For the classifier and for metric objectives. A certificate counts independent
-            rows, so it refuses weights that are not all equal; ``method="betting"`` reads them
-            as importance weights.
+            How often each row counts. For the classifier and for metric objectives. A certificate
+            counts independent rows, so it refuses weights that are not all equal;
+            ``method="betting"`` reads them as importance weights.
         groups : array-like of shape (n,), default=None
             For the splitter. Rows of one group are not independent, so a certificate is then
             not exact.

@@ -121,13 +121,13 @@ def metrics_by_group(
     ----------
     %(data)s
     subgroups : array-like of shape (n,), or DataFrame of shape (n, m)
-        The subgroup of each row; each column of a DataFrame is an attribute of its own.
-        Missing values form a subgroup.
+        The subgroup of each row. Each column of a DataFrame is an attribute of its own. Missing
+        values form a subgroup.
     metrics : iterable of str, or mapping of str to dict
-        Short names as in ``skselect.metrics.SPECS``; a mapping gives the parameters of each,
-        such as ``{"cwsa": {"threshold": .8}, "augrc": {}}``.
+        Short names as in ``skselect.metrics.SPECS``. A mapping gives the parameters of each, such
+        as ``{"cwsa": {"threshold": .8}, "augrc": {}}``.
     confidence_level : float in (0, 1) or None, default=0.95
-        None leaves the intervals out.
+        Confidence level of the intervals. None leaves them out.
     method : {"analytic", "bootstrap"}, default="analytic"
         "analytic": closed forms where there are any, else the bootstrap.
     n_resamples : int, default=999
@@ -300,7 +300,7 @@ def metrics_by_class(
     threshold : float, default=0.5
         Rows with confidence >= threshold are accepted.
     confidence_level : float in (0, 1) or None, default=0.95
-        Of each exact interval (Clopper-Pearson). None leaves the intervals out.
+        Confidence level of the intervals. They are exact (Clopper-Pearson); None leaves them out.
     %(options)s
         Weights that are not constant need ``confidence_level=None``.
 

@@ -229,10 +229,11 @@ def compare_models(
     metric : str
         Short name as in ``skselect.metrics.SPECS``, such as "augrc".
     baseline : str, default=None
-        The model that all others are compared with; None compares with the best one.
+        The model that all others are compared with. None: the best one.
     confidence_level : float in (0, 1), default=0.95
     cluster : array-like of shape (n,), default=None
-        Which rows belong together: clusters, not rows, are then treated as independent.
+        Which rows belong together (one patient, one day): clusters, not rows, are then treated as
+        independent.
     method : {"analytic", "bootstrap"}, default="analytic"
         "analytic": closed forms where there are any, else the bootstrap.
     metric_params : dict, default=None
@@ -374,7 +375,7 @@ def compare_across_datasets(
     greater_is_better : bool
         Whether larger values are better.
     baseline : str, default=None
-        The model that all others are compared with; None compares with the best mean rank.
+        The model that all others are compared with. None: the one of the best mean rank.
     confidence_level : float in (0, 1), default=0.95
 
     Returns

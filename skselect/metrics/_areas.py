@@ -569,7 +569,7 @@ def risk_at_coverage_score(
     ----------
     %(data)s
     coverage : float in (0, 1]
-        The least share of rows to accept; tied rows are accepted together.
+        The least share of rows to accept. Tied rows are accepted together.
     %(options)s
 
     Returns

@@ -290,8 +290,7 @@ def maximum_calibration_error(
     n_bins : int, default=15
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width on [0, 1], or of equal weight, as in
-        :func:`expected_calibration_error`.
+        Bins of equal width on [0, 1], or of equal weight. As in :func:`expected_calibration_error`.
     %(options)s
 
     Returns
@@ -345,8 +344,7 @@ def classwise_calibration_error(
     n_bins : int, default=15
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width on [0, 1], or of equal weight, as in
-        :func:`expected_calibration_error`.
+        Bins of equal width on [0, 1], or of equal weight. As in :func:`expected_calibration_error`.
     %(options)s
 
     Returns
@@ -403,7 +401,7 @@ def debiased_calibration_error(
     n_bins : int, default=15
         Number of bins.
     strategy : {"quantile", "uniform"}, default="quantile"
-        Bins of equal weight, or of equal width on [0, 1].
+        Bins of equal width on [0, 1], or of equal weight.
     %(options)s
 
     Returns
@@ -459,9 +457,9 @@ def reliability_curve(
     %(data)s
     n_bins : int, default=15
     strategy : {"quantile", "uniform"}, default="quantile"
-        Bins of equal weight, or of equal width; equal confidences stay in one bin.
+        Bins of equal width on [0, 1], or of equal weight. Equal confidences stay in one bin.
     confidence_level : float in (0, 1), default=0.95
-        Of the interval for the accuracy of a bin.
+        Confidence level of the intervals. Of the accuracy of each bin.
     %(options)s
 
     Returns

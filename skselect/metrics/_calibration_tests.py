@@ -469,11 +469,12 @@ def ecd_test(
     ----------
     %(data)s
     alpha : float in (0, 1), default=0.05
-        Two-sided level of the decision.
+        Level of the decision. Two-sided.
     method : {"montecarlo", "normal"}, default="montecarlo"
         Simulate errors given the confidences, which is exact, or use the normal approximation.
     n_draws : int, default=None
-        Simulated classifiers. None: 4999, or as many as it takes to reject at `alpha` twice over.
+        How many calibrated classifiers are simulated. None: 4999, or as many as it takes to reject
+        at `alpha` twice over.
     eps : float in [1e-100, 0.5), default=1e-8
         Confidences are clipped to [eps, 1 - eps].
     random_state : int, Generator or None, default=None
@@ -551,7 +552,7 @@ def tce_score(
     ----------
     %(data)s
     alpha : float in (0, 1), default=0.05
-        Level of each test.
+        Level of the decision. Each test is at this level.
     n_min, n_max : int, default=10, 1000
         Fewest and most rows of a bin (tied rows stay in one bin).
     %(options)s
@@ -803,13 +804,14 @@ def t_cal_test(
     ----------
     %(data)s
     alpha : float in (0, 1), default=0.05
-        Level of the decision over all scales together.
+        Level of the decision. All scales share it.
     method : {"analytic", "montecarlo"}, default="analytic"
         "analytic": the null distribution from its first three moments given the confidences.
         "montecarlo": resampled confidences with simulated labels, as published; it costs
         `n_draws` times as much.
     n_draws : int, default=None
-        Simulated data sets. None: 1000, or as many as it takes to reject at `alpha` twice over.
+        How many calibrated classifiers are simulated. None: 1000, or as many as it takes to reject
+        at `alpha` twice over.
     random_state : int, Generator or None, default=None
         Seed of the simulation.
     %(options)s

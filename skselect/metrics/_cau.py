@@ -198,7 +198,7 @@ def cau_score(
     ----------
     %(data)s
     lambda_ : float, not negative, default=1.0
-        Weight of the second part, for being sure where wrong.
+        Weight of the part for being sure where wrong.
     eps : float in [1e-100, 0.5), default=1e-8
         Normalised entropies are clipped to [eps, 1 - eps].
     %(options)s

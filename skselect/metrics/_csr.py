@@ -289,8 +289,8 @@ def csr_score(
     ----------
     %(data)s
     eps : 0 or float in [1e-100, 0.5), default=1e-8
-        Confidences are clipped to [eps, 1 - eps]; 0 does not clip (an error at confidence
-        1 then gives inf).
+        Confidences are clipped to [eps, 1 - eps]. 0 does not clip (an error at confidence 1 then
+        gives inf).
     %(options)s
 
     Returns
@@ -405,8 +405,7 @@ def csr_test(
     eps : 0 or float in [1e-100, 0.5), default=1e-8
         Confidences are clipped to [eps, 1 - eps].
     n_draws : int, default=999
-        How many calibrated classifiers are simulated for the p-value, which is never below
-        1/(n_draws + 1).
+        How many calibrated classifiers are simulated. The p-value is never below 1/(n_draws + 1).
     random_state : int, Generator or None, default=None
         Seed of the simulation.
     %(options)s

@@ -61,15 +61,15 @@ def evaluate(
         True labels and class probabilities, as for every metric; a table of predictions of any
         model; or a curve, such as that of a :class:`skselect.SelectiveState`.
     metrics : iterable of str, or mapping of str to dict
-        Short names as in ``skselect.metrics.SPECS``; a mapping gives the parameters of each,
-        such as ``{"cwsa_plus": {"threshold": .8}, "aurc": {}}``. They may follow the rows
-        without a name: ``evaluate(y_true, y_proba, ["aurc"])``.
+        Short names as in ``skselect.metrics.SPECS``. A mapping gives the parameters of each, such
+        as ``{"cwsa_plus": {"threshold": .8}, "aurc": {}}``. They may follow the rows without a
+        name: ``evaluate(y_true, y_proba, ["aurc"])``.
     confidence : str, callable or array of shape (n,), default=None
-        How sure each row is, unless the rows say it. Metrics that need a probability of being
-        right (csr, ece, cw_accuracy) use that of the predicted class in place of a named
-        confidence; values of an array or a callable are used as they are.
+        How sure the classifier is of each row. Not needed where the rows say it. Metrics that need
+        a probability of being right (csr, ece, cw_accuracy) use that of the predicted class in
+        place of a named confidence; values of an array or a callable are used as they are.
     loss : {"zero_one"} or callable, default="zero_one"
-        How wrong each row is, unless the rows say it.
+        How wrong an answer is. Not needed where the rows say it.
     %(options)s
 
     Returns

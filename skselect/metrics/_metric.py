@@ -73,13 +73,14 @@ default=None
     How sure the classifier is of each row. None means "max_proba".""",
     "loss": """\
 loss : {"zero_one"} or callable, default="zero_one"
-    A callable ``(y_true, y_pred) -> loss`` returns one value in [0, 1] per row.""",
+    How wrong an answer is. A callable ``(y_true, y_pred) -> loss`` returns one value in [0, 1]
+    per row.""",
     "labels": """\
 labels : array-like of shape (K,), default=None
     All classes, in the order of the columns. Default: the sorted labels in `y_true`.""",
     "pos_label": """\
 pos_label : label, default=None
-    The positive one of two classes: a one-dimensional `y_proba` holds its probability (default:
+    The positive one of two classes. A one-dimensional `y_proba` holds its probability (default:
     the second class in sorted order), and metrics of one class are about it (default: 1 for
     {0, 1} and {-1, 1}).""",
     "sample_weight": """\
@@ -98,9 +99,9 @@ default=None
 _PARAGRAPHS = {
     "%(data)s": """\
 y_true : array-like of shape (n,)
-    True labels: numbers, strings or booleans.
+    True labels. Numbers, strings or booleans.
 y_proba : array-like of shape (n, K) or (n,)
-    Class probabilities, columns in the order of `labels` (a DataFrame's columns are
+    Class probabilities. Columns in the order of `labels` (a DataFrame's columns are
     matched by name), or the probability of `pos_label` for two classes.""",
     "%(average)s": """\
 average : {"auto", "macro", "weighted", "micro", "binary", None}, default="auto"

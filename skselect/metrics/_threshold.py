@@ -211,7 +211,7 @@ def coverage_score(
     ----------
     %(data)s
     threshold : float, default=0.5
-        Rows with confidence >= threshold are accepted; inf accepts nothing.
+        Rows with confidence >= threshold are accepted. inf accepts nothing.
     %(options)s
 
     Returns
@@ -403,7 +403,7 @@ def selective_cost_score(
     threshold : float, default=0.5
         Rows with confidence >= threshold are accepted.
     abstention_cost : float, default=0.1
-        Cost of abstaining on one row, in units of one error; not negative.
+        Cost of abstaining on one row, in units of one error. Not negative.
     %(options)s
 
     Returns
@@ -465,8 +465,8 @@ def cwsa_score(
     threshold : float in [0, 1), default=0.5
         Rows with confidence >= threshold are accepted.
     normalize : {"selected", "all"}, default="selected"
-        Divide by the weight of the accepted rows (Algorithm 1 of [1]_), or of all rows
-        (what Table 3 and the last rows of Table 2 of [1]_ do).
+        Divide by the weight of the accepted rows, or of all rows. Algorithm 1 of [1]_ takes the
+        accepted ones; its Table 3 and the last rows of its Table 2 take all.
     %(options)s
 
     Returns
@@ -539,7 +539,8 @@ def cwsa_plus_score(
     threshold : float in [0, 1), default=0.5
         Rows with confidence >= threshold are accepted.
     normalize : {"selected", "all"}, default="selected"
-        Divide by the weight of the accepted rows (Algorithm 1 of [1]_), or of all rows.
+        Divide by the weight of the accepted rows, or of all rows. Algorithm 1 of [1]_ takes the
+        accepted ones.
     %(options)s
 
     Returns

@@ -75,17 +75,18 @@ def certify(
         same growing rows, this check included; `method`, `min_coverage` and `loss` do not count,
         for nothing is chosen here and the policy knows its costs.
     target : float, default=None
-        Beside a word: largest selective risk (say), in units of the policy's cost matrix where it
-        has one, named before the rows were seen. None measures the bound that the rows give,
-        which is no guarantee: nobody asked for it beforehand.
+        The bound to keep. Only beside a word: the largest selective risk (say), in units of the
+        policy's cost matrix where it has one, named before the rows were seen. None measures the
+        bound that the rows give, which is no guarantee: nobody asked for it beforehand.
     delta : float in (0, 0.5], default=None
-        Beside a word: probability that the bound fails. None: 0.05.
+        Probability that the guarantee fails. Only beside a word. None: 0.05.
     subgroups : array-like of shape (n,) or DataFrame, default=None
-        The subgroup of each row, for a policy with a threshold per subgroup. The certificate
+        The subgroup of each row. Needed for a policy with a threshold per subgroup. The certificate
         is about all rows together; pass the rows of one subgroup for a guarantee about it.
     assume : "independent" or (), default=()
-        "independent": the order of the rows means nothing, although losses or confidences
-        change along it (at level 0.01), which otherwise makes the certificate an estimate.
+        What you vouch for although the rows speak against it. "independent": the order of the rows
+        means nothing, although losses or confidences change along it (at level 0.01), which
+        otherwise makes the certificate an estimate.
 
     Returns
     -------
@@ -444,18 +445,18 @@ def check_policy(
         What to test, by its target and delta. None: what the policy's certificate guarantees (each
         subgroup's own), else the largest risk.
     target : float, default=None
-        Beside a word or None: the bound to test instead of the guaranteed one, in units of the
+        The bound to keep. Only without an object: instead of the guaranteed one, in units of the
         policy's cost matrix where it has one.
     delta : float in (0, 0.5], default=None
-        Chance that the verdict is wrong. Subgroups in these rows share it evenly. None: that of
-        the certificate (each subgroup's own), else 0.05.
+        Probability that the verdict is wrong. Subgroups in these rows share it evenly. None: that
+        of the certificate (each subgroup's own), else 0.05.
     max_analyses : int, default=None
         None: the table may be checked again whenever rows were added, as often as you like. A
         number: how often at most it will be checked, named before the first time; each check
         is then an exact test at ``delta / max_analyses``. With 1 that takes about half of the
         rows, and no row of this table may be checked again.
     subgroups : array-like of shape (n,) or DataFrame, default=None
-        The subgroup of each row, for a policy with a threshold per subgroup.
+        The subgroup of each row. Needed for a policy with a threshold per subgroup.
 
     Returns
     -------

@@ -100,6 +100,19 @@ class SelectiveRiskMonitor:
     above the target. If that never happens, it raises one with probability at most `delta`,
     however long it runs and however often you look.
 
+    >>> import numpy as np
+    >>> from skselect import AbstentionPolicy, SelectiveRiskMonitor
+    >>> policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
+    >>> monitor = SelectiveRiskMonitor(policy, target=.05)
+    >>> p = [[.9, .1]] * 400
+    >>> monitor.add_decisions(p, ids=range(400)).status_.n_waiting
+    400
+    >>> y = ["no"] * 200 + ["yes", "no", "no", "no"] * 50      # after 200 cases 25 % are wrong
+    >>> monitor.add_labels(range(400), y)
+    SelectiveRiskMonitor: alarm, 400 cases of known outcome, 0 wait
+    >>> monitor.status_.alarm_at
+    237
+
     Parameters
     ----------
     policy : AbstentionPolicy
@@ -107,10 +120,10 @@ class SelectiveRiskMonitor:
         What to watch, by its target and delta. None: what the policy's certificate guarantees (each
         subgroup's own), or the `target`.
     target : float, default=None
-        Without an objective: the largest risk of accepted cases, in units of the policy's cost
-        matrix where it has one, instead of the guaranteed one.
+        The bound to keep. Only without an object: the largest risk of accepted cases, in units of
+        the policy's cost matrix where it has one, instead of the guaranteed one.
     delta : float in (0, 0.5], default=None
-        Chance of a false alarm, for all time. Subgroups share it evenly. None: that of the
+        Probability of a false alarm, for all time. Subgroups share it evenly. None: that of the
         certificate, else 0.05.
     label_delay : str, timedelta or number, default=None
         The age at which the outcome of a case should be known, such as "30D". A number is in the
@@ -164,21 +177,6 @@ class SelectiveRiskMonitor:
        JRSS B 2024.
     .. [2] Shin, Ramdas & Rinaldo, "E-detectors: a nonparametric framework for sequential change
        detection", New England Journal of Statistics in Data Science 2024.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skselect import AbstentionPolicy, SelectiveRiskMonitor
-    >>> policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
-    >>> monitor = SelectiveRiskMonitor(policy, target=.05)
-    >>> p = [[.9, .1]] * 400
-    >>> monitor.add_decisions(p, ids=range(400)).status_.n_waiting
-    400
-    >>> y = ["no"] * 200 + ["yes", "no", "no", "no"] * 50      # after 200 cases 25 % are wrong
-    >>> monitor.add_labels(range(400), y)
-    SelectiveRiskMonitor: alarm, 400 cases of known outcome, 0 wait
-    >>> monitor.status_.alarm_at
-    237
     """
 
     def __init__(
@@ -283,26 +281,27 @@ class SelectiveRiskMonitor:
             The classifier's raw output, columns in the order of the policy's classes, or the
             probability of the second of two classes. None with `confidence`.
         ids : array-like of shape (n,)
-            One name per case, by which its label will be found. Compared as text. No case that
-            waits, or was decided at the same instant as the last one, has the same name.
+            One name per case. Its label will be found by it. Compared as text. No case that waits,
+            or was decided at the same instant as the last one, has the same name.
         when : array-like of shape (n,) or a single value, default=None
             When the cases were decided: dates, or numbers. It must not go back. None: there are
             no times, only the order.
         y_pred : array-like of shape (n,), default=None
-            The classifier's own answers, for a policy with ``decision="estimator"`` or with
+            The classifier's own answers. For a policy with ``decision="estimator"`` or with
             `confidence`.
         subgroups : array-like of shape (n,) or DataFrame, default=None
-            The subgroup of each row, for a policy with a threshold per subgroup.
+            The subgroup of each row. Needed for a policy with a threshold per subgroup.
         audited : array-like of bool, shape (n,), default=None
             The cases whose label will be found out, drawn at random. None: all of them.
         audit_proba : float or array-like of shape (n,), default=None
             The probability with which each case was drawn. None: `min_audit_proba`.
         confidence : array-like of shape (n,), default=None
-            Instead of `y_proba`, with the answers in `y_pred`: for a policy that reads a
-            confidence of your own, as ``policy.accepts`` does, or a learned one.
+            How sure the classifier is of each row. Instead of `y_proba`, with the answers in
+            `y_pred`: for a policy that reads a confidence of your own, as ``policy.accepts`` does,
+            or a learned one.
         auxiliary : dict, default=None
-            For a policy with a learned confidence, what it asks, by name: of each auxiliary model
-            its raw probabilities for these rows, of each further column its values.
+            What a learned confidence asks, by name. Of each auxiliary model its raw probabilities
+            for these rows, of each further column its values.
 
         Returns
         -------
@@ -324,7 +323,7 @@ class SelectiveRiskMonitor:
         Parameters
         ----------
         ids : array-like of shape (m,)
-            May be empty: nothing has come up to `when`.
+            One name per case. May be empty: nothing has come up to `when`.
         y : array-like of shape (m,)
             True labels. Those of cases that do not wait (deferred, entered before, unknown)
             are counted in ``status_.n_other`` and left alone. Of a case that waits the last one
@@ -398,25 +397,26 @@ class SelectiveRiskMonitor:
             The classifier's raw output, columns in the order of the policy's classes, or the
             probability of the second of two classes. None with `confidence`.
         ids : array-like of shape (n,), default=None
-            One name per case, needed where an accepted case has no label yet.
+            One name per case. Needed where an accepted case has no label yet.
         when : array-like of shape (n,) or a single value, default=None
             When the cases were decided, and their labels known: dates, or numbers. It must not
             go back. None: there are no times, only the order.
         y_pred : array-like of shape (n,), default=None
-            The classifier's own answers, for a policy with ``decision="estimator"`` or with
+            The classifier's own answers. For a policy with ``decision="estimator"`` or with
             `confidence`.
         subgroups : array-like of shape (n,) or DataFrame, default=None
-            The subgroup of each row, for a policy with a threshold per subgroup.
+            The subgroup of each row. Needed for a policy with a threshold per subgroup.
         audited : array-like of bool, shape (n,), default=None
             The cases whose label will be found out, drawn at random. None: all of them.
         audit_proba : float or array-like of shape (n,), default=None
             The probability with which each case was drawn. None: `min_audit_proba`.
         confidence : array-like of shape (n,), default=None
-            Instead of `y_proba`, with the answers in `y_pred`: for a policy that reads a
-            confidence of your own, as ``policy.accepts`` does, or a learned one.
+            How sure the classifier is of each row. Instead of `y_proba`, with the answers in
+            `y_pred`: for a policy that reads a confidence of your own, as ``policy.accepts`` does,
+            or a learned one.
         auxiliary : dict, default=None
-            For a policy with a learned confidence, what it asks, by name: of each auxiliary model
-            its raw probabilities for these rows, of each further column its values.
+            What a learned confidence asks, by name. Of each auxiliary model its raw probabilities
+            for these rows, of each further column its values.
 
         Returns
         -------
@@ -782,8 +782,8 @@ class SelectiveRiskMonitor:
         Parameters
         ----------
         path : path, default=None
-            Where to write: the new file takes the place of the old one at once, or not at all.
-            None returns the text instead.
+            Where to write. The new file takes the place of the old one at once, or not at all. None
+            returns the text instead.
 
         Returns
         -------

@@ -141,9 +141,10 @@ class AbstentionPolicy(NotebookText):
         Rows with confidence >= threshold are accepted; inf accepts none. Not used where there
         are `groups`.
     confidence : str, callable or LearnedScore, default="max_proba"
-        Computed from the (calibrated) probabilities: "max_proba", "margin", "entropy", "gini";
-        or, for the answer alone, "chosen_proba" or "expected_cost". Or what a
-        :class:`LearnedConfidence` has learnt, which also asks other models.
+        How sure the classifier is of each row. Computed from the (calibrated) probabilities:
+        "max_proba", "margin", "entropy", "gini"; or, for the answer alone, "chosen_proba" or
+        "expected_cost". Or what a :class:`LearnedConfidence` has learnt, which also asks other
+        models.
     calibration : ClassCalibration, ConfidenceCalibration or None, default=None
         Map from raw scores to calibrated probabilities, or from confidence to calibrated
         confidence.
@@ -298,14 +299,13 @@ class AbstentionPolicy(NotebookText):
             the probability of the second of two classes. [.9, .1] is refused, because it may be
             one row or two: pass [[.9, .1]] or [[.9], [.1]]. No rows give an empty table.
         y_pred : array-like of shape (n,), default=None
-            The classifier's own answers, for a policy with ``decision="estimator"`` only.
+            The classifier's own answers. For a policy with ``decision="estimator"`` only.
         subgroups : array-like of shape (n,) or DataFrame, default=None
-            The subgroup of each row, for a policy with a threshold per subgroup only (but not
-            where the answers are the subgroups).
+            The subgroup of each row. Needed for a policy with a threshold per subgroup only (but
+            not where the answers are the subgroups).
         auxiliary : dict, default=None
-            For a policy with a learned confidence only, what it asks, by name: of each auxiliary
-            model its raw probabilities for these rows, like `y_proba`; of each further column its
-            values.
+            What a learned confidence asks, by name. Of each auxiliary model its raw probabilities
+            for these rows, like `y_proba`; of each further column its values.
         index : pandas.Index or array-like of shape (n,), default=None
             What names the rows of the result: pass ``X_new.index`` where `y_proba` is an array, so
             that the decisions join the table they are about. Default: the index of `y_proba`, else
@@ -391,7 +391,7 @@ class AbstentionPolicy(NotebookText):
         ----------
         confidence : array-like of shape (n,)
         subgroups : array-like of shape (n,) or DataFrame, default=None
-            The subgroup of each row (the answers, where these are the subgroups).
+            The subgroup of each row. The answers, where these are the subgroups.
 
         Returns
         -------

@@ -138,12 +138,13 @@ class Outcomes:
         ----------
         predictions : Predictions
         confidence : str, callable or array of shape (n,), default=None
-            None: the confidence that came with the predictions, else the one that belongs to
-            their answers: one minus the expected cost for ``decision="min_cost"``, else the
-            probability of the answer.
+            How sure the classifier is of each row. None: the confidence that came with the
+            predictions, else the one that belongs to their answers: one minus the expected cost for
+            ``decision="min_cost"``, else the probability of the answer.
         loss : {"zero_one", "cost"} or callable, default="zero_one"
-            "cost" is the cost of the answer over the largest cost in the matrix. A callable
-            ``(y_true, y_pred) -> loss`` gets labels and returns values in [0, 1].
+            How wrong an answer is. "cost" is the cost of the answer over the largest cost in the
+            matrix. A callable ``(y_true, y_pred) -> loss`` gets labels and returns values in [0,
+            1].
 
         Returns
         -------
@@ -175,7 +176,7 @@ class Outcomes:
         y_true : array-like of shape (n,)
             True labels.
         y_proba : array-like of shape (n, K) or (n,)
-            Class probabilities, or the probability of the positive one of two classes.
+            Class probabilities. (n,) is the probability of the positive one of two classes.
         labels : array-like of shape (K,), default=None
             All classes, in the order of the columns. Default: the sorted labels in `y_true`.
         pos_label : label, default=None
@@ -183,7 +184,8 @@ class Outcomes:
         confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array, default=None
             How sure the classifier is of each row. None means "max_proba".
         loss : {"zero_one"} or callable, default="zero_one"
-            A callable ``(y_true, y_pred) -> loss`` returns one value in [0, 1] per row.
+            How wrong an answer is. A callable ``(y_true, y_pred) -> loss`` returns one value in [0,
+            1] per row.
         sample_weight : array-like of shape (n,), default=None
             How often each row counts.
 
@@ -222,9 +224,10 @@ class Outcomes:
         y_true, y_pred : array-like of shape (n,)
             True and predicted labels.
         confidence : array-like of shape (n,)
-            One finite number per row; larger is surer.
+            How sure the classifier is of each row. A finite number; larger is surer.
         loss : {"zero_one"} or callable, default="zero_one"
-            A callable ``(y_true, y_pred) -> loss`` returns one value in [0, 1] per row.
+            How wrong an answer is. A callable ``(y_true, y_pred) -> loss`` returns one value in [0,
+            1] per row.
         sample_weight : array-like of shape (n,), default=None
             How often each row counts.
 

@@ -107,27 +107,28 @@ class Predictions:
         Parameters
         ----------
         y_true : array-like of shape (n,)
-            True labels: numbers, strings or booleans.
+            True labels. Numbers, strings or booleans.
         y_proba : array-like of shape (n, K) or (n,)
-            Probabilities in [0, 1]. The rows of (n, K) sum to one (within 0.001) and the
-            columns are in the order of `labels`; the columns of a DataFrame are matched by
-            name. (n,) is the probability of `pos_label` in a two-class problem.
+            Class probabilities. In [0, 1]. The rows of (n, K) sum to one (within 0.001) and the
+            columns are in the order of `labels`; the columns of a DataFrame are matched by name.
+            (n,) is the probability of `pos_label` in a two-class problem.
         labels : array-like of shape (K,), default=None
-            All classes in the order of the columns. Default: the sorted labels in `y_true`.
+            All classes, in the order of the columns. Default: the sorted labels in `y_true`.
         pos_label : label, default=None
-            The class of a one-dimensional `y_proba`. Default: the second of two classes in sorted
-            order, as scikit-learn's scorers pass it; 1 for {0, 1} and {-1, 1}, also where `y_true`
-            holds one class only. Other labels of one class, and `labels` in another order, need it.
+            The positive one of two classes. A one-dimensional `y_proba` holds its probability.
+            Default: the second of two classes in sorted order, as scikit-learn's scorers pass it; 1
+            for {0, 1} and {-1, 1}, also where `y_true` holds one class only. Other labels of one
+            class, and `labels` in another order, need it.
         sample_weight : array-like of shape (n,), default=None
             How often each row counts.
         decision : {"argmax", "estimator", "min_cost"}, default="argmax"
-            What is predicted: the most probable class, the labels in `y_pred` (of a classifier
-            with a cut-off of its own), or the class of the least expected cost.
+            The answer: the most probable class, the classifier's own answer, or the class of the
+            least expected cost. Its own is in `y_pred`.
         y_pred : array-like of shape (n,), default=None
-            The predicted labels, for ``decision="estimator"`` only.
+            The classifier's own answers. For ``decision="estimator"`` only.
         cost_matrix : array-like of shape (K, K) or DataFrame, default=None
-            What each prediction costs, in any unit: rows are true classes, columns predicted
-            ones, in the order of the classes (a DataFrame is matched by name).
+            What each answer costs, in your own units: rows are true classes, columns answers, in
+            the order of the classes (a DataFrame is matched by name).
 
         Returns
         -------
@@ -188,14 +189,14 @@ class Predictions:
         y_true, y_pred : array-like of shape (n,)
             True and predicted labels.
         confidence : array-like of shape (n,)
-            One finite number per row; larger is surer.
+            How sure the classifier is of each row. A finite number; larger is surer.
         labels : array-like of shape (K,), default=None
             All classes. Default: the sorted labels that occur.
         sample_weight : array-like of shape (n,), default=None
             How often each row counts.
         cost_matrix : array-like of shape (K, K) or DataFrame, default=None
-            What each prediction costs, in any unit: rows are true classes, columns predicted
-            ones, in the order of the classes (a DataFrame is matched by name).
+            What each answer costs, in your own units: rows are true classes, columns answers, in
+            the order of the classes (a DataFrame is matched by name).
 
         Returns
         -------

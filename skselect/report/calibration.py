@@ -87,20 +87,20 @@ def calibration_report(
     calibrations : list of names, or mapping of str to name or calibrator, default=None
         What to compare with the raw probabilities. None: all named ones.
     calibration_scope : {"probabilities", "confidence"}, default="probabilities"
-        What is calibrated: the class probabilities, or the confidence alone, which leaves
+        What is calibrated: the class probabilities, or the confidence alone. The latter leaves
         probabilities and answers as they are.
     cv : int, splitter or iterable, default=5
         Folds: the classifier and the calibration of a row are fitted without its fold.
     sample_weight : array-like of shape (n,), default=None
-        Weights for the classifier, the calibrations and the metrics.
+        How often each row counts. For the classifier, the calibrations and the metrics.
     groups : array-like of shape (n,), default=None
         For the splitter.
     n_draws : int, default=999
-        Calibrated classifiers simulated for `csr_p_value`, at least 59.
+        How many calibrated classifiers are simulated. For `csr_p_value`, at least 59.
     random_state : int, Generator or None, default=None
         Seed of the folds of an integer `cv`, and of the simulation.
     n_jobs : int, default=None
-        Folds fitted at the same time.
+        Folds of `cv` fitted at the same time.
 
     Returns
     -------

@@ -135,25 +135,26 @@ def selective_report(
     y_true : array-like of shape (n,)
         True labels.
     y_proba : array-like of shape (n, K) or (n,), Predictions, or mapping of str to these
-        Class probabilities of one model, or of several by name. With a `policy` these are the
-        raw ones, before its calibration. Predictions (of labels and a confidence, for example)
+        Class probabilities. Those of one model, or of several by name. With a `policy` these are
+        the raw ones, before its calibration. Predictions (of labels and a confidence, for example)
         bring their true labels: pass them, or a mapping of them, alone.
     policy : AbstentionPolicy, or mapping of str to AbstentionPolicy, default=None
         Its threshold, calibration and certificate are reported. It applies its own calibration,
         so pass raw probabilities (``tuner.raw_scores(X)``): a second one is not noticed.
     threshold : float, default=None
-        Without a policy: rows with at least this confidence are accepted.
+        Rows with confidence >= threshold are accepted. Only without a policy.
     subgroups : array-like of shape (n,), or DataFrame of shape (n, m), default=None
-        Risk and coverage are reported for each; policies with a threshold per subgroup need
-        them too.
+        The subgroup of each row. Risk and coverage are reported for each; policies with a threshold
+        per subgroup need them too.
     ids : array-like of shape (n,), default=None
-        The name of each case, by which the most confident errors are listed.
+        One name per case. The most confident errors are listed by it.
     features : DataFrame of shape (n, d), Series or mapping of str to array-like, default=None
         Shown beside the most confident errors, such as ``X[["age", "site"]]``.
     labels, pos_label
         As in the metrics.
     confidence_level : float in (0, 1), default=0.95
-        Of each single interval. Those of shares of rows are exact (Clopper-Pearson).
+        Confidence level of the intervals. Of each single one. Those of shares of rows are exact
+        (Clopper-Pearson).
     n_errors : int, default=10
         How many of the most confident errors are shown.
     title : str

@@ -153,7 +153,8 @@ class ThresholdSelection(_Selection):
         Parameters
         ----------
         delta : float in (0, 0.5], default=None
-            Level of the bound; None takes that of the selection, divided by the planned analyses.
+            Probability that the guarantee fails. Of the bound at each threshold. None: that of the
+            selection, divided by the planned analyses.
         max_rows : int or None, default=256
             About how many thresholds to show, evenly spread, with the chosen one. None shows
             all.

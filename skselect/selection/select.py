@@ -62,32 +62,34 @@ def select_threshold(
         refused where rows are counted; ``method="betting"`` reads them as importance weights.
         A curve, such as :meth:`SelectiveState.finalize` returns, goes without subgroups.
     objective : Objective, mapping of them, or str
-        What the threshold should achieve: :class:`~skselect.Risk`,
-        :class:`~skselect.GeneralizedRisk`, :class:`~skselect.Coverage`, :class:`~skselect.Cost`
-        or :class:`~skselect.Best`; with `subgroups` one for each, if you like. A word is short for
-        one: "risk", "generalized_risk", "coverage" and "cost" with a `target`, or a metric,
-        "cwsa_plus", "cwsa" or "selective_accuracy".
+        What the threshold should achieve. :class:`~skselect.Risk`,
+        :class:`~skselect.GeneralizedRisk`, :class:`~skselect.Coverage`, :class:`~skselect.Cost` and
+        :class:`~skselect.Best` hold all options; with `subgroups` one for each, if you like. A word
+        is short for one: "risk", "generalized_risk", "coverage" and "cost" with a `target`, or a
+        metric, "cwsa_plus", "cwsa" or "selective_accuracy".
     target : float or mapping, default=None
-        Beside a word: what it needs. With `subgroups` a mapping may give one target each.
+        The bound to keep. Only beside a word (a metric has none). With `subgroups` a mapping may
+        give one target each.
     delta : float in (0, 0.5], default=None
-        Beside the word of a guarantee: the probability that the certificate fails. None: 0.05.
+        Probability that the guarantee fails. Only beside a word. None: 0.05.
     subgroups : array-like of shape (n,), DataFrame, "predicted_class" or Subgroups, default=None
-        One threshold per subgroup, each certified by itself at `delta` over their number. The
-        policy defers rows of other subgroups, or refuses them where a
+        The subgroup of each row. One threshold per subgroup, each certified by itself at `delta`
+        over their number. The policy defers rows of other subgroups, or refuses them where a
         :class:`~skselect.policy.Subgroups` says so.
     confidence : str, callable or array of shape (n,), default=None
-        How sure each row is. None: the default of the decision rule. Outcomes say it.
+        How sure the classifier is of each row. None: the default of the decision rule. Outcomes say
+        it.
     shortlist : float in (0, 1) or Shortlist, default=None
-        With probabilities of three or more classes: name the probable classes
-        of each deferred case, so that the true one is among them in this share of the cases.
-        The rows that choose the threshold set the list too, so that the share is an estimate;
-        ``Shortlist(0.95, share=0.5)`` of ``skselect.thresholds`` sets rows apart: exact.
+        Name the probable classes of each deferred case (of three or more), so that the true one is
+        among them in this share of these cases. The rows that choose the threshold set the list
+        too, so that the share is an estimate; ``Shortlist(0.95, share=0.5)`` of
+        ``skselect.thresholds`` sets rows apart: exact.
     assume : "independent" or (), default=()
-        "independent": the order of the rows means nothing, although losses or confidences
-        change along it (the table is sorted by class, say). The certificate stands, and names
-        the finding.
+        What you vouch for although the rows speak against it. "independent": the order of the rows
+        means nothing, although losses or confidences change along it (the table is sorted by class,
+        say). The certificate stands, and names the finding.
     on_infeasible : {"raise", "abstain"}, default="raise"
-        What to do when no threshold meets the target: raise, or warn and accept nothing.
+        When no threshold meets the target: raise, or warn and accept nothing.
     %(options)s
 
     Returns

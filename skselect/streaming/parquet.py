@@ -41,20 +41,20 @@ def evaluate_parquet(
     paths : str, Path or iterable of them
         Files, folders (all ``*.parquet`` below them) or patterns such as ``"run-*.parquet"``.
     metrics : iterable of str, or mapping of str to dict
-        Short names, or a dict of parameters for each, such as
-        ``{"cwsa": {"threshold": .8}, "aurc": {}}``; metrics that read classes are refused.
+        Short names as in ``skselect.metrics.SPECS``. A mapping gives the parameters of each, such
+        as ``{"cwsa": {"threshold": .8}, "aurc": {}}``; metrics that read classes are refused.
     y_true, y_proba : str and str or list of str, default=None
         Columns of the true label and of the class probabilities, in the order of `labels`; one
         column is the probability of the second of two classes.
     confidence, loss : str and str, default=None
         Instead of them: columns of a confidence in [0, 1] and of the error, 0 or 1.
     labels : array-like of shape (K,), default=None
-        All classes; needed with `y_proba`.
+        All classes, in the order of the columns. Needed with `y_proba`.
     mode : {"exact", "certified"}, default="exact"
         "exact" counts each confidence; "certified" counts cells of them, in less memory, and
         gives bounds.
     thresholds : array-like in [0, 1], default=None
-        For "certified": the thresholds at which `metrics` asks for coverage, risk and CWSA.
+        For "certified": the thresholds at which you will ask for coverage, risk and CWSA.
     progress : bool, default=True
         Whether to show a progress bar, on a terminal.
 
@@ -119,7 +119,7 @@ def parquet_state(
     confidence, loss : str and str, default=None
         Instead of them: columns of a confidence in [0, 1] and of the error, 0 or 1.
     labels : array-like of shape (K,), default=None
-        All classes; needed with `y_proba`.
+        All classes, in the order of the columns. Needed with `y_proba`.
     mode : {"exact", "certified"}, default="exact"
         "exact" counts each confidence; "certified" counts cells of them, in less memory, and
         gives bounds.

@@ -43,19 +43,19 @@ class SelectiveState:
     Parameters
     ----------
     mode : {"exact", "certified"}, default="exact"
-        "exact": one counter per distinct confidence. float32 confidences in [0.5, 1] take at
-        most 129 MiB for any number of rows, those in [0.25, 0.5] as much again, and so on;
-        float64 ones take 16 bytes per distinct value. Up to 16 MiB hold rows not yet sorted.
-        "certified": 3.5 MiB for any rows; each metric comes with an interval that contains
-        its exact value.
+        "exact" counts each confidence; "certified" counts cells of them, in less memory, and gives
+        bounds. Exact counts of float32 confidences in [0.5, 1] take at most 129 MiB for any number
+        of rows, those in [0.25, 0.5] as much again, and so on; float64 ones take 16 bytes per
+        distinct value. Up to 16 MiB hold rows not yet sorted. "certified" takes 3.5 MiB for any
+        rows; each metric comes with an interval that contains its exact value.
     thresholds : array-like in [0, 1], default=None
         For "certified": the thresholds at which you will ask for coverage, risk and CWSA.
     labels : array-like of shape (K,), default=None
-        For :meth:`update` with probabilities of K classes: all classes, in the order of the
-        columns. Default: the sorted labels of the first batch, which must contain every class.
+        All classes, in the order of the columns. For :meth:`update` with probabilities of K
+        classes. Default: the sorted labels of the first batch, which must contain every class.
     confidence : {"max_proba", "margin", "entropy", "gini"} or callable, default="max_proba"
-        The confidence in each answer, in [0, 1]. Metrics that need a probability of being right
-        (csr, ece, cw_accuracy) take "max_proba" only, or a callable that returns one.
+        How sure the classifier is of each row. In [0, 1]. Metrics that need a probability of being
+        right (csr, ece, cw_accuracy) take "max_proba" only, or a callable that returns one.
 
     Attributes
     ----------
@@ -131,8 +131,8 @@ class SelectiveState:
         y_true : array-like of shape (n,)
             True labels.
         y_proba : array-like of shape (n, K) or (n,)
-            Class probabilities, columns in the order of `labels`, or the probability of the
-            second of two classes.
+            Class probabilities. Columns in the order of `labels`, or the probability of the second
+            of two classes.
 
         Returns
         -------
@@ -155,9 +155,9 @@ class SelectiveState:
         Parameters
         ----------
         confidence : array-like of shape (n,)
-            In [0, 1].
+            How sure the classifier is of each row. In [0, 1].
         loss : array-like of shape (n,)
-            1 for an error, 0 for a right answer.
+            How wrong an answer is. 1 for an error, 0 for a right answer.
 
         Returns
         -------
@@ -188,7 +188,7 @@ class SelectiveState:
         Parameters
         ----------
         confidence : array-like of shape (m,)
-            In [0, 1]; a value may occur more than once.
+            How sure the classifier is of each row. In [0, 1]; a value may occur more than once.
         n, n_errors : array-like of shape (m,)
             Rows with that confidence, and how many of them were wrong.
         mode, thresholds
@@ -314,8 +314,9 @@ class SelectiveState:
         Parameters
         ----------
         metrics : iterable of str, or mapping of str to dict
-            Short names, or a dict of parameters for each, such as
-            ``{"cwsa": {"threshold": .8}, "aurc": {}}``; metrics that read classes are refused.
+            Short names as in ``skselect.metrics.SPECS``. A mapping gives the parameters of each,
+            such as ``{"cwsa": {"threshold": .8}, "aurc": {}}``; metrics that read classes are
+            refused.
 
         Returns
         -------

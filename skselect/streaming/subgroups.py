@@ -61,10 +61,10 @@ class SubgroupStates:
         y_true : array-like of shape (n,)
             True labels.
         y_proba : array-like of shape (n, K) or (n,)
-            Class probabilities, columns in the order of `labels`, or the probability of the
-            second of two classes.
+            Class probabilities. Columns in the order of `labels`, or the probability of the second
+            of two classes.
         subgroups : array-like of shape (n,)
-            Missing values form the subgroup None.
+            The subgroup of each row. Missing values form the subgroup None.
 
         Returns
         -------
@@ -88,9 +88,9 @@ class SubgroupStates:
         Parameters
         ----------
         confidence : array-like of shape (n,)
-            In [0, 1].
+            How sure the classifier is of each row. In [0, 1].
         loss : array-like of shape (n,)
-            1 for an error, 0 for a right answer.
+            How wrong an answer is. 1 for an error, 0 for a right answer.
         subgroups : array-like of shape (n,)
 
         Returns

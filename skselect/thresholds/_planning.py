@@ -52,7 +52,7 @@ def rows_needed(
         "combined" (or "auto"), "band", "fixed_sequence" or "bonferroni"; `min_coverage`, `loss`
         and the rows it is about do not count.
     delta : float in (0, 0.5], default=None
-        Beside a number: the allowed probability of failure. None: 0.05.
+        Probability that the guarantee fails. Only beside a number. None: 0.05.
     fixed : bool, default=False
         Whether the threshold is known beforehand (:func:`skselect.certify`).
     expected_errors : int, default=0
@@ -65,7 +65,7 @@ def rows_needed(
         Probability that a threshold is certified that accepts `coverage` of all cases or more.
         It allows for the random number of rows that are among them.
     coverage : float in (0, 1], default=1
-        Share of the cases that is to be accepted.
+        The least share of rows to accept.
 
     Returns
     -------
@@ -236,9 +236,9 @@ def simultaneous_band(
     curve : RiskCoverageCurve
         Of fresh, unweighted rows, with losses of 0 and 1.
     delta : float in (0, 0.5], default=0.05
-        Probability that any of the bounds fails.
+        Probability that the guarantee fails. For any of the bounds.
     min_coverage : float in [0, 1], default=0.1
-        Smaller accepted sets get no bound.
+        Smaller accepted sets are not considered. They get no bound.
 
     Returns
     -------

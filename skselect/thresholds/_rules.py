@@ -243,9 +243,9 @@ def best_start(curve: RiskCoverageCurve, target: float, min_coverage: float = 0.
     Parameters
     ----------
     curve : RiskCoverageCurve
-        Of rows that are not used to certify, such as out-of-fold predictions of the training rows.
+        Of rows that do not certify, such as out-of-fold predictions of the training rows.
     target : float in (0, 1)
-        Largest selective risk.
+        The bound to keep. Largest selective risk.
     min_coverage : float in [0, 1], default=0.05
 
     Returns
@@ -656,7 +656,7 @@ def best_combined(
         Of rows that do not certify, such as out-of-fold predictions of the training rows. The
         guarantee is exact whatever they are: a bad choice only accepts less.
     n : int
-        Rows that will certify.
+        Rows that certify.
     target, delta, min_coverage : float
         As in :func:`~skselect.bounds.combined_limits`.
 
