@@ -303,6 +303,8 @@ class Guarantee(Objective):
     is_least: ClassVar[bool] = False
     #: Whether rows that are not accepted do not count.
     is_selective: ClassVar[bool] = False
+    #: What is rare, or frequent, in a word or two.
+    noun: ClassVar[str] = "wrong"
 
     target: Any
     _: KW_ONLY
@@ -326,6 +328,14 @@ class Guarantee(Objective):
     def amount(cls, value: float, loss: Loss, *, up: bool | None = True) -> str:
         """Return a target as text, or any value (`up` as for :func:`rounded`)."""
         return loss.amount(value, up=up)
+
+    @classmethod
+    def limit(cls, target: float, loss: Loss, word: str, found: float = math.nan) -> dict[str, str]:
+        """Return a target, and a value that was found, with what each is: `word` says how sure."""
+        noun = cls.noun if loss.is_error or cls.is_least else "mean loss"
+        seen = {} if math.isnan(found) else {f"{noun} here": cls.amount(found, loss, up=None)}
+        sign = "≥" if cls.is_least else "≤"
+        return seen | {f"{noun}, {word}": f"{sign} {cls.amount(target, loss)}"}
 
     @classmethod
     def describe(cls, target: float, loss: Loss, cases: str) -> str:
@@ -616,6 +626,7 @@ class GeneralizedRisk(Guarantee):
     """
 
     word = "generalized_risk"
+    noun = "answered and wrong"
     reads_costs = True
     target_means = "the largest rate of silent failures, for example target=0.01"
     methods: ClassVar[Mapping[str, Method]] = {
@@ -682,6 +693,7 @@ class Coverage(Guarantee):
 
     word = "coverage"
     is_least = True
+    noun = "answered"
     target_means = "the least coverage, for example target=0.8"
     methods: ClassVar[Mapping[str, Method]] = {
         "order_statistic": Method(certified_coverage),

@@ -1,7 +1,12 @@
 """One line without arrays in a console, the whole text in a notebook."""
 
+import html
+import re
+
 import numpy as np
 import pytest
+from sklearn import config_context
+from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
 from skselect import (
@@ -10,10 +15,11 @@ from skselect import (
     Predictions,
     RiskCoverageCurve,
     SelectiveClassifier,
+    ThresholdTuner,
     select_threshold,
     selective_report,
 )
-from skselect._lib.notebook import unwrap, wrap
+from skselect._lib.notebook import TONES, show_card, unwrap, wrap
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.inference import metric_interval
 from skselect.metrics import csr_test, ecce_test, ecd_test, t_cal_test
@@ -55,6 +61,11 @@ def results():
     return quiet, loud
 
 
+def read_html(page):
+    """Return the text of a page, a space between its parts."""
+    return html.unescape(re.sub("<[^>]*>", " ", page)).replace("\N{NO-BREAK SPACE}", " ")
+
+
 @pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")
 def test_one_line_without_arrays(results):
     for name, result in (results[0] | results[1]).items():
@@ -67,15 +78,63 @@ def test_one_line_without_arrays(results):
 
 @pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")
 def test_notebooks_show_the_text_escaped(results):
-    for result in results[1].values():
+    for name, result in results[1].items():
         page = result._repr_html_()
-        assert page.startswith("<pre")
-        assert "<b>" not in page
+        assert page.count("skselect-card") == {
+            "ThresholdSelection": 1, "metric ThresholdSelection": 1, "GroupedSelection": 1,
+            "Certificate": 1, "AbstentionPolicy": 1, "grouped AbstentionPolicy": 1,
+        }.get(name, 0)  # fmt: skip
+        assert page.startswith("<pre") == ("skselect-card" not in page)
+        assert "<b>north" not in page
+        shown = set(read_html(page).lower().split())
+        if "Grouped" not in name:  # whose table has the numbers of `to_frame`
+            assert {word for word in str(result).split() if word.islower()} <= shown
     grouped = results[1]["grouped AbstentionPolicy"]._repr_html_()
     assert "&lt;b&gt;north&lt;/b&gt;" in grouped
     assert grouped.count("CERTIFIED") == 1  # one text says it of both subgroups
-    assert grouped.count("certified\n") == 2
+    assert grouped.count(">certified<") == 2
     assert "CERTIFIED" in str(results[1]["AbstentionPolicy"])
+
+
+@pytest.mark.filterwarnings("ignore:cwsa")
+def test_cards_begin_with_the_verdict_and_their_numbers_are_those_of_the_text(results):
+    loud = results[1]
+    tones = {"ThresholdSelection": "good", "metric ThresholdSelection": "open"}
+    for name, tone in tones.items():
+        page, text = loud[name]._repr_html_(), str(loud[name])
+        verdict = re.search(f"background:{TONES[tone]}[^>]*>(.*?)</b>", page)[1]
+        assert text.startswith(verdict)
+        assert verdict.isupper()
+        numbers = re.findall(r"font-size:1.7em[^>]*>(.*?)</b>", page)
+        assert len(numbers) == (3 if tone == "good" else 2)
+        for number in map(read_html, numbers):
+            assert number.strip("≤≥% ") in text or name.startswith("metric")
+        assert str(round(loud[name].to_frame(max_rows=12)["coverage"].iloc[0], 3)) in page
+
+
+def test_a_card_of_any_text():
+    page = show_card("NOT <b>", "open", {"a <i>": "5 %"}, n_small=9)
+    assert read_html(page).split() == ["NOT", "<b>", "5", "%", "a", "<i>"]
+    assert "<i>" not in page
+    alarm = read_html(show_card("ALARM with case 3\n\nIt stays\n  true.", "bad"))
+    assert alarm.split() == ["ALARM", "With", "case", "3", "It", "stays", "true."]
+    assert read_html(show_card("A plain text", "good")).split() == ["A", "plain", "text"]
+
+
+def test_a_tuner_shows_its_threshold_beside_the_diagram():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = (X[:, 0] > 0).astype(int)
+    model = FrozenEstimator(GaussianNB().fit(X[:200], y[:200]))
+    tuner = ThresholdTuner(model, "risk", target=0.1)
+    assert "skselect-card" not in tuner._repr_html_()
+    tuner.fit(X[200:], y[200:])
+    for page in (tuner._repr_html_(), tuner._repr_mimebundle_()["text/html"]):
+        assert page.startswith(tuner.certificate_._repr_html_())
+        assert "FrozenEstimator" in page
+    with config_context(display="text"):
+        assert not hasattr(tuner, "_repr_html_")
+        assert list(tuner._repr_mimebundle_()) == ["text/plain"]
 
 
 def test_what_the_reprs_say(results):

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
+from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from html import escape
 
 _WIDTH = 88
 _INDENT = "  "
+
+# A verdict is written in capitals at the start of a text.
+_VERDICT = re.compile(r"[A-Z][A-Z',]+( [A-Z][A-Z',]+)*(?![\w'])")
+# Readable under white letters, and beside any background: notebooks and pages may be dark.
+TONES = {"good": "#0b7a55", "bad": "#b3261e", "open": "#59636e"}
 
 
 def wrap(text: str) -> str:
@@ -44,6 +51,55 @@ def rounded(value: float, digits: int, *, up: bool | None = None) -> str:
     way = {True: ROUND_CEILING, False: ROUND_FLOOR, None: ROUND_HALF_EVEN}[up]
     exact = Decimal(f"{value:.12g}")
     return f"{float(Context(prec=digits, rounding=way).plus(exact)):.{digits}g}"
+
+
+def show_card(
+    text: str, tone: str, numbers: Mapping[str, str] | None = None, n_small: int = 0
+) -> str:
+    """Return a text as HTML: the verdict in colour, its sentence, a few numbers, and the rest.
+
+    Parameters
+    ----------
+    text : str
+        It begins with its verdict, in capitals; each line is a paragraph.
+    tone : {"good", "bad", "open"}
+    numbers : mapping of str to str, default=None
+        What each large number is, and the number.
+    n_small : int, default=0
+        How many of the last lines are in small type, such as assumptions.
+
+    Returns
+    -------
+    str
+        Names in it are escaped. It needs no style sheet, and keeps the colours of the page around.
+    """
+    verdict = match[0] if (match := _VERDICT.match(text)) else ""
+    rest = unwrap(text.removeprefix(verdict).lstrip(":. \n"))
+    lines = [line for line in (rest[:1].upper() + rest[1:]).split("\n") if line]
+    small, color = "font-size:.85em;opacity:.8", TONES[tone]
+    n_plain = max(len(lines) - n_small, 1)
+    paragraphs = [
+        f'<p style="margin:.5em 0;{small if k >= n_plain else ""}">{escape(line)}</p>'
+        for k, line in enumerate(lines)
+    ]
+    large = "".join(
+        f'<div><b style="display:block;font-size:1.7em;line-height:1.2">{escape(value)}</b>'
+        f'<span style="{small}">{escape(name)}</span></div>'
+        for name, value in (numbers or {}).items()
+    )
+    parts = [
+        f'<b style="background:{color};color:#fff;padding:.15em .6em;border-radius:.3em">'
+        f"{escape(verdict)}</b>",
+        *paragraphs[:1],
+        f'<div style="display:flex;flex-wrap:wrap;gap:.4em 2.2em;margin:.7em 0">{large}</div>',
+        *paragraphs[1:],
+    ]
+    return (
+        f'<div class="skselect-card" style="border-left:6px solid {color};padding:.7em 1em;'
+        "margin:.6em 0;max-width:46em;line-height:1.45;overflow-wrap:anywhere;white-space:normal;"
+        'background:rgba(128,128,128,.1);font-family:system-ui,sans-serif">'
+        f"{''.join(parts)}</div>"
+    ).replace(" %", "&nbsp;%")
 
 
 class NotebookText:

@@ -673,6 +673,25 @@ class ThresholdTuner(
         scores, y_pred, _, auxiliary_proba = self._fitted()._read_rows(X)  # noqa: SLF001 - same family
         return scores, y_pred, find_subgroups(self._subgroups, X), auxiliary_proba
 
+    # In a notebook -----------------------------------------------------------------------
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        show = super()._repr_html_  # missing where scikit-learn's option "display" is not "diagram"
+        return lambda: self._show_selection() + show()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        shown = super()._repr_mimebundle_(**options)
+        if "text/html" in shown:
+            shown["text/html"] = self._show_selection() + shown["text/html"]
+        return shown
+
+    def _show_selection(self) -> str:
+        """Return the threshold and what is guaranteed about it, "" before `fit`."""
+        if not self.__sklearn_is_fitted__():
+            return ""
+        return self.selection_._card()  # noqa: SLF001 - the same, without its table
+
     # scikit-learn ------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import html
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,7 +13,7 @@ import numpy as np
 from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks.options import check_count, check_delta
 from skselect._lib.files import replace_nan
-from skselect._lib.notebook import percent, rounded, wrap
+from skselect._lib.notebook import percent, rounded, show_card, wrap
 from skselect.bounds._pointwise import betting_log_wealth
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
@@ -303,10 +302,15 @@ class PolicyCheck:
         )
 
     def _repr_html_(self) -> str:
-        first, *others = map(html.escape, self._lines())
-        verdict, answer = first.split(":", 1)
-        lines = [f"<b>{verdict}</b>:{answer}", *others]
-        return f"<div>{'<br>'.join(lines)}</div>"
+        lines, numbers = self._lines(), {"answered here": percent(self.coverage)}
+        if len(self.guarantees) == 1:
+            [one] = self.guarantees
+            numbers |= one.kind.limit(one.target, Loss(one.loss, one.unit), "guaranteed", one.value)
+        else:
+            kept = sum(one.verdict == "holds" for one in self.guarantees)
+            numbers["guarantees kept"] = f"{kept} of {len(self.guarantees)}"
+        tone = {"holds": "good", "broken": "bad"}.get(self.verdict, "open")
+        return show_card("\n".join(lines), tone, numbers, n_small=len(lines) > 1)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; undefined numbers become None."""

@@ -769,6 +769,9 @@ class SelectiveRiskMonitor:
             f"{len(self._waiting.number_of)} wait"
         )
 
+    def _repr_html_(self) -> str:
+        return self.status_._repr_html_()
+
     # Saving ------------------------------------------------------------------------------
 
     @_locked

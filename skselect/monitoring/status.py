@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from skselect._lib.files import replace_nan
-from skselect._lib.notebook import NotebookText, count, percent, rounded, wrap
+from skselect._lib.notebook import NotebookText, count, percent, rounded, show_card, wrap
 from skselect.objectives import Loss, Risk
 
 
@@ -187,6 +187,14 @@ class MonitorStatus(NotebookText):
     def __str__(self) -> str:
         lines = [self._answer(), self._numbers(), self._labels(), self._workload()]
         return wrap("\n".join(line for line in lines if line))
+
+    def _repr_html_(self) -> str:
+        worst = self.worst
+        numbers = Risk.limit(worst.target, self._loss, "guaranteed", worst.estimate)
+        line = rounded(worst.alarm_line, 4)
+        numbers[f"evidence of a breach, alarm at {line}"] = rounded(worst.evidence, 3)
+        tone = "bad" if self.risk == "alarm" else "open" if self.is_stuck else "good"
+        return show_card(str(self), tone, numbers)
 
     def _answer(self) -> str:
         worst = self.worst

@@ -17,7 +17,7 @@ import numpy as np
 
 from skselect._lib.arrays import ROUNDING, FloatArray
 from skselect._lib.checks.options import check_choice, check_count, check_number
-from skselect._lib.notebook import NotebookText, percent, rounded, wrap
+from skselect._lib.notebook import NotebookText, percent, rounded, show_card, wrap
 from skselect.bounds._band import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import FIXED_METHOD, GUARANTEES, MEAN_ONLY, Guarantee, Loss
@@ -293,6 +293,17 @@ class Certificate(NotebookText):
         rests = f"{rests} on {self.provenance}." if self.provenance else ""
         lines = [*heads, self._sentence(), self._facts(), rests, self.shortlist, trust, method]
         return wrap("\n".join(line for line in lines if line))
+
+    def _repr_html_(self, text: str | None = None) -> str:
+        """Return a text about this certificate as HTML, with its numbers large; None: its own."""
+        good = self.is_certified and not self.notice.startswith(NOT_MET)
+        measured = self.exact and self.guarantee == "measured"
+        word = "guaranteed" if self.is_certified else "bound only" if measured else "not guaranteed"
+        numbers = {"answered here": percent(self.coverage)}
+        numbers |= self.kind.limit(self.target, self._loss, word)
+        if math.isfinite(self.threshold):
+            numbers["least confidence of an answer"] = f"{self.threshold:.6g}"
+        return show_card(text or str(self), "good" if good else "open", numbers, n_small=2)
 
     def _sentence(self) -> str:
         """Return the guarantee in plain words, "" where nothing is guaranteed."""

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ from skselect._lib.decide import (
     tell,
 )
 from skselect._lib.files import digest_json, read_json, write_whole
-from skselect._lib.notebook import NotebookText
+from skselect._lib.notebook import NotebookText, show_card
 from skselect.calibration._scopes import Calibration, ConfidenceCalibration, restore_calibration
 from skselect.policy.certificate import (
     Certificate,
@@ -69,6 +70,8 @@ from skselect.policy.subgroups import (
     PolicyShortlist,
     check_shortlisted,
     describe_guarantees,
+    show_guarantees,
+    tabulate_guarantees,
 )
 from skselect.predictions.confidence import (
     ANSWER_CONFIDENCES,
@@ -223,6 +226,17 @@ class AbstentionPolicy(NotebookText):
         elif self.certificate is not None:
             shown.append(str(self.certificate))
         return "\n\n".join([*shown, *self._words_about_shortlist()])
+
+    def _repr_html_(self) -> str:
+        groups, named = self.groups, "".join(self._words_about_shortlist())
+        if groups is not None and (cards := show_guarantees(groups.by, groups.certificates)):
+            table = tabulate_guarantees(groups.by, groups.thresholds, groups.certificates)
+            cards += table.to_html(border=0, index=False)
+        elif self.certificate is not None:
+            cards = self.certificate._repr_html_()
+        else:
+            return super()._repr_html_()
+        return f"<p>{escape(repr(self))}</p>{cards}{show_card(named, 'open') if named else ''}"
 
     def _words_about_shortlist(self) -> list[str]:
         """Return what is said of the shortlist, where the certificate does not say it already."""

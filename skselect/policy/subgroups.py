@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -228,6 +229,15 @@ def describe_guarantees(
     table = tabulate_guarantees(by, thresholds, certificates).to_string(index=False)
     texts = describe_certificates(certificates)
     return [table, *(f"{by} {group!r}\n{text}" for group, text in texts.items())]
+
+
+def show_guarantees(by: str, certificates: Mapping[Any, Certificate | None]) -> str:
+    """Return what the certificates of subgroups say as HTML, "" where there are none."""
+    made = {group: one for group, one in certificates.items() if one is not None}
+    return "".join(
+        f"<p>{escape(f'{by} {group!r}')}</p>{made[group]._repr_html_(text)}"
+        for group, text in describe_certificates(made).items()
+    )
 
 
 def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:

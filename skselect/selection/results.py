@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray
 from skselect._lib.checks.options import check_count, check_delta
-from skselect._lib.notebook import NotebookText, wrap
+from skselect._lib.notebook import NotebookText, percent, show_card, wrap
 from skselect.bounds._pointwise import clopper_pearson_upper, hoeffding_bentkus_upper
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import Goal, Objective, Risk
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
-from skselect.policy.subgroups import GroupThresholds, PolicyShortlist, describe_guarantees
+from skselect.policy.subgroups import (
+    GroupThresholds,
+    PolicyShortlist,
+    describe_guarantees,
+    show_guarantees,
+)
 
 # What a policy takes from a selection.
 _CHOSEN = ("threshold", "certificate", "groups", "shortlist")
@@ -24,6 +30,15 @@ _CHOSEN = ("threshold", "certificate", "groups", "shortlist")
 
 class _Selection(NotebookText):
     """What selections with and without subgroups share."""
+
+    # Options of the table that a notebook shows.
+    _most: ClassVar[dict[str, int]] = {}
+    to_frame: Callable[..., pd.DataFrame]
+    _card: Callable[[], str]
+
+    def _repr_html_(self) -> str:
+        table = self.to_frame(**self._most).to_html(border=0, float_format="{:.4g}".format)
+        return f'{self._card()}<div style="overflow-x:auto">{table}</div>'
 
     def to_policy(self, classes: Any, **decides: Any) -> AbstentionPolicy:
         """Return the policy of the chosen threshold or thresholds, with what is guaranteed.
@@ -84,6 +99,8 @@ class ThresholdSelection(_Selection):
     shortlist : PolicyShortlist or None
         Which classes are named where a case is deferred, None where that was not asked for.
     """
+
+    _most: ClassVar = {"max_rows": 12}
 
     threshold: float
     goal: Goal
@@ -146,6 +163,13 @@ class ThresholdSelection(_Selection):
             f"coverage {self.coverage:.4g} and risk {self.risk:.4g}."
         )
         return wrap(text if self.shortlist is None else f"{text}\n{self.shortlist}")
+
+    def _card(self) -> str:
+        """Return the threshold and what is guaranteed about it as HTML."""
+        if self.certificate is not None:
+            return self.certificate._repr_html_(str(self))
+        numbers = {"answered here": percent(self.coverage), "threshold": f"{self.threshold:.6g}"}
+        return show_card(str(self), "open", numbers)
 
     def to_frame(self, *, delta: float | None = None, max_rows: int | None = 256) -> pd.DataFrame:
         """Return one row per threshold, from which an auditor can check the choice.
@@ -274,6 +298,12 @@ class GroupedSelection(_Selection):
         if self.shortlist is not None:
             parts.append(str(self.shortlist))
         return "\n\n".join(parts)
+
+    def _card(self) -> str:
+        """Return what is guaranteed about each subgroup as HTML; one card says what is alike."""
+        cards = show_guarantees(self.by, self.certificates)
+        named = "" if self.shortlist is None else show_card(str(self.shortlist), "open")
+        return f"{cards}{named}" if cards else NotebookText._repr_html_(self)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per subgroup: rows, threshold, coverage, risk, certified or not."""

@@ -20,7 +20,7 @@ from skselect import (
     check_policy,
     select_threshold,
 )
-from skselect._lib.notebook import percent, unwrap
+from skselect._lib.notebook import TONES, percent, unwrap
 from skselect.bounds._pointwise import critical_counts, log_evidence_below
 from skselect.monitoring import PolicyCheck
 from skselect.monitoring.labelled import Guarantee, Seen, check_counted
@@ -303,7 +303,12 @@ def test_the_answer_in_words(policy):
         assert all(words in said for words in (interval, trust, again))
     assert max(map(len, str(bad).splitlines())) <= 88
     assert repr(bad) == "<PolicyCheck: broken; 60 errors in 400 accepted of 500 rows>"
-    assert bad._repr_html_().startswith("<div><b>BROKEN</b>: it is not true that at most 3 %")
+    for check, tone in ((good, "good"), (bad, "bad")):
+        page = check._repr_html_()
+        assert f"background:{TONES[tone]}" in page
+        assert f">{check.verdict.upper()}</b>" in page
+        assert ">≤ 3&nbsp;%</b>" in page
+    assert ">15&nbsp;%</b>" in page
     assert json.loads(json.dumps(bad.to_dict()))["guarantees"][0]["verdict"] == "broken"
     assert isinstance(bad, PolicyCheck)
 
