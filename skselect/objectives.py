@@ -555,11 +555,11 @@ class Risk(Guarantee):
     @classmethod
     def describe(cls, target: float, loss: Loss, cases: str) -> str:
         """Return the guarantee in words."""
-        which, bound = f" {cases}" if cases else "", loss.amount(target)
+        which, bound = f" to cases {cases}" if cases else "", loss.amount(target)
         if loss.is_error:
-            return f"at most {bound} of the cases{which} it decides alone are wrong in the long run"
+            return f"at most {bound} of its answers{which} are wrong"
         verb = "cost" if loss.is_cost else "lose"
-        return f"the cases{which} it decides alone {verb} at most {bound} each on average"
+        return f"its answers{which} {verb} at most {bound} each on average"
 
     @classmethod
     def count(cls, n: int, n_accepted: int, n_errors: int) -> tuple[int, int]:  # noqa: ARG003
@@ -643,14 +643,9 @@ class GeneralizedRisk(Guarantee):
         """Return the guarantee in words."""
         which, bound = f" {cases}" if cases else "", loss.amount(target)
         if loss.is_error:
-            return (
-                f"at most {bound} of all cases{which} are decided alone and wrong in the long run"
-            )
-        verb = "costs" if loss.is_cost else "loses"
-        return (
-            f"what it decides alone {verb} at most {bound} per case{which} on average, decided "
-            "alone or not"
-        )
+            return f"at most {bound} of all cases{which} get a wrong answer"
+        verb = "cost" if loss.is_cost else "lose"
+        return f"its answers {verb} at most {bound} per case{which} on average (a deferred one: 0)"
 
     @classmethod
     def count(cls, n: int, n_accepted: int, n_errors: int) -> tuple[int, int]:  # noqa: ARG003
@@ -720,7 +715,7 @@ class Coverage(Guarantee):
     def describe(cls, target: float, loss: Loss, cases: str) -> str:
         """Return the guarantee in words."""
         which, least = f" {cases}" if cases else "", cls.amount(target, loss)
-        return f"it decides at least {least} of all cases{which} alone in the long run"
+        return f"it answers at least {least} of all cases{which} on its own"
 
     @classmethod
     def count(cls, n: int, n_accepted: int, n_errors: int) -> tuple[int, int]:  # noqa: ARG003

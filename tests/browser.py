@@ -24,9 +24,9 @@ _PROBE = """
 <script>
 document.getElementById("page").onload = async event => {{
   const page = event.target.contentDocument, view = event.target.contentWindow;
-  await Guarantee.all([...page.images].filter(i => !i.complete).map(image => {{
+  await Promise.all([...page.images].filter(i => !i.complete).map(image => {{
     image.loading = "eager";  // the browser's clock waits for files, but not for decoding
-    return new Guarantee(done => image.onload = image.onerror = done);
+    return new Promise(done => image.onload = image.onerror = done);
   }}));
   const scrolls = e => e && e !== page.body && e !== page.documentElement &&
     (["auto", "scroll"].includes(view.getComputedStyle(e).overflowX) || scrolls(e.parentElement));

@@ -264,7 +264,7 @@ def apply(given: Namespace) -> int:
     warn_if_far(policy, counts, n_rated, "--proba")
     share = 100 * n_accepted / n_rows
     print(
-        f"{count(n_rows, 'row')}: {n_accepted:,} decided alone ({share:.1f} %), "
+        f"{count(n_rows, 'row')}: {n_accepted:,} answered ({share:.1f} %), "
         f"{n_rows - n_accepted:,} deferred.",
         file=sys.stderr,
     )

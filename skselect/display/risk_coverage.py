@@ -300,7 +300,7 @@ class WorkloadDisplay(CurveDisplay):
         if self.threshold is not None:
             self._mark(ax, self.threshold)
         ax.set(
-            xlabel="Risk target: most errors among the cases decided alone",
+            xlabel="Risk target: most wrong answers",
             ylabel="Cases deferred per 1,000",
             ylim=(0, 1020),
         )

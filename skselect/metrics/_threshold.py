@@ -195,7 +195,7 @@ def _marks(rows: ScoredRows, threshold: float) -> FloatArray:
     closed_form=coverage_influence,
     rests_on="rows",
     registered=True,
-    meaning="It decides {share} of the rows alone.",
+    meaning="It answers {share} of the rows on its own.",
 )
 def coverage_score(
     y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[RowOptions]
@@ -288,7 +288,7 @@ def selective_risk_score(
     undefined="nothing accepted: nan; scorer 0",
     closed_form=selective_accuracy_influence,
     registered=True,
-    meaning="Of the rows it decides alone, {share} are right.",
+    meaning="Of its answers, {share} are right.",
 )
 def selective_accuracy_score(
     y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[RowOptions]
@@ -329,7 +329,7 @@ def selective_accuracy_score(
     "lower",
     undefined="nothing accepted: 0; scorer -1",
     closed_form=generalized_risk_influence,
-    meaning="{share} of all rows are decided alone and wrong.",
+    meaning="{share} of all rows get a wrong answer.",
 )
 def generalized_risk_score(
     y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[RowOptions]

@@ -258,8 +258,8 @@ class PolicyCheck:
     >>> check
     <PolicyCheck: holds; 0 errors in 300 accepted of 300 rows>
     >>> print(check)
-    HOLDS: at most 2 % of the cases it decides alone are wrong in the long run. Found here:
-      0 % (0 of 300; time-uniform 90 % interval 0 % to 1.492 %).
+    HOLDS: at most 2 % of its answers are wrong. Found here: 0 % (0 of 300; time-uniform
+      90 % interval 0 % to 1.492 %).
     ...
     """
 
@@ -345,7 +345,8 @@ class PolicyCheck:
             (f"growing tables that are checked {self.max_analyses} times", certificates.PLANNED),
         )
         return (
-            f"Such a verdict is wrong in at most {wrong} of 100 {which}. Assumptions: "
+            f"Such a verdict is wrong in at most {wrong} of 100 {which}. Assumptions "
+            "(not proved): "
             f"{'; '.join([*_TRUSTED, rows])}. {self._tell_reused()}"
         )
 
@@ -377,7 +378,7 @@ class PolicyCheck:
         interval = name_interval(self.delta, self.max_analyses)
         lines = [
             *self._answer(),
-            f"It decides {percent(self.coverage)} of these {self.n} cases alone "
+            f"It answers {percent(self.coverage)} of these {self.n} cases on its own "
             f"({self.n_accepted}; {interval} {percent(low, up=False)} to "
             f"{percent(high, up=True)}).",
             self._advice(),
@@ -410,10 +411,10 @@ class PolicyCheck:
         if self.verdict == "holds":
             return ""
         if self.guarantees[0].is_empty:
-            return "It decides none of these rows alone, so that they test nothing."
+            return "It answers none of these rows on its own, so they test nothing."
         if self.n_more is None:
             return "No number of further rows like these would settle it."
-        which = "that it decides alone " if self.guarantees[0].kind.is_selective else ""
+        which = "that it answers " if self.guarantees[0].kind.is_selective else ""
         again = {
             None: "Add them to these rows and ask again, as often as you like.",
             1: "Check them by themselves: this was the one analysis of the rows here.",

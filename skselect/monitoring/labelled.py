@@ -107,7 +107,7 @@ class GuaranteeCheck:
     >>> fresh = Predictions.from_proba([1] * 300, np.tile([.1, .9], (300, 1)), labels=[0, 1])
     >>> one = check_policy(policy, fresh, target=.02).guarantees[0]
     >>> one.statement
-    'at most 2 % of the cases it decides alone are wrong in the long run'
+    'at most 2 % of its answers are wrong'
     >>> one.verdict, one.found
     ('holds', 'Found here: 0 % (0 of 300; time-uniform 90 % interval 0 % to 1.492 %).')
     """
@@ -508,7 +508,8 @@ def own_guarantee(
     ]
     own = policy.certificate
     if policy.groups is None and is_guarantee(own) and own.cases and not made:
-        texts.append(f"Not looked at here: the policy's own guarantee, which is about the cases "
-                    f"{own.cases} alone.")  # fmt: skip
+        texts.append(
+            f"Not checked here: the policy's own guarantee, which covers only cases {own.cases}."
+        )
     more = [f"The same is true of {len(texts) - _MANY} more subgroups."] if texts[_MANY:] else []
     return "\n".join(texts[:_MANY] + more)

@@ -96,7 +96,7 @@ def _locked(method: F) -> F:
 class SelectiveRiskMonitor:
     """Watch whether a policy keeps its guarantee, from labels that come late and not for all cases.
 
-    It raises an alarm as soon as the cases that the policy decides alone show that its risk is
+    It raises an alarm as soon as the answers of the policy show that its risk is
     above the target. If that never happens, it raises one with probability at most `delta`,
     however long it runs and however often you look.
 

@@ -291,7 +291,7 @@ class MonitorStatus(NotebookText):
             return ""
         then = "" if self.coverage_then is None else f" ({percent(self.coverage_then)} when tuned)"
         of_all = "" if self.by is None else ", all subgroups together"
-        text = f"It decides {percent(self.coverage)} of the latest cases alone{of_all}{then}."
+        text = f"It answers {percent(self.coverage)} of the latest cases on its own{of_all}{then}."
         if self.workload == "changed":
             text = (
                 f"WARNING since {self.workload_when}: coverage or confidences are not what they "

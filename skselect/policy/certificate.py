@@ -39,8 +39,8 @@ STARTS = "the starts of the sequence were fixed before these rows were seen"
 
 # The first line of a bound without a target.
 _MEASURED = (
-    "UPPER BOUND ONLY: this is the bound that these rows give; no target was named "
-    "beforehand (target=), so that nothing is guaranteed."
+    "UPPER BOUND ONLY: no target was named beforehand (target=), so nothing is guaranteed. This is "
+    "the bound that these rows give."
 )
 #: How the notice begins where rows contradict the policy's own guarantee.
 NOT_MET = "THE POLICY'S OWN GUARANTEE IS NOT MET"
@@ -282,12 +282,12 @@ class Certificate(NotebookText):
         if self.notice.startswith(NOT_MET):
             instead = "What these rows certify instead:" if self.is_certified else head
             heads = [self.notice, instead, but]
-        trust = f"Assumptions: {'; '.join(self.assumptions)}."
+        trust = f"Assumptions (not proved): {'; '.join(self.assumptions)}."
         method = f"Method: {self.method}, delta {rounded(self.delta, 6, up=True)}."
         if FIXED in self.assumptions:
-            method += " A check of a fixed policy: nothing was chosen on these rows."
+            method += " It checks a fixed policy: nothing was chosen on these rows."
         if self.max_analyses > 1:
-            method += f" Planned for up to {self.max_analyses} analyses: each uses "
+            method += f" Each of up to {self.max_analyses} planned analyses uses "
             method += f"delta / {self.max_analyses}."
         rests = "Certified" if self.is_certified else "Estimated"
         rests = f"{rests} on {self.provenance}." if self.provenance else ""
@@ -309,23 +309,18 @@ class Certificate(NotebookText):
         """Return the guarantee in plain words, "" where nothing is guaranteed."""
         if self.guarantee == "none" or self.n_accepted == 0:
             return ""
-        start = "If" if self.exact else "A certificate would say: if"
-        tries = "checks" if FIXED in self.assumptions else "calibrations"
-        how_often = f"in {_percent_kept(self.delta)} of 100 such {tries}"
+        how_sure = f"with {_percent_kept(self.delta)} % confidence"
         if self.max_analyses > 1:
-            how_often += f" (each of up to {self.max_analyses} analyses)"
+            how_sure += f" in all of up to {self.max_analyses} analyses"
         if self.guarantee == "mean":
-            start = "If" if self.caveats == (MEAN_ONLY,) else start
-            how_often = "on average over such calibrations"
-        not_for = "not per period" if self.cases else "not per subgroup, not per period"
-        if self.guarantee == "measured":
-            return (
-                f"{start} future cases resemble these {self.n}, then {self.statement}, says a "
-                f"bound that is right {how_often}; {not_for}."
-            )
+            how_sure = "on average over tables like this one"
+        start = how_sure[0].upper() + how_sure[1:]
+        if not (self.exact or self.caveats == (MEAN_ONLY,)):
+            start = f"A certificate would say: {how_sure}"
+        worse = "weeks" if self.cases else "subgroups or weeks"
         return (
-            f"{start} future cases resemble these {self.n}, then {how_often} {self.statement}; "
-            f"{not_for}."
+            f"{start}, {self.statement} over all future cases like these {self.n}. This is an "
+            f"average: single {worse} may be worse."
         )
 
     @property
@@ -355,18 +350,19 @@ class Certificate(NotebookText):
     def _facts(self) -> str:
         which = f" {self.cases}" if self.cases else ""
         if self.n_accepted == 0:
-            return f"It decides none of these {self.n} cases{which} alone."
-        start = "whatever the confidence"
+            return f"It answers none of these {self.n} cases{which} on its own."
+        where = "at any confidence"
         if self.n_accepted < self.n:
             one = math.isfinite(self.threshold)
-            start = f"from confidence {self.threshold:.6g} on" if one else "subgroup by subgroup"
+            where = f"at confidence {self.threshold:.6g} or higher"
+            where = where if one else "with a threshold for each subgroup"
         found = f"{self.n_errors} of them wrong"
         if not self._loss.is_error:
             lost = "at a cost" if self._loss.is_cost else "with a loss"
             found = f"{self.n_errors} of them {lost}, {self.risk:.6g} on average"
         return (
-            f"It decides {percent(self.coverage)} of these cases{which} alone ({self.n_accepted} "
-            f"of {self.n}, {found}), {start}."
+            f"It answers {percent(self.coverage)} of these cases{which} on its own "
+            f"({self.n_accepted} of {self.n}, {found}), {where}."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -433,7 +433,7 @@ def _certificate(case: Case) -> dict[str, Any] | None:
 
 
 def _errors(case: Case, ids: Any, features: Any, n_errors: int) -> list[dict[str, Any]]:
-    """Return the most confident errors, one dict each; those that it makes alone come first."""
+    """Return the most confident errors, one dict each; answered ones first."""
     outcomes, predictions, accepted = case.scored.outcomes, case.predictions, case.accepted
     wrong = np.flatnonzero(outcomes.loss > 0)
     deferred = np.zeros(len(wrong)) if accepted is None else ~accepted[wrong]

@@ -152,7 +152,7 @@ def describe_work(decided: dict[str, Any]) -> str:
 def describe_decisions(decided: dict[str, Any], level: float) -> str:
     """Say how much is accepted and how much of that is wrong."""
     if not decided["n_accepted"]:
-        return f"It decides none of the {count(decided['n_rows'], 'row')} alone."
+        return f"It answers none of the {count(decided['n_rows'], 'row')} on its own."
     interval = ""
     if decided["low"] is not None:
         interval = (
@@ -161,7 +161,7 @@ def describe_decisions(decided: dict[str, Any], level: float) -> str:
         )
     cost = f"; they cost {decided['mean_cost']:.4g} each" if "mean_cost" in decided else ""
     return (
-        f"It decides {show_share(decided['coverage'], 3)} of the rows alone "
+        f"It answers {show_share(decided['coverage'], 3)} of the rows on its own "
         f"({decided['n_accepted']:,}), {show_share(decided['risk'], 3)} of them "
         f"wrongly{interval}{cost}."
     )
@@ -231,7 +231,7 @@ def _show_certificate(model: dict[str, Any]) -> Section:
 def _show_classes(model: dict[str, Any], level: float) -> Section:
     by_class = model["by_class"]
     rates, n_classes = by_class["rates"], by_class["n_classes"]
-    what = "its answers" if model["decisions"] is None else "what it decides alone"
+    what = "its answers" if model["decisions"] is None else "answered cases"
     which = f" (of {n_classes:,} classes the {len(rates)} that are missed most often)"
     which = "" if n_classes == len(rates) else which
     shares = [row for one in rates for row in _tabulate_rates(one)]
@@ -247,7 +247,7 @@ def _show_classes(model: dict[str, Any], level: float) -> Section:
 def _show_workload(model: dict[str, Any], level: float) -> Section:
     surely = (f"with {percent(level)} confidence", "deferred_surely", _whole)
     work = (("risk target", "target", percent), ("deferred", "deferred", _whole), surely)
-    found = (("wrong here", "risk", _rough_share), ("from confidence", "threshold", number))
+    found = (("wrong here", "risk", _rough_share), ("lowest confidence", "threshold", number))
     table = make_table(model["workload"]["targets"], *work, *found)
     title = "What does a risk target cost? Cases deferred per 1,000"
     return Section("workload", title, tables={"": table}, note=_explain_workload(model, level))
@@ -311,7 +311,7 @@ def _explain_classes(level: float) -> str:
     """Say what the shares of each class are shares of."""
     return (
         "Missed: cases of the class that get another answer, as a share of all its cases, those "
-        "deferred included. The other shares of accepted cases are of what it decides alone. "
+        "deferred included. The other shares of accepted cases count answered cases only. "
         "Sensitivity: cases of the class that get this answer; specificity: other cases that do "
         "not; PPV: answers with the class that are right; NPV: other answers that are right not "
         f"to name it. In brackets: exact {percent(level)} intervals, each on its own."
@@ -333,7 +333,7 @@ def _explain_workload(model: dict[str, Any], level: float) -> str:
 
 def _show_coverages(model: dict[str, Any]) -> Section:
     shares = (("Accepted", "coverage", share), ("wrong among them", "risk", share))
-    table = make_table(model["coverages"], *shares, ("from confidence", "threshold", number))
+    table = make_table(model["coverages"], *shares, ("lowest confidence", "threshold", number))
     return Section("coverages", "If it accepts only its surest rows", tables={"": table})
 
 
@@ -378,7 +378,7 @@ def _show_errors(model: dict[str, Any]) -> Section:
     rows = [
         row
         | {f"feature {name}": value for name, value in row["features"].items()}
-        | {"by": "alone" if row.get("accepted") else "deferred"}
+        | {"by": "answered" if row.get("accepted") else "deferred"}
         for row in model["errors"]
     ]
     shows = {
@@ -391,5 +391,5 @@ def _show_errors(model: dict[str, Any]) -> Section:
     features = ((name, f"feature {name}", show) for name, show in shows.items())
     confidence = ("confidence", "confidence", number)
     table = make_table(rows, named, *answers, *decided, confidence, *features)
-    note = "Those that it makes alone come first; deferred, a person decides." if decided else ""
+    note = "Answered errors first." if decided else ""
     return Section("errors", "Most confident errors", tables={"": table}, note=note)

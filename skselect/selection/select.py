@@ -115,12 +115,11 @@ def select_threshold(
     >>> selection = select_threshold(Outcomes(wrong, confidence), objective="risk", target=.05)
     >>> print(selection)
     CERTIFIED
-    If future cases resemble these 2000, then in 95 of 100 such calibrations at most 5 % of
-      the cases it decides alone are wrong in the long run; not per subgroup, not per
-      period.
-    It decides ... of these cases alone (... of 2000, ... of them wrong), from confidence
-      ... on.
-    Assumptions: ...
+    With 95 % confidence, at most 5 % of its answers are wrong over all future cases
+      like these 2000. This is an average: single subgroups or weeks may be worse.
+    It answers ... of these cases on its own (... of 2000, ... of them wrong), at
+      confidence ... or higher.
+    Assumptions (not proved): ...
     Method: combined, delta 0.05.
     """
     source = read_rows(rows, (Predictions, Outcomes, RiskCoverageCurve), **options)

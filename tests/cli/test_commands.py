@@ -157,7 +157,7 @@ def test_apply_decides_as_the_policy(frame, out, capsys):
     assert found["id"].astype(int).tolist() == frame["id"].tolist()
     assert "p_no" not in found
     accepted = int(expected["accepted"].sum())
-    assert f"3,000 rows: {accepted:,} decided alone" in capsys.readouterr().err
+    assert f"3,000 rows: {accepted:,} answered (" in capsys.readouterr().err
     assert not list(Path().glob("*.part"))
 
 
@@ -809,7 +809,7 @@ def test_the_report_says_first_that_a_guarantee_is_not_met(frame, subgroups, cap
     arguments += [] if subgroups else ["--html", "r.html"]
     assert main(["evaluate", *arguments]) == BROKEN
     shown = [capsys.readouterr().out]
-    broken = "BROKEN: it is not true that at most 10 % of the cases"
+    broken = "BROKEN: it is not true that at most 10 % of its answers"
     if subgroups:
         broken = "BROKEN: of 2 guarantees 2 broken, 0 undecided, 0 kept."
     else:
@@ -982,7 +982,7 @@ def test_the_certificate_of_an_answer_and_its_confidence_is_told(frame, capsys):
         policy = AbstentionPolicy.from_json("policy.json")
         sites = frame["site"] if more else None
         n_accepted = int(policy.accepts(frame["score"], subgroups=sites).sum())
-        assert f"of the rows alone ({n_accepted:,})" in told
+        assert f"of the rows on its own ({n_accepted:,})" in told
 
 
 def test_no_certificate_per_true_class(frame, capsys, tmp_path):
@@ -1285,7 +1285,7 @@ def test_what_a_learned_confidence_decided_is_read_back(frame, groups, rng, caps
     capsys.readouterr()
     assert main(["evaluate", *rows]) == 0
     n_accepted = decided["accepted"].sum()
-    assert f"rows alone ({n_accepted:,})" in " ".join(capsys.readouterr().out.split())
+    assert f"rows on its own ({n_accepted:,})" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("columns", [[], PROBA[2:5]])

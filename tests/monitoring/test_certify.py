@@ -47,18 +47,16 @@ def test_without_a_target_the_bound_is_measured_and_guarantees_nothing(policy):
     bound = stats.beta.ppf(0.95, 7, 394)
     assert (found.guarantee, found.exact, found.is_certified) == ("measured", True, False)
     lines = unwrap(str(found)).splitlines()
-    assert lines[0].startswith("UPPER BOUND ONLY: this is the bound that these rows give; ")
+    assert lines[0].startswith("UPPER BOUND ONLY: no target was named beforehand (target=), ")
     assert lines[1] == (
-        f"If future cases resemble these 500, then at most {percent(bound, up=True)} of the cases "
-        "it decides alone are wrong in the long run, says a bound that is right in 95 of 100 such "
-        "checks; not per subgroup, not per period."
+        f"With 95 % confidence, at most {percent(bound, up=True)} of its answers are wrong over "
+        "all future cases like these 500. This is an average: single subgroups or weeks may be "
+        "worse."
     )
-    assert "A check of a fixed policy: nothing was chosen on these rows." in lines[-1]
+    assert "It checks a fixed policy: nothing was chosen on these rows." in lines[-1]
     assert Certificate.from_dict(found.to_dict()) == found
     asked = certify(policy, rows_with(6, 400, 500), target=bound * 1.0001)
-    assert unwrap(str(asked)).startswith(
-        "CERTIFIED\nIf future cases resemble these 500, then in 95 of "
-    )
+    assert unwrap(str(asked)).startswith("CERTIFIED\nWith 95 % confidence, at most ")
     kept = replace(policy, certificate=found)  # a measured bound is no guarantee to hold it to
     assert certify(kept, rows_with(100, 400, 500)).notice == ""
 
@@ -120,7 +118,7 @@ def test_a_target_in_costs_is_certified_where_bets_against_it_win(policy, looks)
     assert good.is_certified
     assert (good.method, good.unit, good.n_errors, good.n_accepted) == ("betting", 10.0, 34, 500)
     assert good.risk == pytest.approx(0.14)
-    assert "the cases it decides alone cost at most 0." in good.statement
+    assert "its answers cost at most 0." in good.statement
     bound = 10 * brute.betting_bound(losses, level)
     assert good.pointwise_bound == pytest.approx(bound)
     for target in (edge * 0.9999, 0.15, 0.01):
@@ -289,11 +287,11 @@ def test_a_broken_guarantee_is_said_first_whatever_else_is_certified(policy):
     found = certify(guaranteeing(policy), rows_with(216, 1285, 2000), target=0.2)
     lines = unwrap(str(found)).splitlines()
     assert lines[0] == (
-        f"{NOT_MET} by these rows. It says: at most 3 % of the cases it decides alone are wrong in "
-        "the long run. Found here: 16.81 % (216 of 1285; exact 90 % interval 15.11 % to 18.63 %)."
+        f"{NOT_MET} by these rows. It says: at most 3 % of its answers are wrong. "
+        "Found here: 16.81 % (216 of 1285; exact 90 % interval 15.11 % to 18.63 %)."
     )
     assert lines[1] == "What these rows certify instead:"
-    assert "at most 20 % of the cases it decides alone are wrong" in lines[2]
+    assert "at most 20 % of its answers are wrong" in lines[2]
     assert found.is_certified  # at most 20 %, as was asked
 
 
@@ -315,12 +313,11 @@ def test_guarantees_that_these_rows_cannot_judge_are_left_alone(policy, facts):
 def test_a_guarantee_about_some_cases_is_compared_with_these_cases(policy):
     rows = rows_with(216, 1285, 2000)
     found = certify(guaranteeing(policy, cases="whose true class is 0"), rows)
-    assert found.notice.startswith(f"{NOT_MET} by these rows. It says: at most 3 % of the cases ")
+    assert found.notice.startswith(f"{NOT_MET} by these rows. It says: at most 3 % of its answers ")
     assert "Found here: 100 % (216 of 216; exact 90 % interval" in found.notice
     assert certify(guaranteeing(policy, cases="whose true class is 1"), rows).notice == ""
     assert certify(guaranteeing(policy, cases="of site 'a'"), rows).notice == (
-        "Not looked at here: the policy's own guarantee, which is about the cases of site 'a' "
-        "alone."
+        "Not checked here: the policy's own guarantee, which covers only cases of site 'a'."
     )
 
 
@@ -356,9 +353,7 @@ def test_guaranteed_costs_are_compared_in_their_units():
     assert NOT_MET not in unwrap(str(certify(tuned.policy, kept)))
     turned = Predictions.from_proba(1 - y[2000:], proba[2000:], **costs)
     found = certify(tuned.policy, turned)
-    assert unwrap(str(found)).startswith(
-        f"{NOT_MET} by these rows. It says: the cases it decides alone "
-    )
+    assert unwrap(str(found)).startswith(f"{NOT_MET} by these rows. It says: its answers cost ")
     accepted = tuned.policy.decide(proba[2000:])["accepted"].to_numpy()
     answers = tuned.policy.decide(proba[2000:])["suggestion"].to_numpy()
     cost = np.array([[0, 1], [10, 0]])[1 - y[2000:], answers.astype(int)][accepted].mean()
@@ -385,7 +380,7 @@ def test_each_subgroup_has_a_guarantee_of_its_own(by_answer):
     found = certify(tuned.policy, Predictions.from_proba(flipped, proba[new]), **given)
     first = unwrap(str(found)).splitlines()[0]
     assert first.startswith(NOT_MET)
-    assert str(worst) in first.split("it decides alone")[0]
+    assert str(worst) in first.split("are wrong")[0]
     accepted = tuned.policy.decide(proba[new], **given)["accepted"].to_numpy()
     kept = accepted & (group[new] == worst)
     errors = (flipped != (p[new] > 0.5))[kept].sum()

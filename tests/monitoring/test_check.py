@@ -285,12 +285,12 @@ def test_the_answer_in_words(policy):
     (low, high), share = good.risk_interval, good.coverage_interval
     assert low < ends(2, 400, 0.05)[0] < ends(2, 400, 0.05)[1] < high
     assert " ".join(str(good).split()).startswith(
-        "HOLDS: at most 3 % of the cases it decides alone are wrong in the long run. Found here: "
+        "HOLDS: at most 3 % of its answers are wrong. Found here: "
         f"0.5 % (2 of 400; time-uniform 90 % interval {percent(low, up=False)} to "
-        f"{percent(high, up=True)}). It decides 80 % of these 500 cases alone (400; time-uniform "
-        f"90 % interval {percent(share[0], up=False)} to "
+        f"{percent(high, up=True)}). It answers 80 % of these 500 cases on its own (400; "
+        f"time-uniform 90 % interval {percent(share[0], up=False)} to "
     )
-    assert str(bad).startswith("BROKEN: it is not true that at most 3 % of the cases")
+    assert str(bad).startswith("BROKEN: it is not true that at most 3 % of its answers")
     assert "Defer the cases to a person" in unwrap(str(bad))
     assert "5 of 100 growing tables, however often each is checked." in unwrap(str(bad))
     assert "rows are only added, whatever their outcomes." in unwrap(str(bad))

@@ -374,9 +374,9 @@ def test_each_subgroup_has_its_own_monitor_at_its_share_of_delta(rng):
     frame = monitor.to_frame()
     assert frame["evidence"].max() >= frame["alarm_line"].iloc[0] == pytest.approx(1 / 0.06)
     text = unwrap(str(status))
-    assert "of the cases of subgroup 'b' it decides alone are wrong" in text
+    assert "of its answers to cases of subgroup 'b' are wrong" in text
     assert "cases of subgroup 'b' of known outcome" in text
-    assert "of the latest cases alone, all subgroups together" in text
+    assert "of the latest cases on its own, all subgroups together" in text
 
 
 def test_status_and_frame_show_the_evidence_of_subgroups_on_one_scale(rng):
@@ -741,7 +741,7 @@ def test_status_is_plain_values_and_words(rng):
     assert "No outcome is known yet" in unwrap(str(monitor.status_))
     stored = json.loads(json.dumps(monitor.update(y, P).status_.to_dict(), allow_nan=False))
     assert stored["risk"] == "ok"
-    assert stored["text"].startswith("OK: no alarm. Guaranteed: at most 10 % of the cases")
+    assert stored["text"].startswith("OK: no alarm. Guaranteed: at most 10 % of its answers")
     assert repr(monitor).startswith("SelectiveRiskMonitor: ok, ")
 
 

@@ -51,16 +51,15 @@ CERTIFICATE_OF_RISK = Certificate(
 def test_an_exact_guarantee_begins_with_certified(rng):
     text = unwrap(str(make(rng)))
     assert text.startswith("CERTIFIED\n")
-    assert "in 95 of 100 such calibrations at most 5 % of the cases it decides alone are" in text
-    assert "are wrong in the long run; not per subgroup" in text
-    assert "not per subgroup, not per period" in text
+    assert "With 95 % confidence, at most 5 % of its answers are wrong over all future" in text
+    assert "This is an average: single subgroups or weeks may be worse." in text
 
 
 def test_an_estimate_says_so_first_and_why():
     doubted = {"exact": False, "caveats": ("fold models differ",)}
     certificate = replace(CERTIFICATE_OF_RISK, **doubted)
     assert str(certificate).startswith("ESTIMATE, NOT CERTIFIED: fold models differ")
-    assert "A certificate would say: if future cases" in unwrap(str(certificate))
+    assert "A certificate would say: with 95 % confidence, " in unwrap(str(certificate))
     assert not certificate.is_certified
 
 
@@ -81,8 +80,8 @@ def test_numbers_are_those_of_the_rows(rng):
 def test_planned_looks_are_said_stored_and_taken_on_trust(rng):
     certificate = make(rng, max_analyses=4)
     text = unwrap(str(certificate))
-    assert "in 95 of 100 such calibrations (each of up to 4 analyses) at most 5 %" in text
-    assert text.endswith("delta 0.05. Planned for up to 4 analyses: each uses delta / 4.")
+    assert "With 95 % confidence in all of up to 4 analyses, at most 5 %" in text
+    assert text.endswith("delta 0.05. Each of up to 4 planned analyses uses delta / 4.")
     assert "were planned before the first" in certificate.assumptions[-1]
     restored = Certificate.from_dict(json.loads(certificate.to_json()))
     assert restored == certificate
@@ -126,7 +125,7 @@ def test_nothing_accepted_is_storable_and_readable(rng):
     assert not restored.is_certified
     assert "nothing is accepted" in unwrap(str(restored)).splitlines()[0]
     assert np.isnan(restored.risk)
-    assert "decides none of these 20 cases" in unwrap(str(restored))
+    assert "answers none of these 20 cases" in unwrap(str(restored))
 
 
 @pytest.mark.parametrize(("n", "target", "delta"), [(200, 0.8, 0.05), (2000, 0.3, 0.1)])
@@ -216,11 +215,11 @@ def test_certificate_of_losses_and_weights_that_bets_read(rng, objective, target
     )
     text = unwrap(str(certificate))
     said = {
-        "risk": "the cases it decides alone lose at most 0.12 each on average; not per subgroup",
-        "generalized_risk": "what it decides alone loses at most 0.08 per case on average, decided "
-        "alone or not; not per subgroup",
+        "risk": "its answers lose at most 0.12 each on average over all future",
+        "generalized_risk": "its answers lose at most 0.08 per case on average (a deferred one: "
+        "0) over all future",
     }[objective]
-    assert f"95 of 100 such calibrations {said}" in text
+    assert f"ith 95 % confidence, {said}" in text
     assert f"{np.count_nonzero(silent)} of them with a loss, {certificate.risk:.6g} on av" in text
     assert certificate.is_certified is not weighted
     assert text.startswith("ESTIMATE, NOT CERTIFIED: rows may weigh" if weighted else "CERTIFIED\n")
@@ -240,8 +239,8 @@ def test_certificate_of_silent_costs(rng):
     assert certificate.pointwise_bound == pytest.approx(10 * brute.betting_bound(silent / 10, 0.05))
     assert certificate.risk == pytest.approx(silent.sum() / kept.sum())
     assert (
-        "what it decides alone costs at most 0.4 per case on average, decided alone or not"
-        in certificate.statement
+        certificate.statement
+        == "its answers cost at most 0.4 per case on average (a deferred one: 0)"
     )
 
 
@@ -333,12 +332,12 @@ def test_how_often_it_holds_is_printed_rounded_down(delta):
 def test_how_often_is_rounded_down(delta, said):
     assert _percent_kept(delta) == said
     certificate = replace(CERTIFICATE_OF_RISK, delta=delta)
-    assert f"in {said} of 100 such" in unwrap(str(certificate))
+    assert f"With {said} % confidence, " in unwrap(str(certificate))
 
 
 def test_a_coverage_just_below_80_percent_is_not_called_80_percent(rng):
     text = unwrap(str(make(rng, kind="coverage", target=0.79996)))
-    assert "it decides at least 79.99 % of all cases alone in the long run" in text
+    assert "it answers at least 79.99 % of all cases on its own" in text
     assert percent(0.79996) == "80 %"  # what was merely counted is rounded to the nearest
 
 
@@ -360,6 +359,6 @@ def test_a_damaged_certificate_is_an_error_and_never_a_guarantee(rng, change):
 
 def test_a_mean_with_another_doubt_is_hedged(rng):
     certificate = make(rng, method="mean")
-    assert "\nIf future cases" in unwrap(str(certificate))
+    assert "\nOn average over tables like this one, " in unwrap(str(certificate))
     doubted = replace(certificate, caveats=("fold models differ", *certificate.caveats))
-    assert "\nA certificate would say: if future cases" in unwrap(str(doubted))
+    assert "\nA certificate would say: on average over " in unwrap(str(doubted))

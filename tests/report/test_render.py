@@ -43,10 +43,10 @@ def page(report):
 
 def test_it_holds_everything(page):
     assert "<title>Digits &amp; caveats</title>" in page
-    assert "CERTIFIED\nIf future cases" in html.unescape(page)
+    assert "CERTIFIED\nWith 95\xa0% confidence" in html.unescape(page)
     assert "before calibration" in page
     assert "Most confident errors" in page
-    assert "By class: what it decides alone" in page
+    assert "By class: answered cases" in page
     assert "By class: its answers" in page  # the second model never abstains
     assert "What does a risk target cost?" in page
     assert "<h2>Comparison by AUGRC</h2>" in page

@@ -226,7 +226,7 @@ def test_a_refused_subgroup_is_named_and_its_errors_come_last():
     )
     said = str(report).split("Most confident errors\n")[1].splitlines()
     assert said[0].split()[-2:] == ["decided", "confidence"]
-    assert " alone " in said[1]
+    assert " answered " in said[1]
     assert " deferred " in said[len(expected)]
     assert re.search("west +1,000 +1,000 +0 %", str(report))
 
@@ -240,7 +240,7 @@ def test_extreme_thresholds(rows, threshold):
         report = selective_report(y, proba, threshold=threshold)
         text = str(report)
     assert "cwsa" not in set(report.to_frame()["metric"])
-    assert ("decides none" in text) == (threshold >= 1)
+    assert ("answers none" in text) == (threshold >= 1)
 
 
 def test_no_errors_at_all():

@@ -36,9 +36,7 @@ def test_silent_losses_are_certified_by_bets(good):
     found = select_threshold(graded, objective=GeneralizedRisk(0.03, method="betting"))
     certificate = found.certificate
     assert certificate.is_certified
-    assert "what it decides alone loses at most 0.03 per case on average" in unwrap(
-        str(certificate)
-    )
+    assert "its answers lose at most 0.03 per case on average" in unwrap(str(certificate))
     silent = np.where(graded.confidence >= found.threshold, graded.loss, 0.0)
     assert certificate.pointwise_bound == betting_upper(silent, 0.05)
     assert certificate.rows_needed == rows_for_betting(0.03, 0.05)

@@ -148,7 +148,7 @@ def test_coverage_objective_accepts_a_little_more_than_the_share(good):
     selection = select_threshold(good, objective="coverage", target=0.8)
     assert 0.8 < selection.coverage < 0.83
     assert selection.certificate.is_certified
-    assert "it decides at least 80 % of all cases alone" in unwrap(str(selection))
+    assert "it answers at least 80 % of all cases on its own" in unwrap(str(selection))
     plain = select_threshold(good, objective=Coverage(0.8, method="empirical"))
     assert plain.coverage == 0.8
 
