@@ -10,7 +10,7 @@ import pytest
 from kernels import list_acts
 from timing import best_in_turn
 
-#: About twice the larger of the two ratios in docs/performance.md.
+#: About twice the ratio on the slower of two CPUs (docs/performance.md).
 LIMITS = {
     "all metrics + curves, with checks": 4.5,
     "all metrics": 2.2,
