@@ -57,7 +57,7 @@ BASELINE = "max_proba"
 #: Scores with a classifier of their own; the others score the answers of one XGBoost.
 OWN_ANSWERS = ["forest", "logistic", "fold ensemble"]
 
-#: The surest answer first; + is right, - is wrong. See docs/paper_tables.md.
+#: The surest answer first; + is right, - is wrong. See docs/paper_augrc.md.
 TOYS = {
     "A: accuracy .75, AUROC .667": "++++++++++-----+++++",
     "B: accuracy .80, AUROC .750": "-++++++++++++++++---",

@@ -80,7 +80,7 @@ html_sidebars = {"start": [], "faq": []}  # sections of one page
 html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "navbar_end": ["theme-switcher"],
     # Pages that are one wide table have the room for it.
     "secondary_sidebar_items": {"**": ["page-toc"], "metrics": []},

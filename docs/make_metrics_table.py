@@ -28,27 +28,25 @@ There are more than forty. These are enough to begin with:
 | Does it err where it is nearly certain? | `csr` with `csr_test` | `ece`, a reliability diagram |
 | Which calibrator? | log loss, or `top_label_brier`, among those that pass `csr_test` | `cwsa_plus`: it rewards sharpness |
 
-For each subgroup: `metrics_by_group`; for each class: `metrics_by_class`. With an interval: `metric_interval` ([all three](inference.md)). What
-each metric sees and what it misses: [what each metric rewards](ideas/what_metrics_reward.md).
+For each subgroup: `metrics_by_group`; for each class: `metrics_by_class`; with an interval: `metric_interval` ([all three](inference.md)).
+[What each metric rewards](ideas/what_metrics_reward.md) shows what they see and what they miss.
 
-## How all of them are called
+## How to call them
 
 Every metric takes `(y_true, y_proba, *, ..., labels=None, pos_label=None, sample_weight=None)`, and `confidence=`,
-`loss=` if it reads how sure and how wrong a row is. One column of probabilities is that of the second of two classes in sorted order, or of
-`pos_label`; so `make_scorer(cwsa_plus_score, response_method="predict_proba")` of scikit-learn works with labels of every kind. A weight of 2 equals the row twice. The order of rows does not matter
-(except to a bootstrap of clusters), and rows of equal confidence are accepted or rejected together.
+`loss=` if it reads how sure and how wrong a row is. One column of probabilities belongs to the second of two classes in sorted order, or to
+`pos_label`. A weight of 2 equals the row twice. The order of rows does not matter. Rows of equal confidence are accepted or rejected together.
+
+After `import skselect` these are strings for `scoring="..."`:
+@STRINGS@. Every other metric is a scorer through `skselect.scoring.get_scorer(name, ...)`, where losses are called `neg_...`.
+A scorer never rewards abstaining on everything.
 
 ## The metrics
 
-Written by `python docs/make_metrics_table.py` from `skselect.metrics.SPECS`, the one table of names in the code.
-In the formulas c is the confidence, l the loss, a = 1 - l, w the weight and W its sum, t the threshold,
-S(t) the accepted rows, n the rows, h the normalised entropy. In the second table of each section:
-
-- *scoring string*: works as `scoring="..."` in scikit-learn after `import skselect`; every other
-  metric is a scorer through `skselect.scoring.get_scorer(name, ...)`, where losses are called `neg_...`.
-- *weights' scale*: whether multiplying all weights by a constant changes the value.
-- *without a value*: when the metric is undefined, what the function returns, and what the scorer
-  returns where that differs. A scorer never rewards abstaining on everything.
+c is the confidence, l the loss, a = 1 - l, w the weight and W its sum, t the threshold,
+S(t) the accepted rows, n the rows, h the normalised entropy, arrows the better direction. *Without a value* says when a metric is undefined, and what the
+function returns (the scorer, where that differs). Multiplying all weights by a constant changes
+@SCALED@ alone. Each function's page names source and use.
 
 """
 
@@ -62,36 +60,18 @@ Papers report these. To judge a model, take a metric of the first table.
 TAIL = """
 ## Beside the tables
 
-Other functions: `cwsa_contributions` (what each row adds to CWSA), `cw_confusion_matrix`,
-`cw_roc_curve`, `cau_components`, `review_at_reliability`; the tests `csr_test`, `ecce_test`, `ecd_test`
-and `t_cal_test`; and [intervals, comparisons and subgroups](inference.md).
-
-CWSA and CWSA+ rise with the confidence of an accepted right answer, deserved or not: choose calibrators by
-log loss or CSR. CWSA+ also rises as the threshold falls below the lowest confidence, although no decision
-changes: compare models at one threshold. Both may fall where a right answer comes in just above the threshold,
-since the mean then counts a small weight:
-
-```python
->>> from skselect import Outcomes, evaluate
->>> for surer in [.5, .61]:  # two right answers
-...     both = Outcomes(loss=[0, 0], confidence=[.9, surer])
-...     print(evaluate(both, {"cwsa_plus": {"threshold": .6}}).round(4).to_dict())
-{'cwsa_plus': 0.75}
-{'cwsa_plus': 0.3875}
-
-```
-
-The mean over all rows, `normalize="all"`, never falls with the confidence of a right answer. The paper's axiom
-of monotonicity (A.2) is about the weight of one row, not about the metric.
-
-Calibration errors, `csr` and the confidence-weighted family read the confidence as the probability of
-being right. Everywhere (function, `evaluate`, scorer, interval, comparison, by group, report) they get the
-probability of the answer, whatever confidence the threshold is applied to and whatever name `confidence=`
-gives. Only an array or a callable is read as it is: it may be a learnt probability of being right.
+- `cwsa_contributions` says what each row adds to CWSA; `cw_confusion_matrix`, `cw_roc_curve`, `cau_components` and
+  `review_at_reliability` give more than a number; `csr_test`, `ecce_test`, `ecd_test` and `t_cal_test` are tests.
+- CWSA and CWSA+ rise with the confidence of an accepted right answer, deserved or not: choose calibrators by
+  log loss or CSR. CWSA+ also rises as the threshold falls below the lowest confidence, although no decision
+  changes: compare models at one threshold.
+- Both may fall when a right answer comes in just above the threshold, since the mean then counts a small weight. With `normalize="all"` they do not.
+- Calibration errors, `csr` and the confidence-weighted family always get the probability of the answer, whatever name `confidence=` gives. Only an
+  array or a callable is read as it is: it may be a learnt probability of being right.
 
 ## Part of a curve, graded answers, regression, several sites
 
-*Part of a curve.* If at least half of the cases must be decided, AUGRC from coverage .5 on, divided by its width:
+*Part of a curve.* If at least half of the cases must be answered, AUGRC from coverage .5 on, divided by its width:
 
 ```python
 >>> from skselect.metrics import augrc_score, cwsa_score
@@ -100,8 +80,7 @@ gives. Only an array or a callable is read as it is: it may be a learnt probabil
 
 ```
 
-*Graded answers.* Agreement from 0 to 1, the kappa of the CWSA paper's A.6, is 1 - loss. With grades from 0 to 4,
-one grade off is an agreement of .75:
+*Graded answers.* With grades from 0 to 4, one grade off is a loss of .25:
 
 ```python
 >>> grades = [[.9, .1, 0, 0, 0], [0, .2, .7, .1, 0]]
@@ -115,7 +94,7 @@ one grade off is an agreement of .75:
 
 ```python
 >>> import numpy as np
->>> from skselect import select_threshold
+>>> from skselect import Outcomes, select_threshold
 >>> rng = np.random.default_rng(0)
 >>> spread = rng.uniform(.5, 2, 2000)
 >>> error = rng.normal(0, spread)
@@ -126,52 +105,46 @@ True
 
 ```
 
-*Several sites that share no rows.* Each sends a [state](scale.md#a-state); merged, they are the state of all rows. It holds counts
-for each distinct confidence, which is less than the rows but not anonymous:
-
-```python
->>> from skselect import SelectiveState
->>> north = SelectiveState().update_confidence([.9, .8], [False, True])
->>> south = SelectiveState().update_confidence([.7], [False])
->>> north.merge(south).evaluate(["augrc"]).round(4).to_dict()
-{'augrc': 0.1667}
-
-```
+*Several sites that share no rows.* Each sends a [state](scale.md#a-state), and the states are merged. A state holds counts
+for each distinct confidence: less than the rows, but not anonymous.
 """
 
 
+#: The better direction as a sign.
+BETTER = {"higher": "↑", "lower": "↓"}
+
+
 def _rows(specs: list[MetricSpec]) -> str:
-    """Return two tables: what each metric is, and when to use it."""
-    facts = [
-        "| name | function | better | range | formula | source |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    advice = [
-        "",
-        "| name | use it for | rather not | scoring string | weights' scale | without a value |",
+    """Return the table of these metrics."""
+    rows = [
+        "| name | function | range | formula | rather not | without a value |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for spec in specs:
-        string = f"`{spec.scorer_name}`" if spec.registered else ""
         first = inspect.getdoc(spec.function).splitlines()[0]
         assert first.startswith("Compute "), spec.name
         formula = spec.notes["Formula"].replace("|", "\\|")
-        facts.append(
-            f"| `{spec.name}` | `{spec.function.__name__}` | {spec.better} | {spec.range} | "
-            f"{formula} | {spec.notes['Source']} |"
+        rows.append(
+            f"| `{spec.name}` | `{spec.function.__name__}` | "
+            f"{spec.range} {BETTER.get(spec.better, spec.better)} | "
+            f"{formula} | {spec.notes['Not for']} | {spec.undefined} |"
         )
-        advice.append(
-            f"| `{spec.name}` | {spec.notes['Use for']} | {spec.notes['Not for']} | {string} | "
-            f"{'none' if spec.scale_free else 'matters'} | {spec.undefined} |"
-        )
-    return "\n".join([*facts, *advice]) + "\n"
+    return "\n".join(rows) + "\n"
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def text() -> str:
     """Return the whole page."""
-    main = [spec for spec in SPECS.values() if not spec.for_comparison]
-    others = [spec for spec in SPECS.values() if spec.for_comparison]
-    return HEAD + _rows(main) + FOR_COMPARISON + _rows(others) + TAIL
+    specs = list(SPECS.values())
+    main = [spec for spec in specs if not spec.for_comparison]
+    others = [spec for spec in specs if spec.for_comparison]
+    strings = _names([spec.scorer_name for spec in specs if spec.registered])
+    scaled = _names([spec.name for spec in specs if not spec.scale_free])
+    head = HEAD.replace("@STRINGS@", strings).replace("@SCALED@", scaled)
+    return head + _rows(main) + FOR_COMPARISON + _rows(others) + TAIL
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """arXiv 2605.01796: population values, and the synthetic tables 5, 8 and 9 cell by cell.
 
-All 880 cells: `python -m pytest -m slow tests/paper`. `docs/paper_tables.md` lists the
+All 880 cells: `python -m pytest -m slow tests/paper`. `docs/paper_csr.md` lists the
 conventions that the tables follow.
 """
 

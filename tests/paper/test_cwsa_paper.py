@@ -1,6 +1,6 @@
 """arXiv 2505.18622: what CWSA(+) rewards, and which rows of its tables 1-3 can be reproduced.
 
-`docs/paper_tables.md` states the verdicts that these tests hold.
+`docs/paper_cwsa.md` states the verdicts that these tests hold.
 """
 
 from __future__ import annotations
