@@ -40,7 +40,7 @@ from skselect import (
 )
 from skselect._lib.decide import CONFIDENCES, max_proba
 from skselect.calibration._calibrators import log_odds
-from skselect.metrics import compare_across_datasets, compare_models
+from skselect.inference import compare_across_datasets, compare_models
 
 memory = Memory(Path(__file__).parent / ".cache", verbose=0)
 

@@ -44,6 +44,7 @@ copybutton_prompt_is_regexp = True
 
 # Named one by one: pages that are new since the last build have their stubs written, too.
 autosummary_generate = [f"api/{room.replace('.', '_')}.rst" for room in make_api.ROOMS]
+autosummary_context = {"results": {name: make_api.results(name) for name in make_api.RESULTS}}
 autodoc_typehints = "none"  # docstrings say what the types mean
 autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"

@@ -17,17 +17,14 @@ from skselect.metrics import SPECS
 ROOMS = (
     "skselect",
     "skselect.metrics",
+    "skselect.inference",
     "skselect.calibration",
     "skselect.thresholds",
     "skselect.bounds",
-    "skselect.predictions",
     "skselect.losses",
-    "skselect.selection",
     "skselect.policy",
     "skselect.scoring",
     "skselect.streaming",
-    "skselect.monitoring",
-    "skselect.report",
     "skselect.display",
     "skselect.datasets",
     "skselect.dask",
@@ -75,8 +72,7 @@ HEADINGS = {
         "Calibration errors": "_calibration_errors",
         "Tests of calibration": "_calibration_tests",
         "Correctness-aligned uncertainty": "_cau",
-        "Intervals, comparisons, subgroups": "inference",
-        "Many metrics at once": "_evaluate _metric",
+        "All of them": "_evaluate",
         COMPARISON: "",
     },
     "skselect.calibration": {
@@ -86,6 +82,31 @@ HEADINGS = {
         "Methods with options": "_rules _betting _shortlist",
         "Planning, and bounds for all thresholds": "_planning",
     },
+}
+
+#: Classes that users get and need not import: each is documented on the page of what returns it.
+RESULTS = {
+    "skselect.SelectiveRiskMonitor": (
+        "skselect.monitoring.status.MonitorStatus",
+        "skselect.monitoring.status.GuaranteeStatus",
+    ),
+    "skselect.check_policy": (
+        "skselect.monitoring.check.PolicyCheck",
+        "skselect.monitoring.labelled.GuaranteeCheck",
+    ),
+    "skselect.inference.metric_interval": ("skselect.inference.intervals.MetricInterval",),
+    "skselect.metrics.SPECS": ("skselect.metrics._metric.MetricSpec",),
+    "skselect.metrics.cau_components": ("skselect.metrics._cau.CauComponents",),
+    "skselect.metrics.csr_test": ("skselect.metrics._csr.CsrTest",),
+    "skselect.metrics.ecce_test": ("skselect.metrics._calibration_tests.EcceTest",),
+    "skselect.metrics.ecd_test": ("skselect.metrics._calibration_tests.EcdTest",),
+    "skselect.metrics.review_at_reliability": ("skselect.metrics._areas.ReviewPlan",),
+    "skselect.metrics.t_cal_test": ("skselect.metrics._calibration_tests.TCalTest",),
+    "skselect.select_threshold": (
+        "skselect.selection.results.ThresholdSelection",
+        "skselect.selection.results.GroupedSelection",
+    ),
+    "skselect.selective_report": ("skselect.report.selective.SelectiveReport",),
 }
 
 
@@ -159,8 +180,18 @@ def _entries(room: str, names: list[str]) -> list[str]:
     lines = _summaries(rest, "toctree: generated", "nosignatures:") if rest else []
     for name in constants:
         lines += [f".. py:data:: {name}", f"   :module: {room}", ""]
-        lines += [f"   {comment(room, name)[1]}", ""]
+        lines += [f"   {comment(room, name)[1]}", "", results(f"{room}.{name}"), ""]
     return lines
+
+
+def results(full_name: str) -> str:
+    """Return what documents the classes that a public name returns, for the page of the name."""
+    entries = [
+        f".. py:currentmodule:: {module}\n\n.. rst-class:: result\n\n"
+        f".. autoclass:: {name}\n   :members:\n   :inherited-members: tuple\n"
+        for module, _, name in (one.rpartition(".") for one in RESULTS.get(full_name, ()))
+    ]
+    return "\n".join(entries)
 
 
 def task(room: str, name: str) -> str:

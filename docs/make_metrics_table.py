@@ -6,7 +6,8 @@ python docs/make_metrics_table.py
 import inspect
 from pathlib import Path
 
-from skselect.metrics import SPECS, MetricSpec
+from skselect.metrics import SPECS
+from skselect.metrics._metric import MetricSpec
 
 HEAD = """# Metrics
 

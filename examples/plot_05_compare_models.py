@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skselect.metrics import compare_models
+from skselect.inference import compare_models
 
 X, y = load_digits(return_X_y=True)
 models = {

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skselect import SelectiveClassifier, ThresholdTuner
 from skselect.display import SelectiveConfusionDisplay, WorkloadDisplay
-from skselect.metrics import metrics_by_class
+from skselect.inference import metrics_by_class
 
 table = load_breast_cancer(as_frame=True)
 X = table.data[["mean radius", "mean texture", "mean smoothness", "mean symmetry"]]

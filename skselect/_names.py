@@ -1,7 +1,7 @@
 """The public names of the package, and its metrics as scoring strings of scikit-learn."""
 
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.display import RiskCoverageDisplay
+from skselect.display.risk_coverage import RiskCoverageDisplay
 from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.learned import LearnedConfidence
 from skselect.estimators.precomputed import PrecomputedClassifier
@@ -15,7 +15,8 @@ from skselect.objectives import Best, Cost, Coverage, GeneralizedRisk, Risk
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.report import calibration_report, selective_report
+from skselect.report.calibration import calibration_report
+from skselect.report.selective import selective_report
 from skselect.selection.select import select_threshold
 from skselect.streaming.parquet import evaluate_parquet
 from skselect.streaming.state import SelectiveState

@@ -15,8 +15,7 @@ import pandas as pd
 from skselect._lib.arrays import ConfidenceSpec
 from skselect._lib.checks.rows import check_labels
 from skselect._lib.files import import_extra
-from skselect.metrics import DEFAULT_METRICS
-from skselect.metrics._evaluate import requests
+from skselect.metrics._evaluate import DEFAULT_METRICS, requests
 from skselect.streaming.parquet import Paths, find_files, parquet_state
 from skselect.streaming.state import SelectiveState
 

@@ -67,8 +67,6 @@ from skselect.thresholds._rules import (
     sgr_risk,
 )
 
-__all__ = ["Best", "Cost", "Coverage", "GeneralizedRisk", "Objective", "Risk"]
-
 
 @dataclass(frozen=True)
 class Loss:

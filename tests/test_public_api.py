@@ -11,34 +11,34 @@ import skselect.metrics
 from skselect import (
     calibration,
     display,
+    inference,
     losses,
-    monitoring,
     policy,
-    report,
     scoring,
-    selection,
     streaming,
     thresholds,
 )
 from tests.brute import named
 from tests.common import run_python
+from tests.test_docs import script
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = [
     *(getattr(skselect, name) for name in skselect.__all__),
-    *(
-        getattr(skselect.metrics, name)
-        for name in skselect.metrics.__all__
-        if name not in ("SPECS", "DEFAULT_METRICS")
-    ),
+    *(getattr(skselect.metrics, name) for name in skselect.metrics.__all__ if name != "SPECS"),
     *(getattr(calibration, name) for name in calibration.__all__ if name.endswith("tor")),
     *(
         getattr(room, name)
-        for room in (display, losses, monitoring, policy, report, scoring, selection, streaming)
+        for room in (display, inference, losses, policy, scoring, streaming)
         for name in room.__all__
         if name not in skselect.__all__
     ),
     thresholds.rows_needed,
+    *(
+        getattr(importlib.import_module(module), name)
+        for results in script("make_api").RESULTS.values()
+        for module, _, name in (result.rpartition(".") for result in results)
+    ),
 ]
 
 

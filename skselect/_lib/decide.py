@@ -444,7 +444,7 @@ def max_proba(y_proba: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from skselect.predictions import max_proba
+    >>> from skselect._lib.decide import max_proba
     >>> max_proba(np.array([[.7, .2, .1], [.4, .3, .3]]))
     array([0.7, 0.4])
     """
@@ -457,7 +457,7 @@ def margin(y_proba: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from skselect.predictions import margin
+    >>> from skselect._lib.decide import margin
     >>> margin(np.array([[.75, .25, 0.], [.5, .5, 0.]]))
     array([0.5, 0. ])
     """
@@ -473,7 +473,7 @@ def entropy(y_proba: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from skselect.predictions import entropy
+    >>> from skselect._lib.decide import entropy
     >>> entropy(np.array([[1., 0.], [.5, .5]]))
     array([1., 0.])
     """
@@ -497,7 +497,7 @@ def gini(y_proba: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from skselect.predictions import gini
+    >>> from skselect._lib.decide import gini
     >>> gini(np.array([[1., 0.], [.5, .5]]))
     array([1., 0.])
     """

@@ -99,7 +99,7 @@ _FORMATS = {
 
 def evaluate(given: Namespace) -> int:
     """Report on a table, and whether a policy keeps its guarantee; return the exit code."""
-    from skselect.report import selective_report
+    from skselect.report.selective import selective_report
 
     _check_outputs(
         [given.table, given.policy],

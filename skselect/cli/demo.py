@@ -29,7 +29,7 @@ from skselect._lib.checks.options import (
 from skselect._lib.checks.rows import check_labels
 from skselect._lib.files import whole_file
 from skselect.cli.tables import TableFile, majority_class_suffices, read_layout
-from skselect.display import RiskCoverageDisplay
+from skselect.display.risk_coverage import RiskCoverageDisplay
 from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.tuner import ThresholdTuner
 from skselect.metrics._evaluate import evaluate

@@ -3,7 +3,7 @@
 from skselect.display.confusion import SelectiveConfusionDisplay
 from skselect.display.monitor import MonitorDisplay
 from skselect.display.reliability import ConfidenceWeightedRocDisplay, ReliabilityDisplay
-from skselect.display.risk_coverage import RiskCoverageDisplay, WorkloadDisplay
+from skselect.display.risk_coverage import WorkloadDisplay
 from skselect.display.thresholds import ConfidenceHistogramDisplay, ThresholdDisplay
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "ConfidenceWeightedRocDisplay",
     "MonitorDisplay",
     "ReliabilityDisplay",
-    "RiskCoverageDisplay",
     "SelectiveConfusionDisplay",
     "ThresholdDisplay",
     "WorkloadDisplay",

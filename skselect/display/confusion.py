@@ -49,7 +49,7 @@ class SelectiveConfusionDisplay:
 
     See Also
     --------
-    skselect.metrics.metrics_by_class : Sensitivity, specificity and predictive values.
+    skselect.inference.metrics_by_class : Sensitivity, specificity and predictive values.
     sklearn.metrics.ConfusionMatrixDisplay : The same for classifiers that never abstain.
 
     Examples

@@ -17,7 +17,7 @@ from skselect.display.common import (
     new_figure,
     show_percent,
 )
-from skselect.monitoring import SelectiveRiskMonitor
+from skselect.monitoring.monitor import SelectiveRiskMonitor
 from skselect.objectives import Loss
 
 # Evidence beyond so many times the alarm line is drawn there: it would hide what came before.

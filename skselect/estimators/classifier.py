@@ -112,8 +112,9 @@ class SelectiveClassifier(
     threshold : float or None, default=None
         Rows with confidence >= threshold are accepted. None never abstains, inf always.
     confidence : str, callable or LearnedConfidence, default="auto"
-        How sure the classifier is of each row. Computed from the (calibrated) probabilities:
-        "max_proba", "margin", "entropy", "gini"; or, for the answer alone, "chosen_proba" or
+        How sure the classifier is of each row. Computed from the (calibrated) probabilities p:
+        "max_proba", the largest; "margin", its lead over the second; "entropy", 1 - H(p)/log K;
+        "gini", (K sum p^2 - 1)/(K - 1). Or, for the answer alone, "chosen_proba" or
         "expected_cost" (one minus the expected over the largest cost). "auto" follows the
         `decision`: "max_proba" for "argmax", "chosen_proba" for "estimator", "expected_cost" for
         "min_cost". The named ones lie in [0, 1]; a callable maps (n, K) probabilities to n finite

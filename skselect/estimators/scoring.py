@@ -29,8 +29,9 @@ from skselect._lib.sklearn import (
 )
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.estimators.base import decide_rows, find_abstainer
-from skselect.metrics import SPECS, MetricSpec
+from skselect.metrics import SPECS
 from skselect.metrics._evaluate import check_direction
+from skselect.metrics._metric import MetricSpec
 from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.metrics._threshold import relative_to
 from skselect.predictions.confidence import confidence_of_proba

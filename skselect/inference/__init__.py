@@ -2,10 +2,9 @@
 
 from skselect.inference.by_group import metrics_by_class, metrics_by_group
 from skselect.inference.compare import compare_across_datasets, compare_models
-from skselect.inference.intervals import MetricInterval, metric_interval
+from skselect.inference.intervals import metric_interval
 
 __all__ = [
-    "MetricInterval",
     "compare_across_datasets",
     "compare_models",
     "metric_interval",

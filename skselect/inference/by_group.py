@@ -160,7 +160,7 @@ def metrics_by_group(
 
     Examples
     --------
-    >>> from skselect.metrics import metrics_by_group
+    >>> from skselect.inference import metrics_by_group
     >>> table = metrics_by_group([0, 1, 1, 0], [.1, .9, .6, .7], ["f", "m", "f", "m"],
     ...                          ["selective_risk", "cwsa"], confidence_level=None)
     >>> table[["subgroup", "metric", "value", "contribution"]].round(2)
@@ -335,7 +335,7 @@ def metrics_by_class(
 
     Examples
     --------
-    >>> from skselect.metrics import metrics_by_class
+    >>> from skselect.inference import metrics_by_class
     >>> table = metrics_by_class([0, 1, 1, 0, 1], [.1, .9, .4, .7, .2], threshold=.65)
     >>> table[table["class"] == 1].query("metric in ['sensitivity', 'missed']").round(2)
         class      rows       metric  value   low  high  n_hits  n_rows

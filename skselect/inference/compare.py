@@ -294,7 +294,7 @@ def compare_models(
     Examples
     --------
     >>> import numpy as np
-    >>> from skselect.metrics import compare_models
+    >>> from skselect.inference import compare_models
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(size=1000)
     >>> y_true = (rng.uniform(size=1000) < p).astype(int)
@@ -403,7 +403,7 @@ def compare_across_datasets(
 
     Examples
     --------
-    >>> from skselect.metrics import compare_across_datasets
+    >>> from skselect.inference import compare_across_datasets
     >>> values = {"a": [.02, .05, .01, .04, .06, .03], "b": [.03, .07, .04, .08, .11, .09]}
     >>> compare_across_datasets(values, greater_is_better=False)[["mean_rank", "wins", "p_value"]]
        mean_rank  wins  p_value

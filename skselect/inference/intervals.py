@@ -518,7 +518,7 @@ def metric_interval(
     Examples
     --------
     >>> import numpy as np
-    >>> from skselect.metrics import metric_interval
+    >>> from skselect.inference import metric_interval
     >>> rng = np.random.default_rng(0)
     >>> y_proba = rng.uniform(size=500)
     >>> y_true = (rng.uniform(size=500) < y_proba).astype(int)

@@ -8,9 +8,6 @@ For comparison with published values only: ``accuracy_rejection_auc``, ``f1_rete
 ``auroc_aurc``, ``oc_auc``, ``p_risk``, ``tce``, ``classwise_ece``, ``mce`` and ``ecd``.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
 from skselect.metrics import (
     _areas,
     _calibration_errors,
@@ -20,7 +17,6 @@ from skselect.metrics import (
     _csr,
     _error_detection,
     _evaluate,
-    _metric,
     _threshold,
 )
 from skselect.metrics._areas import *
@@ -31,14 +27,9 @@ from skselect.metrics._confidence_weighted import *
 from skselect.metrics._csr import *
 from skselect.metrics._error_detection import *
 from skselect.metrics._evaluate import *
-from skselect.metrics._metric import *
 from skselect.metrics._threshold import *
 
-if TYPE_CHECKING:
-    from skselect.inference import *
-
-__all__ = ["MetricInterval", "compare_across_datasets", "compare_models"]
-__all__ += ["metric_interval", "metrics_by_class", "metrics_by_group"]
+__all__: list[str] = []
 __all__ += _areas.__all__
 __all__ += _calibration_errors.__all__
 __all__ += _calibration_tests.__all__
@@ -47,15 +38,7 @@ __all__ += _confidence_weighted.__all__
 __all__ += _csr.__all__
 __all__ += _error_detection.__all__
 __all__ += _evaluate.__all__
-__all__ += _metric.__all__
 __all__ += _threshold.__all__
-
-
-def __getattr__(name: str) -> Any:
-    """Import intervals and comparisons when they are first used: they are built on the metrics."""
-    if name in __all__:
-        return getattr(importlib.import_module("skselect.inference"), name)
-    raise AttributeError(f"module 'skselect.metrics' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

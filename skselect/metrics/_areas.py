@@ -23,7 +23,7 @@ from skselect.metrics._rows import (
     score_proba,
 )
 
-__all__ = ["ReviewPlan", "accuracy_rejection_auc_score", "augrc_score", "aumcc_score"]
+__all__ = ["accuracy_rejection_auc_score", "augrc_score", "aumcc_score"]
 __all__ += ["aurc_score", "coverage_at_risk_score", "eaugrc_score", "eaurc_score", "naurc_score"]
 __all__ += ["review_at_reliability", "review_rate_at_reliability_score", "risk_at_coverage_score"]
 

@@ -31,7 +31,7 @@ from skselect.metrics._metric import WeighedRowOptions, check_eps, metric, share
 from skselect.metrics._rows import Influence, ScoredRows, mean_of, score_proba
 from skselect.predictions.outcomes import Outcomes
 
-__all__ = ["EcceTest", "EcdTest", "TCalTest", "ecce_test", "ecd_score", "ecd_test", "t_cal_test"]
+__all__ = ["ecce_test", "ecd_score", "ecd_test", "t_cal_test"]
 __all__ += ["tce_score"]
 
 # Kernels of errors -----------------------------------------------------------------------

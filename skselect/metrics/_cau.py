@@ -16,7 +16,7 @@ from skselect._lib.decide import normalized_entropy
 from skselect.metrics._metric import ClassOptions, check_eps, metric, share_options
 from skselect.predictions.predictions import Predictions
 
-__all__ = ["CauComponents", "cau_components", "cau_cost_score", "cau_score", "right_entropy_score"]
+__all__ = ["cau_components", "cau_cost_score", "cau_score", "right_entropy_score"]
 __all__ += ["wrong_entropy_score"]
 
 # Kernels ---------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from skselect.metrics._metric import WeighedRowOptions, check_eps, metric, share
 from skselect.metrics._rows import score_proba
 from skselect.predictions.outcomes import Outcomes
 
-__all__ = ["CsrTest", "csr_score", "csr_test", "p_risk_score"]
+__all__ = ["csr_score", "csr_test", "p_risk_score"]
 
 # Kernels ---------------------------------------------------------------------------------
 

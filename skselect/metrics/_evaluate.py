@@ -27,7 +27,7 @@ from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, read_rows
 
-__all__ = ["DEFAULT_METRICS", "SPECS", "evaluate"]
+__all__ = ["SPECS"]
 
 _FAMILIES = [_threshold, _areas, _error_detection, _confidence_weighted, _csr]
 _FAMILIES += [_calibration_errors, _calibration_tests, _cau]

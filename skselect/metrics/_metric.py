@@ -19,8 +19,6 @@ from skselect._lib.checks import did_you_mean, shown
 from skselect._lib.checks.options import check_number, check_threshold
 from skselect.metrics._rows import Influence, RankedInfluence, ScoredRows
 
-__all__ = ["MetricSpec"]
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 # Shared keywords ---------------------------------------------------------------------------

@@ -46,8 +46,8 @@ from skselect.estimators.out_of_fold import (
     predict_folds,
     score_rows,
 )
-from skselect.metrics import evaluate
 from skselect.metrics._csr import run_csr_test
+from skselect.metrics._evaluate import evaluate
 from skselect.predictions.outcomes import Outcomes
 from skselect.report.verdicts import assess_calibration
 
@@ -127,7 +127,7 @@ def calibration_report(
 
     See Also
     --------
-    skselect.metrics.compare_models : Says whether a difference could be chance.
+    skselect.inference.compare_models : Says whether a difference could be chance.
 
     Notes
     -----

@@ -15,11 +15,11 @@ from skselect._lib.notebook import unwrap, wrap
 from skselect.display import (
     ConfidenceHistogramDisplay,
     ReliabilityDisplay,
-    RiskCoverageDisplay,
     ThresholdDisplay,
     WorkloadDisplay,
 )
 from skselect.display.common import new_figure
+from skselect.display.risk_coverage import RiskCoverageDisplay
 from skselect.report.data import LEAST_LEVEL, Case, find_claims, is_unit
 from skselect.report.sections import (
     FOOTNOTE,

@@ -175,7 +175,7 @@ def selective_report(
 
     See Also
     --------
-    skselect.metrics.compare_models : The comparison in full.
+    skselect.inference.compare_models : The comparison in full.
     calibration_report : Compares calibrations of a classifier.
 
     Examples

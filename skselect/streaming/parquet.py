@@ -11,8 +11,7 @@ import pandas as pd
 
 from skselect._lib.checks.rows import check_any_rows, check_columns
 from skselect._lib.files import read_parquet, row_bar
-from skselect.metrics import DEFAULT_METRICS
-from skselect.metrics._evaluate import requests
+from skselect.metrics._evaluate import DEFAULT_METRICS, requests
 from skselect.streaming.state import SelectiveState
 
 #: Rows read at a time.

@@ -23,9 +23,8 @@ from skselect._lib.checks.rows import (
 )
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.tie_blocks import SummedBlocks
-from skselect.inference.intervals import find_curve_interval
-from skselect.metrics import DEFAULT_METRICS, MetricInterval, evaluate
-from skselect.metrics._evaluate import requests
+from skselect.inference.intervals import MetricInterval, find_curve_interval
+from skselect.metrics._evaluate import DEFAULT_METRICS, evaluate, requests
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.streaming.certified import CellCounts, bound_metric
@@ -348,7 +347,7 @@ class SelectiveState:
         Returns
         -------
         MetricInterval
-            As :func:`metrics.metric_interval` for the rows in memory. (In mode "certified" rows
+            As :func:`inference.metric_interval` for the rows in memory. (In mode "certified" rows
             of one cell count as tied.)
 
         Raises

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._lib.checks.rows import check_subgroups
-from skselect.metrics import DEFAULT_METRICS
+from skselect.metrics._evaluate import DEFAULT_METRICS
 from skselect.streaming.state import (
     SelectiveState,
     check_counted_rows,

@@ -10,8 +10,9 @@ from scipy.stats import binomtest
 from sklearn.metrics import precision_score, recall_score
 
 from skselect import Predictions
+from skselect.inference import metric_interval, metrics_by_class, metrics_by_group
 from skselect.inference.by_group import rate_classes
-from skselect.metrics import SPECS, metric_interval, metrics_by_class, metrics_by_group
+from skselect.metrics import SPECS
 
 
 @pytest.fixture

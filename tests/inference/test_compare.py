@@ -10,8 +10,9 @@ from scipy.special import expit
 from scipy.stats import wilcoxon
 
 from skselect import Predictions
+from skselect.inference import compare_across_datasets, compare_models, metric_interval
 from skselect.inference.compare import holm
-from skselect.metrics import SPECS, compare_across_datasets, compare_models, metric_interval
+from skselect.metrics import SPECS
 from tests.common import mostly_slow
 
 

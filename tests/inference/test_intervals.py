@@ -11,6 +11,7 @@ from scipy.special import expit
 from scipy.stats import binomtest
 
 from skselect import Outcomes, Predictions, RiskCoverageCurve
+from skselect.inference import metric_interval
 from skselect.inference.intervals import (
     Resampler,
     bootstrap,
@@ -19,7 +20,7 @@ from skselect.inference.intervals import (
     find_interval,
     measure,
 )
-from skselect.metrics import SPECS, metric_interval
+from skselect.metrics import SPECS
 from skselect.metrics._rows import ScoredRows, score_rows
 from tests.common import mostly_slow
 from tests.metrics.test_laws import REQUIRED

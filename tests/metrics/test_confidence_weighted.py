@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from skselect import Predictions, evaluate, metrics
+from skselect import Predictions, evaluate, inference, metrics
 from skselect._lib.decide import CONFIDENCES
 from skselect.metrics import _confidence_weighted
 from tests import brute
@@ -441,9 +441,9 @@ def test_a_positive_class_is_what_the_value_is_about(name, labels):
         assert_close(metric(y_true, column, **asked), expected)
         predictions = Predictions.from_proba(y_true, y_proba)
         assert evaluate(predictions, {short: asked})[short] == expected
-        interval = metrics.metric_interval(y_true, y_proba, short, n_resamples=2, **asked)
+        interval = inference.metric_interval(y_true, y_proba, short, n_resamples=2, **asked)
         assert interval.estimate == expected
-        table = metrics.metrics_by_group(
+        table = inference.metrics_by_group(
             y_true, y_proba, [0] * 50, [short], confidence_level=None, **asked
         )
         assert table["value"][0] == expected

@@ -15,6 +15,7 @@ from skselect import (
     SelectiveClassifier,
     SelectiveState,
     evaluate,
+    inference,
     metrics,
     selective_report,
 )
@@ -175,18 +176,18 @@ def paths(name, scored):
     if not how:
         own = asked if takes(name, "confidence") else {}
         yield "function", spec.function(y_true, y_proba, **parameters, **own)
-        table = metrics.metrics_by_group(
+        table = inference.metrics_by_group(
             y_true, y_proba, np.arange(len(y_true)) % 2, {name: parameters},
             confidence_level=None, **asked,
         )  # fmt: skip
         yield "by group", table["value"][0]
     if spec.interval and not how:
-        found = metrics.metric_interval(
+        found = inference.metric_interval(
             y_true, y_proba, name, n_resamples=2, metric_params=parameters, **asked
         )
         yield "interval", found.estimate
     if spec.interval and spec.chance_raises != "value" and not spec.signed:
-        table = metrics.compare_models(
+        table = inference.compare_models(
             None, {"a": predictions, "b": predictions}, name, n_resamples=2,
             metric_params=parameters, **asked,
         )  # fmt: skip
@@ -224,7 +225,7 @@ def test_an_array_or_a_function_is_read_as_the_probability_on_every_path():
         assert expected != score(name, y_true, y_proba)
         for confidence in (y_proba[:, 0], lambda p: p[:, 0]):
             assert evaluate(predictions, [name], confidence=confidence)[name] == expected
-            found = metrics.metric_interval(
+            found = inference.metric_interval(
                 y_true, y_proba, name, n_resamples=2, confidence=confidence
             )
             assert found.estimate == expected

@@ -21,7 +21,7 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
-from skselect import Outcomes, Predictions, display, evaluate, metrics
+from skselect import Outcomes, Predictions, display, evaluate, inference, metrics
 from skselect._lib.decide import CONFIDENCES
 from skselect.metrics import SPECS
 from skselect.scoring import get_scorer
@@ -583,7 +583,7 @@ def test_an_unknown_keyword_is_blamed_on_the_function_that_was_called():
         metrics.cw_f1_score(Y, P, loss="zero_one")
     predictions = Predictions.from_proba(Y, P)
     with pytest.raises(TypeError, match=r"^compare_models\(\) got"):  # not passed over
-        metrics.compare_models(None, {"a": predictions, "b": predictions}, "aurc", basline="a")
+        inference.compare_models(None, {"a": predictions, "b": predictions}, "aurc", basline="a")
     with pytest.raises(TypeError, match=r"^evaluate\(\) got"):
         evaluate(predictions, treshold=0.5)
     displays = [

@@ -22,7 +22,7 @@ from skselect import (
 )
 from skselect._lib.notebook import TONES, percent, unwrap
 from skselect.bounds._pointwise import critical_counts, log_evidence_below
-from skselect.monitoring import PolicyCheck
+from skselect.monitoring.check import PolicyCheck
 from skselect.monitoring.labelled import Guarantee, Seen, check_counted
 from skselect.objectives import GUARANTEES
 from skselect.policy.policy import External

@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from skselect import Predictions
-from skselect._lib.decide import CONFIDENCES, LEAST_PROBA, describe_answers
-from skselect.predictions import entropy, gini, margin, max_proba
+from skselect._lib.decide import (
+    CONFIDENCES,
+    LEAST_PROBA,
+    describe_answers,
+    entropy,
+    gini,
+    margin,
+    max_proba,
+)
 from skselect.predictions.confidence import LearnedScore, compute_confidence, confidence_of_proba
 from tests import brute
 from tests.brute import assert_close, examples, proba_cases

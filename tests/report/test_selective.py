@@ -26,7 +26,7 @@ from skselect import (
     select_threshold,
     selective_report,
 )
-from skselect.metrics import compare_models, metric_interval
+from skselect.inference import compare_models, metric_interval
 from skselect.predictions.decisions import DecisionRule
 from skselect.report import data
 
