@@ -21,7 +21,15 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
-from skselect import Outcomes, Predictions, display, evaluate, inference, metrics
+from skselect import (
+    Outcomes,
+    Predictions,
+    RiskCoverageDisplay,
+    display,
+    evaluate,
+    inference,
+    metrics,
+)
 from skselect._lib.decide import CONFIDENCES
 from skselect.metrics import SPECS
 from skselect.scoring import get_scorer
@@ -203,12 +211,19 @@ def test_every_public_score_is_in_the_table():
     assert public == {spec.function.__name__ for spec in SPECS.values()}
 
 
+#: Metrics, and what is built on them.
+DOORS = {
+    name: getattr(room, name)
+    for room in (metrics, inference)
+    for name in room.__all__
+    if inspect.isfunction(getattr(room, name))
+} | {"evaluate": evaluate}
+
 #: Whatever takes labels and probabilities: metrics, tests, curves.
 PUBLIC = sorted(
     name
-    for name in metrics.__all__
-    if inspect.isfunction(getattr(metrics, name))
-    and list(inspect.signature(getattr(metrics, name)).parameters)[:2] == ["y_true", "y_proba"]
+    for name, door in DOORS.items()
+    if list(inspect.signature(door).parameters)[:2] == ["y_true", "y_proba"]
 )
 
 
@@ -219,7 +234,7 @@ def test_every_metric_takes_labels_and_probabilities():
 
 @for_each(PUBLIC)
 def test_every_public_metric_names_the_shared_arguments(name):
-    parameters = inspect.signature(getattr(metrics, name)).parameters
+    parameters = inspect.signature(DOORS[name]).parameters
     shared = shared_arguments(name)
     assert list(parameters)[-len(shared) :] == shared
     assert not {"confidence", "loss"} - set(shared) & set(parameters)
@@ -230,7 +245,7 @@ def test_every_public_metric_names_the_shared_arguments(name):
 
 @for_each(PUBLIC)
 def test_every_parameter_is_documented(name):
-    function = getattr(metrics, name)
+    function = DOORS[name]
     text = inspect.getdoc(function)
     assert "%(" not in text
     for parameter in inspect.signature(function).parameters:
@@ -572,7 +587,7 @@ def test_an_argument_that_is_not_in_the_signature_is_refused(name, option):
 
 
 def test_an_unknown_keyword_is_blamed_on_the_function_that_was_called():
-    for door in filter(inspect.isfunction, (getattr(metrics, name) for name in metrics.__all__)):
+    for door in DOORS.values():
         if "sample_weight" in inspect.signature(door).parameters:
             blamed = rf"^{door.__name__}\(\) got an unexpected keyword argument 'smaple_weight'"
             with pytest.raises(TypeError, match=blamed + r"\. Did you mean 'sample_weight'\?$"):
@@ -586,12 +601,11 @@ def test_an_unknown_keyword_is_blamed_on_the_function_that_was_called():
         inference.compare_models(None, {"a": predictions, "b": predictions}, "aurc", basline="a")
     with pytest.raises(TypeError, match=r"^evaluate\(\) got"):
         evaluate(predictions, treshold=0.5)
-    displays = [
-        name for name in display.__all__ if hasattr(getattr(display, name), "from_predictions")
-    ]
-    for name in displays:
-        with pytest.raises(TypeError, match=rf"^{name}\.(from_predictions|plot)\(\) got"):
-            getattr(display, name).from_predictions(Y, P, smaple_weight=[1, 1])
+    shown = [RiskCoverageDisplay, *(getattr(display, name) for name in display.__all__)]
+    displays = [one for one in shown if hasattr(one, "from_predictions")]
+    for one in displays:
+        with pytest.raises(TypeError, match=rf"^{one.__name__}\.(from_predictions|plot)\(\) got"):
+            one.from_predictions(Y, P, smaple_weight=[1, 1])
     assert len(displays) == 7
 
 
