@@ -47,7 +47,7 @@ A scorer never rewards abstaining on everything.
 c is the confidence, l the loss, a = 1 - l, w the weight and W its sum, t the threshold,
 S(t) the accepted rows, n the rows, h the normalised entropy, arrows the better direction. *Without a value* says when a metric is undefined, and what the
 function returns (the scorer, where that differs). Multiplying all weights by a constant changes
-@SCALED@ alone. Each function's page names source and use.
+@SCALED@ alone. The page of each function names use and source.
 
 """
 
@@ -125,10 +125,11 @@ def _rows(specs: list[MetricSpec]) -> str:
         first = inspect.getdoc(spec.function).splitlines()[0]
         assert first.startswith("Compute "), spec.name
         formula = spec.notes["Formula"].replace("|", "\\|")
+        without = spec.undefined.replace("always defined", "")
         rows.append(
             f"| `{spec.name}` | `{spec.function.__name__}` | "
             f"{spec.range} {BETTER.get(spec.better, spec.better)} | "
-            f"{formula} | {spec.notes['Not for']} | {spec.undefined} |"
+            f"{formula} | {spec.notes['Not for']} | {without} |"
         )
     return "\n".join(rows) + "\n"
 
