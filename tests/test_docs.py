@@ -53,7 +53,7 @@ def test_every_public_name_is_on_the_page_of_its_room(make_api, tmp_path):
 def test_every_command_and_option_is_on_the_page_of_the_command_line(tmp_path, capsys):
     script("make_command_line").write_page(tmp_path / "page.rst")
     text = (tmp_path / "page.rst").read_text()
-    for command in ("demo", "evaluate", "tune", "apply", "monitor"):
+    for command in ("demo", "evaluate", "report", "tune", "apply", "monitor"):
         with pytest.raises(SystemExit):
             make_parser().parse_args([command, "--help"])
         part = text.split(f"\n{command}\n")[1].split("\n.. program:: ")[1]

@@ -1,4 +1,4 @@
-"""The commands ``skselect evaluate``, ``tune``, ``apply`` and ``monitor``."""
+"""The commands ``skselect evaluate``, ``report``, ``tune``, ``apply`` and ``monitor``."""
 
 from __future__ import annotations
 
@@ -77,7 +77,6 @@ from skselect.predictions.predictions import Predictions
 
 if TYPE_CHECKING:
     from skselect.monitoring.monitor import SelectiveRiskMonitor
-    from skselect.report.selective import SelectiveReport
     from skselect.thresholds import Shortlist
 
 # A command imports what only it needs in its function: `apply` starts without reports and fitting.
@@ -99,6 +98,8 @@ _FORMATS = {
 
 def evaluate(given: Namespace) -> int:
     """Report on a table, and whether a policy keeps its guarantee; return the exit code."""
+    from skselect.report.data import check_case
+    from skselect.report.render import render_text
     from skselect.report.selective import selective_report
 
     _check_outputs(
@@ -118,17 +119,30 @@ def evaluate(given: Namespace) -> int:
     if policy is not None and predictions.y_proba is None:
         _refuse_uncalibrated_answers(policy)
     with waiting_line("computing the report", len(predictions)):
-        report = selective_report(
+        found = selective_report(
             None, predictions, policy=policy, threshold=given.threshold, ids=names,
             features=features, subgroups=_subgroups(groups), title=given.title or file.path.name,
         )  # fmt: skip
     if given.html is not None:
-        report.to_html(given.html)
+        found.to_html(given.html)
     if given.csv is not None:
         with whole_file(given.csv) as part:
-            report.to_frame().to_csv(part, index=False, **read_layout(given).writes(given.csv))
-    print(report)
-    return _say_if_kept(report, _subgroups(groups))
+            found.to_frame().to_csv(part, index=False, **read_layout(given).writes(given.csv))
+    [case] = found.cases
+    check = check_case(case, _subgroups(groups))
+    print(render_text(found.contents, brief=given.brief))
+    if check is not None and not given.brief:  # its verdict stands above
+        print(f"\nIs its guarantee still true?\n{check}")
+    written = [str(path) for path in (given.html, given.csv) if path is not None]
+    if written:
+        print(f"\nWritten: {', '.join(written)}")
+    return 0 if check is None else _EXIT_CODES[check.verdict]
+
+
+def report(given: Namespace) -> int:
+    """Write the page of a report, and print the short form; return the exit code."""
+    given.brief = True
+    return evaluate(given)
 
 
 def _read_cases(file: TableFile, given: Namespace) -> tuple[pd.Series | None, pd.DataFrame | None]:
@@ -139,18 +153,6 @@ def _read_cases(file: TableFile, given: Namespace) -> tuple[pd.Series | None, pd
         return None, None
     table = pd.concat(file.pieces(named))
     return (None if given.id is None else table[given.id], table[features] if features else None)
-
-
-def _say_if_kept(report: SelectiveReport, subgroups: Any) -> int:
-    """Print whether a policy keeps its guarantee on the rows of its report; return the code."""
-    from skselect.report.data import check_case
-
-    [case] = report.cases
-    check = check_case(case, subgroups)
-    if check is None:
-        return 0
-    print(f"\nIs its guarantee still true?\n{check}")
-    return _EXIT_CODES[check.verdict]
 
 
 def tune(given: Namespace) -> int:
@@ -406,7 +408,7 @@ def _read_log(source: _Source, latest: pd.Timestamp | None) -> Iterator[pd.DataF
         if len(piece) == 0:
             continue
         rows = piece[list(dict.fromkeys([*audits, *columns.used]))].assign(
-            name=read_names(piece[name], file), when=read_times(piece[given.time], file)
+            name=read_names(piece[name], file), when=read_times(piece[given.time], file, given)
         )
         last = int(rows["when"].argmax())
         place = file.place(rows.index[last])

@@ -28,6 +28,7 @@ from skselect._lib.checks.options import (
 )
 from skselect._lib.checks.rows import check_labels
 from skselect._lib.files import whole_file
+from skselect._lib.notebook import percent, wrap
 from skselect.cli.tables import TableFile, majority_class_suffices, read_layout
 from skselect.display.risk_coverage import RiskCoverageDisplay
 from skselect.estimators.classifier import SelectiveClassifier
@@ -58,11 +59,11 @@ def demo(given: Namespace) -> int:
 
 def _check_options(given: Namespace) -> None:
     """Check the options before anything is trained."""
-    max_risk = check_number("--max-risk", given.max_risk, 0.0, 1.0, closed="neither")
-    check_risk_limit(max_risk, "--max-risk")
+    target = check_number("--target", given.target, 0.0, 1.0, closed="neither")
+    check_risk_limit(target, "--target")
     check_delta(given.delta, "--delta")
-    if given.target is not None and given.data is None:
-        raise ValueError("--target goes with --data FILE; without it the demo reads digits.")
+    if given.label is not None and given.data is None:
+        raise ValueError("--label goes with --data FILE; without it the demo reads digits.")
     if given.out.exists() and not given.out.is_dir():
         raise ValueError(f"--out must be a folder, but {str(given.out)!r} is a file.")
     try:
@@ -78,7 +79,7 @@ def _run(given: Namespace, X: pd.DataFrame, y: Any, what: str) -> int:
     """Split, train, certify, compare and save."""
     step = count(1)
     _say(step, f"{what}: {len(y)} rows, {X.shape[1]} features, {len(np.unique(y))} classes")
-    trivial = majority_class_suffices(*np.unique(y, return_counts=True), given.max_risk)
+    trivial = majority_class_suffices(*np.unique(y, return_counts=True), given.target)
     X, X_test, y, y_test = _split(X, y, _TEST, given.seed)
     X_train, X_fresh, y_train, y_fresh = _split(X, y, _CERTIFY / (1 - _TEST), given.seed)
 
@@ -88,30 +89,30 @@ def _run(given: Namespace, X: pd.DataFrame, y: Any, what: str) -> int:
     _say(step, f"train {kind} on {len(y_train)} rows, without calibration")
     raw = SelectiveClassifier(clone(booster)).fit(X_train, y_train)
     _say(step, "train it again with out-of-fold temperature scaling")
-    folds = _count_folds(y_train, given.target)
+    folds = _count_folds(y_train, given.label)
     model = SelectiveClassifier(
         booster, calibration="temperature", cv=folds, abstain_label=_find_free_label(y)
     ).fit(X_train, y_train)
 
-    _say(step, f"certify risk <= {given.max_risk:g} on {len(y_fresh)} fresh rows")
-    risk = Risk(given.max_risk, delta=given.delta)
+    _say(step, f"certify risk <= {given.target:g} on {len(y_fresh)} fresh rows")
+    risk = Risk(given.target, delta=given.delta)
     certified = ThresholdTuner(FrozenEstimator(model), risk, on_infeasible="abstain")
     told = _fit_and_listen(certified, X_fresh, y_fresh)
-    _say(step, "tune the threshold for the best CWSA+ on the same rows")
+    _say(step, "explore (no guarantee): the threshold of the best CWSA+ on the same rows")
     sharpest = ThresholdTuner(FrozenEstimator(model), "cwsa_plus")
     _fit_and_listen(sharpest, X_fresh, y_fresh)
 
     _say(step, f"evaluate everything on {len(y_test)} test rows")
     columns = {
         "raw": raw, "calibrated": model, "best CWSA+": sharpest,
-        f"risk <= {given.max_risk:g}": certified,
+        f"risk <= {given.target:g}": certified,
     }  # fmt: skip
     table = compare(columns, X_test, y_test)
     _save(given, certified, table, X_test, y_test)
-    print(f"\n{table.to_string(float_format=lambda v: f'{v:.4g}', na_rep='-')}\n")
-    print(told or certified.certificate_)
+    print(f"\n{told or certified.certificate_}")
     if trivial is not None:
         print(f"\nNote: {trivial}")
+    print(f"\n{describe(table, given.target, len(y_test))}")
     print(f"\nWritten to {given.out}: policy.json, risk_coverage.png, metrics.csv")
     return 0
 
@@ -141,6 +142,33 @@ def compare(models: dict[str, Any], X: pd.DataFrame, y: Any) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
+def describe(table: pd.DataFrame, target: float, n: int) -> str:
+    """Say what the table means, in words and per cents."""
+    shares = {
+        "answers on its own": table.loc["coverage"],
+        "of these wrong": 1.0 - table.loc["accuracy of its answers"],
+        "deferred": 1.0 - table.loc["coverage"],
+    }
+    shown = pd.DataFrame(shares).loc[["calibrated", f"risk <= {target:g}", "best CWSA+"]]
+    shown.index = pd.Index(
+        ["always answering", f"target: at most {percent(target)} wrong",
+         "best CWSA+ (exploration, no guarantee)"]
+    )  # fmt: skip
+    always, kept, _ = shown.itertuples(index=False, name=None)
+    wrong = "" if kept[0] == 0 else f" ({_share(kept[1])} of these answers are wrong)"
+    words = (
+        f"Always answering, the classifier is wrong in {_share(always[1])} of {n} test rows, which "
+        f"no step above has seen. With the threshold for the target it answers {_share(kept[0])} "
+        f"of them on its own{wrong} and leaves {_share(kept[2])} to a person."
+    )
+    lines = shown.to_string(formatters=dict.fromkeys(shares, _share)).splitlines()
+    return "\n".join([wrap(words), "", *lines])
+
+
+def _share(value: float) -> str:
+    return "-" if np.isnan(value) else f"{100 * value:.1f} %"
+
+
 def _say(step: Iterator[int], text: str) -> None:
     print(f"[{next(step)}/6] {text}", file=sys.stderr, flush=True)
 
@@ -154,33 +182,33 @@ def load(given: Namespace) -> tuple[pd.DataFrame, Any, str]:
         digits = load_digits(as_frame=True)
         return digits.data, digits.target.to_numpy(), "handwritten digits"
     frame = TableFile.open(given.data, "--data", read_layout(given)).whole()
-    if given.target is None or given.target not in frame.columns:
+    if given.label is None or given.label not in frame.columns:
         names = list(map(str, frame.columns))
-        near = difflib.get_close_matches(str(given.target), names) or names[:20]
+        near = difflib.get_close_matches(str(given.label), names) or names[:20]
         raise ValueError(
-            f"--target must name a column of {given.data.name}, got {given.target!r}; among "
+            f"--label must name a column of {given.data.name}, got {given.label!r}; among "
             f"its {len(names)} columns are {near}."
         )
-    known = frame[given.target].notna()
+    known = frame[given.label].notna()
     if not known.all():
-        print(f"{int((~known).sum())} rows without a {given.target!r} are left out.")
+        print(f"{int((~known).sum())} rows without a {given.label!r} are left out.")
         frame = frame[known]
-    y = check_labels(frame[given.target], "--target")
+    y = check_labels(frame[given.label], "--label")
     if len(np.unique(y)) < 2:
-        raise ValueError(f"--target: column {given.target!r} has one class only.")
-    _refuse_measurements(y, given.target)
-    features = frame.drop(columns=given.target)
+        raise ValueError(f"--label: column {given.label!r} has one class only.")
+    _refuse_measurements(y, given.label)
+    features = frame.drop(columns=given.label)
     if features.shape[1] == 0:
-        raise ValueError(f"{given.data.name} has no columns besides the target.")
+        raise ValueError(f"{given.data.name} has no columns besides the label.")
     return prepare(features), y, given.data.name
 
 
-def _refuse_measurements(y: Any, target: str) -> None:
+def _refuse_measurements(y: Any, label: str) -> None:
     """Refuse a column with too many different values to be classes."""
     n_classes = len(np.unique(y))
     if n_classes > max(20, len(y) // 20):
         raise ValueError(
-            f"--target: column {target!r} has {n_classes} different values in {len(y)} rows; it "
+            f"--label: column {label!r} has {n_classes} different values in {len(y)} rows; it "
             "looks like a measurement or an identifier, not like classes."
         )
 
@@ -195,7 +223,7 @@ def prepare(X: pd.DataFrame) -> pd.DataFrame:
         names = map(str, X.columns[is_empty][:10])
         print(f"Columns without any value are left out: {', '.join(names)}.")
     if is_empty.all():
-        raise ValueError("--data: no column besides the target holds any value.")
+        raise ValueError("--data: no column besides the label holds any value.")
     found = [_prepare_column(X[name]) for name in X.columns[~is_empty]]
     return pd.concat(found, axis=1, keys=map(str, range(len(found))))
 
@@ -229,7 +257,7 @@ def _split(X: pd.DataFrame, y: Any, share: float, seed: int) -> Any:
         return parts
     counts = np.unique(y, return_counts=True)[1]
     if counts.min() < 2:
-        raise ValueError("--target: a class has a single row; leave such rows out.")
+        raise ValueError("--label: a class has a single row; leave such rows out.")
     return train_test_split(X, y, test_size=share, random_state=seed, stratify=y)
 
 
@@ -242,15 +270,15 @@ def _find_free_label(y: Any) -> Any:
         with suppress(ValueError):
             check_abstain_label(label, classes)
             return label
-    raise ValueError("--target: no value is left that is not one of the classes.")
+    raise ValueError("--label: no value is left that is not one of the classes.")
 
 
-def _count_folds(y: Any, target: str | None) -> int:
+def _count_folds(y: Any, label: str | None) -> int:
     """Return the number of folds, at most the rows of the largest class."""
     most = int(np.unique(y, return_counts=True)[1].max())
     if most < 2:
         raise ValueError(
-            f"--target: no class of the column {target!r} has two rows to train on; the demo needs "
+            f"--label: no class of the column {label!r} has two rows to train on; the demo needs "
             "more rows."
         )
     return min(_FOLDS, most)
@@ -288,8 +316,6 @@ def _save(given: Namespace, tuner: ThresholdTuner, table: pd.DataFrame, X: Any, 
     tuner.policy_.to_json(given.out / "policy.json")
     with whole_file(given.out / "metrics.csv") as part:
         table.to_csv(part)
-    display = RiskCoverageDisplay.from_estimator(
-        tuner, X, y, name="test rows", target=given.max_risk
-    )
+    display = RiskCoverageDisplay.from_estimator(tuner, X, y, name="test rows", target=given.target)
     with whole_file(given.out / "risk_coverage.png") as part:
         display.figure_.savefig(part, dpi=120, format="png")

@@ -1,4 +1,4 @@
-"""The command line: ``skselect demo | evaluate | tune | apply | monitor``."""
+"""The command line: ``skselect demo | evaluate | report | tune | apply | monitor``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from skselect.exceptions import InfeasibleTargetError
 
 _DEMO = """examples:
   skselect demo
-  skselect demo --data loans.parquet --target defaulted --max-risk 0.05 --out results
+  skselect demo --data loans.parquet --label defaulted --target 0.05 --out results
+
+It trains, certifies and tests on one table. What it tries after the certificate is an exploration:
+nothing is guaranteed for it.
 """
 _EVALUATE = """The table has one row per labelled case: a column with the true label, and one column
 of probabilities per class, or a column with the answer and one with its confidence.
@@ -37,11 +40,19 @@ examples:
   skselect evaluate export.csv --label truth --separator ";" --decimal , --encoding cp1252
   zcat answers.csv.gz | skselect evaluate - --label truth
 
-The last lines say whether the guarantee of a policy is still true, and so does the exit code:
-  skselect evaluate later.csv --label truth --policy policy.json > check.txt; echo $?
+With --policy the first lines say whether its guarantee still holds, and so does the exit code:
+  skselect evaluate later.csv --label truth --policy policy.json --brief; echo $?
 
-exit codes: 0 the guarantee holds (or there is none), 4 it is broken, 5 undecided: these rows are
-too few, or they chose the threshold; 2 wrong input, 130 interrupted
+exit codes: 0 the guarantee holds (or there is none), 4 it is broken, 5 undecided: there are too few
+rows, or these rows chose the threshold; 2 wrong input, 130 interrupted
+"""
+_REPORT = """The same as skselect evaluate --brief --html report.html.
+
+examples:
+  skselect report answers.csv --label truth --proba p_no p_yes --classes no yes
+  skselect report new.csv --label truth --policy policy.json --html july.html
+
+exit codes: as for skselect evaluate
 """
 _TUNE = """The rows must be labelled and new to the model: they did not train or calibrate it.
 
@@ -55,15 +66,17 @@ examples:
 exit codes: 0 written, 2 wrong input, 3 no threshold meets the target, 5 written, but the
 certificate is an estimate (its first line says why), 130 interrupted (nothing is written)
 """
-_APPLY = """Appends the columns decision (empty where a row is deferred), suggestion, accepted,
-confidence and threshold, and leaves the columns of probabilities out. A policy with a shortlist
-appends a column shortlist: where a row is deferred, the probable classes, the most probable
-first, with | between them. For answers with a confidence it appends decision and accepted. All
-other columns stay as they are. Rows that lack a probability, the answer or the confidence are
-deferred, and so are those of unknown subgroups. A number is missing where its cell is empty or
-contains NA, N/A, NaN, null, None or -. CSV is written with the separator, the decimal sign and the
-encoding that it is read with. For a policy with a learned confidence that asks other
-models, name the columns suggestion and confidence of policy.decide: --answer, --confidence-column.
+_APPLY = """The command appends the columns decision (empty where a row is deferred), suggestion,
+accepted, confidence and threshold. It drops the columns of probabilities and keeps all others. A
+policy with a shortlist also appends the column shortlist: the probable classes of a deferred row,
+the most probable first, with | between them. For answers with a confidence it appends decision and
+accepted only.
+
+A row is deferred if it lacks a probability, the answer or the confidence, or if its subgroup is
+unknown. A number is missing if its cell is empty or contains NA, N/A, NaN, null, None or -. CSV is
+written as it is read: with the same separator, decimal sign and encoding. If the policy has a
+learned confidence that asks other models, name the columns suggestion and confidence of
+policy.decide: --answer, --confidence-column.
 
 examples:
   skselect apply new.csv --policy policy.json --out decided.csv
@@ -71,20 +84,23 @@ examples:
   skselect apply new.csv --policy policy.json --prefix gate_ > decided.csv
 """
 _MONITOR = """The log has one row per decided case: its name, its time, what the model said, and
-its true label, which is empty as long as nobody knows it. Run the command as often as you like, say
-every night: it takes the rows that have come since last time, and the labels that were filled in
-since (or came in a further row of the same case; the last one counts). The state file holds all
-that it must remember; the first run makes it. Old rows may be taken out of the log once their
-labels have been read. A row that comes after a row with a later time has been read does not count:
-a day with more rows than were read, or with as many but other ones, is named, with exit code 5. (Of
-a day with fewer rows a NOTE counts them: old rows may have been removed.) Corrected labels of cases
-that have entered do not count either, and are named.
+its true label. The label is empty until somebody knows it. Run the command as often as you like,
+say every night: it reads the rows that are new, and the labels that were filled in since last time
+(or came in a further row of the same case; the last one counts). The state file holds what the
+command remembers; the first run creates it. You may remove old rows from the log once their labels
+have been read.
+
+Rows must come in the order of time. A row that comes after a row with a later time was read does
+not count; the command names its day and ends with exit code 5. It does the same for a day with as
+many rows as were read, but other ones. For a day with fewer rows a NOTE counts them: old rows may
+have been removed. If the label of a case is corrected after it was counted, the correction does not
+count either, and the case is named.
 
 Times are numbers, or dates in ISO 8601 (2026-01-31, 2026-01-31T09:30:00+01:00; UTC if there is no
-zone). A date more than a day after now is refused, for no row before it would be read any more
-(of numbers that cannot be told). Labels and probabilities are missing where cells are empty or
-contain NA, N/A, NaN, null, None or -. Rows that lack a probability, the answer or the confidence
-are deferred, and are left out.
+zone); --dayfirst and --time-format read other dates. A date more than a day after now is refused,
+because no row before it could be read any more (this cannot be told of numbers). Labels and
+probabilities are missing if cells are empty or contain NA, N/A, NaN, null, None or -. Rows that
+lack a probability, the answer or the confidence are deferred and left out.
 
 examples:
   skselect monitor log.csv --policy policy.json --label truth --time decided --id claim \\
@@ -105,7 +121,9 @@ def _target(text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number; write 5 % as 0.05") from error
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number; write 5 % as 0.05 (the column to predict is --label)"
+        ) from error
 
 
 def _share(text: str) -> float | str:
@@ -163,24 +181,25 @@ def _file(name: str, meaning: str, **settings: Any) -> Option:
 
 # fmt: off
 _CSV: list[Option] = [
-    _option("--separator", "what stands between the cells of a CSV file, such as \";\" (default: a "
+    _option("--separator", "the sign between the cells of a CSV file, such as \";\" (default: a "
             "comma, in .tsv files a tab)", type=_separator, metavar="SIGN"),
     _option("--decimal", "the decimal sign of its numbers, . or , (default: a point)",
             choices=[".", ","], default=".", metavar="SIGN"),
-    _option("--encoding", "how its text is written, such as cp1252 (Windows), utf-16 or latin-1 "
+    _option("--encoding", "the encoding of its text, such as cp1252 (Windows), utf-16 or latin-1 "
             "(default: %(default)s, with or without a byte order mark)", type=_encoding,
             default="utf-8", metavar="NAME"),
 ]
 _TABLE: list[Option] = [
-    _option("table", "CSV file (.gz, .bz2, .zst: packed), Parquet file (.parquet, .pq), or - for "
-            "CSV on standard input", type=Path, metavar="TABLE"),
+    _option("table", "CSV file (.gz, .bz2, .zst: packed), Parquet file (.parquet, .pq), the first "
+            "sheet of an Excel file (.xlsx; needs openpyxl), or - for CSV on standard input",
+            type=Path, metavar="TABLE"),
     *_CSV,
 ]
 _INPUTS: list[Option] = [
     _column("--proba", "columns of the probabilities, in the order of the classes (of two classes "
             "the second is enough)", nargs="+"),
-    _column("--answer", "instead of --proba: the column of the model's answer, ..."),
-    _column("--confidence-column", "... and of how sure it is"),
+    _column("--answer", "instead of --proba: the column of the model's answer"),
+    _column("--confidence-column", "with --answer: the column of its confidence"),
     _option("--classes", "the classes in the order of --proba (default: matched by name, else "
             "sorted)", nargs="+", metavar="CLASS"),
     _column("--subgroups", "columns of the subgroups", nargs="+"),
@@ -188,13 +207,24 @@ _INPUTS: list[Option] = [
 _LABELLED: list[Option] = [
     _column("--label", "the column of the true label", required=True),
 ]
+_EVALUATED: list[Option] = [
+    *_TABLE, *_LABELLED, *_INPUTS,
+    _file("--policy", "report on the decisions of this policy, its calibration included"),
+    _option("--threshold", "instead of --policy: accept rows with at least this confidence",
+            type=float),
+    _column("--id", "the column of the cases' names; the list of the most confident errors shows "
+            "them"),
+    _column("--features", "columns to show beside the most confident errors", nargs="+"),
+    _file("--csv", "write the metrics as a table"),
+    _option("--title", "title of the report (default: the name of the table)"),
+]
 _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
     "demo": ("train, calibrate and certify a classifier on one table", _DEMO, [
-        _file("--data", "CSV or Parquet table (default: scikit-learn's digits)"),
+        _file("--data", "CSV, Parquet or Excel table (default: scikit-learn's digits)"),
         *_CSV,
-        _column("--target", "the column to predict, with --data"),
-        _option("--max-risk", "largest share of wrong answers (default: %(default)s)", type=float,
-                default=0.02, metavar="R"),
+        _column("--label", "with --data: the column to predict"),
+        _option("--target", "largest share of wrong answers (default: %(default)s)", type=_target,
+                default=0.02, metavar="RISK"),
         _option("--delta", "probability that the certificate fails (default: 0.05)", type=float,
                 default=0.05),
         _option("--out", "folder for the results (default: %(default)s)", type=Path,
@@ -202,15 +232,14 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         _option("--seed", "random seed (default: %(default)s)", type=int, default=0),
     ]),
     "evaluate": ("report on a table of predictions", _EVALUATE, [
-        *_TABLE, *_LABELLED, *_INPUTS,
-        _file("--policy", "report on what this policy decides, its calibration included"),
-        _option("--threshold", "instead of --policy: accept rows at least this sure", type=float),
-        _column("--id", "the column of the cases' names, by which the most confident errors are "
-                "listed"),
-        _column("--features", "columns to show beside the most confident errors", nargs="+"),
+        *_EVALUATED,
         _file("--html", "write the report as a web page"),
-        _file("--csv", "write the metrics as a table"),
-        _option("--title", "of the report (default: the name of the table)"),
+        _option("--brief", "print the verdict and what a risk target costs, no more",
+                action="store_true"),
+    ]),
+    "report": ("write the report on a table of predictions as a web page", _REPORT, [
+        *_EVALUATED,
+        _file("--html", "the page (default: %(default)s)", default=Path("report.html")),
     ]),
     "tune": ("choose a threshold with a certificate; write it as a policy", _TUNE, [
         *_TABLE, *_LABELLED, *_INPUTS,
@@ -218,10 +247,10 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 "cwsa_plus (default: %(default)s)", default="risk", metavar="NAME"),
         _option("--target", "the value that the objective must meet, such as 0.02", type=_target),
         _option("--delta", "probability that the certificate fails (default: 0.05)", type=float),
-        _option("--max-analyses", "how often at most you will run tune while adding rows to this "
+        _option("--max-analyses", "how often you will run tune at most while you add rows to this "
                 "table, this run included; plan it before the first run; all runs share --delta "
                 "(default: 1)", type=int, metavar="K"),
-        _option("--seed", "seed of the rows that --shortlist sets apart (default: others at each "
+        _option("--seed", "seed of the rows that --shortlist sets apart (default: another at each "
                 "run)", type=int),
         _option("--assume", "independent: the order of the rows means nothing, although it shows "
                 "in losses or confidences (the table is sorted by class, say)", nargs="+",
@@ -230,14 +259,14 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 metavar="NAME"),
         _option("--min-coverage", "smallest share of accepted rows (default: 0.1 for risk, 0.5 for "
                 "a metric)", type=_share, metavar="SHARE"),
-        _option("--threshold-range", "for cwsa and cwsa_plus: try thresholds from LOW on and below "
-                "HIGH (default: 0.5 1, or 0 1 where 0.5 accepts less than --min-coverage)",
+        _option("--threshold-range", "for cwsa and cwsa_plus: try thresholds of at least LOW and "
+                "below HIGH (default: 0.5 1, or 0 1 where 0.5 accepts less than --min-coverage)",
                 type=float, nargs=2, metavar=("LOW", "HIGH")),
         _option("--confidence", "max_proba, margin, entropy or gini (default: %(default)s)",
                 default="max_proba", metavar="NAME"),
-        _option("--shortlist", "where a row is deferred, name the probable classes, so that the "
-                "true one is among them in this share of such rows, such as 0.95 (an estimate; "
-                "0.95 0.5 sets half of the rows apart for it: exact)", type=float, nargs="+",
+        _option("--shortlist", "name the probable classes of each deferred row, so that the true "
+                "one is among them in this share of such rows, such as 0.95 (an estimate; 0.95 0.5 "
+                "sets half of the rows apart for it: exact)", type=float, nargs="+",
                 metavar=("LEVEL", "SHARE")),
         _file("--out", "the policy (default: %(default)s)", default=Path("policy.json")),
         _file("--python", "also write the policy as one Python file (needs --proba)"),
@@ -253,6 +282,10 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
     "monitor": ("watch whether a policy keeps its guarantee, from a log that grows", _MONITOR, [
         *_TABLE, *_LABELLED,
         _column("--time", "the column of the times of the decisions", required=True),
+        _option("--dayfirst", "read dates such as 31.01.2026 09:30 or 31/01/2026",
+                action="store_true"),
+        _option("--time-format", "read dates in this format, such as \"%%d %%b %%Y %%H:%%M\"",
+                metavar="FORMAT"),
         _file("--policy", "from skselect tune, or policy.to_json", required=True),
         _file("--state", "what is remembered from run to run (JSON)", required=True),
         _column("--id", "the column of the cases' names (default: id)"),
@@ -262,29 +295,27 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 "certificate, else 0.05)", type=float),
         _option("--label-delay", "age at which a label should be known, such as 30D", type=_number,
                 required=True, metavar="AGE"),
-        _option("--unlabelled", "what no label at that age means: wait for it, or the answer was "
-                "right (default: %(default)s)", default="wait", metavar="wait|correct"),
-        _option("--now", "up to when all labels are in the log (default, and at least: the time of "
-                "its last new row)", type=_number, metavar="TIME"),
-        _option("--allow-future", "take dates later than now plus a day (default: refuse them)",
+        _option("--unlabelled", "what it means that a case of that age has no label: wait for it, "
+                "or the answer was correct (default: %(default)s)", default="wait",
+                metavar="wait|correct"),
+        _option("--now", "the time up to which all labels are in the log (default, and at least: "
+                "that of its last new row)", type=_number, metavar="TIME"),
+        _option("--allow-future", "accept dates later than now plus a day (default: refuse them)",
                 action="store_true"),
-        _option("--batch", "cases that are compared as one with those of the tuning, or a length "
-                "of time such as 1D (default: %(default)s)", type=_number, default=1000,
+        _option("--batch", "how many cases are compared with those of the tuning at a time, or a "
+                "length of time such as 1D (default: %(default)s)", type=_number, default=1000,
                 metavar="N"),
-        _column("--audited", "true where a case was drawn to find out its label"),
-        _column("--audit-proba", "the probability with which it was drawn"),
-        _option("--min-audit-proba", "the smallest of these, or that of all cases", type=float,
-                default=1.0, metavar="P"),
+        _column("--audited", "the column that is true where a case was drawn for an audit"),
+        _column("--audit-proba", "the column of the probability with which it was drawn"),
+        _option("--min-audit-proba", "the smallest of these probabilities, or that of all cases",
+                type=float, default=1.0, metavar="P"),
     ]),
 }
 # fmt: on
 
 
-#: What is meant by a word that another command has, or none.
-_MEANT = {
-    "'report'": "The report is written by: skselect evaluate TABLE --html FILE",
-    "--max-risk": "It goes with demo; for tune the largest share of wrong answers is --target",
-}
+#: What is meant by a word that no command has.
+_MEANT = {"--max-risk": "The largest share of wrong answers is --target"}
 
 
 class _Parser(argparse.ArgumentParser):

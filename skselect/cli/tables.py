@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -44,6 +45,8 @@ _PIECE, _BLOCK = 1 << 18, 1 << 22
 #: Endings of Parquet files; all other tables are CSV.
 PARQUET = (".parquet", ".pq")
 WORKBOOKS = (".xlsx", ".xls", ".ods")
+#: The workbooks that can be read, where openpyxl is there.
+_EXCEL = ".xlsx"
 #: The name of a table that is read from standard input, and what errors call it.
 _STDIN, _STDIN_NAME = Path("-"), Path("standard input")
 #: What stands between cells, as errors call it.
@@ -52,6 +55,8 @@ _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _MISSING_TOKENS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"})
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
 _NUMBER = re.compile(_INTEGER.pattern + r"(\.\d+)?([eE][-+]?\d+)?")
+#: A date such as 31.01.2026 or 31/01/2026.
+_DAY_FIRST = re.compile(r"^\s*(\d\d)[./-](\d\d)[./-](\d{4})")
 _SWAP_MARKS = str.maketrans(",.", ".,")
 
 
@@ -97,7 +102,7 @@ def read_layout(given: Namespace) -> CsvLayout:
 
 @dataclass(frozen=True)
 class TableFile:
-    """A CSV file, which may be packed, or a Parquet file.
+    """A CSV file, which may be packed, a Parquet file, or the first sheet of an Excel file.
 
     Parameters
     ----------
@@ -108,7 +113,7 @@ class TableFile:
     layout : CsvLayout
         How a CSV file is written.
     copy : object
-        What came from standard input, in a temporary file: it is read more than once.
+        What came from standard input or a workbook, as a temporary CSV file.
     """
 
     path: Path
@@ -128,6 +133,8 @@ class TableFile:
             file = cls(path, tuple(known.schema.to_arrow_schema().names))
         else:
             name, copy = (path, None) if path != _STDIN else (_STDIN_NAME, _copy_input())
+            if path.suffix.lower() == _EXCEL:
+                layout, copy = COMMAS, _copy_sheet(path, argument)
             file = cls(name, (), layout, copy)
             file = replace(file, names=tuple(file.check(argument)))
         twice = sorted({name for name in file.names if file.names.count(name) > 1})
@@ -298,6 +305,20 @@ def _copy_input() -> Any:
     return copy
 
 
+def _copy_sheet(path: Path, argument: str) -> Any:
+    """Return the first sheet of a workbook as a temporary CSV file."""
+    copy = tempfile.NamedTemporaryFile(prefix="skselect-", suffix=".csv")  # noqa: SIM115
+    try:
+        sheet = pd.read_excel(path, header=None, dtype=object, keep_default_na=False)
+    except (ImportError, BadZipFile, KeyError, OSError, ValueError) as error:
+        raise ValueError(
+            f"{argument}: {path.name} is a workbook; to read it, install openpyxl, or save the "
+            f"sheet as CSV. ({error})"
+        ) from error
+    sheet.to_csv(copy.name, header=False, index=False)
+    return copy
+
+
 def _skip_blank_lines(row: Any) -> str:
     return "error" if row.actual_columns > 1 or row.text.strip(" \t") else "skip"
 
@@ -306,7 +327,7 @@ def check_table_file(path: Path, argument: str) -> None:
     """Refuse a path without a file, and a workbook."""
     if not path.is_file():
         raise ValueError(f"{argument}: there is no file {str(path)!r}.")
-    if path.suffix.lower() in WORKBOOKS:
+    if path.suffix.lower() in WORKBOOKS and path.suffix.lower() != _EXCEL:
         raise ValueError(f"{argument}: {path.name} is a workbook; save the sheet as CSV.")
 
 
@@ -564,16 +585,22 @@ def _check_classes(labels: LabelArray, classes: LabelArray, column: str) -> Labe
     return labels
 
 
-def read_times(values: pd.Series, file: TableFile) -> pd.Series:
+def read_times(values: pd.Series, file: TableFile, given: Namespace) -> pd.Series:
     """Return times as numbers, or as dates in UTC."""
     _check_no_missing(values, file)
-    times = parse_times(values)
+    if given.dayfirst:
+        if given.time_format is not None:
+            raise ValueError("--dayfirst goes without --time-format: name the form of dates once.")
+        values = values.astype(str).str.replace(r"(?<!\d)(\d)(?=[./-])", r"0\1", regex=True)
+        values = values.str.replace(_DAY_FIRST, r"\3-\2-\1", regex=True)
+    times = parse_times(values, given.time_format)
     if times.isna().any():
-        raise _make_error("numbers, or dates such as 2026-01-31T09:30", values, times.isna(), file)
+        wanted = given.time_format or "2026-01-31T09:30 (or say --dayfirst, or --time-format)"
+        raise _make_error(f"numbers, or dates such as {wanted}", values, times.isna(), file)
     return times
 
 
-def parse_times(values: pd.Series) -> pd.Series:
+def parse_times(values: pd.Series, time_format: str | None = None) -> pd.Series:
     """Return numbers, or dates in UTC, missing where a value is no date."""
     is_text = pd.api.types.is_object_dtype(values) or pd.api.types.is_string_dtype(values)
     if is_text and all(isinstance(x, str) and _NUMBER.fullmatch(x.strip()) for x in values):
@@ -584,7 +611,8 @@ def parse_times(values: pd.Series) -> pd.Series:
 
     if not pd.api.types.is_datetime64_any_dtype(values):
         values = values.where(~values.map(is_word))  # pandas takes "now" for a time
-    dates = pd.to_datetime(values, utc=True, format="ISO8601" if is_text else None, errors="coerce")
+    form = (time_format or "ISO8601") if is_text else None
+    dates = pd.to_datetime(values, utc=True, format=form, errors="coerce")
     return dates.dt.as_unit("us")
 
 

@@ -37,8 +37,8 @@ _SIZE = (4.4, 3.6)
 _LEGEND, _LABEL = 48, 28
 
 
-def render_text(contents: dict[str, Any]) -> str:
-    """Return a report as text."""
+def render_text(contents: dict[str, Any], *, brief: bool = False) -> str:
+    """Return a report as text; a brief one ends with what a risk target costs."""
     parts = [_underline(contents["title"], "="), wrap(describe_rows(contents))]
     comparison = make_comparison(contents)
     parts += [] if comparison is None else _write_section(comparison)
@@ -47,7 +47,7 @@ def render_text(contents: dict[str, Any]) -> str:
         parts += [] if model["verdict"] is None else [wrap(model["verdict"]["text"])]
         parts.append(wrap("\n".join(describe_model(model, contents["confidence_level"]))))
         for section in make_sections(model, contents["confidence_level"]):
-            parts += _write_section(section)
+            parts += _write_section(section) if section.key == "workload" or not brief else []
     return "\n\n".join([*parts, wrap(FOOTNOTE)])
 
 

@@ -197,10 +197,10 @@ def describe_accuracy(model: dict[str, Any]) -> str:
 def make_sections(model: dict[str, Any], level: float) -> list[Section]:
     """Return what is shown of one model, in this order; what is missing or empty is left out."""
     makers = {
+        "workload": lambda model: _show_workload(model, level),
         "certificate": _show_certificate,
         "pictures": lambda _: Section("pictures", "In pictures"),
         "by_class": lambda model: _show_classes(model, level),
-        "workload": lambda model: _show_workload(model, level),
         "coverages": _show_coverages,
         "metrics": _show_metrics,
         "calibration": _show_calibration,

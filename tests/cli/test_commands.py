@@ -792,6 +792,24 @@ def test_the_exit_code_says_whether_the_guarantee_still_holds(
     assert expected.verdict == {0: "holds", BROKEN: "broken", UNDECIDED: "undecided"}[code]
 
 
+def test_a_brief_report_fits_on_a_screen_and_begins_with_the_verdict(frame, capsys):
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.1"]) == 0
+    later = frame.assign(p_yes=frame["p_yes"] * 0.999, p_no=1 - frame["p_yes"] * 0.999)
+    later.to_csv("later.csv", index=False)
+    rows = ["later.csv", *PROBA, "--policy", "policy.json"]
+    capsys.readouterr()
+    code = main(["evaluate", *rows])
+    full = capsys.readouterr().out
+    assert main(["evaluate", *rows, "--brief"]) == code
+    brief = capsys.readouterr().out
+    assert len(brief.splitlines()) <= 40
+    assert brief.index("at most 10 %") < brief.index("What does a risk target cost?")
+    assert full.startswith(brief.split("A row whose confidence")[0])
+    assert main(["report", *rows]) == code
+    assert capsys.readouterr().out == f"{brief}\nWritten: report.html\n"
+    assert "What does a risk target cost?" in Path("report.html").read_text()
+
+
 def test_without_a_guarantee_there_is_no_verdict(frame, capsys):
     policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.9)
     policy.to_json("plain.json")
@@ -852,7 +870,23 @@ def test_targets_are_numbers(frame, target, capsys):
 def test_workbooks_are_told_apart(frame, capsys):
     Path("t.xlsx").write_bytes(b"PK")
     assert main(["evaluate", "t.xlsx", *PROBA]) == 2
+    assert "is a workbook; to read it, install openpyxl, or save" in capsys.readouterr().err
+    Path("t.ods").write_bytes(b"PK")
+    assert main(["evaluate", "t.ods", *PROBA]) == 2
     assert "is a workbook; save the sheet as CSV" in capsys.readouterr().err
+
+
+def test_a_sheet_is_read_like_the_csv_file(frame, capsys):
+    pytest.importorskip("openpyxl")
+    frame.to_excel("t.xlsx", index=False)
+    printed = {}
+    for table in ("t.csv", "t.xlsx"):
+        assert main(["tune", table, *PROBA, "--target", "0.1"]) == 0
+        printed[table] = capsys.readouterr().out
+    assert printed["t.csv"] == printed["t.xlsx"]
+    frame.assign(p_yes="many").to_excel("t.xlsx", index=False)
+    assert main(["evaluate", "t.xlsx", *PROBA]) == 2
+    assert "t.xlsx: column 'p_yes' must hold numbers, but line 2 holds" in capsys.readouterr().err
 
 
 def test_files_are_never_written_over_what_is_read(frame, tuned, capsys):

@@ -1,6 +1,7 @@
 """The demo on tables of every kind."""
 
 import datetime as dt
+import re
 from argparse import Namespace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from skselect import AbstentionPolicy
+from skselect._lib.notebook import unwrap
 from skselect.cli import demo
 from skselect.cli.main import make_parser
 from tests.common import mostly_slow
@@ -27,7 +29,7 @@ def small_booster(monkeypatch):
 
 
 def options(tmp_path, **given):
-    parsed = make_parser().parse_args(["demo", "--max-risk", "0.1", "--out", str(tmp_path / "out")])
+    parsed = make_parser().parse_args(["demo", "--target", "0.1", "--out", str(tmp_path / "out")])
     return Namespace(**(vars(parsed) | given))
 
 
@@ -51,10 +53,15 @@ def table(rng):
 
 
 def test_embedded_digits_end_with_a_certificate(tmp_path, capsys):
-    assert demo.demo(options(tmp_path, max_risk=0.02)) == 0
+    assert demo.demo(options(tmp_path, target=0.02)) == 0
     printed = capsys.readouterr()
     assert "\nCERTIFIED\n" in printed.out
     assert "[6/6]" in printed.err
+    assert "explore (no guarantee)" in printed.err
+    words = unwrap(printed.out.split("\n\n")[-3])
+    assert re.search(r"answers [\d.]+ % of them on its own \(.* wrong\) and leaves [\d.]+ % to", words)
+    assert "best CWSA+ (exploration, no guarantee)" in printed.out
+    assert "AUGRC" not in printed.out
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
         "metrics.csv", "policy.json", "risk_coverage.png",
     ]  # fmt: skip
@@ -70,7 +77,7 @@ def test_embedded_digits_end_with_a_certificate(tmp_path, capsys):
 def test_own_table_with_strings_dates_and_gaps(tmp_path, table, suffix, capsys):
     path = tmp_path / f"table.{suffix}"
     table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
-    assert demo.demo(options(tmp_path, data=path, target="answer")) == 0
+    assert demo.demo(options(tmp_path, data=path, label="answer")) == 0
     assert "CERTIFIED" in capsys.readouterr().out
     policy = AbstentionPolicy.from_json(tmp_path / "out" / "policy.json")
     assert policy.classes.tolist() == ["no", "yes"]
@@ -80,7 +87,7 @@ def test_own_table_with_strings_dates_and_gaps(tmp_path, table, suffix, capsys):
 def test_refusal_is_shown_and_nothing_is_accepted(tmp_path, table, capsys):
     path = tmp_path / "table.csv"
     table.iloc[:300].to_csv(path, index=False)
-    assert demo.demo(options(tmp_path, data=path, target="answer", max_risk=0.001)) == 0
+    assert demo.demo(options(tmp_path, data=path, label="answer", target=0.001)) == 0
     printed = capsys.readouterr().out
     assert "No threshold meets target=0.001" in printed
     assert "could have met is 0." in printed
@@ -92,7 +99,7 @@ def test_refusal_is_shown_and_nothing_is_accepted(tmp_path, table, capsys):
 def test_labels_that_need_another_abstain_label(tmp_path, table, values):
     path = tmp_path / "table.parquet"
     table.assign(answer=np.where(table["answer"] == "yes", values[1], values[0])).to_parquet(path)
-    assert demo.demo(options(tmp_path, data=path, target="answer")) == 0
+    assert demo.demo(options(tmp_path, data=path, label="answer")) == 0
 
 
 @pytest.mark.parametrize(
@@ -101,7 +108,7 @@ def test_labels_that_need_another_abstain_label(tmp_path, table, values):
 @pytest.mark.usefixtures("small_booster")
 def test_real_tables(data_folder, tmp_path, name, risk, capsys):
     path = data_folder / f"{name}.parquet"
-    assert demo.demo(options(tmp_path, data=path, target="target", max_risk=risk)) == 0
+    assert demo.demo(options(tmp_path, data=path, label="target", target=risk)) == 0
     assert "risk_coverage.png" in capsys.readouterr().out
 
 
@@ -109,13 +116,13 @@ def test_bad_tables_are_explained(tmp_path, table):
     path = tmp_path / "table.csv"
     table.to_csv(path, index=False)
     cases = [
-        ({"data": tmp_path / "none.csv", "target": "x"}, "--data: there is no file"),
-        ({"data": path}, "--target must name a column"),
-        ({"data": path, "target": "hope"}, "--target must name a column"),
-        ({"data": path, "target": "anwser"}, r"among its 6 columns are \['answer'\]"),
-        ({"data": path, "target": "answer", "max_risk": 5}, "--max-risk must be a number"),
-        ({"data": path, "target": "answer", "delta": 0}, "--delta must be a number"),
-        ({"target": "answer"}, "--target goes with --data"),
+        ({"data": tmp_path / "none.csv", "label": "x"}, "--data: there is no file"),
+        ({"data": path}, "--label must name a column"),
+        ({"data": path, "label": "hope"}, "--label must name a column"),
+        ({"data": path, "label": "anwser"}, r"among its 6 columns are \['answer'\]"),
+        ({"data": path, "label": "answer", "target": 5}, "--target must be a number"),
+        ({"data": path, "label": "answer", "delta": 0}, "--delta must be a number"),
+        ({"label": "answer"}, "--label goes with --data"),
         ({"out": path}, "--out must be a folder"),
     ]
     for given, message in cases:
@@ -124,15 +131,15 @@ def test_bad_tables_are_explained(tmp_path, table):
     semicolons = tmp_path / "semicolons.csv"
     table.to_csv(semicolons, index=False, sep=";")
     with pytest.raises(ValueError, match="with a comma between them"):
-        demo.demo(options(tmp_path, data=semicolons, target="answer"))
+        demo.demo(options(tmp_path, data=semicolons, label="answer"))
     one = tmp_path / "one.csv"
     table.assign(answer="yes").to_csv(one, index=False)
     with pytest.raises(ValueError, match="one class only"):
-        demo.demo(options(tmp_path, data=one, target="answer"))
+        demo.demo(options(tmp_path, data=one, label="answer"))
     measured = tmp_path / "measured.csv"
     table.assign(answer=np.linspace(0, 1, len(table))).to_csv(measured, index=False)
     with pytest.raises(ValueError, match="looks like a measurement or an identifier"):
-        demo.demo(options(tmp_path, data=measured, target="answer"))
+        demo.demo(options(tmp_path, data=measured, label="answer"))
 
 
 def odd_columns(table):
@@ -153,7 +160,7 @@ def test_columns_of_ordinary_tables(tmp_path, table, suffix, capsys):
     path = tmp_path / f"table.{suffix}"
     frame = odd_columns(table)
     frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
-    X, y, _ = demo.load(options(tmp_path, data=path, target="answer"))
+    X, y, _ = demo.load(options(tmp_path, data=path, label="answer"))
     told = capsys.readouterr().out
     assert "Columns without any value are left out: empty, nothing." in told
     assert "172 infinite values of the column 'ratio' are taken as missing." in told
@@ -169,20 +176,20 @@ def test_columns_that_are_no_features_are_named(tmp_path, table):
     path = tmp_path / "table.parquet"
     table.assign(scan=[[1, 2]] * len(table)).to_parquet(path)
     with pytest.raises(ValueError, match="column 'scan' holds values of the type"):
-        demo.demo(options(tmp_path, data=path, target="answer"))
+        demo.demo(options(tmp_path, data=path, label="answer"))
     table[["answer"]].to_parquet(path)
-    with pytest.raises(ValueError, match="has no columns besides the target"):
-        demo.demo(options(tmp_path, data=path, target="answer"))
+    with pytest.raises(ValueError, match="has no columns besides the label"):
+        demo.demo(options(tmp_path, data=path, label="answer"))
     table[["answer"]].assign(x=np.nan).to_parquet(path)
-    with pytest.raises(ValueError, match="no column besides the target holds any value"):
-        demo.demo(options(tmp_path, data=path, target="answer"))
+    with pytest.raises(ValueError, match="no column besides the label holds any value"):
+        demo.demo(options(tmp_path, data=path, label="answer"))
 
 
 @pytest.mark.usefixtures("small_booster")
 def test_a_class_called_abstain(tmp_path, table, capsys):
     path = tmp_path / "table.csv"
     table.replace({"answer": {"no": "abstain"}}).to_csv(path, index=False)
-    assert demo.demo(options(tmp_path, data=path, target="answer")) == 0
+    assert demo.demo(options(tmp_path, data=path, label="answer")) == 0
     assert "CERTIFIED" in capsys.readouterr().out
 
 
@@ -199,7 +206,7 @@ def test_classes_with_fewer_rows_than_folds(tmp_path, rng, capsys):
     path = tmp_path / "table.csv"
     few = pd.DataFrame({"x": rng.normal(size=42), "y": [f"c{k}" for k in range(7)] * 6})
     few.to_csv(path, index=False)
-    assert demo.demo(options(tmp_path, data=path, target="y", max_risk=0.5)) == 0
+    assert demo.demo(options(tmp_path, data=path, label="y", target=0.5)) == 0
     assert demo._count_folds(np.array([0, 0, 1]), "y") == 2
     with pytest.raises(ValueError, match="no class of the column 'y' has two rows to train on"):
         demo._count_folds(np.array([0, 1, 2]), "y")
@@ -211,7 +218,7 @@ def test_a_target_that_one_answer_would_meet_is_told(tmp_path, rng, capsys):
     rare = pd.DataFrame({"x": rng.normal(size=1000), "y": 0})
     rare.loc[[5, 300, 700, 900], "y"] = 1
     rare.to_csv(path, index=False)
-    assert demo.demo(options(tmp_path, data=path, target="y")) == 0
+    assert demo.demo(options(tmp_path, data=path, label="y")) == 0
     assert "always answering '0' would meet this target: 0.4 % of" in capsys.readouterr().out
 
 
@@ -228,7 +235,7 @@ def test_small_tables_train_with_one_thread(tmp_path, table, monkeypatch):
     for small in [10**6, 0]:
         monkeypatch.setattr(demo, "_SMALL", small)
         with pytest.raises(InterruptedError):
-            demo.demo(options(tmp_path, data=path, target="answer"))
+            demo.demo(options(tmp_path, data=path, label="answer"))
     assert found[0] == (1, {1})
     assert found[1][0] in (None, 1)  # scikit-learn's has no such parameter
 
@@ -241,7 +248,7 @@ def test_rows_without_a_label_are_left_out(tmp_path, table, capsys):
     path = tmp_path / "table.csv"
     table["answer"] = table["answer"].where(np.arange(len(table)) % 10 > 0)
     table.to_csv(path, index=False)
-    X, y, _ = demo.load(options(tmp_path, data=path, target="answer"))
+    X, y, _ = demo.load(options(tmp_path, data=path, label="answer"))
     assert len(X) == len(y) == 1080
     assert "120 rows without a 'answer' are left out" in capsys.readouterr().out
 

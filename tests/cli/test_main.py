@@ -17,7 +17,7 @@ def test_help_has_an_example(capsys):
     with pytest.raises(SystemExit) as done:
         main(["demo", "--help"])
     assert done.value.code == 0
-    assert "--data loans.parquet --target defaulted" in capsys.readouterr().out
+    assert "--data loans.parquet --label defaulted" in capsys.readouterr().out
 
 
 def test_version(capsys):
@@ -29,7 +29,7 @@ def test_version(capsys):
 
 def test_defaults():
     given = make_parser().parse_args(["demo"])
-    assert (given.data, given.max_risk, given.delta, str(given.out)) == (
+    assert (given.data, given.target, given.delta, str(given.out)) == (
         None,
         0.02,
         0.05,
@@ -38,11 +38,11 @@ def test_defaults():
 
 
 def test_clear_message_and_exit_code(capsys):
-    assert main(["demo", "--data", "nowhere.csv", "--target", "y"]) == 2
+    assert main(["demo", "--data", "nowhere.csv", "--label", "y"]) == 2
     assert capsys.readouterr().err.strip() == "skselect: --data: there is no file 'nowhere.csv'."
 
 
-@pytest.mark.parametrize("arguments", [[], ["hope"], ["demo", "--max-risk", "low"]])
+@pytest.mark.parametrize("arguments", [[], ["hope"], ["demo", "--target", "low"]])
 def test_wrong_usage_exits_with_two(arguments, capsys):
     with pytest.raises(SystemExit) as done:
         main(arguments)
@@ -53,9 +53,9 @@ def test_wrong_usage_exits_with_two(arguments, capsys):
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["report", "t.csv"], "The report is written by: skselect evaluate TABLE --html FILE"),
+        (["demo", "--target", "answer"], "the column to predict is --label"),
         (["tune", "t.csv", "--label", "y", "--target", "0.1", "--max-risk", "0.05"],
-         "for tune the largest share of wrong answers is --target"),
+         "The largest share of wrong answers is --target"),
     ],
 )  # fmt: skip
 def test_a_word_that_belongs_elsewhere_is_explained(arguments, hint, capsys):

@@ -405,6 +405,31 @@ def test_a_date_of_the_future_is_refused_before_anything_enters(cases, date, cap
     assert run(cases.assign(decided=dates).iloc[[*range(450), *range(451, 600), 450]]) == 0
 
 
+@pytest.mark.parametrize(
+    ("written", "options"),
+    [
+        ("%d.%m.%Y %H:%M", ["--dayfirst"]),
+        ("%d/%m/%Y %H:%M:%S", ["--dayfirst"]),
+        ("%d %b %Y %H:%M", ["--time-format", "%d %b %Y %H:%M"]),
+    ],
+)
+def test_dates_of_other_forms_mean_the_same(cases, written, options):
+    plain = run_all_at_once(cases)
+    texts = cases["decided"].dt.strftime(written)
+    assert run_all_at_once(cases.assign(decided=texts), *options) == plain
+
+
+def test_dates_that_cannot_be_read_name_the_options(cases, capsys):
+    days_first = cases.assign(decided=cases["decided"].dt.strftime("%d.%m.%Y %H:%M"))
+    assert run(days_first) == 2
+    assert "'01.01.2024 00:00'" in (told := capsys.readouterr().err)
+    assert "or say --dayfirst, or --time-format" in told
+    assert run(days_first.assign(decided="31.02.2024"), "--dayfirst") == 2
+    assert "holds '2024-02-31'" in capsys.readouterr().err
+    assert run(days_first, "--dayfirst", "--time-format", "%d") == 2
+    assert "--dayfirst goes without --time-format" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("word", ["now", "today", "Today "])
 def test_words_are_no_times(cases, word, capsys):
     dates = cases["decided"].astype(str).where(cases.index != 50, word)
