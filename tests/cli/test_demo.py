@@ -59,7 +59,9 @@ def test_embedded_digits_end_with_a_certificate(tmp_path, capsys):
     assert "[6/6]" in printed.err
     assert "explore (no guarantee)" in printed.err
     words = unwrap(printed.out.split("\n\n")[-3])
-    assert re.search(r"answers [\d.]+ % of them on its own \(.* wrong\) and leaves [\d.]+ % to", words)
+    assert re.search(
+        r"answers [\d.]+ % of them on its own \(.* wrong\) and leaves [\d.]+ % to", words
+    )
     assert "best CWSA+ (exploration, no guarantee)" in printed.out
     assert "AUGRC" not in printed.out
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
