@@ -77,7 +77,7 @@ html_title = f"skselect {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_sidebars = {"start": [], "faq": []}  # sections of one page
+html_sidebars = {"start": [], "cheatsheet": [], "faq": []}  # sections of one page
 html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,

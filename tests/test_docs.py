@@ -9,9 +9,15 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.naive_bayes import GaussianNB
 
 import skselect
 from skselect.cli.main import make_parser
+from skselect.metrics import compare_models
+from skselect.thresholds import rows_needed
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -105,3 +111,27 @@ def test_notebooks_run_and_hold_no_output(notebook, monkeypatch):
         assert not cell["outputs"]
         assert cell["execution_count"] is None
         exec("".join(cell["source"]), names)
+
+
+def test_every_call_of_the_cheat_sheet_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X, X_new, y, y_new = train_test_split(X, y.map({0: "sick", 1: "well"}), random_state=0)
+    fitted = GaussianNB().fit(X, y)
+    proba, raw = fitted.predict_proba(X), fitted.predict_proba(X_new)
+    names = {name: getattr(skselect, name) for name in skselect.__all__}
+    for value in (compare_models, rows_needed, FrozenEstimator, GridSearchCV):
+        names[value.__name__] = value
+    names |= {"clf": GaussianNB(), "X": X, "y": y, "X_new": X_new, "y_new": y_new}
+    names |= {"proba": proba, "raw": raw, "probas": {"a": proba, "b": 1 - proba}}
+    names |= {"earlier": slice(-150), "latest": slice(-150, None), "costs": [[0, 20], [1, 0]]}
+    names["grid"] = {"estimator__var_smoothing": [1e-9, 1e-6]}
+
+    page = (ROOT / "docs" / "cheatsheet.md").read_text()
+    cells = re.findall(r"(?m)^\| .*\? \| (.*) \|$", page)
+    calls = [call for cell in cells for call in re.findall(r"`([^`]+)`", cell)]
+    assert len(calls) > 20
+    for call in calls:
+        exec(call, names)
+        if "tuner" in names:
+            names["policy"] = names["tuner"].policy_
