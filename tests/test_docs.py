@@ -16,7 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import skselect
 from skselect.cli.main import make_parser
-from skselect.metrics import compare_models
+from skselect.inference import compare_models
 from skselect.thresholds import rows_needed
 
 ROOT = Path(__file__).resolve().parents[1]
