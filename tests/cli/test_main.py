@@ -9,59 +9,48 @@ from pathlib import Path
 import pytest
 
 import skselect
-from skselect.cli.main import _name_option, main, make_parser
+from skselect.cli.main import _name_option, make_parser
 from skselect.exceptions import ArgumentError
 
 
-def test_help_has_an_example(capsys):
-    with pytest.raises(SystemExit) as done:
-        main(["demo", "--help"])
-    assert done.value.code == 0
-    assert "--data loans.parquet --label defaulted" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("demo --help", "--data loans.parquet --label defaulted"),
+        ("--version", f"skselect {skselect.__version__}\n"),
+    ],
+)
+def test_help_and_version(command, words, run):
+    assert words in run(command).out
 
 
-def test_version(capsys):
-    with pytest.raises(SystemExit) as done:
-        main(["--version"])
-    assert done.value.code == 0
-    assert capsys.readouterr().out.strip() == f"skselect {skselect.__version__}"
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("", "usage: skselect"),
+        ("hope", "usage: skselect"),
+        ("demo --target low", "usage: skselect"),
+        (
+            "demo --data nowhere.csv --label y",
+            "skselect: --data: there is no file 'nowhere.csv'.\n",
+        ),
+        # A word that belongs elsewhere.
+        ("demo --target answer", "the column to predict is --label"),
+        (
+            "tune t.csv --label y --target 0.1 --max-risk 0.05",
+            "The largest share of wrong answers is --target",
+        ),
+    ],
+)
+def test_wrong_usage_is_explained_and_exits_with_two(command, words, tmp_path, monkeypatch, refuse):
+    monkeypatch.chdir(tmp_path)
+    assert words in refuse(command)
 
 
 def test_defaults():
     given = make_parser().parse_args(["demo"])
-    assert (given.data, given.target, given.delta, str(given.out)) == (
-        None,
-        0.02,
-        0.05,
-        "skselect-demo",
-    )
-
-
-def test_clear_message_and_exit_code(capsys):
-    assert main(["demo", "--data", "nowhere.csv", "--label", "y"]) == 2
-    assert capsys.readouterr().err.strip() == "skselect: --data: there is no file 'nowhere.csv'."
-
-
-@pytest.mark.parametrize("arguments", [[], ["hope"], ["demo", "--target", "low"]])
-def test_wrong_usage_exits_with_two(arguments, capsys):
-    with pytest.raises(SystemExit) as done:
-        main(arguments)
-    assert done.value.code == 2
-    assert "usage: skselect" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "hint"),
-    [
-        (["demo", "--target", "answer"], "the column to predict is --label"),
-        (["tune", "t.csv", "--label", "y", "--target", "0.1", "--max-risk", "0.05"],
-         "The largest share of wrong answers is --target"),
-    ],
-)  # fmt: skip
-def test_a_word_that_belongs_elsewhere_is_explained(arguments, hint, capsys):
-    with pytest.raises(SystemExit):
-        main(arguments)
-    assert hint in capsys.readouterr().err
+    defaults = {"data": None, "target": 0.02, "delta": 0.05, "out": Path("skselect-demo")}
+    assert {name: getattr(given, name) for name in defaults} == defaults
 
 
 def test_a_command_imports_what_it_uses(tmp_path):

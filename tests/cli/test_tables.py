@@ -1,6 +1,7 @@
 """Files of predictions: read in pieces as they would be read whole."""
 
 import csv
+import re
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,9 @@ from skselect.cli.tables import (
 
 PROBA = Columns("truth", ("p_no", "p_yes"), subgroups=("site",))
 ANSWER = Columns("truth", answer="said", confidence="score")
+some = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @pytest.fixture(params=["csv", "parquet"])
@@ -36,13 +40,19 @@ def _pieces(monkeypatch):
     monkeypatch.setattr(tables, "_BLOCK", 400)  # bytes of a CSV file
 
 
-def written(frame, kind, folder, name="table"):
-    path = folder / f"{name}.{kind}"
-    if kind == "csv":
-        frame.to_csv(path, index=False)
-    else:
-        frame.to_parquet(path, index=False)
-    return TableFile.open(path)
+@pytest.fixture
+def written(tmp_path):
+    """Return a function that writes a table or a text, and opens the file."""
+
+    def written(content, kind="csv", **options):
+        path = tmp_path / f"t.{kind}"
+        if isinstance(content, str):
+            path.write_text(content, encoding="utf-8")
+        else:
+            getattr(content, f"to_{kind}")(path, index=False)
+        return TableFile.open(path, **options)
+
+    return written
 
 
 LABELS = {
@@ -63,10 +73,13 @@ def table_of(labels, rng, n=40):
     })  # fmt: skip
 
 
+# What is read -----------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
-def test_probabilities(labels, kind, tmp_path, rng):
+def test_predictions_are_those_of_the_table(labels, kind, written, rng):
     frame = table_of(labels, rng)
-    file = written(frame, kind, tmp_path)
+    file = written(frame, kind)
     classes = find_classes(file, PROBA)
     assert classes.tolist() == labels
     found, groups = read_predictions(file, PROBA, classes)
@@ -76,12 +89,8 @@ def test_probabilities(labels, kind, tmp_path, rng):
     for field in ["y_true", "y_pred", "y_proba", "classes"]:
         np.testing.assert_array_equal(getattr(found, field), getattr(expected, field))
     assert groups["site"].tolist() == frame["site"].tolist()
-
-
-@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
-def test_answers(labels, kind, tmp_path, rng):
-    frame = table_of(labels, rng)
-    file = written(frame, kind, tmp_path)
+    one, _ = read_predictions(file, Columns("truth", ("p_yes",)), classes)
+    np.testing.assert_array_equal(one.y_proba[:, 1], frame["p_yes"])
     found, groups = read_predictions(file, ANSWER, find_classes(file, ANSWER))
     np.testing.assert_array_equal(found.y_true == found.y_pred, frame["truth"] == frame["said"])
     np.testing.assert_array_equal(found.confidence, frame["score"])
@@ -89,9 +98,9 @@ def test_answers(labels, kind, tmp_path, rng):
 
 
 @pytest.mark.parametrize("confidence", ["max_proba", "margin", "entropy", "gini"])
-def test_outcomes(confidence, kind, tmp_path, rng):
+def test_outcomes(confidence, kind, written, rng):
     frame = table_of(["no", "yes"], rng)
-    file = written(frame, kind, tmp_path)
+    file = written(frame, kind)
     found, _, counts = read_outcomes(file, PROBA, np.array(["no", "yes"]), confidence)
     proba = frame[["p_no", "p_yes"]].to_numpy()
     expected = Outcomes.from_proba(frame["truth"].to_numpy(), proba, confidence=confidence)
@@ -100,23 +109,45 @@ def test_outcomes(confidence, kind, tmp_path, rng):
     assert counts.tolist() == [(frame["truth"] == name).sum() for name in ["no", "yes"]]
 
 
-def test_one_column_is_the_second_class(kind, tmp_path, rng):
+def test_pieces_are_the_whole_in_order(kind, written, rng):
     frame = table_of(["no", "yes"], rng)
-    file = written(frame, kind, tmp_path)
-    one = Columns("truth", ("p_yes",))
-    found, _ = read_predictions(file, one, np.array(["no", "yes"]))
-    np.testing.assert_array_equal(found.y_proba[:, 1], frame["p_yes"])
-
-
-def test_pieces_are_the_whole_in_order(kind, tmp_path, rng):
-    frame = table_of(["no", "yes"], rng)
-    file = written(frame, kind, tmp_path)
+    file = written(frame, kind)
     pieces = list(file.rows())
     assert len(pieces) > 3
-    together = pd.concat(pieces)
     expected = frame.astype(str) if kind == "csv" else frame  # as it is written
-    pd.testing.assert_frame_equal(together, expected, check_dtype=False, check_index_type=False)
+    pd.testing.assert_frame_equal(
+        pd.concat(pieces), expected, check_dtype=False, check_index_type=False
+    )
     pd.testing.assert_frame_equal(file.whole(), frame, check_dtype=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (["0", "1"], [0, 1]), (["-1", "1"], [-1, 1]), (["0.5", "1"], [0.5, 1.0]),
+        (["1e3", "2"], [1000.0, 2.0]), (["True", "False"], [True, False]),
+        (["01", "2"], ["01", "2"]), (["1", "x"], ["1", "x"]), (["+1", "2"], ["+1", "2"]),
+        (["true", "false"], ["true", "false"]), ([" 1", "2"], [" 1", "2"]),
+        (["1", "1.0"], ["1", "1.0"]), (["1e5", "100000.0"], ["1e5", "100000.0"]),
+        (["1_0", "2"], ["1_0", "2"]), (["9" * 30, "1"], ["9" * 30, "1"]),
+    ],
+)  # fmt: skip
+def test_text_that_means_numbers(text, expected):
+    assert tables.text_to_numbers(np.array(text)).tolist() == expected
+
+
+def test_subgroups_are_typed_by_the_whole_column(written):
+    columns, classes = Columns("truth", ("p",), subgroups=("site",)), np.array(["a", "b"])
+    for sites, expected in [
+        (["1"] * 8 + ["x"] * 8 + ["1"] * 4, ["1"] * 8 + ["x"] * 8 + ["1"] * 4),
+        ([1, 2, 1, "", *[1, 2] * 8], [1, 2, 1, *[1, 2] * 8]),
+    ]:
+        frame = pd.DataFrame({"truth": ["a", "b"] * 10, "p": 0.5, "site": sites})
+        _, groups, _ = read_outcomes(written(frame), columns, classes, "max_proba")
+        assert groups["site"].dropna().tolist() == expected
+
+
+# What is refused --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -136,22 +167,75 @@ def test_pieces_are_the_whole_in_order(kind, tmp_path, rng):
         (lambda t: t.iloc[:0], "has no rows"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named(spoil, message, kind, tmp_path, rng):
-    file = written(spoil(table_of(["no", "yes"], rng)), kind, tmp_path)
-    with pytest.raises(ValueError, match=message):
+def test_what_is_wrong_is_named(spoil, message, kind, written, rng):
+    def read(frame):
+        file = written(frame, kind)
         read_predictions(file, PROBA, find_classes(file, PROBA))
+
+    with pytest.raises(ValueError, match=message):
+        read(spoil(table_of(["no", "yes"], rng)))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("nowhere.csv", None, r"there is no file .*nowhere\.csv"),
+        ("t.parquet", b"no", "cannot be read as Parquet"),
+        ("t.csv", b"", "no CSV table: it is empty"),
+        ("t.csv", b"a,b", "has no rows"),
+        ("t.csv", b"a\n1\n", "with a comma between them"),
+        ("t.csv", b"a;b\n1;2\n", "with a comma between them"),
+        ("t.csv", b"a,b,a\n1,2,3\n", r"several columns of the name \['a'\]"),
+        ("t.csv", b"a,b\n1,2,3\n", r"t\.csv: line 2 has 3 cells, the first line has 2\."),
+        ("t.csv", b"a,b\n1,2,\n", r"line 2 has 3 cells, the first line has 2\."),
+        ("t.csv", b"a,b,c,d\n1,.5,.5,a\n2,.5,.", r"line 3 has 3 cells, the first line has 4\."),
+        ("t.csv", b"a,b\n1,2\n" + b"1,2\n" * 50 + b"\xf6,2\n", r"t\.csv is no CSV table"),
+    ],
+)
+def test_files_that_are_no_tables(name, content, message, tmp_path):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        TableFile.open(tmp_path / name)
+
+
+def test_parquet_with_two_columns_of_one_name(tmp_path):
+    table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"several columns of the name \['a'\]"):
+        TableFile.open(tmp_path / "t.parquet")
+
+
+def test_labels_that_are_lists_dates_or_mixed(written):
+    frame = pd.DataFrame({"truth": [["a"], ["b"]], "when": pd.to_datetime(["2026-01-01"] * 2)})
+    file = written(frame, "parquet")
+    for name, kind in [("truth", "ndarray"), ("when", "Timestamp")]:
+        with pytest.raises(ValueError, match=f"column '{name}' holds values of the type {kind}"):
+            find_classes(file, Columns(name))
+    mixed = written("truth,p\n1,.5\nx,.5\n")
+    assert find_classes(mixed, Columns("truth")).tolist() == ["1", "x"]  # text, both of them
+
+
+def test_a_column_has_one_role(written, rng):
+    file = written(table_of([0, 1], rng))
+    for said in [{"label": "truth", "proba": ["truth", "p_yes"]},
+                  {"label": "truth", "proba": ["p_yes", "p_yes"]},
+                  {"label": "truth", "answer": "truth", "confidence_column": "score"}]:  # fmt: skip
+        with pytest.raises(ValueError, match="are named twice"):
+            tables.resolve_columns(file, said, [0, 1])
+
+
+# Numbers ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("word", ["", " ", "NA", "n/a", "#N/A", "<NA>", "NaN", "nan", "null",
                                   "NULL", "None", " - "])  # fmt: skip
-def test_usual_words_for_missing_numbers(word, tmp_path):
-    text = f"truth,p_no,p_yes\nno,0.75,.25\nyes,{word},.5\nno,5e-1,.5\n"
-    (tmp_path / "t.csv").write_text(text)
-    file = TableFile.open(tmp_path / "t.csv")
-    pieces = list(file.rows())
-    found = [tables.known_numbers(piece, ["p_no", "p_yes"], file) for piece in pieces]
-    assert np.concatenate([known for _, known in found]).tolist() == [True, False, True]
-    numbers = np.concatenate([numbers for numbers, _ in found])
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_usual_words_for_missing_numbers(word, decimal, written):
+    text = f"truth;p_no;p_yes\nno;0.75;.25\nyes;{word};.5\nno;5e-1;.5\n".replace(".", decimal)
+    file = written(text, layout=CsvLayout(";", decimal))
+    numbers, known = tables.known_numbers(pd.concat(file.rows()), ["p_no", "p_yes"], file)
+    assert known.tolist() == [True, False, True]
     np.testing.assert_array_equal(numbers[[0, 2]], [[0.75, 0.25], [0.5, 0.5]])
     message = r"t\.csv: column 'p_no' has 1 missing values, the first in line 3;"
     with pytest.raises(ValueError, match=message):
@@ -160,14 +244,12 @@ def test_usual_words_for_missing_numbers(word, tmp_path):
 
 @pytest.mark.parametrize("value", [None, np.nan, pd.NA])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "Float64", "object"])
-def test_missing_numbers_of_any_type(value, dtype, tmp_path):
+def test_missing_numbers_of_any_type(value, dtype, written):
     p_no = pd.Series([0.75, 0.5, 0.5], dtype=dtype).where([True, False, True], value)
-    path = tmp_path / "t.parquet"
-    pd.DataFrame({"p_no": p_no, "p_yes": [0.25, 0.5, 0.5]}).to_parquet(path)
-    for piece in [*TableFile.open(path).rows(), TableFile.open(path).whole()]:
-        numbers, known = tables.known_numbers(piece, ["p_no", "p_yes"], TableFile.open(path))
-        np.testing.assert_array_equal(known, numbers[:, 0] == numbers[:, 0])
-    assert pd.isna(p_no[1])
+    file = written(pd.DataFrame({"p_no": p_no, "p_yes": [0.25, 0.5, 0.5]}), "parquet")
+    for piece in [*file.rows(), file.whole()]:
+        _, known = tables.known_numbers(piece, ["p_no", "p_yes"], file)
+        assert known.tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -176,83 +258,44 @@ def test_missing_numbers_of_any_type(value, dtype, tmp_path):
      ("1e400", "must hold finite numbers, but line 3 holds '1e400'"),
      ("-Infinity", "must hold finite numbers, but line 3 holds"),
      ("0,93", "must hold numbers, but line 3 holds '0,93'"),
+     ("True", "must hold numbers, but line 3 holds 'True'"),
+     ("FALSE", "must hold numbers, but line 3 holds 'FALSE'"),
      ("missing", "must hold numbers, but line 3 holds 'missing'")],
 )  # fmt: skip
-def test_what_is_no_number_is_named(word, message, tmp_path):
-    (tmp_path / "t.csv").write_text(f'truth,p_no,p_yes\nno,NA,.25\nyes,"{word}",.5\nno,.5,.5\n')
-    file = TableFile.open(tmp_path / "t.csv")
-    piece = pd.concat(file.rows())
-    with pytest.raises(ValueError, match=rf"t\.csv: column 'p_no' {message}"):
-        tables.known_numbers(piece, ["p_no", "p_yes"], file)
+def test_what_is_no_number_is_named(word, message, written):
+    file = written(f'truth,p_no,p_yes\nno,NA,.25\nyes,"{word}",.5\nno,.5,.5\n')
+    with pytest.raises(ValueError, match=rf"t\.csv: column 'p_no' {re.escape(message)}"):
+        tables.known_numbers(pd.concat(file.rows()), ["p_no", "p_yes"], file)
 
 
-def test_numbers_with_commas_and_missing_ones(tmp_path):
-    (tmp_path / "t.csv").write_text("a;b\n0,25;x\nNA;x\n0,5;x\n  ;x\n0,75;x\n")
-    file = TableFile.open(tmp_path / "t.csv", layout=tables.CsvLayout(";", ","))
-    numbers, known = tables.known_numbers(pd.concat(file.pieces(["a"])), ["a"], file)
-    np.testing.assert_array_equal(numbers[:, 0], [0.25, np.nan, 0.5, np.nan, 0.75])
-    assert known.tolist() == [True, False, True, False, True]
-
-
-def test_files_that_are_none(tmp_path):
-    with pytest.raises(ValueError, match=r"there is no file .*nowhere\.csv"):
-        TableFile.open(tmp_path / "nowhere.csv")
-    (tmp_path / "x.parquet").write_bytes(b"no")
-    with pytest.raises(ValueError, match="cannot be read as Parquet"):
-        TableFile.open(tmp_path / "x.parquet")
-    (tmp_path / "semicolons.csv").write_text("a;b\n1;2\n")
-    with pytest.raises(ValueError, match="with a comma between them"):
-        TableFile.open(tmp_path / "semicolons.csv")
-    for text, message in [("", "no CSV table: it is empty"), ("a,b", "has no rows")]:
-        (tmp_path / "empty.csv").write_text(text)
-        with pytest.raises(ValueError, match=message):
-            TableFile.open(tmp_path / "empty.csv")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (["0", "1"], [0, 1]), (["-1", "1"], [-1, 1]), (["0.5", "1"], [0.5, 1.0]),
-        (["1e3", "2"], [1000.0, 2.0]), (["True", "False"], [True, False]),
-        (["01", "2"], ["01", "2"]), (["1", "x"], ["1", "x"]), (["+1", "2"], ["+1", "2"]),
-        (["true", "false"], ["true", "false"]), ([" 1", "2"], [" 1", "2"]),
-        (["1", "1.0"], ["1", "1.0"]), (["1e5", "100000.0"], ["1e5", "100000.0"]),
-        (["1_0", "2"], ["1_0", "2"]), (["9" * 30, "1"], ["9" * 30, "1"]),
-    ],
-)  # fmt: skip
-def test_text_that_means_numbers(text, expected):
-    assert tables.text_to_numbers(np.array(text)).tolist() == expected
-
-
-def test_mixed_kinds_of_labels(tmp_path):
-    (tmp_path / "t.csv").write_text("truth,p_no,p_yes\n1,.5,.5\nx,.5,.5\n")
-    file = TableFile.open(tmp_path / "t.csv")
-    assert find_classes(file, Columns("truth")).tolist() == ["1", "x"]  # text, both of them
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a,b,a\n1,2,3\n", r"several columns of the name \['a'\]"),
-        ("a,b\n1,2,3\n", r"t\.csv: line 2 has 3 cells, the first line has 2\."),
-        ("a,b\n1,2,\n", r"line 2 has 3 cells, the first line has 2"),
-        ("a\n1\n", "with a comma between them"),
-        ("", "it is empty"),
-        ("\ufeffa,b\n1,2\n", None),
-        ('"a, x",b\n1,2\n', None),
-        ("a,b\n\n1,2\n", None),
-    ],
+NUMBERS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.from_regex(r"-?0\.[0-9]{1,40}", fullmatch=True),
+    st.integers(-(10**25), 10**25).map(str),
+    st.sampled_from(["007", " .5", "5.", "+1", "1_0", "1E-400", "4.9e-324", "-0.0", "", "n/A"]),
 )
-def test_headers(text, message, tmp_path):
-    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
-    if message is not None:
-        with pytest.raises(ValueError, match=message):
-            TableFile.open(tmp_path / "t.csv")
-        return
-    file = TableFile.open(tmp_path / "t.csv")
-    assert file.names in [("a", "b"), ("a, x", "b")]
-    (piece,) = file.pieces(["b"])
-    assert piece["b"].tolist() == ["2"]
+
+
+@some
+@given(texts=st.lists(NUMBERS, min_size=1, max_size=20), decimal=st.sampled_from(".,"))
+def test_numbers_are_those_of_python_to_the_last_bit(texts, decimal, written):
+    lines = [f"{text.replace('.', decimal)};007" for text in texts]
+    file = written("\n".join(["p;id", *lines]), layout=CsvLayout(";", decimal))
+    pieces = list(file.pieces(["p", "id"]))
+    found = np.concatenate([tables.known_numbers(piece, ["p"], file)[0] for piece in pieces])[:, 0]
+    expected = [np.nan if text in ("", "n/A") else float(text) for text in texts]
+    np.testing.assert_array_equal(found.view(np.int64), np.array(expected).view(np.int64))
+    assert all((piece["id"] == "007").all() for piece in pieces)
+
+
+# Lines ------------------------------------------------------------------------------------------
+
+
+def test_lines_are_those_of_an_editor(written):
+    file = written('\ufeff\n"a\nb",c\n\n1,"x\ny"\n  \n2,z\n\t\n3,"w"\n')
+    assert file.names == ("a\nb", "c")
+    assert [file.place(row) for row in range(3)] == ["line 5", "line 8", "line 10"]
+    assert pd.concat(file.rows())["c"].tolist() == ["x\ny", "z", "w"]
 
 
 def first_unequal_row(path):
@@ -270,158 +313,40 @@ def first_unequal_row(path):
 CELLS = st.sampled_from(["", "1", "é", "x y", '"a,b"', '"a\nb"', '"say ""no"""', '5" pipe', '"x"y'])
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@settings(max_examples=40, deadline=None,
-          suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
-@given(data=st.data())
-def test_rows_of_another_length_are_refused(end, data, tmp_path):
+@some
+@given(data=st.data(), end=st.sampled_from(["\n", "\r\n", "\r"]))
+def test_rows_of_another_length_are_refused(data, end, tmp_path):
     width = data.draw(st.integers(2, 3))
     row = st.lists(CELLS, min_size=width, max_size=width)
     odd = st.lists(CELLS, min_size=2, max_size=5)
     rows = data.draw(st.lists(st.one_of(row, row, row, odd, st.just([])), max_size=12))
-    lines = [",".join("abc"[:width]), *map(",".join, rows)]
-    text = end.join(lines) + data.draw(st.sampled_from(["", end]))
     path = tmp_path / "t.csv"
-    path.write_bytes(text.encode())
+    lines = [",".join("abc"[:width]), *map(",".join, rows)]
+    path.write_bytes((end.join(lines) + data.draw(st.sampled_from(["", end]))).encode())
     expected = first_unequal_row(path)
-    if expected is None and not any(rows):
-        return
-    if expected is None:
-        file = TableFile.open(path)
+    if expected is not None:
+        line, n_cells = expected
+        with pytest.raises(ValueError, match=f"line {line} has {n_cells} cells"):
+            TableFile.open(path)
+    elif any(rows):
         with path.open(newline="", encoding="utf-8") as text_file:
             _, *cells = filter(None, csv.reader(text_file))
-        found = [piece.to_numpy().tolist() for piece in file.rows()]
+        found = [piece.to_numpy().tolist() for piece in TableFile.open(path).rows()]
         assert [row for rows in found for row in rows] == cells
-        return
-    line, n_cells = expected
-    with pytest.raises(ValueError, match=f"line {line} has {n_cells} cells"):
-        TableFile.open(path)
 
 
-def test_a_cut_last_line_is_refused(tmp_path):
-    (tmp_path / "t.csv").write_text("id,p_no,p_yes,site\n1,.5,.5,a\n2,.5,.")
-    with pytest.raises(ValueError, match=r"line 3 has 3 cells, the first line has 4\."):
-        TableFile.open(tmp_path / "t.csv")
-
-
-@pytest.mark.parametrize("blank", ["", "  ", "\t"])
-def test_blank_lines_are_no_rows(blank, tmp_path):
-    for quote in ["", '"']:
-        text = f"{quote}a{quote},b\n{blank}\n1,2\n{blank}\n"
-        (tmp_path / "t.csv").write_text(text)
-        (piece,) = TableFile.open(tmp_path / "t.csv").rows()
-        assert piece["b"].tolist() == ["2"]
-
-
-def test_a_cell_may_be_long(tmp_path, monkeypatch):
-    path = tmp_path / "t.csv"
-    path.write_text(f'a,b\n"{"x" * 200_000}",1\n')
+def test_a_cell_may_be_long(written, monkeypatch):
     monkeypatch.undo()
-    assert TableFile.open(path).place(0) == "line 2"
-    assert len(TableFile.open(path).whole().loc[0, "a"]) == 200_000
-
-
-def test_bytes_that_are_no_text_name_the_file(tmp_path):
-    (tmp_path / "t.csv").write_bytes(b"a,b\n1,2\n" + b"1,2\n" * 50 + b"\xf6,2\n")
-    with pytest.raises(ValueError, match=r"t\.csv is no CSV table"):
-        list(TableFile.open(tmp_path / "t.csv").pieces(["a"]))
-
-
-def test_parquet_with_two_columns_of_one_name(tmp_path):
-    table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
-    pq.write_table(table, tmp_path / "t.parquet")
-    with pytest.raises(ValueError, match=r"several columns of the name \['a'\]"):
-        TableFile.open(tmp_path / "t.parquet")
-
-
-def test_labels_that_are_lists_or_dates(tmp_path):
-    frame = pd.DataFrame({"truth": [["a"], ["b"]], "when": pd.to_datetime(["2026-01-01"] * 2)})
-    file = written(frame, "parquet", tmp_path)
-    for name, kind in [("truth", "ndarray"), ("when", "Timestamp")]:
-        with pytest.raises(ValueError, match=f"column '{name}' holds values of the type {kind}"):
-            find_classes(file, Columns(name))
-
-
-def test_a_column_has_one_role(tmp_path, rng):
-    file = written(table_of([0, 1], rng), "csv", tmp_path)
-    for said in [{"label": "truth", "proba": ["truth", "p_yes"]},
-                  {"label": "truth", "proba": ["p_yes", "p_yes"]},
-                  {"label": "truth", "answer": "truth", "confidence_column": "score"}]:  # fmt: skip
-        with pytest.raises(ValueError, match="are named twice"):
-            tables.resolve_columns(file, said, [0, 1])
-
-
-def test_subgroups_are_typed_by_the_whole_column(tmp_path):
-    sites = ["1"] * 8 + ["x"] * 8 + ["1"] * 4
-    frame = pd.DataFrame({"truth": ["a", "b"] * 10, "p": 0.5, "site": sites})
-    file = written(frame, "csv", tmp_path)
-    _, groups, _ = read_outcomes(
-        file, Columns("truth", ("p",), subgroups=("site",)), np.array(["a", "b"]), "max_proba"
-    )
-    assert groups["site"].tolist() == sites
-    frame["site"] = [1, 2] * 10
-    file = written(frame.assign(site=frame["site"].astype(object).where(frame.index != 3, "")),
-                   "csv", tmp_path)  # fmt: skip
-    _, groups, _ = read_outcomes(
-        file, Columns("truth", ("p",), subgroups=("site",)), np.array(["a", "b"]), "max_proba"
-    )
-    assert groups["site"].isna().sum() == 1
-    assert groups["site"].dropna().tolist() == frame["site"].drop(3).tolist()
-
-
-NUMBERS = st.one_of(
-    st.floats(allow_nan=False, allow_infinity=False).map(repr),
-    st.from_regex(r"-?0\.[0-9]{1,40}", fullmatch=True),
-    st.integers(-(10**25), 10**25).map(str),
-    st.sampled_from(
-        ["007", " .5", "5.", "+1", "1_0", "1E-400", "4.9e-324", "-0.0", "", "n/A", "NaN"]
-    ),
-)
-
-
-@settings(max_examples=40, deadline=None,
-          suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
-@given(texts=st.lists(NUMBERS, min_size=1, max_size=20))
-@pytest.mark.parametrize("decimal", [".", ","])
-def test_numbers_are_those_of_python_to_the_last_bit(decimal, texts, tmp_path):
-    path = tmp_path / "t.csv"
-    lines = [f"{text.replace('.', decimal)};007" for text in texts]
-    path.write_text("\n".join(["p;id", *lines]))
-    file = TableFile.open(path, layout=CsvLayout(";", decimal))
-    pieces = list(file.pieces(["p", "id"]))
-    found = np.concatenate([tables.known_numbers(piece, ["p"], file)[0] for piece in pieces])[:, 0]
-    missing = [text in ("", "n/A", "NaN") for text in texts]
-    expected = [np.nan if no else float(x) for x, no in zip(texts, missing, strict=True)]
-    np.testing.assert_array_equal(found.view(np.int64), np.array(expected).view(np.int64))
-    assert all((piece["id"] == "007").all() for piece in pieces)
-
-
-@pytest.mark.parametrize("word", ["True", "FALSE", "", "x"])
-def test_words_are_no_numbers(word, tmp_path):
-    (tmp_path / "t.csv").write_text(f"p,id\n{word},1\nTrue,1\n")
-    file = TableFile.open(tmp_path / "t.csv")
-    piece = pd.concat(file.pieces(["p"]))
-    line = 2 if word else 3
-    with pytest.raises(ValueError, match=f"must hold numbers, but line {line} holds '"):
-        tables.known_numbers(piece, ["p"], file)
-
-
-def test_lines_are_those_of_an_editor(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text('\n"a\nb",c\n\n1,"x\ny"\n  \n2,z\n3,"w"\n')
-    file = TableFile.open(path)
-    assert [file.place(row) for row in range(3)] == ["line 5", "line 8", "line 9"]
-    assert pd.concat(file.rows())["c"].tolist() == ["x\ny", "z", "w"]
+    file = written(f'a,b\n"{"x" * 200_000}",1\n')
+    assert file.place(0) == "line 2"
+    assert len(file.whole().loc[0, "a"]) == 200_000
 
 
 @pytest.mark.parametrize("ending", ["gz", "bz2", "zst"])
 def test_whole_tables_of_another_layout(ending, tmp_path):
     path = tmp_path / f"t.csv.{ending}"
     frame = pd.DataFrame({"a": [0.5, 1.25], "b": ["ö", "x"]})
-    text = frame.to_csv(sep=";", decimal=",", index=False)
-    with pa.CompressedOutputStream(
-        str(path), {"gz": "gzip", "zst": "zstd"}.get(ending, ending)
-    ) as file:
-        file.write(text.encode("cp1252"))
+    with pa.output_stream(path) as file:
+        file.write(frame.to_csv(sep=";", decimal=",", index=False).encode("cp1252"))
     found = TableFile.open(path, layout=CsvLayout(";", ",", "cp1252")).whole()
     pd.testing.assert_frame_equal(found, frame)
