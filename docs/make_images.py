@@ -1,7 +1,7 @@
-"""Write the pictures of UCI Adult in docs/images: python docs/make_images.py.
+"""Write the pictures of README and home page in docs/images: python docs/make_images.py.
 
-They need the table (see benchmarks/tables), XGBoost, and for the report a Chromium. All other
-pictures of the site come from the gallery, and those of papers from benchmarks/.
+Those of UCI Adult need the table (see benchmarks/tables), XGBoost, and for the report a Chromium.
+All other pictures of the site come from the gallery, and those of papers from benchmarks/.
 """
 
 import shutil
@@ -12,8 +12,10 @@ from tempfile import TemporaryDirectory
 
 import matplotlib.pyplot as plt
 from PIL import Image
+from sklearn.datasets import load_digits
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
+from xgboost import XGBClassifier
 
 from skselect import RiskCoverageDisplay, SelectiveClassifier, ThresholdTuner, selective_report
 from skselect.cli.demo import make_booster
@@ -31,7 +33,65 @@ def use_style(_gallery=None, _example=None):
     })  # fmt: skip
 
 
-def write_pictures():
+def draw_scheme():
+    """Draw what becomes of the rows: some train, the others certify, new cases follow."""
+    use_style()
+    figure, axes = plt.subplots(figsize=(8, 2.4))
+    axes.set_axis_off()
+    axes.set(xlim=(0, 100), ylim=(0, 30))
+    boxes = [
+        (1, 15, 26, "60 % of your rows", "train and calibrate\nthe classifier", COLORS[0]),
+        (1, 1, 26, "40 % of your rows", "choose and certify\nthe threshold", COLORS[0]),
+        (36, 8, 25, "new cases", "classifier, confidence,\nthreshold", "0.35"),
+        (
+            69,
+            15,
+            31,
+            "at the threshold or above",
+            "answered, with a guaranteed\nerror rate",
+            COLORS[1],
+        ),
+        (69, 1, 31, "below the threshold", "deferred to a person", "0.35"),
+    ]
+    for x, y, width, title, text, color in boxes:
+        axes.add_patch(plt.Rectangle((x, y), width, 12, facecolor=color, alpha=0.15))
+        axes.add_patch(plt.Rectangle((x, y), 0.8, 12, facecolor=color))
+        axes.text(x + 2, y + 9.2, title, weight="bold", va="center", size=11)
+        axes.text(x + 2, y + 4, text, va="center", size=10)
+    for start, end in (((27, 21), (36, 16)), ((27, 7), (36, 12)), ((61, 16), (69, 21)),
+                       ((61, 12), (69, 7))):  # fmt: skip
+        axes.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": "0.4"})
+    save(figure.savefig, "how_it_works")
+
+
+def draw_cases():
+    """Draw five new digits with the confidence of the README's model, and what it does."""
+    X, X_new, y, y_new = train_test_split(*load_digits(return_X_y=True), random_state=0)
+    model = SelectiveClassifier(XGBClassifier(), calibration="platt")
+    tuner = ThresholdTuner(model, "risk", target=0.02, random_state=0).fit(X, y)
+    rows = [51, 53, 54, 170, 56]
+    decided = tuner.decide(X_new[rows])
+    use_style()
+    figure, all_axes = plt.subplots(
+        5, 2, figsize=(8, 3.6), width_ratios=[1, 12], gridspec_kw={"hspace": 0.1}
+    )
+    for (picture, bar), row, case in zip(all_axes, rows, decided.itertuples(), strict=True):
+        picture.imshow(X_new[row].reshape(8, 8), cmap="gray_r")
+        picture.set_axis_off()
+        bar.barh(0, case.confidence, color=COLORS[1] if case.accepted else "0.7", height=0.6)
+        bar.axvline(case.threshold, color="0.2", linestyle="--", linewidth=1.2)
+        what = f"answers {case.suggestion}" if case.accepted else "defers to a person"
+        would = "" if case.accepted else f" (would say {case.suggestion}, true: {y_new[row]})"
+        bar.text(1.01, 0, f"{case.confidence:.2f}  {what}{would}", va="center", size=11)
+        bar.set(xlim=(0, 1.62), ylim=(-0.5, 0.5))
+        bar.set_axis_off()
+    all_axes[0, 1].text(
+        decided["threshold"].iloc[0], 0.62, "threshold", ha="center", va="bottom", size=10
+    )
+    save(figure.savefig, "five_cases")
+
+
+def draw_adult():
     """Train and certify on UCI Adult; draw the curve of the test rows, and their report."""
     sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
     from tables import load_dataset  # noqa: PLC0415 - on the path from here on
@@ -81,4 +141,6 @@ def save(write, name):
 
 
 if __name__ == "__main__":
-    write_pictures()
+    draw_scheme()
+    draw_cases()
+    draw_adult()

@@ -21,6 +21,7 @@ from skselect.thresholds import rows_needed
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+README = PAGES[0].read_text()
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 
@@ -84,6 +85,29 @@ def test_links_between_pages_lead_somewhere(page):
         # API and gallery are written by the build.
         elif "://" not in target and not re.search(r"(^|/)(api|gallery)/", target):
             assert (page.parent / target).exists(), target
+
+
+def test_the_pages_are_short():
+    assert len((ROOT / "README.md").read_text().split()) <= 600
+    assert sum(len(page.read_text().split()) for page in (ROOT / "docs").rglob("*.md")) <= 32_000
+
+
+def test_the_readme_has_short_sentences():
+    prose = re.sub(r"(?s)```.*?```|!?\[[^\]]*\]\([^)]*\)|(?m:^[|#].*$)", "", README)
+    paragraphs = re.split(r"\n\s*\n|\n- ", prose)
+    sentences = [one for text in paragraphs for one in re.split(r"(?<=[.:!?])\s", text)]
+    assert [one for one in sentences if len(one.split()) > 25] == []
+
+
+def test_the_readme_knows_how_many_rows_it_takes():
+    rows = re.findall(r"(?m)^\| (\d+) % \| ([\d,]+) \| ([\d,]+) \|$", README)
+    assert len(rows) == 5
+    for percent, *numbers in rows:
+        target = int(percent) / 100
+        needed = [rows_needed(target), rows_needed(target, expected_risk=target / 2)]
+        assert [int(number.replace(",", "")) for number in numbers] == pytest.approx(
+            needed, rel=0.02
+        )
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
