@@ -100,7 +100,7 @@ def refuse_unused(policy: Policy, y_pred: Any, subgroups: Any, auxiliary: Any) -
     if subgroups is not None and policy["groups"]["by_answer"]:
         raise ValueError("subgroups: the answers are the subgroups of this policy; leave them out.")
     if auxiliary and policy["asks"] is None:
-        raise ValueError("auxiliary: this policy's confidence asks nobody else; leave it out.")
+        raise ValueError("auxiliary: this policy's confidence uses none; leave it out.")
 
 
 # Scores ---------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ class GradedLosses:
     loss : ndarray of shape (n,)
     weight : ndarray of shape (n,) or None
     ordered : bool
-        Whether every row is surer than each row with a larger loss.
+        Whether every row has a higher confidence than each row with a larger loss.
     """
 
     loss: FloatArray
@@ -146,7 +146,7 @@ class RiskCoverageCurve:
     def from_sorted(
         cls, loss: FloatArray, confidence: FloatArray, weight: FloatArray | None
     ) -> RiskCoverageCurve:
-        """Build the curve from sorted rows: surest first, equally sure ones by falling loss."""
+        """Build the curve from rows sorted by falling confidence, ties by falling loss."""
         graded = None
         if is_graded(loss):
             graded = GradedLosses(loss, weight, ordered=bool(np.all(loss[1:] >= loss[:-1])))
@@ -498,7 +498,7 @@ class RiskCoverageCurve:
 
     @property
     def perfect_order(self) -> bool:
-        """Whether every row is surer than each row with a larger loss."""
+        """Whether every row has a higher confidence than each row with a larger loss."""
         return self.sums.discordant == 0.0 if self.graded is None else self.graded.ordered
 
     def eaurc(self) -> float:

@@ -90,7 +90,7 @@ from skselect.predictions.decisions import DECISIONS, DecisionRule
 class SelectiveClassifier(
     AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, CallbackSupportMixin, BaseEstimator
 ):
-    """Wrap a classifier so that it may abstain, with calibrated probabilities if you like.
+    """Add abstention and calibrated probabilities to any classifier.
 
     Most calls need only `estimator` and `calibration`; :class:`ThresholdTuner` finds the threshold.
     With its defaults it never abstains and predicts as the wrapped classifier does.

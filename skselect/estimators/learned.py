@@ -41,7 +41,7 @@ _MOST_LEVELS = 50
 
 
 class LearnedConfidence(BaseEstimator):
-    """A confidence that is learnt: P(this answer is right), with second opinions.
+    """Learn the probability that an answer is right, with the help of auxiliary models.
 
     Pass it to :class:`SelectiveClassifier` as `confidence`. The classifier keeps its answers. How
     sure it is of them is learnt from out-of-fold rows: by what its own probabilities say, and by

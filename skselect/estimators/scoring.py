@@ -189,7 +189,7 @@ class SelectiveScorer(BaseScorer):
 
 
 def get_scorer(name: str, *, min_coverage: float = 0.0, **params: Any) -> SelectiveScorer:
-    """Return a scorer object, with other parameters than the defaults if you like.
+    """Return a scorer by its name, with parameters of your choice.
 
     The object works wherever the plain string does, and also where the string does not: inside
     an estimator that is sent to a worker process.

@@ -98,7 +98,7 @@ GroupBy = str | int | list[Any] | Callable[[Any], Any] | None
 class ThresholdTuner(
     AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, CallbackSupportMixin, BaseEstimator
 ):
-    """Tune the threshold of an abstaining classifier, with a guarantee where one can be given.
+    """Choose the confidence threshold so that, say, at most 5 % of the answers are wrong.
 
     Most calls need only `estimator`, `objective`, `target` and `random_state`:
 

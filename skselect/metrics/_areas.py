@@ -367,7 +367,7 @@ def aurc_score(
     scale_free=False,
     closed_form=eaurc_influence,
     registered=True,
-    meaning="If its errors were its least sure answers, AURC would be {points} lower.",
+    meaning="If its errors were its least confident answers, AURC would be {points} lower.",
 )
 def eaurc_score(y_true: Any, y_proba: Any, **options: Unpack[RowOptions]) -> float:
     """Compute the excess AURC over the best possible ranking of the same losses.

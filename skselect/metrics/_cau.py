@@ -187,7 +187,7 @@ def cau_score(
     eps: float = 1e-8,
     **options: Unpack[ClassOptions],
 ) -> float:
-    """Compute correctness-aligned uncertainty: unsure where right plus sure where wrong.
+    """Compute correctness-aligned uncertainty: uncertainty where right plus certainty where wrong.
 
     :Formula: ``mean -log(1 - h) if right + lambda mean -log h if wrong, h = H(p)/log K``
     :Use for: whether entropy is low where right and high where wrong

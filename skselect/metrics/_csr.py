@@ -273,12 +273,12 @@ def _measure(rows: Outcomes, eps: float) -> tuple[float, float]:
     best=1.0,
     no_interval="its mean rests on a few rare errors; csr_test tells whether it could be chance",
     meaning="If each error counts by 1 / (1 - confidence), it has {number} times the errors of "
-    "an honest confidence.",
+    "a calibrated confidence.",
 )
 def csr_score(
     y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[WeighedRowOptions]
 ) -> float:
-    """Compute the calibrated size ratio, CSR, which is huge if there are errors near certainty.
+    """Compute the calibrated size ratio, CSR: large if there are errors near certainty.
 
     :Formula: ``mean of l/(1 - c)``
     :Use for: errors near certainty

@@ -181,11 +181,11 @@ def failure_auroc_influence(rows: ScoredRows) -> RankedInfluence | None:
     closed_form=failure_auroc_influence,
     rests_on="errors and right answers",
     registered=True,
-    meaning="Of a right and a wrong answer, the right one is the surer in {share} of "
-    "pairs (by chance: 50 %).",
+    meaning="In {share} of pairs the right answer has a higher confidence than the wrong "
+    "one (by chance: 50 %).",
 )
 def failure_auroc_score(y_true: Any, y_proba: Any, **options: Unpack[RowOptions]) -> float:
-    """Compute the probability that a right answer is surer than an error (AUROC_f).
+    """Compute the probability that a right answer has a higher confidence than an error (AUROC_f).
 
     :Formula: ``P(right surer than wrong) + P(tie)/2``
     :Use for: confidences of one classifier

@@ -57,7 +57,7 @@ def certify(
     subgroups: Any = None,
     assume: str | Sequence[str] = (),
 ) -> Certificate:
-    """Make a certificate for a fixed policy from fresh rows.
+    """Certify a fixed policy on fresh rows.
 
     The policy was fixed before these rows were seen, so one exact binomial bound is
     enough, without a correction for choosing among thresholds. Whether the policy's own guarantee
@@ -434,7 +434,7 @@ def check_policy(
     max_analyses: int | None = None,
     subgroups: Any = None,
 ) -> PolicyCheck:
-    """Say whether a policy's guarantee is still true, judged by fresh labelled rows.
+    """Test on fresh labelled rows whether a policy's guarantee still holds.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ def _locked(method: F) -> F:
 
 
 class SelectiveRiskMonitor:
-    """Watch whether a policy keeps its guarantee, from labels that come late and not for all cases.
+    """Watch whether a policy keeps its guarantee, as labels arrive late or for some cases only.
 
     It raises an alarm as soon as the answers of the policy show that its risk is
     above the target. If that never happens, it raises one with probability at most `delta`,

@@ -73,7 +73,7 @@ def compute_loss(predictions: Predictions, loss: LossSpec) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """How wrong (`loss`) and how sure (`confidence`) each decision was.
+    """The loss and the confidence of each decision.
 
     Parameters
     ----------

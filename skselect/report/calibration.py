@@ -75,7 +75,7 @@ def calibration_report(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
-    """Compare calibrations of one classifier, on rows that did not fit either.
+    """Compare calibrations of one classifier on held-out rows.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ def _draw_pictures(case: Case, level: float) -> Iterator[tuple[str, str]]:
     ax = new_figure(size=_SIZE)
     RiskCoverageDisplay(curve, threshold=threshold, confidence_level=shown_level).plot(ax)
     yield (
-        "The share of errors among accepted rows, from the surest rows to all.",
+        "The share of errors among accepted rows, from the most confident rows to all.",
         _encode_picture(ax),
     )
     ax = new_figure(size=_SIZE)
@@ -159,7 +159,7 @@ def _draw_together(cases: tuple[Case, ...]) -> tuple[str, str]:
     ax = new_figure(size=_SIZE)
     for case in cases:
         RiskCoverageDisplay(case.scored.curve, name=case.name).plot(ax)
-    caption = "Lower is better. From left to right a model accepts more rows, the surest first."
+    caption = "Lower is better. From left to right a model accepts more rows."
     return caption, _encode_picture(ax)
 
 

@@ -314,7 +314,7 @@ def _explain_classes(level: float) -> str:
         "deferred included. The other shares of accepted cases count answered cases only. "
         "Sensitivity: cases of the class that get this answer; specificity: other cases that do "
         "not; PPV: answers with the class that are right; NPV: other answers that are right not "
-        f"to name it. In brackets: exact {percent(level)} intervals, each on its own."
+        f"to name it. In brackets: exact {percent(level)} intervals, each by itself."
     )
 
 
@@ -334,7 +334,7 @@ def _explain_workload(model: dict[str, Any], level: float) -> str:
 def _show_coverages(model: dict[str, Any]) -> Section:
     shares = (("Accepted", "coverage", share), ("wrong among them", "risk", share))
     table = make_table(model["coverages"], *shares, ("lowest confidence", "threshold", number))
-    return Section("coverages", "If it accepts only its surest rows", tables={"": table})
+    return Section("coverages", "If it accepts only its most confident rows", tables={"": table})
 
 
 def _show_metrics(model: dict[str, Any]) -> Section:
@@ -358,11 +358,11 @@ def _show_calibration(model: dict[str, Any]) -> Section:
     p_value = ("p", "csr_p_value", number)
     table = make_table(rows, ("State", "state", text), *means, *errors, *rest, p_value)
     note = (
-        "Answers with an honest (calibrated) confidence of 0.9 are right in 90 % of cases. "
+        "Answers with a calibrated confidence of 0.9 are right in 90 % of cases. "
         "CSR is about 1 for a calibrated confidence, and far above 1 where there are errors near "
         "certainty; p is the probability that a calibrated model has a CSR as large."
     )
-    return Section("calibration", "Is the confidence honest?", said, {"": table}, note=note)
+    return Section("calibration", "Is the confidence calibrated?", said, {"": table}, note=note)
 
 
 def _show_subgroups(model: dict[str, Any]) -> Section:

@@ -50,10 +50,13 @@ def assess_calibration(
     on_average = f"it claims {percent(claimed)} on average and is right in {percent(n_right / n)}"
     found: dict[str, str] = {}
     if not low <= claimed <= high:
-        found["No, it is overconfident" if claimed > high else "No, it is too modest"] = on_average
+        found["No, it is overconfident" if claimed > high else "No, it is underconfident"] = (
+            on_average
+        )
     if csr_p_value <= each:
         near = _errors_near_certainty(outcomes) or (
-            f"its surest answers are wrong more often than it expects (p-value {csr_p_value:.2g})"
+            "its most confident answers are wrong more often than it expects (p-value "
+            f"{csr_p_value:.2g})"
         )
         start = "No, it is overconfident"
         if start in found:

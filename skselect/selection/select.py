@@ -1,4 +1,4 @@
-"""Pick a threshold from a table of predictions, without any estimator."""
+"""Choose a threshold from a table of predictions, without an estimator."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def select_threshold(
     on_infeasible: str = "raise",
     **options: Unpack[ClassOptions],
 ) -> ThresholdSelection | GroupedSelection:
-    """Pick a threshold from a table of predictions, without any estimator.
+    """Choose a threshold from a table of predictions, without an estimator.
 
     Parameters
     ----------

@@ -402,7 +402,12 @@ ONE = [[0.5, 0.5]]
         (PAIRED, [[0.5, 0.5]], {"subgroups": {"a": [1]}}, r"the columns \['a', 'b'\]"),
         (PAIRED, [[0.5, 0.5]], {"subgroups": [1]}, r"the columns \['a', 'b'\]"),
         (ANSWERED, [[0.5, 0.5]], {"subgroups": ["no"]}, "subgroups: the answers are the subgroups"),
-        (PLAIN, ONE, {"auxiliary": {"forest": ONE}}, "this policy's confidence asks nobody else"),
+        (
+            PLAIN,
+            ONE,
+            {"auxiliary": {"forest": ONE}},
+            "this policy's confidence uses no auxiliary models",
+        ),
         (LEARNED, ONE, {}, r"auxiliary must be a dict with the names \['forest', 'age'\]"),
         (LEARNED, ONE, {"auxiliary": {"forest": ONE}}, r"got .*\['forest'\]"),
         (

@@ -125,7 +125,7 @@ def test_a_file_is_written_whole_or_not_at_all(report, page, tmp_path, monkeypat
 def test_a_confidence_without_probabilities():
     given = Predictions.from_labels(["a", "b", "b", "a"], ["a", "b", "a", "a"], [3.0, 7.0, 2.5, 5])
     page = selective_report(None, given).to_html()
-    assert "Is the confidence honest" not in page
+    assert "Is the confidence calibrated" not in page
     assert page.count("data:image/svg+xml") == 3
 
 

@@ -56,7 +56,10 @@ def test_errors_near_certainty_are_counted():
     loss[:2] = 0
     assert answer(loss, confidence).verdict == "yes"
     unsure = answer(np.arange(900) % 5 == 0, np.full(900, 0.87))
-    assert "its surest answers are wrong more often than it expects (p-value 0.001)" in unsure.text
+    assert (
+        "its most confident answers are wrong more often than it expects (p-value 0.001)"
+        in unsure.text
+    )
 
 
 def test_a_wrong_mean_is_told_with_its_direction(rng):
@@ -65,8 +68,9 @@ def test_a_wrong_mean_is_told_with_its_direction(rng):
     right = f"{100 * np.mean(~wrong):.4g} %"
     assert over.text.startswith(f"No, it is overconfident: it claims 90 % on average and is right "
                                 f"in {right}")  # fmt: skip
-    assert modest.text.startswith(f"No, it is too modest: it claims 70 % on average and is right "
-                                  f"in {right}.")  # fmt: skip
+    assert modest.text.startswith(
+        f"No, it is underconfident: it claims 70 % on average and is right in {right}."
+    )
     after = answer(wrong, np.full(2000, 0.7), state="after calibration").text
     assert after.endswith("see calibration_report.")
 
@@ -75,7 +79,7 @@ def test_too_modest_but_overconfident_near_certainty_is_one_sentence():
     confidence, wrong = np.full(2000, 0.7), np.zeros(2000)
     confidence[:100], wrong[:3] = 1, 1
     assert answer(wrong, confidence).text == (
-        "No, it is too modest: it claims 71.5 % on average and is right in 99.85 %; but near "
+        "No, it is underconfident: it claims 71.5 % on average and is right in 99.85 %; but near "
         "certainty it is overconfident: of 100 rows it was nearly certain of (confidence 0.99 or "
         "more), 3 were wrong, where it expects 0. Calibrate it: calibration_report shows what "
         "suits."
