@@ -406,7 +406,7 @@ ONE = [[0.5, 0.5]]
             PLAIN,
             ONE,
             {"auxiliary": {"forest": ONE}},
-            "this policy's confidence uses no auxiliary models",
+            "this policy's confidence uses none",
         ),
         (LEARNED, ONE, {}, r"auxiliary must be a dict with the names \['forest', 'age'\]"),
         (LEARNED, ONE, {"auxiliary": {"forest": ONE}}, r"got .*\['forest'\]"),
