@@ -100,49 +100,6 @@ def clopper_pearson_interval(n_errors: Any, n: Any, confidence_level: float = 0.
     return plain(low), clopper_pearson_upper(errors, rows, side)
 
 
-def wilson_upper(n_errors: Any, n: Any, delta: float) -> Any:
-    """Return Wilson's upper bound on an error rate: APPROXIMATE, for comparison only.
-
-    It lies below the true rate more often than `delta` where errors are few (13.4 %
-    instead of 10 % at a rate of 1 % and 200 rows), so no certificate uses it.
-
-    Parameters
-    ----------
-    n_errors, n : int or array-like of int
-        Errors, 0 <= n_errors <= n, and independent rows; they broadcast.
-    delta : float in (0, 0.5]
-        Nominal probability that the bound lies below the true rate.
-
-    Returns
-    -------
-    float or ndarray in (0, 1]
-        1 when there are no rows.
-
-    Raises
-    ------
-    ValueError
-        If a count or `delta` is out of its range.
-
-    References
-    ----------
-    .. [1] Wilson, "Probable inference, the law of succession, and statistical inference",
-       1927: the score interval, upper end.
-
-    Examples
-    --------
-    >>> from skselect.bounds._pointwise import wilson_upper
-    >>> round(wilson_upper(0, 149, 0.05), 5)
-    0.01783
-    """
-    errors, rows = check_counts(n_errors, n)
-    check_delta(delta)
-    z, m = float(stats.norm.isf(delta)), np.maximum(rows, 1)
-    rate = errors / m
-    spread = z * np.sqrt(rate * (1.0 - rate) / m + (z / (2.0 * m)) ** 2)
-    bound = (rate + z**2 / (2.0 * m) + spread) / (1.0 + z**2 / m)
-    return plain(np.where(rows == 0, 1.0, np.minimum(bound, 1.0)))
-
-
 def anytime_upper(n_errors: Any, n: Any, delta: float) -> Any:
     """Return an upper bound on an error rate that holds after every row of a growing table.
 
@@ -429,52 +386,6 @@ def hoeffding_bentkus_upper(mean: Any, n: Any, delta: float) -> Any:
         return np.minimum(np.exp(-rows * _divergence(means, r)), bentkus) >= delta
 
     return plain(np.where(rows == 0, 1.0, largest_possible(possible, means)))
-
-
-def empirical_bernstein_upper(mean: Any, variance: Any, n: Any, delta: float) -> Any:
-    """Return the empirical Bernstein upper bound on a mean loss.
-
-    Parameters
-    ----------
-    mean : float or array-like in [0, 1]
-        Mean of the observed losses, each in [0, 1].
-    variance : float or array-like, not negative
-        Their sample variance, with n - 1 in the denominator.
-    n : int or array-like of int
-        Independent rows; all three broadcast.
-    delta : float in (0, 0.5]
-        Largest probability that the bound lies below the true mean.
-
-    Returns
-    -------
-    float or ndarray in (0, 1]
-        mean + sqrt(2 variance log(2/delta) / n) + 7 log(2/delta) / (3 (n - 1)), at most 1; 1
-        for fewer than two rows.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
-
-    References
-    ----------
-    .. [1] Maurer & Pontil, "Empirical Bernstein bounds and sample variance penalization", COLT
-       2009, theorem 4.
-
-    Examples
-    --------
-    >>> from skselect.bounds._pointwise import empirical_bernstein_upper
-    >>> round(empirical_bernstein_upper(0.05, 0.002, 1000, 0.1), 4)
-    0.0605
-    """
-    means, rows = _check_means(mean, n)
-    given = as_array(variance, "variance")
-    if given.dtype.kind not in "iuf" or not np.all((given >= 0) & np.isfinite(given)):
-        raise ValueError(f"variance must be finite and not negative, got {shown(variance)}.")
-    check_delta(delta)
-    v, m, log_term = given.astype(np.float64), np.maximum(rows, 2), np.log(2.0 / delta)
-    bound = means + np.sqrt(2.0 * v * log_term / m) + 7.0 * log_term / (3.0 * (m - 1.0))
-    return plain(np.where(rows < 2, 1.0, np.minimum(bound, 1.0)))
 
 
 def betting_upper(

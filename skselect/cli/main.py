@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import sys
 import threading
@@ -361,13 +362,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _say("interrupted.")
             return INTERRUPTED
         except InfeasibleTargetError as error:
+            reason = _name_options(error.reason, given)
             _say(
-                f"{error.reason} Nothing is written. Take fresh rows, for this --target or for a "
-                "larger one, or improve the model."
+                f"{reason} Nothing is written. Take fresh rows, for this --target or for a larger "
+                "one, or improve the model."
             )
             return INFEASIBLE
         except (ValueError, ImportError, OSError) as error:
-            _say(_name_option(error, given))
+            _say(_name_options(error, given))
             if isinstance(error, OSError):
                 _abandon_output()
             return WRONG_INPUT
@@ -422,9 +424,12 @@ def _run(given: argparse.Namespace, is_closed: bool) -> int:
         return demo(given)
     from skselect.cli import commands  # noqa: PLC0415
 
+    def note(message: object) -> None:
+        _say(f"note: {_name_options(message, given)}")
+
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: _say(f"note: {message}")
+        warnings.showwarning = lambda message, *_, **__: note(message)
         return int(getattr(commands, given.command)(given))
 
 
@@ -432,9 +437,16 @@ def _say(message: object) -> None:
     print(f"skselect: {message}", file=sys.stderr)
 
 
-def _name_option(error: Exception, given: argparse.Namespace) -> str:
-    """Return the message of an error with the option for the argument that it begins with."""
-    argument = getattr(error, "argument", None)
-    if argument not in vars(given):
-        return str(error)
-    return f"--{argument.replace('_', '-')}{str(error).removeprefix(argument)}"
+def _name_options(message: object, given: argparse.Namespace) -> str:
+    """Return a message with options in place of the arguments that it names.
+
+    These are the argument that an error begins with, and all whose names are no English words.
+    """
+    text, first = str(message), getattr(message, "argument", None)
+    for name in vars(given):
+        option = f"--{name.replace('_', '-')}"
+        if name == first:
+            text = text.replace(name, option, 1)
+        if "_" in name:
+            text = re.sub(rf"(?<!['\"\w]){name}\b(=(?= ))?", option, text)
+    return text

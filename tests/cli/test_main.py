@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import skselect
-from skselect.cli.main import _name_option, make_parser
+from skselect.cli.main import _name_options, make_parser
 from skselect.exceptions import ArgumentError
 
 
@@ -94,11 +94,13 @@ def test_a_script_of_that_name_has_all_names(tmp_path):
          "--target must be at most 0.5, got 2: the target is"),
         ("min_coverage", "min_coverage must be", "--min-coverage must be"),
         ("random_state", "random_state must be", "random_state must be"),  # no option
+        ("target", "target: lower min_coverage, max_analyses=3 or 'min_coverage'",
+         "--target: lower --min-coverage, --max-analyses=3 or 'min_coverage'"),
     ],
 )  # fmt: skip
 def test_errors_name_the_option_of_their_argument(argument, message, expected):
     given = make_parser().parse_args(["tune", "t.csv", "--label", "x"])
     error = pickle.loads(pickle.dumps(ArgumentError(argument, message)))
     assert (error.argument, str(error)) == (argument, message)
-    assert _name_option(error, given) == expected
-    assert _name_option(ValueError(message), given) == message
+    assert _name_options(error, given) == expected
+    assert _name_options(ValueError("target must be"), given) == "target must be"  # an English word
