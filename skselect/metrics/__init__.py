@@ -8,17 +8,6 @@ For comparison with published values only: ``accuracy_rejection_auc``, ``f1_rete
 ``auroc_aurc``, ``oc_auc``, ``p_risk``, ``tce``, ``classwise_ece``, ``mce`` and ``ecd``.
 """
 
-from skselect.metrics import (
-    _areas,
-    _calibration_errors,
-    _calibration_tests,
-    _cau,
-    _confidence_weighted,
-    _csr,
-    _error_detection,
-    _evaluate,
-    _threshold,
-)
 from skselect.metrics._areas import *
 from skselect.metrics._calibration_errors import *
 from skselect.metrics._calibration_tests import *
@@ -26,19 +15,12 @@ from skselect.metrics._cau import *
 from skselect.metrics._confidence_weighted import *
 from skselect.metrics._csr import *
 from skselect.metrics._error_detection import *
-from skselect.metrics._evaluate import *
+from skselect.metrics._evaluate import FAMILIES
+from skselect.metrics._evaluate import SPECS as SPECS
 from skselect.metrics._threshold import *
 
-__all__: list[str] = []
-__all__ += _areas.__all__
-__all__ += _calibration_errors.__all__
-__all__ += _calibration_tests.__all__
-__all__ += _cau.__all__
-__all__ += _confidence_weighted.__all__
-__all__ += _csr.__all__
-__all__ += _error_detection.__all__
-__all__ += _evaluate.__all__
-__all__ += _threshold.__all__
+__all__ = [name for family in FAMILIES for name in family.__all__]
+__all__ += ["SPECS"]
 
 
 def __dir__() -> list[str]:

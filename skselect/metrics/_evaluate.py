@@ -27,11 +27,10 @@ from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, read_rows
 
-__all__ = ["SPECS"]
-
-_FAMILIES = [_threshold, _areas, _error_detection, _confidence_weighted, _csr]
-_FAMILIES += [_calibration_errors, _calibration_tests, _cau]
-_ROWS = [spec for family in _FAMILIES for spec in ROWS[family.__name__]]
+#: The modules of metrics.
+FAMILIES = [_threshold, _areas, _error_detection, _confidence_weighted, _csr]
+FAMILIES += [_calibration_errors, _calibration_tests, _cau]
+_ROWS = [spec for family in FAMILIES for spec in ROWS[family.__name__]]
 
 #: All metrics by their short name; those for comparison with published values come last.
 SPECS: dict[str, MetricSpec] = {
