@@ -81,7 +81,7 @@ html_sidebars = {"start": [], "cheatsheet": [], "faq": []}  # sections of one pa
 html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "navbar_end": ["theme-switcher"],
     # Pages that are one wide table have the room for it.
     "secondary_sidebar_items": {"**": ["page-toc"], "metrics": []},
