@@ -531,7 +531,7 @@ WEIGHTS = ("none", "integer", "real")
 LOSSES = ("zero_one", "dyadic", "real")
 
 
-def of_rows(metric: Callable[..., Any], case: RowCase, **options: Any) -> Any:
+def of_rows(metric: Callable[..., Any], case: RowCase, /, **options: Any) -> Any:
     """Score bare losses and confidences through a public function."""
     n = len(case.loss)
     return metric(
@@ -540,7 +540,7 @@ def of_rows(metric: Callable[..., Any], case: RowCase, **options: Any) -> Any:
     )  # fmt: skip
 
 
-def of_probabilities(metric: Callable[..., Any], case: ProbaCase, **options: Any) -> Any:
+def of_probabilities(metric: Callable[..., Any], case: ProbaCase, /, **options: Any) -> Any:
     """Score class probabilities through a public function."""
     return metric(case.y_true, case.y_proba, **case.options, **options)
 

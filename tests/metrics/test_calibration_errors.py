@@ -1,143 +1,34 @@
 """Calibration errors, with bins and without, against loops over rows in exact fractions."""
 
 import math
-from fractions import Fraction
 from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from scipy.optimize import bisect
 from scipy.stats import binom, norm
-from sklearn.isotonic import IsotonicRegression
-from sklearn.metrics import brier_score_loss
 
 from skselect import metrics
-from skselect.metrics import expected_calibration_error, reliability_curve
+from skselect.metrics import reliability_curve
 from tests import brute
 from tests.brute import (
     RowCase,
     assert_close,
     examples,
-    of_probabilities,
     of_rows,
-    proba_cases,
     row_cases,
+)
+from tests.metrics.definitions import (
+    bins,
+    cumulative_gaps,
+    debiased_square,
+    ece,
+    right_weight,
 )
 
 TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]
 STRATEGIES = ["uniform", "quantile"]
-BINS = st.sampled_from([1, 2, 5, 10, 15, 40])
-
-
-# Definitions, slowly ---------------------------------------------------------------------
-
-
-def quantile(rows, share):
-    """Return the smallest confidence such that rows up to it weigh at least this share."""
-    return min(
-        level
-        for level in brute.levels(rows)
-        if brute.weight_of([row for row in rows if row.confidence <= level])
-        >= share * brute.weight_of(rows)
-    )
-
-
-def bins(rows, n_bins, strategy):
-    """Return the rows of each bin that holds any; bins are closed on the right."""
-    shares = [Fraction(k, n_bins) for k in range(1, n_bins)]
-    if strategy == "uniform":
-        edges = [k / n_bins for k in range(1, n_bins)]  # an edge is a float, as users see it
-    else:
-        edges = [quantile(rows, share) for share in shares]
-    filled = {}
-    for row in rows:
-        filled.setdefault(sum(edge < row.confidence for edge in edges), []).append(row)
-    return list(filled.values())
-
-
-def gap(rows):
-    """Return the weighted sum of accuracy less confidence."""
-    return sum((row.weight * (1 - row.loss - row.confidence) for row in rows), Fraction(0))
-
-
-def ece(rows, n_bins, strategy):
-    total = sum((abs(gap(part)) for part in bins(rows, n_bins, strategy)), Fraction(0))
-    return total / brute.weight_of(rows)
-
-
-def mce(rows, n_bins, strategy):
-    return max(abs(gap(part)) / brute.weight_of(part) for part in bins(rows, n_bins, strategy))
-
-
-def debiased_square(rows, n_bins, strategy):
-    """Return the sum over bins of n_b/n [(a - c)^2 - a (1 - a)/(n_b - 1)], 0/1 losses."""
-    total = Fraction(0)
-    for part in bins(rows, n_bins, strategy):
-        size = brute.weight_of(part)
-        if size > 1:
-            accuracy = 1 - brute.weighted_loss(part) / size
-            scatter = accuracy * (1 - accuracy) / (size - 1)
-            total += size * ((gap(part) / size) ** 2 - scatter)
-    return total / brute.weight_of(rows)
-
-
-# Definitions -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@examples(60)
-@given(case=row_cases(weights=("none", "integer")), n_bins=BINS)
-def test_ece_and_mce_are_their_definitions(strategy, case, n_bins):
-    options = {"n_bins": n_bins, "strategy": strategy}
-    actual = of_rows(metrics.expected_calibration_error, case, **options)
-    assert_close(actual, ece(case.rows, n_bins, strategy))
-    actual = of_rows(metrics.maximum_calibration_error, case, **options)
-    assert_close(actual, mce(case.rows, n_bins, strategy))
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@examples(40)
-@given(case=proba_cases())
-def test_ece_and_mce_of_probabilities_and_real_weights(strategy, case):
-    actual = of_probabilities(metrics.expected_calibration_error, case, strategy=strategy)
-    assert_close(actual, ece(case.rows(), 15, strategy))
-    actual = of_probabilities(metrics.maximum_calibration_error, case, strategy=strategy)
-    assert_close(actual, mce(case.rows(), 15, strategy))
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@examples(30)
-@given(case=proba_cases(max_rows=30), n_bins=BINS)
-def test_classwise_is_the_mean_over_classes(strategy, case, n_bins):
-    table = case.y_proba
-    errors = []
-    for k in case.labels:
-        rows = brute.rows_of(case.y_true != k, table[:, k], case.weight)
-        errors.append(ece(rows, n_bins, strategy))
-    options = {"n_bins": n_bins, "strategy": strategy}
-    actual = of_probabilities(metrics.classwise_calibration_error, case, **options)
-    assert_close(actual, sum(errors) / len(errors))
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@examples(60)
-@given(case=row_cases(weights=("none", "integer"), losses=("zero_one",)), n_bins=BINS)
-def test_debiased_is_its_definition(strategy, case, n_bins):
-    options = {"n_bins": n_bins, "strategy": strategy}
-    actual = of_rows(metrics.debiased_calibration_error, case, **options)
-    assert_close(actual**2, max(debiased_square(case.rows, n_bins, strategy), 0))
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@examples(40)
-@given(case=proba_cases())
-def test_debiased_of_probabilities_and_real_weights(strategy, case):
-    actual = of_probabilities(metrics.debiased_calibration_error, case, strategy=strategy)
-    assert_close(actual**2, max(debiased_square(case.rows(), 15, strategy), 0), tiny=1e-11)
-
-
 # Bins ------------------------------------------------------------------------------------
 
 
@@ -158,21 +49,6 @@ def test_known_values():
     for n_bins, expected in [(1, max(square[0], 0)), (4, square[1])]:
         actual = metrics.debiased_calibration_error(TRUTH, PROBA, n_bins=n_bins, strategy="uniform")
         assert_close(actual**2, expected)
-
-
-def test_bins_are_closed_on_the_right():
-    # .5 belongs to (0, .5], .75 to (.5, 1]: two gaps that would cancel in one bin.
-    y_proba = [[0.5, 0.25, 0.25], [0.75, 0.25, 0.0]]
-    options = {"labels": [0, 1, 2], "n_bins": 2}
-    assert metrics.expected_calibration_error([0, 1], y_proba, **options) == (0.5 + 0.75) / 2
-    assert metrics.maximum_calibration_error([0, 1], y_proba, **options) == 0.75
-
-
-def test_the_first_bin_holds_a_confidence_of_zero():
-    options = {"labels": [0, 1], "confidence": [0.0, 0.1], "n_bins": 10}
-    y_proba = [[1.0, 0.0]] * 2
-    assert_close(metrics.expected_calibration_error([0, 0], y_proba, **options), (1 + 0.9) / 2)
-    assert_close(metrics.maximum_calibration_error([0, 0], y_proba, **options), (1 + 0.9) / 2)
 
 
 @pytest.mark.parametrize("n_bins", [3, 10, 15, 25, 49, 100, 200])
@@ -206,25 +82,6 @@ def test_constant_weights_do_not_move_a_quantile(scale):
             assert_close(scaled, error(y_true, y_proba, **options))
 
 
-def test_quantile_bins_hold_equal_numbers_of_rows():
-    # Sorted: .25 .375 | .625 .875, gaps -.25 .625 | .375 -.875.
-    confidence, loss = [0.875, 0.25, 0.625, 0.375], np.array([1.0, 1.0, 0.0, 0.0])
-    case = RowCase(loss, np.array(confidence), None)
-    options = {"n_bins": 2, "strategy": "quantile"}
-    assert of_rows(metrics.expected_calibration_error, case, **options) == (0.375 + 0.5) / 4
-    assert of_rows(metrics.maximum_calibration_error, case, **options) == 0.25
-
-
-@pytest.mark.parametrize("right", [True, False])
-def test_a_single_row(right):
-    y_true, y_proba = [0 if right else 1], [[0.75, 0.25]]
-    expected = 0.25 if right else 0.75
-    for name in ["expected", "maximum", "classwise"]:
-        error = getattr(metrics, f"{name}_calibration_error")
-        for strategy in STRATEGIES:
-            assert error(y_true, y_proba, labels=[0, 1], strategy=strategy) == expected
-
-
 # The debiased error ----------------------------------------------------------------------
 
 
@@ -243,16 +100,6 @@ def test_what_is_subtracted_is_the_bias(rate, confidence):
     assert_close(mean, (rate - confidence) ** 2)
 
 
-def test_bins_of_one_row_are_left_out():
-    confidence, loss = np.array([0.125, 0.875, 0.875]), np.array([0.0, 1.0, 1.0])
-    case = RowCase(loss, confidence, None)
-    options = {"n_bins": 2, "strategy": "uniform"}
-    actual = of_rows(metrics.debiased_calibration_error, case, **options)
-    assert_close(actual, math.sqrt(2 / 3 * 0.875**2))
-    alone = RowCase(np.zeros(1), np.array([0.5]), None)
-    assert of_rows(metrics.debiased_calibration_error, alone) == 0.0
-
-
 @pytest.mark.filterwarnings("ignore:sample_weight sums")
 def test_the_order_of_weights_that_sum_to_one_does_not_matter():
     """A sum of .1, .2, .3, .4 is 1 or a little more, by its order."""
@@ -268,51 +115,6 @@ def test_the_order_of_weights_that_sum_to_one_does_not_matter():
     assert_close(values, [values[0]] * len(values))
 
 
-def test_small_weights_warn_where_they_count_as_rows():
-    with pytest.warns(UserWarning, match="sample_weight sums to 1"):
-        metrics.debiased_calibration_error(TRUTH, PROBA, sample_weight=[0.25] * 4)
-
-
-# Bad input -------------------------------------------------------------------------------
-
-NAMES = ["expected_calibration_error", "maximum_calibration_error",
-         "classwise_calibration_error", "debiased_calibration_error",
-         "reliability_curve"]  # fmt: skip
-BAD = {
-    "no bins": ({"n_bins": 0}, "n_bins"),
-    "half bins": ({"n_bins": 7.5}, "n_bins"),
-    "bins as edges": ({"n_bins": [0, 0.5, 1]}, "n_bins"),
-    "strategy": ({"strategy": "equal"}, "strategy"),
-}
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("options", "argument"), BAD.values(), ids=BAD)
-def test_a_bad_argument_is_named(name, options, argument):
-    with pytest.raises(ValueError, match=argument):
-        getattr(metrics, name)(TRUTH, PROBA, **options)
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("classwise")])
-@pytest.mark.parametrize(
-    "confidence", [[1.5, 0.2, 0.3, 0.4], [-0.5, 0.2, 0.3, 0.4], lambda p: -p[:, 0]]
-)
-def test_confidences_that_are_no_probabilities_are_refused(name, confidence):
-    with pytest.raises(ValueError, match=r"confidences in \[0, 1\]"):
-        getattr(metrics, name)(TRUTH, PROBA, confidence=confidence)
-
-
-def test_a_confidence_level_that_is_none_is_named():
-    with pytest.raises(ValueError, match="confidence_level"):
-        reliability_curve(TRUTH, PROBA, confidence_level=1.0)
-
-
-@pytest.mark.parametrize("option", [{"confidence": "margin"}, {"loss": "zero_one"}], ids=str)
-def test_class_probabilities_need_no_confidence_and_no_loss(option):
-    with pytest.raises(TypeError, match=next(iter(option))):
-        metrics.classwise_calibration_error(TRUTH, PROBA, **option)
-
-
 # The reliability curve -------------------------------------------------------------------
 
 
@@ -324,30 +126,21 @@ def case(n=400, seed=0, decimals=None):
     return (rng.random(n) < p**1.3).astype(int), p
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_equal_widths_against_a_loop(weighted):
-    y, p = case()
-    weight = np.random.default_rng(1).integers(1, 4, 400) if weighted else np.ones(400)
-    found = reliability_curve(
-        y, p, n_bins=10, strategy="uniform", sample_weight=weight if weighted else None
-    )
-    confidence, right = np.maximum(p, 1 - p), (p > 0.5) == y
-    rows = []
-    for k in range(10):
-        inside = (confidence > k / 10) & (confidence <= (k + 1) / 10)
-        if inside.any():
-            rows.append(
-                [
-                    np.average(confidence[inside], weights=weight[inside]),
-                    np.average(right[inside], weights=weight[inside]),
-                    weight[inside].sum() / weight.sum(),
-                ]
-            )
-    np.testing.assert_allclose(found[["confidence", "accuracy", "share"]], rows)
-    gap = np.sum(found["share"] * np.abs(found["accuracy"] - found["confidence"]))
-    ece = expected_calibration_error(y, p, n_bins=10, sample_weight=weight if weighted else None)
-    assert gap == pytest.approx(ece)
-    assert found["low"].isna().all() == weighted
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@examples(40)
+@given(case=row_cases(weights=("none", "integer")))
+def test_a_reliability_curve_has_a_row_for_each_bin(strategy, case):
+    rows = case.rows
+    found = of_rows(reliability_curve, case, n_bins=10, strategy=strategy)
+    parts = sorted(bins(rows, 10, strategy), key=lambda part: part[0].confidence)
+    for part, row in zip(parts, found.itertuples(), strict=True):
+        size = brute.weight_of(part)
+        confidence = sum(r.weight * r.confidence for r in part) / size
+        expected = [confidence, right_weight(part) / size, size / brute.weight_of(rows)]
+        assert_close([row.confidence, row.accuracy, row.share], expected)
+    counted = case.weight is None or len(set(case.weight) - {0.0}) == 1
+    exact = counted and set(case.loss) <= {0.0, 1.0}
+    assert found["low"].notna().all() == found["low"].notna().any() == exact
 
 
 def test_bins_of_equal_weight_never_part_ties():
@@ -415,53 +208,6 @@ def smooth_ece(case):
     return bisect(excess, 1e-4, 1.5, xtol=1e-7)
 
 
-def cumulative_gaps(rows):
-    """Return the sum of a - c over the rows up to each confidence, over all, with 0 first."""
-    gaps = [Fraction(0)]
-    for level in reversed(brute.levels(rows)):
-        below = [row for row in rows if row.confidence <= level]
-        gaps.append(sum(row.weight * (1 - row.loss - row.confidence) for row in below))
-    return [gap / brute.weight_of(rows) for gap in gaps]
-
-
-def largest_interval_gap(rows):
-    """Return the largest |sum of a - c| over rows with confidences in any interval."""
-    best, levels = Fraction(0), brute.levels(rows)
-    for low in levels:
-        for high in levels:
-            inside = [row for row in rows if low <= row.confidence <= high]
-            gap = sum((row.weight * (1 - row.loss - row.confidence) for row in inside), Fraction(0))
-            best = max(best, abs(gap))
-    return best / brute.weight_of(rows)
-
-
-def isotonic(rows):
-    """Return the increasing fit at each confidence by max-min over intervals of levels."""
-    ascending = brute.levels(rows)[::-1]
-
-    def accuracy(low, high):
-        inside = [row for row in rows if low <= row.confidence <= high]
-        return 1 - brute.weighted_loss(inside) / brute.weight_of(inside)
-
-    means = {
-        (low, high): accuracy(low, high) for low in ascending for high in ascending if low <= high
-    }
-    return {
-        level: max(
-            min(means[low, high] for high in ascending if high >= level)
-            for low in ascending
-            if low <= level
-        )
-        for level in ascending
-    }
-
-
-def isotonic_distance(rows):
-    fit = isotonic(rows)
-    total = sum(row.weight * abs(row.confidence - fit[row.confidence]) for row in rows)
-    return total / brute.weight_of(rows)
-
-
 # Smooth calibration error ----------------------------------------------------------------
 
 
@@ -515,86 +261,6 @@ def test_residuals_of_one_sign_add_up_to_their_mean(confidence):
     assert_close(actual, (confidence + 1) / 3, rel=1e-8)
 
 
-def test_smooth_error_of_no_residuals_is_zero():
-    assert metrics.smooth_calibration_error([0, 1], [[1.0, 0.0], [0.0, 1.0]]) == 0.0
-    actual = metrics.smooth_calibration_error([0, 1], [[0.5, 0.5]] * 2)
-    assert actual == 0.0
-    y_true = np.repeat([0, 1], [3, 7])
-    assert abs(metrics.smooth_calibration_error(y_true, np.full(10, 0.7))) < 1e-8
-
-
-def test_the_largest_smooth_error_is_one():
-    assert_close(metrics.smooth_calibration_error([1], [[1.0, 0.0]], labels=[0, 1]), 1, rel=1e-8)
-
-
-# Cumulative errors -----------------------------------------------------------------------
-
-
-@examples(80)
-@given(row_cases())
-def test_cumulative_errors_are_their_definitions(case):
-    gaps = cumulative_gaps(case.rows)
-    assert_close(of_rows(metrics.ecce_mad, case), max(map(abs, gaps)))
-    assert_close(of_rows(metrics.ecce_r, case), max(gaps) - min(gaps))
-
-
-@examples(30)
-@given(row_cases(max_rows=20))
-def test_the_range_is_the_largest_gap_of_an_interval(case):
-    assert_close(of_rows(metrics.ecce_r, case), largest_interval_gap(case.rows))
-
-
-@examples(40)
-@given(proba_cases())
-def test_cumulative_errors_of_probabilities(case):
-    gaps = cumulative_gaps(case.rows())
-    assert_close(of_probabilities(metrics.ecce_mad, case), max(map(abs, gaps)))
-    assert_close(of_probabilities(metrics.ecce_r, case), max(gaps) - min(gaps))
-
-
-# Isotonic distance -----------------------------------------------------------------------
-
-
-@examples(40)
-@given(row_cases(max_rows=14))
-def test_isotonic_distance_is_its_definition(case):
-    actual = of_rows(metrics.isotonic_calibration_distance, case)
-    assert_close(actual, isotonic_distance(case.rows))
-
-
-@examples(40)
-@given(proba_cases())
-def test_scikit_learn_agrees_about_the_isotonic_fit(case):
-    c = case.y_proba.max(axis=1)
-    right = (case.y_proba.argmax(axis=1) == case.y_true).astype(float)
-    weight = np.ones(len(c)) if case.weight is None else case.weight
-    exists = weight > 0
-    c, right, weight = c[exists], right[exists], weight[exists]
-    fit = IsotonicRegression().fit(c, right, weight).predict(c)
-    actual = of_probabilities(metrics.isotonic_calibration_distance, case)
-    assert_close(actual, np.average(np.abs(c - fit), weights=weight), rel=1e-9)
-
-
-# Brier -----------------------------------------------------------------------------------
-
-
-@examples(60)
-@given(row_cases())
-def test_brier_is_its_definition(case):
-    rows = case.rows
-    total = sum(row.weight * (row.confidence - (1 - row.loss)) ** 2 for row in rows)
-    assert_close(of_rows(metrics.top_label_brier_score, case), total / brute.weight_of(rows))
-
-
-@examples(40)
-@given(proba_cases())
-def test_scikit_learn_agrees_about_brier(case):
-    right = case.y_proba.argmax(axis=1) == case.y_true
-    confidence = case.y_proba.max(axis=1)
-    expected = brier_score_loss(right, confidence, sample_weight=case.weight, pos_label=True)
-    assert_close(of_probabilities(metrics.top_label_brier_score, case), expected)
-
-
 # Known values and relations --------------------------------------------------------------
 
 
@@ -606,19 +272,6 @@ def test_known_values_without_bins():
     assert metrics.isotonic_calibration_distance(TRUTH, PROBA) == 1.625 / 4
     expected = (0.625**2 + 0.75**2 + 2 * 0.125**2) / 4
     assert_close(metrics.top_label_brier_score(TRUTH, PROBA), expected)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["smooth_calibration_error", "ecce_mad", "ecce_r", "isotonic_calibration_distance",
-     "top_label_brier_score"],
-)  # fmt: skip
-def test_all_right_all_wrong_and_single_rows(name):
-    error = getattr(metrics, name)
-    power = 2 if name == "top_label_brier_score" else 1
-    for y_true, gap in [([0], 0.25), ([1], 0.75), ([0, 0], 0.25), ([1, 1], 0.75)]:
-        value = error(y_true, [[0.75, 0.25]] * len(y_true), labels=[0, 1])
-        assert_close(value, gap**power, rel=1e-8)
 
 
 @examples(30)
@@ -633,18 +286,3 @@ def test_the_errors_bound_one_another(case):
     assert of_rows(metrics.ecce_mad, case) >= one - 1e-12
     assert of_rows(metrics.smooth_calibration_error, case) >= one - 1e-6
     assert of_rows(metrics.isotonic_calibration_distance, case) >= one - 1e-12
-
-
-# Bad input -------------------------------------------------------------------------------
-
-SMOOTH = ["smooth_calibration_error", "ecce_mad", "ecce_r", "isotonic_calibration_distance",
-         "top_label_brier_score"]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", SMOOTH)
-@pytest.mark.parametrize(
-    "confidence", [[1.5, 0.2, 0.3, 0.4], [-0.5, 0.2, 0.3, 0.4], lambda p: -p[:, 0]]
-)
-def test_confidences_that_are_no_probabilities_are_refused_without_bins(name, confidence):
-    with pytest.raises(ValueError, match=r"confidences in \[0, 1\]"):
-        getattr(metrics, name)(TRUTH, PROBA, confidence=confidence)

@@ -23,10 +23,16 @@ from tests.brute import (
     RowCase,
     assert_close,
     examples,
-    of_probabilities,
     of_rows,
-    proba_cases,
     row_cases,
+)
+from tests.metrics.definitions import (
+    calibrated_outcomes,
+    cumulative_gaps,
+    ecd,
+    ecd_sigma,
+    pava_bc,
+    tce,
 )
 
 TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]
@@ -34,40 +40,6 @@ TESTS = ["ecce_test", "ecd_test", "t_cal_test", "csr_test"]
 
 
 # Definitions, slowly ---------------------------------------------------------------------
-
-
-def clipped_rows(rows, eps):
-    low, high = Fraction(eps), 1 - Fraction(eps)
-    return [row._replace(confidence=min(max(row.confidence, low), high)) for row in rows]
-
-
-def log_odds(confidence):
-    return math.log(confidence) - math.log(1 - confidence)
-
-
-def ecd(rows, eps):
-    terms = [
-        float(row.weight * (row.confidence - (1 - row.loss))) * log_odds(row.confidence)
-        for row in clipped_rows(rows, eps)
-    ]
-    return math.fsum(terms) / float(brute.weight_of(rows))
-
-
-def ecd_sigma(rows, eps):
-    terms = [
-        float(row.confidence * (1 - row.confidence)) * log_odds(row.confidence) ** 2
-        for row in clipped_rows(rows, eps)
-    ]
-    return math.sqrt(math.fsum(terms)) / len(rows)
-
-
-def gaps(rows):
-    """Return the cumulative sums of a - c between distinct confidences, over n."""
-    values = [Fraction(0)]
-    for level in reversed(brute.levels(rows)):
-        below = [row for row in rows if row.confidence <= level]
-        values.append(sum(1 - row.loss - row.confidence for row in below) / len(rows))
-    return values
 
 
 def maximum_tail(x):
@@ -88,13 +60,6 @@ def range_tail(x):
     rate = (odd * math.pi / x) ** 2
     terms = 8 / (odd * math.pi) ** 2 * np.exp(-rate / 2) * (1 + rate)
     return 1 - math.fsum(terms)
-
-
-def calibrated_outcomes(confidence):
-    """Yield every way to be right or wrong, and its chance if the confidences are true."""
-    for loss in product([0.0, 1.0], repeat=len(confidence)):
-        chances = [1 - c if wrong else c for wrong, c in zip(loss, confidence, strict=True)]
-        yield np.array(loss), math.prod(chances)
 
 
 # Brownian motion -------------------------------------------------------------------------
@@ -155,7 +120,7 @@ def test_random_walks_agree():
 @given(row_cases(weights=("none",), losses=("zero_one",)))
 def test_ecce_test_is_its_definition(case):
     rows, result = case.rows, of_rows(metrics.ecce_test, case)
-    values = gaps(rows)
+    values = cumulative_gaps(rows)
     mad, spread = max(map(abs, values)), max(values) - min(values)
     sigma = math.sqrt(sum(row.confidence * (1 - row.confidence) for row in rows)) / len(rows)
     assert_close([result.mad, result.r, result.sigma], [float(mad), float(spread), sigma])
@@ -224,20 +189,6 @@ def test_ecce_finds_a_miscalibrated_classifier():
 
 
 # ECD -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("eps", [1e-8, 2.0**-10, 0.25])
-@examples(50)
-@given(case=row_cases())
-def test_ecd_is_its_definition(eps, case):
-    assert_close(of_rows(metrics.ecd_score, case, eps=eps), ecd(case.rows, eps), rel=1e-8)
-
-
-@examples(40)
-@given(proba_cases())
-def test_ecd_of_probabilities(case):
-    actual = of_probabilities(metrics.ecd_score, case)
-    assert_close(actual, ecd(case.rows(), 1e-8), rel=1e-8, tiny=1e-12)
 
 
 def test_ecd_is_the_log_loss_less_what_is_expected():
@@ -401,105 +352,7 @@ def test_a_test_refuses_weights_and_graded_losses(name):
         test(TRUTH, PROBA, loss=lambda a, b: 0.5 * (a != b))
 
 
-@pytest.mark.parametrize("name", [*TESTS, "tce_score"])
-@pytest.mark.parametrize(
-    "confidence", [[1.5, 0.2, 0.3, 0.4], [-0.5, 0.2, 0.3, 0.4], lambda p: -p[:, 0]]
-)
-def test_confidences_that_are_no_probabilities_are_refused(name, confidence):
-    with pytest.raises(ValueError, match=r"confidences in \[0, 1\]"):
-        getattr(metrics, name)(TRUTH, PROBA, confidence=confidence)
-
-
-BAD = {
-    "eps zero": ("ecd_score", {"eps": 0.0}, "eps"),
-    "eps one half": ("ecd_score", {"eps": 0.5}, "eps"),
-    "eps of the test": ("ecd_test", {"eps": 0.0}, "eps"),
-    "alpha": ("ecd_test", {"alpha": 1.0}, "alpha"),
-    "alpha in percent": ("ecd_test", {"alpha": 5}, "alpha"),
-    "method": ("ecd_test", {"method": "bootstrap"}, "method"),
-    "no draws": ("ecd_test", {"n_draws": 0}, "n_draws"),
-    "seed": ("ecd_test", {"random_state": "now"}, "random_state"),
-    "alpha of TCE": ("tce_score", {"alpha": 0.0}, "alpha"),
-    "alpha of TCE in percent": ("tce_score", {"alpha": 5}, "alpha"),
-    "n_min": ("tce_score", {"n_min": 0}, "n_min"),
-    "n_min fraction": ("tce_score", {"n_min": 2.5}, "n_min"),
-    "n_max below n_min": ("tce_score", {"n_min": 10, "n_max": 9}, "n_max"),
-}
-
-
-@pytest.mark.parametrize(("name", "options", "argument"), BAD.values(), ids=BAD)
-def test_a_bad_argument_is_named(name, options, argument):
-    with pytest.raises(ValueError, match=argument):
-        getattr(metrics, name)(TRUTH, PROBA, **options)
-
-
-# TCE: its definition, slowly -------------------------------------------------------------
-
-
-def accuracy(rows):
-    return 1 - brute.weighted_loss(rows) / brute.weight_of(rows)
-
-
-def pava_bc(rows, n_min, n_max):
-    """Return the bins: lists of rows. Rows of equal confidence count as one piece.
-
-    The last pieces that hold n_min rows together are set aside. The others are taken in
-    ascending order; after each, the last two bins become one while they have at most n_min
-    rows together, or at most n_max and an accuracy that does not rise. What was set aside is
-    a bin of its own, or part of the last one if that keeps to n_max.
-    """
-    pieces = [[r for r in rows if r.confidence == c] for c in reversed(brute.levels(rows))]
-    aside = []
-    while pieces and brute.weight_of(aside) < n_min:
-        aside = pieces.pop() + aside
-    bins = []
-    for piece in pieces:
-        bins.append(piece)
-        while len(bins) > 1:
-            size = brute.weight_of(bins[-2] + bins[-1])
-            falls = accuracy(bins[-2]) >= accuracy(bins[-1])
-            if size <= n_min or (size <= n_max and falls):
-                bins[-2:] = [bins[-2] + bins[-1]]
-            else:
-                break
-    if bins and brute.weight_of(bins[-1] + aside) <= n_max:
-        bins[-1] = bins[-1] + aside
-    else:
-        bins.append(aside)
-    return bins
-
-
-def tce(rows, alpha=0.05, n_min=10, n_max=1000):
-    refuted = Fraction(0)
-    for part in pava_bc(rows, n_min, n_max):
-        n = int(brute.weight_of(part))
-        k = int(n - brute.weighted_loss(part))
-        for row in part:
-            if binomtest(k, n, float(row.confidence)).pvalue <= alpha:
-                refuted += row.weight
-    return 100 * refuted / brute.weight_of(rows)
-
-
 # TCE -------------------------------------------------------------------------------------
-
-LIMITS = st.sampled_from([(10, 1000), (1, 1000), (1, 1), (5, 5), (3, 12), (10, 30), (60, 60)])
-
-
-@examples(60)
-@given(
-    row_cases(weights=("none", "integer"), losses=("zero_one",)),
-    LIMITS,
-    st.sampled_from([0.05, 0.3]),
-)
-def test_tce_is_its_definition(case, limits, alpha):
-    options = {"alpha": alpha, "n_min": limits[0], "n_max": limits[1]}
-    assert_close(of_rows(metrics.tce_score, case, **options), tce(case.rows, **options))
-
-
-@examples(30)
-@given(proba_cases(weights=("none", "integer")))
-def test_tce_of_probabilities(case):
-    assert_close(of_probabilities(metrics.tce_score, case), tce(case.rows()))
 
 
 @pytest.mark.parametrize("levels", [None, 30])
@@ -563,29 +416,7 @@ def test_any_count_has_the_p_value_of_scipy(n, share, rate):
     assert_close(actual, binomtest(k, n, rate).pvalue, rel=1e-7, tiny=1e-14)
 
 
-@pytest.mark.parametrize("n", [10, 64, 1000])
-def test_counts_that_are_equally_likely_count_on_both_sides(n):
-    """At a rate of one half the law is symmetric."""
-    k = np.arange(n + 1.0)
-    actual = binomial_p_values(k, np.full(n + 1, float(n)), np.full(n + 1, 0.5))
-    assert_close(actual, actual[::-1], rel=1e-9)
-    expected = [binomtest(int(a), n, 0.5).pvalue for a in k]
-    assert_close(actual, expected, rel=1e-8)
-
-
 # TCE: rows and weights, bad input --------------------------------------------------------
-
-
-def test_tied_rows_may_come_in_any_order():
-    rng = np.random.default_rng(3)
-    confidence = rng.choice([0.5, 0.6, 0.7, 0.8, 0.9], 80)
-    loss = (rng.random(80) > confidence).astype(float)
-    values = set()
-    for _ in range(20):
-        order = rng.permutation(80)
-        case = RowCase(loss[order], confidence[order], None)
-        values.add(of_rows(metrics.tce_score, case, n_min=7, n_max=25))
-    assert len(values) == 1
 
 
 @pytest.mark.parametrize(
@@ -676,21 +507,13 @@ def assert_p_values(result, rows):
         assert 0 <= p_value <= 1
 
 
-def calibrated_rows(confidence):
-    """Yield every way to be right or wrong, and its chance if the confidences are true."""
-    for loss in product([0.0, 1.0], repeat=len(confidence)):
-        chances = [1 - c if wrong else c for wrong, c in zip(loss, confidence, strict=True)]
-        if chance := math.prod(chances):
-            yield list(loss), chance
-
-
 def resampled_p_values(rows):
     """Return, per scale, the chance of as large a statistic, over all resampled data sets."""
     n, scales = len(rows), [2**b for b in range(1, n_scales(len(rows)) + 1)]
     observed = [statistic(rows, m) for m in scales]
     tails = np.zeros(len(scales))
     for confidence in product([row.confidence for row in rows], repeat=n):
-        for loss, chance in calibrated_rows(confidence):
+        for loss, chance in calibrated_outcomes(confidence):
             drawn = brute.rows_of(loss, confidence)
             as_large = [statistic(drawn, m) >= t for m, t in zip(scales, observed, strict=True)]
             tails += float(chance) / n**n * np.array(as_large)
@@ -752,7 +575,7 @@ def test_the_null_moments_are_those_of_all_outcomes(confidence):
     """Of seven honest rows, some tied; the variance is that of the docstring."""
     levels = [confidence] * 4 + [0.35, 0.85, 0.7]
     chances, values = [], []
-    for loss, chance in calibrated_rows(levels):
+    for loss, chance in calibrated_outcomes(levels):
         chances.append(chance)
         values.append([7 * float(statistic(brute.rows_of(loss, levels), m)) for m in [2, 4, 8]])
     values, chances = np.array(values), np.array(chances)
@@ -901,20 +724,6 @@ def test_right_answers_near_certainty_are_no_evidence(doubt):
 
 
 # Bad input -------------------------------------------------------------------------------
-
-BAD_T_CAL = {
-    "alpha": ({"alpha": 0.0}, "alpha"),
-    "alpha in percent": ({"alpha": 5}, "alpha"),
-    "method": ({"method": "bootstrap"}, "method"),
-    "no draws": ({"n_draws": 0}, "n_draws"),
-    "seed": ({"random_state": "now"}, "random_state"),
-}
-
-
-@pytest.mark.parametrize(("options", "argument"), BAD_T_CAL.values(), ids=BAD_T_CAL)
-def test_a_bad_argument_of_t_cal_is_named(options, argument):
-    with pytest.raises(ValueError, match=argument):
-        metrics.t_cal_test(TRUTH, PROBA, **options)
 
 
 def test_one_row_is_too_few():

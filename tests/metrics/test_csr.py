@@ -16,86 +16,16 @@ from tests.brute import (
     RowCase,
     assert_close,
     examples,
-    of_probabilities,
     of_rows,
-    proba_cases,
     row_cases,
 )
+from tests.metrics.definitions import calibrated_outcomes, csr, csr_sigma, csr_z, p_risk
 
 NAN = float("nan")
 TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]
 
 
-# Definitions, slowly ---------------------------------------------------------------------
-
-
-def clipped(confidence, eps):
-    return min(max(confidence, Fraction(eps)), 1 - Fraction(eps))
-
-
-def csr(rows, eps):
-    total = Fraction(0)
-    for row in rows:
-        c = clipped(row.confidence, eps)
-        if row.loss and c == 1:
-            return math.inf
-        total += row.weight * row.loss / (1 - c) if row.loss else 0
-    return total / brute.weight_of(rows)
-
-
-def sigma(rows, eps):
-    total = Fraction(0)
-    for row in rows:
-        c = clipped(row.confidence, eps)
-        if c == 1:
-            return math.inf
-        total += row.weight * c / (1 - c)
-    return math.sqrt(total) / float(brute.weight_of(rows))
-
-
-def z_value(rows, eps):
-    value, scale = csr(rows, eps), sigma(rows, eps)
-    if math.isinf(value):
-        return math.inf
-    if scale == 0:
-        return math.copysign(math.inf, value - 1) if value != 1 else 0.0
-    return float(value - 1) / scale
-
-
-def p_risk(rows, eps):
-    return norm.cdf(z_value(rows, eps)) if csr(rows, eps) > 1 else 0.0
-
-
-def outcomes_of_calibrated_rows(confidence):
-    """Yield every way to be right or wrong, and its chance if the confidences are true."""
-    for loss in product([0.0, 1.0], repeat=len(confidence)):
-        chances = [1 - c if wrong else c for wrong, c in zip(loss, confidence, strict=True)]
-        yield np.array(loss), math.prod(chances)
-
-
 # CSR and P_risk --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("eps", [0.0, 2.0**-27, 0.25])
-@examples(60)
-@given(case=row_cases())
-def test_csr_is_its_definition(eps, case):
-    assert_close(of_rows(metrics.csr_score, case, eps=eps), csr(case.rows, eps))
-
-
-@examples(60)
-@given(proba_cases())
-def test_csr_clips_at_a_hundred_millionth_by_default(case):
-    actual = of_probabilities(metrics.csr_score, case)
-    assert_close(actual, csr(case.rows(), 1e-8), rel=1e-7)
-
-
-@pytest.mark.parametrize("eps", [0.0, 2.0**-27, 0.25])
-@examples(60)
-@given(case=row_cases())
-def test_p_risk_is_its_definition(eps, case):
-    actual = of_rows(metrics.p_risk_score, case, eps=eps)
-    assert_close(actual, p_risk(case.rows, eps), rel=1e-10)
 
 
 @examples(60)
@@ -104,8 +34,8 @@ def test_the_test_reports_the_published_values(case):
     result = of_rows(metrics.csr_test, case, eps=2.0**-27, n_draws=19, random_state=0)
     rows = case.rows
     assert_close(result.csr, csr(rows, 2.0**-27))
-    assert_close(result.sigma, sigma(rows, 2.0**-27))
-    assert_close(result.z, z_value(rows, 2.0**-27), tiny=1e-9)
+    assert_close(result.sigma, csr_sigma(rows, 2.0**-27))
+    assert_close(result.z, csr_z(rows, 2.0**-27), tiny=1e-9)
     assert_close(result.p_risk, p_risk(rows, 2.0**-27), rel=1e-10)
     assert (result.n_rows, result.n_errors) == (len(rows), sum(row.loss for row in rows))
     assert (result.n_draws, result.eps) == (19, 2.0**-27)
@@ -155,7 +85,7 @@ def test_mean_and_scatter_of_csr_are_those_of_the_formulas():
     confidence = [0.5, 0.6, 0.75, 0.9, 0.95]
     values = [
         (of_rows(metrics.csr_score, RowCase(loss, np.array(confidence), None)), chance)
-        for loss, chance in outcomes_of_calibrated_rows(confidence)
+        for loss, chance in calibrated_outcomes(confidence)
     ]
     mean = math.fsum(value * chance for value, chance in values)
     variance = math.fsum((value - mean) ** 2 * chance for value, chance in values)
@@ -172,11 +102,6 @@ def test_no_errors():
     assert (result.csr, result.p_risk, result.p_value, result.e_value) == (0.0, 0.0, 1.0, 0.0)
 
 
-def test_small_weights_warn_where_they_count_as_rows():
-    with pytest.warns(UserWarning, match="sample_weight sums to 1"):
-        metrics.p_risk_score(TRUTH, PROBA, sample_weight=[0.25] * 4)
-
-
 # The Monte-Carlo p-value -----------------------------------------------------------------
 
 
@@ -188,7 +113,7 @@ def test_the_p_value_is_the_exact_tail(seed):
     loss = (rng.random(10) < 0.3).astype(float)
     value = 10 * csr(brute.rows_of(loss, confidence), 1e-8)
     tail = 0.0
-    for other, chance in outcomes_of_calibrated_rows(np.clip(confidence, 1e-8, 1 - 1e-8)):
+    for other, chance in calibrated_outcomes(np.clip(confidence, 1e-8, 1 - 1e-8)):
         if chance > 0 and 10 * csr(brute.rows_of(other, confidence), 1e-8) >= value:
             tail += chance
     case = RowCase(loss, confidence, None)
@@ -251,23 +176,9 @@ def test_the_e_value_has_mean_at_most_one(eps):
     mean = math.fsum(
         chance * of_rows(metrics.csr_test, RowCase(loss, np.array(confidence), None),
                          eps=eps, n_draws=19).e_value
-        for loss, chance in outcomes_of_calibrated_rows(confidence)
+        for loss, chance in calibrated_outcomes(confidence)
     )  # fmt: skip
     assert mean <= 1 + 1e-12
-
-
-@examples(20)
-@given(row_cases(weights=("none",), losses=("zero_one",)))
-def test_order_and_constant_weights_do_not_change_the_test(case):
-    order = np.random.default_rng(0).permutation(len(case.loss))
-    result = of_rows(metrics.csr_test, case, n_draws=49, random_state=5)
-    moved = RowCase(case.loss[order], case.confidence[order], None)
-    weighted = RowCase(case.loss, case.confidence, np.full(len(order), 3.0))
-    for other in [moved, weighted]:
-        again = of_rows(metrics.csr_test, other, n_draws=49, random_state=5)
-        assert again.p_value == result.p_value
-        assert_close([again.csr, again.sigma, again.e_value],
-                     [result.csr, result.sigma, result.e_value])  # fmt: skip
 
 
 def test_a_seed_may_be_a_generator():
@@ -277,37 +188,6 @@ def test_a_seed_may_be_a_generator():
 
 
 # Bad input -------------------------------------------------------------------------------
-
-BAD = {
-    "eps negative": ("csr_score", {"eps": -1e-9}, "eps"),
-    "eps one half": ("csr_score", {"eps": 0.5}, "eps"),
-    "eps nan": ("csr_score", {"eps": NAN}, "eps"),
-    "eps text": ("csr_score", {"eps": "small"}, "eps"),
-    "eps of p_risk": ("p_risk_score", {"eps": 0.5}, "eps"),
-    "eps of the test": ("csr_test", {"eps": 0.5}, "eps"),
-    "no draws": ("csr_test", {"n_draws": 0}, "n_draws"),
-    "draws that can find nothing": ("csr_test", {"n_draws": 18}, "simulate at least 19"),
-    "half draws": ("csr_test", {"n_draws": 9.5}, "n_draws"),
-    "seed": ("csr_test", {"random_state": "now"}, "random_state"),
-    "weights": ("csr_test", {"sample_weight": [1, 1, 2, 1]}, "sample_weight"),
-    "graded": ("csr_test", {"loss": lambda a, b: 0.5 * (a != b)}, "loss"),
-}
-
-
-@pytest.mark.parametrize(("name", "options", "argument"), BAD.values(), ids=BAD)
-def test_a_bad_argument_is_named(name, options, argument):
-    with pytest.raises(ValueError, match=argument):
-        getattr(metrics, name)(TRUTH, PROBA, **options)
-
-
-@pytest.mark.parametrize("name", ["csr_score", "p_risk_score", "csr_test"])
-@pytest.mark.parametrize(
-    "confidence", [[1.5, 0.2, 0.3, 0.4], [-0.5, 0.2, 0.3, 0.4], lambda p: -p[:, 0]]
-)
-def test_confidences_that_are_no_probabilities_are_refused(name, confidence):
-    with pytest.raises(ValueError, match=r"confidences in \[0, 1\]"):
-        getattr(metrics, name)(TRUTH, PROBA, confidence=confidence)
-
 
 #: Chances in several halvings, at both ends, and equal ones.
 CHANCE = np.array([0.5, 0.9, 1.0, 0.03, 0.3, 0.3, 0.0, 0.51, 1e-300])

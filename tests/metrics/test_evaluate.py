@@ -4,9 +4,7 @@ import math
 from functools import cache
 
 import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import given
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from skselect import (
@@ -21,13 +19,9 @@ from skselect import (
 )
 from skselect.metrics import SPECS
 from skselect.scoring import get_scorer
-from tests.brute import assert_close, examples, proba_cases
+from tests.brute import assert_close
 from tests.metrics.test_laws import (
-    CALLS,
     REQUIRED,
-    TWO_CLASSES,
-    WHOLE_WEIGHTS,
-    most_classes,
     score,
     some_predictions,
     takes,
@@ -41,38 +35,6 @@ WITHOUT_PROBABILITIES = {
 PREDICTIONS = Predictions.from_proba([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
 
 quiet = pytest.mark.filterwarnings("ignore::UserWarning")
-
-
-def compare_with_functions(case, requested):
-    values = evaluate(Predictions.from_proba(case.y_true, case.y_proba, **case.options), requested)
-    assert values.index.tolist() == list(requested)
-    assert values.dtype == np.float64
-    expected = [score(name, case.y_true, case.y_proba, **case.options) for name in requested]
-    assert_close(values, expected)
-
-
-@quiet
-@examples(40)
-@given(proba_cases())
-def test_every_metric_of_many_classes_equals_its_function(case):
-    left_out = TWO_CLASSES | WHOLE_WEIGHTS
-    compare_with_functions(case, {n: p for n, p in ALL.items() if n not in left_out})
-
-
-@quiet
-@examples(20)
-@given(proba_cases(classes=(2, 2), weights=("none", "integer")))
-def test_every_metric_equals_its_function(case):
-    compare_with_functions(case, ALL)
-
-
-@pytest.mark.parametrize(("name", "parameters"), CALLS)
-def test_parameters_reach_the_metric(name, parameters):
-    y_true, y_proba = some_predictions(most_classes(name))
-    weight = np.arange(60) % 4 + 1
-    predictions = Predictions.from_proba(y_true, y_proba, sample_weight=weight)
-    value = evaluate(predictions, {name: parameters})[name]
-    assert_close(value, score(name, y_true, y_proba, parameters, sample_weight=weight))
 
 
 def test_outcomes_will_do():
@@ -243,12 +205,6 @@ def test_the_order_of_the_names_is_kept():
     assert evaluate(PREDICTIONS, iter(["ece", "aurc"])).index.tolist() == ["ece", "aurc"]
 
 
-def test_one_name_is_enough():
-    values = evaluate(PREDICTIONS, "aurc")
-    assert isinstance(values, pd.Series)
-    assert_close(values, [1 / 9])
-
-
 def test_without_names_there_is_a_useful_choice():
     values = evaluate(PREDICTIONS)
     assert {"coverage", "cwsa_plus", "aurc", "augrc", "ece"} <= set(values.index)
@@ -279,25 +235,6 @@ def test_an_unknown_name_is_refused(metrics):
 def test_a_missing_parameter_is_named(name, parameter):
     with pytest.raises(ValueError, match=f"{name}.*{parameter}|{parameter}.*{name}"):
         evaluate(PREDICTIONS, [name])
-
-
-BAD = {
-    "threshold nan": ({"coverage": {"threshold": NAN}}, "threshold"),
-    "threshold text": ({"selective_risk": {"threshold": "0.5"}}, "threshold"),
-    "threshold missing": ({"generalized_risk": {"threshold": None}}, "threshold"),
-    "cwsa threshold": ({"cwsa": {"threshold": 1.0}}, "threshold"),
-    "cwsa_plus threshold": ({"cwsa_plus": {"threshold": -0.5}}, "threshold"),
-    "normalize": ({"cwsa": {"normalize": "none"}}, "normalize"),
-    "estimator": ({"aurc": {"estimator": "best"}}, "estimator"),
-    "coverage": ({"risk_at_coverage": {"coverage": 0}}, "coverage"),
-    "n_bins": ({"ece": {"n_bins": 0}}, "n_bins"),
-}
-
-
-@pytest.mark.parametrize(("metrics", "argument"), BAD.values(), ids=BAD)
-def test_a_bad_parameter_is_named(metrics, argument):
-    with pytest.raises(ValueError, match=argument):
-        evaluate(PREDICTIONS, metrics)
 
 
 @pytest.mark.parametrize("table", [np.array([0, 1]), [0, 1], None], ids=["array", "list", "None"])

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.model_selection import StratifiedKFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 
 from skselect import (
@@ -33,7 +33,16 @@ from skselect import (
 from skselect._lib.decide import CONFIDENCES
 from skselect.metrics import SPECS
 from skselect.scoring import get_scorer
-from tests.brute import assert_close, examples, named, proba_cases, repeated
+from tests.brute import (
+    assert_close,
+    examples,
+    named,
+    of_rows,
+    proba_cases,
+    row_cases,
+    thresholds,
+)
+from tests.metrics.definitions import OF_CLASSES, OF_ROWS, PARAMETERS, UNWEIGHTED
 
 NAN = float("nan")
 
@@ -53,41 +62,6 @@ REQUIRED = {
     }
     for name, spec in SPECS.items()
 }
-#: Other parameters worth a look.
-OPTIONS = {
-    "coverage": [{"threshold": 0.8}],
-    "selective_risk": [{"threshold": 0.8}],
-    "selective_cost": [{"threshold": 0.8, "abstention_cost": 0.3}],
-    "cwsa": [{"threshold": 0.8}, {"threshold": 0.6, "normalize": "all"}],
-    "cwsa_plus": [{"threshold": 0.8}, {"threshold": 0.0, "normalize": "all"}],
-    "aurc": [{"estimator": "integral"}, {"ties": "block"}],
-    "accuracy_rejection_auc": [{"estimator": "integral"}],
-    "augrc": [{"coverage_range": (0.3, 0.8)}],
-    "aumcc": [
-        {"metric": "selective_accuracy"},
-        {"metric": "cwsa", "thresholds": [0.3, 0.6, 0.9]},
-        {"metric": "generalized_risk", "estimator": "exact"},
-    ],
-    "failure_average_precision": [{"positive": "correct"}],
-    "oc_auc": [{"review_fraction": 0.3}],
-    "cw_precision": [{"average": "weighted"}, {"average": "micro"}],
-    "cw_recall": [{"average": "weighted"}, {"average": "micro"}],
-    "cw_specificity": [{"average": "weighted"}, {"average": "micro"}],
-    "cw_f1": [{"average": "weighted"}, {"average": "micro"}],
-    "cw_auc": [{"average": "weighted"}],
-    "csr": [{"eps": 0.125}],
-    "p_risk": [{"eps": 0.2}],
-    "ece": [{"strategy": "quantile", "n_bins": 4}, {"n_bins": 3}],
-    "mce": [{"strategy": "quantile", "n_bins": 4}, {"n_bins": 3}],
-    "classwise_ece": [{"strategy": "quantile", "n_bins": 4}, {"n_bins": 3}],
-    "debiased_l2": [{"strategy": "uniform", "n_bins": 4}, {"n_bins": 3}],
-    "tce": [{"n_min": 3, "n_max": 20, "alpha": 0.2}],
-    "ecd": [{"eps": 0.125}],
-    "cau": [{"lambda_": 0.5, "eps": 0.01}],
-    "cau_cost": [{"cost_right": 0.5, "cost_wrong": 3.0, "eps": 0.01}],
-    "right_entropy": [{"normalize": False}],
-    "wrong_entropy": [{"normalize": False}],
-}
 #: Defined for two classes only.
 TWO_CLASSES = {"auroc_aurc"}
 #: Count rows, so that a weight must be a whole number.
@@ -102,11 +76,6 @@ WITHOUT_CONFIDENCE = {
     "cau_components", "cau_cost_score", "cau_score", "classwise_calibration_error",
     "right_entropy_score", "wrong_entropy_score",
 }  # fmt: skip
-CALLS = [
-    (name, {**REQUIRED[name], **chosen})
-    for name in SPECS
-    for chosen in [{}, *OPTIONS.get(name, [])]
-]
 OF_MANY_CLASSES = sorted(set(SPECS) - TWO_CLASSES)
 
 
@@ -254,43 +223,56 @@ def test_every_parameter_is_documented(name):
 
 # Laws ----------------------------------------------------------------------------------
 
-
-def precision(name):
-    """Return how closely sums in another order must agree."""
-    return {
-        "naurc": 1e-11,
-        "smooth_ece": 1e-8,  # a root is found to 1e-9
-        "debiased_l2": 1e-7,  # the root of a difference that may be 0
-        "cw_matthews": 1e-11,
-    }.get(name, 1e-12)
-
-
 ALWAYS_DEFINED = [name for name, spec in SPECS.items() if spec.undefined == "always defined"]
+#: Thresholds anywhere; CWSA takes those in [0, 1) only.
+ANYWHERE = st.one_of(
+    thresholds, st.floats(-2, 2), st.sampled_from([0.25, 0.5, 1.0, math.inf, -math.inf])
+)
+#: How closely a metric must be met; 1e-12 where nothing is said.
+PRECISION = {
+    "naurc": 1e-11, "cw_matthews": 1e-10, "cw_gain": 1e-10, "f1_retention_auc": 1e-9,
+    "smooth_ece": 1e-8,  # a root is found to 1e-9
+    "debiased_l2": 1e-7,  # the root of a difference that may be 0
+    "p_risk": 1e-10, "ecd": 1e-8,
+    **dict.fromkeys(("cau", "cau_cost"), 1e-7),  # a clipped 1 - h is as exact as 1 - (1 - eps)
+}  # fmt: skip
 
 
-def check_laws(case, seed, scale):
-    """Check every metric, with all its options, on one draw of rows."""
-    for name, parameters in CALLS:
-        if name in TWO_CLASSES and len(case.labels) > 2:
-            continue
-        if name in WHOLE_WEIGHTS and not is_whole(case.weight):
-            continue
-        with named(name, parameters):
-            value = score(name, case.y_true, case.y_proba, parameters, **case.options)
-            check_value(name, parameters, value)
-            if name in ALWAYS_DEFINED:
-                assert math.isfinite(value)
-                check_silent(name, parameters, case)
-            again = [shuffled(name, parameters, case, seed)]
-            if case.weight is not None and is_whole(case.weight):
-                again.append(written_out(name, parameters, case))
-            if SPECS[name].scale_free:
-                again.append(scaled(name, parameters, case, scale))
-            assert_close(again, [value] * len(again), rel=precision(name), tiny=precision(name))
+def precision(name, parameters):
+    near_one = name in ("csr", "p_risk", "ecd") and "eps" not in parameters
+    return 1e-7 if near_one else PRECISION.get(name, 1e-12)
 
 
 def is_whole(weight):
     return weight is None or np.array_equal(weight, np.rint(weight))
+
+
+def chosen_parameters(name, pick, threshold, weight, n_rows):
+    """Return the parameters that this draw tries."""
+    listed = PARAMETERS.get(name, [REQUIRED[name]])
+    if weight is None and n_rows > 1:  # of a single row one of them has no value
+        listed = [*listed, *UNWEIGHTED.get(name, [])]
+    chosen = listed[pick % len(listed)]
+    if not SPECS[name].at_threshold:
+        return chosen
+    inside = 0 <= threshold < 1 or SPECS[name].confidence != "unit"
+    return chosen | {"threshold": threshold if inside else 0.6}
+
+
+def check_definition(name, parameters, value, case, rows):
+    """Compare with the definition, where nothing but rounding decides who belongs to it."""
+    loss = [row.loss for row in rows]
+    exact = is_whole(case.weight) and all((4 * a).denominator == 1 for a in loss)
+    if name == "smooth_ece" or (not exact and name in WORKING_POINTS):
+        return
+    if name in OF_CLASSES:
+        expected = OF_CLASSES[name](case, **parameters)
+    else:
+        expected = OF_ROWS[name](rows, **parameters)
+    power = 2 if name == "debiased_l2" else 1  # a root may be all of a rounding
+    rel = precision(name, parameters)
+    tiny = 1e-11 if power == 2 else min(rel, 1e-11)
+    assert_close(value**power, expected**power, rel=1e-12 if power == 2 else rel, tiny=tiny)
 
 
 def check_value(name, parameters, value):
@@ -300,133 +282,135 @@ def check_value(name, parameters, value):
     if math.isnan(value):
         assert "nan" in spec.undefined
         return
+    assert name not in ALWAYS_DEFINED or math.isfinite(value)
     assert math.isfinite(value) or "inf" in spec.range
     if parameters == REQUIRED[name]:  # options may change the range
         low, high = spec.limits
         assert low - 1e-12 <= value <= high + 1e-12
-    if spec.at_threshold and parameters == REQUIRED[name]:
-        sign = 1 if spec.greater_is_better else -1
-        assert math.isfinite(spec.worst)
-        assert sign * value >= sign * spec.worst - 1e-12
+        if spec.at_threshold:
+            sign = 1 if spec.greater_is_better else -1
+            assert sign * value >= sign * spec.worst - 1e-12
 
 
-def check_silent(name, parameters, case):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        SPECS[name].function(case.y_true, case.y_proba, **case.options, **parameters)
+def said_otherwise(name, case, seed, scale):
+    """Yield the same rows: in another order, repeated, of another weight, with one of none."""
+    y_true, y_proba = case.y_true, case.y_proba
+    weight = np.ones(len(y_true)) if case.weight is None else case.weight
+    order = np.random.default_rng(seed).permutation(len(y_true))
+    yield (
+        "shuffled",
+        y_true[order],
+        y_proba[order],
+        (None if case.weight is None else weight[order]),
+    )
+    if case.weight is None:
+        yield "weights of one", y_true, y_proba, weight
+    elif is_whole(weight):
+        times = weight.astype(int)
+        yield "written out", np.repeat(y_true, times), np.repeat(y_proba, times, axis=0), None
+    if SPECS[name].scale_free:  # a scale of real weights would round
+        yield "scaled", y_true, y_proba, weight * (scale if is_whole(weight) else 2.0**-10)
+    k = order[0]
+    with_a_ghost = np.append(y_true, y_true[k]), np.vstack([y_proba, y_proba[k]])
+    yield "a row of weight zero", *with_a_ghost, np.append(weight, 0.0)
 
 
-def shuffled(name, parameters, case, seed):
-    """The order of the rows does not matter."""
-    order = np.random.default_rng(seed).permutation(len(case.y_true))
-    weight = None if case.weight is None else case.weight[order]
-    return score(
-        name, case.y_true[order], case.y_proba[order], parameters,
-        labels=case.labels, sample_weight=weight,
-    )  # fmt: skip
-
-
-def written_out(name, parameters, case):
-    """A whole weight is the row repeated."""
-    y_true = np.array(repeated(case.y_true, case.weight))
-    y_proba = np.array(repeated(case.y_proba, case.weight))
-    return score(name, y_true, y_proba, parameters, labels=case.labels)
-
-
-def scaled(name, parameters, case, scale):
-    """The scale of the weights does not matter."""
-    weight = np.ones(len(case.y_true)) if case.weight is None else case.weight
-    if not is_whole(weight):
-        scale = 2.0**-10  # others would round
-    return score(
-        name, case.y_true, case.y_proba, parameters,
-        labels=case.labels, sample_weight=scale * weight,
-    )  # fmt: skip
-
-
+#: Whether a row counts as one of those that are enough may be decided by rounding.
+WORKING_POINTS = {"risk_at_coverage", "coverage_at_risk", "review_rate_at_reliability"}
 SEEDS, SCALES = st.integers(0, 1000), st.sampled_from([0.125, 3.0, 1000.0])
+CASES = st.one_of(
+    proba_cases(max_rows=30),
+    proba_cases(max_rows=30, classes=(2, 2), weights=("none", "integer")),
+)
 
 
-@examples(60)
-@given(case=proba_cases(), seed=SEEDS, scale=SCALES)
-def test_laws_of_every_metric(case, seed, scale):
-    check_laws(case, seed, scale)
+@examples(150)
+@given(case=CASES, pick=SEEDS, threshold=ANYWHERE, seed=SEEDS, scale=SCALES)
+def test_every_metric_is_its_definition_and_obeys_the_laws(case, pick, threshold, seed, scale):
+    """Each draw of rows serves all metrics."""
+    values, asked, rows, n_rows = {}, {}, case.rows(), len(case.y_true)
+    for name in SPECS:
+        if name in TWO_CLASSES and len(case.labels) > 2:
+            continue
+        if name in WHOLE_WEIGHTS and not is_whole(case.weight):
+            continue
+        asked[name] = parameters = chosen_parameters(name, pick, threshold, case.weight, n_rows)
+        with named(name, parameters):
+            values[name] = value = score(
+                name, case.y_true, case.y_proba, parameters, **case.options
+            )
+            check_value(name, parameters, value)
+            check_definition(name, parameters, value, case, rows)
+            near = precision(name, parameters)
+            for law, y_true, y_proba, weight in said_otherwise(name, case, seed, scale):
+                if parameters in UNWEIGHTED.get(name, []) and weight is not None:
+                    continue
+                options = {"labels": case.labels, "sample_weight": weight}
+                with named(law):
+                    again = score(name, y_true, y_proba, parameters, **options)
+                    assert_close(again, value, rel=near, tiny=near)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        together = evaluate(case.y_true, case.y_proba, metrics=asked, **case.options)
+    assert together.index.tolist() == list(asked)
+    assert_close(together, list(values.values()))
 
 
-@examples(30)
-@given(case=proba_cases(classes=(2, 2), weights=("none", "integer")), seed=SEEDS, scale=SCALES)
-def test_laws_of_two_classes_and_whole_weights(case, seed, scale):
-    check_laws(case, seed, scale)
+@examples(150)
+@given(
+    case=st.one_of(row_cases(max_rows=30), row_cases(max_rows=30, unit=False)),
+    pick=SEEDS, threshold=ANYWHERE,
+)  # fmt: skip
+def test_losses_and_confidences_of_every_kind_meet_the_definitions(case, pick, threshold):
+    """Graded losses everywhere, and confidences of any size where only their order counts."""
+    probable = np.all((case.confidence >= 0) & (case.confidence <= 1))
+    whole = is_whole(case.weight) and set(case.loss) <= {0.0, 1.0}
+    n_rows = len(case.loss)
+    for name in OF_ROWS:
+        if not probable and (SPECS[name].confidence != "any" or name == "aumcc"):
+            continue
+        if (name in WHOLE_WEIGHTS and not whole) or (
+            name == "debiased_l2" and not set(case.loss) <= {0.0, 1.0}
+        ):
+            continue
+        parameters = chosen_parameters(name, pick, threshold, case.weight, n_rows)
+        with named(name, parameters), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            value = of_rows(SPECS[name].function, case, **parameters)
+            check_definition(name, parameters, value, case, case.rows)
 
 
-# Weights ---------------------------------------------------------------------------------
-
-
-@for_each(CALLS)
-def test_a_weight_of_zero_is_an_absent_row(name, parameters):
-    y_true, y_proba = some_predictions(most_classes(name))
-    weight, labels = np.arange(60) % 3 > 0, range(most_classes(name))
-    actual = score(name, y_true, y_proba, parameters, labels=labels, sample_weight=weight)
-    expected = score(name, y_true[weight], y_proba[weight], parameters, labels=labels)
-    assert_close(actual, expected, rel=precision(name), tiny=precision(name))
-
-
-@for_each(CALLS)
-def test_weights_of_one_are_no_weights(name, parameters):
-    y_true, y_proba = some_predictions(most_classes(name))
-    actual = score(name, y_true, y_proba, parameters, sample_weight=np.ones(60))
-    assert actual == score(name, y_true, y_proba, parameters)
-
-
-@for_each(CALLS)
-def test_weights_matter(name, parameters):
-    """Otherwise the tests of weights would show nothing."""
-    if name == "p_risk" and not parameters:
-        return  # 1 with any weights, because of errors that are certain
-    y_true, y_proba = some_predictions(most_classes(name), n=200)
-    wrong = y_proba.argmax(axis=1) != y_true
-    plain = score(name, y_true, y_proba, parameters)
-    heavy = score(name, y_true, y_proba, parameters, sample_weight=1.0 + 9 * wrong)
-    rising = np.linspace(0, 2, 200)
-    if name in WHOLE_WEIGHTS:
-        rising = np.ceil(rising)
-    light = score(name, y_true, y_proba, parameters, sample_weight=rising)
-    assert heavy != plain or light != plain
-
-
-@for_each([name for name, spec in SPECS.items() if spec.scale_free])
-def test_a_metric_free_of_scale_does_not_warn_about_small_weights(name):
+@for_each(SPECS)
+def test_a_metric_that_is_always_defined_or_free_of_scale_is_silent(name):
     y_true, y_proba = some_predictions(most_classes(name))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        SPECS[name].function(y_true, y_proba, sample_weight=np.full(60, 1e-3), **REQUIRED[name])
+        if SPECS[name].scale_free:
+            small = {"sample_weight": np.full(60, 1e-3)}
+            SPECS[name].function(y_true, y_proba, **small, **REQUIRED[name])
+        if name in ALWAYS_DEFINED:
+            one = ([1], [[0.75, 0.25]])
+            SPECS[name].function(*one, labels=[0, 1], **REQUIRED[name])
 
 
 COUNTING = [name for name, spec in SPECS.items() if not spec.scale_free]
 
 
 @for_each(COUNTING)
-def test_a_metric_that_counts_rows_depends_on_the_scale(name):
+def test_a_metric_that_counts_rows_depends_on_the_scale_and_warns_of_small_weights(name):
     y_true, y_proba = some_predictions(3, right=0.4)
     parameters = {"eps": 0.2} if name == "p_risk" else None  # else 1 at any scale
     once = score(name, y_true, y_proba, parameters, sample_weight=np.ones(60))
     tenfold = score(name, y_true, y_proba, parameters, sample_weight=np.full(60, 10.0))
     assert abs(once - tenfold) > 1e-6
-
-
-@for_each(sorted(set(COUNTING) - WHOLE_WEIGHTS))
-def test_a_metric_that_counts_rows_warns_about_small_weights(name):
-    y_true, y_proba = some_predictions(3)
-    with pytest.warns(UserWarning, match="sample_weight sums to"):
-        SPECS[name].function(y_true, y_proba, sample_weight=np.full(60, 0.4), **REQUIRED[name])
-
-
-@for_each(sorted(WHOLE_WEIGHTS))
-def test_a_metric_of_whole_weights_refuses_others(name):
-    y_true, y_proba = some_predictions(3)
-    for weight in [np.full(60, 0.4), np.linspace(0.5, 2, 60)]:
-        with pytest.raises(ValueError, match=r"sample_weight.*whole numbers"):
-            SPECS[name].function(y_true, y_proba, sample_weight=weight)
+    metric, small = SPECS[name].function, {"sample_weight": np.full(60, 0.4)}
+    if name in WHOLE_WEIGHTS:
+        for weight in [*small.values(), np.linspace(0.5, 2, 60)]:
+            with pytest.raises(ValueError, match=r"sample_weight.*whole numbers"):
+                metric(y_true, y_proba, sample_weight=weight)
+    else:
+        with pytest.warns(UserWarning, match="sample_weight sums to"):
+            metric(y_true, y_proba, **small, **REQUIRED[name])
 
 
 # Labels of every kind --------------------------------------------------------------------
@@ -834,10 +818,91 @@ def test_every_metric_names_a_bad_argument(name):
                 SPECS[name].function(*arguments, **options, **REQUIRED[name])
 
 
-@for_each([name for name, spec in SPECS.items() if spec.confidence == "probability"])
-def test_a_metric_that_reads_probabilities_refuses_other_confidences(name):
-    with pytest.raises(ValueError, match=r"confidences in \[0, 1\]"):
-        score(name, Y, P, confidence=[2.0, 1.0, 0.5, 0.0])
+CWSA = "cwsa_score cwsa_plus_score cwsa_contributions"
+RATIOS = "cw_precision_score cw_recall_score cw_specificity_score cw_f1_score"
+BINNED = (
+    "expected_calibration_error maximum_calibration_error classwise_calibration_error "
+    "debiased_calibration_error reliability_curve"
+)
+#: Functions, a parameter of theirs, and values that they refuse by its name.
+REFUSED = [
+    ("coverage_score selective_risk_score selective_accuracy_score generalized_risk_score "
+     "selective_cost_score", "threshold", [NAN, None, "0.5", [0.5], [0.5, 0.6], True]),
+    (CWSA, "threshold",
+     [1.0, 1, 1.5, -0.1, NAN, math.inf, -math.inf, None, "0.5", "high", [0.5], [0.5, 0.6]]),
+    (CWSA, "normalize", ["none", "Selected", None, True]),
+    ("selective_confusion_matrix", "threshold", ["high"]),
+    ("selective_cost_score", "abstention_cost", [-0.1, NAN, math.inf, "cheap", None]),
+    ("aurc_score accuracy_rejection_auc_score", "estimator", ["exact", "x"]),
+    ("aurc_score", "ties", ["first"]),
+    ("augrc_score", "estimator", ["ln"]),
+    ("augrc_score", "coverage_range", [(0.5, 1.2)]),
+    ("aumcc_score", "metric", ["accuracy"]),
+    ("aumcc_score", "estimator", ["empirical"]),
+    ("aumcc_score", "thresholds", [[0.5, 1.0], [0.5, NAN], "all"]),
+    ("aumcc_score", "confidence", [[2.0, 1, 0, 0]]),
+    ("risk_at_coverage_score", "coverage", [0, 1.5, 80, NAN]),
+    ("coverage_at_risk_score", "max_risk", [5, True]),
+    ("review_at_reliability review_rate_at_reliability_score", "reliability",
+     [99, -0.1, "high", NAN, True, None]),
+    ("oc_auc_score", "review_fraction", [1.0, -0.1, 10]),
+    ("failure_average_precision_score", "positive", ["wrong"]),
+    (RATIOS, "average", ["samples"]),
+    ("cw_auc_score", "average", ["micro", "binary", "samples"]),
+    (BINNED, "n_bins", [0, 7.5, [0, 0.5, 1]]),
+    (BINNED, "strategy", ["equal"]),
+    ("reliability_curve", "confidence_level", [1.0]),
+    ("csr_score", "eps", [-1e-9, 0.5, NAN, "small"]),
+    ("p_risk_score csr_test", "eps", [0.5]),
+    ("ecd_score ecd_test cau_score", "eps", [0.0, 0.5]),
+    ("cau_score", "lambda_", [-1.0, "auto"]),
+    ("cau_cost_score", "cost_right", [-1]),
+    ("cau_cost_score", "cost_wrong", ["auto"]),
+    ("csr_test ecd_test t_cal_test", "random_state", ["now"]),
+    ("csr_test ecd_test t_cal_test", "n_draws", [0, 9.5]),
+    ("ecd_test t_cal_test", "method", ["bootstrap"]),
+    ("ecd_test t_cal_test tce_score", "alpha", [0.0, 1.0, 5]),
+    ("tce_score", "n_min", [0, 2.5]),
+]  # fmt: skip
+#: Parameters that do not go together, and what the message names.
+AT_ODDS = [
+    ("aurc_score", {"estimator": "ln", "sample_weight": [1, 2, 1, 1]}, "sample_weight"),
+    ("augrc_score", {"estimator": "unbiased", "sample_weight": [1, 2, 1, 1]}, "sample_weight"),
+    ("augrc_score", {"estimator": "unbiased", "coverage_range": (0, 0.5)}, "coverage_range"),
+    ("aumcc_score", {"estimator": "exact", "thresholds": [0.5]}, "thresholds"),
+    ("tce_score", {"n_min": 10, "n_max": 9}, "n_max"),
+    ("csr_test", {"n_draws": 18}, "simulate at least 19"),
+]
+BY_FUNCTION = {spec.function.__name__: spec for spec in SPECS.values()}
+
+
+@for_each(
+    [({function: {parameter: value}}, parameter)
+     for functions, parameter, values in REFUSED
+     for function, value in product(functions.split(), values)]
+    + [({function: options}, message) for function, options, message in AT_ODDS]
+)  # fmt: skip
+def test_a_bad_parameter_is_named_by_the_function_and_by_evaluate(call, message):
+    ((function, options),) = call.items()
+    with pytest.raises(ValueError, match=message):
+        getattr(metrics, function)(Y, P, **options)
+    spec = BY_FUNCTION.get(function)
+    if spec is not None and set(options) <= set(spec.parameters):
+        with pytest.raises(ValueError, match=message):
+            evaluate(Y, P, metrics={spec.name: options})
+
+
+PROBABLE = [spec.function.__name__ for spec in SPECS.values() if spec.confidence == "probability"]
+PROBABLE += ["cw_confusion_matrix", "cw_roc_curve", "reliability_curve"]
+PROBABLE += ["csr_test", "ecce_test", "ecd_test", "t_cal_test"]
+
+
+@for_each([*PROBABLE, *CWSA.split()])
+def test_what_reads_probabilities_refuses_other_confidences(name):
+    whose = r"CWSA.*confidence.*\[0, 1\]" if name.startswith("cwsa") else r"confidences in \[0, 1\]"
+    for confidence in ([1.5, 0.2, 0.3, 0.4], [-0.5, 0.2, 0.3, 0.4], lambda p: -p[:, 0]):
+        with pytest.raises(ValueError, match=whose):
+            getattr(metrics, name)(Y, P, confidence=confidence)
 
 
 # scikit-learn ----------------------------------------------------------------------------
@@ -848,59 +913,39 @@ X = RNG.normal(size=(120, 2)) + CODES[:, None]
 FOLDS = StratifiedKFold(3)
 
 
-def by_hand(name, X, y, **options):
-    """Fit on each fold and score the probabilities of the test rows."""
-    values = []
+#: Labels, and what a scorer is told of them.
+LABELLED = [
+    ([-1, 1], {"pos_label": 1}), ([False, True], {"pos_label": True}),
+    ([0, 1], {}), (["no", "yes"], {}), ([0, 1, 2], {}), (["a", "b", "c"], {}),
+    ([0, 1, 2], {"labels": [0, 1, 2]}), (["a", "b", "c"], {"labels": ["a", "b", "c"]}),
+]  # fmt: skip
+
+
+@for_each(LABELLED)
+def test_a_metric_is_a_scorer(labels, options):
+    """It gives what fitting on each fold and scoring the probabilities of its test rows gives."""
+    y = np.array(labels)[np.minimum(CODES, len(labels) - 1)]
+    names = [name for name in SPECS if len(labels) <= most_classes(name)]
+    expected = {name: [] for name in names}
     for train, test in FOLDS.split(X, y):
-        model = GaussianNB().fit(X[train], y[train])
-        values.append(score(name, y[test], model.predict_proba(X[test]), **options))
-    return values
-
-
-def scores_of_folds(scorer, y):
-    return cross_val_score(GaussianNB(), X, y, scoring=scorer, cv=FOLDS, error_score="raise")
-
-
-@for_each(SPECS)
-def test_a_metric_is_a_scorer_of_two_classes(name):
-    for labels in [[-1, 1], [False, True]]:
-        with named(labels):
-            y = np.array(labels)[np.minimum(CODES, 1)]
-            spec = SPECS[name]
-            scorer = make_scorer(
-                spec.function, response_method="predict_proba",
-                greater_is_better=spec.greater_is_better, pos_label=labels[1], **REQUIRED[name],
-            )  # fmt: skip
-            sign = 1 if spec.greater_is_better else -1
-            assert_close(
-                sign * scores_of_folds(scorer, y), by_hand(name, X, y, pos_label=labels[1])
-            )
-
-
-@for_each(SPECS)
-def test_a_metric_is_a_scorer_of_two_classes_without_more_words(name):
-    scorer = make_scorer(SPECS[name].function, response_method="predict_proba", **REQUIRED[name])
-    codes = np.minimum(CODES, 1)
-    for labels in [[0, 1], ["no", "yes"]]:
-        with named(labels):
-            y = np.array(labels)[codes]
-            expected = by_hand(name, X, y)
-            assert_close(scores_of_folds(scorer, y), expected)
+        proba = GaussianNB().fit(X[train], y[train]).predict_proba(X[test])
+        for name in names:
+            expected[name].append(score(name, y[test], proba, **options))
+    scorers = {
+        name: make_scorer(
+            SPECS[name].function, response_method="predict_proba", **options, **REQUIRED[name]
+        )
+        for name in names
+    }
     # The order of categories means nothing to scikit-learn.
-    categories = pd.Series(pd.Categorical(y, categories=["yes", "no"]))
-    assert_close(scores_of_folds(scorer, categories), expected)
-
-
-@for_each(OF_MANY_CLASSES)
-def test_a_metric_is_a_scorer_of_three_classes(name):
-    for labels, said in product([[0, 1, 2], ["a", "b", "c"]], [True, False]):
-        with named(labels, said):
-            y = np.array(labels)[CODES]
-            options = {"labels": labels} if said else {}
-            scorer = make_scorer(
-                SPECS[name].function, response_method="predict_proba", **options, **REQUIRED[name]
-            )
-            assert_close(scores_of_folds(scorer, y), by_hand(name, X, y))
+    categories = pd.Series(pd.Categorical(y, categories=[*labels[1:], labels[0]]))
+    for truth in [y] if options else [y, categories]:
+        found = cross_validate(
+            GaussianNB(), X, truth, scoring=scorers, cv=FOLDS, error_score="raise"
+        )
+        for name in names:
+            with named(name):
+                assert_close(found[f"test_{name}"], expected[name])
 
 
 @for_each(SPECS)
