@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import binomtest, chi2, norm
 
-from skselect import Outcomes, metrics
+from skselect import metrics
 from skselect.metrics._calibration_tests import (
     binomial_p_values,
     brownian_maximum_tail,
     brownian_range_tail,
-    run_ecce_test,
 )
 from tests import brute
 from tests.brute import (
@@ -26,12 +25,12 @@ from tests.brute import (
     of_rows,
     row_cases,
 )
+from tests.common import mostly_slow
 from tests.metrics.definitions import (
     calibrated_outcomes,
     cumulative_gaps,
     ecd,
     ecd_sigma,
-    pava_bc,
     tce,
 )
 
@@ -145,47 +144,11 @@ def test_ecce_without_scatter():
     assert (result.mad, result.sigma, result.mad_p_value, result.r_p_value) == (0.5, 0, 0, 0)
 
 
-@pytest.mark.parametrize("levels", [None, 8])
-def test_ecce_holds_its_level(levels):
-    rng = np.random.default_rng(1)
-    found = []
-    for _ in range(600):
-        confidence = rng.uniform(0.5, 1, 150)
-        if levels:
-            confidence = np.round(confidence * levels) / levels
-        case = RowCase((rng.random(150) > confidence).astype(float), confidence, None)
-        result = of_rows(metrics.ecce_test, case)
-        found.append([result.mad_p_value, result.r_p_value])
-    for p_values in np.array(found).T:
-        assert np.mean(p_values <= 0.05) < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 600)
-
-
 def test_ecce_says_that_its_p_values_are_for_many_rows():
     y_true = np.repeat([0, 1], [10, 40])
     metrics.ecce_test(y_true, np.full(50, 0.88))  # sum c (1 - c) is 5.28
     with pytest.warns(UserWarning, match=r"sum c \(1 - c\) is 4.5 here and should be 5"):
         metrics.ecce_test(y_true, np.full(50, 0.9))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("power", [20, 60])
-def test_ecce_holds_its_level_from_that_size_on(power):
-    rng, found = np.random.default_rng(power), []
-    while len(found) < 4000:
-        confidence = np.maximum(rng.beta(power, 1, 6 * power), 0.5)
-        loss = (rng.random(len(confidence)) > confidence).astype(float)
-        found.append(run_ecce_test(Outcomes(loss, confidence)))
-    for p_values in np.array([(one.mad_p_value, one.r_p_value) for one in found]).T:
-        assert np.mean(p_values <= 0.05) < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 4000)
-
-
-def test_ecce_finds_a_miscalibrated_classifier():
-    rng = np.random.default_rng(0)
-    confidence = rng.uniform(0.8, 1, 500)
-    case = RowCase((rng.random(500) > 0.75).astype(float), confidence, None)
-    result = of_rows(metrics.ecce_test, case)
-    assert max(result.mad_p_value, result.r_p_value) < 1e-6
-    assert "ECCE test of calibration, 500 rows" in str(result)
 
 
 # ECD -------------------------------------------------------------------------------------
@@ -260,20 +223,6 @@ def test_the_monte_carlo_p_value_is_twice_the_smaller_tail(seed):
     assert result.n_draws == n_draws
     if result.decision:
         assert result.decision == (1 if above < below else -1)
-
-
-@pytest.mark.parametrize("method", ["montecarlo", "normal"])
-def test_ecd_holds_its_level(method):
-    rng = np.random.default_rng(2)
-    found = []
-    for _ in range(600):
-        confidence = rng.uniform(0.5, 1, 150)
-        case = RowCase((rng.random(150) > confidence).astype(float), confidence, None)
-        options = {"method": method, "n_draws": 199, "random_state": rng}
-        found.append(of_rows(metrics.ecd_test, case, **options).p_value)
-    # The normal approximation is allowed the error that it announces.
-    allowed = 0.05 if method == "montecarlo" else 0.06
-    assert np.mean(np.array(found) <= 0.05) < allowed + 3 * math.sqrt(0.05 * 0.95 / 600)
 
 
 def test_the_normal_approximation_says_when_it_is_poor():
@@ -352,6 +301,101 @@ def test_a_test_refuses_weights_and_graded_losses(name):
         test(TRUTH, PROBA, loss=lambda a, b: 0.5 * (a != b))
 
 
+LAWS = {
+    "uniform": lambda rng, n: rng.uniform(0.5, 1, n),
+    "eighths": lambda rng, n: np.round(8 * rng.uniform(0.5, 1, n)) / 8,
+    "heavy tail": lambda rng, n: rng.beta(3, 0.5, n),
+    "few levels": lambda rng, n: rng.choice([0.55, 0.6, 0.8, 0.9, 0.95], n),
+    "with certainty": lambda rng, n: rng.choice([0.6, 0.9, 0.99, 1.0], n),
+    "whole range": lambda rng, n: rng.random(n),
+    "nearly certain": lambda rng, n: rng.uniform(0.98, 1, n),
+    "doubts of every size": lambda rng, n: 1 - 10 ** -rng.uniform(0.3, 4, n),
+    "mostly sure": lambda rng, n: np.maximum(rng.beta(20, 1, n), 0.5),
+    "very sure": lambda rng, n: np.maximum(rng.beta(60, 1, n), 0.5),
+}
+#: Test, options, law of the confidences, rows, repetitions.
+HELD = [
+    *(("csr_test", {"n_draws": 99}, law, 50, 600)
+      for law in ("uniform", "heavy tail", "with certainty")),
+    ("ecce_test", {}, "uniform", 150, 600), ("ecce_test", {}, "eighths", 150, 600),
+    *(("ecd_test", {"method": method, "n_draws": 199}, "uniform", 150, 600)
+      for method in ("montecarlo", "normal")),
+    # Hard: two errors of nearly certain rows in a narrow bin, or two alone in theirs.
+    ("t_cal_test", {}, "uniform", 200, 300), ("t_cal_test", {}, "heavy tail", 20, 300),
+    ("t_cal_test", {}, "few levels", 1000, 200), ("t_cal_test", {}, "nearly certain", 1000, 600),
+    ("t_cal_test", {}, "doubts of every size", 20, 300),
+]  # fmt: skip
+AT_LENGTH = [
+    ("ecce_test", {}, "mostly sure", 120, 4000), ("ecce_test", {}, "very sure", 360, 4000),
+    *(("t_cal_test", {}, law, n, 2000)
+      for law in LAWS if law not in ("eighths", "with certainty", "mostly sure", "very sure")
+      for n in (10, 30, 200, 5000)),
+    # 400 draws can be as small as .05 over the eight scales of 20 rows.
+    *(("t_cal_test", {"method": "montecarlo", "n_draws": 400}, law, 20, 150)
+      for law in ("uniform", "nearly certain")),
+]  # fmt: skip
+
+
+def p_values(name, options, law, n, repetitions):
+    """Test calibrated classifiers: a row for each p-value."""
+    rng, found = np.random.default_rng(1), []
+    seed = {} if name == "ecce_test" else {"random_state": rng}
+    for _ in range(repetitions):
+        confidence = LAWS[law](rng, n)
+        case = RowCase((rng.random(n) >= confidence).astype(float), confidence, None)
+        result = of_rows(getattr(metrics, name), case, **options, **seed)
+        found.append([getattr(result, p) for p in P_VALUES.get(name, ["p_value"])])
+    return np.array(found).T
+
+
+P_VALUES = {"ecce_test": ["mad_p_value", "r_p_value"]}
+
+
+@pytest.mark.filterwarnings("ignore:ecce_test. its p-values")
+@pytest.mark.parametrize(
+    ("name", "options", "law", "n", "repetitions"),
+    mostly_slow([*HELD, *AT_LENGTH], len(HELD), unpack=True),
+)
+def test_the_level_is_held_for_calibrated_confidences(name, options, law, n, repetitions):
+    # The normal approximation is allowed the error that it announces.
+    more = 0.01 if options.get("method") == "normal" else 0.0
+    for found in p_values(name, options, law, n, repetitions):
+        for level in [0.01, 0.05, 0.2, 0.5] if name == "csr_test" else [0.05]:
+            scatter = math.sqrt(level * (1 - level) / repetitions)
+            assert np.mean(found <= level) < level + more + 3 * scatter
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["uniform", "heavy tail"])
+def test_p_values_of_continuous_calibrated_confidences_are_uniform(law):
+    (found,) = p_values("csr_test", {"n_draws": 99}, law, 300, 4000)
+    for level in [0.01, 0.05, 0.1, 0.2, 0.5, 0.8]:
+        scatter = math.sqrt(level * (1 - level) / 4000)
+        assert abs(np.mean(found <= level) - level) < 4 * scatter, level
+
+
+def test_an_overconfident_classifier_is_found():
+    rng = np.random.default_rng(0)
+    case = RowCase((rng.random(500) > 0.8).astype(float), rng.uniform(0.9, 1, 500), None)
+    result = of_rows(metrics.csr_test, case, random_state=0)
+    assert result.p_value == 1 / 1000
+    assert result.e_value > 1
+    assert "overconfident near certainty" in str(result)
+    result = of_rows(metrics.ecce_test, case)
+    assert max(result.mad_p_value, result.r_p_value) < 1e-6
+    assert "ECCE test of calibration, 500 rows" in str(result)
+
+
+@pytest.mark.parametrize("name", ["csr_test", "ecd_test", "t_cal_test"])
+def test_a_seed_may_be_a_generator(name):
+    options = {"method": "montecarlo"} if name == "t_cal_test" else {}
+    one, other = (
+        getattr(metrics, name)(TRUTH, PROBA, random_state=seed, **options)
+        for seed in (3, np.random.default_rng(3))
+    )
+    assert repr(one) == repr(other)
+
+
 # TCE -------------------------------------------------------------------------------------
 
 
@@ -376,22 +420,6 @@ def test_known_values():
     assert metrics.tce_score(y_true, y_proba) == 50.0
     assert binomtest(50, 50, 0.9).pvalue < 0.05  # one bin of both would refute .9 as well
     assert metrics.tce_score(y_true, y_proba, n_min=50) == 50.0
-
-
-@pytest.mark.parametrize("right", [True, False])
-def test_a_single_row(right):
-    y_true = [0 if right else 1]
-    assert metrics.tce_score(y_true, [[0.75, 0.25]], labels=[0, 1]) == 0.0
-    certain = metrics.tce_score(y_true, [[1.0, 0.0]], labels=[0, 1])
-    assert certain == (0.0 if right else 100.0)
-
-
-def test_few_rows_are_one_bin():
-    """Ten rows or fewer are all set aside."""
-    for n in [2, 9, 10]:
-        case = RowCase(np.ones(n), np.linspace(0.3, 0.9, n), None)
-        assert_close(of_rows(metrics.tce_score, case), tce(case.rows))
-        assert len(pava_bc(case.rows, 10, 1000)) == 1
 
 
 # The binomial test -----------------------------------------------------------------------
@@ -558,18 +586,6 @@ def test_the_number_of_scales(n):
     assert len(of_rows(metrics.t_cal_test, case).n_bins) == n_scales(n)
 
 
-def test_known_values_of_t_cal():
-    # 2 bins hold .625 .75 wrong, .875 .875 right in one: d = .625 .75 -.125 -.125.
-    result = metrics.t_cal_test(TRUTH, PROBA)
-    d = np.array([0.625, 0.75, -0.125, -0.125])
-    one_bin = (d.sum() ** 2 - np.sum(d**2)) / 4 / 4
-    # 4 and 8 bins: [.5, .75), [.75, 1], then [.875, 1] alone.
-    d = d[1:]
-    upper = (d.sum() ** 2 - np.sum(d**2)) / 3 / 4
-    assert result.n_bins.tolist() == [2, 4, 8]
-    assert_close(result.statistics, [one_bin, upper, 2 * 0.125**2 / 2 / 4])
-
-
 @pytest.mark.parametrize("confidence", [0.3, 0.5, 0.9])
 def test_the_null_moments_are_those_of_all_outcomes(confidence):
     """Of seven honest rows, some tied; the variance is that of the docstring."""
@@ -615,56 +631,6 @@ def test_no_statistic_is_smaller_than_the_smallest():
 
 # Level and power -------------------------------------------------------------------------
 
-LAWS = {
-    "uniform": lambda rng, n: rng.uniform(0.5, 1, n),
-    "heavy tail": lambda rng, n: rng.beta(3, 0.5, n),
-    "few levels": lambda rng, n: rng.choice([0.55, 0.6, 0.8, 0.9, 0.95], n),
-    "whole range": lambda rng, n: rng.random(n),
-    "nearly certain": lambda rng, n: rng.uniform(0.98, 1, n),
-    "caveats of every size": lambda rng, n: 1 - 10 ** -rng.uniform(0.3, 4, n),
-}
-
-
-def rejections(law, n, repetitions, seed, **options):
-    rng = np.random.default_rng(seed)
-    found = 0
-    for _ in range(repetitions):
-        confidence = LAWS[law](rng, n)
-        case = RowCase((rng.random(n) > confidence).astype(float), confidence, None)
-        found += of_rows(metrics.t_cal_test, case, **options).reject
-    return found / repetitions
-
-
-@pytest.mark.parametrize(
-    ("law", "n", "repetitions"),
-    [
-        ("uniform", 200, 300),
-        ("heavy tail", 20, 300),
-        ("few levels", 1000, 200),
-        ("nearly certain", 1000, 600),
-        ("caveats of every size", 20, 300),
-    ],
-)
-def test_the_level_is_held_for_honest_confidences(law, n, repetitions):
-    """Hard: two errors of nearly certain rows in a narrow bin, or two alone in theirs."""
-    level = rejections(law, n, repetitions, 3)
-    assert level < 0.05 + 3 * math.sqrt(0.05 * 0.95 / repetitions)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("n", [10, 30, 200, 5000])
-def test_the_level_is_held_for_few_and_many_rows(law, n):
-    assert rejections(law, n, 2000, 4) < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 2000)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("law", ["uniform", "nearly certain"])
-def test_the_monte_carlo_level_is_held(law):
-    """400 draws can be as small as .05 over the eight scales of 20 rows."""
-    level = rejections(law, 20, 150, 5, method="montecarlo", n_draws=400)
-    assert level < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 150)
-
 
 @pytest.mark.parametrize("method", ["analytic", "montecarlo"])
 def test_a_miscalibrated_classifier_is_found(method):
@@ -700,14 +666,11 @@ def test_the_table_has_a_row_per_scale():
     assert frame["p_value"].tolist() == result.p_values.tolist()
 
 
-def test_nothing_but_certainty():
+def test_certain_rows_never_err():
+    """A calibrated classifier would not: errors of theirs are as unlikely as can be."""
     certain = [[1.0, 0.0], [0.0, 1.0]]
     result = metrics.t_cal_test([0, 1], certain)
     assert (result.max_statistic, result.p_value, result.reject) == (0.0, 1.0, False)
-
-
-def test_errors_of_certain_rows_are_as_unlikely_as_can_be():
-    """All confidences are 1: a calibrated classifier would never err."""
     result = metrics.t_cal_test([1, 1, 1], [[1.0, 0.0]] * 3, labels=[0, 1])
     assert np.all(result.statistics > 0)
     assert result.reject

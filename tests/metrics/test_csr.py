@@ -21,7 +21,6 @@ from tests.brute import (
 )
 from tests.metrics.definitions import calibrated_outcomes, csr, csr_sigma, csr_z, p_risk
 
-NAN = float("nan")
 TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]
 
 
@@ -61,13 +60,6 @@ def test_an_unclipped_certain_error_is_infinite():
     result = metrics.csr_test([1], [[1.0, 0.0]], random_state=0, **options)
     assert result.csr == result.z == result.e_value == math.inf
     assert result.p_value == 1 / 1000
-
-
-def test_an_unclipped_certain_error_of_weight_zero_does_not_exist():
-    options = {"eps": 0.0, "sample_weight": [0, 1], "labels": [0, 1]}
-    y_proba = [[1.0, 0.0], [0.75, 0.25]]
-    assert metrics.csr_score([1, 1], y_proba, **options) == 4.0
-    assert_close(metrics.p_risk_score([1, 1], y_proba, **options), norm.cdf(3 / math.sqrt(3)))
 
 
 def test_csr_of_honest_confidences_is_one():
@@ -124,51 +116,6 @@ def test_the_p_value_is_the_exact_tail(seed):
     )
 
 
-def p_values(law, n, n_draws, repetitions, seed):
-    """Test honest classifiers."""
-    rng = np.random.default_rng(seed)
-    result = []
-    for _ in range(repetitions):
-        confidence = law(rng, n)
-        loss = (rng.random(n) >= confidence).astype(float)
-        case = RowCase(loss, confidence, None)
-        result.append(of_rows(metrics.csr_test, case, n_draws=n_draws, random_state=rng).p_value)
-    return np.array(result)
-
-
-LAWS = {
-    "uniform": lambda rng, n: rng.uniform(0.5, 1, n),
-    "heavy tail": lambda rng, n: rng.beta(3, 0.5, n),
-    "few levels": lambda rng, n: rng.choice([0.6, 0.9, 0.99, 1.0], n),
-}
-
-
-@pytest.mark.parametrize("law", LAWS)
-def test_the_level_is_held_for_honest_confidences(law):
-    found = p_values(LAWS[law], 50, 99, 600, seed=1)
-    for level in [0.01, 0.05, 0.2, 0.5]:
-        assert np.mean(found <= level) < level + 3 * math.sqrt(level * (1 - level) / 600)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("law", ["uniform", "heavy tail"])
-def test_p_values_of_continuous_honest_confidences_are_uniform(law):
-    found = p_values(LAWS[law], 300, 99, 4000, seed=2)
-    for level in [0.01, 0.05, 0.1, 0.2, 0.5, 0.8]:
-        scatter = math.sqrt(level * (1 - level) / 4000)
-        assert abs(np.mean(found <= level) - level) < 4 * scatter, level
-
-
-def test_an_overconfident_classifier_is_found():
-    rng = np.random.default_rng(0)
-    confidence = rng.uniform(0.9, 1, 500)
-    loss = (rng.random(500) > 0.8).astype(float)
-    result = of_rows(metrics.csr_test, RowCase(loss, confidence, None), random_state=0)
-    assert result.p_value == 1 / 1000
-    assert result.e_value > 1
-    assert "overconfident near certainty" in str(result)
-
-
 @pytest.mark.parametrize("eps", [1e-8, 0.2])
 def test_the_e_value_has_mean_at_most_one(eps):
     """Exactly, over all outcomes of honest rows, clipped confidences included."""
@@ -179,12 +126,6 @@ def test_the_e_value_has_mean_at_most_one(eps):
         for loss, chance in calibrated_outcomes(confidence)
     )  # fmt: skip
     assert mean <= 1 + 1e-12
-
-
-def test_a_seed_may_be_a_generator():
-    for seed in [3, np.random.default_rng(3)]:
-        result = metrics.csr_test(TRUTH, PROBA, random_state=seed)
-        assert result == metrics.csr_test(TRUTH, PROBA, random_state=3)
 
 
 # Bad input -------------------------------------------------------------------------------
