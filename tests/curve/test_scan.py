@@ -1,7 +1,5 @@
 """skselect.curve.scan: one pass, exact to twelve digits."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,20 +10,10 @@ from skselect.curve import areas
 from skselect.curve.tie_blocks import CHUNK
 from skselect.metrics import SPECS
 from tests import brute
-from tests.brute import assert_close, examples, row_cases
+from tests.brute import assert_close, examples, row_cases, rows_of
 
 NEAR_ONE = st.floats(1 - 1e-12, 1.0) | st.sampled_from([1.0, np.nextafter(1, 0), 1 - 1e-12])
 HARD = st.lists(st.tuples(NEAR_ONE | st.floats(0.5, 1.0), st.booleans()), min_size=1, max_size=12)
-
-
-@examples(100)
-@given(row_cases(unit=False))
-def test_totals_and_areas_are_those_of_the_definition(case):
-    sums, rows = case.curve.sums, case.rows
-    assert_close(sums.weight, brute.weight_of(rows))
-    assert_close(sums.loss, brute.weighted_loss(rows))
-    assert_close(case.curve.aurc(), brute.aurc(rows), rel=1e-12, tiny=1e-15)
-    assert_close(sums.augrc, brute.augrc(rows), rel=1e-12, tiny=1e-15)
 
 
 @pytest.mark.parametrize("decimals", [5, 17])
@@ -45,15 +33,6 @@ def test_look_ups_in_a_long_curve_are_those_in_its_arrays(decimals, rng):
         assert curve.accepted_by(entry + 1) == accepted
 
 
-def exact_cwsa_plus(rows, threshold):
-    """Return CWSA+ in fractions."""
-    t = Fraction(threshold)
-    kept = [(Fraction(c), wrong) for c, wrong in rows if Fraction(c) >= t]
-    if not kept:
-        return Fraction(0)
-    return sum(((c - t) / (1 - t) for c, wrong in kept if not wrong), Fraction(0)) / len(kept)
-
-
 def naive_cwsa_plus(rows, threshold):
     """Return (sum c - t n)/((1 - t) kept): the obvious formula, which cancels near 1."""
     kept = [(c, wrong) for c, wrong in rows if c >= threshold]
@@ -63,19 +42,21 @@ def naive_cwsa_plus(rows, threshold):
 
 @examples(200)
 @given(HARD)
-def test_cwsa_plus_is_exact_within_1e_minus_12_of_certainty(rows):
+def test_cwsa_is_exact_within_1e_minus_12_of_certainty(rows):
     confidence, wrong = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
     curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, confidence))
-    for t in {float(c) for c in confidence if c < 1} | {float(np.nextafter(1, 0))}:
-        found = curve.cwsa_plus([t])[0]
-        assert_close(found, exact_cwsa_plus(rows, t), rel=1e-12, tiny=1e-13)
+    exact = rows_of(wrong, confidence)
+    at = sorted({float(c) for c in confidence if c < 1} | {float(np.nextafter(1, 0))})
+    expected = [brute.cwsa(exact, t, plus=True) for t in at]
+    assert_close(curve.cwsa_plus(at), expected, rel=1e-12, tiny=1e-13)
+    assert_close(curve.cwsa(at), [brute.cwsa(exact, t) for t in at], rel=0, tiny=1e-12)
 
 
 def test_the_naive_formula_fails_where_ours_is_exact():
     t = 1 - 1e-13
     rows = [(1 - k * 1e-14 / 3, k % 4 == 0) for k in range(1, 11)]
     confidence, wrong = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    exact = float(exact_cwsa_plus(rows, t))
+    exact = float(brute.cwsa(rows_of(wrong, confidence), t, plus=True))
     found = RiskCoverageCurve.from_outcomes(Outcomes(wrong, confidence)).cwsa_plus([t])[0]
     assert found == pytest.approx(exact, rel=1e-12)
     assert naive_cwsa_plus(rows, t) != pytest.approx(exact, rel=1e-6)
