@@ -18,20 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skselect import SelectiveClassifier
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import SCOPES
-
-TWO = {
-    "{-1, 1}": np.array([-1, 1]),
-    "{1, 2}": np.array([1, 2]),
-    "{0, 2}": np.array([0, 2]),
-    "strings": np.array(["no", "yes"]),
-    "booleans": np.array([False, True]),
-}
-THREE = {
-    "{1, 2, 3}": np.array([1, 2, 3]),
-    "{10, 20, 30}": np.array([10, 20, 30]),
-    "{-1, 0, 1}": np.array([-1, 0, 1]),
-    "strings": np.array(["a", "b", "c"]),
-}
+from tests.kinds import THREE, TWO
 
 
 def rows(n_classes, n=240):

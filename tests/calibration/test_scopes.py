@@ -22,7 +22,7 @@ from skselect import (
     ThresholdTuner,
 )
 from skselect._lib.decide import CONFIDENCES
-from skselect.calibration import PlattCalibrator, TemperatureCalibrator
+from skselect.calibration import TemperatureCalibrator
 from skselect.calibration._calibrators import CALIBRATORS, log_odds
 from skselect.calibration._scopes import (
     SCOPES,
@@ -34,14 +34,6 @@ from skselect.scoring import get_scorer
 from tests.calibration.cases import profile
 from tests.calibration.test_labels import rows
 from tests.common import check_schema, run_python
-
-
-def test_platt_on_separable_rows_stays_finite_and_on_one_score_is_the_smoothed_rate():
-    calibrator = PlattCalibrator().fit([-2.0, -1.0, 1.0, 2.0], [0, 0, 1, 1])
-    assert np.isfinite([calibrator.slope_, calibrator.intercept_]).all()
-    calibrator = PlattCalibrator(safeguard=False).fit([0.3, 0.3, 0.3], [1, 0, 0])
-    assert calibrator.slope_ == 0
-    assert calibrator.predict([0.3])[0] == pytest.approx((2 / 3 + 2 * 1 / 4) / 3)
 
 
 def test_log_odds_are_finite_at_the_ends():

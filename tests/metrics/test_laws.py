@@ -42,6 +42,7 @@ from tests.brute import (
     row_cases,
     thresholds,
 )
+from tests.kinds import CONTAINERS, TABLES, THREE, TWO, shuffled_index
 from tests.metrics.definitions import OF_CLASSES, OF_ROWS, PARAMETERS, UNWEIGHTED
 
 NAN = float("nan")
@@ -413,32 +414,7 @@ def test_a_metric_that_counts_rows_depends_on_the_scale_and_warns_of_small_weigh
             metric(y_true, y_proba, **small, **REQUIRED[name])
 
 
-# Labels of every kind --------------------------------------------------------------------
-
-INDEX = np.random.default_rng(5).permutation(60)
-TWO = {
-    "{0, 1}": np.array([0, 1]),
-    "{-1, 1}": np.array([-1, 1]),
-    "{1, 2}": np.array([1, 2]),
-    "floats": np.array([0.0, 1.0]),
-    "booleans": np.array([False, True]),
-    "strings": np.array(["no", "yes"]),
-    "object strings": np.array(["no", "yes"], dtype=object),
-}
-THREE = {
-    "{1, 2, 3}": np.array([1, 2, 3]),
-    "{-1, 0, 1}": np.array([-1, 0, 1]),
-    "strings": np.array(["a", "bb", "ccc"]),
-    "object strings": np.array(["a", "bb", "ccc"], dtype=object),
-}
-CONTAINERS = {
-    "array": lambda y: y,
-    "list": lambda y: y.tolist(),
-    "Series": lambda y: pd.Series(y, index=INDEX),
-    "categorical": lambda y: pd.Series(pd.Categorical(y), index=INDEX),
-    "nullable": lambda y: pd.Series(y, index=INDEX).convert_dtypes(),
-    "polars": lambda y: pl.Series(y.tolist()),
-}
+# Labels and probabilities of every kind --------------------------------------------------
 
 
 def containers_and_kinds(name, kinds):
@@ -451,21 +427,27 @@ def containers_and_kinds(name, kinds):
 @for_each(SPECS)
 def test_two_classes_may_have_labels_of_every_kind(name):
     codes, y_proba = some_predictions(2)
-    expected = score(name, codes, y_proba)
-    of_one = score(name, codes, y_proba, pos_label=1)
-    weight = pd.Series(np.ones(60), index=INDEX)
+    expected, of_one = score(name, codes, y_proba), score(name, codes, y_proba, pos_label=1)
+    column = y_proba[:, 1]
+    weight = pd.Series(np.ones(60), index=shuffled_index(codes))
     for container, kind in containers_and_kinds(name, TWO):
         with named(container, kind):
             y_true = CONTAINERS[container](TWO[kind][codes])
             assert score(name, y_true, y_proba, sample_weight=weight) == expected
-            one = score(name, y_true, y_proba[:, 1], pos_label=TWO[kind][1])
-            assert_close(one, of_one)
+            assert_close(score(name, y_true, column, pos_label=TWO[kind][1]), of_one)
             if kind in ("{0, 1}", "{-1, 1}", "floats", "booleans"):
-                assert_close(score(name, y_true, y_proba[:, 1]), expected)
+                assert_close(score(name, y_true, column), expected)
+    expected = score(name, codes, column)
+    for kind in (
+        pd.Series(column, index=shuffled_index(codes)),
+        pl.Series(column),
+        column.tolist(),
+    ):
+        assert score(name, codes, kind) == expected
 
 
 @for_each(OF_MANY_CLASSES)
-def test_three_classes_may_have_labels_of_every_kind(name):
+def test_three_classes_may_have_labels_and_probabilities_of_every_kind(name):
     codes, y_proba = some_predictions(3)
     expected = score(name, codes, y_proba)
     for container, kind in containers_and_kinds(name, THREE):
@@ -474,7 +456,17 @@ def test_three_classes_may_have_labels_of_every_kind(name):
             y_true = CONTAINERS[container](labels[codes])
             assert score(name, y_true, y_proba) == expected
             assert score(name, y_true, y_proba, labels=labels) == expected
-            assert score(name, y_true, y_proba, labels=labels.tolist()) == expected
+    y_true = np.array(["a", "b", "c"])[codes]
+    for table, make in TABLES.items():
+        with named(table):
+            assert score(name, y_true, make(y_proba)) == expected
+    # A class that is never true.
+    rows = codes > 0
+    expected = score(name, codes[rows], y_proba[rows], labels=[0, 1, 2])
+    table = pd.DataFrame(y_proba[rows], columns=["a", "b", "c"])
+    assert_close(score(name, y_true[rows], table), expected)
+    found = score(name, y_true[rows], table[["c", "a", "b"]], labels=["a", "b", "c"])
+    assert_close(found, expected)
 
 
 @for_each(sorted(TWO_CLASSES))
@@ -482,40 +474,6 @@ def test_a_metric_of_two_classes_refuses_others(name):
     codes, y_proba = some_predictions(3)
     with pytest.raises(ValueError, match="two classes"):
         SPECS[name].function(codes, y_proba, **REQUIRED[name])
-
-
-@for_each(OF_MANY_CLASSES)
-def test_labels_may_name_a_class_that_is_never_true(name):
-    codes, y_proba = some_predictions(3)
-    rows = codes > 0
-    table = pd.DataFrame(y_proba[rows], columns=["a", "b", "c"])
-    by_labels = score(name, codes[rows], y_proba[rows], labels=[0, 1, 2])
-    y_true = np.array(["a", "b", "c"])[codes[rows]]
-    assert_close(score(name, y_true, table), by_labels)
-    assert_close(score(name, y_true, table[["c", "a", "b"]], labels=["a", "b", "c"]), by_labels)
-
-
-# Probabilities of every kind -------------------------------------------------------------
-
-TABLES = {
-    "list": lambda p: p.tolist(),
-    "Fortran order": np.asfortranarray,
-    "DataFrame": lambda p: pd.DataFrame(p, columns=["a", "b", "c"], index=INDEX),
-    "DataFrame in another order": lambda p: pd.DataFrame(p, columns=list("abc"))[list("cab")],
-    "nullable DataFrame": lambda p: pd.DataFrame(p, columns=list("abc")).astype("Float64"),
-    "polars": lambda p: pl.DataFrame(p, schema=list("abc")),
-    "polars in another order": lambda p: pl.DataFrame(p, schema=list("abc"))[list("bca")],
-}
-
-
-@for_each(OF_MANY_CLASSES)
-def test_probabilities_may_come_in_every_kind_of_table(name):
-    codes, y_proba = some_predictions(3)
-    y_true = np.array(["a", "b", "c"])[codes]
-    expected = score(name, y_true, y_proba)
-    for table, make in TABLES.items():
-        with named(table):
-            assert score(name, y_true, make(y_proba)) == expected
 
 
 @for_each(product(SPECS, [slice(None), 1]))
@@ -529,15 +487,6 @@ def test_float32_probabilities_count_as_their_float64_values(name, columns):
     if takes(name, "confidence"):
         options = {"confidence": "margin"}
         assert score(name, y_true, single, **options) == score(name, y_true, double, **options)
-
-
-@for_each(SPECS)
-def test_one_column_may_come_as_a_series(name):
-    y_true, y_proba = some_predictions(2)
-    expected = score(name, y_true, y_proba[:, 1])
-    assert score(name, y_true, pd.Series(y_proba[:, 1], index=INDEX)) == expected
-    assert score(name, y_true, pl.Series(y_proba[:, 1])) == expected
-    assert score(name, y_true, y_proba[:, 1].tolist()) == expected
 
 
 @for_each([name for name in SPECS if takes(name, "confidence")])

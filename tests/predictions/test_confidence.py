@@ -173,33 +173,3 @@ def test_predictions_with_a_confidence_of_their_own_use_it():
     for computed in [*NAMES, lambda p: p[:, 0]]:
         with pytest.raises(ValueError, match=r"confidence=.*probabilities"):
             compute_confidence(predictions, computed)
-
-
-# Bad input -------------------------------------------------------------------------------
-
-BAD = {
-    "unknown name": "maximum",
-    "empty name": "",
-    "nan": [0.1, np.nan, 0.3],
-    "inf": [0.1, np.inf, 0.3],
-    "too short": [0.1, 0.2],
-    "too long": [0.1, 0.2, 0.3, 0.4],
-    "empty": [],
-    "matrix": [[0.1], [0.2], [0.3]],
-    "number": 0.5,
-    "text": ["a", "b", "c"],
-    "number as name": 3,
-    "callable of wrong length": lambda p: p[:2, 0],
-    "callable of a matrix": lambda p: p,
-    "callable with nan": lambda p: np.full(len(p), np.nan),
-    "callable without result": lambda p: None,
-}
-
-
-@pytest.mark.parametrize("confidence", BAD.values(), ids=BAD)
-def test_a_bad_confidence_is_named(confidence):
-    known = (
-        "max_proba.*margin.*entropy.*gini.*'maximum'" if confidence is BAD["unknown name"] else ""
-    )
-    with pytest.raises(ValueError, match=known or "confidence"):
-        confidence_of_proba(PROBA, confidence)

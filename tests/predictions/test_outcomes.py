@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 
 from skselect import Outcomes, Predictions
+from skselect.predictions.confidence import confidence_of_proba
 from tests import brute
-from tests.brute import assert_close, examples, proba_cases
+from tests.brute import assert_close, examples, named, proba_cases
 
 NAN = float("nan")
 TRUTH, PROBA = [0, 1, 1], [[0.9, 0.1], [0.25, 0.75], [0.6, 0.4]]
@@ -39,16 +40,13 @@ def test_plain_arrays_of_every_kind_become_floats(container):
         "loss": [0.0, 1.0, 0.0], "confidence": [0.9, 0.6, 0.8], "sample_weight": [1.0, 2.0, 3.0],
     }  # fmt: skip
     assert outcomes.weight.tolist() == [1.0, 2.0, 3.0]
+    plain = Outcomes(container([True, False]), container([0.9, 0.8]))
+    assert plain.loss.tolist() == [1.0, 0.0]
+    assert plain.sample_weight is None
+    assert plain.weight.tolist() == [1.0, 1.0]
+    assert plain.to_frame().columns.tolist() == ["loss", "confidence"]
     with pytest.raises(dataclasses.FrozenInstanceError):
         outcomes.loss = np.zeros(3)
-
-
-def test_booleans_are_losses_and_the_weight_is_one_where_none_was_given():
-    outcomes = Outcomes([True, False], [0.9, 0.8])
-    assert outcomes.loss.tolist() == [1.0, 0.0]
-    assert outcomes.sample_weight is None
-    assert outcomes.weight.tolist() == [1.0, 1.0]
-    assert outcomes.to_frame().columns.tolist() == ["loss", "confidence"]
 
 
 def test_predictions_probabilities_and_labels_agree():
@@ -84,19 +82,13 @@ def test_a_callable_loss_gets_labels_and_gives_graded_losses():
     assert outcomes.loss.tolist() == [0.0, 0.5, 1.0]
     from_labels = Outcomes.from_labels([1, 3, 5], [1, 5, 1], [0.9, 0.7, 0.6], loss=loss)
     assert from_labels.to_frame().equals(outcomes.to_frame())
+    for one_column in ([0.2, 0.9], [[0.8, 0.2], [0.1, 0.9]]):  # booleans stay booleans
+        Outcomes.from_proba([False, True], one_column, loss=loss_of_booleans)
 
 
-def test_a_callable_loss_gets_the_labels_of_a_one_column_problem():
-    """Booleans stay booleans, however the probabilities came."""
-    kinds = []
-
-    def loss(y_true, y_pred):
-        kinds.append((y_true.dtype.kind, y_pred.dtype.kind))
-        return (y_true != y_pred).astype(float)
-
-    Outcomes.from_proba([False, True], [0.2, 0.9], loss=loss)
-    Outcomes.from_proba([False, True], [[0.8, 0.2], [0.1, 0.9]], loss=loss)
-    assert kinds == [("b", "b"), ("b", "b")]
+def loss_of_booleans(y_true, y_pred):
+    assert y_true.dtype.kind == y_pred.dtype.kind == "b"
+    return y_true != y_pred
 
 
 def test_a_class_that_the_model_does_not_know_is_an_error():
@@ -111,55 +103,36 @@ def test_a_class_that_the_model_does_not_know_is_an_error():
 
 # Bad input -------------------------------------------------------------------------------
 
-BAD = {
-    "loss empty": (([], []), "loss"),
-    "loss above one": (([0, 2], [0.9, 0.8]), "loss"),
-    "loss below zero": (([0, -1], [0.9, 0.8]), "loss"),
-    "loss nan": (([0, NAN], [0.9, 0.8]), "loss"),
-    "loss text": ((["right", "wrong"], [0.9, 0.8]), "loss"),
-    "loss in a matrix": (([[0], [1]], [0.9, 0.8]), "loss"),
-    "loss is a number": ((0, 0.9), "loss"),
-    "loss missing": ((None, [0.9, 0.8]), "loss"),
-    "confidence too short": (([0, 1], [0.9]), "confidence"),
-    "confidence nan": (([0, 1], [0.9, NAN]), "confidence"),
-    "confidence inf": (([0, 1], [0.9, np.inf]), "confidence"),
-    "confidence complex": (([0, 1], np.array([1j, 0.5])), "confidence"),
-    "confidence missing": (([0, 1], None), "confidence"),
-    "confidence with None": (([0, 1], [0.9, None]), "confidence"),
-    "weights too short": (([0, 1], [0.9, 0.8], [1]), "sample_weight"),
-    "weights negative": (([0, 1], [0.9, 0.8], [1, -1]), "sample_weight"),
-    "weights zero": (([0, 1], [0.9, 0.8], [0, 0]), "sample_weight"),
-    "weights nan": (([0, 1], [0.9, 0.8], [1, NAN]), "sample_weight"),
-    "weights inf": (([0, 1], [0.9, 0.8], [1, np.inf]), "sample_weight"),
-    "weights text": (([0, 1], [0.9, 0.8], ["a", "b"]), "sample_weight"),
-}
+UNKNOWN = "maximum"
+#: What is no column of three numbers.
+NO_NUMBERS = [
+    [0.5, 0.5], [0.5] * 4, [], [0.1, NAN, 0.3], [0.1, np.inf, 0.3], [0.1, None, 0.3],
+    ["a", "b", "c"], [[0.1], [0.2], [0.3]], np.array([1j, 0.5, 0.5]),
+]  # fmt: skip
+SURE, ANSWERS = [0.9, 0.8, 0.7], [0, 1, 0]
+#: Wherever numbers go in: the argument, what takes them, and what else is refused there.
+COLUMNS = [
+    ("loss", lambda bad: Outcomes(bad, SURE), [None, 0.5, [0, 2, 0], [0, -1, 0]]),
+    ("loss", lambda bad: Outcomes.from_proba(TRUTH, PROBA, loss=lambda a, b: bad),
+     [0.5, [0, 2, 0]]),
+    ("loss", lambda bad: Outcomes.from_proba(TRUTH, PROBA, loss=bad),
+     [None, "hinge", [0, 1, 0]]),
+    ("confidence", lambda bad: Outcomes(ANSWERS, bad), [None, 0.5]),
+    ("confidence", lambda bad: Predictions.from_labels(TRUTH, ANSWERS, bad), []),
+    ("confidence", lambda bad: confidence_of_proba(np.array(PROBA), bad), [UNKNOWN, "", 3, 0.5]),
+    ("confidence", lambda bad: confidence_of_proba(np.array(PROBA), lambda p: bad), [None, 0.5]),
+    ("sample_weight", lambda bad: Outcomes(ANSWERS, SURE, bad), [[1, -1, 1], [0, 0, 0]]),
+    ("sample_weight", lambda bad: Predictions.from_proba(TRUTH, PROBA, sample_weight=bad),
+     [[1, -1, 1], [0, 0, 0]]),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("arguments", "name"), BAD.values(), ids=BAD)
-def test_bad_arrays_are_named(arguments, name):
-    with pytest.raises(ValueError, match=name):
-        Outcomes(*arguments)
-
-
-BAD_LOSSES = {
-    "unknown name": "hinge",
-    "no name": None,
-    "number": 0.5,
-    "array": np.array([0.0, 1.0, 0.0]),
-    "above one": lambda a, b: 2.0 * (a != b),
-    "below zero": lambda a, b: -1.0 * (a != b),
-    "nan": lambda a, b: np.full(len(a), NAN),
-    "one number for all rows": lambda a, b: 0.5,
-    "wrong length": lambda a, b: np.zeros(len(a) + 1),
-    "matrix": lambda a, b: np.zeros((len(a), 1)),
-    "nothing": lambda a, b: None,
-}
-
-
-@pytest.mark.parametrize("loss", BAD_LOSSES.values(), ids=BAD_LOSSES)
-def test_a_bad_loss_is_named(loss):
-    with pytest.raises(ValueError, match="loss"):
-        Outcomes.from_proba(TRUTH, PROBA, loss=loss)
+@pytest.mark.parametrize(("argument", "door", "others"), COLUMNS)
+def test_what_is_no_column_of_numbers_is_named(argument, door, others):
+    for bad in [*NO_NUMBERS, *others]:
+        known = "max_proba.*margin.*entropy.*gini.*'maximum'" if bad is UNKNOWN else argument
+        with named(bad), pytest.raises(ValueError, match=known):
+            door(bad)
 
 
 @pytest.mark.parametrize("confidence", ["entropy", "max_proba", lambda p: p[:, 0]])

@@ -19,6 +19,7 @@ from skselect import (
     select_threshold,
 )
 from skselect.display import SelectiveConfusionDisplay
+from tests.kinds import CONTAINERS, NAMES, TABLES, TWO
 
 NAN = float("nan")
 TRUTH = np.array([0, 1, 1, 0, 1, 0])
@@ -35,39 +36,10 @@ SHUFFLED = [7, 3, 5, 1, 9, 4]
 # Codes and classes -----------------------------------------------------------------------
 
 
-def test_labels_become_the_positions_of_their_classes():
-    predictions = Predictions.from_proba(["no", "yes", "no"], [[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]])
-    assert predictions.classes.tolist() == ["no", "yes"]
-    assert predictions.y_true.tolist() == [0, 1, 0]
-    assert predictions.y_pred.tolist() == [0, 0, 1]
-    assert len(predictions) == 3
-
-
-LABELS = {
-    "{0, 1}": [0, 1],
-    "{-1, 1}": [-1, 1],
-    "{1, 2}": [1, 2],
-    "floats": [0.5, 1.5],
-    "strings": ["no", "yes"],
-    "strings of other lengths": ["a", "longer"],
-    "booleans": [False, True],
-}
-CONTAINERS = {
-    "list": list,
-    "tuple": tuple,
-    "array": np.array,
-    "object array": lambda y: np.array(y, dtype=object),
-    "Series": lambda y: pd.Series(y, index=SHUFFLED),
-    "categorical": lambda y: pd.Series(pd.Categorical(y), index=SHUFFLED),
-    "nullable": lambda y: pd.Series(y, index=SHUFFLED).convert_dtypes(),
-    "polars": pl.Series,
-}
-
-
-@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("labels", TWO.values(), ids=TWO)
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 def test_every_kind_of_label_gives_the_same_codes(labels, container):
-    y_true, y_pred = (container([labels[code] for code in codes]) for codes in (TRUTH, PREDICTED))
+    y_true, y_pred = container(labels[TRUTH]), container(labels[PREDICTED])
     two = Predictions.from_proba(y_true, PROBA)
     one = Predictions.from_proba(y_true, PROBA[:, 1], pos_label=labels[1])
     assert two.y_true.dtype == two.y_pred.dtype == np.int64
@@ -75,7 +47,7 @@ def test_every_kind_of_label_gives_the_same_codes(labels, container):
     for predictions in (two, one, Predictions.from_labels(y_true, y_pred, np.linspace(0, 1, 6))):
         assert predictions.y_true.tolist() == TRUTH.tolist()
         assert predictions.y_pred.tolist() == PREDICTED
-        assert predictions.classes.tolist() == labels
+        assert predictions.classes.tolist() == labels.tolist()
 
 
 @pytest.mark.parametrize(
@@ -92,12 +64,6 @@ def test_one_column_is_that_of_the_second_class_where_nothing_else_is_said(label
     assert [type(c) for c in default.classes.tolist()] == [type(c) for c in labels]
 
 
-def test_the_positive_class_may_be_the_smaller_one():
-    predictions = Predictions.from_proba(["a", "b"], [0.9, 0.2], pos_label="a")
-    assert predictions.classes.tolist() == ["a", "b"]
-    np.testing.assert_allclose(predictions.y_proba, [[0.9, 0.1], [0.2, 0.8]], atol=1e-15)
-
-
 @pytest.mark.parametrize(
     ("y_true", "pos_label"),
     [([1, 1], None), ([0, 0], None), ([-1, -1], None), (["a", "a"], "a"), ([True, True], True),
@@ -112,6 +78,11 @@ def test_one_column_works_where_only_one_class_is_true(y_true, pos_label):
 
 
 def test_labels_give_the_order_of_the_columns_and_classes_that_are_never_true():
+    frame = pd.DataFrame(PROBA3, columns=["x", "y", "z"])
+    y_true = np.array(["x", "y", "z"])[TRUTH3]
+    predictions = Predictions.from_proba(y_true, frame, labels=["z", "x", "y"])
+    assert predictions.classes.tolist() == ["z", "x", "y"]
+    assert predictions.y_proba.tolist() == PROBA3[:, [2, 0, 1]].tolist()
     predictions = Predictions.from_proba(["a", "b"], [[0.9, 0.1], [0.2, 0.8]], labels=["b", "a"])
     assert predictions.classes.tolist() == ["b", "a"]
     assert predictions.y_true.tolist() == [1, 0]
@@ -122,36 +93,27 @@ def test_labels_give_the_order_of_the_columns_and_classes_that_are_never_true():
     predictions = Predictions.from_proba(["a", "a"], [0.9, 0.2], labels=["c", "a"], pos_label="a")
     assert predictions.classes.tolist() == ["a", "c"]
     assert predictions.y_pred.tolist() == [0, 1]
-    predictions = Predictions.from_labels([1, 2], [2, 2], [0.9, 0.8], labels=[3, 2, 1])
+    predictions = Predictions.from_labels([1, 2], [2, 2], [9, -0.8], labels=[3, 2, 1])
     assert predictions.classes.tolist() == [3, 2, 1]
     assert predictions.y_true.tolist() == [2, 1]
+    assert predictions.confidence.tolist() == [9.0, -0.8]
+    assert predictions.y_proba is None
+    smaller = Predictions.from_proba(["a", "b"], [0.9, 0.2], pos_label="a")  # of two classes
+    np.testing.assert_allclose(smaller.y_proba, [[0.9, 0.1], [0.2, 0.8]], atol=1e-15)
 
 
 # Probabilities ---------------------------------------------------------------------------
 
-TABLES = {
-    "array": lambda p: p,
-    "Fortran order": np.asfortranarray,
-    "list": lambda p: p.tolist(),
-    "float32": lambda p: p.astype(np.float32),
-    "float16": lambda p: p.astype(np.float16),
-    "object": lambda p: p.astype(object),
-    "DataFrame": lambda p: pd.DataFrame(p, columns=["x", "y", "z"]),
-    "DataFrame in another order": lambda p: pd.DataFrame(p, columns=["x", "y", "z"])[list("zxy")],
-    "DataFrame with another index": lambda p: pd.DataFrame(p, SHUFFLED[:5], ["x", "y", "z"]),
-    "nullable DataFrame": lambda p: pd.DataFrame(p, columns=["x", "y", "z"]).astype("Float64"),
-    "polars": lambda p: pl.DataFrame(p, schema=["x", "y", "z"]),
-    "polars in another order": lambda p: pl.DataFrame(p, schema=["x", "y", "z"])[["y", "z", "x"]],
-}
-TOLERANCE = {"float32": 1e-7, "float16": 1e-3}
-
 
 @pytest.mark.parametrize("table", TABLES)
 def test_every_kind_of_table_gives_the_same_probabilities(table):
-    y_true = np.array(["x", "y", "z"])[TRUTH3]
+    y_true = np.array(NAMES)[TRUTH3]
     predictions = Predictions.from_proba(y_true, TABLES[table](PROBA3))
-    np.testing.assert_allclose(predictions.y_proba, PROBA3, atol=TOLERANCE.get(table, 0), rtol=0)
+    assert predictions.y_proba.tolist() == PROBA3.tolist()
     assert predictions.y_pred.tolist() == [0, 1, 2, 0, 1]
+    for dtype, near in ((np.float32, 1e-7), (np.float16, 1e-3)):
+        narrow = Predictions.from_proba(y_true, TABLES[table](PROBA3.astype(dtype)))
+        np.testing.assert_allclose(narrow.y_proba, PROBA3, rtol=0, atol=near)
 
 
 def test_columns_are_matched_by_name_for_numbers_and_for_their_text():
@@ -170,27 +132,19 @@ def test_the_columns_of_a_frame_name_a_class_that_is_never_true():
     assert predictions.classes[predictions.y_true].tolist() == ["a", "b"]
     column = predictions.classes.tolist().index("c")
     assert predictions.y_proba[:, column].tolist() == [0.1, 0.3]
+    # The first of two tied classes wins, whether a third one is ever true or not.
+    tied = pd.DataFrame({"c": [0.0, 0.0, 1.0], "b": [0.5, 0.5, 0.0], "a": [0.5, 0.5, 0.0]})
+    answers = [
+        p.classes[p.y_pred].tolist()[:2]
+        for p in (
+            Predictions.from_proba(["a", "b", "c"], tied),
+            Predictions.from_proba(["a", "b"], tied.iloc[:2]),
+        )
+    ]
+    assert answers[0] == answers[1]
     numbers = pl.DataFrame({"2": [0.7, 0.1], "0": [0.1, 0.3], "1": [0.2, 0.6]})
     predictions = Predictions.from_proba([2, 1], numbers)
     assert predictions.classes[predictions.y_pred].tolist() == [2, 1]
-
-
-def test_an_absent_class_does_not_turn_a_tie():
-    """The first of the tied classes wins, with all classes present or not."""
-    frame = pd.DataFrame({"c": [0.0, 0.0, 1.0], "b": [0.5, 0.5, 0.0], "a": [0.5, 0.5, 0.0]})
-    complete = Predictions.from_proba(["a", "b", "c"], frame)
-    partial = Predictions.from_proba(["a", "b"], frame.iloc[:2])
-    answers = [p.classes[p.y_pred].tolist()[:2] for p in (complete, partial)]
-    assert answers[0] == answers[1]
-
-
-def test_labels_and_columns_may_come_in_different_orders():
-    frame = pd.DataFrame(PROBA3, columns=["x", "y", "z"])
-    predictions = Predictions.from_proba(
-        np.array(["x", "y", "z"])[TRUTH3], frame, labels=["z", "x", "y"]
-    )
-    assert predictions.classes.tolist() == ["z", "x", "y"]
-    assert predictions.y_proba.tolist() == PROBA3[:, [2, 0, 1]].tolist()
 
 
 def test_rounded_probabilities_are_accepted_and_rounding_inside_a_model_is_clipped():
@@ -201,18 +155,6 @@ def test_rounded_probabilities_are_accepted_and_rounding_inside_a_model_is_clipp
     one = Predictions.from_proba([0, 1], [-1e-9, 1 + 1e-9])
     assert one.y_proba.tolist() == [[1.0, 0.0], [0.0, 1.0]]
     assert Predictions.from_proba([0, 1], [[1, 0], [0, 1]]).y_proba.dtype == np.float64
-
-
-# Labels and a confidence -----------------------------------------------------------------
-
-
-def test_from_labels_keeps_the_confidence_and_every_label_seen():
-    predictions = Predictions.from_labels(["a", "b", "a"], ["a", "c", "b"], [3, 2, -1])
-    assert predictions.classes.tolist() == ["a", "b", "c"]
-    assert predictions.y_true.tolist() == [0, 1, 0]
-    assert predictions.y_pred.tolist() == [0, 2, 1]
-    assert predictions.confidence.tolist() == [3.0, 2.0, -1.0]
-    assert predictions.y_proba is None
 
 
 # Weights and tables ----------------------------------------------------------------------
@@ -326,64 +268,42 @@ def test_bad_probabilities_are_named(y_proba):
         Predictions.from_proba([0, 1], y_proba)
 
 
-BAD_OPTIONS = {
-    "label that is no class": ({"labels": [0, 2]}, "y_true.*labels"),
-    "duplicated class": ({"labels": [0, 1, 1]}, "labels.*more than once"),
-    "classes of another kind": ({"labels": ["0", "1"]}, "same kind"),
-    "too many classes": ({"labels": [0, 1, 2]}, "labels="),
-    "weights too short": ({"sample_weight": [1.0]}, "sample_weight"),
-    "negative weight": ({"sample_weight": [1, 1, 1, 1, 1, -1]}, "sample_weight"),
-    "weights all zero": ({"sample_weight": np.zeros(6)}, "sample_weight"),
-    "nan weight": ({"sample_weight": [1, 1, 1, 1, 1, NAN]}, "sample_weight"),
-    "infinite weight": ({"sample_weight": [1, 1, 1, 1, 1, np.inf]}, "sample_weight"),
-    "weights in a matrix": ({"sample_weight": np.ones((6, 1))}, "sample_weight"),
-    "text weights": ({"sample_weight": list("abcdef")}, "sample_weight"),
-}
+TWO_ROWS, PAIR = [0.3, 0.6], [[0.9, 0.1], [0.2, 0.8]]
+#: Labels, probabilities and options that do not go together, and what the message names. That
+#: "pos_label=7 is not among the classes" helps; advice on columns alone does not.
+AT_ODDS = [
+    ([0, 1], PAIR, {"labels": [0, 2]}, "y_true.*labels"),
+    ([0, 1], PAIR, {"labels": [0, 1, 1]}, "labels.*more than once"),
+    ([0, 1], PAIR, {"labels": ["0", "1"]}, "same kind"),
+    ([0, 1], PAIR, {"labels": [0, 1, 2]}, "labels="),
+    (["a", "a"], TWO_ROWS, {}, "pos_label"),
+    ([2, 2], TWO_ROWS, {}, "pos_label"),
+    (["a", "b"], TWO_ROWS, {"labels": ["b", "a"]}, "pos_label"),
+    (["a", "b"], TWO_ROWS, {"labels": ["a", "b", "c"]}, "one column per class"),
+    ([0, 1], TWO_ROWS, {"pos_label": 7}, "pos_label"),
+    (["a", "b"], TWO_ROWS, {"labels": ["a", "b"], "pos_label": "c"}, "pos_label"),
+    ([0, 0], TWO_ROWS, {"pos_label": "yes"}, "pos_label"),
+    ([0, 1], TWO_ROWS, {"labels": [0, 1, 2], "pos_label": 1}, "y_proba"),
+]
 
 
-@pytest.mark.parametrize(("options", "message"), BAD_OPTIONS.values(), ids=BAD_OPTIONS)
-def test_bad_options_are_named(options, message):
+@pytest.mark.parametrize(("y_true", "y_proba", "options", "message"), AT_ODDS)
+def test_what_does_not_go_together_is_named(y_true, y_proba, options, message):
     with pytest.raises(ValueError, match=message):
-        Predictions.from_proba(TRUTH, PROBA, **options)
+        Predictions.from_proba(y_true, y_proba, **options)
 
 
-BAD_POSITIVE = {
-    "unnamed, one class of strings": (["a", "a"], {}, "pos_label"),
-    "unnamed, one class of {1, 2}": ([2, 2], {}, "pos_label"),
-    "unnamed, labels in another order": (["a", "b"], {"labels": ["b", "a"]}, "pos_label"),
-    "unnamed among three": (["a", "b"], {"labels": ["a", "b", "c"]}, "one column per class"),
-    "no class": ([0, 1], {"pos_label": 7}, "pos_label"),
-    "no class of the labels": (["a", "b"], {"labels": ["a", "b"], "pos_label": "c"}, "pos_label"),
-    "another kind": ([0, 0], {"pos_label": "yes"}, "pos_label"),
-    "three classes": ([0, 1], {"labels": [0, 1, 2], "pos_label": 1}, "y_proba"),
-}
-
-
-@pytest.mark.parametrize(("y_true", "options", "argument"), BAD_POSITIVE.values(), ids=BAD_POSITIVE)
-def test_a_bad_positive_class_is_named(y_true, options, argument):
-    # "pos_label=7 is not among the classes" helps; advice on columns alone does not.
-    with pytest.raises(ValueError, match=argument):
-        Predictions.from_proba(y_true, [0.3, 0.6], **options)
-
-
-BAD_FROM_LABELS = {
-    "y_pred too short": (([0, 1], [0], [0.9, 0.8]), "y_pred"),
-    "confidence too short": (([0, 1], [0, 1], [0.9]), "confidence"),
-    "confidence nan": (([0, 1], [0, 1], [0.9, NAN]), "confidence"),
-    "confidence inf": (([0, 1], [0, 1], [0.9, -np.inf]), "confidence"),
-    "confidence text": (([0, 1], [0, 1], ["high", "low"]), "confidence"),
-    "confidence in a matrix": (([0, 1], [0, 1], [[0.9, 0.1], [0.2, 0.8]]), "confidence"),
-    "confidence empty": (([0, 1], [0, 1], []), "confidence"),
-    "predictions of another kind": ((["0", "1"], [0, 1], [0.9, 0.8]), "y_pred"),
-}
-
-
-@pytest.mark.parametrize(("arguments", "name"), BAD_FROM_LABELS.values(), ids=BAD_FROM_LABELS)
-def test_bad_arguments_of_from_labels_are_named(arguments, name):
-    with pytest.raises(ValueError, match=name):
-        Predictions.from_labels(*arguments)
-    with pytest.raises(ValueError, match=r"y_pred.*\[2\].*labels="):
-        Predictions.from_labels([0, 1], [0, 2], [0.9, 0.8], labels=[0, 1])
+@pytest.mark.parametrize(
+    ("y_true", "y_pred", "options", "message"),
+    [
+        ([0, 1], [0], {}, "y_pred"),
+        (["0", "1"], [0, 1], {}, "y_pred"),
+        ([0, 1], [0, 2], {"labels": [0, 1]}, r"y_pred.*\[2\].*labels="),
+    ],
+)
+def test_answers_of_other_rows_or_classes_are_named(y_true, y_pred, options, message):
+    with pytest.raises(ValueError, match=message):
+        Predictions.from_labels(y_true, y_pred, [0.9, 0.8], **options)
 
 
 # Rows by position ------------------------------------------------------------------------
