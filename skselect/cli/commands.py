@@ -124,7 +124,7 @@ def evaluate(given: Namespace) -> int:
             features=features, subgroups=_subgroups(groups), title=given.title or file.path.name,
         )  # fmt: skip
     if given.html is not None:
-        found.to_html(given.html)
+        found.to_html(given.html, interactive=True)
     if given.csv is not None:
         with whole_file(given.csv) as part:
             found.to_frame().to_csv(part, index=False, **read_layout(given).writes(given.csv))

@@ -234,7 +234,7 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
     ]),
     "evaluate": ("report on a table of predictions", _EVALUATE, [
         *_EVALUATED,
-        _file("--html", "write the report as a web page"),
+        _file("--html", "write the report as a web page, with a slider for the threshold"),
         _option("--brief", "print the verdict and what a risk target costs, no more",
                 action="store_true"),
     ]),

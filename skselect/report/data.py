@@ -161,7 +161,7 @@ def make_contents(
 def _name(case: Case) -> str:
     """Return the name that a model was given, else that of the policy's classifier."""
     noted = None if case.policy is None else case.policy.metadata.get("classifier")
-    return case.name if case.name != UNNAMED else str(noted or "Classifier")
+    return case.name if case.name != UNNAMED else str(noted or "Model")
 
 
 def check_case(case: Case, subgroups: Any) -> PolicyCheck | None:

@@ -11,7 +11,7 @@ from importlib import resources
 from typing import Any
 
 from skselect._lib.files import import_extra
-from skselect._lib.notebook import unwrap, wrap
+from skselect._lib.notebook import show_card, wrap
 from skselect.display import (
     ConfidenceHistogramDisplay,
     ReliabilityDisplay,
@@ -20,8 +20,12 @@ from skselect.display import (
 )
 from skselect.display.common import new_figure
 from skselect.display.risk_coverage import RiskCoverageDisplay
+from skselect.policy.policy import AbstentionPolicy
+from skselect.policy.subgroups import show_guarantees
 from skselect.report.data import LEAST_LEVEL, Case, find_claims, is_unit
+from skselect.report.explorer import make_explorer
 from skselect.report.sections import (
+    EXPLORER,
     FOOTNOTE,
     Section,
     Table,
@@ -29,10 +33,14 @@ from skselect.report.sections import (
     describe_rows,
     make_comparison,
     make_sections,
+    number,
+    share,
 )
 
 # Inches, so that letters are readable where a picture is as wide as a phone.
 _SIZE = (4.4, 3.6)
+# The colour of a verdict; others are open.
+_TONES = {"holds": "good", "certified": "good", "broken": "bad"}
 # Letters in a line of such a picture: above or below it, and beside its axis.
 _LEGEND, _LABEL = 48, 28
 
@@ -86,27 +94,34 @@ def _write_table(table: Table) -> str:
     return "\n".join(written)
 
 
-def render_page(contents: dict[str, Any], cases: tuple[Case, ...]) -> str:
-    """Return a report as a web page."""
+def render_page(
+    contents: dict[str, Any], cases: tuple[Case, ...], *, interactive: bool = False
+) -> str:
+    """Return a report as a web page, with a slider for the threshold where it is interactive."""
     jinja2 = import_extra("jinja2", "jinja2", "report")
     source = resources.files("skselect.report").joinpath("report.html.jinja").read_text("utf-8")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["unwrap"] = unwrap
     level = contents["confidence_level"]
     models = [
         {
             "anchor": f"model-{k}",
             "name": model["name"],
-            "verdict": model["verdict"],
+            "verdict": _show_verdict(model),
+            "certificates": _show_certificates(case.policy),
             "said": describe_model(model, level),
             "sections": make_sections(model, level),
         }
-        for k, model in enumerate(contents["models"].values(), 1)
+        for k, (model, case) in enumerate(zip(contents["models"].values(), cases, strict=True), 1)
     ]
     plt = import_extra("matplotlib.pyplot", "matplotlib", "report")
     with plt.style.context("default"), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # about letters that the font lacks
         for model, case in zip(models, cases, strict=True):
+            explorer = make_explorer(case, level) if interactive else None
+            if explorer:
+                after = 1 if model["sections"][0].key == "certificate" else 0
+                model["sections"].insert(after, EXPLORER)
+                model["explorer"] = explorer
             model["pictures"] = {
                 "pictures": list(_draw_pictures(case, level)),
                 "workload": [_draw_workload(case, level)],
@@ -115,8 +130,34 @@ def render_page(contents: dict[str, Any], cases: tuple[Case, ...]) -> str:
     page = environment.from_string(source).render(
         title=contents["title"], rows=describe_rows(contents), models=models,
         comparison=make_comparison(contents), together=together, footnote=FOOTNOTE,
+        interactive=any("explorer" in model for model in models),
     )  # fmt: skip
     return str(page).replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def _show_verdict(model: dict[str, Any]) -> str:
+    """Return the verdict on a policy as HTML, "" without one."""
+    verdict, decided = model["verdict"], model["decisions"]
+    if verdict is None:
+        return ""
+    numbers = {}
+    if decided:
+        numbers = {
+            "answered here": share(decided["coverage"]),
+            "wrong here": share(decided["risk"]),
+            "cases for a person": number(decided["n_rows"] - decided["n_accepted"]),
+        }
+    head, said = verdict["text"].split(":", 1)
+    return show_card(f"{head.upper()}:{said}", _TONES.get(verdict["verdict"], "open"), numbers)
+
+
+def _show_certificates(policy: AbstentionPolicy | None) -> str:
+    """Return the certificates of a policy as HTML, "" without any."""
+    if policy is None:
+        return ""
+    if policy.groups is not None:
+        return show_guarantees(policy.groups.by, policy.groups.certificates)
+    return "" if policy.certificate is None else policy.certificate._repr_html_()
 
 
 def _draw_pictures(case: Case, level: float) -> Iterator[tuple[str, str]]:

@@ -99,10 +99,12 @@ _ENDS = (("low", "low", share), ("high", "high", share))
 
 def describe_rows(contents: dict[str, Any]) -> str:
     """Say what a report rests on."""
-    classes = ", ".join(f"{name}: {n:,}" for name, n in contents["classes"].items())
+    classes = ", ".join(
+        f"class {name}: {count(n, 'row')}" for name, n in contents["classes"].items()
+    )
     return (
-        f"{count(contents['n_rows'], 'row')}; classes {classes}; intervals at "
-        f"{share(contents['confidence_level'])}, each on its own; made on "
+        f"{count(contents['n_rows'], 'row')}; {classes}; each single interval "
+        f"has {share(contents['confidence_level'])} confidence; made on "
         f"{contents['created'][:16].replace('T', ' ')}"
     )
 
@@ -132,6 +134,9 @@ FOOTNOTE = (
     "A row whose confidence equals the threshold is accepted. The share that is wrong among "
     "accepted rows is the selective risk."
 )
+
+#: The slider of a page.
+EXPLORER = Section("explorer", "Choose a threshold")
 
 # One model --------------------------------------------------------------------------------
 
@@ -178,12 +183,15 @@ def describe_missed(by_class: dict[str, Any]) -> list[str]:
         always = one["all"]["missed"]
         missed = one.get("accepted", one["all"])["missed"]
         before = f" ({always['n_hits']:,} if it always answered)" if "accepted" in one else ""
-        counts = f"{missed['n_hits']:,} of {missed['n_rows']:,} of class {one['class']}{before}"
+        counts = (
+            f"class {one['class']}: {missed['n_hits']:,} of {missed['n_rows']:,} missed{before}"
+        )
         found += [(missed["value"], counts)] if missed["n_rows"] else []
     found.sort(key=lambda one: one[0], reverse=True)
-    first = "Missed" if by_class["n_classes"] <= _MOST_IN_WORDS else "Missed most often"
-    said = ", ".join(counts for _, counts in found[:_MOST_IN_WORDS])
-    return [f"{first}: {said}."] if said else []
+    said = "; ".join(counts for _, counts in found[:_MOST_IN_WORDS])
+    first = "" if by_class["n_classes"] <= _MOST_IN_WORDS else "Missed most often: "
+    said = f"{first}{said}."
+    return [said[0].upper() + said[1:]] if found else []
 
 
 def describe_accuracy(model: dict[str, Any]) -> str:

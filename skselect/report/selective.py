@@ -84,7 +84,9 @@ class SelectiveReport(NotebookText):
         ]
         return pd.DataFrame(rows).drop(columns="meaning")
 
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
+    def to_html(
+        self, path: str | os.PathLike[str] | None = None, *, interactive: bool = False
+    ) -> str | None:
         """Write the report as one web page, plots included.
 
         The page needs no network, and is readable on a phone and in print.
@@ -93,6 +95,12 @@ class SelectiveReport(NotebookText):
         ----------
         path : path, default=None
             Where to write. None returns the page as text.
+        interactive : bool, default=False
+            Whether a slider shows, for each threshold, how many cases are answered and deferred
+            and at most how many answers are wrong. The bounds are those of
+            :func:`~skselect.thresholds.simultaneous_band` at `confidence_level`, so that a
+            threshold may be chosen after looking at all. Left out where losses are graded or the
+            level is below 0.5.
 
         Returns
         -------
@@ -105,7 +113,7 @@ class SelectiveReport(NotebookText):
         ValueError
             If there is no folder to write into.
         """
-        text = render_page(self.contents, self.cases)
+        text = render_page(self.contents, self.cases, interactive=interactive)
         if path is None:
             return text
         write_whole(Path(path), text)

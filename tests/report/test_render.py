@@ -43,7 +43,7 @@ def page(report):
 
 def test_it_holds_everything(page):
     assert "<title>Digits &amp; caveats</title>" in page
-    assert "CERTIFIED\nWith 95\xa0% confidence" in html.unescape(page)
+    assert page.count(">CERTIFIED</b><p") == 1
     assert "before calibration" in page
     assert "Most confident errors" in page
     assert "By class: answered cases" in page
@@ -91,7 +91,7 @@ def test_the_name_of_a_model():
     raw = model.raw_scores(X[500:])
     for given, policy, name in [
         (raw, model.policy_, "GaussianNB"), ({"mine": raw}, model.policy_, "mine"),
-        (raw, None, "Classifier"),
+        (raw, None, "Model"),
     ]:  # fmt: skip
         report = selective_report(y[500:], given, policy=policy)
         assert f"\n{name}\n{'-' * len(name)}\n" in str(report)
@@ -114,7 +114,7 @@ def test_names_are_text_and_no_markup(page):
 
 
 def test_a_file_is_written_whole_or_not_at_all(report, page, tmp_path, monkeypatch):
-    monkeypatch.setattr(selective, "render_page", lambda *_: page)
+    monkeypatch.setattr(selective, "render_page", lambda *_, **__: page)
     assert report.to_html(tmp_path / "page.html") is None
     assert (tmp_path / "page.html").read_text().rstrip().endswith("</html>")
     assert [file.name for file in tmp_path.iterdir()] == ["page.html"]

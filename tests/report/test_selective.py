@@ -485,16 +485,16 @@ def test_classes_before_and_after_abstaining(rows, tuned, report):
     counts = pd.DataFrame({"always": answer != y, "alone": (answer != y) & sure}).groupby(y)
     worst = counts["alone"].mean().sort_values(ascending=False, kind="stable").index[:2]
     told = [
-        f"{counts['alone'].sum()[name]} of {sum(y == name)} of class {name} "
+        f"class {name}: {counts['alone'].sum()[name]} of {sum(y == name)} missed "
         f"({counts['always'].sum()[name]} if it always answered)"
         for name in worst
     ]
-    assert f"Missed most often: {', '.join(told)}." in " ".join(str(report).split())
+    assert f"Missed most often: {'; '.join(told)}." in " ".join(str(report).split())
 
 
 def test_two_classes_are_both_told():
     text = str(selective_report(["ill", "well", "well"], [0.2, 0.1, 0.4], pos_label="ill"))
-    assert "Missed: 1 of 1 of class ill, 0 of 2 of class well." in text
+    assert "Class ill: 1 of 1 missed; class well: 0 of 2 missed." in text
 
 
 def test_of_many_classes_the_worst_are_shown(rng):

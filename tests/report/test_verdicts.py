@@ -1,5 +1,6 @@
 """Answers in words: right at their level, and with the numbers behind them."""
 
+import html
 import re
 
 import numpy as np
@@ -15,6 +16,7 @@ from skselect import (
     select_threshold,
     selective_report,
 )
+from skselect._lib.notebook import TONES
 from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import SPECS
 from skselect.report.verdicts import (
@@ -156,8 +158,11 @@ def verdict_on(policy, rows, **options):
     said, verdict = model["verdict"]["text"].split("\n")[0], model["verdict"]["verdict"]
     text, page = (" ".join(shown.split()) for shown in (str(report), report.to_html()))
     assert text.index(said) < text.index("for a person to read")
-    page = page.replace("<strong>", "").replace("</strong>", "")
-    assert f'class="verdict {verdict}">{said}' in page
+    head, rest = said.split(": ", 1)
+    card = html.unescape(page[page.index("skselect-card") :]).replace("\N{NO-BREAK SPACE}", " ")
+    tone = {"holds": "good", "certified": "good", "broken": "bad"}.get(verdict, "open")
+    assert f"background:{TONES[tone]}" in card
+    assert card.index(f">{head.upper()}</b>") < card.index(f">{rest[0].upper()}{rest[1:]}</p>")
     return verdict, said
 
 

@@ -1,0 +1,191 @@
+"""A slider over all thresholds, with the bound that holds for all of them at once."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skselect._lib.arrays import FloatArray, IntArray
+from skselect._lib.notebook import count, percent
+from skselect.curve.curve import RiskCoverageCurve, count_within, threshold_below
+from skselect.policy.certificate import Certificate
+from skselect.report.data import LEAST_LEVEL, Case
+from skselect.thresholds import simultaneous_band
+
+_STOPS = 250
+# The picture, in units of its letters' pixels: left, right, top and bottom of the axes.
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 468.0, 24.0, 236.0
+_STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+_MOST_TICKS = 6
+
+
+class Mark(NamedTuple):
+    """Where a threshold that was chosen beforehand stands in the picture, and what it is called."""
+
+    x: float
+    y: float
+    label: str
+    name: str
+
+
+class Explorer(NamedTuple):
+    """What the page draws, in places of its picture, and says at each stop of the slider.
+
+    `stops` holds for each stop its place and what is said there, as JSON; the first ones answer
+    the fewest cases. `start` is the stop that is shown first, `place` and `said` are its own.
+    """
+
+    stops: str
+    n_stops: int
+    start: int
+    said: list[str]
+    place: list[float]
+    found: str
+    bound: str
+    x_ticks: list[tuple[float, str]]
+    y_ticks: list[tuple[float, str]]
+    mark: Mark | None
+    trust: str
+
+
+def make_explorer(case: Case, level: float) -> Explorer | None:
+    """Return what the page needs for one model; None where no bound holds for its rows."""
+    curve = case.scored.curve
+    if not curve.counted or curve.is_graded or level < LEAST_LEVEL:
+        return None
+    band = simultaneous_band(curve, 1.0 - level)
+    own, certificate = _own_entry(case), _own_certificate(case)
+    entries = _choose_entries(curve, band, own)
+    risk, bound = curve.selective_risk[entries], band[entries]
+    known = bound < 1.0
+    target = 0.0 if certificate is None else certificate.target
+    top = 1.15 * max(curve.mean_loss, *bound[known], target, 0.005)
+    x = _LEFT + (_RIGHT - _LEFT) * curve.coverage[entries]
+    y = _height(np.minimum(risk, top), top)
+    said = _describe_stops(curve, entries, bound)
+    start, mark = len(entries) - 1, None
+    if own is not None:
+        start = int(np.searchsorted(entries, own))
+        name = "the chosen threshold" if case.policy is None else "the policy's threshold"
+        at, label, end = float(y[start]), name, ""
+        if certificate is not None:
+            name, label = "the certified threshold", f"certified: at most {certificate.bound}"
+            at, end = float(_height(target, top)), f": at most {certificate.bound} are certified"
+        mark = Mark(float(x[start]), at, label, name)
+        said[start][0] = f"{case.threshold:.6g}"
+        said[start][-1] = f"This is {name}{end}."
+    places = _places(x, y)
+    stops = [[*place, *words] for place, words in zip(places, said, strict=True)]
+    return Explorer(
+        stops=json.dumps(stops).replace("<", "\\u003c"),
+        n_stops=len(stops),
+        start=start,
+        said=said[start],
+        place=places[start],
+        found="M" + "L".join(f"{a} {b}" for a, b in places),
+        bound=_draw_steps(x, _height(bound, top), known),
+        x_ticks=[(_LEFT + (_RIGHT - _LEFT) * k / 5, f"{20 * k} %") for k in range(6)],
+        y_ticks=[(float(_height(tick, top)), percent(tick)) for tick in _find_ticks(top)],
+        mark=mark,
+        trust=_explain_trust(case, level),
+    )
+
+
+def _own_entry(case: Case) -> int | None:
+    """Return the entry of the curve at which the given threshold stands, None without one."""
+    if case.threshold is None:
+        return None
+    n_blocks = int(case.scored.curve.n_blocks_accepted(np.array([case.threshold]))[0])
+    return n_blocks - 1 if n_blocks else None
+
+
+def _own_certificate(case: Case) -> Certificate | None:
+    """Return the certificate of the policy's share of wrong answers, None without one."""
+    made = None if case.policy is None else case.policy.certificate
+    is_share = case.predictions.rule.cost_matrix is None
+    return made if made and made.is_certified and made.kind.is_selective and is_share else None
+
+
+def _choose_entries(curve: RiskCoverageCurve, band: FloatArray, own: int | None) -> IntArray:
+    """Return the entries at which the slider stops: evenly spread, the largest of each bound."""
+    even = np.searchsorted(curve.coverage, np.linspace(0, 1, _STOPS)[1:])
+    largest = count_within(band, np.unique(band)) - 1
+    chosen = np.concatenate([even, largest, even[:0] if own is None else [own]])
+    return np.unique(np.minimum(chosen, len(band) - 1))
+
+
+def _describe_stops(
+    curve: RiskCoverageCurve, entries: IntArray, bound: FloatArray
+) -> list[list[str]]:
+    """Return the threshold, coverage, bound, deferrals and errors at each stop, as text.
+
+    Coverage is rounded down; deferrals and the share of errors are rounded up.
+    """
+    n, some = curve.n_rows, curve.n_accepted[entries].tolist()
+    wrong = curve.accepted_loss[entries].astype(int).tolist()
+    return [
+        [
+            threshold,
+            percent(k / n, up=False),
+            f"≤ {percent(most)}" if most < 1 else "no bound",
+            f"{-(-1000 * (n - k) // n):,}",
+            f"Wrong here: {m:,} of {count(k, 'answer')} ({percent(m / k, up=True)}).",
+            "",
+        ]
+        for threshold, k, m, most in zip(
+            _write_thresholds(curve, entries + 1), some, wrong, bound.tolist(), strict=True
+        )
+    ]
+
+
+def _write_thresholds(curve: RiskCoverageCurve, n_blocks: IntArray) -> list[str]:
+    """Return thresholds with as few digits as accept the same rows."""
+    exact = [threshold_below(curve, k) for k in n_blocks.tolist()]
+    shortest = np.full(len(exact), "", dtype=object)
+    for digits in (17, 9, 6, 4, 3):
+        texts = np.array([f"{threshold:.{digits}g}" for threshold in exact])
+        same = curve.n_blocks_accepted(texts.astype(np.float64)) == n_blocks
+        shortest[same] = texts[same]
+    return ["any" if text == "-inf" else text for text in shortest.tolist()]
+
+
+def _explain_trust(case: Case, level: float) -> str:
+    """Say what the bounds assume."""
+    several = case.policy is not None and case.policy.groups is not None
+    only = " Here one threshold serves all cases; the policy has several." if several else ""
+    return (
+        f"With {percent(level, up=False)} confidence the bounds hold for all thresholds at once, "
+        "so you may look at all of them before you choose; they assume that these rows are "
+        "independent draws from the cases to come, and neither trained nor calibrated the model."
+        f"{only}"
+    )
+
+
+# The picture ------------------------------------------------------------------------------
+
+
+def _height(value: Any, top: float) -> Any:
+    """Return where a share stands on the axis whose end is `top`."""
+    return _BOTTOM - (_BOTTOM - _TOP) * np.asarray(value) / top
+
+
+def _places(x: FloatArray, y: FloatArray) -> list[list[float]]:
+    return np.column_stack([x, y]).round(1).tolist()
+
+
+def _draw_steps(x: FloatArray, y: FloatArray, known: Any) -> str:
+    """Return the path of a bound: that of a stop reaches down to the stop before."""
+    path, joined = "", False
+    for (a, b), shown in zip(_places(x, y), known.tolist(), strict=True):
+        path += (f"V{b}H{a}" if joined else f"M{a} {b}h0") if shown else ""
+        joined = shown
+    return path
+
+
+def _find_ticks(top: float) -> FloatArray:
+    """Return round shares from 0 to the end of an axis."""
+    step = next((step for step in _STEPS if top / step <= _MOST_TICKS), _STEPS[-1])
+    return np.asarray(step * np.arange(math.floor(top / step) + 1), dtype=np.float64)
