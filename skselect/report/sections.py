@@ -99,11 +99,9 @@ _ENDS = (("low", "low", share), ("high", "high", share))
 
 def describe_rows(contents: dict[str, Any]) -> str:
     """Say what a report rests on."""
-    classes = ", ".join(
-        f"class {name}: {count(n, 'row')}" for name, n in contents["classes"].items()
-    )
+    classes = ", ".join(f"class {name}: {n:,}" for name, n in contents["classes"].items())
     return (
-        f"{count(contents['n_rows'], 'row')}; {classes}; each single interval "
+        f"{count(contents['n_rows'], 'row')} ({classes}); each single interval "
         f"has {share(contents['confidence_level'])} confidence; made on "
         f"{contents['created'][:16].replace('T', ' ')}"
     )
