@@ -32,6 +32,7 @@ from skselect._lib.sklearn import (
     take_rows,
     with_callbacks,
 )
+from skselect.curve.curve import threshold_below
 from skselect.estimators.base import AbstainingMixin, find_records
 from skselect.estimators.classifier import (
     SelectiveClassifier,
@@ -663,6 +664,71 @@ class ThresholdTuner(
                 f"There is one {name} per {self.policy_.groups.by}: see {name}s_, a dict."
             )
         return getattr(self.policy_, name)
+
+    def summary(self, targets: Any) -> pd.DataFrame:
+        """Explore what other targets would give on the rows that chose the threshold.
+
+        A certificate is for one target, named before the rows were seen. Choosing among several
+        targets after looking voids it: then name the target, and fit again on fresh rows.
+
+        Parameters
+        ----------
+        targets : float or array-like of shape (m,)
+            Bounds to try, in the units of the objective's target.
+
+        Returns
+        -------
+        DataFrame
+            By target: `coverage` and `risk` on these rows, the `threshold` (inf: nothing is
+            accepted), and `would_certify`, whether the target would have been certified if it had
+            been named first. ``attrs["note"]`` says that this is an exploration.
+
+        Raises
+        ------
+        ValueError
+            If the objective guarantees nothing or bets, or there is one threshold per subgroup.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skselect import PrecomputedClassifier, ThresholdTuner
+        >>> p, k = np.linspace(.5, 1, 1000), np.arange(1000)
+        >>> y = np.where((k % 100 == 0) | ((p < .8) & (k % 8 == 0)), "no", "yes")
+        >>> model = PrecomputedClassifier(["no", "yes"])
+        >>> tuner = ThresholdTuner(model, "risk", target=.1, assume="independent")
+        >>> X = np.column_stack([1 - p, p])
+        >>> print(tuner.fit(X, y).summary([.01, .05, .1]).round(3).to_string())
+                coverage   risk  threshold  would_certify
+        target
+        0.01       0.000    NaN        inf          False
+        0.05       0.499  0.032      0.751           True
+        0.10       1.000  0.081      0.000           True
+        """
+        check_is_fitted(self)
+        found = self.selection_
+        if found.groups is not None or found.certificate is None or found.goal.plan.bets:
+            raise ValueError(
+                "summary needs one threshold with a guarantee by counted errors, such as "
+                "objective='risk' without group_by; for others fit once for each target."
+            )
+        curve, bounded = found.curve, self.estimator_.confidence_is_bounded
+        only = (certificates.NOTHING.reason,)  # another target may accept something
+        exact = found.certificate.is_certified or found.certificate.caveats == only
+        rows = []
+        for target in np.atleast_1d(targets).tolist():
+            objective = copy.copy(found.objective).set_params(target=target).check(found.goal.loss)
+            goal = replace(found.goal, objective=objective, own_target=objective.target_given)
+            n_blocks = objective.find(goal, curve, None).n_blocks
+            coverage, risk = curve.working_point(n_blocks)
+            threshold = threshold_below(curve, n_blocks, bounded=bounded)
+            rows.append((coverage, goal.loss.unit * risk, threshold, exact and n_blocks > 0))
+        columns = ["coverage", "risk", "threshold", "would_certify"]
+        table = pd.DataFrame(rows, pd.Index(np.atleast_1d(targets), name="target"), columns)
+        table.attrs["note"] = (
+            "An exploration: choosing among these targets after looking at them voids the "
+            "guarantee. Name one, and fit again on fresh rows."
+        )
+        return table
 
     @property
     def abstains(self) -> bool:

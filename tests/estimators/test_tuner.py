@@ -341,6 +341,36 @@ def test_fitted_attributes(data):
     assert risk(GaussianNB()).fit(frame, y).policy_.confidence_quantiles["0.5"] > 0.5
 
 
+@pytest.mark.parametrize(
+    ("word", "targets"),
+    [("risk", [0.001, 0.08, 0.15]), ("generalized_risk", [0.05, 0.1]), ("coverage", [0.5, 0.9])],
+)
+def test_a_summary_finds_what_a_fit_for_each_target_finds(word, targets, data):
+    X, y = data
+    model = FrozenEstimator(GaussianNB().fit(X[:500], y[:500]))
+    options = {"on_infeasible": "abstain", "assume": "independent"}
+    tuner = ThresholdTuner(model, word, target=targets[-1], **options).fit(X[500:], y[500:])
+    found = tuner.summary(targets)
+    assert "voids the guarantee" in found.attrs["note"]
+    for target, row in found.iterrows():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            alone = ThresholdTuner(model, word, target=target, **options).fit(X[500:], y[500:])
+        assert row["threshold"] == alone.threshold_
+        assert row["coverage"] == alone.selection_.coverage
+        assert row["would_certify"] == alone.certificate_.is_certified
+
+
+def test_a_summary_promises_no_more_than_the_certificate(data):
+    X, y = data
+    assert not risk(GaussianNB(), cv=5).fit(X, y).summary([0.2, 0.3])["would_certify"].any()
+    tuner = risk(GaussianNB()).fit(X, y)
+    with pytest.raises(ValueError, match="Write 2 % as 0.02"):
+        tuner.summary(2)
+    with pytest.raises(ValueError, match="one threshold with a guarantee"):
+        ThresholdTuner(GaussianNB(), random_state=0).fit(X, y).summary([0.1])
+
+
 def test_all_methods_agree(data):
     X, y = data
     tuner = risk(GaussianNB()).fit(X, y)
