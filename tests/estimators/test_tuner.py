@@ -365,10 +365,10 @@ def test_a_summary_promises_no_more_than_the_certificate(data):
     X, y = data
     assert not risk(GaussianNB(), cv=5).fit(X, y).summary([0.2, 0.3])["would_certify"].any()
     tuner = risk(GaussianNB()).fit(X, y)
-    with pytest.raises(ValueError, match="Write 2 % as 0.02"):
+    with pytest.raises(ValueError, match=r"Write 2 % as 0\.02"):
         tuner.summary(2)
     with pytest.raises(ValueError, match="one threshold with a guarantee"):
-        ThresholdTuner(GaussianNB(), random_state=0).fit(X, y).summary([0.1])
+        ThresholdTuner(GaussianNB(), "cost", target=0.2, random_state=0).fit(X, y).summary([0.1])
 
 
 def test_all_methods_agree(data):
