@@ -66,7 +66,8 @@ def decide_rows(
     confidence = rate(policy, proba, answers, auxiliary_proba)
     if policy["calibration"] is not None and policy["calibration"]["scope"] == "confidence":
         confidence = calibrate_confidence(policy["calibration"], confidence)
-    return proba, answers, confidence, find_thresholds(policy, answers, subgroups)
+    threshold = find_thresholds(policy, confidence, answers, subgroups)
+    return proba, answers, confidence, threshold
 
 
 def tell(
@@ -261,11 +262,11 @@ def calibrate(calibration: Policy, scores: Array) -> Array:
 
 def find_inputs(calibration: Policy, scores: Array) -> list[Array]:
     """Return what each map reads: all logits, a column of scores, or the log-odds of a column."""
-    scores = np.asarray(scores, dtype=np.float64)
+    table = np.asarray(scores, dtype=np.float64)
     if calibration["kind"] == "softmax":
         is_proba = calibration["response"] == "predict_proba"
-        return [np.log(scores + calibration["offset"]) if is_proba else scores]
-    columns = [scores] if scores.ndim == 1 else list(scores.T)
+        return [np.log(table + calibration["offset"]) if is_proba else table]
+    columns = [table] if table.ndim == 1 else list(table.T)
     columns = columns[1:] if len(columns) == 2 else columns  # one map for two classes
     if calibration["reads_log_odds"]:
         return [log_odds(column, calibration["offset"]) for column in columns]
@@ -295,12 +296,14 @@ def mix(fitted: Array, share: float, prior: Any) -> Array:
 def temperature_map(score: Array, temperature: float, share: float, prior: float) -> Array:
     """Return the probability of log-odds, divided by a temperature."""
     with np.errstate(over="ignore"):  # exp(inf) is right here
-        return mix(expit(score / temperature), share, prior)
+        fitted = expit(score / temperature)
+    return mix(fitted, share, prior)
 
 
 def softmax_map(logits: Array, temperature: float, share: float, prior: Array) -> Array:
     """Return the probabilities of logits, divided by a temperature."""
-    return mix(softmax(logits / temperature), share, prior)
+    fitted = softmax(logits / temperature)
+    return mix(fitted, share, prior)
 
 
 def softmax(logits: Array) -> Array:
@@ -312,14 +315,16 @@ def softmax(logits: Array) -> Array:
 def platt_map(score: Array, slope: float, intercept: float, share: float, prior: float) -> Array:
     """Return the probability of log-odds by a logistic curve."""
     with np.errstate(over="ignore"):  # exp(inf) is right here
-        return mix(expit(slope * score + intercept), share, prior)
+        fitted = expit(slope * score + intercept)
+    return mix(fitted, share, prior)
 
 
 def beta_map(score: Array, a: float, b: float, c: float, share: float, prior: float) -> Array:
     """Return the probability of log-odds by a beta map."""
     low, high = both_sides(score)
     with np.errstate(over="ignore"):  # exp(inf) is right here
-        return mix(expit(a * low + b * high + c), share, prior)
+        fitted = expit(a * low + b * high + c)
+    return mix(fitted, share, prior)
 
 
 def both_sides(score: Array) -> tuple[Array, Array]:
@@ -535,10 +540,10 @@ def check_auxiliary(
     return found
 
 
-def check_numbers(values: Array, name: str) -> Array:
+def check_numbers(values: Any, name: str) -> Array:
     """Return one finite number per row, as float64."""
     try:
-        vector = values.astype(np.float64)
+        vector = np.asarray(values).astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold numbers: {error}.") from error
     if vector.ndim != 1:
@@ -627,12 +632,15 @@ def keep_inside(probability: Array) -> Array:
 
 
 def find_thresholds(
-    policy: Policy, rows: Array, subgroups: tuple[Array, list[Any]] | None
+    policy: Policy,
+    confidence: Array,
+    answers: Any,
+    subgroups: tuple[Array, list[Any]] | None,
 ) -> Array:
     """Return the threshold of each row, inf for rows of a subgroup without one."""
     if policy["groups"] is None:
-        return np.full(len(rows), policy["threshold"])
-    codes, keys = (rows, policy["classes"].tolist()) if subgroups is None else subgroups
+        return np.full(len(confidence), policy["threshold"])
+    codes, keys = (answers, policy["classes"].tolist()) if subgroups is None else subgroups
     known = policy["groups"]["thresholds"]
     unknown = np.array([*(key not in known for key in keys), True])[codes]  # the last: code -1
     if np.any(unknown):

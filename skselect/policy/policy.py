@@ -418,7 +418,7 @@ class AbstentionPolicy(NotebookText):
             refuse_unused(describe_policy(self), None, subgroups, None)
         else:
             groups = self.groups.encode(subgroups, len(values))
-        return np.asarray(values >= find_thresholds(describe_policy(self), values, groups))
+        return np.asarray(values >= find_thresholds(describe_policy(self), values, None, groups))
 
     def labels(self, decisions: Decisions) -> LabelArray:
         """Return the predicted labels, the abstain label where a row is not accepted.
@@ -552,8 +552,9 @@ class AbstentionPolicy(NotebookText):
         """Save the policy as one Python file that decides with numpy alone.
 
         Where skselect, scikit-learn, scipy and pandas are not installed, the file makes the
-        same decisions: ``decide(y_proba, y_pred=, subgroups=, auxiliary=)`` returns a dict of
-        arrays, and ``accepts(confidence)`` a mask. For the rows of a file, use ``skselect apply``.
+        same decisions: ``decide(y_proba)`` returns a dict of arrays, ``accepts(confidence)`` a
+        mask. Both also take what this policy needs, of `y_pred`, `subgroups` and `auxiliary`, and
+        nothing else. For the rows of a file, use ``skselect apply``.
 
         Parameters
         ----------
@@ -571,8 +572,9 @@ class AbstentionPolicy(NotebookText):
 
         Notes
         -----
-        The file performs the same numpy operations in the same order, so on one machine with
-        one numpy accepted rows, answers and confidences are equal bit by bit. Another
+        The file holds what this policy needs of the code that the library runs, and checks its
+        input in fewer words. It performs the same numpy operations in the same order, so on one
+        machine with one numpy accepted rows, answers and confidences are equal bit by bit. Another
         processor or numpy may change the last bit of exp and log, here as there; then a row
         exactly on a threshold or a step of the calibration may fall on its other side. The
         file holds all data of the policy, metadata included, as a readable literal.
@@ -587,7 +589,8 @@ class AbstentionPolicy(NotebookText):
         >>> gate["decide"]([[.9, .1], [.4, .6]])["label"]
         array(['no', None], dtype=object)
         """
-        text = write_source(json.loads(str(self.to_json())), self._describe_guarantees())
+        stored = json.loads(str(self.to_json()))
+        text = write_source(stored, describe_policy(self), self._describe_guarantees())
         if path is None:
             return text
         write_whole(Path(path), text)

@@ -1,7 +1,8 @@
 """A policy as one Python file that decides with numpy alone: the doors of the file, and its writer.
 
 The file holds the functions up to `main`, and of those of :mod:`skselect._lib.decide` the ones that
-they call, each with the branches that the policy takes; then the policy itself.
+they call, each with the branches that the policy takes; then the policy itself. Its checks are
+fewer than those of the library: they refuse the same, in fewer words.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ import ast
 import builtins
 import hashlib
 import inspect
-import json
 import math
 import pprint
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
-from pathlib import Path
+from pathlib import Path  # noqa: F401 - the file needs it
+from textwrap import dedent
 from typing import Any
 
 import numpy as np
@@ -26,14 +27,14 @@ from skselect._lib import decide as kernel
 from skselect._lib.decide import (
     MAPS,
     OWN_FEATURES,
+    RANGE_TOLERANCE,
+    SUM_TOLERANCE,
     Array,
     check_asked,
-    check_auxiliary,
+    check_decision_values,
     check_numbers,
-    check_scores,
     decide_rows,
     find_thresholds,
-    refuse_unused,
     tell,
 )
 
@@ -47,44 +48,75 @@ def decide(
 ) -> dict[str, Array]:
     """Turn raw scores into decisions, calibration included; a ValueError says what does not fit.
 
-    `y_proba` is the classifier's raw output (``POLICY["response"]``): (n, K), columns in the order
-    of ``POLICY["classes"]`` or named like them, or (n,) for the second of two classes. Some need
-    `y_pred` (the classifier's own answers), `subgroups` (of each row) or `auxiliary` (what a
-    learned confidence asks, by name). Returns arrays: "label" (None where it abstains),
-    "suggestion" (the answer everywhere), "accepted", "confidence", "threshold"; some "shortlist".
+    `y_proba`: the classifier's raw output (``POLICY["response"]``), (n, K), columns in the order
+    of ``POLICY["classes"]`` or named like them, or (n,) for the second of two classes.
+    `y_pred`: the classifier's own answers.
+    `subgroups`: the subgroup of each row.
+    `auxiliary`: what the learned confidence asks, by name.
+    Returns arrays: "label" (None where it abstains), "suggestion" (the answer everywhere),
+    "accepted", "confidence", "threshold", and "shortlist" if the policy has one.
     """
-    refuse_unused(policy, y_pred, subgroups, auxiliary)
-    values, columns = read_table(y_proba)
-    scores = check_scores(policy, values, columns)
     given = auxiliary_proba = groups = None
+    if policy["response"] == "decision_function":
+        scores = check_decision_values(policy, np.asarray(y_proba))
+    else:
+        scores = read_proba(y_proba)
     if policy["decision"] == "estimator":
         given = read_answers(y_pred, len(scores))
-    if policy["asks"] is not None:
-        asked = check_asked(policy, auxiliary).items()
-        tables = {name: read_table(values) for name, values in asked}
-        auxiliary_proba = check_auxiliary(policy, tables, len(scores))
+    if not isinstance(policy["confidence"], str):
+        auxiliary_proba = read_auxiliary(auxiliary, len(scores))
     if policy["groups"] is not None and not policy["groups"]["by_answer"]:
         groups = read_subgroups(subgroups, len(scores))
-    return tell(policy, *decide_rows(policy, scores, given, auxiliary_proba, groups))
+    proba, answers, confidence, threshold = decide_rows(
+        policy, scores, given, auxiliary_proba, groups
+    )
+    return tell(policy, proba, answers, confidence, threshold)
 
 
 def accepts(confidence: Any, *, subgroups: Any = None) -> Array:
     """Tell which confidences, of shape (n,), are high enough, compared as float64.
 
-    `subgroups` are those of the rows, where each has its threshold (the answers, if it is theirs).
+    `subgroups`: those of the rows (the answers, where these are the subgroups).
     """
-    values = check_numbers(np.asarray(confidence), "confidence")
-    if policy["groups"] is None:
-        refuse_unused(policy, None, subgroups, None)
-        return values >= find_thresholds(policy, values, None)
-    groups = read_subgroups(subgroups, len(values))
-    return values >= find_thresholds(policy, values, groups)
+    answers = groups = None
+    confidence = np.asarray(confidence, dtype=np.float64)
+    if confidence.ndim != 1 or not np.all(np.isfinite(confidence)):
+        raise ValueError(f"confidence must hold one finite number per row, got {confidence}.")
+    if policy["groups"] is not None:
+        groups = read_subgroups(subgroups, len(confidence))
+    threshold = find_thresholds(policy, confidence, answers, groups)
+    return np.asarray(confidence >= threshold)
 
 
-def read_table(values: Any) -> tuple[Array, list[Any] | None]:
-    """Return numbers as an array, and the names of their columns, if they have any."""
-    columns = getattr(values, "columns", None)
-    return np.asarray(values), None if columns is None else list(columns)
+def read_proba(y_proba: Any, name: str = "y_proba") -> Array:
+    """Return probabilities, a column per class; of two classes the second may stand alone."""
+    proba, classes = np.asarray(y_proba), policy["classes"].tolist()
+    if proba.dtype == object:
+        proba = np.array(proba.tolist())
+    if proba.shape == (0,):
+        return np.empty((0, len(classes)))
+    if hasattr(y_proba, "columns"):
+        place = {str(column): k for k, column in enumerate(y_proba.columns)}
+        if sorted(place) != sorted(map(str, classes)) or len(place) < proba.shape[1]:
+            raise ValueError(f"{name}: the columns {list(place)} do not name the classes {classes}")
+        proba = proba[:, [place[str(label)] for label in classes]]
+    if len(policy["classes"]) == 2:  # two bare numbers may be one row or two: refused below
+        column = proba.shape[1:] == (1,) or (proba.ndim == 1 and len(proba) != 2)
+        if column and proba.dtype.kind == "f":
+            second = proba.ravel().astype(np.float64)
+            proba = np.column_stack([1.0 - second, second])
+    if proba.ndim != 2 or proba.shape[1] != len(classes) or proba.dtype.kind not in "fiu":
+        raise ValueError(
+            f"{name} needs a row per case with the probabilities of the classes {classes[:20]}, "
+            f"got the shape {proba.shape} of {proba.dtype}; pass one case as [[...]]."
+        )
+    proba = proba if proba.dtype == np.float32 else proba.astype(np.float64)
+    low, high = float(np.min(proba, initial=1.0)), float(np.max(proba, initial=0.0))
+    gap = float(np.max(np.abs(proba.sum(axis=1, dtype=np.float64) - 1.0), initial=0.0))
+    if not (low >= -RANGE_TOLERANCE and high <= 1 + RANGE_TOLERANCE and gap <= SUM_TOLERANCE):
+        what = f"values from {low:g} to {high:g} and a sum that is off by {gap:g}"
+        raise ValueError(f"{name} needs rows of probabilities that sum to one, got {what}.")
+    return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
 
 
 def read_answers(y_pred: Any, n: int) -> Array:
@@ -159,28 +191,43 @@ def find_key(parts: tuple[Any, ...]) -> Any:
     return tuple(plain) if len(plain) > 1 else plain[0]
 
 
-def ready(policy: Mapping[str, Any]) -> dict[str, Any]:
+def read_auxiliary(auxiliary: Any, n: int) -> dict[str, Array]:
+    """Return what the learned confidence asks beside the scores of `n` rows, by name."""
+    found = {}
+    for name, values in check_asked(policy, auxiliary).items():
+        place = f"auxiliary[{name!r}]"
+        is_model = policy["asks"][name]
+        found[name] = read_proba(values, place) if is_model else check_numbers(values, place)
+        if len(found[name]) != n:
+            raise ValueError(f"{place} has {len(found[name])} rows, but y_proba has {n}.")
+    return found
+
+
+def ready(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return a stored policy with arrays in the place of lists, and functions in that of maps."""
-    made = dict(policy, asks=None)
-    made["threshold"] = ready_threshold(policy["threshold"])
-    made["classes"] = np.asarray(policy["classes"]).astype(policy["classes_dtype"])
-    if policy["calibration"] is not None:
-        made["calibration"] = ready_maps(policy["calibration"])
-    if policy["cost_matrix"] is not None:
-        made["cost_matrix"] = np.asarray(policy["cost_matrix"], dtype=np.float64)
-    if not isinstance(policy["confidence"], str):
-        maps = {name: ready_maps(maps) for name, maps in policy["confidence"]["auxiliary"].items()}
-        made["confidence"] = {**policy["confidence"], "auxiliary": maps}
-        asked = [*maps, *policy["confidence"]["coefficients"]]
-        made["asks"] = {name: name in maps for name in asked if name not in OWN_FEATURES}
-    if policy["groups"] is not None:
-        members = {
-            tuple(one["group"]) if isinstance(one["group"], list) else one["group"]: one
-            for one in policy["groups"]["members"]
+    policy = dict(stored)
+    policy["classes"] = np.asarray(stored["classes"]).astype(stored["classes_dtype"])
+    if not isinstance(stored["threshold"], float):
+        policy["threshold"] = ready_threshold(stored["threshold"])
+    if stored["calibration"] is not None:
+        policy["calibration"] = ready_maps(stored["calibration"])
+    if stored["cost_matrix"] is not None:
+        policy["cost_matrix"] = np.asarray(stored["cost_matrix"], dtype=np.float64)
+    if not isinstance(stored["confidence"], str):
+        learned = stored["confidence"]
+        maps = {name: ready_maps(maps) for name, maps in learned["auxiliary"].items()}
+        policy["confidence"] = {**learned, "auxiliary": maps}
+        asked = [*maps, *learned["coefficients"]]
+        policy["asks"] = {name: name in maps for name in asked if name not in OWN_FEATURES}
+    if stored["groups"] is not None:
+        thresholds = {
+            tuple(one["group"]) if isinstance(one["group"], list) else one["group"]: (
+                ready_threshold(one["threshold"])
+            )
+            for one in stored["groups"]["members"]
         }
-        found = {group: ready_threshold(one["threshold"]) for group, one in members.items()}
-        made["groups"] = {**policy["groups"], "thresholds": found}
-    return made
+        policy["groups"] = {**stored["groups"], "thresholds": thresholds}
+    return policy
 
 
 def ready_threshold(stored: Any) -> float:
@@ -188,122 +235,112 @@ def ready_threshold(stored: Any) -> float:
     return float("inf" if stored is None else stored)
 
 
-def ready_maps(calibration: Mapping[str, Any]) -> dict[str, Any]:
+def ready_maps(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a stored calibration with its maps as functions of the score."""
-    joint = np.ndim(calibration["maps"][0].get("prior", 0.0)) == 1
-    kind = "softmax" if joint else calibration["kind"]
-    maps = [
-        partial(MAPS[kind], **{name: np.asarray(x, dtype=np.float64) for name, x in fitted.items()})
-        for fitted in calibration["maps"]
-    ]
-    is_proba = calibration.get("response", "predict_proba") == "predict_proba"
-    reads = kind in ("temperature", "platt", "beta") and calibration["offset"] is not None
-    return {**calibration, "kind": kind, "reads_log_odds": reads and is_proba, "maps": maps}
-
-
-def digest(policy: Mapping[str, Any], certificate: str) -> str:
-    """Return a digest of a policy and its certificate."""
-    return hashlib.sha256(ascii((policy, certificate)).encode()).hexdigest()
-
-
-def main() -> None:
-    """Tell whether this file was written from a policy file: ``python gate.py policy.json``."""
-    usage = (
-        "Import `decide` from this file. It reads no tables; `skselect apply` does. Whether it "
-        "belongs to a policy file: python gate.py policy.json"
-    )
-    if len(sys.argv) != 2:
-        raise SystemExit(usage)
-    try:
-        stored = json.loads(Path(name := sys.argv[1]).read_bytes())["digest"]
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise SystemExit(f"{name} is no policy file with a digest ({error!r}). {usage}") from None
-    if stored != POLICY["digest"]:
-        raise SystemExit(f"{name} is another policy than that of this file.")
+    fitted = [{name: np.array(x, float) for name, x in one.items()} for one in given["maps"]]
+    kind = "softmax" if isinstance(given["maps"][0].get("prior"), list) else given["kind"]
+    applied = {**given, "maps": [partial(MAPS[kind], **one) for one in fitted]}
+    if not isinstance(policy["confidence"], str):  # there are several calibrations
+        is_proba = given.get("response", "predict_proba") == "predict_proba"
+        reads = kind in ("temperature", "platt", "beta") and given["offset"] is not None
+        applied |= {"kind": kind, "reads_log_odds": reads and is_proba}
+    return applied
 
 
 # The writer -------------------------------------------------------------------------------------
 
 _HEAD = '''"""Decide by a policy: from raw scores to an answer, or none, for each row.
 
-skselect wrote this file; it runs without skselect. It needs numpy and Python 3.10 or newer.
-
     from gate import decide
     decide(y_proba)["label"]       # the answer of each row, None where the policy abstains
 
-`POLICY` is what the policy file holds, `CERTIFICATE` says in words what is guaranteed. Do not edit
-them: the import would fail. ``python gate.py policy.json`` tells if both files belong together.
-
-With the same numpy on the same kind of processor accepted rows, answers and confidences are those
-of skselect, bit by bit. Elsewhere numpy's exp and log may differ in the last bit, as they do for
-skselect: a row exactly on a threshold or a step of the calibration may fall on its other side.
+skselect wrote this file, which needs numpy alone, and Python 3.10 or newer. `POLICY` is what the
+policy file holds, `CERTIFICATE` says in words what is guaranteed. The decisions are those of
+skselect, bit by bit, with the same numpy on the same kind of processor; elsewhere exp and log may
+differ in the last bit, which matters for a row exactly on a threshold or a step.
 """
 
 '''
 
 _FOOT = """
-if digest(POLICY, CERTIFICATE) != DIGEST:
+if hashlib.sha256(ascii((POLICY, CERTIFICATE)).encode()).hexdigest() != DIGEST:
     raise ValueError(
         "POLICY or CERTIFICATE was changed after skselect wrote this file, so that nothing is "
-        "guaranteed of its decisions. Change the policy, and write the file again with "
-        "policy.to_python(path)."
+        "guaranteed. Change the policy, and write the file again with policy.to_python(path)."
     )
 
+# The policy as `decide` reads it: arrays in the place of lists, functions in that of maps.
 policy = ready(POLICY)
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # python gate.py policy.json: do both files belong together?
+    path = Path(*sys.argv[1:2])
+    if not path.is_file():
+        raise SystemExit(f"{path} is no file. Import `decide`, or run: python gate.py policy.json")
+    if POLICY["digest"] not in path.read_text(encoding="utf-8", errors="replace"):
+        raise SystemExit(f"{path} is another policy than that of this file, or no policy at all.")
 """
 
 _WIDTH = 100
-#: What may stand for a parameter wherever it occurs: in an expression, names but those of
-#: attributes, keywords and keys.
-_PLAIN = (ast.Name, ast.Constant, ast.Subscript)
-_PARAMETER = re.compile(r"""(?<![.\w"'])([a-z]\w*)(?![\w"'=])""")
-_ROOTS = ("decide", "accepts", "ready", "digest", "main")
+#: Functions that stay functions; others that are called once are written out where they are called.
+_DOORS = ("decide", "accepts")
+_KEPT = (*_DOORS, "read_proba", "read_answers", "read_auxiliary", "read_subgroups", "calibrate")
 
 
-def write_source(stored: dict[str, Any], certificate: str) -> str:
+def write_source(stored: dict[str, Any], applied: Mapping[str, Any], certificate: str) -> str:
     """Return the Python file of a policy, as :meth:`AbstentionPolicy.to_python` saves it.
 
     Parameters
     ----------
     stored : dict
         The policy as its JSON file holds it.
+    applied : mapping
+        The policy as :mod:`skselect._lib.decide` takes it.
     certificate : str
         What is guaranteed, in words.
     """
-    facts = {"policy": ready(stored)}
-    if not any((facts["policy"]["asks"] or {}).values()):  # else each auxiliary model has its own
-        facts["calibration"] = facts["policy"]["calibration"]
+    facts = {"policy": {**applied, "confidence": stored["confidence"]}, "stored": stored}
+    if isinstance(stored["confidence"], str):  # else auxiliary models have calibrations too
+        facts["calibration"] = applied["calibration"]
     parts = _find_parts(facts)
-    imports = sorted(x for x in parts if x.startswith(("import ", "from ")))
-    imports.sort(key=lambda x: ("numpy" in x, x))
+    end = parts.pop()
+    imports = sorted((x for x in parts if x.startswith(("import ", "from "))), key=_place_of_import)
     code = [part for part in parts if "\ndef " in f"\n{part}" or ' = {"' in part]
     constants = [part for part in parts if part not in imports and part not in code]
     values = [
-        f"POLICY = {_lay_out(stored)}",
-        f"CERTIFICATE = {pprint.pformat(certificate, width=100)}",
-        f"DIGEST = {digest(stored, certificate)!r}\n",
+        _lay_out(stored),
+        f"CERTIFICATE = {pprint.pformat(certificate, width=_WIDTH)}",
+        f"DIGEST = {hashlib.sha256(ascii((stored, certificate)).encode()).hexdigest()!r}",
     ]
-    top = "\n".join([*imports, "", *constants])
-    return _HEAD + "\n\n\n".join([top, *code, "\n".join(values) + _FOOT])
+    top = "\n".join([*imports[:-1], "", imports[-1], "", *constants])
+    return _HEAD + "\n\n\n".join([top, *code, "\n".join(values) + end]) + "\n"
+
+
+def _place_of_import(line: str) -> tuple[bool, bool, str]:
+    """Return by what imports are sorted: numpy comes last."""
+    return "numpy" in line, line.startswith("from"), line
 
 
 def _find_parts(facts: Mapping[str, Any]) -> list[str]:
     """Return the imports, constants and functions that the file needs, in their order."""
     defined, words = _read_definitions(), set(_strings_in(facts["policy"]))
-    found: dict[str, str] = {}
-    waiting = list(_ROOTS)
+    if "calibration" not in facts:
+        words.add("softmax")
+    found = {"end": _FOOT}
+    waiting = [*_DOORS, *_names_in(_FOOT)]
     while waiting:
         name = waiting.pop()
         if name in defined and name not in found:
             part = _shorten(_take_branches(defined[name], facts))
             found[name] = _keep_rows(part, words)
             waiting += _names_in(found[name])
-    written = _write_out(found)
-    used = {*_ROOTS, *(name for part in written.values() for name in _names_in(part))}
-    return [written[x] for x in defined if x in written and x in used and x.lower() != "policy"]
+    for name in [x for x in found if x not in _KEPT]:
+        found = _write_out(name, found)
+    found = _look_up(found)
+    for name, part in found.items():
+        if name == "end" or part.startswith("def "):
+            found[name] = _drop_unread(part)
+    used = {*_DOORS, *(name for part in found.values() for name in _names_in(part))} & found.keys()
+    return [*(found[x] for x in defined if x in used and x.lower() != "policy"), found["end"]]
 
 
 def _names_in(code: str) -> list[str]:
@@ -382,52 +419,92 @@ def _find_branch(node: ast.If, taken: bool) -> tuple[range, bool]:
 
 
 def _shorten(source: str) -> str:
-    """Return a function without its annotations, with the first line of its docstring."""
+    """Return a function without annotations and options that it does not read, and its first words.
+
+    The functions that users call keep their docstring, but for what they do not take.
+    """
     node = ast.parse(source).body[0]
     if not isinstance(node, ast.FunctionDef):
         return source
+    lines, docstring = source.splitlines(), node.body[0]
+    rest = lines[docstring.end_lineno :]
+    unread = {x.arg for x in node.args.kwonlyargs} - set(_names_in(dedent("\n".join(rest))))
+    node.args.kwonlyargs = [x for x in node.args.kwonlyargs if x.arg not in unread]
+    node.args.kw_defaults = [ast.Constant(None) for _ in node.args.kwonlyargs]
     for argument in (*node.args.args, *node.args.kwonlyargs):
         argument.annotation = None
-    lines, docstring = source.splitlines(), node.body[0]
     said = lines[docstring.lineno - 1 : docstring.end_lineno]
-    if node.name not in ("decide", "accepts"):
+    said = [line for line in said if line.strip().partition(":")[0].strip("`") not in unread]
+    if node.name not in _DOORS or len(said) == len(["summary", "", "end"]):
         said = [f'    """{str(ast.get_docstring(node)).splitlines()[0]}"""']
-    start = f"def {node.name}({ast.unparse(node.args)}):"
-    if len(start) > _WIDTH:
-        start = f"def {node.name}(\n    {ast.unparse(node.args)}\n):"
-    return "\n".join([start, *said, *lines[docstring.end_lineno :]])
+    start = f"def {node.name}({ast.unparse(node.args)}):".replace("'", '"')
+    return "\n".join([start, *said, *rest])
 
 
-def _write_out(parts: dict[str, str]) -> dict[str, str]:
-    """Return the parts with functions that are one call written out where they are called."""
-    for name in [x for x in parts if x not in _ROOTS]:
-        node = ast.parse(parts[name]).body[0]
-        if not isinstance(node, ast.FunctionDef) or not isinstance(node.body[1], ast.Return):
+def _write_out(name: str, parts: dict[str, str]) -> dict[str, str]:
+    """Return the parts with a function written out where it is called: once, or in one line."""
+    function = ast.parse(parts[name]).body[0]
+    if not isinstance(function, ast.FunctionDef):
+        return parts
+    returns = [x for x in ast.walk(function) if isinstance(x, ast.Return)]
+    n_calls = sum(_names_in(part).count(name) for part in parts.values())
+    if returns != function.body[-1:] or (n_calls > 1 and len(function.body) > 2):
+        return parts
+    source, others = parts[name], {x: part for x, part in parts.items() if x != name}
+    changed = {x: _fill_in(part, function, source) for x, part in others.items()}
+    stays = any(name in _names_in(part) for part in changed.values())
+    return parts if stays else changed
+
+
+def _fill_in(host: str, function: ast.FunctionDef, source: str) -> str:
+    """Return code with the lines of a function in the place of its calls, where no names clash."""
+    for node in ast.walk(ast.parse(host)):
+        if not isinstance(node, ast.Assign | ast.Return) or not isinstance(node.value, ast.Call):
             continue
-        value = node.body[1].value
-        scopes = (ast.comprehension, ast.Lambda, ast.JoinedStr)  # with names or words of their own
-        if isinstance(value, ast.Call) and not any(isinstance(x, scopes) for x in ast.walk(value)):
-            call = ast.get_source_segment(parts[name], value) or ""
-            others = {x: _replace_calls(part, node, call) for x, part in parts.items() if x != name}
-            if not any(name in _names_in(part) for part in others.values()):
-                parts = others
-    return parts
+        if ast.unparse(node.value.func) == function.name:
+            new, lines = _find_lines(host, node, node.value, function, source), host.splitlines()
+            lines[node.lineno - 1 : node.end_lineno] = [" " * node.col_offset + x for x in new]
+            return _fill_in("\n".join(lines), function, source) if new else host
+    return host
 
 
-def _replace_calls(source: str, function: ast.FunctionDef, call: str) -> str:
-    """Return code with calls of a function replaced by what it calls, where lines stay short."""
-    parameters = [x.arg for x in function.args.args]
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.Call) or ast.unparse(node.func) != function.name:
-            continue
-        if len(node.args) == len(parameters) and all(isinstance(x, _PLAIN) for x in node.args):
-            texts = [ast.get_source_segment(source, x) or "" for x in (node, *node.args)]
-            given = dict(zip(parameters, texts[1:], strict=True))
-            filled = "".join(given.get(x, x) for x in _PARAMETER.split(call))
-            changed = source.replace(texts[0], filled)
-            if max(map(len, changed.splitlines())) <= _WIDTH:
-                return _replace_calls(changed, function, call)
-    return source
+def _find_lines(
+    host: str, node: ast.Assign | ast.Return, call: ast.Call, function: ast.FunctionDef, source: str
+) -> list[str]:
+    """Return what a call stands for: its arguments by name, and the lines of the function."""
+    target = ""
+    if isinstance(node, ast.Assign):
+        target = ast.get_source_segment(host, node.targets[0]) or ""
+    names = [x for one in function.body for x in ast.walk(one) if isinstance(x, ast.Name)]
+    texts = [ast.get_source_segment(host, x) for x in call.args]
+    given = zip([x.arg for x in function.args.args], texts, strict=True)
+    read = {x.id for x in names}
+    binds = {x: text for x, text in given if x in read and x != text}
+    own = {x.id for x in names if isinstance(x.ctx, ast.Store)} | set(binds)
+    if own & (set(_names_in(host)) - set(target.split(", "))):  # it would change the caller's
+        return []
+    *body, last = function.body
+    lines = source.splitlines()[body[0].end_lineno :]
+    at = last.lineno - (body[0].end_lineno or 0) - 1
+    if lines[at].strip() == f"return {target}":
+        lines = lines[:at]
+    elif target:
+        lines[at] = lines[at].replace("return ", f"{target} = ", 1)
+    return [*(f"{x} = {text}" for x, text in binds.items()), *(x[4:] for x in lines)]
+
+
+def _drop_unread(source: str) -> str:
+    """Return code without the names that it gives and does not read."""
+    nodes, lines = list(ast.walk(ast.parse(source))), source.splitlines()
+    read = {x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)}
+    dropped: set[int] = set()
+    for node in (x for x in nodes if isinstance(x, ast.Assign)):
+        unread = [x.id for x in node.targets if isinstance(x, ast.Name) and x.id not in read]
+        for name in unread:
+            lines[node.lineno - 1] = lines[node.lineno - 1].replace(f"{name} = ", "", 1)
+        if len(unread) == len(node.targets):
+            dropped |= set(range(node.lineno - 1, node.end_lineno or 0))
+    return "\n".join(line for k, line in enumerate(lines) if k not in dropped)
 
 
 def _keep_rows(source: str, words: set[str]) -> str:
@@ -440,6 +517,17 @@ def _keep_rows(source: str, words: set[str]) -> str:
     return f"{ast.unparse(node.target)} = {{{', '.join(kept)}}}"
 
 
+def _look_up(parts: dict[str, str]) -> dict[str, str]:
+    """Return the parts with the function that is the only row of a table in the table's place."""
+    for table in ("MAPS", "CONFIDENCES"):
+        row = re.fullmatch(rf'{table} = {{"\w+": (\w+)}}', parts.get(table, ""))
+        if row is not None:
+            pattern = rf'{table}\[(\w+|policy\["\w+"\])\]'
+            others = {name: part for name, part in parts.items() if name != table}
+            parts = {name: re.sub(pattern, row[1], part) for name, part in others.items()}
+    return parts
+
+
 def _strings_in(value: Any) -> Iterator[str]:
     """Yield the strings inside a policy."""
     if isinstance(value, str):
@@ -449,12 +537,22 @@ def _strings_in(value: Any) -> Iterator[str]:
             yield from _strings_in(item)
 
 
-def _lay_out(stored: Mapping[str, Any]) -> str:
-    """Return a dict as a literal, with as many items in a line as it takes."""
-    lines = ["   "]
-    for name, value in stored.items():
-        item = pprint.pformat({name: value}, width=94, compact=True, sort_dicts=False)[1:-1] + ","
-        if "\n" in item or len(lines[-1]) + len(item) > 98:
-            lines.append("   ")
-        lines[-1] += " " + item.replace("\n", "\n    ")
-    return "{\n" + "\n".join(line for line in lines if line.strip()) + "\n}"
+def _lay_out(value: Any, indent: str = "", name: str = "POLICY = ") -> str:
+    """Return a named literal with as many items in a line as it takes."""
+    is_table = isinstance(value, Mapping)
+    if not is_table and not isinstance(value, list):
+        text = pprint.pformat(value, width=_WIDTH - len(indent) - len(name) - 1)
+        return name + text.replace("\n", f"\n{indent}")
+    inner, (start, end) = f"{indent}    ", "{}" if is_table else "[]"
+    named = [(f"{x!r}: ", value[x]) for x in value] if is_table else [("", x) for x in value]
+    items = [f"{_lay_out(one, inner, key)}," for key, one in named]
+    short = f"{name}{start}{' '.join(items).removesuffix(',')}{end}"
+    if "\n" not in short and len(indent) + len(short) < _WIDTH:
+        return short
+    lines = [""]
+    for item in items:
+        if not lines[-1] or "\n" in item or len(lines[-1]) + len(item) >= _WIDTH:
+            lines.append(inner + item)
+        else:
+            lines[-1] += f" {item}"
+    return "\n".join([name + start, *lines[1:], indent + end])
