@@ -45,9 +45,10 @@ A scorer never rewards abstaining on everything.
 ## The metrics
 
 c is the confidence, l the loss, a = 1 - l, w the weight and W its sum, t the threshold,
-S(t) the accepted rows, n the rows, h the normalised entropy, arrows the better direction. *Without a value* says when a metric is undefined, and what the
-function returns (the scorer, where that differs). Multiplying all weights by a constant changes
-@SCALED@ alone. The page of each function names use and source.
+S(t) the accepted rows, n the rows, h the normalised entropy; arrows show the better direction. The page of each function names use and source.
+
+If nothing is accepted, coverage, generalised risk and CWSA(+) are 0, selective risk and accuracy are nan, and a scorer returns its worst value. Without errors, areas and CSR are
+0 and metrics of the ranking nan: `SPECS[name].undefined` says it of each. Multiplying all weights by a constant changes @SCALED@ alone.
 
 """
 
@@ -118,18 +119,17 @@ BETTER = {"higher": "↑", "lower": "↓"}
 def _rows(specs: list[MetricSpec]) -> str:
     """Return the table of these metrics."""
     rows = [
-        "| name | function | range | formula | rather not | without a value |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| name | function | range | formula | rather not |",
+        "| --- | --- | --- | --- | --- |",
     ]
     for spec in specs:
         first = inspect.getdoc(spec.function).splitlines()[0]
         assert first.startswith("Compute "), spec.name
         formula = spec.notes["Formula"].replace("|", "\\|")
-        without = spec.undefined.replace("always defined", "")
         rows.append(
             f"| `{spec.name}` | `{spec.function.__name__}` | "
             f"{spec.range} {BETTER.get(spec.better, spec.better)} | "
-            f"{formula} | {spec.notes['Not for']} | {without} |"
+            f"{formula} | {spec.notes['Not for']} |"
         )
     return "\n".join(rows) + "\n"
 
