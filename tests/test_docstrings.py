@@ -7,7 +7,9 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from skselect import ThresholdTuner
+import pytest
+
+from skselect import SelectiveClassifier, SelectiveRiskMonitor, ThresholdTuner
 from skselect.objectives import Objective
 from tests.brute import named
 from tests.test_docs import script
@@ -134,8 +136,9 @@ def test_docstrings_fit_on_two_screens_and_their_pages_exist():
                 assert (TESTS.parent / "docs" / f"{page}.md").exists()
 
 
-def test_the_tuner_shows_an_example_and_then_its_parameters_in_order():
-    before, after = inspect.getdoc(ThresholdTuner).split("\nParameters\n")
-    assert 6 <= len(re.findall(r"(?m)^(>>>|\.\.\.|\w+$)", before)) <= 10
-    described = re.findall(r"(?m)^(\w+) : ", after.split("\nAttributes\n")[0])
-    assert described == list(inspect.signature(ThresholdTuner).parameters)
+@pytest.mark.parametrize("thing", [ThresholdTuner, SelectiveClassifier, SelectiveRiskMonitor])
+def test_an_example_comes_first_and_parameters_stand_in_their_order(thing):
+    before, after = inspect.getdoc(thing).split("\nParameters\n")
+    assert 6 <= len(re.findall(r"(?m)^(>>>|\.\.\.)", before)) <= 10
+    described = re.findall(r"(?m)^(\w+) : |^(policy)$", after.split("\nAttributes\n")[0])
+    assert list(map("".join, described)) == list(inspect.signature(thing).parameters)

@@ -109,17 +109,6 @@ class SelectiveClassifier(
         Anything with ``fit`` and ``predict_proba``; ``decision_function`` is enough once a
         calibration is chosen. ``FrozenEstimator(fitted)`` is not fitted again: the rows given
         to ``fit`` then fit the calibration only.
-    threshold : float or None, default=None
-        Rows with confidence >= threshold are accepted. None never abstains, inf always.
-    confidence : str, callable or LearnedConfidence, default="auto"
-        How sure the classifier is of each row. Computed from the (calibrated) probabilities p:
-        "max_proba", the largest; "margin", its lead over the second; "entropy", 1 - H(p)/log K;
-        "gini", (K sum p^2 - 1)/(K - 1). Or, for the answer alone, "chosen_proba" or
-        "expected_cost" (one minus the expected over the largest cost). "auto" follows the
-        `decision`: "max_proba" for "argmax", "chosen_proba" for "estimator", "expected_cost" for
-        "min_cost". The named ones lie in [0, 1]; a callable maps (n, K) probabilities to n finite
-        numbers. :class:`LearnedConfidence` learns how likely the answer is right, also by asking
-        other models.
     calibration : {None, "auto", "platt", "temperature", "beta", "smooth_isotonic", "venn_abers", \
 "isotonic"} or calibrator, default=None
         How raw scores are calibrated. "auto" is recommended: of "temperature", "platt" and
@@ -134,12 +123,6 @@ class SelectiveClassifier(
         What is calibrated: the class probabilities, or the confidence alone. "confidence"
         learns P(correct | confidence) with one increasing map: ``predict_proba`` and the
         answers do not change, and rows keep their order of confidence except for new ties.
-    decision : {"argmax", "estimator", "min_cost"}, default="argmax"
-        The answer: the most probable class, the classifier's own answer, or the class of the least
-        expected cost. Its own is that of ``predict``, with a tuned cut-off inside it.
-    cost_matrix : array-like of shape (K, K) or DataFrame, default=None
-        What each answer costs, in your own units: rows are true classes, columns answers, in the
-        order of the classes (a DataFrame is matched by name).
     cv : int, splitter or iterable, default=5
         Folds of the out-of-fold predictions that fit the calibration; the classifier is then
         fitted on all rows. Rows that are never tested (``TimeSeriesSplit``, a single split
@@ -147,6 +130,26 @@ class SelectiveClassifier(
         training row of its fold has is left out, with a warning; losing most rows of a class is
         an error.
         For a FrozenEstimator only used by ``calibration="auto"``, which needs two folds.
+    random_state : int, RandomState or None, default=None
+        For the folds of an integer `cv`, whose rows are shuffled. None: others at each call of
+        `fit`.
+    threshold : float or None, default=None
+        Rows with confidence >= threshold are accepted. None never abstains, inf always.
+    confidence : str, callable or LearnedConfidence, default="auto"
+        How sure the classifier is of each row. Computed from the (calibrated) probabilities p:
+        "max_proba", the largest; "margin", its lead over the second; "entropy", 1 - H(p)/log K;
+        "gini", (K sum p^2 - 1)/(K - 1). Or, for the answer alone, "chosen_proba" or
+        "expected_cost" (one minus the expected over the largest cost). "auto" follows the
+        `decision`: "max_proba" for "argmax", "chosen_proba" for "estimator", "expected_cost" for
+        "min_cost". The named ones lie in [0, 1]; a callable maps (n, K) probabilities to n finite
+        numbers. :class:`LearnedConfidence` learns how likely the answer is right, also by asking
+        other models.
+    decision : {"argmax", "estimator", "min_cost"}, default="argmax"
+        The answer: the most probable class, the classifier's own answer, or the class of the least
+        expected cost. Its own is that of ``predict``, with a tuned cut-off inside it.
+    cost_matrix : array-like of shape (K, K) or DataFrame, default=None
+        What each answer costs, in your own units: rows are true classes, columns answers, in the
+        order of the classes (a DataFrame is matched by name).
     abstain_label : label, default="auto"
         What ``predict`` returns for a row that is not accepted. "auto": -1 for numbers and
         booleans, "abstain" for strings. Once it can abstain, ``predict`` returns booleans as 0
@@ -156,9 +159,6 @@ class SelectiveClassifier(
     verbose : int, default=0
         Print how many fits there will be, and the time of each. From scikit-learn 1.9 on
         ``set_callbacks(ProgressBar())`` shows bars instead (``sklearn.callback``).
-    random_state : int, RandomState or None, default=None
-        For the folds of an integer `cv`, whose rows are shuffled. None: others at each call of
-        `fit`.
 
     Attributes
     ----------
@@ -191,30 +191,30 @@ class SelectiveClassifier(
         self,
         estimator: Any,
         *,
-        threshold: float | None = None,
-        confidence: Any = "auto",
         calibration: Any = None,
         calibration_scope: str = "probabilities",
+        cv: Any = 5,
+        random_state: Any = None,
+        threshold: float | None = None,
+        confidence: Any = "auto",
         decision: str = "argmax",
         cost_matrix: Any = None,
-        cv: Any = 5,
         abstain_label: Any = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
-        random_state: Any = None,
     ) -> None:
         self.estimator = estimator
-        self.threshold = threshold
-        self.confidence = confidence
         self.calibration = calibration
         self.calibration_scope = calibration_scope
+        self.cv = cv
+        self.random_state = random_state
+        self.threshold = threshold
+        self.confidence = confidence
         self.decision = decision
         self.cost_matrix = cost_matrix
-        self.cv = cv
         self.abstain_label = abstain_label
         self.n_jobs = n_jobs
         self.verbose = verbose
-        self.random_state = random_state
 
     # Fitting -----------------------------------------------------------------------------
 
