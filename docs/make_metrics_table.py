@@ -21,7 +21,7 @@ There are more than forty. These are enough to begin with:
 | Are wrong answers less sure than right ones? | `failure_auroc` | calibration errors: they do not see the order |
 | How many cases can go through at 2 % errors? | `coverage_at_risk` with `max_risk=.02`; for a guarantee a [certificate](ideas/certificate.md) | selective accuracy without coverage |
 | How good is it at the threshold in use? | `selective_risk`, always with `coverage` | either alone |
-| How many errors will nobody look at? | `generalized_risk` | `selective_risk`: it is about the accepted cases only |
+| How many errors pass unseen? | `generalized_risk` | `selective_risk`: it is about the accepted cases only |
 | How many of one class does it miss? | `metrics_by_class`, before and after abstaining | accuracy |
 | Which depth, which number of leaves? | `cwsa_plus` at one threshold, with `min_coverage`; without a threshold `neg_augrc` | accuracy alone |
 | What does it cost in all, deferrals included? | `selective_cost` | a risk |
