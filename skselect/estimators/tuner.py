@@ -113,8 +113,8 @@ class ThresholdTuner(
     True
     >>> answers = tuner.predict(X[1500:])  # -1: the case is deferred
 
-    Parameters stand in the order of use: the goal, the rows that choose the threshold, subgroups
-    and lists, the work. All objectives and their options: :doc:`/thresholds`.
+    Parameters stand in the order of use: what you want, the rows that choose the threshold,
+    subgroups and lists, how it runs. All objectives and their options: :doc:`/thresholds`.
 
     Parameters
     ----------
@@ -140,11 +140,11 @@ class ThresholdTuner(
                                                       among equal ones the largest coverage
         ============================================  =======================================
     target : float or mapping, default=None
-        The bound to keep. Only beside a word (a metric has none), in units of the cost matrix where
-        there is one; a share of errors is at most 0.5, a cost of abstaining that of an error. With
-        subgroups a mapping may give each its own, such as ``{"healthy": .01, "sick": .2}``.
+        The bound to keep. Give it only with a word such as "risk", in units of the cost matrix
+        where there is one; a share of errors is at most 0.5, a cost of abstaining that of an error.
+        With subgroups a mapping may give each its own, such as ``{"healthy": .01, "sick": .2}``.
     delta : float in (0, 0.5], default=None
-        Probability that the guarantee fails. Only beside a word; subgroups share it. None: 0.05.
+        Probability that the guarantee fails. Give it with a word; subgroups share it. None: 0.05.
     on_infeasible : {"raise", "abstain"}, default="raise"
         When no threshold meets the target: raise, or warn and accept nothing.
     cv : "auto", int, splitter, iterable or float in (0, 1), default="auto"

@@ -74,11 +74,11 @@ def certify(
         same growing rows, this check included; `method`, `min_coverage` and `loss` do not count,
         for nothing is chosen here and the policy knows its costs.
     target : float, default=None
-        The bound to keep. Only beside a word: the largest selective risk (say), in units of the
-        policy's cost matrix where it has one, named before the rows were seen. None measures the
-        bound that the rows give, which is no guarantee: nobody asked for it beforehand.
+        The bound to keep. Give it only with a word: for "risk" the largest selective risk, in units
+        of the policy's cost matrix where it has one, named before the rows were seen. None measures
+        the bound that the rows give, which is no guarantee: nobody asked for it beforehand.
     delta : float in (0, 0.5], default=None
-        Probability that the guarantee fails. Only beside a word. None: 0.05.
+        Probability that the guarantee fails. Give it only with a word. None: 0.05.
     subgroups : array-like of shape (n,) or DataFrame, default=None
         The subgroup of each row. Needed for a policy with a threshold per subgroup. The certificate
         is about all rows together; pass the rows of one subgroup for a guarantee about it.
@@ -450,8 +450,8 @@ def check_policy(
         What to test, by its target and delta. None: what the policy's certificate guarantees (each
         subgroup's own), else the largest risk.
     target : float, default=None
-        The bound to keep. Only without an object: instead of the guaranteed one, in units of the
-        policy's cost matrix where it has one.
+        The bound to keep. Give it only without an object. It takes the place of the guaranteed
+        bound, in units of the policy's cost matrix where it has one.
     delta : float in (0, 0.5], default=None
         Probability that the verdict is wrong. Subgroups in these rows share it evenly. None: that
         of the certificate (each subgroup's own), else 0.05.

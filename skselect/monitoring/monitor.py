@@ -120,8 +120,8 @@ class SelectiveRiskMonitor:
         What to watch, by its target and delta. None: what the policy's certificate guarantees (each
         subgroup's own), or the `target`.
     target : float, default=None
-        The bound to keep. Only without an object: the largest risk of accepted cases, in units of
-        the policy's cost matrix where it has one, instead of the guaranteed one.
+        The bound to keep. Give it only without an object: the largest risk of accepted cases, in
+        units of the policy's cost matrix where it has one, instead of the guaranteed one.
     delta : float in (0, 0.5], default=None
         Probability of a false alarm, for all time. Subgroups share it evenly. None: that of the
         certificate, else 0.05.

@@ -68,10 +68,10 @@ def select_threshold(
         is short for one: "risk", "generalized_risk", "coverage" and "cost" with a `target`, or a
         metric, "cwsa_plus", "cwsa" or "selective_accuracy".
     target : float or mapping, default=None
-        The bound to keep. Only beside a word (a metric has none). With `subgroups` a mapping may
+        The bound to keep. Give it only with a word such as "risk". With `subgroups` a mapping may
         give one target each.
     delta : float in (0, 0.5], default=None
-        Probability that the guarantee fails. Only beside a word. None: 0.05.
+        Probability that the guarantee fails. Give it only with a word. None: 0.05.
     subgroups : array-like of shape (n,), DataFrame, "predicted_class" or Subgroups, default=None
         The subgroup of each row. One threshold per subgroup, each certified by itself at `delta`
         over their number. The policy defers rows of other subgroups, or refuses them where a

@@ -52,7 +52,7 @@ def rows_needed(
         "combined" (or "auto"), "band", "fixed_sequence" or "bonferroni"; `min_coverage`, `loss`
         and the rows it is about do not count.
     delta : float in (0, 0.5], default=None
-        Probability that the guarantee fails. Only beside a number. None: 0.05.
+        Probability that the guarantee fails. Give it only with a number. None: 0.05.
     fixed : bool, default=False
         Whether the threshold is known beforehand (:func:`skselect.certify`).
     expected_errors : int, default=0
