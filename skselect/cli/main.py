@@ -181,6 +181,7 @@ def _file(name: str, meaning: str, **settings: Any) -> Option:
 
 
 # fmt: off
+# The last options of every command.
 _CSV: list[Option] = [
     _option("--separator", "the sign between the cells of a CSV file, such as \";\" (default: a "
             "comma, in .tsv files a tab)", type=_separator, metavar="SIGN"),
@@ -194,7 +195,6 @@ _TABLE: list[Option] = [
     _option("table", "CSV file (.gz, .bz2, .zst: packed), Parquet file (.parquet, .pq), the first "
             "sheet of an Excel file (.xlsx; needs openpyxl), or - for CSV on standard input",
             type=Path, metavar="TABLE"),
-    *_CSV,
 ]
 _INPUTS: list[Option] = [
     _column("--proba", "columns of the probabilities, in the order of the classes (of two classes "
@@ -222,7 +222,6 @@ _EVALUATED: list[Option] = [
 _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
     "demo": ("train, calibrate and certify a classifier on one table", _DEMO, [
         _file("--data", "CSV, Parquet or Excel table (default: scikit-learn's digits)"),
-        *_CSV,
         _column("--label", "with --data: the column to predict"),
         _option("--target", "largest share of wrong answers (default: %(default)s)", type=_target,
                 default=0.02, metavar="RISK"),
@@ -274,7 +273,7 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
     ]),
     "apply": ("decide the rows of a table by a policy", _APPLY, [
         *_TABLE,
-        _file("--policy", "from skselect tune, or policy.to_json", required=True),
+        _file("--policy", "the policy: a file of skselect tune or policy.to_json", required=True),
         *_INPUTS,
         _file("--python", "refuse to decide unless this Python file belongs to the policy"),
         _file("--out", ".csv, .tsv, .parquet or .pq (default: CSV on standard output)"),
@@ -287,7 +286,7 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 action="store_true"),
         _option("--time-format", "read dates in this format, such as \"%%d %%b %%Y %%H:%%M\"",
                 metavar="FORMAT"),
-        _file("--policy", "from skselect tune, or policy.to_json", required=True),
+        _file("--policy", "the policy: a file of skselect tune or policy.to_json", required=True),
         _file("--state", "what is remembered from run to run (JSON)", required=True),
         _column("--id", "the column of the cases' names (default: id)"),
         *_INPUTS,
@@ -341,7 +340,7 @@ def make_parser() -> argparse.ArgumentParser:
             name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.", epilog=epilog,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
-        for option, settings in options:
+        for option, settings in [*options, *_CSV]:
             command.add_argument(option, **settings)
     return parser
 
