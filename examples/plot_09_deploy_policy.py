@@ -55,5 +55,6 @@ for name, table in {"now": decisions, "with noise": noisy}.items():
     plt.ecdf(table["confidence"], label=name)
 plt.axvline(policy.threshold, color="grey", linestyle="--", label="threshold")
 plt.gca().set(xlabel="Confidence", ylabel="Share of cases below")
+plt.gca().yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
 plt.legend()
 plt.show()

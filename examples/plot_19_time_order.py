@@ -49,6 +49,7 @@ for name, tuner in tuners.items():
     ax.plot(500 * np.arange(20) + 250, 100 * risk, "o-", label=name)
 ax.axhline(5, color="grey", linestyle="--", label="guaranteed")
 ax.axvline(5000, color="grey")
-ax.set(xlabel="Row, in the order of time", ylabel="Wrong among accepted rows, %")
+ax.set(xlabel="Row, in the order of time", ylabel="Wrong among accepted rows")
+ax.yaxis.set_major_formatter("{x:.0f} %")
 ax.legend(title="Threshold chosen by")
 plt.show()

@@ -137,7 +137,7 @@ class MonitorDisplay:
             )[0]
             for column, (ax, color, label, given) in lines.items()
         }
-        top.set(yscale="log", ylabel="Evidence of a breach")
+        top.set(yscale="log", ylabel="Evidence of a breach (log scale)")
         if len(history):
             line = history["alarm_line"].iloc[0]
             top.axhline(line, color=MARK, linestyle="--", linewidth=1, label=f"alarm at {line:g}")

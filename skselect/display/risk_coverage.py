@@ -307,6 +307,7 @@ class WorkloadDisplay(CurveDisplay):
         ax.autoscale(axis="x")  # fit all curves on these axes
         ax.set_xlim(left=0)
         show_percent(ax.xaxis)
+        ax.yaxis.set_major_formatter("{x:,.0f}")
 
     def _draw_bound(self, ax: Any, targets: FloatArray, level: float) -> None:
         """Draw the deferrals that keep the risk within all targets, where any do."""

@@ -119,7 +119,9 @@ class ThresholdDisplay(CurveDisplay):
             self._draw_band(ax, grid, self.confidence_level)
         draw_threshold(ax, self.threshold)
         ax.set(
-            xlabel="Threshold: least confidence that is accepted", ylabel="Value", xlim=(left, 1.0)
+            xlabel="Threshold: least confidence that is accepted",
+            ylabel="Per cent",
+            xlim=(left, 1.0),
         )
         show_percent(ax.yaxis)
         note = f"pale: fewer than {_FEW} accepted rows"
@@ -160,10 +162,10 @@ class ThresholdDisplay(CurveDisplay):
 
 @dataclass(eq=False, repr=False)
 class ConfidenceHistogramDisplay(RowsDisplay):
-    """Histogram of the confidence: how many right and how many wrong answers.
+    """Two histograms of the confidence: right answers above the axis, wrong ones below it.
 
-    Wrong answers stand at the bottom, right ones on top of them, both as numbers of rows. The
-    less sure the wrong answers are, the more abstention helps.
+    Each bar is a share of its own kind, so that few wrong answers are seen as well as many right
+    ones; the legend counts both. The less sure the wrong answers are, the more abstention helps.
 
     Parameters
     ----------
@@ -269,12 +271,13 @@ class ConfidenceHistogramDisplay(RowsDisplay):
         """
         ax = new_axes(ax)
         self.bars_ = {
-            "right": self._stack(ax, self.right, self.wrong, "right", COLORS[0], right_kwargs),
-            "wrong": self._stack(ax, self.wrong, 0.0, "wrong", COLORS[4], wrong_kwargs),
+            "right": self._draw(ax, self.right, 1.0, "right", COLORS[0], right_kwargs),
+            "wrong": self._draw(ax, self.wrong, -1.0, "wrong", COLORS[4], wrong_kwargs),
         }
+        ax.axhline(0.0, color="0.45", linewidth=0.8)
         draw_threshold(ax, self.threshold)
-        ax.set(xlabel="Confidence", ylabel="Rows", ylim=(0, None))
-        ax.yaxis.set_major_formatter("{x:,.10g}")
+        ax.set(xlabel="Confidence", ylabel="Share of right answers (up), of wrong ones (down)")
+        show_percent(ax.yaxis)
         name = self.name if name is None else name
         if name:
             ax.set_title(legend_name(name))
@@ -282,12 +285,12 @@ class ConfidenceHistogramDisplay(RowsDisplay):
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _stack(
-        self, ax: Any, counts: FloatArray, below: Any, what: str, color: str,
+    def _draw(
+        self, ax: Any, counts: FloatArray, way: float, what: str, color: str,
         given: Mapping[str, Any] | None,
     ) -> Any:  # fmt: skip
-        """Draw the rows of one kind on top of those below."""
+        """Draw the shares of one kind up or down."""
         total = float(np.sum(counts))
         label = f"{what}: {total:,.{0 if total == round(total) else 1}f}"
         style = {"color": color, "label": label, "fill": True, "linewidth": 0}
-        return ax.stairs(below + counts, self.edges, baseline=below, **(style | full_names(given)))
+        return ax.stairs(way * counts / (total or 1.0), self.edges, **(style | full_names(given)))

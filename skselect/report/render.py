@@ -119,8 +119,7 @@ def render_page(
         for model, case in zip(models, cases, strict=True):
             explorer = make_explorer(case, level) if interactive else None
             if explorer:
-                after = 1 if model["sections"][0].key == "certificate" else 0
-                model["sections"].insert(after, EXPLORER)
+                model["sections"].insert(0, EXPLORER)
                 model["explorer"] = explorer
             model["pictures"] = {
                 "pictures": list(_draw_pictures(case, level)),
@@ -172,7 +171,7 @@ def _draw_pictures(case: Case, level: float) -> Iterator[tuple[str, str]]:
     )
     ax = new_figure(size=_SIZE)
     ConfidenceHistogramDisplay.from_outcomes(outcomes, threshold=threshold, ax=ax)
-    yield "How many right and wrong answers have which confidence.", _encode_picture(ax)
+    yield "How confident its right and its wrong answers are.", _encode_picture(ax)
     if is_unit(case.scored.by_correctness.outcomes):
         ax = new_figure(size=_SIZE)
         for state, claims in find_claims(case):

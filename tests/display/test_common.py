@@ -44,7 +44,7 @@ def test_models_are_drawn_as_one_by_one(kind, drawn):
 def test_shares_are_percentages_and_confidences_are_numbers(drawn):
     y, p = drawn
     shares = {
-        ConfidenceHistogramDisplay: "", ConfidenceWeightedRocDisplay: "xy",
+        ConfidenceHistogramDisplay: "y", ConfidenceWeightedRocDisplay: "xy",
         ReliabilityDisplay: "y", RiskCoverageDisplay: "xy", ThresholdDisplay: "y",
     }  # fmt: skip
     for kind, percentages in shares.items():

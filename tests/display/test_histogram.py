@@ -1,4 +1,4 @@
-"""A histogram of right answers on top of wrong ones."""
+"""A histogram of right answers above one of wrong answers."""
 
 import numpy as np
 import pytest
@@ -22,13 +22,15 @@ def test_bins_count_right_and_wrong_rows(drawn):
     assert labels == [f"right: {right.sum()}", f"wrong: {(~right).sum()}"]
 
 
-def test_bars_are_counts_on_top_of_each_other(drawn):
+def test_bars_are_shares_of_their_own_kind(drawn):
     display = ConfidenceHistogramDisplay.from_predictions(*drawn)
     right, wrong = (display.bars_[what].get_data() for what in ("right", "wrong"))
-    np.testing.assert_array_equal(wrong.baseline, 0)
-    np.testing.assert_array_equal(wrong.values, display.wrong)
-    np.testing.assert_array_equal(right.baseline, wrong.values)
-    np.testing.assert_array_equal(right.values - right.baseline, display.right)
+    assert right.baseline == wrong.baseline == 0
+    np.testing.assert_allclose(right.values, display.right / display.right.sum())
+    np.testing.assert_allclose(wrong.values, -display.wrong / display.wrong.sum())
+    low, high = display.ax_.get_ylim()
+    assert low <= wrong.values.min() < 0 < right.values.max() <= high
+    assert display.ax_.yaxis.get_major_formatter()(-0.25) == "25 %"
 
 
 def test_weights_count_rows(drawn, rng):
