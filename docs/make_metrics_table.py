@@ -64,10 +64,8 @@ TAIL = """
 
 - `cwsa_contributions` says what each row adds to CWSA; `cw_confusion_matrix`, `cw_roc_curve`, `cau_components` and
   `review_at_reliability` give more than a number; `csr_test`, `ecce_test`, `ecd_test` and `t_cal_test` are tests.
-- CWSA and CWSA+ rise with the confidence of an accepted right answer, deserved or not: choose calibrators by
-  log loss or CSR. CWSA+ also rises as the threshold falls below the lowest confidence, although no decision
-  changes: compare models at one threshold.
-- Both may fall when a right answer comes in just above the threshold, since the mean then counts a small weight. With `normalize="all"` they do not.
+- CWSA and CWSA+ [reward high confidence](ideas/what_metrics_reward.md), deserved or not, and rise as the threshold falls below the lowest confidence: compare models at one threshold.
+  They may fall when a right answer comes in just above the threshold, since the mean then counts a small weight; with `normalize="all"` they do not.
 - Calibration errors, `csr` and the confidence-weighted family always get the probability of the answer, whatever name `confidence=` gives. Only an
   array or a callable is read as it is: it may be a learnt probability of being right.
 
