@@ -475,7 +475,7 @@ class Risk(Guarantee):
     """The largest coverage whose selective risk is certified to be at most `target`.
 
     The selective risk is the mean loss of the accepted rows: the share of wrong answers among
-    those that it gives on its own.
+    those that it gives on its own. Most calls need only `target`: ``Risk(.05)``.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n, m)
         y : array-like of shape (n,), default=None
         sample_weight : array-like of shape (n,), default=None
-            How often each row counts. Checked and not used.
+            How often each row counts. It is checked and not used.
 
         Returns
         -------

@@ -418,8 +418,8 @@ def on_accepted(
     min_coverage : float in [0, 1], default=0
         Below it the score is nan (with a warning), which searches rank last.
     threshold : float, default=0.5
-        Rows with confidence >= threshold are accepted. Applied to the largest probability of a
-        classifier that never abstains.
+        Rows with confidence >= threshold are accepted. It is applied to the largest probability of
+        a classifier that never abstains.
 
     Returns
     -------

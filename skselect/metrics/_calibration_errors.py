@@ -459,7 +459,7 @@ def reliability_curve(
     strategy : {"quantile", "uniform"}, default="quantile"
         Bins of equal width on [0, 1], or of equal weight. Equal confidences stay in one bin.
     confidence_level : float in (0, 1), default=0.95
-        Confidence level of the intervals. Of the accuracy of each bin.
+        Confidence level of the intervals. Each bin has one for its accuracy.
     %(options)s
 
     Returns

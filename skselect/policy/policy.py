@@ -315,8 +315,8 @@ class AbstentionPolicy(NotebookText):
         y_pred : array-like of shape (n,), default=None
             The classifier's own answers. For a policy with ``decision="estimator"`` only.
         subgroups : array-like of shape (n,) or DataFrame, default=None
-            The subgroup of each row. Needed for a policy with a threshold per subgroup only (but
-            not where the answers are the subgroups).
+            The subgroup of each row. Needed for a policy with a threshold per subgroup, unless the
+            answers are the subgroups.
         auxiliary : dict, default=None
             What a learned confidence asks, by name. Of each auxiliary model its raw probabilities
             for these rows, like `y_proba`; of each further column its values.
@@ -405,7 +405,7 @@ class AbstentionPolicy(NotebookText):
         ----------
         confidence : array-like of shape (n,)
         subgroups : array-like of shape (n,) or DataFrame, default=None
-            The subgroup of each row. The answers, where these are the subgroups.
+            The subgroup of each row. If the answers are the subgroups, pass them.
 
         Returns
         -------

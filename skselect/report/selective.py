@@ -150,7 +150,7 @@ def selective_report(
         Its threshold, calibration and certificate are reported. It applies its own calibration,
         so pass raw probabilities (``tuner.raw_scores(X)``): a second one is not noticed.
     threshold : float, default=None
-        Rows with confidence >= threshold are accepted. Only without a policy.
+        Rows with confidence >= threshold are accepted. Give it only without a policy.
     subgroups : array-like of shape (n,), or DataFrame of shape (n, m), default=None
         The subgroup of each row. Risk and coverage are reported for each; policies with a threshold
         per subgroup need them too.
@@ -161,7 +161,7 @@ def selective_report(
     labels, pos_label
         As in the metrics.
     confidence_level : float in (0, 1), default=0.95
-        Confidence level of the intervals. Of each single one. Those of shares of rows are exact
+        Confidence level of the intervals. Each holds by itself. Those of shares of rows are exact
         (Clopper-Pearson).
     n_errors : int, default=10
         How many of the most confident errors are shown.

@@ -177,8 +177,8 @@ class ThresholdSelection(_Selection):
         Parameters
         ----------
         delta : float in (0, 0.5], default=None
-            Probability that the guarantee fails. Of the bound at each threshold. None: that of the
-            selection, divided by the planned analyses.
+            Probability that the guarantee fails. Each threshold has a bound of its own. None: that
+            of the selection, divided by the planned analyses.
         max_rows : int or None, default=256
             About how many thresholds to show, evenly spread, with the chosen one. None shows
             all.

@@ -236,7 +236,7 @@ def simultaneous_band(
     curve : RiskCoverageCurve
         Of fresh, unweighted rows, with losses of 0 and 1.
     delta : float in (0, 0.5], default=0.05
-        Probability that the guarantee fails. For any of the bounds.
+        Probability that the guarantee fails. It covers all bounds together.
     min_coverage : float in [0, 1], default=0.1
         Smaller accepted sets are not considered. They get no bound.
 
