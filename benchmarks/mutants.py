@@ -58,7 +58,7 @@ MUTANTS = [
     _mutant("bounds/_pointwise.py",
             "payoff = losses - mean if weight is None else weight * (losses",
             "payoff = losses - mean if weight is None else (losses", "bounds/test_pointwise.py"),
-    _mutant("bounds/_pointwise.py", "np.log(2.0 / delta)\n", "np.log(1.0 / delta)\n",
+    _mutant("bounds/_pointwise.py", "bentkus = np.e * special.bdtr(", "bentkus = special.bdtr(",
             "bounds/test_pointwise.py"),
     # Rules that find a threshold.
     _mutant("thresholds/_rules.py", "n, share = curve.n_rows, delta / len(self.starts)",

@@ -27,9 +27,8 @@ from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.tie_blocks import blocks_from_counts
 from skselect.metrics import _threshold
 from skselect.metrics._calibration_tests import run_ecce_test
-from skselect.metrics._confidence_weighted import find_asked_class
 from skselect.metrics._evaluate import SPECS, request
-from skselect.metrics._metric import MetricSpec, WeighedRowOptions, share_options
+from skselect.metrics._metric import MetricSpec, WeighedRowOptions, find_asked_class, share_options
 from skselect.metrics._rows import Influence, RankedInfluence, ScoredRows, score_rows
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions

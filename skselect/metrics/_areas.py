@@ -11,7 +11,7 @@ from skselect._lib.arrays import FloatArray
 from skselect._lib.checks.options import check_choice, check_cwsa_thresholds
 from skselect._lib.notebook import NotebookText
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._metric import RowOptions, metric, share_options
+from skselect.metrics._metric import RowOptions, computed_by, metric
 from skselect.metrics._rows import (
     RankedInfluence,
     ScoredRows,
@@ -20,7 +20,6 @@ from skselect.metrics._rows import (
     eaurc_lines,
     negative_aurc_lines,
     ranked,
-    score_proba,
 )
 
 __all__ = ["accuracy_rejection_auc_score", "augrc_score", "aumcc_score"]
@@ -233,8 +232,6 @@ def augrc_score(
     >>> augrc_score([0, 1, 1, 0], [.1, .9, .6, .7])
     0.09375
     """
-    curve = score_proba(y_true, y_proba, **options).curve
-    return curve.augrc(estimator=estimator, coverage_range=coverage_range)
 
 
 @metric(RiskCoverageCurve.eaugrc, "lower", range="[0, 0.25]", undefined="no errors: 0")
@@ -278,7 +275,6 @@ def eaugrc_score(y_true: Any, y_proba: Any, **options: Unpack[RowOptions]) -> fl
     >>> eaugrc_score([0, 1, 1, 0], [.1, .9, .6, .7])
     0.0625
     """
-    return score_proba(y_true, y_proba, **options).curve.eaugrc()
 
 
 @metric(
@@ -357,7 +353,6 @@ def aurc_score(
     >>> round(aurc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.1458
     """
-    return score_proba(y_true, y_proba, **options).curve.aurc(estimator=estimator, ties=ties)
 
 
 @metric(
@@ -405,7 +400,6 @@ def eaurc_score(y_true: Any, y_proba: Any, **options: Unpack[RowOptions]) -> flo
     >>> eaurc_score([0, 1, 1, 0], [.1, .9, .7, .6])
     0.0
     """
-    return score_proba(y_true, y_proba, **options).curve.eaurc()
 
 
 @metric(
@@ -450,7 +444,6 @@ def naurc_score(y_true: Any, y_proba: Any, **options: Unpack[RowOptions]) -> flo
     >>> round(naurc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.4444
     """
-    return score_proba(y_true, y_proba, **options).curve.naurc()
 
 
 @metric(aumcc, "higher", range="[-1, 1]", undefined="coverage never moves: 0 (trapezoid)")
@@ -504,7 +497,6 @@ def aumcc_score(
     >>> round(aumcc_score(y_true, y_proba, metric="selective_accuracy", estimator="exact"), 4)
     0.8542
     """
-    return aumcc(score_proba(y_true, y_proba, **options).curve, metric, estimator, thresholds)
 
 
 @metric(
@@ -551,7 +543,6 @@ def accuracy_rejection_auc_score(
     >>> round(accuracy_rejection_auc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.8542
     """
-    return accuracy_rejection_auc(score_proba(y_true, y_proba, **options).curve, estimator)
 
 
 @metric(RiskCoverageCurve.risk_at_coverage, "lower")
@@ -584,7 +575,6 @@ def risk_at_coverage_score(
     >>> round(risk_at_coverage_score([0, 1, 1, 0], [.1, .9, .6, .7], coverage=.75), 4)
     0.3333
     """
-    return score_proba(y_true, y_proba, **options).curve.risk_at_coverage(coverage)
 
 
 @metric(RiskCoverageCurve.coverage_at_risk, "higher", undefined="no threshold meets the risk: 0")
@@ -619,7 +609,6 @@ def coverage_at_risk_score(
     >>> coverage_at_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], max_risk=.25)
     1.0
     """
-    return score_proba(y_true, y_proba, **options).curve.coverage_at_risk(max_risk)
 
 
 @metric(review_rate_at_reliability, "lower", undefined="no threshold is reliable enough: 1")
@@ -658,10 +647,9 @@ def review_rate_at_reliability_score(
     >>> review_rate_at_reliability_score([0, 1, 1, 0], [.1, .9, .6, .7], reliability=.9)
     0.5
     """
-    return review_rate_at_reliability(score_proba(y_true, y_proba, **options).curve, reliability)
 
 
-@share_options
+@computed_by(review_plan)
 def review_at_reliability(
     y_true: Any, y_proba: Any, *, reliability: float, **options: Unpack[RowOptions]
 ) -> ReviewPlan:
@@ -700,4 +688,3 @@ def review_at_reliability(
     >>> plan.review_rate, round(plan.pass_rate, 4), plan.invalid_review_cost
     (0.5, 0.6667, 2500.0)
     """
-    return review_plan(score_proba(y_true, y_proba, **options).curve, reliability)

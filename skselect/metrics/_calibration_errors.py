@@ -19,8 +19,8 @@ from skselect._lib.checks.options import check_choice, check_count, check_number
 from skselect._lib.checks.rows import check_has_proba, check_unit_confidence, warn_small_weights
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._metric import ClassOptions, WeighedRowOptions, metric, share_options
-from skselect.metrics._rows import Influence, ScoredRows, mean_of, score_proba
+from skselect.metrics._metric import ClassOptions, WeighedRowOptions, computed_by, metric
+from skselect.metrics._rows import Influence, ScoredRows, mean_of
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 
@@ -260,7 +260,6 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.325
     """
-    return ece(score_proba(y_true, y_proba, **options).by_correctness.curve, n_bins, strategy)
 
 
 @metric(
@@ -314,7 +313,6 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.7
     """
-    return mce(score_proba(y_true, y_proba, **options).by_correctness.curve, n_bins, strategy)
 
 
 @metric(
@@ -370,7 +368,6 @@ def classwise_calibration_error(
     >>> round(classwise_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.325
     """
-    return classwise_ece(Predictions.from_proba(y_true, y_proba, **options), n_bins, strategy)
 
 
 @metric(
@@ -435,12 +432,9 @@ def debiased_calibration_error(
     >>> round(debiased_calibration_error(y_true, np.full(100, .7)), 4)
     0.087
     """
-    return debiased_l2(
-        score_proba(y_true, y_proba, **options).by_correctness.outcomes, n_bins, strategy
-    )
 
 
-@share_options
+@computed_by(reliability)
 def reliability_curve(
     y_true: Any,
     y_proba: Any,
@@ -494,12 +488,6 @@ def reliability_curve(
     0        0.65       0.5  0.01  0.99    0.5
     1        0.90       1.0  0.16  1.00    0.5
     """
-    return reliability(
-        score_proba(y_true, y_proba, **options).by_correctness.outcomes,
-        n_bins,
-        strategy,
-        confidence_level,
-    )
 
 
 # Kernels ---------------------------------------------------------------------------------
@@ -628,7 +616,6 @@ def smooth_calibration_error(
     >>> round(smooth_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 3)
     0.107
     """
-    return smooth_ece(score_proba(y_true, y_proba, **options).by_correctness.outcomes)
 
 
 @metric(largest_cumulative_gap, "lower", name="ecce_mad", chance_raises="value")
@@ -672,7 +659,6 @@ def ecce_mad(y_true: Any, y_proba: Any, **options: Unpack[WeighedRowOptions]) ->
     >>> round(ecce_mad([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.1
     """
-    return largest_cumulative_gap(score_proba(y_true, y_proba, **options).by_correctness.curve)
 
 
 @metric(range_of_cumulative_gaps, "lower", name="ecce_r", chance_raises="value")
@@ -716,7 +702,6 @@ def ecce_r(y_true: Any, y_proba: Any, **options: Unpack[WeighedRowOptions]) -> f
     >>> round(ecce_r([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.175
     """
-    return range_of_cumulative_gaps(score_proba(y_true, y_proba, **options).by_correctness.curve)
 
 
 @metric(isotonic_distance, "lower", chance_raises="value")
@@ -758,7 +743,6 @@ def isotonic_calibration_distance(
     >>> round(isotonic_calibration_distance([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.125
     """
-    return isotonic_distance(score_proba(y_true, y_proba, **options).by_correctness.curve)
 
 
 @metric(
@@ -803,4 +787,3 @@ def top_label_brier_score(y_true: Any, y_proba: Any, **options: Unpack[WeighedRo
     >>> round(top_label_brier_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.1675
     """
-    return top_label_brier(score_proba(y_true, y_proba, **options).by_correctness.outcomes)

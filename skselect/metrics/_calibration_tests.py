@@ -22,12 +22,18 @@ from skselect._lib.checks.options import (
     check_number,
     choose_draws,
 )
-from skselect._lib.checks.rows import check_unit_confidence, refuse_graded_test, refuse_weights
+from skselect._lib.checks.rows import check_unit_confidence, refuse_graded_test
 from skselect._lib.notebook import NotebookText
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._calibration_errors import largest_cumulative_gap, range_of_cumulative_gaps
-from skselect.metrics._csr import error_sums, find_shortfall
-from skselect.metrics._metric import WeighedRowOptions, check_eps, metric, share_options
+from skselect.metrics._csr import check_test_rows, error_sums, find_shortfall
+from skselect.metrics._metric import (
+    WeighedRowOptions,
+    check_eps,
+    computed_by,
+    metric,
+    share_options,
+)
 from skselect.metrics._rows import Influence, ScoredRows, mean_of, score_proba
 from skselect.predictions.outcomes import Outcomes
 
@@ -229,14 +235,6 @@ class EcdTest(NotebookText):
             f"  ECD      {self.ecd:.4g}  (sigma {self.sigma:.4g}, z {self.z:.3g})\n"
             f"  p-value  {self.p_value:.4g}, {self.n_rows} rows"
         )
-
-
-def check_test_rows(outcomes: Outcomes, purpose: str) -> Outcomes:
-    """Return the rows without their constant weight; refuse other weights and graded losses."""
-    refuse_weights(outcomes.sample_weight, purpose)
-    refuse_graded_test(outcomes.loss, purpose)
-    check_unit_confidence(outcomes.confidence, purpose)
-    return Outcomes(outcomes.loss, outcomes.confidence)
 
 
 def run_ecce_test(outcomes: Outcomes) -> EcceTest:
@@ -448,10 +446,9 @@ def ecd_score(
     >>> round(ecd_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     -0.0021
     """
-    return ecd(score_proba(y_true, y_proba, **options).by_correctness.outcomes, eps)
 
 
-@share_options
+@computed_by(run_ecd_test)
 def ecd_test(
     y_true: Any,
     y_proba: Any,
@@ -520,8 +517,6 @@ def ecd_test(
     >>> ecd_test(y_true, np.full(100, .9), method="normal").decision
     1
     """
-    outcomes = score_proba(y_true, y_proba, **options).by_correctness.outcomes
-    return run_ecd_test(outcomes, alpha, method, n_draws, eps, random_state)
 
 
 @metric(
@@ -588,7 +583,6 @@ def tce_score(
     >>> tce_score(y_true, np.repeat([.6, .9], 50))
     50.0
     """
-    return tce(score_proba(y_true, y_proba, **options).by_correctness.outcomes, alpha, n_min, n_max)
 
 
 # Kernels ---------------------------------------------------------------------------------
@@ -787,7 +781,7 @@ def run_t_cal_test(
 # Public function -------------------------------------------------------------------------
 
 
-@share_options
+@computed_by(run_t_cal_test)
 def t_cal_test(
     y_true: Any,
     y_proba: Any,
@@ -856,5 +850,3 @@ def t_cal_test(
       p-value  1.231e-21  (the least of 11 scales, adjusted)
       at 2 bins the squared error is 0.0867, 100 rows
     """
-    outcomes = score_proba(y_true, y_proba, **options).by_correctness.outcomes
-    return run_t_cal_test(outcomes, alpha, method, n_draws, random_state)

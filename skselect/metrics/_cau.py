@@ -13,7 +13,7 @@ from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_number
 from skselect._lib.checks.rows import check_has_proba
 from skselect._lib.decide import normalized_entropy
-from skselect.metrics._metric import ClassOptions, check_eps, metric, share_options
+from skselect.metrics._metric import ClassOptions, check_eps, computed_by, metric
 from skselect.predictions.predictions import Predictions
 
 __all__ = ["cau_components", "cau_cost_score", "cau_score", "right_entropy_score"]
@@ -130,7 +130,7 @@ def _mean_entropy(predictions: Predictions, kind: str, normalize: bool) -> float
 # Public functions ------------------------------------------------------------------------
 
 
-@share_options
+@computed_by(find_components)
 def cau_components(
     y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[ClassOptions]
 ) -> CauComponents:
@@ -168,7 +168,6 @@ def cau_components(
     >>> round(parts.cau_1, 4), round(parts.cau_0, 4)
     (1.6016, 0.1264)
     """
-    return find_components(Predictions.from_proba(y_true, y_proba, **options), eps)
 
 
 @metric(
@@ -230,7 +229,6 @@ def cau_score(
     >>> round(cau_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     1.7279
     """
-    return cau(Predictions.from_proba(y_true, y_proba, **options), lambda_, eps)
 
 
 @metric(
@@ -293,8 +291,6 @@ def cau_cost_score(
     >>> round(cau_cost_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     1.2328
     """
-    predictions = Predictions.from_proba(y_true, y_proba, **options)
-    return cau_cost(predictions, cost_right, cost_wrong, eps)
 
 
 @metric(right_entropy, "lower", range="[0, max(1, log K)]", undefined="no right rows: nan")
@@ -337,7 +333,6 @@ def right_entropy_score(
     >>> round(right_entropy_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.6363
     """
-    return right_entropy(Predictions.from_proba(y_true, y_proba, **options), normalize)
 
 
 @metric(wrong_entropy, "higher", range="[0, max(1, log K)]", undefined="no errors: nan")
@@ -380,4 +375,3 @@ def wrong_entropy_score(
     >>> round(wrong_entropy_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.8813
     """
-    return wrong_entropy(Predictions.from_proba(y_true, y_proba, **options), normalize)

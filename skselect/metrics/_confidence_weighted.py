@@ -135,12 +135,6 @@ def average_defined(values: FloatArray, share: FloatArray, average: str | None, 
     return float(np.sum(values[counted] * share[counted]) / np.sum(share[counted]))
 
 
-def find_asked_class(y_proba: Any, average: str | None, pos_label: Any) -> Any:
-    """Return the class that a metric is about; None if `pos_label` only says what `y_proba` is."""
-    names_column = np.ndim(y_proba) == 1 and average not in ("auto", "binary")
-    return None if names_column else pos_label
-
-
 def find_positive(predictions: Predictions, pos_label: Any) -> int:
     """Return where the positive class stands among the two classes."""
     label = resolve_pos_label(predictions.classes, pos_label)
@@ -253,14 +247,6 @@ def cw_accuracy_influence(rows: ScoredRows) -> Influence | None:
 # Public functions ------------------------------------------------------------------------
 
 
-def _read_classes(
-    y_true: Any, y_proba: Any, average: str | None, **options: Any
-) -> tuple[Predictions, str | None, Any]:
-    """Return what a kernel of classes takes: predictions, average and positive class."""
-    predictions = score_proba(y_true, y_proba, **options).by_correctness.predictions
-    return predictions, average, find_asked_class(y_proba, average, options.get("pos_label"))
-
-
 @share_options
 def cw_confusion_matrix(
     y_true: Any, y_proba: Any, **options: Unpack[WeighedCountOptions]
@@ -346,7 +332,6 @@ def cw_precision_score(
     >>> cw_precision_score([0, 1, 1, 0], [.25, .875, .625, .75], average=None)
     array([1.        , 0.66666667])
     """
-    return cw_precision(*_read_classes(y_true, y_proba, average, **options))
 
 
 @metric(cw_recall, "higher", undefined="class without rows: nan, left out of the mean")
@@ -396,7 +381,6 @@ def cw_recall_score(
     >>> cw_recall_score([0, 1, 1, 0], [.25, .875, .625, .75])
     0.75
     """
-    return cw_recall(*_read_classes(y_true, y_proba, average, **options))
 
 
 @metric(cw_specificity, "higher", undefined="no rows of other classes: nan, left out of the mean")
@@ -445,7 +429,6 @@ def cw_specificity_score(
     >>> cw_specificity_score([0, 1, 1, 0], [.25, .875, .625, .75], average="binary")
     0.5
     """
-    return cw_specificity(*_read_classes(y_true, y_proba, average, **options))
 
 
 @metric(cw_f1, "higher", undefined="class neither true nor predicted: nan, left out of the mean")
@@ -494,7 +477,6 @@ def cw_f1_score(
     >>> cw_f1_score([0, 1, 1, 0], [.25, .875, .625, .75], average="binary")
     0.8
     """
-    return cw_f1(*_read_classes(y_true, y_proba, average, **options))
 
 
 @metric(cw_matthews, "higher", range="[-1, 1]", undefined="one true or one predicted class: nan")
@@ -539,7 +521,6 @@ def cw_matthews_corrcoef(
     >>> round(cw_matthews_corrcoef([0, 1, 1, 0], [.25, .875, .625, .75]), 4)
     0.5774
     """
-    return cw_matthews(score_proba(y_true, y_proba, **options).by_correctness.predictions)
 
 
 @metric(
@@ -584,7 +565,6 @@ def cw_accuracy_score(y_true: Any, y_proba: Any, **options: Unpack[WeighedRowOpt
     >>> round(cw_accuracy_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.7742
     """
-    return cw_accuracy(score_proba(y_true, y_proba, **options).by_correctness.curve)
 
 
 @metric(cw_gain, "higher", range="[-1, 1]", undefined="no errors: nan")
@@ -622,7 +602,6 @@ def cw_gain_score(y_true: Any, y_proba: Any, **options: Unpack[WeighedRowOptions
     >>> round(cw_gain_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.0968
     """
-    return cw_gain(score_proba(y_true, y_proba, **options).by_correctness.curve)
 
 
 @metric(
@@ -680,7 +659,6 @@ def cw_auc_score(
     >>> round(cw_auc_score([0, 1, 1, 0], [.25, .875, .625, .75]), 4)
     0.7917
     """
-    return cw_auc(score_proba(y_true, y_proba, **options).by_correctness.predictions, average)
 
 
 @share_options

@@ -12,11 +12,15 @@ from scipy.special import ndtr
 
 from skselect._lib.arrays import ROUNDING, FloatArray, IntArray, spans
 from skselect._lib.checks.options import check_generator, choose_draws
-from skselect._lib.checks.rows import refuse_graded_test, refuse_weights, warn_small_total
+from skselect._lib.checks.rows import (
+    check_unit_confidence,
+    refuse_graded_test,
+    refuse_weights,
+    warn_small_total,
+)
 from skselect._lib.notebook import NotebookText
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._metric import WeighedRowOptions, check_eps, metric, share_options
-from skselect.metrics._rows import score_proba
+from skselect.metrics._metric import WeighedRowOptions, check_eps, computed_by, metric
 from skselect.predictions.outcomes import Outcomes
 
 __all__ = ["csr_score", "csr_test", "p_risk_score"]
@@ -218,17 +222,23 @@ class CsrTest(NotebookText):
         )
 
 
+def check_test_rows(outcomes: Outcomes, purpose: str) -> Outcomes:
+    """Return the rows without their constant weight; refuse other weights and graded losses."""
+    refuse_weights(outcomes.sample_weight, purpose)
+    refuse_graded_test(outcomes.loss, purpose)
+    check_unit_confidence(outcomes.confidence, purpose)
+    if outcomes.sample_weight is None:
+        return outcomes
+    return Outcomes(outcomes.loss, outcomes.confidence)
+
+
 def run_csr_test(
     outcomes: Outcomes, eps: float = 1e-8, n_draws: int = 999, random_state: Any = None
 ) -> CsrTest:
     """Return CSR with its standard deviation, p-value and e-value."""
-    refuse_weights(outcomes.sample_weight, "a test")
-    refuse_graded_test(outcomes.loss)
+    rows = check_test_rows(outcomes, "csr_test")
     n_draws = choose_draws(n_draws, 999, _LEVEL, 1)
     rng = check_generator(random_state)
-    rows = outcomes
-    if rows.sample_weight is not None:  # constant ones
-        rows = Outcomes(outcomes.loss, outcomes.confidence)
     value, sigma = _measure(rows, eps)
     possible = _sort_descending(find_shortfall(rows.confidence, eps))
     possible = possible[: np.count_nonzero(possible)]
@@ -321,7 +331,6 @@ def csr_score(
     >>> round(csr_score([0, 1, 1, 0], [.1, .9, .6, .75]), 4)
     1.0
     """
-    return csr(score_proba(y_true, y_proba, **options).by_correctness.curve, eps)
 
 
 @metric(
@@ -384,10 +393,9 @@ def p_risk_score(
     >>> round(p_risk_score([0, 1, 1, 0], [.1, .9, .6, .9]), 4)
     0.8695
     """
-    return p_risk(score_proba(y_true, y_proba, **options).by_correctness.curve, eps)
 
 
-@share_options
+@computed_by(run_csr_test)
 def csr_test(
     y_true: Any,
     y_proba: Any,
@@ -449,5 +457,3 @@ def csr_test(
       P_risk   1  (as published: sigma 8.97, z 22.27)
       2 errors among 5 rows, eps 1e-08
     """
-    outcomes = score_proba(y_true, y_proba, **options).by_correctness.outcomes
-    return run_csr_test(outcomes, eps, n_draws, random_state)

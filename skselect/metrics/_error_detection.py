@@ -16,7 +16,7 @@ from skselect._lib.checks.options import check_choice, check_number
 from skselect._lib.checks.rows import check_has_proba, check_two_classes
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._metric import CountOptions, RowOptions, metric
-from skselect.metrics._rows import RankedInfluence, ScoredRows, auroc_lines, ranked, score_proba
+from skselect.metrics._rows import RankedInfluence, ScoredRows, auroc_lines, ranked
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
 
@@ -229,7 +229,6 @@ def failure_auroc_score(y_true: Any, y_proba: Any, **options: Unpack[RowOptions]
     >>> round(failure_auroc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.6667
     """
-    return failure_auroc(score_proba(y_true, y_proba, **options).curve)
 
 
 @metric(failure_average_precision, "higher", undefined="nothing to find: nan")
@@ -282,7 +281,6 @@ def failure_average_precision_score(
     >>> failure_average_precision_score([0, 1, 1, 0], [.1, .9, .6, .7])
     0.5
     """
-    return failure_average_precision(score_proba(y_true, y_proba, **options).curve, positive)
 
 
 @metric(oc_auc, "higher", undefined="no errors left: nan", for_comparison=True)
@@ -337,7 +335,6 @@ def oc_auc_score(
     >>> round(oc_auc_score([0, 1, 1, 0], [.1, .9, .6, .7], review_fraction=.25), 4)
     0.6667
     """
-    return oc_auc(score_proba(y_true, y_proba, **options).curve, review_fraction)
 
 
 @metric(
@@ -391,7 +388,6 @@ def f1_retention_auc_score(y_true: Any, y_proba: Any, **options: Unpack[RowOptio
     >>> round(f1_retention_auc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.6078
     """
-    return f1_retention_auc(score_proba(y_true, y_proba, **options).curve)
 
 
 @metric(auroc_aurc, "lower", undefined="one class only: nan", for_comparison=True)
@@ -445,4 +441,3 @@ def auroc_aurc_score(y_true: Any, y_proba: Any, **options: Unpack[CountOptions])
     >>> round(auroc_aurc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.0625
     """
-    return auroc_aurc(score_proba(y_true, y_proba, **options).predictions)

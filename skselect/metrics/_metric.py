@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypedDict, TypeVar, cast
 
+import numpy as np
+
 from skselect._lib.arrays import ConfidenceSpec, FloatArray, LossSpec
 from skselect._lib.checks import did_you_mean, shown
 from skselect._lib.checks.options import check_number, check_threshold
-from skselect.metrics._rows import Influence, RankedInfluence, ScoredRows
+from skselect.metrics._rows import Influence, RankedInfluence, ScoredRows, score_proba
+from skselect.predictions.predictions import Predictions
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -167,6 +170,58 @@ def write_options(function: _Function, options: type[Any]) -> _Function:
 
     wrapper.__signature__ = known  # type: ignore[attr-defined]
     return cast("_Function", wrapper)
+
+
+def find_asked_class(y_proba: Any, average: str | None, pos_label: Any) -> Any:
+    """Return the class that a metric is about; None if `pos_label` only says what `y_proba` is."""
+    names_column = np.ndim(y_proba) == 1 and average not in ("auto", "binary")
+    return None if names_column else pos_label
+
+
+# The form in which a kernel reads the rows, by the type of its first argument; methods of the
+# curve read the curve.
+_FORMS = {"Predictions": "predictions", "Outcomes": "outcomes", "Countable": "countable"}
+
+
+def computed_by(
+    kernel: Callable[..., Any], check: Callable[[Any], float] = check_threshold
+) -> Callable[[_Function], _Function]:
+    """Let a kernel compute what a public function, which has no body, describes.
+
+    Both have the same parameters; instead of labels and probabilities, the kernel takes the rows in
+    the form that its first argument names.
+
+    Parameters
+    ----------
+    kernel : callable
+    check : callable, default=check_threshold
+        Refuses a threshold.
+    """
+    rows, *own = inspect.signature(kernel).parameters.values()
+    form = _FORMS.get(rows.annotation, "curve")
+    asks_for_class = any(parameter.name == "pos_label" for parameter in own)
+
+    def complete(function: _Function) -> _Function:
+        options = options_of(function)
+
+        @functools.wraps(function)
+        def compute(y_true: Any, y_proba: Any, **given: Any) -> Any:
+            function(y_true, y_proba, **given)  # Python refuses what is missing
+            shared = {name: given.pop(name) for name in options.__annotations__ if name in given}
+            if options is ClassOptions:
+                return kernel(Predictions.from_proba(y_true, y_proba, **shared), **given)
+            scored = score_proba(y_true, y_proba, **shared)
+            source = getattr(scored.by_correctness if options in _OF_CORRECTNESS else scored, form)
+            if "threshold" in given:
+                given["threshold"] = check(given["threshold"])
+            if asks_for_class:
+                average = given.get("average", "auto")
+                given["pos_label"] = find_asked_class(y_proba, average, shared.get("pos_label"))
+            return kernel(source, **given)
+
+        return write_options(cast("_Function", compute), options)
+
+    return complete
 
 
 def options_of(function: Callable[..., Any]) -> type[Any]:
@@ -385,9 +440,6 @@ class MetricSpec:
 #: The rows of the metrics in each module.
 ROWS: dict[str, list[MetricSpec]] = {}
 
-# What a kernel reads, by the type of its first argument; methods of the curve read the curve.
-_READS = {"Predictions": "predictions", "Outcomes": "outcomes"}
-
 
 def metric(
     kernel: Callable[..., float],
@@ -396,7 +448,7 @@ def metric(
     name: str = "",
     **known: Any,
 ) -> Callable[[_Function], _Function]:
-    """Make a public function a metric: the row of what is known about it.
+    """Make a public function a metric: its kernel, and the row of what is known about it.
 
     Parameters
     ----------
@@ -410,11 +462,12 @@ def metric(
     """
 
     def register(function: _Function) -> _Function:
-        public = share_options(function)
+        is_unit = known.get("confidence") == "unit"
+        public = computed_by(kernel, check_cwsa_threshold if is_unit else check_threshold)(function)
         if options_of(function) in _OF_CORRECTNESS:
             known["confidence"] = "probability"
         rows = next(iter(inspect.signature(kernel).parameters.values()))
-        reads = _READS.get(rows.annotation, "curve")
+        reads = _FORMS.get(rows.annotation, "curve").replace("countable", "curve")
         spec = MetricSpec(
             name or kernel.__name__, public, kernel, reads, better == "higher", **known
         )

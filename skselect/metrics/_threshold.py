@@ -231,7 +231,6 @@ def coverage_score(
     >>> coverage_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.8)
     0.5
     """
-    return coverage(score_proba(y_true, y_proba, **options).countable, check_threshold(threshold))
 
 
 @metric(
@@ -278,8 +277,6 @@ def selective_risk_score(
     >>> selective_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.6)
     0.25
     """
-    rows = score_proba(y_true, y_proba, **options).countable
-    return selective_risk(rows, check_threshold(threshold))
 
 
 @metric(
@@ -320,8 +317,6 @@ def selective_accuracy_score(
     >>> selective_accuracy_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.6)
     0.75
     """
-    rows = score_proba(y_true, y_proba, **options).countable
-    return selective_accuracy(rows, check_threshold(threshold))
 
 
 @metric(
@@ -370,8 +365,6 @@ def generalized_risk_score(
     >>> generalized_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.65)
     0.25
     """
-    rows = score_proba(y_true, y_proba, **options).countable
-    return generalized_risk(rows, check_threshold(threshold))
 
 
 @metric(
@@ -428,8 +421,6 @@ def selective_cost_score(
     >>> selective_cost_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.65, abstention_cost=.2)
     0.3
     """
-    rows = score_proba(y_true, y_proba, **options).countable
-    return selective_cost(rows, check_threshold(threshold), abstention_cost)
 
 
 @metric(
@@ -503,8 +494,6 @@ def cwsa_score(
     >>> round(cwsa_score([0, 1, 1, 0], [.1, .9, .6, .75], threshold=.5), 4)
     0.325
     """
-    curve = score_proba(y_true, y_proba, **options).curve
-    return cwsa(curve, check_cwsa_threshold(threshold), normalize)
 
 
 @metric(
@@ -588,8 +577,6 @@ def cwsa_plus_score(
     >>> round(cwsa_plus_score([0, 1, 1, 0], [.1, .9, .6, .75], threshold=.5), 4)
     0.45
     """
-    curve = score_proba(y_true, y_proba, **options).curve
-    return cwsa_plus(curve, check_cwsa_threshold(threshold), normalize)
 
 
 @share_options

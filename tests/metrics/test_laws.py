@@ -197,6 +197,19 @@ PUBLIC = sorted(
 )
 
 
+def test_a_metric_has_the_parameters_of_its_kernel():
+    for name, spec in SPECS.items():
+        with named(name):
+            own = inspect.signature(spec.function).parameters
+            for parameter, known in spec.parameters.items():
+                assert own[parameter].default == known.default
+            assert len(own) == len(
+                spec.parameters.keys()
+                | {"y_true", "y_proba"}
+                | set(shared_arguments(spec.function.__name__))
+            )
+
+
 def test_every_metric_takes_labels_and_probabilities():
     assert {spec.function.__name__ for spec in SPECS.values()} < set(PUBLIC)
     assert set(PUBLIC) > WITHOUT_LOSS | WITHOUT_CONFIDENCE

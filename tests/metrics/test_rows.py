@@ -51,7 +51,7 @@ def test_docstrings_are_the_same_with_and_without_their_indentation():
         *("y_true", "y_proba", "average"),
         *("confidence", "labels", "pos_label", "sample_weight"),
     ]
-    assert "\n    True labels: numbers" in text
+    assert "\n    True labels. Numbers" in text
 
 
 Y, P = [0, 1, 1, 0], np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])

@@ -296,7 +296,7 @@ def check_countable(curve: Any) -> None:
         )
 
 
-def refuse_graded_test(loss: FloatArray, purpose: str = "a test that simulates errors") -> None:
+def refuse_graded_test(loss: FloatArray, purpose: str) -> None:
     """Refuse losses other than 0 and 1 where errors are drawn or counted."""
     if is_graded(loss):
         raise ValueError(f"loss: {purpose} needs a loss of 0 or 1 per row; use loss='zero_one'.")
