@@ -32,7 +32,13 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.metrics import get_scorer as sklearn_scorer
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    GroupKFold,
+    StratifiedKFold,
+    cross_val_predict,
+)
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -42,10 +48,13 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
-from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
+from skselect import AbstentionPolicy, RiskCoverageDisplay, SelectiveClassifier, ThresholdTuner
 from skselect.calibration._scopes import ClassCalibration
 from skselect.estimators.base import find_records
 from skselect.policy.policy import apply_policy
+from skselect.scoring import get_scorer
+
+ON_COVERAGE = {"objective": "coverage", "target": 0.5}
 
 
 @pytest.fixture(scope="module")
@@ -75,23 +84,16 @@ LABELS = {
 @pytest.mark.parametrize("kind", LABELS)
 def test_labels_of_every_kind_give_the_same_answers(kind, calibration, data):
     X, y = data
-    options = {"threshold": 0.7, "calibration": calibration, "abstain_label": "auto"}
-    options["random_state"] = 0
+    options = {"threshold": 0.7, "calibration": calibration, "random_state": 0}
     expected = SelectiveClassifier(GaussianNB(), **options).fit(X, y)
     labels = LABELS[kind](y)
-    if kind == "from minus one":
-        options["abstain_label"] = -9
-    model = SelectiveClassifier(GaussianNB(), **options).fit(X, labels)
+    own = {"abstain_label": -9} if kind == "from minus one" else {}
+    model = SelectiveClassifier(GaussianNB(), **options, **own).fit(X, labels)
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
-    np.testing.assert_array_equal(model.accepts(X), expected.accepts(X))
-    kept = model.accepts(X)
-    answers = model.predict(X)
-    plain = np.asarray(labels)
+    kept, answers, plain = expected.accepts(X), model.predict(X), np.asarray(labels)
+    np.testing.assert_array_equal(model.accepts(X), kept)
     assert np.array_equal(answers[kept] == plain[kept], expected.predict(X)[kept] == y[kept])
-    label = {-9: -9}.get(
-        options["abstain_label"],
-        "abstain" if "a" in str(answers[0]) or answers.dtype.kind in "UO" else -1,
-    )
+    label = -9 if own else "abstain" if answers.dtype.kind in "UO" else -1
     assert np.all(answers[~kept] == label)
     assert model.score(X, labels) == pytest.approx(np.mean(kept & (expected.predict(X) == y)))
 
@@ -99,14 +101,10 @@ def test_labels_of_every_kind_give_the_same_answers(kind, calibration, data):
 @pytest.mark.parametrize(
     ("labels", "auto"),
     [
-        ([0, 1], -1),
-        ([1, 2], -1),
-        (["n", "y"], "abstain"),
-        ([1.0, 2.0], -1),
+        ([0, 1], -1), ([1, 2], -1), (["n", "y"], "abstain"), ([1.0, 2.0], -1), ([False, True], -1),
         ([-1, 1], None),
-        ([False, True], -1),
     ],
-)
+)  # fmt: skip
 def test_two_class_labels_and_their_abstain_label(labels, auto, data):
     X, y = data
     y = np.array(labels)[(y > 0).astype(int)]
@@ -117,10 +115,10 @@ def test_two_class_labels_and_their_abstain_label(labels, auto, data):
         auto = -9
         model.set_params(abstain_label=-9)
     answers = model.fit(X, y).predict(X)
-    rejected = ~model.accepts(X)
-    assert rejected.any()
-    assert set(answers[rejected].tolist()) == {auto}
-    assert set(answers[~rejected].tolist()) == set(labels)
+    accepted = model.accepts(X)
+    assert set(answers[~accepted].tolist()) == {auto}
+    assert set(answers[accepted].tolist()) == set(labels)
+    assert model.predict(X[accepted]).dtype == answers.dtype  # whatever the batch
 
 
 @pytest.mark.parametrize("label", ["auto", -1, -9])
@@ -184,15 +182,13 @@ def test_no_rows_are_refused_in_the_words_of_scikit_learn(data):
     ],
 )
 def test_labels_are_checked_before_they_are_an_array(labels, message, data):
-    y = labels * 100
-    fits = (SelectiveClassifier(GaussianNB()), ThresholdTuner(GaussianNB()))
-    for model in fits:
+    X, y = data[0], labels * 100
+    fitted = SelectiveClassifier(GaussianNB()).fit(*data)
+    for ask in (SelectiveClassifier(GaussianNB()).fit, ThresholdTuner(GaussianNB()).fit,
+                fitted.score):  # fmt: skip
         for kind in (list, tuple, deque, lambda y: pd.Series(y, dtype=object)):
             with pytest.raises(ValueError, match=message):
-                model.fit(data[0], kind(y))
-    fitted = SelectiveClassifier(GaussianNB()).fit(*data)
-    with pytest.raises(ValueError, match=message):
-        fitted.score(data[0], y)
+                ask(X, kind(y))
 
 
 @pytest.mark.parametrize(
@@ -221,18 +217,16 @@ def test_bad_abstain_labels_are_refused_before_training(y, label, message, data)
         SelectiveClassifier(Untouched(), threshold=0.5, abstain_label=label).fit(data[0], rows)
 
 
-def test_strings_are_not_cut(data):
+@pytest.mark.parametrize(
+    ("names", "options", "label"),
+    [(np.arange(3, dtype=np.uint8), {"abstain_label": 255}, 255),
+     (np.array(["a", "b", "c"]), {}, "abstain")],
+)  # fmt: skip
+def test_the_abstain_label_fits_into_the_answers(names, options, label, data):
     X, y = data
-    model = SelectiveClassifier(GaussianNB(), threshold=0.95).fit(X, np.array(["a", "b", "c"])[y])
-    assert "abstain" in set(model.predict(X))
-
-
-def test_uint8_labels_work_with_a_label_they_can_hold(data):
-    X, y = data
-    model = SelectiveClassifier(GaussianNB(), threshold=0.95, abstain_label=255)
-    answers = model.fit(X, y.astype(np.uint8)).predict(X)
-    assert answers.dtype == np.uint8
-    assert 255 in answers
+    model = SelectiveClassifier(GaussianNB(), threshold=0.95, **options).fit(X, names[y])
+    assert set(model.predict(X).tolist()) == {*names.tolist(), label}
+    assert model.predict(X).dtype.kind == names.dtype.kind
 
 
 # X of every kind -----------------------------------------------------------------------------
@@ -300,34 +294,23 @@ def test_isotonic_equals_scikit_learn_on_a_frozen_classifier(data):
 @pytest.mark.parametrize("base", [LinearSVC(), RidgeClassifier(), SVC()])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_decision_values_are_enough_with_a_calibration(base, n_classes, data):
-    X, y = data
-    y = np.minimum(y, n_classes - 1)
+    X, y = data[0], np.minimum(data[1], n_classes - 1)
     with pytest.raises(ValueError, match="no predict_proba; choose calibration='temperature'"):
         SelectiveClassifier(base).fit(X, y)
-    model = SelectiveClassifier(base, calibration="platt").fit(X, y)
+    model = SelectiveClassifier(base, calibration="platt", threshold=0.7).fit(X, y)
     proba = model.predict_proba(X)
     np.testing.assert_allclose(proba.sum(axis=1), 1)
     assert np.mean(proba.argmax(axis=1) == y) > 0.5
+    pd.testing.assert_frame_equal(model.policy_.decide(model.raw_scores(X)), model.decide(X))
 
 
-def test_rare_classes_neither_warn_nor_shift_columns(data):
+@pytest.mark.parametrize("kind", ["platt", "isotonic"])
+def test_rare_classes_neither_warn_nor_shift_columns(kind, data):
     X, y = data
-    y = y.copy()
-    y[:1] = 7  # one row: in no training part of its own fold
-    y[1:3] = 8
-    for kind in ("platt", "isotonic"):
-        model = SelectiveClassifier(GaussianNB(var_smoothing=1e-2), calibration=kind).fit(X, y)
-        assert model.predict_proba(X).shape == (300, 5)
-        assert np.mean(model.predict(X) == y) > 0.5
-
-
-def test_rare_class_of_wine_quality(data_folder):
-    xgboost = pytest.importorskip("xgboost")
-    frame = pd.read_parquet(data_folder / "wine_quality.parquet")
-    X, y = frame.drop(columns="target"), frame["target"]
-    base = xgboost.XGBClassifier(n_estimators=3, max_depth=3, n_jobs=2)
-    model = SelectiveClassifier(base, calibration="platt", cv=7).fit(X, y)
-    assert model.classes_.tolist() == [3, 4, 5, 6, 7, 8, 9]
+    y = np.r_[7, 8, 8, y[3:]]  # the first is in no training part of its own fold
+    model = SelectiveClassifier(GaussianNB(var_smoothing=1e-2), calibration=kind).fit(X, y)
+    assert model.predict_proba(X).shape == (300, 5)
+    assert np.mean(model.predict(X) == y) > 0.5
 
 
 def test_two_row_class_of_nursery(data_folder):
@@ -342,44 +325,23 @@ def test_two_row_class_of_nursery(data_folder):
     assert model.fit(X, y).score(X, y) > 0.7
 
 
-def test_decision_values_of_another_shape_are_refused(data):
-    from sklearn.model_selection import FixedThresholdClassifier
-
-    X, y = make_classification(200, 6, n_informative=4, n_classes=4, random_state=0)
-    with pytest.raises(ValueError, match="decision_function_shape='ovr'"):
-        SelectiveClassifier(SVC(decision_function_shape="ovo"), calibration="platt").fit(X, y)
-    moved = FixedThresholdClassifier(
-        LinearSVC(), threshold=1.0, response_method="decision_function"
-    )
-    with pytest.raises(ValueError, match="predict differs"):
-        SelectiveClassifier(moved, calibration="platt").fit(data[0], data[1] > 0)
-
-
 # Frozen and fitted ----------------------------------------------------------------------------
 
 
-def test_frozen_without_calibration_predicts_without_fit(data):
-    X, y = data
+def test_frozen_without_calibration_is_complete_without_fit(data):
+    X, y = pd.DataFrame(data[0], columns=list("abcdef")), data[1]
     fitted = GaussianNB().fit(X, y)
     model = SelectiveClassifier(FrozenEstimator(fitted), threshold=0.7)
     kept = fitted.predict_proba(X).max(axis=1) >= 0.7
     np.testing.assert_array_equal(model.accepts(X), kept)
     np.testing.assert_array_equal(model.predict(X), np.where(kept, fitted.predict(X), -1))
-    assert model.fit(X[:10], y[:10]).estimator_.estimator is fitted
-
-
-def test_never_fitted_frozen_classifier_is_complete(data):
-    from skselect import RiskCoverageDisplay
-    from skselect.scoring import get_scorer
-
-    X, y = data
-    fitted = GaussianNB().fit(pd.DataFrame(X, columns=list("abcdef")), y)
-    model = SelectiveClassifier(FrozenEstimator(fitted), threshold=0.7)
-    frame = pd.DataFrame(X, columns=list("abcdef"))
     assert model.classes_.tolist() == [0, 1, 2]
     assert model.feature_names_in_.tolist() == list("abcdef")
-    assert get_scorer("coverage")(model, frame, y) == model.accepts(frame).mean()
-    assert RiskCoverageDisplay.from_estimator(model, frame, y).threshold == 0.7
+    assert get_scorer("coverage")(model, X, y) == kept.mean()
+    assert RiskCoverageDisplay.from_estimator(model, X, y).threshold == 0.7
+    assert model.fit(X[:10], y[:10]).estimator_.estimator is fitted
+    with pytest.raises(NotFittedError, match="fit"):
+        SelectiveClassifier(FrozenEstimator(fitted), calibration="platt").predict(X)
 
 
 def find_overlaps(estimator, X):
@@ -396,60 +358,32 @@ def test_a_second_fit_forgets_the_first(data):
     assert find_overlaps(model.fit(X[:100], y[:100]), X) == [(100, 300)]
 
 
-def test_dtype_of_answers_does_not_depend_on_the_batch(data):
-    X, y = data
-    model = SelectiveClassifier(GaussianNB(), threshold=0.8).fit(X, NAMES[y])
-    kept = model.accepts(X)
-    assert model.predict(X[kept]).dtype == model.predict(X).dtype
-
-
-def test_frozen_with_calibration_needs_fit(data):
-    X, y = data
-    model = SelectiveClassifier(FrozenEstimator(GaussianNB().fit(X, y)), calibration="platt")
-    with pytest.raises(NotFittedError, match="fit"):
-        model.predict(X)
-
-
-def test_frozen_classifier_that_does_not_know_a_label(data):
-    X, y = data
-    frozen = FrozenEstimator(GaussianNB().fit(X[y < 2], y[y < 2]))
-    with pytest.raises(ValueError, match="y has labels that are not among the classes"):
-        SelectiveClassifier(frozen, calibration="platt").fit(X, y)
-
-
 def test_fitted_but_not_frozen_is_trained_anew_with_a_warning(data):
     X, y = data
-    fitted = GaussianNB().fit(X[:20], y[:20])
-    with pytest.warns(UserWarning, match="FrozenEstimator"):
-        model = SelectiveClassifier(fitted).fit(X, y)
-    np.testing.assert_array_equal(model.predict(X), GaussianNB().fit(X, y).predict(X))
-    assert model.estimator is fitted  # left as it was
+    few = GaussianNB().fit(X[:20], y[:20])
+    wrapped = SelectiveClassifier(few)
+    tuners = (ThresholdTuner(base, cv=3, **ON_COVERAGE) for base in (few, wrapped))
+    for model in (wrapped, *tuners):
+        with pytest.warns(UserWarning, match="FrozenEstimator"):
+            model.fit(X, y)
+        expected = GaussianNB().fit(X, y).predict_proba(X)
+        np.testing.assert_array_equal(model.predict_proba(X), expected)
+    assert wrapped.estimator is few  # left as it was
+    ThresholdTuner(SelectiveClassifier(FrozenEstimator(few)), **ON_COVERAGE).fit(X, y)
 
 
-def test_unfitted_use_is_an_error(data):
-    for method in ("predict", "predict_proba", "predict_confidence", "accepts", "decide"):
-        with pytest.raises(NotFittedError, match="fit"):
-            getattr(SelectiveClassifier(GaussianNB()), method)(data[0])
-
-
-def test_a_tuned_cut_off_inside_is_refused(data):
-    from sklearn.model_selection import FixedThresholdClassifier
-
+def test_answers_that_are_not_those_of_the_largest_score_are_refused(data):
     X, y = data[0], data[1] > 0
     tuned = FixedThresholdClassifier(GaussianNB(), threshold=0.2, response_method="predict_proba")
-    with pytest.raises(ValueError, match="predict differs from the class of the largest"):
-        SelectiveClassifier(tuned).fit(X, y)
+    moved = FixedThresholdClassifier(
+        LinearSVC(), threshold=1.0, response_method="decision_function"
+    )
+    for base in (tuned, moved, DummyClassifier(strategy="stratified")):
+        with pytest.raises(ValueError, match="predict differs from the class of the largest"):
+            SelectiveClassifier(base, calibration="platt").fit(X, y)
     with pytest.raises(ValueError, match="predict differs"):
         SelectiveClassifier(FrozenEstimator(tuned.fit(X, y))).predict(X)
-
-
-def test_random_answers_are_refused(data):
-    with pytest.raises(ValueError, match="predict differs"):
-        SelectiveClassifier(DummyClassifier(strategy="stratified")).fit(*data)
-
-
-def test_a_tie_of_probabilities_is_not_a_moved_cut_off(data):
-    SelectiveClassifier(KNeighborsClassifier(4)).fit(*data)
+    SelectiveClassifier(KNeighborsClassifier(4)).fit(*data)  # a tie is no moved cut-off
     SelectiveClassifier(RandomForestClassifier(4, random_state=0)).fit(*data)
 
 
@@ -465,14 +399,18 @@ def test_defaults_equal_the_classifier(data):
     assert model.accepts(X).all()
 
 
-def test_a_tie_with_the_threshold_is_accepted_and_inf_accepts_nothing(data):
+def test_the_threshold_is_compared_and_all_methods_agree(data):
     X, y = data
-    model = SelectiveClassifier(GaussianNB()).fit(X, y)
+    model = SelectiveClassifier(GaussianNB()).fit(X, NAMES[y])
     confidence = model.predict_confidence(X)
-    model.set_params(threshold=float(np.median(np.sort(confidence)[:-1])))
-    np.testing.assert_array_equal(model.accepts(X), confidence >= model.threshold)
-    model.set_params(threshold=np.inf)
-    assert set(model.predict(X)) == {-1}
+    tie = float(np.median(np.sort(confidence)[:-1]))
+    table = model.set_params(threshold=tie).decide(X)
+    np.testing.assert_array_equal(table["accepted"], confidence >= tie)
+    np.testing.assert_array_equal(table["accepted"], model.accepts(X))
+    np.testing.assert_array_equal(table["label"].fillna("abstain"), model.predict(X))
+    np.testing.assert_array_equal(table["suggestion"], NAMES[model.predict_proba(X).argmax(axis=1)])
+    assert (table["threshold"] == tie).all()
+    assert set(model.set_params(threshold=np.inf).predict(X)) == {"abstain"}
 
 
 @pytest.mark.parametrize("confidence", ["margin", "entropy", "gini", lambda p: -1 / p.max(axis=1)])
@@ -484,24 +422,6 @@ def test_confidence_is_of_the_calibrated_probabilities(confidence, data):
     expected = confidence_of_proba(model.predict_proba(X), confidence)
     np.testing.assert_array_equal(model.predict_confidence(X), expected)
     assert model.accepts(X).all()  # threshold=None never abstains, whatever the confidence
-
-
-def test_decide_agrees_with_predict(data):
-    X, y = data
-    model = SelectiveClassifier(GaussianNB(), threshold=0.8).fit(X, NAMES[y])
-    table = model.decide(X)
-    np.testing.assert_array_equal(table["accepted"], model.accepts(X))
-    np.testing.assert_array_equal(table["label"].fillna("abstain"), model.predict(X))
-    np.testing.assert_array_equal(table["suggestion"], NAMES[model.predict_proba(X).argmax(axis=1)])
-    assert (table["threshold"] == 0.8).all()
-
-
-def test_clone_and_pickle(data):
-    X, y = data
-    model = SelectiveClassifier(GaussianNB(), calibration="platt", threshold=0.7).fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    assert clone(model).get_params().keys() == model.get_params().keys()
 
 
 # Weights, groups, routing ----------------------------------------------------------------------
@@ -572,14 +492,6 @@ def test_weights_that_would_be_ignored_are_an_error(base, data):
         SelectiveClassifier(base).fit(*data, sample_weight=np.ones(300))
 
 
-def test_groups_go_to_the_splitter(data):
-    groups = np.repeat(np.arange(30), 10)
-    model = SelectiveClassifier(GaussianNB(), calibration="platt", cv=GroupKFold(3))
-    with pytest.raises(ValueError, match="groups"):
-        model.fit(*data)
-    model.fit(*data, groups=groups)
-
-
 class Recorder(GaussianNB):
     seen: list = []  # noqa: RUF012
 
@@ -644,14 +556,14 @@ def test_groups_are_kept_together_with_and_without_routing(cv, data):
 def test_metadata_routing(data):
     X, y = data
     groups = np.repeat(np.arange(30), 10)
+    model = SelectiveClassifier(GaussianNB(), calibration="platt", cv=GroupKFold(3))
+    with pytest.raises(ValueError, match="groups"):
+        model.fit(X, y)
     with sklearn.config_context(enable_metadata_routing=True):
         base = GaussianNB().set_fit_request(sample_weight=True)
-        model = SelectiveClassifier(base, calibration="platt", cv=GroupKFold(3))
-        model.fit(X, y, sample_weight=np.ones(300), groups=groups)
-        frozen = SelectiveClassifier(
-            FrozenEstimator(base.fit(X, y)), calibration="platt"
-        ).set_fit_request(sample_weight=True)
-        frozen.fit(X, y, sample_weight=np.ones(300))
+        model.set_params(estimator=base).fit(X, y, sample_weight=np.ones(300), groups=groups)
+        frozen = SelectiveClassifier(FrozenEstimator(base.fit(X, y)), calibration="platt")
+        frozen.set_fit_request(sample_weight=True).fit(X, y, sample_weight=np.ones(300))
 
 
 # Bad parameters --------------------------------------------------------------------------------
@@ -677,20 +589,28 @@ def test_bad_parameters_are_named(params, message, data):
 
 
 @pytest.mark.parametrize(
-    ("X", "y", "message"),
+    ("n", "y", "message"),
     [
-        (np.ones((4, 1)), [0, 1, 0], "inconsistent"),
-        (np.ones((4, 1)), [0, 1, 0, None], "y has missing values; drop or label those rows"),
-        (np.ones((4, 1)), ["a", "b", None, "a"], "y has missing values"),
-        (np.ones((4, 1)), np.array([0, 1, np.nan, 1]), "y has missing values"),
-        (np.ones((4, 1)), [0.5, 1.2, 0.3, 0.1], "Unknown label type|continuous"),
-        (np.ones((1, 1)), [0], "n_samples=1"),
-        (np.ones((4, 1)), [1, 1, 1, 1], "class"),
+        (4, [0, 1, 0], "inconsistent"),
+        (4, [0, 1, 0, None], "y has missing values; drop or label those rows"),
+        (4, np.array([0, 1, np.nan, 1]), "y has missing values"),
+        (4, [0.5, 1.2, 0.3, 0.1], "Unknown label type|continuous"),
+        (1, [0], "n_samples=1"),
+        (4, [1, 1, 1, 1], "class"),
     ],
 )
-def test_bad_rows_are_refused(X, y, message):
+def test_bad_rows_are_refused(n, y, message):
     with pytest.raises(ValueError, match=message):
-        SelectiveClassifier(LogisticRegression()).fit(X, y)
+        SelectiveClassifier(LogisticRegression()).fit(np.ones((n, 1)), y)
+
+
+def test_length_of_weights_and_labels_of_a_frozen_classifier(data):
+    X, y = data
+    with pytest.raises(ValueError, match="sample_weight has 3 rows, but y has 300"):
+        SelectiveClassifier(GaussianNB()).fit(X, y, sample_weight=[1, 2, 3])
+    frozen = FrozenEstimator(GaussianNB().fit(X[y < 2], y[y < 2]))
+    with pytest.raises(ValueError, match="y has labels that are not among the classes"):
+        SelectiveClassifier(frozen, calibration="platt").fit(X, y)
 
 
 class Untrained(LinearRegression):
@@ -698,23 +618,17 @@ class Untrained(LinearRegression):
         pytest.fail("trained before its kind was looked at")
 
 
+ABSTAINING = SelectiveClassifier(GaussianNB(), threshold=0.9)
+
+
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
         (FrozenEstimator(GaussianNB()), "inside FrozenEstimator is not fitted; fit it before"),
-        (
-            SelectiveClassifier(GaussianNB(), threshold=0.9),
-            "SelectiveClassifier inside abstains by itself",
-        ),
-        (
-            make_pipeline(StandardScaler(), SelectiveClassifier(GaussianNB(), threshold=0.9)),
-            "SelectiveClassifier inside abstains by itself",
-        ),
+        (ABSTAINING, "SelectiveClassifier inside abstains by itself"),
+        (make_pipeline(StandardScaler(), ABSTAINING), "SelectiveClassifier inside abstains by"),
         (Untrained(), "estimator must be a classifier, but Untrained is a regressor"),
-        (
-            make_pipeline(StandardScaler(), Untrained()),
-            "estimator must be a classifier, but Pipeline is a regressor",
-        ),
+        (make_pipeline(StandardScaler(), Untrained()), "a classifier, but Pipeline is a regressor"),
         (KMeans(2), "estimator must be a classifier, but KMeans is a clusterer"),
         (IsolationForest(), "must be a classifier, but IsolationForest is an outlier"),
         (GaussianNB, "estimator must be a classifier object"),
@@ -727,18 +641,6 @@ def test_wrong_kinds_of_estimators_are_explained(estimator, message, data):
     if "must be" in message:
         with pytest.raises(ValueError, match=message):
             ThresholdTuner(estimator).fit(*data)
-
-
-def test_length_of_weights_is_compared_with_y(data):
-    with pytest.raises(ValueError, match="sample_weight has 3 rows, but y has 300"):
-        SelectiveClassifier(GaussianNB()).fit(*data, sample_weight=[1, 2, 3])
-
-
-def test_raw_scores_are_what_the_policy_takes(data):
-    X, y = data
-    for base in (GaussianNB(), LinearSVC()):
-        model = SelectiveClassifier(base, calibration="platt", threshold=0.7).fit(X, y)
-        pd.testing.assert_frame_equal(model.policy_.decide(model.raw_scores(X)), model.decide(X))
 
 
 def test_rows_that_trained_it_are_recognised(data):
@@ -830,14 +732,14 @@ def test_classifier_without_any_confidence_is_refused(data):
 
 def test_the_policy_of_a_fit_stays_the_same(data):
     X, y = data
-    model = SelectiveClassifier(GaussianNB(), threshold=0.8).fit(X, y)
+    model = SelectiveClassifier(GaussianNB(), calibration="platt", threshold=0.8).fit(X, y)
     model._policy = replace(model._policy, created="2026-01-01T00:00:00+00:00")
-    policy = model.policy_.to_json()
+    policy, answers = model.policy_.to_json(), model.predict(X)
     assert "2026-01-01" in policy
-    model.predict(X)
     model.decide(X)
     for same in (model, pickle.loads(pickle.dumps(model)), copy.copy(model)):
         assert same.policy_.to_json() == policy
+        np.testing.assert_array_equal(same.predict(X), answers)
 
 
 @pytest.mark.parametrize("change", [{"threshold": 0.99}, {"confidence": "margin"},
@@ -878,9 +780,13 @@ def test_a_tuner_predicts_by_its_own_policy_alone(data, monkeypatch):
 
 
 @pytest.mark.parametrize("make", [SelectiveClassifier, ThresholdTuner])
-def test_a_fitted_attribute_of_an_unfitted_estimator(make):
+def test_an_unfitted_estimator_says_so(make, data):
     model = make(GaussianNB())
-    for name in ("policy_", "classes_", "estimator_", "n_features_in_"):
+    for method in METHODS:
+        with pytest.raises(NotFittedError, match="fit"):
+            getattr(model, method)(data[0])
+    names = ("policy_", "classes_", "estimator_", "n_features_in_")
+    for name in (*names, "threshold_") if make is ThresholdTuner else names:
         assert not hasattr(model, name)
         with pytest.raises(NotFittedError, match=r"not fitted yet.*Call fit"):
             getattr(model, name)

@@ -5,7 +5,6 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
 )
@@ -33,23 +32,21 @@ def data(rng):
     return X, codes, np.array(["a", "b", "c"])
 
 
-def test_a_missing_class_gets_probability_zero_in_its_own_column(data):
+def without_the_second(data, base, **options):
+    """Fit a classifier that never sees the second of three classes."""
     X, codes, classes = data
     part = codes != 1
-    raw = TrainingRows(X[part], classes[codes[part]], codes[part], classes).fit(GaussianNB())
-    scores = raw.scores(X)
-    assert scores.shape == (90, 3)
-    assert np.all(scores[:, 1] == 0)
-    np.testing.assert_allclose(scores.sum(axis=1), 1)
+    return TrainingRows(X[part], classes[codes[part]], codes[part], classes, **options).fit(base)
 
 
-def test_a_missing_class_has_no_decision_value(data):
-    X, codes, classes = data
-    part = codes != 1
-    raw = TrainingRows(X[part], classes[codes[part]], codes[part], classes).fit(LinearSVC())
-    scores = raw.scores(X)
-    assert np.isnan(scores[:, 1]).all()
-    np.testing.assert_allclose(scores[:, 0], -scores[:, 2])
+def test_a_missing_class_has_probability_zero_and_no_decision_value(data):
+    proba = without_the_second(data, GaussianNB()).scores(data[0])
+    assert proba.shape == (90, 3)
+    assert np.all(proba[:, 1] == 0)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    values = without_the_second(data, LinearSVC()).scores(data[0])
+    assert np.isnan(values[:, 1]).all()
+    np.testing.assert_allclose(values[:, 0], -values[:, 2])
 
 
 def test_xgboost_learns_strings_and_folds_without_a_class(data):
@@ -59,40 +56,39 @@ def test_xgboost_learns_strings_and_folds_without_a_class(data):
     assert wants_codes(model)
     assert wants_codes(make_pipeline(model))
     assert not wants_codes(GaussianNB())
-    part = codes != 1
-    raw = TrainingRows(X[part], classes[codes[part]], codes[part], classes).fit(model)
+    raw = without_the_second(data, model)
     assert np.all(raw.scores(X)[:, 1] == 0)
     raw.check_decision(X, raw.scores(X), "argmax")
+    answers = {
+        decision: SelectiveClassifier(model, decision=decision).fit(X, classes[codes]).predict(X)
+        for decision in ("estimator", "argmax")
+    }
+    assert answers["estimator"].tolist() == answers["argmax"].tolist()
+    assert set(answers["argmax"]) == set(classes)
 
 
-def test_frozen_is_used_as_it_is(data):
+def test_frozen_is_used_as_it_is_by_the_classes_of_the_task(data):
     X, codes, classes = data
     fitted = GaussianNB().fit(X, classes[codes])
     raw = TrainingRows(X[:5], None, codes[:5], classes).fit(FrozenEstimator(fitted))
     assert np.array_equal(raw.scores(X), fitted.predict_proba(X))
+    raw = wrap_fitted(fitted, np.array(["c", "a", "b"]))
+    assert np.array_equal(raw.scores(X), fitted.predict_proba(X)[:, [2, 0, 1]])
 
 
 def test_evaluation_sets_of_xgboost_follow_the_codes(data):
     xgboost = pytest.importorskip("xgboost")
     X, codes, classes = data
     part = codes != 1  # codes 0 and 2: XGBoost is trained on 0 and 1
-    labels = classes[codes[part]]
     model = xgboost.XGBClassifier(n_estimators=3, n_jobs=1)
-    given = {"eval_set": [(X[part], labels)], "verbose": False}
-    raw = TrainingRows(X[part], labels, codes[part], classes, params=given).fit(model)
+    given = {"eval_set": [(X[part], classes[codes[part]])], "verbose": False}
+    raw = without_the_second(data, model, params=given)
     plain = xgboost.XGBClassifier(n_estimators=3, n_jobs=1)
     plain.fit(X[part], codes[part] // 2, eval_set=[(X[part], codes[part] // 2)], verbose=False)
     assert raw.estimator.evals_result() == plain.evals_result()
     given = {"eval_set": [(X, classes[codes])], "verbose": False}
     with pytest.raises(ValueError, match="eval_set has labels that are not among the classes"):
-        TrainingRows(X[part], labels, codes[part], classes, params=given).fit(model)
-
-
-def test_columns_follow_the_task_not_the_classifier(data):
-    X, codes, classes = data
-    fitted = LogisticRegression().fit(X, classes[codes])
-    raw = wrap_fitted(fitted, np.array(["c", "a", "b"]))
-    assert np.array_equal(raw.scores(X), fitted.predict_proba(X)[:, [2, 0, 1]])
+        without_the_second(data, model, params=given)
 
 
 # What a classifier answers ---------------------------------------------------------------------

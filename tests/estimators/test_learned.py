@@ -1,8 +1,8 @@
 """LearnedConfidence: what it learns, when it is used, where it can go."""
 
+import copy
 import json
 import pickle
-import types
 from dataclasses import replace
 
 import numpy as np
@@ -47,6 +47,7 @@ from skselect.metrics import augrc_score
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.decisions import DecisionRule
 from tests.common import check_schema
+from tests.policy.test_standalone import gate_of
 
 TREE = DecisionTreeClassifier(max_depth=4, random_state=0)
 
@@ -95,62 +96,55 @@ def test_the_confidence_is_the_logistic_regression_of_its_definition(
     X, y = make_classification(
         500, 8, n_informative=5, n_classes=n_classes, flip_y=0.2, random_state=1
     )
+    X, later, y = X[:400], X[400:], y[:400]
     weight = rng.integers(1, 4, 400) if weighted else None
-    parts = list(StratifiedKFold(4).split(X[:400], y[:400]))
+    parts = list(StratifiedKFold(4).split(X, y))
     model = SelectiveClassifier(
         GaussianNB(), calibration=calibration, confidence=learn(), cv=parts
-    ).fit(X[:400], y[:400], weight)
-
-    def held_out(estimator):
-        params = {} if weight is None else {"params": {"sample_weight": weight}}
-        return cross_val_predict(
-            estimator, X[:400], y[:400], cv=parts, method="predict_proba", **params
-        )
-
-    def calibrated(inside, kind):
-        if kind is None:
-            return lambda proba: proba
-        maps = ClassCalibration.fit(kind, "predict_proba", inside, y[:400], n_classes, weight)
-        return maps.predict_proba
-
-    inside, auxiliary_model = held_out(GaussianNB()), held_out(TREE)
-    of_base, of_auxiliary_model = (
-        calibrated(inside, calibration),
-        calibrated(auxiliary_model, "temperature"),
-    )
-    table = brute_features(of_base(inside), of_auxiliary_model(auxiliary_model))
-    right = of_base(inside).argmax(axis=1) == y[:400]
+    ).fit(X, y, weight)
+    inside, proba, maps = {}, {}, {"base": calibration, "tree": "temperature"}
+    for name, estimator in {"base": GaussianNB(), "tree": TREE}.items():
+        inside[name] = cross_val_predict(
+            estimator, X, y, cv=parts, method="predict_proba",
+            params={} if weight is None else {"sample_weight": weight},
+        )  # fmt: skip
+        fitted = clone(estimator).fit(X, y, sample_weight=weight)
+        proba[name] = fitted.predict_proba(later)
+        if maps[name] is not None:
+            calibrated = ClassCalibration.fit(
+                maps[name], "predict_proba", inside[name], y, n_classes, weight
+            )
+            inside[name] = calibrated.predict_proba(inside[name])
+            proba[name] = calibrated.predict_proba(proba[name])
+    table = brute_features(inside["base"], inside["tree"])
+    right = inside["base"].argmax(axis=1) == y
     scaler = StandardScaler().fit(table, sample_weight=weight)
     line = LogisticRegression(C=0.05).fit(scaler.transform(table), right, weight)
-    base, tree = (
-        clone(m).fit(X[:400], y[:400], sample_weight=weight) for m in (GaussianNB(), TREE)
-    )
-    proba = of_base(base.predict_proba(X[400:]))
-    new = brute_features(proba, of_auxiliary_model(tree.predict_proba(X[400:])))
-    expected = line.predict_proba(scaler.transform(new))[:, 1]
-    np.testing.assert_allclose(model.predict_confidence(X[400:]), expected, rtol=0, atol=2e-4)
-    np.testing.assert_allclose(model.predict_proba(X[400:]), proba)
-    assert model.decide(X[400:])["suggestion"].tolist() == proba.argmax(axis=1).tolist()
+    new = scaler.transform(brute_features(proba["base"], proba["tree"]))
+    expected = line.predict_proba(new)[:, 1]
+    np.testing.assert_allclose(model.predict_confidence(later), expected, rtol=0, atol=2e-4)
+    np.testing.assert_allclose(model.predict_proba(later), proba["base"])
+    assert model.decide(later)["suggestion"].tolist() == proba["base"].argmax(axis=1).tolist()
 
 
 def test_the_report_compares_areas_out_of_fold(data):
     X, y = data
     parts = list(StratifiedKFold(5).split(X, y))
-    model = SelectiveClassifier(GaussianNB(), confidence=learn(), cv=parts).fit(X, y)
-    report = model.confidence_.report_
-    proba = cross_val_predict(GaussianNB(), X, y, cv=parts, method="predict_proba")
-    assert report.augrc_before == pytest.approx(augrc_score(y, proba))
-    auxiliary_model = cross_val_predict(TREE, X, y, cv=parts, method="predict_proba")
-    maps = ClassCalibration.fit("temperature", "predict_proba", auxiliary_model, y, 3)
-    table, right = (
-        brute_features(proba, maps.predict_proba(auxiliary_model)),
-        proba.argmax(axis=1) == y,
+    report = SelectiveClassifier(GaussianNB(), confidence=learn(), cv=parts).fit(X, y)
+    report = report.confidence_.report_
+    proba, auxiliary = (
+        cross_val_predict(model, X, y, cv=parts, method="predict_proba")
+        for model in (GaussianNB(), TREE)
     )
+    maps = ClassCalibration.fit("temperature", "predict_proba", auxiliary, y, 3)
+    table = brute_features(proba, maps.predict_proba(auxiliary))
+    right = proba.argmax(axis=1) == y
     crossed = np.empty(len(y))
     for train, test in parts:
         scaler = StandardScaler().fit(table[train])
         line = LogisticRegression(C=0.05).fit(scaler.transform(table[train]), right[train])
         crossed[test] = line.predict_proba(scaler.transform(table[test]))[:, 1]
+    assert report.augrc_before == pytest.approx(augrc_score(y, proba))
     assert report.augrc_after == pytest.approx(augrc_score(y, proba, confidence=crossed), rel=1e-3)
     assert (report.n, report.n_errors) == (len(y), int(np.sum(~right)))
     assert list(report.coefficients) == ["intercept", "logit", "lead", "entropy", "tree"]
@@ -192,21 +186,20 @@ def test_the_guard_keeps_the_plain_confidence_where_nothing_is_gained(data):
     assert unguarded.confidence_.report_.z == report.z
 
 
-def test_the_guard_asks_for_twenty_errors(rng):
+@pytest.mark.parametrize(("n_errors", "words"), [(19, "19 of 300 out-of"), (0, "0 of 281 out-of")])
+def test_the_guard_asks_for_twenty_errors(n_errors, words, rng):
     X = rng.normal(size=(300, 2))
     base = FrozenEstimator(LogisticRegression().fit(X, X[:, 0] > 0))
     y = base.predict(X)
     y[:19] = ~y[:19]
-    for n_errors, words in ((19, "19 of 300 out-of"), (0, "0 of 281 out-of")):
-        rows = slice(19 - n_errors, None)
-        model = SelectiveClassifier(base, confidence=learn(guard=True)).fit(X[rows], y[rows])
-        assert model.confidence_.report_.n_errors == n_errors
-        assert str(model.confidence_.report_).startswith(
-            f"NOT USED: {words}-fold answers are wrong"
-        )
-        assert model.confidence_.score_ is None
-    model = SelectiveClassifier(base, confidence=learn()).fit(X[19:], y[19:])
-    assert "nothing can be learnt" in str(model.confidence_.report_)
+    X, y = X[19 - n_errors :], y[19 - n_errors :]
+    found = SelectiveClassifier(base, confidence=learn(guard=True)).fit(X, y).confidence_
+    assert found.report_.n_errors == n_errors
+    assert str(found.report_).startswith(f"NOT USED: {words}-fold answers are wrong")
+    assert found.score_ is None
+    if n_errors == 0:
+        found = SelectiveClassifier(base, confidence=learn()).fit(X, y).confidence_
+        assert "nothing can be learnt" in str(found.report_)
 
 
 def test_one_class_leaves_nothing_to_learn():
@@ -219,33 +212,26 @@ def test_one_class_leaves_nothing_to_learn():
 # Where it can go --------------------------------------------------------------------------------
 
 
-def gate_of(policy):
-    module = types.ModuleType("gate")
-    exec(compile(policy.to_python(), "gate.py", "exec"), module.__dict__)
-    return module
-
-
 def test_the_policy_decides_as_the_estimator_does(data, fitted):
-    X, _y = data
-    table = fitted.set_params(threshold=0.7).decide(X[400:])
+    X = data[0][400:]
+    raw, auxiliary = fitted.raw_scores(X), fitted.raw_auxiliary(X)
+    policy = replace(fitted.policy_, threshold=0.7)
+    table = copy.copy(fitted).set_params(threshold=0.7).decide(X)
     assert 0 < table["accepted"].mean() < 1
-    raw, auxiliary_proba = fitted.raw_scores(X[400:]), fitted.raw_auxiliary(X[400:])
-    assert list(auxiliary_proba) == ["tree"]
-    loaded = AbstentionPolicy.from_json(fitted.policy_.to_json())
+    assert list(auxiliary) == ["tree"]
+    loaded = AbstentionPolicy.from_json(policy.to_json())
     assert isinstance(loaded.confidence, LearnedScore)
-    for policy in (fitted.policy_, loaded):
-        pd.testing.assert_frame_equal(policy.decide(raw, auxiliary=auxiliary_proba), table)
-        named = {"tree": pd.DataFrame(auxiliary_proba["tree"][:, ::-1], columns=[2, 1, 0])}
-        pd.testing.assert_frame_equal(policy.decide(raw, auxiliary=named), table)
-    found = gate_of(loaded).decide(raw, auxiliary=auxiliary_proba)
+    named = {"tree": pd.DataFrame(auxiliary["tree"][:, ::-1], columns=[2, 1, 0])}
+    for one, given in ((policy, auxiliary), (loaded, auxiliary), (loaded, named)):
+        pd.testing.assert_frame_equal(one.decide(raw, auxiliary=given), table)
+    found = gate_of(loaded).decide(raw, auxiliary=auxiliary)
     assert found["confidence"].tobytes() == table["confidence"].to_numpy().tobytes()
-    check_schema(fitted.policy_.to_json())
-    stored = json.loads(fitted.policy_.to_json())["confidence"]
+    check_schema(policy.to_json())
+    stored = json.loads(policy.to_json())["confidence"]
     assert stored["kind"] == "learned"
     assert list(stored["coefficients"]) == ["logit", "lead", "entropy", "tree"]
     report = fitted.confidence_.report_.coefficients
     assert stored["coefficients"] | {"intercept": stored["intercept"]} == report
-    fitted.set_params(threshold=None)
 
 
 @pytest.mark.parametrize(
@@ -253,14 +239,19 @@ def test_the_policy_decides_as_the_estimator_does(data, fitted):
     [
         {"kind": "guessed"}, {"intercept": None}, {"coefficients": {}},
         {"coefficients": {"lead": "much"}}, {"auxiliary": {"tree": None}},
-        {"auxiliary": {"other": {}}},
+        {"auxiliary": {"other": {}}}, "rename",
     ],
+    ids=str,
 )  # fmt: skip
 def test_a_damaged_file_is_refused(fitted, change):
     stored = json.loads(fitted.policy_.to_json())
-    stored["confidence"] |= change
+    auxiliary = stored["confidence"]["auxiliary"]
+    stored["confidence"] |= (
+        {"auxiliary": {"logit": auxiliary["tree"]}} if change == "rename" else change
+    )
     stored["digest"] = digest_json(stored)
-    with pytest.raises(ValueError, match="damaged"):
+    message = "do not fit together" if change == "rename" else "damaged"
+    with pytest.raises(ValueError, match=message):
         AbstentionPolicy.from_json(json.dumps(stored))
 
 
@@ -284,58 +275,53 @@ def test_a_classifier_of_your_own_stays_in_python(data):
 def test_certificates_on_fresh_rows_are_exact_and_others_estimates(data):
     X, y = data
     model = SelectiveClassifier(GaussianNB(), calibration="temperature", confidence=learn())
-    goal = {"objective": "risk", "target": 0.3, "random_state": 0}
-    held_out = ThresholdTuner(model, **goal).fit(X, y)
-    assert held_out.certificate_.is_certified
-    frozen = ThresholdTuner(FrozenEstimator(clone(model).fit(X[:300], y[:300])), **goal)
-    assert frozen.fit(X[300:], y[300:]).certificate_.is_certified
-    for tuner in (held_out, frozen):
+    ready = SelectiveClassifier(FrozenEstimator(GaussianNB().fit(X, y)), confidence=learn())
+    frozen = FrozenEstimator(clone(model).fit(X[:300], y[:300]))
+    for base, options, rows, certified in [
+        (model, {}, slice(None), True), (frozen, {}, slice(300, None), True),
+        (model, {"cv": 3}, slice(None), False),
+        (ready, {"cv": 3}, slice(None), False),  # these rows taught the confidence
+    ]:  # fmt: skip
+        tuner = ThresholdTuner(base, objective="risk", target=0.3, random_state=0, **options)
+        assert tuner.fit(X[rows], y[rows]).certificate_.is_certified == certified
         table = tuner.policy_.decide(tuner.raw_scores(X), auxiliary=tuner.raw_auxiliary(X))
         pd.testing.assert_frame_equal(tuner.decide(X), table)
-    folds = ThresholdTuner(model, cv=3, **goal).fit(X, y)
-    assert not folds.certificate_.is_certified
-    ready = SelectiveClassifier(FrozenEstimator(GaussianNB().fit(X, y)), confidence=learn())
-    same_rows = ThresholdTuner(ready, cv=3, **goal).fit(X, y)
-    assert not same_rows.certificate_.is_certified  # these rows taught the confidence
 
 
 def test_rows_that_a_frozen_auxiliary_model_has_seen_certify_nothing(data):
     X, y = data
     seen = FrozenEstimator(SelectiveClassifier(TREE).fit(X[:300], y[:300]))
-    goal = {"objective": "risk", "target": 0.45, "random_state": 0}
-    pair = [(np.arange(400, 600), np.arange(400))]
+    pair = {"cv": [(np.arange(400, 600), np.arange(400))]}
+
+    def certify_with(model, rows=slice(None), **options):
+        tuner = ThresholdTuner(model, "risk", target=0.45, random_state=0, **options)
+        return tuner.fit(X[rows], y[rows]).certificate_
+
+    def with_auxiliary(base=None, **options):
+        return SelectiveClassifier(base or GaussianNB(), confidence=learn(**options))
+
+    base = FrozenEstimator(GaussianNB().fit(X[400:], y[400:]))
     for auxiliary in ({"seen": seen}, [seen, TREE]):
-        model = SelectiveClassifier(GaussianNB(), confidence=learn(auxiliary=auxiliary))
+        model = with_auxiliary(auxiliary=auxiliary)
         kept = FrozenEstimator(clone(model).fit(X[400:], y[400:]))
-        base = SelectiveClassifier(
-            FrozenEstimator(GaussianNB().fit(X[400:], y[400:])), confidence=learn(auxiliary=[seen])
-        )
-        for tuner in (
-            ThresholdTuner(kept, cv=pair, **goal),
-            ThresholdTuner(model, cv=pair, **goal),
-            ThresholdTuner(base, cv=pair, **goal),
-        ):
-            with pytest.warns(UserWarning, match="300 of the 400 rows"):
-                certificate = tuner.fit(X, y).certificate_
+        for one, rows, options, message in [
+            (kept, slice(None), pair, "300 of the 400 rows"),
+            (model, slice(None), pair, "300 of the 400 rows"),
+            (with_auxiliary(base, auxiliary=[seen]), slice(None), pair, "300 of the 400 rows"),
+            (kept, slice(300), {}, "also trained the classifier or an auxiliary model"),
+            (model, slice(300), {}, "also trained the classifier or an auxiliary model"),
+        ]:
+            with pytest.warns(UserWarning, match=message):
+                certificate = certify_with(one, rows, **options)
             assert not certificate.is_certified
             assert "also trained the classifier or an auxiliary model" in unwrap(str(certificate))
-        for known in (kept, model):
-            with pytest.warns(
-                UserWarning, match="also trained the classifier or an auxiliary model"
-            ):
-                found = ThresholdTuner(known, **goal).fit(X[:300], y[:300]).certificate_
-            assert not found.is_certified
-        fresh = ThresholdTuner(kept, **goal).fit(X[300:400], y[300:400])
-        assert "trained" not in str(fresh.certificate_)
-    unasked = learn(auxiliary={"seen": seen}, features=["proba"])
-    model = SelectiveClassifier(GaussianNB(), confidence=unasked)
-    assert ThresholdTuner(model, cv=pair, **goal).fit(X, y).certificate_.is_certified
-    again = learn(auxiliary={"tree": seen.estimator})  # not frozen: fitted to other rows
-    model = SelectiveClassifier(GaussianNB(), confidence=again)
-    assert ThresholdTuner(model, cv=pair, **goal).fit(X, y).certificate_.is_certified
-    untaught = learn(auxiliary={"tree": FrozenEstimator(clone(TREE).fit(X, y))})  # keeps no record
-    model = SelectiveClassifier(GaussianNB(), confidence=untaught)
-    assert ThresholdTuner(model, cv=pair, **goal).fit(X, y).certificate_.is_certified
+        assert "trained" not in str(certify_with(kept, slice(300, 400)))
+    for harmless in [
+        {"auxiliary": {"seen": seen}, "features": ["proba"]},  # nobody asks it
+        {"auxiliary": {"tree": seen.estimator}},  # not frozen: fitted to other rows
+        {"auxiliary": {"tree": FrozenEstimator(clone(TREE).fit(X, y))}},  # keeps no record
+    ]:
+        assert certify_with(with_auxiliary(**harmless), **pair).is_certified
 
 
 def test_a_decided_table_can_be_certified_and_reported(data, fitted):
@@ -357,20 +343,16 @@ def test_it_is_a_parameter_like_any_other(data):
     X, y = data
     model = SelectiveClassifier(GaussianNB(), confidence=learn())
     for grid in ({"confidence": ["max_proba", learn()]}, {"confidence__guard": [True, False]}):
-        search = GridSearchCV(model, grid, scoring="neg_augrc", cv=3).fit(X, y)
+        search = GridSearchCV(model, grid, scoring="neg_augrc", cv=2).fit(X, y)
         assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     fitted = clone(model).fit(X, y)
-    assert (
-        fitted.confidence.auxiliary["tree"] is not fitted.confidence_.auxiliary_["tree"].estimator
-    )
-    np.testing.assert_array_equal(
-        pickle.loads(pickle.dumps(fitted)).predict_confidence(X), fitted.predict_confidence(X)
-    )
-    fitted.set_params(confidence="margin")
-    assert fitted.policy_.confidence == "margin"
-    fitted.set_params(confidence=learn())
+    given, used = fitted.confidence.auxiliary["tree"], fitted.confidence_.auxiliary_["tree"]
+    assert given is not used.estimator
+    again = pickle.loads(pickle.dumps(fitted)).predict_confidence(X)
+    np.testing.assert_array_equal(again, fitted.predict_confidence(X))
+    assert fitted.set_params(confidence="margin").policy_.confidence == "margin"
     with pytest.raises(ValueError, match="fit has not seen; call fit again"):
-        fitted.predict_confidence(X)
+        fitted.set_params(confidence=learn()).predict_confidence(X)
 
 
 # What auxiliary models read -----------------------------------------------------------------------
@@ -454,44 +436,43 @@ def test_the_default_auxiliary_are_of_other_kinds(base, names):
 def test_auxiliary_get_names(data):
     X, y = data
     pipe = make_pipeline(StandardScaler(), GaussianNB())
-    auxiliary = [pipe, TREE, FrozenEstimator(clone(TREE).fit(X, y))]
-    model = SelectiveClassifier(LogisticRegression(), confidence=learn(auxiliary=auxiliary)).fit(
-        X, y
-    )
+    learned = learn(auxiliary=[pipe, TREE, FrozenEstimator(clone(TREE).fit(X, y))])
+    model = SelectiveClassifier(LogisticRegression(), confidence=learned).fit(X, y)
     names = ["gaussiannb", "decisiontreeclassifier_1", "decisiontreeclassifier_2"]
     assert list(model.raw_auxiliary(X)) == names
+
+
+NUMBERS = [f"x{k}" for k in range(8)]
+
+
+def on_numbers():
+    return make_pipeline(make_column_transformer(("passthrough", NUMBERS)), GaussianNB())
 
 
 def test_tables_of_other_models_are_auxiliary(data):
     X, y = data
     rng = np.random.default_rng(1)
-    table = pd.DataFrame(X, columns=[f"x{k}" for k in range(8)])
     judge = 0.8 * np.eye(3)[y] + 0.2 / 3
-    unsure = rng.random(len(y)) < 0.5
-    judge[unsure] = 1 / 3
+    judge[rng.random(len(y)) < 0.5] = 1 / 3
+    table = pd.DataFrame(X, columns=NUMBERS)
     table[["judge_0", "judge_1", "judge_2"]] = judge
     table[["rater_0", "rater_1", "rater_other"]] = rng.dirichlet(np.ones(3), len(y))
-    base = make_pipeline(make_column_transformer(("passthrough", [f"x{k}" for k in range(8)])),
-                         GaussianNB())  # fmt: skip
-    table["rater_2"] = 0.0
+    table["rater_2"], table["two_1"] = 0.0, 1 - table["judge_2"]
     raters = ["rater_0", "rater_1", "rater_2", "rater_other"]
     auxiliary = {
         "judge": PrecomputedClassifier([0, 1, 2], columns=["judge_0", "judge_1", "judge_2"]),
         "rater": PrecomputedClassifier([0, 1, 2, 9], columns=raters),
         "two": PrecomputedClassifier([0, 1], columns=["judge_2", "two_1"]),
     }
-    table["two_1"] = 1 - table["judge_2"]
-    model = SelectiveClassifier(base, confidence=LearnedConfidence(auxiliary=auxiliary)).fit(
-        table, y
-    )
-    report = model.confidence_.report_
-    assert report.used
-    auxiliary_proba = model.raw_auxiliary(table)
-    np.testing.assert_allclose(auxiliary_proba["judge"], judge)
+    learned = LearnedConfidence(auxiliary=auxiliary)
+    model = SelectiveClassifier(on_numbers(), confidence=learned).fit(table, y)
+    assert model.confidence_.report_.used
+    found = model.raw_auxiliary(table)
+    np.testing.assert_allclose(found["judge"], judge)
     known = table[["rater_0", "rater_1"]].to_numpy()
     expected = np.column_stack([known / known.sum(axis=1, keepdims=True), np.zeros(len(y))])
-    np.testing.assert_allclose(auxiliary_proba["rater"], expected)
-    assert not auxiliary_proba["two"][:, 2].any()
+    np.testing.assert_allclose(found["rater"], expected)
+    assert not found["two"][:, 2].any()
 
 
 @pytest.mark.parametrize(
@@ -510,53 +491,45 @@ def test_a_auxiliary_model_with_misspelt_labels_is_refused(data, labels, message
         model.fit(X, np.array(["cat", "dog", "emu"])[y])
 
 
-def test_errors_inside_a_auxiliary_model_name_it(data, mixed):
-    X, y = data
-    table = pd.DataFrame(X).rename(columns=str).assign(no=0.2, yes=np.nan, other=0.8)
+@pytest.mark.parametrize("n_jobs", [None, 2])  # from here, and from another process
+def test_errors_inside_an_auxiliary_model_name_it(data, n_jobs):
+    X, y = data[0][:60], data[1][:60]
+    table = pd.DataFrame(X, columns=NUMBERS).assign(no=0.2, yes=np.nan, other=0.8)
     judge = PrecomputedClassifier([0, 1, 2], columns=["no", "yes", "other"])
-    linear = make_pipeline(make_column_transformer(("passthrough", ["0", "1"])), GaussianNB())
-    for auxiliary_model, base, (rows, labels), several in (
-        (judge, linear, (table, y), (None, 2)),  # from here, and from another process
-        (RandomForestClassifier(5), only_numbers(), mixed, (None,)),
-    ):
-        for n_jobs in several:
-            learned = learn(auxiliary={"other": auxiliary_model})
-            model = SelectiveClassifier(base, confidence=learned, n_jobs=n_jobs, cv=2)
-            with pytest.raises((TypeError, ValueError)) as caught:
-                model.fit(rows, labels)
-            assert caught.value.__notes__ == [
-                "This was the auxiliary model 'other' of LearnedConfidence."
-            ]
-            if auxiliary_model is judge:
-                assert "first in the column 'yes'" in str(caught.value)
+    learned = learn(auxiliary={"other": judge})
+    model = SelectiveClassifier(on_numbers(), confidence=learned, n_jobs=n_jobs, cv=2)
+    with pytest.raises(ValueError, match="first in the column 'yes'") as caught:
+        model.fit(table, y)
+    notes = ["This was the auxiliary model 'other' of LearnedConfidence."]
+    assert caught.value.__notes__ == notes
 
 
 def test_columns_are_features(data, rng):
     X, y = data
-    table = pd.DataFrame(X, columns=[f"x{k}" for k in range(8)])
-    inner = make_pipeline(
-        make_column_transformer(("passthrough", [f"x{k}" for k in range(8)])), GaussianNB()
-    )
-    proba = cross_val_predict(inner, table, y, cv=5, method="predict_proba")
+    table = pd.DataFrame(X, columns=NUMBERS)
+    proba = cross_val_predict(on_numbers(), table, y, cv=5, method="predict_proba")
     table["hint"] = (proba.argmax(axis=1) == y) * 1e3 + rng.normal(size=len(y))
     learned = LearnedConfidence(features=["proba", "hint"])
-    model = SelectiveClassifier(inner, confidence=learned).fit(table, y)
+    model = SelectiveClassifier(on_numbers(), confidence=learned).fit(table, y)
     report = model.confidence_.report_
     assert report.used
     assert list(report.coefficients) == ["intercept", "logit", "lead", "entropy", "hint"]
-    auxiliary_proba = model.raw_auxiliary(table)
-    assert list(auxiliary_proba) == ["hint"]
-    found = model.policy_.decide(model.raw_scores(table), auxiliary=auxiliary_proba)
+    auxiliary = model.raw_auxiliary(table)
+    assert list(auxiliary) == ["hint"]
+    found = model.policy_.decide(model.raw_scores(table), auxiliary=auxiliary)
     pd.testing.assert_frame_equal(found, model.decide(table))
     with pytest.raises(ValueError, match="'hint' has 600 missing or infinite values"):
         model.decide(table.assign(hint=np.nan))
+    X = table.assign(intercept=1.0)
+    model.set_params(confidence=learn(features=("proba", "intercept")))
+    with pytest.raises(ValueError, match=r"same name. \['intercept', 'logit', .*are taken"):
+        model.fit(X, y)
 
 
 @pytest.mark.filterwarnings("ignore:cwsa_plus is best")
 def test_folds_and_rows_may_lack_classes(data):
     X, y = data
-    rare = np.minimum(y, 1)
-    rare[:6] = 2
+    rare = np.where(np.arange(600) < 6, 2, np.minimum(y, 1))
     model = SelectiveClassifier(GaussianNB(), calibration="temperature", confidence=learn(), cv=3)
     tuner = ThresholdTuner(model, objective="cwsa_plus", cv=3).fit(X, rare)
     assert tuner.decide(X)["confidence"].between(0, 1).all()
@@ -564,6 +537,11 @@ def test_folds_and_rows_may_lack_classes(data):
     model.fit(X, rare)
     assert model.raw_auxiliary(X)["tree"].shape == (600, 3)
     assert model.confidence_.report_.n == 599
+    plain = SelectiveClassifier(GaussianNB(), confidence=learn())
+    halves = [(np.arange(300), np.arange(300, 600)), (np.arange(300, 600), np.arange(300))]
+    tuner = ThresholdTuner(plain, objective="risk", target=0.4, cv=halves)
+    found = tuner.fit(X, rare).predict_confidence(X)
+    assert np.all((found > 0) & (found < 1))
 
 
 class Recorder(GaussianNB):
@@ -592,14 +570,6 @@ def test_weights_reach_the_auxiliary_that_take_them(data, rng):
     np.testing.assert_array_equal(Recorder.seen[-1], weight)
 
 
-def test_answers_of_the_classifier_itself_are_scored(data):
-    X, y = data
-    argmax = SelectiveClassifier(GaussianNB(), confidence=learn(), random_state=0)
-    model = clone(argmax).set_params(decision="estimator").fit(X, y)
-    argmax.fit(X, y)
-    np.testing.assert_allclose(model.predict_confidence(X), argmax.predict_confidence(X))
-
-
 def test_one_fold_is_divided_for_the_guard(data):
     X, y = data
     model = SelectiveClassifier(
@@ -612,22 +582,6 @@ def test_one_fold_is_divided_for_the_guard(data):
     assert report.n == 300
     assert np.sign(report.z) == np.sign(rated.z)
     assert report.augrc_after < report.augrc_before
-
-
-def test_no_feature_is_called_intercept(data):
-    X, y = data
-    X = pd.DataFrame(X).rename(columns=str).assign(intercept=1.0)
-    model = SelectiveClassifier(GaussianNB(), confidence=learn(features=("proba", "intercept")))
-    with pytest.raises(ValueError, match=r"same name. \['intercept', 'logit', .*are taken"):
-        model.fit(X, y)
-
-
-def test_groups_stay_together_and_are_compared_as_groups(data, rng):
-    X, y = data
-    groups = rng.integers(0, 30, len(y))
-    model = SelectiveClassifier(GaussianNB(), confidence=learn())
-    alone = model.fit(X, y).confidence_.report_
-    assert model.fit(X, y, groups=groups).confidence_.report_.z != alone.z
 
 
 def test_rows_repeated_within_their_group_do_not_make_the_guard_surer(data):
@@ -653,21 +607,16 @@ def test_a_frozen_base_knows_the_rows_that_its_confidence_has_learnt_from(data):
         assert not tuner.fit(X[100:400], y[100:400]).certificate_.is_certified
 
 
-def test_a_fold_without_a_class_keeps_what_was_learnt(data):
+def test_rows_of_weight_0_do_not_count_for_the_guard_and_groups_do(data, rng):
     X, y = data
-    y = np.where(np.arange(600) < 599, y % 2, 2)
-    model = SelectiveClassifier(GaussianNB(), confidence=learn())
-    cv = [(np.arange(300), np.arange(300, 600)), (np.arange(300, 600), np.arange(300))]
-    tuner = ThresholdTuner(model, objective="risk", target=0.4, cv=cv)
-    tuner.fit(X, y)
-    assert np.all((tuner.predict_confidence(X) > 0) & (tuner.predict_confidence(X) < 1))
-
-
-def test_rows_of_weight_0_do_not_count_for_the_guard(data):
-    X, y = data
+    model = SelectiveClassifier(GaussianNB(), confidence=learn(), random_state=0)
+    alone = model.fit(X, y).confidence_.report_
+    groups = rng.integers(0, 30, len(y))
+    assert model.fit(X, y, groups=groups).confidence_.report_.z != alone.z
     weight = (np.arange(600) % 4 > 0).astype(float)
-    model = SelectiveClassifier(GaussianNB(), confidence=learn())
     assert model.fit(X, y, sample_weight=weight).confidence_.report_.n == 450
+    own = clone(model).set_params(decision="estimator").fit(X, y)
+    np.testing.assert_allclose(own.predict_confidence(X), model.fit(X, y).predict_confidence(X))
 
 
 @pytest.mark.parametrize(
@@ -675,22 +624,18 @@ def test_rows_of_weight_0_do_not_count_for_the_guard(data):
     [
         ({"features": "proba"}, "features must be a list"),
         ({"features": []}, "features is empty; name 'proba'"),
-        ({"auxiliary": {1: TREE}}, "auxiliary: a name must be a str, got 1"),
         ({"features": ["proba", "age"]}, r"features: X has no column \['age'\]"),
+        ({"auxiliary": {1: TREE}}, "auxiliary: a name must be a str, got 1"),
         ({"auxiliary": TREE}, "auxiliary must be a list of classifiers, or a dict"),
         ({"auxiliary": []}, "leave 'auxiliary' out of features"),
-        (
-            {"auxiliary": [DecisionTreeClassifier]},
-            "must be a classifier with fit and predict_proba",
-        ),
+        ({"auxiliary": [DecisionTreeClassifier]}, "a classifier with fit and predict_proba"),
         ({"auxiliary": [LinearSVC()]}, "CalibratedClassifierCV gives probabilities"),
         ({"auxiliary": {"lead": TREE}}, "two features have the same name"),
     ],
 )
 def test_bad_parameters_are_clear_errors(data, options, message):
-    model = SelectiveClassifier(GaussianNB(), confidence=learn(**options))
     with pytest.raises(ValueError, match=message):
-        model.fit(*data)
+        SelectiveClassifier(GaussianNB(), confidence=learn(**options)).fit(*data)
 
 
 @pytest.mark.parametrize(
@@ -706,12 +651,14 @@ def test_what_contradicts_it_is_refused(data, options, message):
         SelectiveClassifier(GaussianNB(), confidence=learn(), **options).fit(*data)
 
 
-def test_where_it_belongs_is_said(data):
+def test_where_it_belongs_is_said(data, fitted):
     with pytest.raises(ValueError, match=r"such as LearnedConfidence\(\), got the class"):
         SelectiveClassifier(GaussianNB(), confidence=LearnedConfidence).fit(*data)
     rows = Predictions.from_proba([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
     with pytest.raises(ValueError, match=r"belongs to an estimator: SelectiveClassifier\("):
         select_threshold(rows, objective="risk", target=0.5, confidence=LearnedConfidence())
+    with pytest.raises(ValueError, match="decision='min_cost' weighs errors by their cost"):
+        replace(fitted.policy_, rule=DecisionRule("min_cost", 1.0 - np.eye(3)))
 
 
 def test_the_probabilities_alone_ask_nobody(data):
@@ -722,15 +669,3 @@ def test_the_probabilities_alone_ask_nobody(data):
     for policy in (model.policy_, AbstentionPolicy.from_json(model.policy_.to_json())):
         table = policy.decide(model.raw_scores(X))
         np.testing.assert_array_equal(table["confidence"], model.predict_confidence(X))
-
-
-def test_a_policy_refuses_what_the_estimator_refuses(fitted):
-    costs = DecisionRule("min_cost", 1.0 - np.eye(3))
-    with pytest.raises(ValueError, match="decision='min_cost' weighs errors by their cost"):
-        replace(fitted.policy_, rule=costs)
-    stored = json.loads(fitted.policy_.to_json())
-    learned = stored["confidence"]
-    learned["auxiliary"]["logit"] = learned["auxiliary"].pop("tree")
-    stored["digest"] = digest_json(stored)
-    with pytest.raises(ValueError, match="do not fit together"):
-        AbstentionPolicy.from_json(json.dumps(stored))

@@ -47,25 +47,16 @@ def rows_of(y):
     return TrainingRows(y, y, codes, classes)
 
 
-def test_rare_classes_do_not_warn():
-    y = np.array([0] * 20 + [1] * 2)
-    assert len(list(make_folds(5, rows_of(y), {}, None))) == 5
-
-
-def test_groups_stay_together(rng):
+def test_groups_stay_together_and_rare_classes_do_not_warn(rng):
     y = rng.integers(0, 2, 100)
     groups = np.repeat(np.arange(20), 5)
-    for train, test in make_folds(4, rows_of(y), {"groups": groups}, None):
+    parts = make_folds(4, rows_of(y), {"groups": groups}, None)
+    for train, test in [*parts, holdout(0.3, 100, groups, 0)]:
         assert not set(groups[train]) & set(groups[test])
-    train, test = holdout(0.3, 100, groups, 0)
-    assert not set(groups[train]) & set(groups[test])
-
-
-def test_overlapping_tests_are_refused():
-    y = np.array([0, 1] * 10)
+    rare = rows_of(np.array([0] * 20 + [1] * 2))
+    assert len(list(make_folds(5, rare, {}, None))) == 5
     with pytest.raises(ValueError, match="cv must put every row into exactly one test part"):
-        list(make_folds(ShuffleSplit(3, random_state=0), rows_of(y), {}, None))
-    assert len(list(make_folds(KFold(4), rows_of(y), {}, None))) == 4
+        make_folds(ShuffleSplit(3, random_state=0), rows_of(y), {}, None)
 
 
 def test_rows_that_are_never_tested_serve_training_only():
@@ -124,10 +115,7 @@ PAIR = np.arange(50), np.arange(50, 90)
         ({"cv": PAIR}, r"write cv=\[\(train, test\)\]; got a tuple of ndarray of shape \(50,"),
         ({"cv": [slice(50), slice(50, 90)]}, r"cv must be a list of splits .* list of slice\(None"),
         ({"cv": (np.ones((8, 3)), np.ones((4, 3)))}, r"not the rows .* ndarray of shape \(8, "),
-        (
-            {"cv": [(pd.DataFrame({"a": [0, 1]}), [2])]},
-            r"cv must be a list of splits .* list of \(",
-        ),
+        ({"cv": [(pd.DataFrame({"a": [0, 1]}), [2])]}, r"must be a list of splits .* list of \("),
         ({"cv": ([0, 1], [2, 3], [4])}, r"list of splits .* tuple of \[0, 1\], \[2, 3\], \[4\]"),
         ({"cv": (1000, 797)}, "cv must be a list of splits .* tuple of 1000, 797"),
         ({"cv": [0.6, 0.4]}, "cv must be a list of splits .* list of 0.6, 0.4"),
@@ -141,7 +129,7 @@ def test_bad_cv_and_n_jobs_are_named_by_all_who_take_them(options, message, data
     X, codes, _ = data
     for call in (
         lambda: ThresholdTuner(GaussianNB(), **options).fit(X, codes),
-        lambda: SelectiveClassifier(GaussianNB(), **options).fit(X, codes),
+        lambda: SelectiveClassifier(GaussianNB(), calibration="platt", **options).fit(X, codes),
         lambda: calibration_report(GaussianNB(), X, codes, **options),
     ):
         with pytest.raises(ValueError, match=message):
@@ -155,32 +143,22 @@ def test_a_calibration_learns_from_tested_rows_only(scope, data):
     train, test = order[:50], order[50:]
     options = {"calibration": "platt", "calibration_scope": scope}
     weight = np.linspace(1, 2, 90)
+    inner = FrozenEstimator(GaussianNB().fit(X[train], codes[train], weight[train]))
+    other = SelectiveClassifier(inner, **options).fit(X[test], codes[test], weight[test])
+    raw = np.random.default_rng(1).dirichlet(np.ones(3), 20)
+    expected = other.policy_.decide(raw)["confidence"]
+    whole = GaussianNB().fit(X, codes, weight).predict_proba(X)
     for cv in ([(train, test)], PredefinedSplit(np.where(np.isin(np.arange(90), test), 0, -1))):
         model = SelectiveClassifier(GaussianNB(), cv=cv, **options).fit(X, codes, weight)
-        inner = FrozenEstimator(GaussianNB().fit(X[train], codes[train], weight[train]))
-        other = SelectiveClassifier(inner, **options).fit(X[test], codes[test], weight[test])
-        raw = np.random.default_rng(1).dirichlet(np.ones(3), 20)
-        np.testing.assert_allclose(
-            model.policy_.decide(raw)["confidence"], other.policy_.decide(raw)["confidence"],
-            rtol=1e-6,
-        )  # fmt: skip
-        np.testing.assert_array_equal(
-            model.estimator_.predict_proba(X),
-            GaussianNB().fit(X, codes, weight).predict_proba(X),
-        )
+        found = model.policy_.decide(raw)["confidence"]
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        np.testing.assert_array_equal(model.estimator_.predict_proba(X), whole)
 
 
 def test_a_report_needs_every_row_tested(data):
     X, codes = data[0], data[1][np.random.default_rng(0).permutation(90)]
     with pytest.raises(ValueError, match="exactly one test part, but TimeSeriesSplit"):
         calibration_report(GaussianNB(), X, codes, cv=TimeSeriesSplit(3))
-
-
-def test_a_handful_of_held_out_rows_chooses_no_threshold():
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match=r"cv=0\.001 holds out 1 of 150 rows.*at least 10"):
-        ThresholdTuner(GaussianNB(), cv=0.001).fit(X, y)
-    assert len(holdout(1 / 15, 150, None, 0)[1]) == 10
 
 
 def test_holdout_is_a_plain_random_split():
@@ -191,6 +169,10 @@ def test_holdout_is_a_plain_random_split():
         holdout(0.999, 10, None, 0)
     with pytest.raises(ValueError, match=r"random_state must be an integer, .* got '0'"):
         holdout(0.4, 10, None, "0")
+    assert len(holdout(1 / 15, 150, None, 0)[1]) == 10
+    X, y = load_iris(return_X_y=True)  # a handful of rows chooses no threshold
+    with pytest.raises(ValueError, match=r"cv=0\.001 holds out 1 of 150 rows.*at least 10"):
+        ThresholdTuner(GaussianNB(), cv=0.001).fit(X, y)
 
 
 def test_an_iterator_serves_once():
@@ -232,14 +214,12 @@ def test_folds_that_cannot_know_a_class_are_refused(kind, estimator):
 def test_tuner_and_report_refuse_them_too():
     X, y = load_iris(return_X_y=True)
     frozen = FrozenEstimator(GaussianNB().fit(X, y))
-    calls = [
+    calibrated = SelectiveClassifier(frozen, calibration="platt")
+    for call in (
         lambda: ThresholdTuner(GaussianNB(), cv=KFold(3)).fit(X, y),
-        lambda: ThresholdTuner(
-            SelectiveClassifier(frozen, calibration="platt"), cv=KFold(3)
-        ).fit(X, y),
+        lambda: ThresholdTuner(calibrated, cv=KFold(3)).fit(X, y),
         lambda: calibration_report(GaussianNB(), X, y, cv=KFold(3)),
-    ]  # fmt: skip
-    for call in calls:
+    ):
         with pytest.raises(ValueError, match=r"rows of class 0 .* trained without that class"):
             call()
 
@@ -293,17 +273,13 @@ def test_a_class_with_one_row_stays_harmless(data):
 
 def test_rows_of_an_unseen_class_count_as_wrong_answers_for_a_threshold(data):
     X, codes, _ = data
-    tuner = ThresholdTuner(
-        GaussianNB(), objective="coverage", target=0.5, cv=partly_blind(codes, 9)
-    )
+    parts, goal = partly_blind(codes, 9), {"objective": "coverage", "target": 0.5}
+    tuner = ThresholdTuner(GaussianNB(), cv=parts, **goal)
     with pytest.warns(UserWarning, match="9 of 90 rows .* they count as wrong answers"):
-        tuner.fit(X, codes)
-    assert tuner.curve_.n_rows == 90
+        assert tuner.fit(X, codes).curve_.n_rows == 90
     with pytest.warns(UserWarning, match="they count as wrong"):
-        calibration_report(
-            GaussianNB(), X, codes, cv=partly_blind(codes, 9), calibrations=["platt"]
-        )
-    site = ThresholdTuner(GaussianNB(), objective="coverage", target=0.5, cv=0.3, random_state=0)
+        calibration_report(GaussianNB(), X, codes, cv=parts, calibrations=["platt"])
+    site = ThresholdTuner(GaussianNB(), cv=0.3, random_state=0, **goal)
     with pytest.warns(UserWarning, match="30 of 90 rows .* they count as wrong answers"):
         site.fit(X, codes, groups=codes)
 
@@ -312,27 +288,24 @@ def test_rows_of_an_unseen_class_count_as_wrong_answers_for_a_threshold(data):
 
 
 def test_a_fold_without_weight_says_so(data):
-    X, codes, _ = data
+    X, y = data[0], data[1] % 2
     weight = np.zeros(90)
-    weight[[0, 31]] = 1.0
-    part = "every row of the training part of fold 1 of 2"
-    options = {"cv": KFold(2, shuffle=True, random_state=0)}
-    for seed in range(20):
-        folded = KFold(2, shuffle=True, random_state=seed)
-        if np.isin([0, 31], next(folded.split(X))[1]).all():
-            options["cv"] = folded
-            break
-    plain = SelectiveClassifier(LogisticRegression(), calibration="platt", **options)
-    with pytest.raises(ValueError, match=part):
-        plain.fit(X, codes % 2, weight)
-    with pytest.raises(ValueError, match=part):
-        ThresholdTuner(LogisticRegression(), **options).fit(X, codes % 2, weight)
-    with pytest.raises(ValueError, match=part):
-        calibration_report(LogisticRegression(), X, codes % 2, sample_weight=weight, **options)
+    weight[[0, 31]] = 1.0  # both tested by the first fold
+    seeds = (KFold(2, shuffle=True, random_state=seed) for seed in range(20))
+    cv = next(one for one in seeds if np.isin([0, 31], next(one.split(X))[1]).all())
+    platt = SelectiveClassifier(LogisticRegression(), calibration="platt", cv=cv)
+    tuner = ThresholdTuner(LogisticRegression(), cv=cv)
+    for call in (
+        lambda: platt.fit(X, y, weight),
+        lambda: tuner.fit(X, y, weight),
+        lambda: calibration_report(LogisticRegression(), X, y, sample_weight=weight, cv=cv),
+    ):
+        with pytest.raises(ValueError, match="every row of the training part of fold 1 of 2"):
+            call()
     weight[:] = 0.0
     weight[holdout(0.3, 90, None, 0)[0]] = 1.0
     with pytest.raises(ValueError, match=r"every row of the part that cv=0\.3 holds out"):
-        ThresholdTuner(GaussianNB(), cv=0.3, random_state=0).fit(X, codes, weight)
+        ThresholdTuner(GaussianNB(), cv=0.3, random_state=0).fit(X, y, weight)
 
 
 @pytest.mark.parametrize("cv", [3, 0.4])

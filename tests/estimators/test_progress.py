@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
@@ -41,51 +40,35 @@ def lines(capsys):
 # verbose --------------------------------------------------------------------------------------
 
 
-@quiet
-def test_nothing_is_printed_by_default(data, capsys):
-    for model in (calibrated(), ThresholdTuner(calibrated())):
-        assert model.get_params()["verbose"] == 0
-        model.fit(*data)
-    assert capsys.readouterr() == ("", "")
+FOLDS = [f"fold {k} of 3" for k in (1, 2, 3)]
 
 
 @quiet
-def test_a_verbose_tuner_says_what_it_fits_and_how_often(data, capsys):
-    tuner = ThresholdTuner(calibrated(), cv=2, verbose=1)
-    clone(tuner).fit(*data)
-    assert lines(capsys) == [
-        "[ThresholdTuner] Fitting 2 folds, then all rows, totalling 6 fits",
-        "[ThresholdTuner] fold 1 of 2", "[ThresholdTuner] fold 2 of 2",
-        "[ThresholdTuner] all rows",
-    ]  # fmt: skip
-    tuner.set_params(verbose=0).fit(*data)
+@pytest.mark.parametrize(
+    ("make", "options", "said"),
+    [
+        (ThresholdTuner, {"estimator": calibrated(), "cv": 2},
+         ["Fitting 2 folds, then all rows, totalling 6 fits", "fold 1 of 2", "fold 2 of 2",
+          "all rows"]),
+        (ThresholdTuner, {"estimator": GaussianNB(), "objective": "coverage", "target": 0.5},
+         ["Fitting the rows not held out, totalling 1 fit", "the rows not held out"]),
+        (ThresholdTuner, {"estimator": GaussianNB(), "objective": "coverage", "target": 0.5,
+                          "cv": 0.3, "refit": True},
+         ["Fitting the rows not held out, then all rows, totalling 2 fits",
+          "the rows not held out", "all rows"]),
+        (SelectiveClassifier, {"estimator": GaussianNB(), "calibration": "platt", "cv": 3},
+         ["Fitting all rows, then 3 folds, totalling 4 fits", "all rows", *FOLDS]),
+        (SelectiveClassifier, {"estimator": GaussianNB()},
+         ["Fitting all rows, totalling 1 fit", "all rows"]),
+    ],
+)  # fmt: skip
+def test_what_is_fitted_and_how_often_is_said_on_demand(data, make, options, said, capsys):
+    make(**options, verbose=1).fit(*data)
+    assert lines(capsys) == [f"[{make.__name__}] {line}" for line in said]
+    model = make(**options)
+    assert model.get_params()["verbose"] == 0
+    model.fit(*data)
     assert lines(capsys) == []
-
-
-@quiet
-def test_a_verbose_tuner_that_holds_rows_out(data, capsys):
-    tuner = ThresholdTuner(GaussianNB(), objective="coverage", target=0.5, verbose=True)
-    tuner.fit(*data)
-    assert lines(capsys) == [
-        "[ThresholdTuner] Fitting the rows not held out, totalling 1 fit",
-        "[ThresholdTuner] the rows not held out",
-    ]
-    tuner.set_params(cv=0.3, refit=True).fit(*data)
-    assert lines(capsys) == [
-        "[ThresholdTuner] Fitting the rows not held out, then all rows, totalling 2 fits",
-        "[ThresholdTuner] the rows not held out", "[ThresholdTuner] all rows",
-    ]  # fmt: skip
-
-
-def test_a_verbose_classifier(data, capsys):
-    calibrated(verbose=1).fit(*data)
-    folds = [f"[SelectiveClassifier] fold {k} of 3" for k in (1, 2, 3)]
-    assert lines(capsys) == [
-        "[SelectiveClassifier] Fitting all rows, then 3 folds, totalling 4 fits",
-        "[SelectiveClassifier] all rows", *folds,
-    ]  # fmt: skip
-    SelectiveClassifier(GaussianNB(), verbose=1).fit(*data)
-    assert lines(capsys)[0] == "[SelectiveClassifier] Fitting all rows, totalling 1 fit"
 
 
 def test_a_frozen_classifier_is_not_fitted_and_prints_nothing(data, capsys):
@@ -108,8 +91,6 @@ class CountingNB(GaussianNB):
     ("base", "options", "groups"),
     [
         (CountingNB(), {}, None),
-        (CountingNB(), {"objective": "coverage", "target": 0.5}, None),
-        (CountingNB(), {"objective": "coverage", "target": 0.5, "refit": True, "cv": 0.3}, None),
         (SelectiveClassifier(CountingNB(), calibration="platt"), {}, None),
         (SelectiveClassifier(CountingNB(), calibration="platt", cv=3), {"cv": 4}, None),
         (SelectiveClassifier(CountingNB(), calibration="platt", cv=3), {"cv": 4}, "groups"),

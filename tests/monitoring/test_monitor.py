@@ -41,8 +41,15 @@ CLASSES = np.array(["no", "yes"])
 COSTS = np.array([[0.0, 1.0], [4.0, 0.0]])
 
 
+SURE = [0.9, 0.1]
+
+
 def policy_of(threshold=0.7, **options):
     return AbstentionPolicy(classes=CLASSES, threshold=threshold, **options)
+
+
+def watching(policy=None, target=0.1, **options):
+    return SelectiveRiskMonitor(policy_of() if policy is None else policy, target=target, **options)
 
 
 def rows(rng, n=900, risk=0.1):
@@ -66,7 +73,7 @@ def alarm_by_definition(loss, target, delta):
 
 def test_alarm_comes_where_a_loop_over_cases_has_it(rng):
     P, y = rows(rng, risk=0.25)
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, delta=0.01).update(y, P)
+    monitor = watching(delta=0.01).update(y, P)
     accepted = P.max(axis=1) >= 0.7
     wrong = (CLASSES[P.argmax(axis=1)] != y)[accepted]
     status = monitor.status_
@@ -143,33 +150,26 @@ def test_splits_of_cases_and_any_order_of_labels_change_no_bit(seed, cuts):
 
 
 def test_cases_enter_in_the_order_of_decisions_whenever_labels_come():
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
-    monitor.add_decisions([[0.9, 0.1]] * 5, ids=list("abcde"))
-    monitor.add_labels(["c", "b", "unknown"], ["yes", "no", "no"])
-    status = monitor.status_
+    monitor = watching().add_decisions([SURE] * 5, ids=list("abcde"))
+    status = monitor.add_labels(["c", "b", "unknown"], ["yes", "no", "no"]).status_
     assert (status.n_known, status.n_waiting, status.n_other) == (0, 5, 1)
     assert status.waiting_since == "case 1"
-    monitor.add_labels(["a"], ["no"])
-    assert monitor.status_.n_known == 3
-    assert monitor.status_.estimate == pytest.approx(1 / 3)
-    monitor.add_labels(["a"], ["yes"])  # it has entered
-    assert monitor.status_.estimate == pytest.approx(1 / 3)
+    status = monitor.add_labels(["a"], ["no"]).status_
+    assert (status.n_known, status.estimate) == (3, pytest.approx(1 / 3))
+    status = monitor.add_labels(["a"], ["yes"]).status_  # it has entered
+    assert status.estimate == pytest.approx(1 / 3)
 
 
 def test_unlabelled_counts_as_correct_at_the_age_that_was_said_and_not_before():
-    options = {"label_delay": "10D", "unlabelled": "correct"}
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, **options)
-    monitor.add_decisions(
-        [[0.9, 0.1]] * 3, ids=[1, 2, 3], when=["2024-01-01", "2024-01-02", "2024-01-20"]
-    )
+    monitor = watching(label_delay="10D", unlabelled="correct")
+    when = ["2024-01-01", "2024-01-02", "2024-01-20"]
+    monitor.add_decisions([SURE] * 3, ids=[1, 2, 3], when=when)
     assert monitor.status_.n_known == 0  # nobody has looked for labels yet
     monitor.add_labels([], [], when="2024-01-11")
     assert monitor.status_.n_known == 0  # the age itself is still in time
-    monitor.add_labels(["2"], ["yes"], when="2024-01-12")
-    status = monitor.status_
+    status = monitor.add_labels(["2"], ["yes"], when="2024-01-12").status_
     assert (status.n_known, status.n_unlabelled, status.estimate) == (2, 1, 0.5)
-    monitor.add_labels([3], ["yes"], when="2024-01-30 00:00:01")
-    status = monitor.status_
+    status = monitor.add_labels([3], ["yes"], when="2024-01-30 00:00:01").status_
     assert (status.n_known, status.n_unlabelled, status.n_other) == (3, 2, 1)
     assert "2 cases counted as correct because no label came" in unwrap(str(status))
 
@@ -211,49 +211,34 @@ def test_unlabelled_counts_the_same_however_often_one_looks(seed, step, later_st
 
 
 def test_overdue_cases_are_named_where_no_label_means_nothing():
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, label_delay=10)
-    monitor.add_decisions([[0.9, 0.1]] * 3, ids=list("abc"), when=[0, 5, 11]).add_labels(
-        ["b"], ["no"]
-    )
-    status = monitor.status_
+    cases = {"y_proba": [SURE] * 3, "ids": list("abc"), "when": [0, 5, 11]}
+    status = watching(label_delay=10).add_decisions(**cases).add_labels(["b"], ["no"]).status_
     assert (status.n_waiting, status.n_overdue, status.waiting_since) == (3, 1, 0.0)
     assert (status.overdue, status.n_blocked, status.blocked_by) == (("a",), 1, "a")
     text = unwrap(str(status))
-    assert text.startswith(
-        "CANNOT GO ON: overdue cases have no label, such as 'a'. No alarm so far"
-    )
+    assert text.startswith("CANNOT GO ON: overdue cases have no label, such as 'a'. No alarm so")
     assert "1 of them have a label, and wait behind case 'a', which has none." in text
-    assert "nothing decided after the first of them can enter" in unwrap(str(status))
-    trusting = SelectiveRiskMonitor(policy_of(), target=0.1, label_delay=10, unlabelled="correct")
-    status = trusting.add_decisions([[0.9, 0.1]] * 3, ids=[1, 2, 3], when=[0, 5, 11]).status_
-    assert (status.n_waiting, status.n_overdue) == (3, 1)
-    assert "count as correct as soon as labels are complete" in unwrap(str(status))
+    assert "nothing decided after the first of them can enter" in text
+    trusting = watching(label_delay=10, unlabelled="correct").add_decisions(**cases)
+    assert (trusting.status_.n_waiting, trusting.status_.n_overdue) == (3, 1)
+    text = unwrap(str(trusting.status_))
+    assert "count as correct as soon as labels are complete" in text
 
 
 def test_labels_wait_behind_the_oldest_open_case_of_their_own_subgroup():
     groups = GroupThresholds("site", {"a": 0.6, "b": 0.7})
     monitor = SelectiveRiskMonitor(policy_of(math.inf, groups=groups), target=0.1)
-    monitor.add_decisions([[0.9, 0.1]] * 5, ids=list("vwxyz"), subgroups=list("abbaa"))
+    monitor.add_decisions([SURE] * 5, ids=list("vwxyz"), subgroups=list("abbaa"))
     assert monitor.add_labels(["y"], ["no"]).status_.blocked_by == "v"
     status = monitor.add_labels(["v", "x"], ["no", "no"]).status_
     assert (status.n_known, status.n_waiting, status.n_blocked) == (2, 3, 1)
     assert (status.blocked_by, status.n_overdue, status.overdue) == ("w", 0, ())
 
 
-def test_deferred_cases_do_not_wait(rng):
-    P, y = rows(rng, 50)
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).add_decisions(P, ids=range(50))
-    accepted = P.max(axis=1) >= 0.7
-    assert monitor.status_.n_waiting == accepted.sum()
-    monitor.add_labels(range(50), y)
-    assert monitor.status_.n_other == np.sum(~accepted)
-
-
 @pytest.mark.parametrize("label", ["maybe", "NO", "no "])
 def test_labels_that_are_no_classes_are_refused_where_they_would_count(label):
-    P = [[0.9, 0.1], [0.6, 0.4], [0.9, 0.1]]  # the second is deferred
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
-    monitor.add_decisions(P, ids=list("abc"))
+    P = [SURE, [0.6, 0.4], SURE]  # the second is deferred
+    monitor = watching().add_decisions(P, ids=list("abc"))
     before = monitor.to_json()
     for call in (
         lambda: monitor.update(["no", None, label], P, ids=list("def")),
@@ -263,26 +248,29 @@ def test_labels_that_are_no_classes_are_refused_where_they_would_count(label):
             call()
     assert monitor.to_json() == before
     monitor.add_labels(list("abc"), ["no", label, "no"])
-    monitor.update(["no", label, "no"], P, ids=list("def"))
-    assert (monitor.status_.n_known, monitor.status_.estimate) == (4, 0)
+    status = monitor.update(["no", label, "no"], P, ids=list("def")).status_
+    assert (status.n_known, status.estimate) == (4, 0)
 
 
-def test_labels_for_no_case_that_waits_are_counted_and_noticed():
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
-    monitor.add_decisions([[0.9, 0.1]] * 30, ids=[f"{i:03}" for i in range(30)])
+def test_labels_for_no_case_that_waits_are_counted_and_noticed(rng):
+    names = [f"{i:03}" for i in range(30)]
+    monitor = watching().add_decisions([SURE] * 30, ids=names)
     with pytest.warns(UserWarning, match="none of these 30 labels .* '0'; .* is called '000'"):
         monitor.add_labels(range(30), ["no"] * 30)
     assert monitor.status_.n_other == 30
     assert "30 labels were for no case that waited" in unwrap(str(monitor.status_))
     monitor.add_labels([3], ["no"])  # few labels may all be for cases that were deferred
-    monitor.add_labels([f"{i:03}" for i in range(30)], ["no"] * 30)
-    assert (monitor.status_.n_known, monitor.status_.n_other) == (30, 31)
+    status = monitor.add_labels(names, ["no"] * 30).status_
+    assert (status.n_known, status.n_other) == (30, 31)
+    P, y = rows(rng, 50)
+    monitor = watching().add_decisions(P, ids=range(50))
+    n_accepted = np.sum(P.max(axis=1) >= 0.7)
+    assert monitor.status_.n_waiting == n_accepted
+    assert monitor.add_labels(range(50), y).status_.n_other == 50 - n_accepted
 
 
 def test_of_two_labels_the_last_counts_while_the_case_waits():
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).add_decisions(
-        [[0.9, 0.1]] * 2, ids=[1, 2]
-    )
+    monitor = watching().add_decisions([SURE] * 2, ids=[1, 2])
     with pytest.raises(ValueError, match=r"different labels for the same case, such as \['2'\]"):
         monitor.add_labels([2, 2], ["no", "yes"])
     monitor.add_labels([2, 2], ["no", "no"]).add_labels([2], ["yes"]).add_labels([1], ["no"])
@@ -291,27 +279,21 @@ def test_of_two_labels_the_last_counts_while_the_case_waits():
 
 
 def test_a_table_may_lack_labels_of_cases_that_wait_or_were_deferred():
-    P = [[0.9, 0.1], [0.6, 0.4], [0.9, 0.1], [0.9, 0.1]]
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
-    monitor.update(["yes", None, np.nan, "no"], P, ids=list("abcd"))
+    P = [SURE, [0.6, 0.4], SURE, SURE]
+    monitor = watching().update(["yes", None, np.nan, "no"], P, ids=list("abcd"))
     assert (monitor.status_.n_known, monitor.status_.n_waiting) == (1, 2)
     assert monitor.add_labels(["c"], ["no"]).status_.n_known == 3
-    numbers = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.7)
-    monitor = SelectiveRiskMonitor(numbers, target=0.1).update([1, None, 0, 0], P)
-    assert monitor.status_.estimate == pytest.approx(1 / 3)
-    monitor.update(pd.Series([0, pd.NA, 0, 0], dtype="Int64"), P)
-    assert monitor.status_.estimate == pytest.approx(1 / 6)
+    monitor = watching(AbstentionPolicy(classes=np.array([0, 1]), threshold=0.7))
+    assert monitor.update([1, None, 0, 0], P).status_.estimate == pytest.approx(1 / 3)
+    nullable = pd.Series([0, pd.NA, 0, 0], dtype="Int64")
+    assert monitor.update(nullable, P).status_.estimate == pytest.approx(1 / 6)
     with pytest.raises(ValueError, match="ids is missing"):
         monitor.update([0, 0, None, 0], P)
 
 
 def test_only_drawn_cases_enter_weighed_by_their_chance():
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, min_audit_proba=0.2)
-    monitor.update(
-        ["yes", "no", "no"], [[0.9, 0.1]] * 3, audited=[True, True, False],
-        audit_proba=[0.2, 0.4, 1.0],
-    )  # fmt: skip
-    status = monitor.status_
+    audits = {"audited": [True, True, False], "audit_proba": [0.2, 0.4, 1.0]}
+    status = watching(min_audit_proba=0.2).update(["yes", "no", "no"], [SURE] * 3, **audits).status_
     assert (status.n_accepted, status.n_known, status.n_waiting) == (3, 2, 0)
     assert status.estimate == pytest.approx(1 / (1 + 0.5))
     stakes = bets_on_cases(0.1).stakes
@@ -331,26 +313,22 @@ def guaranteeing(rng, **options):
     ).policy
 
 
-def test_target_and_delta_are_those_of_the_certificate(rng):
+def test_target_and_delta_are_those_of_a_certificate_that_guarantees(rng):
     status = SelectiveRiskMonitor(guaranteeing(rng)).status_
     assert (status.worst.target, status.worst.delta) == (0.05, 0.1)
-    status = SelectiveRiskMonitor(guaranteeing(rng), target=0.2).status_
+    status = watching(guaranteeing(rng), target=0.2).status_
     assert (status.worst.target, status.worst.delta) == (0.2, 0.05)
-
-
-def test_what_was_only_measured_is_no_guarantee(rng):
     P, y = rows(rng, 3000, risk=0.01)
-    measured = certify(policy_of(), Predictions.from_proba(y, P, labels=CLASSES))
+    table = Predictions.from_proba(y, P, labels=CLASSES)
+    measured, guaranteed = certify(policy_of(), table), certify(policy_of(), table, target=0.05)
     assert measured.guarantee == "measured"
-    policy = policy_of(certificate=measured)
     with pytest.raises(ValueError, match="target is missing: no certificate of this policy"):
-        SelectiveRiskMonitor(policy)
-    assert SelectiveRiskMonitor(policy, target=0.05).status_.worst.target == 0.05
-    guaranteed = certify(policy_of(), Predictions.from_proba(y, P, labels=CLASSES), target=0.05)
+        SelectiveRiskMonitor(policy_of(certificate=measured))
+    assert watching(policy_of(certificate=measured), target=0.05).status_.worst.target == 0.05
     assert SelectiveRiskMonitor(policy_of(certificate=guaranteed)).status_.worst.target == 0.05
     nobody = GroupThresholds("site", {"a": math.inf})
     with pytest.raises(ValueError, match="defers all cases of every subgroup"):
-        SelectiveRiskMonitor(policy_of(math.inf, groups=nobody), target=0.05)
+        watching(policy_of(math.inf, groups=nobody))
 
 
 def test_each_subgroup_has_its_own_monitor_at_its_share_of_delta(rng):
@@ -382,29 +360,21 @@ def test_each_subgroup_has_its_own_monitor_at_its_share_of_delta(rng):
 def test_status_and_frame_show_the_evidence_of_subgroups_on_one_scale(rng):
     P, y = rows(rng, 400)
     groups = GroupThresholds("site", {"a": 0.6, "b": 0.7})
-    monitor = SelectiveRiskMonitor(policy_of(math.inf, groups=groups), target=0.1)
-    monitor.update(y, P, subgroups=rng.choice(["a", "b"], 400))
-    status = monitor.status_
-    assert (
-        {p.alarm_line for p in status.guarantees} == {20} == set(monitor.to_frame()["alarm_line"])
-    )
-    assert 0 < status.evidence <= monitor.to_frame()["evidence"].max()
-    assert (
-        f"OK: no alarm. Of 2 guarantees nearest to one is that of site {status.worst.group!r}"
-        in (unwrap(str(status)))
-    )
+    monitor = watching(policy_of(math.inf, groups=groups))
+    status = monitor.update(y, P, subgroups=rng.choice(["a", "b"], 400)).status_
+    frame = monitor.to_frame()
+    assert {p.alarm_line for p in status.guarantees} == {20} == set(frame["alarm_line"])
+    assert 0 < status.evidence <= frame["evidence"].max()
+    nearest = f"Of 2 guarantees nearest to one is that of site {status.worst.group!r}"
+    assert f"OK: no alarm. {nearest}" in unwrap(str(status))
 
 
 def test_answers_may_be_the_subgroups(rng):
     P, y = rows(rng, 500)
     groups = GroupThresholds("answer", {"no": 0.6, "yes": 0.8}, by_answer=True)
-    status = (
-        SelectiveRiskMonitor(policy_of(math.inf, groups=groups), target=0.1).update(y, P).status_
-    )
-    p = P[:, 1]
-    assert [(q.group, q.n_known) for q in status.guarantees] == [
-        ("no", np.sum(p <= 0.4)), ("yes", np.sum(p >= 0.8))
-    ]  # fmt: skip
+    status = watching(policy_of(math.inf, groups=groups)).update(y, P).status_
+    expected = {"no": np.sum(P[:, 1] <= 0.4), "yes": np.sum(P[:, 1] >= 0.8)}
+    assert {one.group: one.n_known for one in status.guarantees} == expected
 
 
 def test_changed_workload_is_a_warning_and_no_alarm(rng):
@@ -423,12 +393,11 @@ def test_changed_workload_is_a_warning_and_no_alarm(rng):
         status = monitor.update(y, sure / sure.sum(axis=1, keepdims=True)).status_
     assert (status.workload, status.risk) == ("changed", "ok")
     assert "WARNING since case" in unwrap(str(status))
-    assert SelectiveRiskMonitor(policy_of(), target=0.1).update(y, P).status_.workload == "unknown"
+    assert watching().update(y, P).status_.workload == "unknown"
 
 
 def test_state_does_not_grow_with_cases_that_have_entered(rng):
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, batch=10)
-    sizes = []
+    monitor, sizes = watching(batch=10), []
     for _ in range(6):
         P, y = rows(rng, 6000)
         sizes.append(len(monitor.update(y, P).to_json()))
@@ -441,8 +410,7 @@ def test_state_does_not_grow_with_cases_that_have_entered(rng):
 
 def test_frame_has_a_row_per_batch_and_the_risk_in_it(rng):
     P, y = rows(rng, 1000, risk=0.2)
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, batch=250).update(y, P)
-    frame = monitor.to_frame()
+    frame = watching(batch=250).update(y, P).to_frame()
     accepted = P.max(axis=1) >= 0.7
     wrong = CLASSES[P.argmax(axis=1)] != y
     for k in range(4):
@@ -450,24 +418,26 @@ def test_frame_has_a_row_per_batch_and_the_risk_in_it(rng):
         assert frame["accepted"][k] == accepted[part].sum()
         assert frame["risk"][k] == pytest.approx(wrong[part][accepted[part]].mean())
     days = pd.date_range("2024-03-01", periods=1000, freq="h", tz="Europe/Paris")
-    by_day = SelectiveRiskMonitor(policy_of(), target=0.1, batch="7D").update(y, P, when=days)
-    assert by_day.to_frame()["decided"].sum() == 1000
-    assert str(by_day.to_frame()["start"].dt.tz) == "UTC"
-    assert SelectiveRiskMonitor(policy_of(), target=0.1).to_frame().empty
+    by_day = watching(batch="7D").update(y, P, when=days).to_frame()
+    assert by_day["decided"].sum() == 1000
+    assert str(by_day["start"].dt.tz) == "UTC"
 
 
-def test_reset_begins_again(rng):
+def test_reset_begins_again_and_no_rows_change_nothing(rng):
     P, y = rows(rng, risk=0.5)
-    fresh = SelectiveRiskMonitor(policy_of(), target=0.1)
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).update(y, P)
-    monitor.add_decisions(P[:5], ids=range(5))
+    monitor = watching().update(y, P).add_decisions(P[:5], ids=range(5))
     assert monitor.status_.risk == "alarm"
-    assert monitor.reset().to_json() == fresh.to_json()
+    assert monitor.reset().to_json() == watching().to_json()
+    assert monitor.to_frame().empty
+    counts = json.loads(monitor.to_json())["counts"]
+    monitor.add_decisions(np.empty((0, 2)), ids=[]).add_labels([], [])
+    assert json.loads(monitor.to_json())["counts"] == counts
+    assert monitor.status_.n_decided == 0
 
 
 def test_file_goes_on_where_it_was_and_changes_are_noticed(tmp_path, rng):
     P, y = rows(rng)
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, label_delay=pd.Timedelta("30D"))
+    monitor = watching(label_delay=pd.Timedelta("30D"))
     monitor.add_decisions(P, ids=range(900), when="2024-01-01").add_labels(range(300), y[:300])
     path = tmp_path / "state.json"
     monitor.to_json(path)
@@ -486,8 +456,8 @@ def test_file_goes_on_where_it_was_and_changes_are_noticed(tmp_path, rng):
 @pytest.mark.slow
 def test_a_killed_process_leaves_a_whole_state(tmp_path):
     path = tmp_path / "state.json"
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
-    monitor.add_decisions([[0.9, 0.1]] * 20_000, ids=range(20_000)).to_json(path)
+    monitor = watching()
+    monitor.add_decisions([SURE] * 20_000, ids=range(20_000)).to_json(path)
     code = (
         "import sys; from skselect import SelectiveRiskMonitor as M; m = M.from_json(sys.argv[1])\n"
         "print('go', flush=True)\n"
@@ -504,41 +474,37 @@ def test_a_killed_process_leaves_a_whole_state(tmp_path):
 
 
 def test_rows_of_a_growing_table_are_told_apart():
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
-    P = [[0.9, 0.1], [0.6, 0.4], [0.1, 0.9], [0.9, 0.1]]
+    P = [SURE, [0.6, 0.4], [0.1, 0.9], SURE]
     when = pd.to_datetime(["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-03"])
+    monitor = watching()
     assert monitor.is_new(list("abcd"), when).all()
     monitor.update(["no", "no", None, None], P, ids=list("abcd"), when=when)
     monitor = SelectiveRiskMonitor.from_json(monitor.to_json())
     times = ["2026-01-02T09:00", "2026-01-03", "2026-01-03", "2026-01-03T00:00:00.5"]
     assert monitor.is_new(list("zdez"), times).tolist() == [False, False, True, True]
     waiting = monitor.add_labels(["d"], ["no"]).waiting_
-    assert waiting["id"].tolist() == ["c", "d"]
-    assert waiting["has_label"].tolist() == [False, True]
+    assert waiting[["id", "has_label"]].to_numpy().tolist() == [["c", False], ["d", True]]
     assert waiting["when"].tolist() == [pd.Timestamp("2026-01-03", tz="UTC")] * 2
-    by_number = SelectiveRiskMonitor(policy_of(), target=0.1).add_decisions(P[:1], ids=[1], when=7)
-    assert by_number.waiting_["when"].tolist() == [7.0]
+    assert watching().add_decisions(P[:1], ids=[1], when=7).waiting_["when"].tolist() == [7.0]
 
 
 def test_dates_are_read_in_one_way_only():
     def waiting_since(when):
-        monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
-        return monitor.add_decisions(
-            [[0.9, 0.1]] * len(when), ids=range(len(when)), when=when
-        ).waiting_
+        n = len(when)
+        return watching().add_decisions([SURE] * n, ids=range(n), when=when).waiting_["when"]
 
+    first = pd.Timestamp("2024-01-01", tz="UTC")
     mixed = [
-        dt.datetime(2024, 1, 1),
-        pd.Timestamp("2024-01-01T03:00", tz="Europe/Paris"),
+        dt.datetime(2024, 1, 1), pd.Timestamp("2024-01-01T03:00", tz="Europe/Paris"),
         np.datetime64("2024-01-01T02:00:00.5"),
-    ]
+    ]  # fmt: skip
     texts = ["2024-01-01", "2024-01-01T03:00+01:00", "2024-01-01 02:00:00.5"]
     for when in (mixed, texts, pd.Series(texts, dtype="string")):
-        seconds = waiting_since(when)["when"] - pd.Timestamp("2024-01-01", tz="UTC")
+        seconds = waiting_since(when) - first
         assert seconds.dt.total_seconds().tolist() == [0, 7200, 7200.5]
-    assert waiting_since([dt.date(2024, 1, 1)])["when"][0] == pd.Timestamp("2024-01-01", tz="UTC")
+    assert waiting_since([dt.date(2024, 1, 1)])[0] == first
     for numbers in (np.array([1, 2], dtype=object), pd.Series([1, 2], dtype="Int64")):
-        assert waiting_since(numbers)["when"].tolist() == [1.0, 2.0]
+        assert waiting_since(numbers).tolist() == [1.0, 2.0]
     for when in (["1/2/2024"], ["5"], [True], [pd.Timedelta("1D")]):
         with pytest.raises(ValueError, match="when must hold dates"):
             waiting_since(when)
@@ -547,30 +513,31 @@ def test_dates_are_read_in_one_way_only():
 
 
 def test_names_are_told_apart_as_long_as_they_may_be_asked_for():
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
-    one = {"y_proba": [[0.9, 0.1]], "ids": ["a"]}
-    monitor.add_decisions(**one, when="2026-01-01").add_labels(["a"], ["no"])
+    one = {"y_proba": [SURE], "ids": ["a"]}
+    monitor = watching().add_decisions(**one, when="2026-01-01").add_labels(["a"], ["no"])
     with pytest.raises(ValueError, match="name of its own"):  # the same row again
         monitor.add_decisions(**one, when="2026-01-01")
     monitor.add_decisions(**one, when="2026-01-02").add_labels(["a"], ["yes"])
     assert monitor.status_.estimate == 0.5
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).add_decisions([[0.9, 0.1]], ids=["#1"])
+    numbered = watching().add_decisions([SURE], ids=["#1"])
     with pytest.raises(ValueError, match="name of its own"):
-        monitor.update(["no"], [[0.9, 0.1]])  # would be called #1
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).add_decisions(
-        [[0.9, 0.1]] * 2, ids=[7, 8]
-    )
-    assert monitor.add_labels([8.0, 7.0], ["no", "no"]).status_.n_known == 2
+        numbered.update(["no"], [SURE])  # would be called #1
+    numbers = watching().add_decisions([SURE] * 2, ids=[7, 8])
+    assert numbers.add_labels([8.0, 7.0], ["no", "no"]).status_.n_known == 2
 
 
-def test_a_confidence_of_your_own_goes_with_answers(rng):
+def test_answers_with_a_confidence_are_watched_as_probabilities_are(rng):
     P, y = rows(rng)
     answers, confidence = CLASSES[P.argmax(axis=1)], P.max(axis=1)
-    by_answer = SelectiveRiskMonitor(policy_of(confidence=External("score")), target=0.1)
+    by_answer = watching(policy_of(confidence=External("score")))
     by_answer.update(y, None, y_pred=answers, confidence=confidence)
-    by_proba = SelectiveRiskMonitor(policy_of(), target=0.1).update(y, P)
+    by_proba = watching().update(y, P)
     assert by_answer.status_ == by_proba.status_
     assert SelectiveRiskMonitor.from_json(by_answer.to_json()).status_ == by_proba.status_
+    policy = policy_of(0.6, confidence="chosen_proba", rule=DecisionRule("estimator"))
+    own = {"y_proba": [[0.3, 0.7], [0.2, 0.8]], "y_pred": ["yes", "yes"]}
+    status = watching(policy).update(["yes", "no"], **own).status_
+    assert (status.n_known, status.estimate) == (2, 0.5)
 
 
 def test_a_learned_confidence_asks_its_auxiliary(rng):
@@ -594,13 +561,6 @@ def test_a_learned_confidence_asks_its_auxiliary(rng):
         )
 
 
-def test_answers_of_the_estimator_itself_are_scored():
-    policy = policy_of(0.6, confidence="chosen_proba", rule=DecisionRule("estimator"))
-    monitor = SelectiveRiskMonitor(policy, target=0.1)
-    monitor.update(["yes", "no"], [[0.3, 0.7], [0.2, 0.8]], y_pred=["yes", "yes"])
-    assert (monitor.status_.n_known, monitor.status_.estimate) == (2, 0.5)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -617,28 +577,33 @@ def test_foreign_files_are_refused(text, message):
         SelectiveRiskMonitor.from_json(text)
 
 
-FORGED = [
-    ("policy", {}), ("options", "target", 7), ("guarantees", []), ("waiting", {}), ("kind", "x"),
-    ("waiting", "weight", []), ("waiting", "when", 0, "x"), ("counts", "n_decided", "7"),
-    ("guarantees", 0, "evidence", "product", [1, 1]), ("guarantees", 0, "evidence", "n", None),
-    ("guarantees", 0, "loss", "x"), ("history", 0, 0, {}), ("workload", "evidence", []),
-    ("workload", "counts", [1]), ("workload", "changed", "x"), ("last_decided", "x"),
-    ("read", "days", [[1, 1, 0.0, "x"]]), ("entered", {}), ("recorded_from", "x"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("change", FORGED, ids=str)
-def test_files_with_a_true_digest_and_wrong_contents_are_refused(change):
+@pytest.fixture(scope="module")
+def saved():
+    """Return the state of a monitor, as it is saved."""
     about = select_threshold(Outcomes([0.0] * 50, np.ones(50)), objective="risk", target=0.2)
     certificate = replace(about.certificate, threshold=0.7, fingerprints={})
     policy = policy_of(coverage=0.5, n=100, certificate=certificate)
-    monitor = SelectiveRiskMonitor(policy, target=0.1, label_delay=3)
-    monitor.add_decisions([[0.9, 0.1]] * 3, ids=list("abc"), when=[1, 2, 3]).add_labels(
-        ["a"], ["no"]
-    )
-    stored = json.loads(monitor.to_json())
+    monitor = watching(policy, label_delay=3)
+    monitor.add_decisions([SURE] * 3, ids=list("abc"), when=[1, 2, 3]).add_labels(["a"], ["no"])
+    return monitor.to_json()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("policy", {}), ("options", "target", 7), ("guarantees", []), ("waiting", {}),
+        ("waiting", "weight", []), ("waiting", "when", 0, "x"), ("counts", "n_decided", "7"),
+        ("guarantees", 0, "evidence", "product", [1, 1]), ("guarantees", 0, "evidence", "n", None),
+        ("guarantees", 0, "loss", "x"), ("history", 0, 0, {}), ("workload", "evidence", []),
+        ("workload", "counts", [1]), ("workload", "changed", "x"), ("last_decided", "x"),
+        ("read", "days", [[1, 1, 0.0, "x"]]), ("entered", {}), ("recorded_from", "x"),
+        ("kind", "x"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_files_with_a_true_digest_and_wrong_contents_are_refused(saved, change):
     *path, name, value = change
-    place = stored
+    stored = place = json.loads(saved)
     for key in path:
         place = place[key]
     place[name] = value
@@ -647,97 +612,76 @@ def test_files_with_a_true_digest_and_wrong_contents_are_refused(change):
         SelectiveRiskMonitor.from_json(json.dumps(stored))
 
 
-BAD_OPTIONS = [
-    ({"target": None}, "target is missing: no certificate"),
-    ({"target": 0}, "target must be"),
-    ({"delta": 0.95}, "chance that the guarantee fails"),
-    ({"unlabelled": "correct"}, "label_delay is missing"),
-    ({"unlabelled": "wrong"}, "unlabelled must be one of"),
-    ({"label_delay": "30"}, "label_delay must be a span of time"),
-    ({"label_delay": "soon"}, "label_delay must be a span of time"),
-    ({"label_delay": -1}, "label_delay"),
-    ({"label_delay": 3, "batch": "1D"}, "both be spans of time"),
-    ({"batch": 0}, "batch must be an integer"),
-    ({"batch": 1.5}, "batch must be a number of cases"),
-    ({"min_audit_proba": 0}, "min_audit_proba"),
-    ({"policy": "policy.json"}, "policy must be an AbstentionPolicy"),
-]
-
-
-@pytest.mark.parametrize(("options", "message"), BAD_OPTIONS)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": None}, "target is missing: no certificate"),
+        ({"target": 0}, "target must be"),
+        ({"delta": 0.95}, "chance that the guarantee fails"),
+        ({"unlabelled": "correct"}, "label_delay is missing"),
+        ({"unlabelled": "wrong"}, "unlabelled must be one of"),
+        ({"label_delay": "30"}, "label_delay must be a span of time"),
+        ({"label_delay": "soon"}, "label_delay must be a span of time"),
+        ({"label_delay": -1}, "label_delay"),
+        ({"label_delay": 3, "batch": "1D"}, "both be spans of time"),
+        ({"batch": 0}, "batch must be an integer"),
+        ({"batch": 1.5}, "batch must be a number of cases"),
+        ({"min_audit_proba": 0}, "min_audit_proba"),
+        ({"policy": "policy.json"}, "policy must be an AbstentionPolicy"),
+    ],
+)
 def test_bad_options_are_named(options, message):
     with pytest.raises(ValueError, match=message):
-        SelectiveRiskMonitor(**({"policy": policy_of(), "target": 0.1} | options))
+        watching(**options)
 
 
-BAD_CALLS = [
-    (lambda m: m.add_decisions([[0.9, 0.1]], ids=[7, 8], when=5), "ids has 2 rows"),
-    (lambda m: m.add_decisions([[0.9, 0.1]], ids=[None], when=5), "ids has missing"),
-    (lambda m: m.add_decisions([[0.9, 0.1]], ids=["a"], when=5), "name of its own"),
-    (lambda m: m.add_decisions([[0.9, 0.1]] * 2, ids=["x", "x"], when=5), "name of its own"),
-    (
-        lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when=1),
-        r"must not go back: .*2\.0.* got 1\.0 after it",
-    ),
-    (lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"]), "when is missing"),
-    (lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when="2024-01-01"), "must hold numbers"),
-    (lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when=[5, 6]), "one value or 1 values"),
-    (lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when=math.nan), "missing or infinite"),
-    (
-        lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when=5, audit_proba=0.5),
-        "audited is missing",
-    ),
-    (
-        lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when=5, audited=[True], audit_proba=0.5),
-        "between min_audit_proba=1 and 1",
-    ),
-    (lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when=5, audited=[1]), "True or False"),
-    (
-        lambda m: m.add_decisions(
-            [[0.9, 0.1]], ids=["x"], when=5, audited=[True], audit_proba="half"
-        ),
-        "audit_proba must be a number, or 1 numbers",
-    ),
-    (
-        lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when=5, confidence=[0.9]),
-        "goes with y_pred",
-    ),
-    (
-        lambda m: m.add_decisions(None, ids=["x"], when=5, y_pred=["maybe"], confidence=[0.9]),
-        "not among the classes",
-    ),
-    (lambda m: m.add_decisions([[0.9, 0.1]], ids=["x"], when=5, subgroups=["a"]), "subgroups"),
-    (lambda m: m.add_decisions([[0.9, 0.2]], ids=["x"], when=5), "y_proba"),
-    (lambda m: m.add_labels(["a"], [1]), "same kind"),
-    (lambda m: m.add_labels(["a"], []), "y"),
-    (lambda m: m.add_labels(["a"], [None]), "missing values"),
-    (lambda m: m.add_labels(["a"], ["no"], when="2024-01-01"), "must hold numbers"),
-    (lambda m: m.update(["no"], [[0.9, 0.1]] * 2, when=5), "y has 1 rows"),
-    (lambda m: m.update([["no", "no"]], [[0.9, 0.1]], when=5), "y must be one-dimensional"),
-]
+ANSWERED = {"y_proba": None, "confidence": [0.9]}
 
 
-@pytest.mark.parametrize(("call", "message"), BAD_CALLS)
-def test_bad_calls_are_named_and_change_nothing(call, message):
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
-    monitor.add_decisions([[0.9, 0.1]], ids=["a"], when=2)
+@pytest.mark.parametrize(
+    ("method", "given", "message"),
+    [
+        ("add_decisions", {"ids": [7, 8]}, "ids has 2 rows"),
+        ("add_decisions", {"ids": [None]}, "ids has missing"),
+        ("add_decisions", {"ids": ["a"]}, "name of its own"),
+        ("add_decisions", {"y_proba": [SURE] * 2, "ids": ["x", "x"]}, "name of its own"),
+        ("add_decisions", {"when": 1}, r"must not go back: .*2\.0.* got 1\.0 after it"),
+        ("add_decisions", {"when": None}, "when is missing"),
+        ("add_decisions", {"when": "2024-01-01"}, "must hold numbers"),
+        ("add_decisions", {"when": [5, 6]}, "one value or 1 values"),
+        ("add_decisions", {"when": math.nan}, "missing or infinite"),
+        ("add_decisions", {"audit_proba": 0.5}, "audited is missing"),
+        ("add_decisions", {"audited": [True], "audit_proba": 0.5}, "between min_audit_proba=1 and"),
+        ("add_decisions", {"audited": [1]}, "True or False"),
+        ("add_decisions", {"audited": [True], "audit_proba": "half"}, "a number, or 1 numbers"),
+        ("add_decisions", {"confidence": [0.9]}, "goes with y_pred"),
+        ("add_decisions", ANSWERED | {"y_pred": ["maybe"]}, "not among the classes"),
+        ("add_decisions", {"subgroups": ["a"]}, "subgroups"),
+        ("add_decisions", {"y_proba": [[0.9, 0.2]]}, "y_proba"),
+        ("add_labels", {"y": [1]}, "same kind"),
+        ("add_labels", {"y": []}, "y"),
+        ("add_labels", {"y": [None]}, "missing values"),
+        ("add_labels", {"when": "2024-01-01"}, "must hold numbers"),
+        ("update", {"y_proba": [SURE] * 2}, "y has 1 rows"),
+        ("update", {"y": [["no", "no"]]}, "y must be one-dimensional"),
+    ],
+)
+def test_bad_calls_are_named_and_change_nothing(method, given, message):
+    right = {
+        "add_decisions": {"y_proba": [SURE], "ids": ["x"], "when": 5},
+        "add_labels": {"ids": ["a"], "y": ["no"]},
+        "update": {"y": ["no"], "y_proba": [SURE], "when": 5},
+    }[method]
+    monitor = watching().add_decisions([SURE], ids=["a"], when=2)
     before = monitor.to_json()
     with pytest.raises(ValueError, match=message):
-        call(monitor)
+        getattr(monitor, method)(**(right | given))
     assert monitor.to_json() == before
-
-
-def test_no_rows_change_nothing():
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
-    before = monitor.to_json()
-    monitor.add_decisions(np.empty((0, 2)), ids=[]).add_labels([], [])
-    assert json.loads(monitor.to_json())["counts"] == json.loads(before)["counts"]
-    assert monitor.status_.n_decided == 0
 
 
 def test_status_is_plain_values_and_words(rng):
     P, y = rows(rng)
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
+    monitor = watching()
     assert "No outcome is known yet" in unwrap(str(monitor.status_))
     stored = json.loads(json.dumps(monitor.update(y, P).status_.to_dict(), allow_nan=False))
     assert stored["risk"] == "ok"
@@ -762,7 +706,7 @@ def test_a_state_of_format_version_1_means_the_same():
 
 def test_threads_share_a_monitor_and_save_it_under_load(rng):
     P, y = rows(rng, 20)
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, batch=50)
+    monitor = watching(batch=50)
     n_threads, n_calls, failed, saved = 4, 30, [], []
 
     def feed(thread):
@@ -814,7 +758,7 @@ def test_quartiles_of_other_models_are_not_compared(rng, objective):
 
 def test_mean_risk_below_the_target_is_said_and_is_no_word_about_now(rng):
     P, y = rows(rng, 2000, risk=0.02)
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, label_delay=1, unlabelled="correct")
+    monitor = watching(label_delay=1, unlabelled="correct")
     times = np.arange(2000)
     monitor.update(y[:1000], P[:1000], ids=range(1000), when=times[:1000])
     status = monitor.status_
@@ -835,7 +779,7 @@ def test_changes_of_a_growing_table_are_named_by_day(rng):
     P, y = rows(rng, 300)
     when = pd.date_range("2024-01-01", periods=300, freq="2h")
     table = {"ids": [f"c{i}" for i in range(300)], "when": when}
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).update(y, P, **table)
+    monitor = watching().update(y, P, **table)
     assert monitor.known_until_ == when[-1].tz_localize("UTC")
     assert len(monitor.find_changes(y, P, **table)) == 0
     order = rng.permutation(300)[:250]
