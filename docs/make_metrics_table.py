@@ -29,8 +29,7 @@ There are more than forty. These are enough to begin with:
 | Does it err where it is nearly certain? | `csr` with `csr_test` | `ece`, a reliability diagram |
 | Which calibrator? | log loss, or `top_label_brier`, among those that pass `csr_test` | `cwsa_plus`: it rewards sharpness |
 
-For each subgroup: `metrics_by_group`; for each class: `metrics_by_class`; with an interval: `metric_interval` ([all three](inference.md)).
-[What each metric rewards](ideas/what_metrics_reward.md) shows what they see and what they miss.
+[Intervals, subgroups, classes](inference.md); [what each metric rewards](ideas/what_metrics_reward.md).
 
 ## How to call them
 
@@ -44,7 +43,7 @@ A scorer never rewards abstaining on everything.
 
 ## The metrics
 
-c is the confidence, l the loss, a = 1 - l, w the weight and W its sum, t the threshold,
+In the formulas c is the confidence, l the loss, a = 1 - l, w the weight and W its sum, t the threshold,
 S(t) the accepted rows, n the rows, h the normalised entropy; arrows show the better direction. The page of each function names use and source.
 
 If nothing is accepted, coverage, generalised risk and CWSA(+) are 0, selective risk and accuracy are nan, and a scorer returns its worst value. Without errors, areas and CSR are
