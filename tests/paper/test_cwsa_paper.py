@@ -41,12 +41,6 @@ def test_sharpening_alone_raises_both(temperature, plus, signed, accuracy):
     assert selective_accuracy(curve, 0.8) == pytest.approx(accuracy, abs=0.01)
 
 
-def test_cwsa_plus_never_exceeds_the_selective_accuracy(rng):
-    confidence = rng.random(500)
-    curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(500) > confidence, confidence))
-    assert np.all(curve.cwsa_plus() <= 1 - curve.selective_risk + 1e-12)
-
-
 # Two identities --------------------------------------------------------------------------
 
 
@@ -66,15 +60,6 @@ def test_the_two_identities(case, threshold):
     # The mean weight of all accepted rows.
     assert 2 * plus - signed == pytest.approx(np.average(phi, weights=weight), abs=1e-9)
     assert -1e-9 <= 2 * plus - signed <= 1 + 1e-9
-
-
-@examples(50)
-@given(case=row_cases(), threshold=thresholds)
-def test_the_normalisers_differ_by_the_coverage(case, threshold):
-    rows = case.outcomes
-    for kernel in [cwsa, cwsa_plus]:
-        kept, all_rows = (kernel(rows, threshold, name) for name in ["selected", "all"])
-        assert all_rows == pytest.approx(kept * coverage(rows, threshold), abs=1e-9)
 
 
 @examples(50)
