@@ -1,6 +1,5 @@
 """evaluate: many metrics for one sort, each equal to its own function."""
 
-import math
 from functools import cache
 
 import numpy as np
@@ -74,13 +73,6 @@ def test_confidence_and_loss_are_options():
     values = evaluate(predictions, names, confidence="margin", loss=loss)
     options = {"confidence": "margin", "loss": loss}
     assert_close(values, [score(name, y_true, y_proba, **options) for name in names])
-
-
-def test_metrics_that_read_a_probability_use_the_largest_one():
-    y_true, y_proba = some_predictions(3)
-    names = [name for name, spec in SPECS.items() if spec.confidence == "probability"]
-    values = evaluate(Predictions.from_proba(y_true, y_proba), names, confidence="entropy")
-    assert_close(values, [score(name, y_true, y_proba) for name in names])
 
 
 # One number on every path ----------------------------------------------------------------
@@ -209,12 +201,6 @@ def test_without_names_there_is_a_useful_choice():
     values = evaluate(PREDICTIONS)
     assert {"coverage", "cwsa_plus", "aurc", "augrc", "ece"} <= set(values.index)
     assert np.all(np.isfinite(values))
-
-
-def test_an_undefined_value_is_nan_with_a_warning():
-    with pytest.warns(UserWarning, match="No row is accepted"):
-        value = evaluate(PREDICTIONS, {"selective_risk": {"threshold": 0.95}})["selective_risk"]
-    assert math.isnan(value)
 
 
 # Bad input -------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ from skselect._lib.decide import CONFIDENCES
 from skselect.metrics import SPECS
 from skselect.scoring import get_scorer
 from tests.brute import (
+    ProbaCase,
     assert_close,
     examples,
     named,
@@ -46,11 +47,6 @@ from tests.kinds import CONTAINERS, TABLES, THREE, TWO, shuffled_index
 from tests.metrics.definitions import OF_CLASSES, OF_ROWS, PARAMETERS, UNWEIGHTED
 
 NAN = float("nan")
-
-
-def H(p):
-    """Return the entropy of two classes in bits."""
-    return -p * math.log2(p) - (1 - p) * math.log2(1 - p)
 
 
 #: Parameters without a default.
@@ -150,6 +146,9 @@ def test_the_table_is_consistent(name):
     assert (spec.interval is None) == (spec.no_interval != "")
     assert spec.chance_raises == "nothing" or spec.confidence == "probability"
     assert not (spec.signed and spec.greater_is_better)
+    public = inspect.signature(spec.function).parameters
+    for key, parameter in spec.parameters.items():
+        assert key not in public or public[key].default in (parameter.default, None), key
 
 
 def test_metrics_for_comparison_with_published_values_stand_last_and_are_named():
@@ -557,92 +556,65 @@ def test_an_unknown_keyword_is_blamed_on_the_function_that_was_called():
 
 # Values at the edge ----------------------------------------------------------------------
 
-#: Labels, probabilities and options of predictions where some metric has no value.
+#: Labels and probabilities where some metric has no value, or a fixed one.
 SITUATIONS = {
-    "nothing accepted": ([0, 0], [[0.4, 0.3, 0.3], [0.45, 0.275, 0.275]], {}),
-    "no errors": ([0, 0], [[0.75, 0.25], [0.875, 0.125]], {}),
-    "all errors": ([1, 1], [[0.75, 0.25], [0.875, 0.125]], {}),
-    "equal losses": ([0, 0], [[0.75, 0.25], [0.875, 0.125]], {}),
-    "one class": ([1, 1], [[0.75, 0.25], [0.125, 0.875]], {}),
-    "two of three classes": ([0, 1], [[0.75, 0.125, 0.125], [0.5, 0.375, 0.125]], {}),
-    "no confidence": ([0, 1], [[0.5, 0.5], [0.5, 0.5]], {"confidence": [0, 0]}),
-    "one row, wrong": ([1], [[0.75, 0.25]], {}),
-    "coverage never moves": ([0, 1], [[0.75, 0.25], [0.25, 0.75]], {}),
+    "nothing accepted": ([0, 1], [[0.4, 0.3, 0.3], [0.45, 0.275, 0.275]]),
+    "no errors": ([0, 0], [[0.75, 0.25], [0.875, 0.125]]),
+    "all errors": ([1, 1], [[0.75, 0.25], [0.875, 0.125]]),
+    "one class is true": ([1, 1, 1], [[0.75, 0.25], [0.25, 0.75], [0.0, 1.0]]),
+    "two of three classes": ([0, 1], [[0.75, 0.125, 0.125], [0.5, 0.375, 0.125]]),
+    "a single row, right": ([0], [[0.75, 0.25]]),
+    "a single row, wrong": ([1], [[0.75, 0.25]]),
+    "a single row, a tie": ([1], [[0.5, 0.5]]),
+    "coverage never moves": ([0, 1], [[0.75, 0.25], [0.25, 0.75]]),
+    "all rows tie": ([0, 1, 0], [[0.625, 0.375]] * 3),
+    "all rows certain": ([0, 1, 0], [[1.0, 0.0]] * 3),
 }
-#: What each metric then is: every statement of the table that a value is missing or fixed.
-UNDEFINED = {
-    "coverage": {"nothing accepted": 0.0},
-    "selective_accuracy": {"nothing accepted": NAN},
-    "selective_risk": {"nothing accepted": NAN},
-    "generalized_risk": {"nothing accepted": 0.0},
-    "selective_cost": {"nothing accepted": 0.1},
-    "cwsa": {"nothing accepted": 0.0},
-    "cwsa_plus": {"nothing accepted": 0.0},
-    "aurc": {"no errors": 0.0, "all errors": 1.0},
-    "eaurc": {"no errors": 0.0, "all errors": 0.0},
-    "naurc": {"no errors": NAN, "all errors": NAN},
-    "augrc": {"no errors": 0.0, "all errors": 0.5},
-    "aumcc": {"coverage never moves": 0.0},
-    "accuracy_rejection_auc": {"no errors": 1.0, "all errors": 0.0},
-    "risk_at_coverage": {"no errors": 0.0, "all errors": 1.0},
-    "coverage_at_risk": {"no errors": 1.0, "all errors": 0.0},
-    "review_rate_at_reliability": {"no errors": 0.0, "all errors": 1.0},
-    "failure_auroc": {"no errors": NAN, "all errors": NAN},
-    "failure_average_precision": {"no errors": NAN, "all errors": 1.0},
-    "oc_auc": {"no errors": NAN},
-    "f1_retention_auc": {"all errors": 0.0},
-    "auroc_aurc": {"one class": NAN},
-    "cw_accuracy": {"no errors": 1.0, "all errors": 0.0, "no confidence": NAN},
-    "cw_gain": {"no errors": NAN, "all errors": 0.0, "no confidence": NAN},
-    # Class 0: 2 of 2 taken for it, .75 of 1.25 right. Class 1 is never predicted.
-    # It counts 0 in the mean, class 2, which does not occur, is left out.
-    "cw_precision": {"two of three classes": 0.3, "no confidence": NAN},
-    "cw_recall": {"two of three classes": 0.5, "no confidence": NAN},
-    "cw_specificity": {"one class": 0.875 / 1.625, "no confidence": NAN},
-    "cw_f1": {"two of three classes": 0.375, "no confidence": NAN},
-    "cw_matthews": {"one class": NAN, "two of three classes": NAN, "no confidence": NAN},
-    "cw_auc": {"two of three classes": 1.0, "one class": NAN, "no confidence": NAN},
-    "eaugrc": {"no errors": 0.0, "all errors": 0.0},
-    "cau_cost": {
-        "no errors": -(math.log(1 - H(0.75)) + math.log(1 - H(0.875))) / 2,
-        "all errors": -(math.log(H(0.75)) + math.log(H(0.875))) / 2,
-    },
-    "right_entropy": {"no errors": (H(0.75) + H(0.875)) / 2, "all errors": NAN},
-    "wrong_entropy": {"no errors": NAN, "all errors": (H(0.75) + H(0.875)) / 2},
-    "csr": {"no errors": 0.0, "all errors": 6.0},
-    "p_risk": {"no errors": 0.0},
-    "debiased_l2": {"one row, wrong": 0.0},
-    "cau": {
-        # -log(1 - h) of (3/4, 1/4) and (7/8, 1/8), and -log h.
-        "no errors": -(math.log(1 - H(0.75)) + math.log(1 - H(0.875))) / 2,
-        "all errors": -(math.log(H(0.75)) + math.log(H(0.875))) / 2,
-    },
-}  # fmt: skip
-CASES = [(name, case, value) for name, known in UNDEFINED.items() for case, value in known.items()]
+EDGES = {
+    situation: ProbaCase(np.array(y_true), np.array(y_proba), None)
+    for situation, (y_true, y_proba) in SITUATIONS.items()
+}
 
 
-def test_every_statement_about_missing_values_is_tested():
-    assert set(SPECS) == set(UNDEFINED) | set(ALWAYS_DEFINED)
-    assert set(UNDEFINED) & set(ALWAYS_DEFINED) <= {"risk_at_coverage"}
-    for name, known in UNDEFINED.items():
-        of_the_metric = SPECS[name].undefined.partition("; scorer")[0]
-        assert ("nan" in of_the_metric) == any(map(math.isnan, known.values())), name
+def edges_of(name):
+    return {at: case for at, case in EDGES.items() if len(case.labels) <= most_classes(name)}
 
 
-@for_each(CASES)
-def test_values_at_the_edge_are_those_of_the_table(name, situation, expected):
-    y_true, y_proba, options = SITUATIONS[situation]
-    labels = list(range(len(y_proba[0])))
+def value_and_warnings(name, case, **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        value = SPECS[name].function(y_true, y_proba, labels=labels, **options, **REQUIRED[name])
-    assert_close(value, expected)
-    told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
-    assert len(told) == len(caught)
-    if math.isnan(expected):
+        options = {"labels": case.labels} | options | REQUIRED[name]
+        value = SPECS[name].function(case.y_true, case.y_proba, **options)
+    assert [w for w in caught if not issubclass(w.category, UserWarning)] == []
+    told = [str(w.message) for w in caught]
+    if math.isnan(value):
         assert any("nan" in text for text in told)
-    if "left out" in SPECS[name].undefined and name != "debiased_l2":
-        assert told  # a part of the metric is missing
+    else:
+        assert all("left out of the average" in text for text in told if "nan" in text)
+    return value, told
+
+
+@for_each(SPECS)
+def test_values_at_the_edge_are_those_of_the_definition_and_of_the_table(name):
+    values, all_told = [], []
+    for situation, case in edges_of(name).items():
+        with named(situation):
+            value, told = value_and_warnings(name, case)
+            check_value(name, REQUIRED[name], value)
+            check_definition(name, REQUIRED[name], value, case, case.rows())
+            values, all_told = [*values, value], [*all_told, *told]
+    if SPECS[name].confidence == "probability" and name.startswith("cw_"):
+        value, told = value_and_warnings(name, EDGES["all rows tie"], confidence=[0, 0, 0])
+        assert math.isnan(value)
+        values, all_told = [*values, value], [*all_told, *told]
+    said = SPECS[name].undefined.partition("; scorer")[0]
+    if name != "debiased_l2":  # which leaves bins of one row out without a word
+        assert bool(all_told) == ("nan" in said or "left out" in said)
+    assert ("nan" in said) == any(map(math.isnan, values))
+    with named("one column"):
+        one = ProbaCase(np.zeros(3, int), np.ones((3, 1)), None)
+        if name not in TWO_CLASSES:
+            value_and_warnings(name, one)
 
 
 class FixedAnswers(ClassifierMixin, BaseEstimator):
@@ -662,42 +634,19 @@ def scored(name, y_true, y_proba, **parameters):
     return get_scorer(SPECS[name].scorer_name, **parameters)(model, X, np.array(y_true))
 
 
-#: What a scorer returns instead of the metric where nothing is accepted (or nothing right).
-INSTEAD = {
-    "selective_accuracy": 0.0,
-    "selective_risk": -1.0,
-    "generalized_risk": -1.0,
-    "cwsa": -1.0,
-    "cwsa_plus": 0.0,
-    "cau": NAN,
-    "cau_cost": NAN,
-}
-
-
-def test_what_a_scorer_returns_instead_is_what_the_table_says():
-    said = {
-        name: float(spec.undefined.rpartition(" ")[2])
-        for name, spec in SPECS.items()
-        if "scorer" in spec.undefined
-    }
-    assert said == pytest.approx(INSTEAD, nan_ok=True)
-
-
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@for_each(CASES)
-def test_a_scorer_at_the_edge_is_the_metric_with_its_sign_or_what_is_said(
-    name, situation, expected
-):
-    y_true, y_proba, options = SITUATIONS[situation]
-    if options:
-        return  # a scorer has no such argument
-    value = scored(name, y_true, y_proba, **REQUIRED[name])
-    expected = expected if SPECS[name].greater_is_better else -expected
-    if situation == "nothing accepted" or (
-        name in ("cau", "cau_cost") and situation == "all errors"
-    ):
-        expected = INSTEAD.get(name, expected)
-    assert_close(value, expected)
+@for_each(SPECS)
+def test_a_scorer_at_the_edge_is_the_metric_with_its_sign_or_what_the_table_says(name):
+    spec = SPECS[name]
+    for situation, case in edges_of(name).items():
+        expected = spec.as_score(score(name, case.y_true, case.y_proba, labels=case.labels))
+        nothing = situation == "nothing accepted" if spec.at_threshold else (
+            all(row.loss for row in case.rows())
+        )  # fmt: skip
+        if nothing and "scorer" in spec.undefined:
+            expected = float(spec.undefined.rpartition(" ")[2])
+        with named(situation):
+            assert_close(scored(name, case.y_true, case.y_proba, **REQUIRED[name]), expected)
 
 
 @for_each([name for name, spec in SPECS.items() if spec.signed])
@@ -710,36 +659,6 @@ def test_the_scorer_of_a_signed_metric_prefers_zero(name):
         values.append(scored(name, y_true, y_proba))
         assert values[-1] == -abs(value)
     assert np.argmax(values) == 6
-
-
-EDGES = {
-    "single row, right": ([0], [[0.75, 0.25]], [0, 1]),
-    "single row, wrong": ([1], [[0.75, 0.25]], [0, 1]),
-    "single row, a tie": ([1], [[0.5, 0.5]], [0, 1]),
-    "one class is true": ([1, 1, 1], [[0.75, 0.25], [0.25, 0.75], [0.0, 1.0]], [0, 1]),
-    "one column": ([3, 3, 3], [[1.0], [1.0], [1.0]], None),
-    "all rows tie": ([0, 1, 0], [[0.6, 0.4]] * 3, [0, 1]),
-    "all rows certain": ([0, 1, 0], [[1.0, 0.0]] * 3, [0, 1]),
-    "nothing accepted": ([0, 1], [[0.4, 0.3, 0.3]] * 2, [0, 1, 2]),
-}
-
-
-@for_each(SPECS)
-def test_an_undefined_value_is_nan_and_never_without_a_warning(name):
-    for edge, (y_true, y_proba, labels) in EDGES.items():
-        if name in TWO_CLASSES and len(y_proba[0]) != 2:
-            continue
-        with named(edge):
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                value = SPECS[name].function(y_true, y_proba, labels=labels, **REQUIRED[name])
-            assert [w for w in caught if not issubclass(w.category, UserWarning)] == []
-            assert isinstance(value, float)
-            told = [str(w.message) for w in caught if "nan" in str(w.message)]
-            if math.isnan(value):
-                assert told
-            else:
-                assert all("left out of the average" in text for text in told)
 
 
 # Bad input -------------------------------------------------------------------------------

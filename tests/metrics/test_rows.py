@@ -302,15 +302,6 @@ def test_blocks_and_rows_say_the_same(name, kind, n):
     assert blocks.standard_error() == pytest.approx(clustered_error(rows.values), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", RANKED)
-def test_values_come_in_the_order_of_the_rows(name):
-    outcomes = some_ranked_outcomes(200, "mixed")
-    order = np.random.default_rng(1).permutation(200)
-    values = influence(name, outcomes).values
-    shuffled = influence(name, outcomes.take(order)).values
-    assert shuffled == pytest.approx(values[order], abs=1e-12)
-
-
 def test_rows_of_one_cluster_move_together():
     outcomes = some_ranked_outcomes(200, "untied")
     found = influence("aurc", outcomes)

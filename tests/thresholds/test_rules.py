@@ -42,7 +42,7 @@ from skselect.thresholds._rules import (
     sgr_risk,
     shortlist_cutoff,
 )
-from tests.brute import examples, proba_cases
+from tests.brute import examples, named, proba_cases
 from tests.thresholds.cases import curves, profile
 
 
@@ -142,14 +142,6 @@ def test_least_target_of_a_rule_is_met_and_a_smaller_one_is_not(rule, rng):
     least = least_risk_target(rule, curve, 0.05, 0.1)
     assert rule(curve, least, 0.05, 0.1) > 0
     assert rule(curve, 0.99 * least, 0.05, 0.1) == 0
-
-
-@pytest.mark.parametrize(
-    "options", [{"start": 1.2}, {"start": 0.2, "band_share": 0.1}, {"start": 0.2, "sparse": "no"}]
-)
-def test_options_of_a_combined_rule_are_checked(options):
-    with pytest.raises(ValueError, match=list(options)[-1]):
-        thresholds.Combined(**options)
 
 
 @pytest.mark.parametrize("rule", [band_risk, combined_risk, bonferroni_risk])
@@ -260,12 +252,6 @@ def test_fixed_sequence_stops_at_the_first_failure(case, target, delta, starts):
     assert rule(curve, target, delta, 0.1) == max(map(passed, starts))
 
 
-@pytest.mark.parametrize("starts", [1.2, [], [0.1, -0.1], "early", None, [[0.1]], np.nan], ids=str)
-def test_starts_that_are_no_shares_are_refused(starts):
-    with pytest.raises(ValueError, match="starts must be"):
-        thresholds.FixedSequence(starts)
-
-
 def test_several_starts_share_delta():
     # 20 right rows certify 0.14 at delta = 0.05, but not at half of it.
     curve = RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(20), np.arange(20) / 20))
@@ -300,19 +286,30 @@ def test_sgr_finds_the_largest_coverage_where_the_bound_rises():
 
 
 @profile
-@given(curves(), st.sampled_from([0.1, 0.4]))
-def test_mean_and_empirical_by_definition(case, target):
-    curve, (confidence, loss, _) = case
+@given(curves(weighted=True), st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.5]))
+def test_simple_rules_are_their_definitions(case, target):
+    """Block by block: empirical and mean risk, mean coverage, the cheapest threshold."""
+    curve, (confidence, loss, weight) = case
+    plain = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence))
+    n, sets = len(loss), [confidence >= t for t in curve.thresholds]
     for rule, extra in ((mean_risk, 1), (empirical_risk, 0)):
-        sizes = [
-            (confidence >= t).sum()
-            for t in np.unique(confidence)
-            if loss[confidence >= t].sum() + extra
-            <= target * ((confidence >= t).sum() + extra) * (1 + 1e-9)
-            and np.mean(confidence >= t) >= 0.2
-        ]
-        found = rule(curve, target, 0.1, 0.2)
-        assert (curve.n_accepted[found - 1] if found else 0) == max(sizes, default=0)
+        passing = [
+            b + 1 for b, kept in enumerate(sets)
+            if loss[kept].sum() + extra <= target * (kept.sum() + extra) * (1 + 1e-9)
+            and kept.mean() >= 0.2
+        ]  # fmt: skip
+        assert rule(plain, target, 0.1, 0.2) == max(passing, default=0)
+    if 0 < target < 1:
+        rank = next((k for k in range(1, n + 1) if k / (n + 1) >= target - 1e-12), n)
+        expected = next(b + 1 for b, kept in enumerate(sets) if kept.sum() >= rank)
+        assert mean_coverage(plain, target) == expected
+    costs = [(weight * np.where(kept, loss, target)).sum() for kept in [confidence > 2, *sets]]
+    # Of equally cheap thresholds the lowest is taken.
+    cheap = [b for b, cost in enumerate(costs) if cost <= min(costs) + 1e-12]
+    assert cheapest(curve, target) == max(cheap)
+    scaled = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence, np.full(n, 0.1)))
+    assert cheapest(scaled, target) == cheapest(plain, target)
+    assert chow(curve, target)[1] == sum(t >= 1 - target for t in curve.thresholds)
 
 
 def test_a_start_from_other_rows_is_where_the_target_is_kept_most_surely(rng):
@@ -362,23 +359,6 @@ def test_coverage_that_no_rank_reaches_accepts_everything():
 
 
 @profile
-@given(curves(weighted=True), st.sampled_from([0.0, 0.05, 0.2, 0.5, 1.5]))
-def test_cheapest_costs_least(case, cost):
-    curve, (confidence, loss, weight) = case
-    k = cheapest(curve, cost)
-    costs = []
-    for b in range(len(curve) + 1):
-        kept = confidence >= threshold_below(curve, b)
-        costs.append((weight * np.where(kept, loss, cost)).sum())
-    assert costs[k] == pytest.approx(min(costs), abs=1e-12)
-
-
-def test_of_equally_cheap_thresholds_the_lowest_is_taken():
-    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1, 0], [0.9, 0.8, 0.7]))
-    assert cheapest(curve, 0.5) == 3  # 1.0, as for the first row alone
-
-
-@profile
 @given(curves(), st.sampled_from([0.05, 0.2, 0.45]), st.sampled_from([0.05, 0.4]))
 def test_generalised_risk_accepts_what_is_surer_than_the_first_error_too_many(case, target, delta):
     curve, (confidence, loss, _) = case
@@ -392,30 +372,6 @@ def test_generalised_risk_accepts_what_is_surer_than_the_first_error_too_many(ca
     enough = len(errors) <= allowed[-1]
     expected = n if enough else int((confidence > errors[allowed[-1]]).sum())
     assert (curve.n_accepted[found - 1] if found else 0) == expected
-
-
-@profile
-@given(curves(), st.sampled_from([0.05, 0.3, 0.5, 0.9]))
-def test_mean_coverage_is_the_smallest_rank_whose_mean_reaches_the_target(case, target):
-    curve, _ = case
-    n = curve.n_rows
-    rank = next((k for k in range(1, n + 1) if k / (n + 1) >= target - 1e-12), n)
-    expected = next(b + 1 for b in range(len(curve)) if curve.n_accepted[b] >= rank)
-    assert mean_coverage(curve, target) == expected
-
-
-def test_chow_accepts_what_is_surer_than_one_minus_the_cost():
-    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1, 0], [0.95, 0.8, 0.75]))
-    assert chow(curve, 0.2) == (0.8, 2)
-    assert chow(curve, 3.0) == (0.0, 3)
-
-
-@profile
-@given(curves(), st.sampled_from([0.1, 0.2, 0.7]))
-def test_the_scale_of_constant_weights_does_not_matter_for_costs(case, cost):
-    curve, (confidence, loss, _) = case
-    scaled = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence, np.full(len(loss), 0.1)))
-    assert cheapest(scaled, cost) == cheapest(curve, cost)
 
 
 @pytest.mark.parametrize("ties", [1, 4, 40, 400])
@@ -472,10 +428,6 @@ def test_lists_hold_the_probable_classes_in_order(case, kind, least):
         ]
 
 
-def test_no_rows_give_no_lists():
-    assert prediction_sets(np.empty((0, 3)), np.arange(3), 0.5) == []
-
-
 def least_by_definition(proba, truth, level):
     """Return the largest least probability with which enough truths are on their lists."""
     n = len(truth)
@@ -510,20 +462,6 @@ def test_rows_are_set_apart_by_chance_and_by_a_seed_always_the_same():
     assert 0 < apart[:500].sum() - 100 < 100
     assert not Shortlist(0.9).set_apart(50).any()
     assert Shortlist(0.9, share=0.99).set_apart(20).sum() == 19
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"level": 0.0}, r"level must be a number in \(0, 1\)"),
-        ({"level": "95 %"}, r"level must be a number"),
-        ({"level": 0.9, "share": 1.0}, r"share must be a number in \[0, 1\)"),
-        ({"level": 0.9, "share": -0.1}, r"share must be a number in \[0, 1\)"),
-    ],
-)
-def test_malformed_requests_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Shortlist(**arguments)
 
 
 def graded(rng, n=2000, rate=0.05):
@@ -604,87 +542,94 @@ def test_neither_order_nor_scale_of_the_weights_matters(rng):
         assert rule(first) == rule(other) > 0
 
 
-def test_too_few_rows_certify_nothing(rng):
+# The guarantee of bets -------------------------------------------------------------------
+
+
+def just_above(tied, weighted):
+    """A mean loss of 1.001 times the target everywhere: whatever is accepted is a failure."""
+
+    def draw(rng, n=500, target=0.1):
+        confidence = np.floor(20 * rng.random(n)) / 20 if tied else rng.random(n)
+        weight = rng.choice([0.2, 1.0], n) if weighted else None
+        loss = np.where(rng.random(n) < 1.001 * target / 0.6, rng.choice([0.2, 1.0], n), 0.0)
+        return Outcomes(loss, confidence, weight)
+
+    return draw
+
+
+def few_levels(n, levels):
+    """Few distinct rows: an order that depends on the losses would show here."""
+    return lambda rng: Outcomes(0.5 * (rng.random(n) < 0.4), rng.choice(levels, n))
+
+
+def bad_inside_a_block(rng):
+    """Levels that hold good rows first and bad ones later: risk .096 up to .25, .115 up to .5."""
+    u = rng.random(600)
+    loss = np.where(rng.random(600) < np.where(u < 0.3, 0.12, 0.26), 0.8, 0.0)
+    return Outcomes(loss, 1 - np.floor(u * 4) / 4)
+
+
+def heavy_rows_err(rng, weighted=True):
+    """Unweighted the risk is .037, weighted .087."""
+    heavy = rng.random(3000) < 0.1
+    loss = (rng.random(3000) < np.where(heavy, 0.1, 0.03)) * 1.0
+    return Outcomes(loss, rng.random(3000), np.where(heavy, 1.0, 1 / 40) if weighted else None)
+
+
+@pytest.mark.parametrize(
+    ("draw", "target", "fails_from", "draws"),
+    [
+        (just_above(tied=False, weighted=True), 0.1, 1, 300),
+        (just_above(tied=True, weighted=False), 0.1, 1, 300),
+        (few_levels(127, [0.9]), 0.1999, 1, 250),
+        (few_levels(195, [0.6, 0.9]), 0.1999, 1, 250),
+        (few_levels(526, [0.9]), 0.1999, 1, 250),
+        (bad_inside_a_block, 0.11, 2, 200),
+        (heavy_rows_err, 0.08, 1, 100),
+    ],
+)
+def test_bets_fail_no_more_often_than_they_say(draw, target, fails_from, draws, rng):
+    failed = np.mean(
+        [betting_risk(draw(rng), target, 0.1, 0.1) >= fails_from for _ in range(draws)]
+    )
+    assert failed <= 0.1 + 3 * np.sqrt(0.1 * 0.9 / draws)
+    if draw is heavy_rows_err:  # the negative control
+        plain = [betting_risk(draw(rng, weighted=False), target, 0.1, 0.1) for _ in range(30)]
+        assert np.mean(np.array(plain) > 0) > 0.7
+
+
+def test_bets_on_few_rows_certify_nothing_and_rejected_rows_count(rng):
     assert betting_risk(graded(rng, 20), 0.05, 0.1, 0.1) == 0
     assert betting_risk(Outcomes([0.5], [0.3]), 0.5, 0.1, 0.1) == 0
     assert betting_generalized_risk(Outcomes([0.5], [0.3]), 0.5, 0.1) == 0
-
-
-def allowed(delta, draws):
-    return delta + 3 * np.sqrt(delta * (1 - delta) / draws)
-
-
-@pytest.mark.parametrize(("tied", "weighted"), [(False, True), (True, False)])
-def test_the_risk_guarantee_holds_just_above_the_target(tied, weighted, rng):
-    """A mean loss of 1.001 times the target everywhere: whatever is accepted is a failure."""
-    draws, n, delta, target, failed = 300, 500, 0.1, 0.1, 0
-    for _ in range(draws):
-        confidence = rng.random(n)
-        if tied:
-            confidence = np.floor(20 * confidence) / 20
-        weight = rng.choice([0.2, 1.0], n) if weighted else None
-        loss = np.where(rng.random(n) < 1.001 * target / 0.6, rng.choice([0.2, 1.0], n), 0.0)
-        outcomes = Outcomes(loss, confidence, weight)
-        failed += betting_risk(outcomes, target, delta, 0.1) > 0
-    assert failed / draws <= allowed(delta, draws)
-
-
-@pytest.mark.parametrize("n", [127, 195, 526])
-def test_the_guarantee_holds_on_one_and_two_levels(n, rng):
-    """Few distinct rows: an order that depends on the losses would show here."""
-    draws, delta, failed = 250, 0.1, 0
-    for _ in range(draws):
-        loss = 0.5 * (rng.random(n) < 0.4)
-        outcomes = Outcomes(loss, rng.choice([0.6, 0.9], n) if n == 195 else np.full(n, 0.9))
-        failed += betting_risk(outcomes, 0.1999, delta, 0.1) > 0
-    assert failed / draws <= allowed(delta, draws)
-
-
-def test_the_guarantee_is_about_the_weighted_rows(rng):
-    """Unweighted the risk is .037, weighted .087: a target of .08 must fail."""
-    draws, delta, failed, plain = 100, 0.1, 0, 0
-    for _ in range(draws):
-        heavy = rng.random(3000) < 0.1
-        loss = (rng.random(3000) < np.where(heavy, 0.1, 0.03)) * 1.0
-        confidence = rng.random(3000)
-        weighted = Outcomes(loss, confidence, np.where(heavy, 1.0, 1 / 40))
-        failed += betting_risk(weighted, 0.08, delta, 0.1) > 0
-        plain += betting_risk(Outcomes(loss, confidence), 0.08, delta, 0.1) > 0
-    assert failed / draws <= allowed(delta, draws)
-    assert plain / draws > 0.7  # the negative control
-
-
-def test_the_guarantee_holds_where_the_risk_turns_bad_inside_a_block(rng):
-    """Confidence levels that hold good rows first and bad ones later."""
-    draws, delta, failed = 200, 0.1, 0
-    for _ in range(draws):
-        u = rng.random(600)
-        loss = np.where(rng.random(600) < np.where(u < 0.3, 0.12, 0.26), 0.8, 0.0)
-        level = np.floor(u * 4) / 4
-        # Risk up to .25: .096; up to .5 it is .115 > .11.
-        found = betting_risk(Outcomes(loss, 1 - level), 0.11, delta, 0.1)
-        failed += found >= 2
-    assert failed / draws <= allowed(delta, draws)
-
-
-def test_generalized_risk_counts_the_rejected_rows(rng):
     outcomes = graded(rng, rate=0.1)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     found = betting_generalized_risk(outcomes, 0.03, 0.1)
     assert 0.2 < curve.coverage[found - 1] < 1
     assert curve.generalized_risk[found - 1] < 0.03
+    assert betting_generalized_risk(outcomes, 0.03, 0.1, largest_weight=1.0) == found
+    assert betting_generalized_risk(outcomes, 0.03, 0.1, largest_weight=50.0) < found
 
 
-def test_a_larger_largest_weight_certifies_less(rng):
-    outcomes = graded(rng, rate=0.1)
-    found = [
-        betting_generalized_risk(outcomes, 0.03, 0.1, largest_weight=largest)
-        for largest in (1.0, 50.0)
-    ]
-    assert found[1] < found[0] == betting_generalized_risk(outcomes, 0.03, 0.1)
+# What is refused -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("largest", [0, -1, np.inf, np.nan, "heavy", True], ids=str)
-def test_largest_weights_that_are_none_are_refused(largest):
-    with pytest.raises(ValueError, match=r"largest_weight must be a number in \(0, inf\)"):
-        thresholds.Betting(largest)
+@pytest.mark.parametrize(
+    ("kind", "values", "message"),
+    [
+        (thresholds.FixedSequence, [1.2, [], [0.1, -0.1], "early", None, [[0.1]], np.nan],
+         "starts must be"),
+        (thresholds.Betting, [0, -1, np.inf, np.nan, "heavy", True],
+         r"largest_weight must be a number in \(0, inf\)"),
+        (thresholds.Combined, [1.2], "start"),
+        (lambda share: thresholds.Combined(0.2, share), [0.1], "band_share"),
+        (lambda sparse: thresholds.Combined(0.2, sparse=sparse), ["no"], "sparse"),
+        (Shortlist, [0.0, "95 %"], r"level must be a number in \(0, 1\)"),
+        (lambda share: Shortlist(0.9, share=share), [1.0, -0.1],
+         r"share must be a number in \[0, 1\)"),
+    ],
+)  # fmt: skip
+def test_bad_options_are_named(kind, values, message):
+    for bad in values:
+        with named(bad), pytest.raises(ValueError, match=message):
+            kind(bad)
