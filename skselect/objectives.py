@@ -372,7 +372,9 @@ class Guarantee(Objective):
         return betting_upper(values, delta, weight=weight, largest_weight=heaviest)
 
     def rows_needed(self, goal: Goal) -> int:
-        """Return the smallest number of rows that could certify the target."""
+        """Return the smallest number of rows that could meet the target."""
+        if goal.plan.guarantee == "mean":  # 1 / (n + 1) is at most the target
+            return math.ceil(1.0 / goal.target - 1.0 - 1e-9)
         least = rows_for_betting if goal.plan.bets else rows_for_certificate
         return least(goal.target, goal.level)
 
@@ -577,7 +579,7 @@ class Risk(Guarantee):
 
     def _advise_rows(self, curve: RiskCoverageCurve, goal: Goal) -> tuple[list[str], int | None]:
         advice, needed = super()._advise_rows(curve, goal)
-        if not advice or goal.plan.bets:
+        if not advice or goal.plan.bets or goal.plan.guarantee == "mean":
             return advice, needed
         rows = "fresh rows" if self.max_analyses == 1 else "rows"
         needed = rows_like_these(curve, goal.target, goal.level, self.min_coverage)
@@ -649,12 +651,6 @@ class GeneralizedRisk(Guarantee):
     def count(cls, n: int, n_accepted: int, n_errors: int) -> tuple[int, int]:  # noqa: ARG003
         """Return the accepted errors among all rows."""
         return n_errors, n
-
-    def rows_needed(self, goal: Goal) -> int:
-        """Return the smallest number of rows that could meet the target."""
-        if goal.plan.guarantee == "mean":  # 1 / (n + 1) is at most the target
-            return math.ceil(1.0 / goal.target - 1.0 - 1e-9)
-        return super().rows_needed(goal)
 
     def _least_target(self, curve: RiskCoverageCurve, goal: Goal) -> float:
         if goal.plan.guarantee == "mean":
@@ -783,12 +779,12 @@ class Cost(Objective):
         if self.ignores_rows:
             self._check_chow(confidence, loss)
         _refuse_mapping(self.abstention_cost, self)
-        cost = check_number("target", self.abstention_cost, 0.0, np.inf, closed="left")
+        cost = check_number("abstention_cost", self.abstention_cost, 0.0, np.inf, closed="left")
         if cost > loss.unit:
             meant = f" Did you mean {1 / cost:.6g} (an error costs {cost:g} times as much)?"
             raise ArgumentError(
                 "target",
-                f"target must be at most {loss.unit:g}, the cost of "
+                f"abstention_cost (target=) must be at most {loss.unit:g}, the cost of "
                 f"{'an' if loss.unit == 1 else 'the worst'} error, got {cost:g}: it is the cost of "
                 "abstaining on one row, and at this one every row would be accepted without "
                 f"looking.{meant if loss.unit == 1 else ''}",
@@ -1181,9 +1177,13 @@ def read_objective(
     if target is None:
         means = cast("type[Objective]", kind).target_means
         raise ArgumentError("target", f"target is missing: objective={objective!r} needs {means}.")
+    targets = target.values() if isinstance(target, Mapping) else [target]
+    if not targets:
+        raise ValueError("target is an empty mapping; give each subgroup its target.")
+    if kind is Cost:  # which names it otherwise
+        for one in targets:
+            check_number("target", one, 0.0, np.inf, closed="left")
     if isinstance(target, Mapping):
-        if not target:
-            raise ValueError("target is an empty mapping; give each subgroup its target.")
         return {group: kind(one, **options) for group, one in target.items()}
     return kind(target, **options)
 

@@ -9,6 +9,7 @@ import pytest
 
 from skselect import (
     Best,
+    Cost,
     Coverage,
     InfeasibleTargetError,
     Outcomes,
@@ -303,10 +304,20 @@ def test_targets_that_nothing_or_everything_meets_are_refused(good, objective):
 def test_nobody_is_paid_for_abstaining_but_it_may_be_free(good):
     with pytest.raises(ValueError, match="target must be a number"):
         select_threshold(good, objective="cost", target=-0.5)
+    with pytest.raises(ValueError, match="abstention_cost must be a number"):
+        select_threshold(good, objective=Cost(-0.5))
     free = select_threshold(good, objective="cost", target=0)
     assert free.risk == 0
     first_error = np.max(good.confidence[good.loss > 0])
     assert free.coverage == np.mean(good.confidence > first_error)
+
+
+def test_so_many_rows_without_an_error_meet_a_target_on_average():
+    objective = Risk(0.02, method="mean")
+    assert select_threshold(Outcomes([0] * 49, [0.5] * 49), objective=objective).coverage == 1
+    with pytest.raises(InfeasibleTargetError) as refused:
+        select_threshold(Outcomes([0] * 48, [0.5] * 48), objective=objective)
+    assert refused.value.rows_needed == 49
 
 
 def test_a_cost_at_which_nothing_would_ever_be_deferred_is_refused(good):
