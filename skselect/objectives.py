@@ -280,6 +280,10 @@ class Objective:
         raise NotImplementedError
 
 
+#: One objective, or one for each subgroup.
+Objectives = Objective | Mapping[Any, Objective]
+
+
 class Found(NamedTuple):
     """How many entries of a curve to accept; the threshold and value where the rule fixes them."""
 
@@ -1214,19 +1218,17 @@ def _check_alike(objectives: Mapping[Any, Any]) -> dict[Any, Objective]:
     return dict(objectives)
 
 
-def each_of(objectives: Objective | Mapping[Any, Objective]) -> Iterable[Objective]:
+def each_of(objectives: Objectives) -> Iterable[Objective]:
     """Return the one objective, or those of all subgroups."""
     return [objectives] if isinstance(objectives, Objective) else objectives.values()
 
 
-def first_of(objectives: Objective | Mapping[Any, Objective]) -> Objective:
+def first_of(objectives: Objectives) -> Objective:
     """Return the one objective, or that of the first subgroup: they share delta and loss."""
     return next(iter(each_of(objectives)))
 
 
-def check_objective(
-    objectives: Objective | Mapping[Any, Objective], loss: Loss, confidence: Any
-) -> Any:
+def check_objective(objectives: Objectives, loss: Loss, confidence: Any) -> Any:
     """Return checked copies of one objective or of one per subgroup."""
     if isinstance(objectives, Objective):
         return objectives.check(loss, confidence)

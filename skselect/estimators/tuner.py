@@ -15,7 +15,15 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted, indexable
 
-from skselect._lib.arrays import FloatArray, IntArray, LossSpec, column_names, take_columns
+from skselect._lib.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    LossSpec,
+    column_names,
+    take_columns,
+)
 from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import (
     check_abstain_label,
@@ -61,7 +69,15 @@ from skselect.estimators.out_of_fold import (
     find_tuning_rows,
     split_rows,
 )
-from skselect.objectives import Coverage, Loss, Objective, check_objective, first_of, read_objective
+from skselect.objectives import (
+    Coverage,
+    Loss,
+    Objective,
+    Objectives,
+    check_objective,
+    first_of,
+    read_objective,
+)
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
@@ -71,18 +87,23 @@ from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DECISIONS, DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.selection.engine import make_policy, pick, pick_by_group
-from skselect.selection.issue import Setting
-from skselect.selection.order import (
+from skselect.selection.engine import (
     HOLD_OUT_LATEST,
     LEAVE_MARGIN,
     TAKE_LATEST,
+    Grouping,
+    Setting,
     find_order,
+    make_policy,
+    pick,
+    refuse_given,
+    rows_given,
+    take_chosen,
+    the_only,
     warn_of_order,
 )
 from skselect.selection.results import GroupedSelection, ThresholdSelection
-from skselect.selection.select import refuse_given, rows_given, the_only
-from skselect.selection.shortlist import add_shortlist, check_shortlist, tuning_mask
+from skselect.selection.shortlist import add_shortlist, check_shortlist
 from skselect.thresholds import Shortlist
 
 # The share of the rows that certifies under cv="auto".
@@ -290,70 +311,91 @@ class ThresholdTuner(
         check_has_fit(self.estimator)
         base, fitted = self._base()
         objectives, loss = self._check_objective(base)
-        objective, by = first_of(objectives), self._subgroups
         base._check_parameters()  # noqa: SLF001 - same family
         X, y = indexable(X, y)
+        objective = first_of(objectives)
+        rows, split_params = self._check_rows(
+            base, fitted, objective, X, y, sample_weight, groups, fit_params
+        )
+        asked = None
+        if self.shortlist is not None:
+            asked = check_shortlist(
+                self.shortlist, rows.weight, len(rows.classes), self.random_state
+            )
+        subgroups = find_subgroups(self._subgroups, X)
+        check_decided_by_row(self._subgroups, X, subgroups)
+
+        fits = Fits(self, X, rows.y)
+        model, unseen, basis = self._predict_rows(base, fitted, rows, split_params, objective, fits)
+        check_confidence_by_row(unseen.scores, base.confidence_in_use)
+        predictions = Predictions(
+            y_true=unseen.codes, y_pred=unseen.y_pred, classes=rows.classes, y_proba=unseen.scores,
+            confidence=unseen.confidence, sample_weight=unseen.weight, rule=rows.rule,
+        )  # fmt: skip
+        outcomes = Outcomes.from_predictions(predictions, loss=loss)
+        members = self._group(subgroups, predictions, unseen.rows)
+
+        order = self._find_order(
+            objective, basis.advice, unseen.rows, predictions, outcomes, members
+        )
+        setting = Setting(
+            Loss.of(loss, rows.rule),
+            self.on_infeasible,
+            (*(() if groups is None else (certificates.GROUPED,)), *basis.caveats, *order),
+            bounded=base.confidence_is_bounded,
+            share=min(len(outcomes) / len(rows.codes), 1.0) * (1.0 - asked.share if asked else 1.0),
+            provenance=basis.provenance,
+            fingerprints={"model": certificates.scores_fingerprint(np.asarray(unseen.scores))},
+        )
+        chosen, its_members, cases = take_chosen(predictions, outcomes, objectives, members, asked)
+        found = pick(chosen, objectives, setting, its_members, cases)
+        if min(found.thresholds.values()) < np.inf:
+            warn_of_order(order)
+            self._warn_if_too_good(setting.caveats, outcomes)
+        values = None if members is None else members.subgroups
+        if asked is not None:
+            found = add_shortlist(
+                found, asked, predictions, outcomes, values, objective=objective,
+                caveats=setting.caveats, unknown=_find_unknown(model, rows.classes, unseen),
+            )  # fmt: skip
+        is_final = model is not None
+        if model is None:
+            model = base._fit_clone(rows, fits.tasks[-1])  # noqa: SLF001 - same family
+        self._keep(model, base, found, unseen, outcomes, values, setting, is_final=is_final)
+        fits.end()
+        return self
+
+    def _check_rows(
+        self,
+        base: SelectiveClassifier,
+        fitted: bool,
+        objective: Objective,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        groups: Any,
+        fit_params: Mapping[str, Any],
+    ) -> tuple[TrainingRows, dict[str, Any]]:
+        """Check the rows before anything is trained; return the arguments of the splitter too."""
         y = check_y(y)
         check_trainable(len(y))
         weight = check_weight(sample_weight, len(y), other="y")
         if objective.guarantees and not objective.plan.bets:
             refuse_weighted_rows(weight, bets=not isinstance(objective, Coverage))
         classes = base.classes_ if fitted else task_classes(base.estimator, y)
-        asked = None
-        if self.shortlist is not None:
-            asked = check_shortlist(self.shortlist, weight, len(classes), self.random_state)
         base.set_params(abstain_label=check_abstain_label(base.abstain_label, classes))
         rule = DecisionRule.checked(base.decision, base.cost_matrix, classes)
-        subgroups = find_subgroups(by, X)  # before anything is trained
-        check_decided_by_row(by, X, subgroups)
         routed, split_params = self._route(base, fitted, weight, groups, fit_params)
         rows = TrainingRows(X, y, encode_y(y, classes), classes, weight, *routed, rule)
+        return rows, split_params
 
-        fits = Fits(self, X, y)
-        model, unseen, basis = self._predict_rows(base, fitted, rows, split_params, objective, fits)
-        check_confidence_by_row(unseen.scores, base.confidence_in_use)
-        predictions = Predictions(
-            y_true=unseen.codes, y_pred=unseen.y_pred, classes=classes, y_proba=unseen.scores,
-            confidence=unseen.confidence, sample_weight=unseen.weight, rule=rule,
-        )  # fmt: skip
-        outcomes = Outcomes.from_predictions(predictions, loss=loss)
-        if by is not None and by.by_answer:
-            subgroups = predictions.answers
-        elif subgroups is not None:
-            subgroups = take_rows(subgroups, unseen.rows)
-        order = self._find_order(
-            objective, basis.advice, unseen.rows, predictions, outcomes, subgroups
-        )
-        caveats = (*(() if groups is None else (certificates.GROUPED,)), *basis.caveats, *order)
-        scores = certificates.scores_fingerprint(np.asarray(unseen.scores))
-        setting = Setting(
-            Loss.of(loss, rule),
-            self.on_infeasible,
-            caveats,
-            bounded=base.confidence_is_bounded,
-            share=min(len(outcomes) / len(rows.codes), 1.0) * (1.0 - asked.share if asked else 1.0),
-            provenance=basis.provenance,
-            fingerprints={"model": scores},
-        )
-        found = self._select(objectives, setting, predictions, outcomes, subgroups, asked)
-        if min(found.thresholds.values()) < np.inf:
-            warn_of_order(order)
-            self._warn_if_too_good(caveats, outcomes)
-        if asked is not None:
-            unknown = None
-            if model is not None:  # its training rows may lack a class
-                check_enough_classes(len(model.classes_))
-                unknown = ~np.isin(classes[unseen.codes], model.classes_)
-            found = add_shortlist(
-                found, asked, predictions, outcomes, subgroups,
-                objective=objective, caveats=caveats, unknown=unknown,
-            )  # fmt: skip
-        is_final = model is not None
-        if model is None:
-            model = base._fit_clone(rows, fits.tasks[-1])  # noqa: SLF001 - same family
-        self._keep(model, base, found, unseen, outcomes, subgroups, scores, is_final=is_final)
-        fits.end()
-        return self
+    def _group(self, subgroups: Any, predictions: Predictions, rows: IntArray) -> Grouping | None:
+        """Return the subgroups of the rows that choose the threshold."""
+        by = self._subgroups
+        if by is None:
+            return None
+        values = predictions.answers if by.by_answer else take_rows(subgroups, rows)
+        return Grouping(name_groups(by.by), values, by.by_answer, by.unseen)
 
     def _predict_rows(
         self,
@@ -461,14 +503,14 @@ class ThresholdTuner(
         rows: IntArray,
         predictions: Predictions,
         outcomes: Outcomes,
-        subgroups: Any,
+        members: Grouping | None,
     ) -> tuple[Caveat, ...]:
         """Return the caveat about rows that a guarantee is about and that depend on their order."""
         if not advice:
             return ()
         order, codes = np.argsort(rows), None
-        if self.group_by is not None:
-            codes = subgroup_codes(subgroups, len(outcomes))[0][order]
+        if members is not None:
+            codes = subgroup_codes(members.subgroups, len(outcomes))[0][order]
         else:
             given, _ = rows_given(predictions, objective)
             order = order if given is None else order[given[order]]
@@ -507,36 +549,9 @@ class ThresholdTuner(
     def _subgroups(self) -> Subgroups | None:
         return None if self.group_by is None else Subgroups.read(self.group_by)
 
-    def _select(
-        self,
-        objectives: Objective | Mapping[Any, Objective],
-        setting: Setting,
-        predictions: Predictions,
-        outcomes: Outcomes,
-        subgroups: Any,
-        asked: Shortlist | None,
-    ) -> ThresholdSelection | GroupedSelection:
-        """Choose one threshold, or one per subgroup."""
-        by = self._subgroups
-        if by is None:
-            objective = the_only(objectives)
-            rows, cases = rows_given(predictions, objective)
-            rows = tuning_mask(asked, len(outcomes), rows)
-            chosen = outcomes if rows is None else outcomes.take(rows)
-            return pick(chosen, objective, setting, cases)
-        rows = tuning_mask(asked, len(outcomes), None)
-        if rows is not None:
-            outcomes, subgroups = outcomes.take(rows), take_rows(subgroups, rows)
-        return pick_by_group(
-            outcomes, subgroups, name_groups(by.by), objectives, setting,
-            by_answer=by.by_answer, unseen=by.unseen,
-        )  # fmt: skip
-
     # What is looked for ------------------------------------------------------------------
 
-    def _check_objective(
-        self, base: SelectiveClassifier
-    ) -> tuple[Objective | Mapping[Any, Objective], LossSpec]:
+    def _check_objective(self, base: SelectiveClassifier) -> tuple[Objectives, LossSpec]:
         """Check every argument before anything is trained; return the objectives and the loss."""
         if isinstance(self.refit, str) and self.refit != "auto":
             raise ValueError(f"refit must be True, False or 'auto', got {self.refit!r}.")
@@ -615,15 +630,15 @@ class ThresholdTuner(
         unseen: OutOfFold,
         outcomes: Outcomes,
         subgroups: Any,
-        model_print: str,
+        setting: Setting,
         *,
         is_final: bool,
     ) -> None:
         accepted = found.accepts(outcomes.confidence, subgroups)
         decides = {"abstain_label": base.abstain_label, "created": certificates.now()}
         policy = make_policy(
-            found, outcomes, accepted, model_print=model_print, rated_by_others=not is_final,
-            **(vars(model.policy_) | decides),
+            found, outcomes, accepted, model_print=setting.fingerprints["model"],
+            rated_by_others=not is_final, **(vars(model.policy_) | decides),
         )  # fmt: skip
         self.policy_: AbstentionPolicy = policy
         model.set_params(threshold=found.threshold if found.groups is None else None)
@@ -782,6 +797,16 @@ class _Provenance(NamedTuple):
         """Say which of `n` rows are tested."""
         advice = LEAVE_MARGIN if advice and are_last(splits, n) else advice
         return cls(caveats, describe_tested(splits, n), advice)
+
+
+def _find_unknown(
+    model: SelectiveClassifier | None, classes: LabelArray, unseen: OutOfFold
+) -> BoolArray | None:
+    """Return the rows whose class the final model does not know: its training rows may lack it."""
+    if model is None:
+        return None
+    check_enough_classes(len(model.classes_))
+    return ~np.isin(classes[unseen.codes], model.classes_)
 
 
 # Subgroups -----------------------------------------------------------------------------------

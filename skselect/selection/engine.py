@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import kolmogorov
 
-from skselect._lib.arrays import BoolArray, IntArray, are_constant, is_graded, reaches
-from skselect._lib.checks import warn_user
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, are_constant, is_graded, reaches
+from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.rows import (
     check_countable,
     check_some_subgroup,
@@ -17,16 +19,30 @@ from skselect._lib.checks.rows import (
     refuse_weights,
 )
 from skselect._lib.notebook import percent
+from skselect._lib.sklearn import take_rows
 from skselect.curve.curve import RiskCoverageCurve, threshold_below
 from skselect.exceptions import InfeasibleTargetError
-from skselect.objectives import Best, Cost, Coverage, Goal, Objective
-from skselect.policy.certificate import UNORDERED, fingerprint
+from skselect.objectives import (
+    Best,
+    Cost,
+    Coverage,
+    Goal,
+    Guarantee,
+    Loss,
+    Objective,
+    Objectives,
+    each_of,
+)
+from skselect.policy import certificate as certificates
+from skselect.policy.certificate import UNORDERED, Caveat, Certificate, fingerprint, in_order
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.seen_rows import record_confidence
 from skselect.policy.subgroups import names_of_columns, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
-from skselect.selection.issue import Setting, issue_chosen
+from skselect.predictions.predictions import Predictions, rows_of_class
 from skselect.selection.results import GroupedSelection, ThresholdSelection
+from skselect.selection.shortlist import tuning_mask
+from skselect.thresholds import Shortlist
 from skselect.thresholds._metric import MetricOptimum
 
 # There are messages about so many subgroups at most.
@@ -37,11 +53,93 @@ _NEAR = 0.05
 _QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
+class Setting(NamedTuple):
+    """What is known of the rows beside their outcomes.
+
+    Parameters
+    ----------
+    loss : Loss
+        What their losses mean.
+    on_infeasible : {"raise", "abstain"}
+    caveats : tuple of Caveat, default=()
+        Why a certificate is not exact.
+    bounded : bool, default=True
+        Whether confidences lie in [0, 1].
+    share : float, default=1
+        Which share of the rows given certifies.
+    provenance : str, default=""
+        Which rows these are, as the certificate says.
+    fingerprints : dict, default={}
+        Digests for the certificate, beside that of its rows.
+    """
+
+    loss: Loss
+    on_infeasible: str = "raise"
+    caveats: tuple[Caveat, ...] = ()
+    bounded: bool = True
+    share: float = 1.0
+    provenance: str = ""
+    fingerprints: Mapping[str, str] = MappingProxyType({})
+
+
+class Grouping(NamedTuple):
+    """Which row belongs to which subgroup.
+
+    Parameters
+    ----------
+    name : str
+        What the subgroups are called.
+    subgroups : array-like of shape (n,) or DataFrame
+        Rows without a subgroup choose no threshold, and the policy defers such rows.
+    by_answer : bool
+        Whether the answers are the subgroups.
+    unseen : {"abstain", "raise"}
+        As in :class:`GroupThresholds`.
+    """
+
+    name: str
+    subgroups: Any
+    by_answer: bool = False
+    unseen: str = "abstain"
+
+
+def take_chosen(
+    source: Predictions | Outcomes,
+    outcomes: Outcomes,
+    objectives: Objectives,
+    groups: Grouping | None,
+    asked: Shortlist | None,
+) -> tuple[Outcomes, Grouping | None, str]:
+    """Return the rows that choose the threshold, their subgroups, and their name in messages.
+
+    Those are the rows that the guarantee is about, without those set apart for a shortlist.
+    """
+    rows, cases = None, ""
+    if groups is None:
+        rows, cases = rows_given(source, the_only(objectives))
+    if asked is not None:
+        rows = tuning_mask(asked, len(outcomes), rows)
+    if rows is None:
+        return outcomes, groups, cases
+    if groups is not None:
+        groups = groups._replace(subgroups=take_rows(groups.subgroups, rows))
+    return outcomes.take(rows), groups, cases
+
+
 def pick(
-    outcomes: Outcomes, objective: Objective, setting: Setting, cases: str = ""
-) -> ThresholdSelection:
-    """Pick the threshold for a checked objective; raise or warn where there is none."""
-    found = _find(outcomes, objective, setting, cases=cases)
+    outcomes: Outcomes,
+    objectives: Objectives,
+    setting: Setting,
+    groups: Grouping | None = None,
+    cases: str = "",
+) -> ThresholdSelection | GroupedSelection:
+    """Pick the threshold for checked objectives, or one for each subgroup.
+
+    Raise or warn where there is none.
+    """
+    if groups is not None:
+        return _pick_by_group(outcomes, groups, objectives, setting)
+    found = _find(outcomes, the_only(objectives), setting, cases=cases)
     return _report_infeasible(found, setting.on_infeasible)
 
 
@@ -84,34 +182,15 @@ def _refuse(found: ThresholdSelection, again: str = "", remedy: str = "") -> Inf
 # Subgroups ---------------------------------------------------------------------------------
 
 
-def pick_by_group(
+def _pick_by_group(
     outcomes: Outcomes,
-    subgroups: Any,
-    by: str,
-    objectives: Objective | Mapping[Any, Objective],
+    groups: Grouping,
+    objectives: Objectives,
     setting: Setting,
-    *,
-    by_answer: bool = False,
-    unseen: str = "abstain",
 ) -> GroupedSelection:
-    """Pick one threshold per subgroup, each at delta over the number of subgroups.
-
-    Parameters
-    ----------
-    outcomes : Outcomes
-    subgroups : array-like of shape (n,) or DataFrame
-        Rows without a subgroup choose no threshold, and the policy defers such rows.
-    by : str
-        What the subgroups are called.
-    objectives : Objective or mapping of them
-        Checked, of all subgroups or of each.
-    setting : Setting
-    by_answer : bool, default=False
-        Whether the answers are the subgroups.
-    unseen
-        As in :class:`GroupThresholds`.
-    """
-    members = _find_members(outcomes, subgroups, by, unseen)
+    """Pick one threshold per subgroup, each at delta over the number of subgroups."""
+    by = groups.name
+    members = _find_members(outcomes, groups)
     found, refused = {}, {}
     each = _objective_by_group(objectives, list(members))
     for (group, rows), objective in zip(members.items(), each, strict=True):
@@ -136,30 +215,30 @@ def pick_by_group(
     for text in [*(f"{text}{again} This subgroup will be deferred." for text in texts), *more]:
         warn_user(text)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
-    columns = () if by_answer else names_of_columns(subgroups)
-    return GroupedSelection(by, found, curve, unseen, by_answer=by_answer, columns=columns)
+    columns = () if groups.by_answer else names_of_columns(groups.subgroups)
+    return GroupedSelection(
+        by, found, curve, groups.unseen, by_answer=groups.by_answer, columns=columns
+    )
 
 
-def _find_members(outcomes: Outcomes, subgroups: Any, by: str, unseen: str) -> dict[Any, IntArray]:
+def _find_members(outcomes: Outcomes, groups: Grouping) -> dict[Any, IntArray]:
     """Return the rows of each subgroup, without rows of weight zero."""
-    codes, keys = subgroup_codes(subgroups, len(outcomes))
+    codes, keys = subgroup_codes(groups.subgroups, len(outcomes))
     exists = outcomes.weight > 0
     missing = int(np.sum((codes < 0) & exists))
     codes = np.where(exists, codes, -1)
     members = {keys[code]: np.flatnonzero(codes == code) for code in np.unique(codes[codes >= 0])}
     check_some_subgroup(members)
     if missing:
-        later = "deferred" if unseen == "abstain" else "refused"
+        later = "deferred" if groups.unseen == "abstain" else "refused"
         warn_user(
-            f"subgroups: {missing} of {len(codes)} rows have no {by}. They choose no threshold, "
-            f"and such rows will be {later}."
+            f"subgroups: {missing} of {len(codes)} rows have no {groups.name}. They choose no "
+            f"threshold, and such rows will be {later}."
         )
     return members
 
 
-def _objective_by_group(
-    objectives: Objective | Mapping[Any, Objective], groups: list[Any]
-) -> list[Objective]:
+def _objective_by_group(objectives: Objectives, groups: list[Any]) -> list[Objective]:
     """Return the objective of each subgroup: the same for all, or one each from a mapping."""
     if isinstance(objectives, Objective):
         return [objectives] * len(groups)
@@ -333,3 +412,268 @@ def make_policy(
         "fingerprints": prints,
     }
     return found.to_policy(**(decides | facts))
+
+
+# Certificates ------------------------------------------------------------------------------
+
+
+def issue_chosen(
+    curve: RiskCoverageCurve,
+    outcomes: Outcomes | None,
+    n_blocks: int,
+    threshold: float,
+    goal: Goal,
+    setting: Setting,
+) -> Certificate:
+    """Return the certificate of a threshold that these rows chose.
+
+    `n_blocks` is how many entries of the curve it accepts; `outcomes` are the rows of the curve,
+    None where only the curve is known.
+    """
+    objective = goal.objective
+    assert isinstance(objective, Guarantee)
+    if outcomes is None or (curve.counted and not curve.is_graded):
+        n_errors = int(curve.accepted_by(n_blocks)[1])
+    else:
+        n_errors = int(np.count_nonzero(outcomes.loss[outcomes.confidence >= threshold]))
+    if goal.plan.bets:
+        assert outcomes is not None
+        accepted = outcomes.confidence >= threshold
+        bound = objective.betting_bound(outcomes, accepted, goal.level, goal.largest_weight)
+    else:
+        n_accepted = curve.n_accepted_by(n_blocks)
+        bound = objective.counted_bound(curve.n_rows, n_accepted, n_errors, goal.level)
+    weighted = outcomes is not None and not are_constant(outcomes.sample_weight)
+    return issue(
+        curve,
+        n_blocks,
+        goal,
+        threshold=threshold,
+        n_errors=n_errors,
+        bound=bound,
+        caveats=(*setting.caveats, *_find_caveats(goal, n_blocks, weighted=weighted)),
+        assumed=_find_assumptions(goal, weighted=weighted),
+        provenance=setting.provenance,
+        fingerprints=setting.fingerprints,
+    )
+
+
+def _find_caveats(goal: Goal, n_blocks: int, *, weighted: bool) -> list[Caveat]:
+    """Return the reasons in the goal itself why the guarantee is not exact."""
+    caveats = []
+    if goal.plan.caveat:
+        caveats.append(Caveat(goal.plan.caveat, ""))
+    if weighted and goal.largest_weight is None:
+        caveats.append(certificates.UNBOUNDED)
+    if n_blocks == 0:
+        caveats.append(certificates.NOTHING)
+    return caveats
+
+
+def _find_assumptions(goal: Goal, *, weighted: bool) -> list[str]:
+    """Return what is assumed beyond the assumptions of every certificate."""
+    assumed = [certificates.WEIGHED] if weighted else []
+    if weighted and goal.largest_weight is not None:
+        assumed.append(f"no case weighs more than {goal.largest_weight:g}")
+    if goal.has_starts:
+        assumed.append(certificates.STARTS)
+    return assumed
+
+
+def issue(
+    curve: RiskCoverageCurve,
+    n_blocks: int,
+    goal: Goal,
+    *,
+    threshold: float,
+    n_errors: int,
+    bound: float,
+    caveats: tuple[Caveat, ...] = (),
+    assumed: list[str],
+    guarantee: str = "",
+    refusal: str = "",
+    notice: str = "",
+    provenance: str = "",
+    fingerprints: Mapping[str, str] = MappingProxyType({}),
+) -> Certificate:
+    """Write the certificate of a goal for accepting the first `n_blocks` entries of a curve.
+
+    Losses and `bound` lie in [0, 1]; the certificate is in the user's units. `caveats` say why
+    the guarantee is not exact, `refusal` why there is none at all. `guarantee` is that of the
+    method, unless it says otherwise.
+    """
+    objective, loss = goal.objective, goal.loss
+    assert isinstance(objective, Guarantee)
+    # Those that strike come first.
+    caveats = tuple(sorted(caveats, key=lambda caveat: not caveat.strikes))
+    reasons = [*(caveat.reason for caveat in caveats), *([refusal] if refusal else [])]
+    violated = {caveat.violates for caveat in caveats if caveat.strikes}
+    first = objective.max_analyses == 1
+    planned = certificates.FIRST_ANALYSIS if first else certificates.PLANNED
+    assumptions = (*certificates.ASSUMPTIONS, *assumed, planned)
+    coverage, risk = curve.working_point(n_blocks)
+    return Certificate(
+        objective=objective.name,
+        target=goal.own_target,
+        delta=goal.delta,
+        max_analyses=objective.max_analyses,
+        method=goal.method,
+        guarantee="none" if refusal else guarantee or goal.plan.guarantee,
+        exact=not refusal and not any(caveat.strikes for caveat in caveats),
+        caveats=tuple(reasons),
+        threshold=threshold,
+        n=curve.n_rows,
+        n_accepted=curve.n_accepted_by(n_blocks),
+        n_errors=n_errors,
+        coverage=coverage,
+        risk=loss.unit * risk,
+        pointwise_bound=objective.unit_of(loss) * bound,
+        rows_needed=objective.rows_needed(goal),
+        min_coverage=objective.min_coverage,
+        loss=loss.kind,
+        unit=loss.unit,
+        cases=goal.cases,
+        assumptions=tuple(one for one in assumptions if one not in violated),
+        created=certificates.now(),
+        fingerprints={"data": certificates.fingerprint(curve), **fingerprints},
+        notice=notice,
+        provenance=provenance,
+    )
+
+
+# Which rows, and in which order ------------------------------------------------------------
+
+#: Probability that rows in random order are said to depend on their order.
+LEVEL = 0.01
+
+# What to do where the order matters: about a part of the rows, all of them, or the last ones.
+HOLD_OUT_LATEST = (
+    "hold out the latest of them, by cv=[(train, test)] with the positions of earlier and of later "
+    "rows"
+)
+TAKE_LATEST = "take the latest of them alone"
+LEAVE_MARGIN = "these rows are the latest already, so leave a margin in the target"
+
+
+def find_order(
+    outcomes: Outcomes,
+    objective: Objective,
+    advice: str,
+    *,
+    codes: IntArray | None = None,
+    vouched: bool = False,
+) -> tuple[Caveat, ...]:
+    """Return the caveat about rows whose losses or confidences depend on their order.
+
+    With `codes`, those of subgroups, each subgroup is tested by itself, at its share of the level.
+    There is none in at least 99 of 100 tables whose rows are in random order. Only confidences
+    count for a coverage. A loss counts in proportion to how sure the answer was:
+    losses of sure answers are those that get accepted, and they show a change sooner.
+    """
+    codes = np.zeros(len(outcomes), dtype=np.int64) if codes is None else codes
+    codes = np.where(outcomes.weight > 0, codes, -1)
+    found, groups = set(), np.unique(codes[codes >= 0])
+    for group in groups:
+        tested = _ordered(outcomes.take(codes == group), objective)
+        for name, values in tested.items():
+            level = LEVEL / len(tested) / len(groups)
+            if order_p_value(values) <= level:
+                found.add(name)
+    named = " and ".join(sorted(found, reverse=True))
+    return (in_order(named, LEVEL, advice, vouched=vouched),) if found else ()
+
+
+def _ordered(outcomes: Outcomes, objective: Objective) -> dict[str, FloatArray]:
+    """Return what is tested of rows in their order."""
+    confidences = {"confidences": outcomes.confidence}
+    if isinstance(objective, Coverage):
+        return confidences
+    half = outcomes.confidence / 2  # differences of halves cannot overflow
+    above = half - half.min() if np.ptp(half) > 0 else 1.0
+    return {"losses": outcomes.loss * above} | confidences
+
+
+def warn_of_order(caveats: tuple[Caveat, ...]) -> None:
+    """Warn of what :func:`find_order` found, unless the user vouches for the rows."""
+    for caveat in caveats:
+        if caveat.strikes:
+            warn_user(f"The order of the rows matters: {caveat.reason}.")
+
+
+def order_p_value(values: FloatArray) -> float:
+    """Return the p-value of the hypothesis that every order of the values is equally likely.
+
+    The statistic is the largest absolute partial sum of the deviations from the mean, divided by
+    their standard deviation and the square root of their number: a trend makes it large, and a
+    change at any point. Its limit is the maximum of a Brownian bridge (Kolmogorov's distribution),
+    which for few values, or few that differ from the others, is conservative. The cost is linear.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.selection.engine import order_p_value
+    >>> errors = np.repeat([0., 1.], [90, 10])
+    >>> order_p_value(errors) < 1e-6
+    True
+    >>> round(order_p_value(np.random.default_rng(0).permutation(errors)), 2)
+    0.55
+    """
+    largest = np.max(np.abs(values), initial=0.0)
+    if largest == 0.0:
+        return 1.0
+    scaled = values / largest
+    scaled -= scaled[0]  # equal values become 0, which no rounding of the mean can do
+    scaled -= scaled.mean()
+    n, squares = len(scaled), scaled @ scaled
+    if squares == 0.0:
+        return 1.0
+    partial = np.cumsum(scaled, out=scaled)
+    return float(kolmogorov(np.max(np.abs(partial)) / np.sqrt(squares * n / (n - 1))))
+
+
+def the_only(objectives: Objectives) -> Objective:
+    """Refuse objectives of subgroups where there are none."""
+    if isinstance(objectives, Objective):
+        return objectives
+    raise ValueError(
+        f"objective (or its target) has one entry for each of {list(objectives)[:10]}; say what "
+        "these subgroups are with subgroups= (select_threshold) or group_by= (ThresholdTuner)."
+    )
+
+
+def refuse_given(objectives: Objectives, instead: str) -> None:
+    """Refuse a guarantee about the rows of one class where that cannot be told."""
+    for objective in each_of(objectives):
+        for name in ("given_prediction", "given_class"):
+            if getattr(objective, name) is not None:
+                raise ValueError(f"{name} does not go with {instead}")
+
+
+def rows_given(
+    source: Predictions | Outcomes, objective: Objective
+) -> tuple[BoolArray | None, str]:
+    """Return which rows a guarantee is about, None for all, and their name in messages."""
+    for name, side in (("given_prediction", "predicted"), ("given_class", "true")):
+        label = getattr(objective, name)
+        if label is None:
+            continue
+        predictions = check_is_predictions(source, name)
+        known = predictions.classes.tolist()
+        if label not in known:
+            raise ValueError(f"{name} must be one of the classes {known[:10]}, got {shown(label)}.")
+        label = label.item() if isinstance(label, np.generic) else label
+        rows, cases = rows_of_class(predictions, side, label)
+        if not np.any(rows):
+            raise ValueError(f"{name}={label!r}: there is no such row.")
+        return rows, cases
+    return None, ""
+
+
+def check_is_predictions(source: Any, purpose: str) -> Any:
+    """Refuse anything but Predictions where classes are needed."""
+    if not hasattr(source, "y_pred"):
+        raise ValueError(
+            f"{purpose} needs Predictions, got {type(source).__name__}; build them with "
+            "Predictions.from_proba(y_true, y_proba)."
+        )
+    return source

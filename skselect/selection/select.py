@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
 
-from skselect._lib.arrays import BoolArray, ConfidenceSpec
-from skselect._lib.checks import shown
+from skselect._lib.arrays import ConfidenceSpec, LossSpec
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import refuse_own_confidence
-from skselect._lib.sklearn import take_rows
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._metric import ClassOptions, share_options
 from skselect.objectives import (
     Coverage,
     Loss,
-    Objective,
+    Objectives,
     check_objective,
-    each_of,
     first_of,
     read_objective,
 )
@@ -29,12 +26,23 @@ from skselect.policy.subgroups import Subgroups, name_of_subgroups, subgroup_cod
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions, read_rows, rows_of_class
-from skselect.selection.engine import make_policy, pick, pick_by_group, pick_on_curve
-from skselect.selection.issue import Setting
-from skselect.selection.order import TAKE_LATEST, find_order, warn_of_order
+from skselect.predictions.predictions import Predictions, read_rows
+from skselect.selection.engine import (
+    TAKE_LATEST,
+    Grouping,
+    Setting,
+    check_is_predictions,
+    find_order,
+    make_policy,
+    pick,
+    pick_on_curve,
+    refuse_given,
+    take_chosen,
+    the_only,
+    warn_of_order,
+)
 from skselect.selection.results import GroupedSelection, ThresholdSelection
-from skselect.selection.shortlist import add_shortlist, check_shortlist, tuning_mask
+from skselect.selection.shortlist import add_shortlist, check_shortlist
 from skselect.thresholds import Shortlist
 
 
@@ -123,17 +131,10 @@ def select_threshold(
     Method: combined, delta 0.05.
     """
     source = read_rows(rows, (Predictions, Outcomes, RiskCoverageCurve), **options)
-    objectives = read_objective(objective, target, delta)
     check_choice("on_infeasible", on_infeasible, ["raise", "abstain"])
-    rule = source.rule if isinstance(source, Predictions) else DecisionRule()
-    loss = first_of(objectives).choose_loss(has_costs=rule.cost_matrix is not None)
-    # Whether confidences came with the rows, as an array.
-    own = not isinstance(source, Predictions) or source.confidence is not None
-    named = None if own else rule.default_confidence
-    setting = Setting(Loss.of(loss, rule), on_infeasible)
-    objectives = check_objective(
-        objectives, setting.loss, named if confidence is None else confidence
-    )
+    stated = read_objective(objective, target, delta)
+    objectives, loss, setting = _check_stated(stated, source, confidence)
+    setting = setting._replace(on_infeasible=on_infeasible)
     first = first_of(objectives)
     if isinstance(source, RiskCoverageCurve):
         refuse_own_confidence(confidence, loss)
@@ -146,43 +147,51 @@ def select_threshold(
     if isinstance(source, Predictions):
         check_confidence_by_row(source.y_proba, confidence)
     asked = None if shortlist is None else _check_listable(shortlist, source)
-    bounded = not callable(confidence)
-    if isinstance(first, Coverage):
-        # A user's own confidences may be below 0 in later rows, which must be accepted as well.
-        bounded = isinstance(confidence, str) or (confidence is None and not own)
-    setting = setting._replace(bounded=bounded, share=1.0 - (asked.share if asked else 0.0))
     vouched = "independent" in check_vouched(assume)
-    found: ThresholdSelection | GroupedSelection
-    if subgroups is not None:
-        by = Subgroups.read(subgroups)
-        refuse_given(objectives, "subgroups: each subgroup has its own guarantee.")
-        subgroups = by.by
-        name = subgroups if by.by_answer else name_of_subgroups(subgroups)
-        if by.by_answer:
-            subgroups = check_is_predictions(source, "subgroups='predicted_class'").answers
-        part = tuning_mask(asked, len(outcomes), None)
-        chosen, members = outcomes, subgroups
-        if part is not None:
-            chosen, members = outcomes.take(part), take_rows(subgroups, part)
-        codes, _ = subgroup_codes(members, len(chosen))
-        caveats = find_order(chosen, first, TAKE_LATEST, codes=codes, vouched=vouched)
-        found = pick_by_group(
-            chosen, members, name, objectives, setting._replace(caveats=caveats),
-            by_answer=by.by_answer, unseen=by.unseen,
-        )  # fmt: skip
-    else:
-        part, cases = rows_given(source, first)
-        part = tuning_mask(asked, len(outcomes), part)
-        chosen = outcomes if part is None else outcomes.take(part)
-        caveats = find_order(chosen, first, TAKE_LATEST, vouched=vouched)
-        setting = setting._replace(caveats=caveats)
-        found = pick(chosen, the_only(objectives), setting, cases)
+    groups = None if subgroups is None else _read_subgroups(subgroups, source, objectives)
+    chosen, members, cases = take_chosen(source, outcomes, objectives, groups, asked)
+    codes = None if members is None else subgroup_codes(members.subgroups, len(chosen))[0]
+    order = find_order(chosen, first, TAKE_LATEST, codes=codes, vouched=vouched)
+    setting = setting._replace(caveats=order, share=1.0 - (asked.share if asked else 0.0))
+    found = pick(chosen, objectives, setting, members, cases)
     if min(found.thresholds.values()) < np.inf:
-        warn_of_order(caveats)
+        warn_of_order(order)
+    values = None if groups is None else groups.subgroups
     if asked is not None:
         assert isinstance(source, Predictions)
-        found = add_shortlist(found, asked, source, outcomes, subgroups, objective=first)
-    return _add_policy(found, source, outcomes, confidence, subgroups)
+        found = add_shortlist(found, asked, source, outcomes, values, objective=first)
+    return _add_policy(found, source, outcomes, confidence, values)
+
+
+def _check_stated(
+    stated: Objectives,
+    source: Predictions | Outcomes | RiskCoverageCurve,
+    confidence: ConfidenceSpec | None,
+) -> tuple[Objectives, LossSpec, Setting]:
+    """Return the objectives, checked, the loss, and what is known of the rows."""
+    rule = source.rule if isinstance(source, Predictions) else DecisionRule()
+    loss = first_of(stated).choose_loss(has_costs=rule.cost_matrix is not None)
+    named = confidence
+    if confidence is None and isinstance(source, Predictions) and source.confidence is None:
+        named = rule.default_confidence
+    bounded = not callable(confidence)
+    if isinstance(first_of(stated), Coverage):
+        # A user's own confidences may be below 0 in later rows, which must be accepted as well.
+        bounded = isinstance(named, str)
+    setting = Setting(Loss.of(loss, rule), bounded=bounded)
+    return check_objective(stated, setting.loss, named), loss, setting
+
+
+def _read_subgroups(
+    subgroups: Any, source: Predictions | Outcomes, objectives: Objectives
+) -> Grouping:
+    """Return the subgroup of each row, the answer where these are the subgroups."""
+    given = Subgroups.read(subgroups)
+    refuse_given(objectives, "subgroups: each subgroup has its own guarantee.")
+    if not given.by_answer:
+        return Grouping(name_of_subgroups(given.by), given.by, unseen=given.unseen)
+    answers = check_is_predictions(source, "subgroups='predicted_class'").answers
+    return Grouping(given.by, answers, by_answer=True, unseen=given.unseen)
 
 
 def _refuse_for_curve(**needing: Any) -> None:
@@ -192,44 +201,6 @@ def _refuse_for_curve(**needing: Any) -> None:
             raise ValueError(
                 f"{name} needs rows, and a curve holds only their sums; pass Predictions."
             )
-
-
-def the_only(objectives: Objective | Mapping[Any, Objective]) -> Objective:
-    """Refuse objectives of subgroups where there are none."""
-    if isinstance(objectives, Objective):
-        return objectives
-    raise ValueError(
-        f"objective (or its target) has one entry for each of {list(objectives)[:10]}; say what "
-        "these subgroups are with subgroups= (select_threshold) or group_by= (ThresholdTuner)."
-    )
-
-
-def refuse_given(objectives: Objective | Mapping[Any, Objective], instead: str) -> None:
-    """Refuse a guarantee about the rows of one class where that cannot be told."""
-    for objective in each_of(objectives):
-        for name in ("given_prediction", "given_class"):
-            if getattr(objective, name) is not None:
-                raise ValueError(f"{name} does not go with {instead}")
-
-
-def rows_given(
-    source: Predictions | Outcomes, objective: Objective
-) -> tuple[BoolArray | None, str]:
-    """Return which rows a guarantee is about, None for all, and their name in messages."""
-    for name, side in (("given_prediction", "predicted"), ("given_class", "true")):
-        label = getattr(objective, name)
-        if label is None:
-            continue
-        predictions = check_is_predictions(source, name)
-        known = predictions.classes.tolist()
-        if label not in known:
-            raise ValueError(f"{name} must be one of the classes {known[:10]}, got {shown(label)}.")
-        label = label.item() if isinstance(label, np.generic) else label
-        rows, cases = rows_of_class(predictions, side, label)
-        if not np.any(rows):
-            raise ValueError(f"{name}={label!r}: there is no such row.")
-        return rows, cases
-    return None, ""
 
 
 def _add_policy(
@@ -264,13 +235,3 @@ def _check_listable(shortlist: Any, source: Any) -> Shortlist:
             "Predictions.from_proba(y_true, y_proba)."
         )
     return check_shortlist(shortlist, predictions.sample_weight, len(predictions.classes))
-
-
-def check_is_predictions(source: Any, purpose: str) -> Any:
-    """Refuse anything but Predictions where classes are needed."""
-    if not hasattr(source, "y_pred"):
-        raise ValueError(
-            f"{purpose} needs Predictions, got {type(source).__name__}; build them with "
-            "Predictions.from_proba(y_true, y_proba)."
-        )
-    return source

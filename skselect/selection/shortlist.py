@@ -43,9 +43,9 @@ def check_shortlist(
     return replace(shortlist, random_state=seed)
 
 
-def tuning_mask(asked: Shortlist | None, n: int, rows: BoolArray | None) -> BoolArray | None:
+def tuning_mask(asked: Shortlist, n: int, rows: BoolArray | None) -> BoolArray | None:
     """Return which of these `rows` choose the threshold; None stands for all n rows."""
-    if asked is None or not asked.share:
+    if not asked.share:
         return rows
     chooses = ~asked.set_apart(n) if rows is None else rows & ~asked.set_apart(n)
     if not np.any(chooses):
