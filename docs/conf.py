@@ -26,6 +26,7 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
     "sphinx.ext.intersphinx",
+    "cards",
     "links",  # before names in code are looked up
     "sphinx_codeautolink",
     "sphinx_copybutton",

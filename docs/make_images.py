@@ -112,7 +112,7 @@ def draw_adult():
 
     report = selective_report(
         y_test, tuner.raw_scores(X_test), policy=tuner.policy_, subgroups=X_test[["sex", "race"]],
-        title="Income above 50,000 dollars: may it decide alone?",
+        title="Income above 50,000 dollars: may it answer on its own?",
     )  # fmt: skip
     save(lambda path: photograph(report, path), "adult_report")
 
@@ -122,7 +122,7 @@ def photograph(report, path):
     browser = next(filter(None, map(shutil.which, BROWSERS)))
     with TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
-        report.to_html(page)
+        report.to_html(page, interactive=True)
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
         size = ["--window-size=900,1560", "--force-device-scale-factor=1.2"]
         taken = f"--screenshot={path}"

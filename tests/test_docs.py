@@ -68,6 +68,23 @@ def test_every_command_and_option_is_on_the_page_of_the_command_line(tmp_path, c
         assert shown == set(re.findall(r"(?m)^  (--[a-z-]+)", capsys.readouterr().out))
 
 
+def test_verdicts_that_a_page_prints_become_cards():
+    cards = script("cards")
+    said = "CERTIFIED\nWith 95 % confidence, at most 1 % of its answers are wrong over\n  all. <b>"
+    said += "\nIt answers 80 % of these cases, at confidence 0.9 or higher.\nAssumptions: none."
+    code = f">>> x = 1\n>>> print(certificate)\n{said}\n>>> x\n1"
+    (_, first), (kind, card), (_, last) = cards.split_block(code)
+    assert (first, kind, last) == (">>> x = 1\n>>> print(certificate)", "card", ">>> x\n1")
+    assert card == cards.split_block(said)[0][1]
+    assert "&lt;b&gt;" in card
+    assert re.findall(r"line-height:1.2\">(.*?)</b>", card) == ["80&nbsp;%", "≤ 1&nbsp;%", "0.9"]
+    assert card.count('opacity:.8">A') == 1
+    alarm = cards.make_card("ALARM with case 3: broken. ...\n  ...\n...\nFound: 5 %.\n...\n")
+    assert re.sub("<.*?>", "", alarm) == "ALARMWith case 3: broken. ...Found: 5&nbsp;%. ..."
+    for plain in (">>> 1\n1\n>>> 2\n2", ">>> if x:\n...     y\n1", "certified"):
+        assert not any(kind == "card" for kind, _ in cards.split_block(plain))
+
+
 def test_the_table_of_metrics_is_what_the_code_says():
     text = script("make_metrics_table").text()
     assert (ROOT / "docs" / "metrics.md").read_text() == text

@@ -73,7 +73,10 @@ def make_explorer(case: Case, level: float) -> Explorer | None:
         at, label, end = float(y[start]), name, ""
         if certificate is not None:
             name, label = "the certified threshold", f"certified: at most {certificate.bound}"
-            at, end = float(_height(target, top)), f": at most {certificate.bound} are certified"
+            at, end = (
+                float(_height(target, top)),
+                f": at most {certificate.bound} of its answers are wrong",
+            )
         mark = Mark(float(x[start]), at, label, name)
         said[start][0] = f"{case.threshold:.6g}"
         said[start][-1] = f"This is {name}{end}."

@@ -75,9 +75,9 @@ def test_what_is_certified_is_marked(policy):
     [stops] = read_stops(page)
     [own] = [stop for stop in stops if stop[-1]]
     assert own[2] == f"{policy.threshold:.6g}"
-    assert own[-1] == "This is the certified threshold: at most 6 % are certified."
+    assert own[-1] == "This is the certified threshold: at most 6 % of its answers are wrong."
     assert f'value="{stops.index(own)}" autocomplete' in page
-    assert ">certified: at most 6 %</text>" in usual(page)
+    assert "certified: at most 6 %</text>" in usual(page)
     assert "Back to the certified threshold</button>" in page
     accepted = policy.accepts(rows.y_proba.max(axis=1))
     assert own[6].startswith(f"Wrong here: {np.sum(accepted & (rows.y_true != rows.y_pred))} of")

@@ -1,0 +1,84 @@
+"""Certificates, checks and alarms that a page prints, shown as a notebook shows them.
+
+A Sphinx extension: output that begins with a verdict leaves its block of code and becomes a card.
+"""
+
+import re
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from skselect._lib.notebook import show_card
+
+#: How outputs begin that become cards, and their colours.
+TONES = {
+    "CERTIFIED": "good", "HOLDS": "good", "OK:": "good", "BROKEN": "bad", "ALARM": "bad",
+    "UNDECIDED": "open", "ESTIMATE, NOT CERTIFIED": "open", "GUARANTEES NOTHING": "open",
+    "UPPER BOUND ONLY": "open",
+}  # fmt: skip
+#: The large numbers of a certificate, found in its sentences.
+NUMBERS = {
+    "answered here": r"It answers ([\d.]+ %) of",
+    "wrong, guaranteed": r"(at most [\d.]+ %) of its answers",
+    "least confidence of an answer": r"at confidence ([\d.]+) or higher",
+}
+_SMALL = ("Assumptions", "Method", "Such a verdict")
+# Lines of code, then lines of output, which end before the next prompt.
+_CALL = re.compile(r"((?:^(?:>>>|\.\.\.).*\n)+)((?:^(?!>>>).*\n)*)", re.MULTILINE)
+
+
+def make_card(said: str) -> str | None:
+    """Return an output as HTML if it begins with a verdict."""
+    verdict = next(filter(said.startswith, TONES), None)
+    if verdict is None:
+        return None
+    text = said.replace("<BLANKLINE>\n", "").rstrip()
+    text = re.sub(r"( ?\.\.\.)?(\n *\.\.\.)+$", " ...", text, flags=re.MULTILINE)  # once is enough
+    first_small = re.search(rf"^({'|'.join(_SMALL)})", text, re.MULTILINE)
+    small = re.findall(r"^(?! )", text[first_small.start() :], re.MULTILINE) if first_small else []
+    found = {}
+    if verdict == "CERTIFIED":
+        one_line = " ".join(text.split())
+        found = {name: re.search(pattern, one_line) for name, pattern in NUMBERS.items()}
+    numbers = {name: match[1].replace("at most", "≤") for name, match in found.items() if match}
+    return show_card(text, TONES[verdict], numbers, len(small))
+
+
+def split_block(code: str) -> list[tuple[str, str]]:
+    """Return a block of code as parts in their order: ("code", lines) or ("card", HTML)."""
+    if not code.startswith(">>>"):
+        card = make_card(code)
+        return [("card", card)] if card else []
+    parts, kept = [], ""
+    for call, said in _CALL.findall(f"{code.rstrip()}\n"):
+        card = make_card(said)
+        kept += call if card else call + said
+        if card:
+            parts += [("code", kept.rstrip()), ("card", card)]
+            kept = ""
+    return [*parts, ("code", kept.rstrip())] if kept else parts
+
+
+def show_cards(_app: Sphinx, doctree: nodes.document) -> None:
+    """Let the verdicts that a page prints leave their blocks."""
+    blocks = nodes.literal_block, nodes.doctest_block
+    for block in list(doctree.findall(lambda node: isinstance(node, blocks))):
+        parts = split_block(block.astext())
+        if not any(kind == "card" for kind, _ in parts):
+            continue
+        made: list[nodes.Node] = []
+        for kind, text in parts:
+            if kind == "card":
+                made.append(nodes.raw("", text, format="html"))
+            else:
+                part = block.copy()
+                part.rawsource = text
+                made.append(part)
+                part += nodes.Text(text)
+        block.replace_self(made)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx."""
+    app.connect("doctree-read", show_cards, priority=200)  # before names in code are linked
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
