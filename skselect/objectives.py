@@ -38,7 +38,7 @@ from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError, InfeasibleTargetError
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import LOSSES, Outcomes
-from skselect.thresholds import Betting, Combined, FixedSequence
+from skselect.thresholds import Betting, Combined, FixedSequence, LevelSequence
 from skselect.thresholds._metric import (
     AT_LEAST,
     AT_MOST,
@@ -47,6 +47,7 @@ from skselect.thresholds._metric import (
     best_metric,
 )
 from skselect.thresholds._rules import (
+    FEW_LEVELS,
     band_risk,
     betting_generalized_risk,
     betting_risk,
@@ -111,6 +112,10 @@ class Loss:
         return percent(value, up=up) if self.is_error else rounded(value, 6, up=up)
 
 
+#: Ways to find a threshold that have parameters of their own.
+METHOD_OBJECTS = (FixedSequence, LevelSequence, Combined, Betting)
+
+
 class Method(NamedTuple):
     """One way to find a threshold, and what is guaranteed about it.
 
@@ -126,6 +131,15 @@ class Method(NamedTuple):
     bets: bool = False
     is_graded: bool = False
     has_starts: bool = False
+
+
+def _refuse_without_levels(*_: Any) -> int:
+    """Refuse the word alone: only other rows can name levels."""
+    raise ArgumentError(
+        "method",
+        "method='level_sequence' needs levels that other rows name: "
+        "LevelSequence.of(curve, n, target, delta), or LevelSequence([...]).",
+    )
 
 
 _SGR = (
@@ -240,7 +254,7 @@ class Objective:
         """Return the name of the method, also of a method object."""
         known = ["auto", *self.methods]
         given = self.method
-        name = given.name if isinstance(given, FixedSequence | Combined | Betting) else given
+        name = given.name if isinstance(given, METHOD_OBJECTS) else given
         if not isinstance(name, str) or name not in known:
             raise ArgumentError(
                 "method",
@@ -312,7 +326,7 @@ class Guarantee(Objective):
     _: KW_ONLY
     delta: float = 0.05
     max_analyses: int = 1
-    method: str | FixedSequence | Combined | Betting = "auto"
+    method: str | FixedSequence | LevelSequence | Combined | Betting = "auto"
     given_prediction: Any = None
     given_class: Any = None
 
@@ -495,14 +509,16 @@ class Risk(Guarantee):
         How often at most you will choose a threshold while adding rows to the same set. Plan this
         number, and how many rows each analysis takes, before the first. Each analysis uses
         `delta` / `max_analyses`. Calls with fresh rows only need no plan.
-    method : str, FixedSequence, Combined or Betting, default="auto"
+    method : str, FixedSequence, LevelSequence, Combined or Betting, default="auto"
         How the threshold is found, and what is guaranteed; "auto" takes "combined", or "betting"
         for costs of several sizes and a callable `loss`.
 
         - Certified: "combined" usually accepts most, and its start may be chosen by other rows
           (:class:`~skselect.thresholds.Combined`); "band" is for classifiers that are worst where
           they are surest; "fixed_sequence" begins at 25 % of the rows, or where a
-          :class:`~skselect.thresholds.FixedSequence` says; "bonferroni"; "betting", or a
+          :class:`~skselect.thresholds.FixedSequence` says; a
+          :class:`~skselect.thresholds.LevelSequence` is for tied confidences, and a tuner takes it
+          by itself where the training rows hold few levels; "bonferroni"; "betting", or a
           :class:`~skselect.thresholds.Betting`, is for graded losses and importance weights
           (graded Outcomes have to name it).
         - Estimates: "sgr", "mean". No guarantee: "empirical".
@@ -541,6 +557,7 @@ class Risk(Guarantee):
         "combined": Method(combined_risk),
         "band": Method(band_risk),
         "fixed_sequence": Method(FixedSequence(), has_starts=True),
+        "level_sequence": Method(_refuse_without_levels, has_starts=True),
         "bonferroni": Method(bonferroni_risk),
         "sgr": Method(sgr_risk, caveat=_SGR),
         "mean": Method(mean_risk, "mean", MEAN_ONLY),
@@ -578,6 +595,18 @@ class Risk(Guarantee):
     def _observed(self, curve: RiskCoverageCurve) -> FloatArray:
         return curve.selective_risk
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a tuner may choose how the threshold is found."""
+        about_all = self.given_prediction is None and self.given_class is None
+        return about_all and isinstance(self.method, str) and self.method == "auto"
+
+    def find(self, goal: Goal, curve: RiskCoverageCurve, outcomes: Outcomes | None) -> Found:
+        """Find the threshold on a curve: a level itself where levels are tested."""
+        if isinstance(self.method, LevelSequence):
+            return Found(*self.method.find(curve, goal.target, goal.level, self.min_coverage))
+        return super().find(goal, curve, outcomes)
+
     def _least_target(self, curve: RiskCoverageCurve, goal: Goal) -> float:
         return least_risk_target(goal.rule, curve, goal.level, self.min_coverage)
 
@@ -594,6 +623,11 @@ class Risk(Guarantee):
             else f"about {needed:,} {rows}{goal.name_all(needed)} would do if their errors fell "
             "as they do here"
         )
+        if self.is_open and len(curve) <= FEW_LEVELS:
+            advice.append(
+                f"the confidences are tied, {len(curve)} different ones, and this method splits "
+                "ties at a loss: other rows can name levels to test, method=LevelSequence.of(...)"
+            )
         return advice, needed
 
 
@@ -1073,7 +1107,7 @@ class Goal:
     def rule(self) -> Callable[..., int]:
         """The function that counts the entries of a curve (for betting: of outcomes) to accept."""
         given = self.objective.method
-        if isinstance(given, Combined | FixedSequence):
+        if isinstance(given, Combined | FixedSequence | LevelSequence):
             return given
         if self.plan.bets:
             return partial(self.plan.find, largest_weight=self.largest_weight)

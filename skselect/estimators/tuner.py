@@ -40,7 +40,7 @@ from skselect._lib.sklearn import (
     take_rows,
     with_callbacks,
 )
-from skselect.curve.curve import threshold_below
+from skselect.curve.curve import RiskCoverageCurve, threshold_below
 from skselect.estimators.base import AbstainingMixin, find_records
 from skselect.estimators.classifier import (
     SelectiveClassifier,
@@ -74,6 +74,7 @@ from skselect.objectives import (
     Loss,
     Objective,
     Objectives,
+    Risk,
     check_objective,
     first_of,
     read_objective,
@@ -104,12 +105,15 @@ from skselect.selection.engine import (
 )
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.selection.shortlist import add_shortlist, check_shortlist
-from skselect.thresholds import Shortlist
+from skselect.thresholds import LevelSequence, Shortlist
+from skselect.thresholds._rules import FEW_LEVELS
 
 # The share of the rows that certifies under cv="auto".
 _HELD_OUT = 0.4
 # A smaller share of errors makes it likely that the rows trained a classifier without a record.
 _TOO_GOOD = 0.01
+# So many training rows say whether confidences are tied; every tenth of the others names levels.
+_LOOKED_AT, _NAMING = 1000, 10
 # A larger share of rows that also trained the classifier makes a certificate an estimate where not
 # all of them are known.
 _MOST_UNKNOWN = 0.01
@@ -327,6 +331,7 @@ class ThresholdTuner(
 
         fits = Fits(self, X, rows.y)
         model, unseen, basis = self._predict_rows(base, fitted, rows, split_params, objective, fits)
+        objectives, unseen = self._name_levels(objectives, loss, base, model, rows, unseen)
         check_confidence_by_row(unseen.scores, base.confidence_in_use)
         predictions = Predictions(
             y_true=unseen.codes, y_pred=unseen.y_pred, classes=rows.classes, y_proba=unseen.scores,
@@ -495,6 +500,40 @@ class ThresholdTuner(
         elif not vouched:
             warn_user(f"No certificate: {caveats[0].reason}.")
         return unseen, tuple(caveats)
+
+    def _name_levels(
+        self,
+        objectives: Objectives,
+        loss: LossSpec,
+        base: SelectiveClassifier,
+        model: SelectiveClassifier | None,
+        rows: TrainingRows,
+        unseen: OutOfFold,
+    ) -> tuple[Objectives, OutOfFold]:
+        """Where confidences are tied, let a tenth of the rows name the levels that the others test.
+
+        They are tied where up to 1,000 rows that trained the classifier hold 2 to 50 different
+        ones. The rows that certify must not choose the rule, so nothing is read from them.
+        """
+        frozen = isinstance(self.estimator, FrozenEstimator) or is_ready(base.estimator)
+        if model is None or frozen or self.group_by is not None or loss != "zero_one":
+            return objectives, unseen
+        objective = the_only(objectives)
+        if not (isinstance(objective, Risk) and objective.is_open):
+            return objectives, unseen
+        trained = np.setdiff1d(np.arange(len(rows.codes)), unseen.rows)
+        some = trained[np.linspace(0, len(trained) - 1, min(len(trained), _LOOKED_AT)).astype(int)]
+        said = base._decide_by(model, rows, take_rows(rows.X, some))  # noqa: SLF001 - same family
+        if not 1 < len(np.unique(said["confidence"])) <= FEW_LEVELS:
+            return objectives, unseen
+        names = np.arange(len(unseen.rows)) % _NAMING == 0
+        named, unseen = unseen.take(names), unseen.take(~names)
+        curve = RiskCoverageCurve.from_outcomes(
+            Outcomes(np.zeros(len(named.rows)), named.confidence)
+        )
+        level = objective.delta / objective.max_analyses
+        levels = LevelSequence.of(curve, len(unseen.rows), objective.target, level)
+        return replace(objective, method=levels), unseen
 
     def _find_order(
         self,

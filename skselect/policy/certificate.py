@@ -35,7 +35,7 @@ PLANNED = "the analyses of these rows, and how many rows each takes, were planne
 WEIGHED = "each weight says how often such cases will be met, relative to how often they are here"
 #: What every guarantee rests on.
 ASSUMPTIONS = (INDEPENDENT, FRESH, UNCHANGED)
-STARTS = "the starts of the sequence were fixed before these rows were seen"
+STARTS = "the starts or levels of the sequence were fixed before these rows were seen"
 
 # The first line of a bound without a target.
 _MEASURED = (

@@ -215,6 +215,92 @@ class FixedSequence:
         )
 
 
+#: With at most so many different confidences, levels are tested and not ranks.
+FEW_LEVELS = 50
+#: A level is tested where the rows that name it expect at least so many times the rows that
+#: certify without any error. It is fixed beforehand, so any number keeps the guarantee.
+_ROOM_FOR_ERRORS = 2.0
+
+
+@dataclass(frozen=True, init=False)
+class LevelSequence:
+    """Test confidence levels from the highest down until one fails: ``method=LevelSequence(...)``.
+
+    For classifiers with few different confidences, such as small trees, votes and k neighbours,
+    where other methods have to split large ties. Each level is one exact binomial test, with all
+    of `delta`, of the rows at that confidence or higher.
+
+    Parameters
+    ----------
+    levels : sequence of floats
+        The confidences to test. They must be fixed before the rows are seen: other rows name them,
+        see :meth:`of`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import Outcomes, Risk, select_threshold
+    >>> from skselect.thresholds import LevelSequence
+    >>> outcomes = Outcomes(np.arange(400) % 100 == 0, np.tile([.9, .9, .9, .6], 100))
+    >>> select_threshold(outcomes, objective=Risk(.05, method=LevelSequence([.9, .6]))).coverage
+    1.0
+    """
+
+    name: ClassVar[str] = "level_sequence"
+    levels: tuple[float, ...]
+
+    def __init__(self, levels: Sequence[float]) -> None:
+        values = np.atleast_1d(as_array(levels, "levels"))
+        if values.ndim != 1 or len(values) == 0:
+            raise ValueError(f"levels must be one confidence or several, got {shown(levels)}.")
+        checked = [check_number("levels", value, closed="neither") for value in values.tolist()]
+        object.__setattr__(self, "levels", tuple(sorted(set(checked), reverse=True)))
+
+    @classmethod
+    def of(cls, curve: RiskCoverageCurve, n: int, target: float, delta: float) -> LevelSequence:
+        """Name the levels that `n` rows shall test, by other rows of the same kind.
+
+        Parameters
+        ----------
+        curve : RiskCoverageCurve
+            Of rows that do not certify, such as those of training. Its errors are not looked at.
+        n : int
+            Rows that certify.
+        target, delta : float
+            As of the objective.
+
+        Returns
+        -------
+        LevelSequence
+            Midway between each confidence of `curve` and the next lower one, so that rounding moves
+            no row across. Without the highest confidences, where fewer rows are expected than could
+            certify the target with some errors.
+        """
+        found = curve.thresholds
+        gap = found[-2] - found[-1] if len(found) > 1 else 1e-6 * abs(found[-1])
+        below = (found + np.append(found[1:], found[-1] - gap)) / 2.0
+        enough = n * curve.coverage >= _ROOM_FOR_ERRORS * rows_for_certificate(target, delta)
+        return cls((below[enough] if np.any(enough) else below[-1:]).tolist())
+
+    def find(
+        self, curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
+    ) -> tuple[float, int]:
+        """Return the last level that passed, and how many entries it accepts; inf and 0 if none."""
+        entries = curve.n_blocks_accepted(np.array(self.levels))
+        accepted, errors = curve.accepted_weight[entries - 1], curve.accepted_loss[entries - 1]
+        passed = (entries > 0) & (special.bdtr(errors, accepted.astype(np.int64), target) <= delta)
+        last = int(np.argmin(np.append(passed, False))) - 1
+        if last < 0 or not reaches(accepted[last] / curve.n_rows, min_coverage):
+            return math.inf, 0
+        return self.levels[last], int(entries[last])
+
+    def __call__(
+        self, curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
+    ) -> int:
+        """Return how many entries of a curve to accept."""
+        return self.find(curve, target, delta, min_coverage)[1]
+
+
 def sgr_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float) -> int:
     """Search by bisection, each probe bounded at delta/log2 n (Geifman & El-Yaniv 2017).
 
