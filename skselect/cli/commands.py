@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skselect._lib.arrays import LabelArray
+from skselect._lib.checks import warn_user
 from skselect._lib.checks.rows import (
     check_any_rows,
     check_class_columns,
@@ -204,7 +205,7 @@ def tune(given: Namespace) -> int:
     if objective.reads_costs and objective.certifies:
         note = majority_class_suffices(classes, counts, given.target)
         if note is not None:
-            print(f"skselect: note: {note}", file=sys.stderr)
+            warn_user(note)
     print(found)
     print(f"\nWritten: {', '.join(str(p) for p in (given.out, given.python) if p is not None)}")
     issued = [one for one in found.certificates.values() if one is not None]
@@ -693,17 +694,16 @@ def _say_what_is_meant(proba: tuple[str, ...], names: list[str]) -> None:
     """Say which class each column is taken for, where the user did not."""
     pairs = zip(proba, names[-len(proba) :], strict=True)
     meant = ", ".join(f"{column} for {name!r}" for column, name in pairs)
-    print(f"skselect: note: probabilities: {meant} (use --classes to change this)", file=sys.stderr)
+    warn_user(f"probabilities: {meant} (use --classes to change this)")
 
 
 def _warn_if_swapped(columns: Columns, classes: LabelArray, wrong: Any) -> None:
     """Ask whether two classes are swapped, where swapping would make more answers right."""
     right = 1.0 - float(np.mean(wrong))
     if columns.proba and len(classes) == 2 and right < 0.5:
-        print(
-            f"skselect: note: right in {100 * right:.1f} % of the rows, but with the classes "
-            f"swapped in {100 - 100 * right:.1f} %: is the order of --classes right?",
-            file=sys.stderr,
+        warn_user(
+            f"right in {100 * right:.1f} % of the rows, but with the classes swapped in "
+            f"{100 - 100 * right:.1f} %: is the order of --classes right?"
         )
 
 

@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,27 +214,6 @@ class Chunk:
         return 1.0 - self.confidence
 
 
-class TieBlocks(Protocol):
-    """A source of blocks. Its offsets say where chunks start, in rows or in blocks."""
-
-    @property
-    def unit(self) -> float:
-        """A power of two: 1, or near the largest weight if squares of weights would overflow."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether rows count once and are right or wrong, so that sums are whole numbers."""
-
-    def chunks(self) -> Iterator[tuple[int, Chunk]]:
-        """Yield each chunk with the offset at which it starts."""
-
-    def chunk_from(self, offset: int) -> Chunk:
-        """Return the chunk that starts there."""
-
-    def contents(self) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Return weight, loss and number of rows of every block."""
-
-
 @dataclass(frozen=True, eq=False)
 class SummedBlocks:
     """Blocks whose sums are stored.
@@ -369,6 +348,10 @@ class PackedBlocks:
         return weight, loss, weight.astype(np.int64)
 
 
+#: Blocks in either form. Offsets say where chunks start: in blocks, or in rows.
+TieBlocks = SummedBlocks | PackedBlocks
+
+
 def _differences(values: IntArray, before: int) -> IntArray:
     """Return each value less the one before it (np.diff would copy them to prepend the first)."""
     found = np.empty_like(values)
@@ -377,9 +360,7 @@ def _differences(values: IntArray, before: int) -> IntArray:
     return found
 
 
-def group_rows(
-    loss: FloatArray, confidence: FloatArray, weight: FloatArray | None
-) -> PackedBlocks | SummedBlocks:
+def group_rows(loss: FloatArray, confidence: FloatArray, weight: FloatArray | None) -> TieBlocks:
     """Sort rows whose losses are 0 or 1, and find their blocks."""
     if weight is None and packable(confidence):
         keys = pack(confidence, loss, narrow=are_float32(confidence))

@@ -131,34 +131,12 @@ def compared(
     cluster: IntArray | None = None,
 ) -> pd.DataFrame:
     """Return the table of :func:`compare_models`, with columns `shaky` and `hangs`."""
-    names = list(models)
-    found = _compare(
-        [measure(spec, model, parameters, method) for model in models.values()],
-        None if baseline is None else names.index(baseline),
-        level=level,
-        n_resamples=n_resamples,
-        rng=rng,
-        cluster=cluster,
-    )
-    found.index = pd.Index(names)
-    scores = np.array([spec.as_score(value) for value in found["estimate"]])
-    return found.iloc[np.argsort(-scores, kind="stable")]
-
-
-def _compare(
-    measured: Sequence[Measured],
-    baseline: int | None,
-    *,
-    level: float,
-    cluster: IntArray | None,
-    **work: Any,
-) -> pd.DataFrame:
-    """Return a row per model, unsorted and unnamed."""
-    work["cluster"] = cluster
-    spec, n_models = measured[0].spec, len(measured)
+    names, n_models = list(models), len(models)
+    measured = [measure(spec, model, parameters, method) for model in models.values()]
+    work: dict[str, Any] = {"n_resamples": n_resamples, "rng": rng, "cluster": cluster}
     intervals = [find_interval(model, level=level, **work) for model in measured]
     paired = _pair(measured, **work)
-    reference = _find_best(spec, paired.estimates) if baseline is None else baseline
+    reference = _find_best(spec, paired.estimates) if baseline is None else names.index(baseline)
     if math.isnan(paired.estimates[reference]):
         raise ValueError(f"baseline: {spec.name!r} is undefined (nan) for it.")
     family = {
@@ -172,7 +150,7 @@ def _compare(
     # What a confident error takes from the difference: one of the model, or of the reference.
     unseen = np.array([model.confident_error for model in measured])
     taken = np.maximum(-np.sign(difference) * unseen, np.sign(difference) * unseen[reference])
-    return pd.DataFrame(
+    found = pd.DataFrame(
         {
             "estimate": paired.estimates,
             "low": [interval.low for interval in intervals],
@@ -184,8 +162,11 @@ def _compare(
             _name_ties(baseline): _find_ties(p_values, level),
             "hangs": (p_values <= 1.0 - level) & (np.abs(difference) - taken <= reach),
             "shaky": [is_shaky(interval) for interval in intervals],
-        }
+        },
+        index=pd.Index(names),
     )
+    scores = np.array([spec.as_score(value) for value in found["estimate"]])
+    return found.iloc[np.argsort(-scores, kind="stable")]
 
 
 def _find_ties(p_values: FloatArray, level: float) -> Any:
