@@ -19,9 +19,9 @@ from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import (
     check_choice,
     check_count,
-    check_cwsa_thresholds,
     check_number,
     check_range,
+    check_thresholds,
 )
 from skselect._lib.checks.rows import check_unit_confidence, warn_small_total
 from skselect.curve import areas, tie_blocks
@@ -601,7 +601,7 @@ class RiskCoverageCurve:
     def _cwsa(self, name: str, thresholds: Any) -> FloatArray:
         if thresholds is None:
             return self.arrays(name)[name]
-        return self.cwsa_at(check_cwsa_thresholds(thresholds), plus=name == "cwsa_plus")
+        return self.cwsa_at(check_thresholds(thresholds, cwsa=True), plus=name == "cwsa_plus")
 
     def cwsa_at(self, thresholds: FloatArray, *, plus: bool) -> FloatArray:
         """Return CWSA or CWSA+ at checked thresholds, 0 where no row is accepted."""

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from skselect._lib.arrays import FloatArray
-from skselect._lib.checks.options import check_choice, check_cwsa_thresholds
+from skselect._lib.checks.options import check_choice, check_thresholds
 from skselect._lib.notebook import NotebookText
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._metric import RowOptions, computed_by, metric
@@ -46,7 +46,7 @@ def aumcc(
         _, along = _metric_along(curve, metric, None)
         return float(np.sum(curve.block_weight * along) / curve.accepted_weight[-1])
     grid = np.arange(50, 100) / 100 if thresholds is None else thresholds
-    grid = check_cwsa_thresholds(grid)
+    grid = check_thresholds(grid, cwsa=True)
     coverage, along = _metric_along(curve, metric, np.sort(grid)[::-1])
     counted = coverage > 0  # where nothing is accepted the metric has no value
     return float(np.trapezoid(along[counted], coverage[counted]))

@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skselect._lib.arrays import ConfidenceSpec, FloatArray, IntArray, LabelArray
-from skselect._lib.checks import as_array, shown
-from skselect._lib.checks.options import check_choice
+from skselect._lib.checks import as_array
+from skselect._lib.checks.options import check_choice, check_thresholds
 from skselect._lib.checks.rows import (
     check_classes,
     check_length,
@@ -100,7 +100,7 @@ class SelectiveState:
             raise ValueError(
                 "thresholds goes with mode='certified'; in mode 'exact' every threshold is exact."
             )
-        given = np.zeros(0) if thresholds is None else _check_unit_thresholds(thresholds)
+        given = np.zeros(0) if thresholds is None else check_thresholds(thresholds, cwsa=False)
         self.thresholds: FloatArray = np.unique(given)
         self.labels: LabelArray | None = None if labels is None else check_classes(labels)
         self.confidence = confidence
@@ -551,18 +551,6 @@ def read_piece(
     predictions = Predictions.from_proba(y_true, y_proba, labels=labels, pos_label=second)
     outcomes = Outcomes.from_predictions(predictions, confidence=confidence)
     return outcomes, predictions.classes if labels is None else labels
-
-
-def _check_unit_thresholds(values: Any, name: str = "thresholds") -> FloatArray:
-    """Return thresholds in [0, 1] as a vector."""
-    thresholds = np.atleast_1d(as_array(values, name))
-    if (
-        thresholds.dtype.kind not in "fiu"
-        or thresholds.ndim > 1
-        or not np.all((thresholds >= 0) & (thresholds <= 1))
-    ):
-        raise ValueError(f"{name} must lie in [0, 1], got {shown(values)}.")
-    return thresholds.astype(np.float64)
 
 
 def check_unit_floats(name: str, values: Any) -> FloatArray:

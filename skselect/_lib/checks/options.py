@@ -143,15 +143,14 @@ def _check_at_most_half(value: float, name: str, meaning: str) -> float:
     return value
 
 
-def check_cwsa_thresholds(values: Any, name: str = "thresholds") -> FloatArray:
-    """Return one or many thresholds for CWSA or CWSA+ as a vector."""
-    thresholds = np.atleast_1d(as_array(values, name))
-    is_vector = thresholds.ndim == 1 and thresholds.dtype.kind in "fiu"
-    if not is_vector or not np.all((thresholds >= 0) & (thresholds < 1)):
-        raise ValueError(
-            f"{name} must lie in [0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0), got "
-            f"{shown(values)}."
-        )
+def check_thresholds(values: Any, *, cwsa: bool) -> FloatArray:
+    """Return one or many thresholds in [0, 1], below 1 for CWSA and CWSA+, as a vector."""
+    thresholds = np.atleast_1d(as_array(values, "thresholds"))
+    inside = thresholds.ndim == 1 and thresholds.dtype.kind in "fiu"
+    inside = inside and bool(np.all((thresholds >= 0) & (thresholds <= 1)))
+    if not inside or (cwsa and np.any(thresholds == 1)):
+        wanted = "[0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0)" if cwsa else "[0, 1]"
+        raise ValueError(f"thresholds must lie in {wanted}, got {shown(values)}.")
     return thresholds.astype(np.float64)
 
 
