@@ -333,17 +333,6 @@ def test_separable_rows_keep_their_order():
     assert len(np.unique(many.predict(logits)[:, 1])) == 6
 
 
-def test_noise_is_found():
-    """One row in ten has its label turned: the classifier is never surer than .9."""
-    rng = np.random.default_rng(0)
-    z = rng.normal(0, 4, 20_000)
-    y = rng.random(z.size) < special.expit(z)
-    y = np.where(rng.random(z.size) < 0.1, ~y, y)
-    found = TemperatureCalibrator().fit(2 * z, y)
-    assert found.share_ == pytest.approx(0.2, abs=0.015)
-    assert found.temperature_ == pytest.approx(2.0, abs=0.15)
-
-
 @pytest.mark.parametrize("safeguard", [True, False])
 def test_a_graded_outcome_is_a_part_of_both(safeguard):
     score, y = overlapping(60)
@@ -477,15 +466,6 @@ def test_smooth_isotonic_is_its_recipe(case):
     found = SmoothIsotonicCalibrator().fit(score, y, weight).predict(FINE_GRID)
     # Blocks of equal rate may be pooled or not where rounding decides; both are the recipe.
     np.testing.assert_allclose(found, np.interp(FINE_GRID, knots, values), atol=1e-9)
-
-
-def test_smooth_isotonic_ranks_what_isotonic_ties():
-    rng = np.random.default_rng(0)
-    score = rng.random(500)
-    y = (rng.random(500) < score).astype(int)
-    tied = IsotonicCalibrator().fit(score, y).predict(score)
-    ranked = SmoothIsotonicCalibrator().fit(score, y).predict(score)
-    assert len(np.unique(ranked)) > 5 * len(np.unique(tied))
 
 
 # Venn-Abers ------------------------------------------------------------------------------

@@ -264,16 +264,6 @@ def test_residuals_of_one_sign_add_up_to_their_mean(confidence):
 # Known values and relations --------------------------------------------------------------
 
 
-def test_known_values_without_bins():
-    # Ascending: .625 wrong, .75 wrong, .875 right twice: gaps -.625 -.75 .125 .125.
-    assert metrics.ecce_mad(TRUTH, PROBA) == 1.375 / 4
-    assert metrics.ecce_r(TRUTH, PROBA) == 1.375 / 4
-    # The fit is 0 0 1 1.
-    assert metrics.isotonic_calibration_distance(TRUTH, PROBA) == 1.625 / 4
-    expected = (0.625**2 + 0.75**2 + 2 * 0.125**2) / 4
-    assert_close(metrics.top_label_brier_score(TRUTH, PROBA), expected)
-
-
 @examples(30)
 @given(row_cases(weights=("none", "integer")))
 def test_the_errors_bound_one_another(case):

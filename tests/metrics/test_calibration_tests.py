@@ -7,8 +7,6 @@ from itertools import product
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
-from scipy.integrate import quad
 from scipy.stats import binomtest, chi2, norm
 
 from skselect import metrics
@@ -74,16 +72,6 @@ def test_tails_agree_with_the_other_series(x):
 def test_far_tails_are_normal_tails(x):
     assert_close(brownian_maximum_tail(x), 4 * norm.sf(x), rel=1e-9, tiny=0)
     assert_close(brownian_range_tail(x), 8 * norm.sf(x), rel=1e-9, tiny=0)
-
-
-def test_known_quantiles_and_means():
-    # Chances of 5 and 1 % are four (eight) normal tails; the means are sqrt(pi/2), sqrt(8/pi).
-    for x, p in [(2.2414, 0.05), (2.8070, 0.01)]:
-        assert abs(brownian_maximum_tail(x) - p) < 1e-5
-    for x, p in [(2.4977, 0.05), (3.0233, 0.01)]:
-        assert abs(brownian_range_tail(x) - p) < 1e-5
-    assert_close(quad(brownian_maximum_tail, 0, 12)[0], math.sqrt(math.pi / 2), rel=1e-7)
-    assert_close(quad(brownian_range_tail, 0, 12, limit=200)[0], math.sqrt(8 / math.pi), rel=1e-7)
 
 
 def test_tails_at_the_ends():
@@ -152,14 +140,6 @@ def test_ecce_says_that_its_p_values_are_for_many_rows():
 
 
 # ECD -------------------------------------------------------------------------------------
-
-
-def test_ecd_is_the_log_loss_less_what_is_expected():
-    # .875 .875 right, .625 .75 wrong: log loss less entropy, in natural logarithms.
-    calibrated = [0.875, 0.875, 0.625, 0.75]
-    loss = -2 * math.log(0.875) - math.log(0.375) - math.log(0.25)
-    entropy = -sum(c * math.log(c) + (1 - c) * math.log(1 - c) for c in calibrated)
-    assert_close(metrics.ecd_score(TRUTH, PROBA), (loss - entropy) / 4)
 
 
 def test_the_least_that_a_right_answer_adds_is_that_of_the_docstring():
@@ -422,6 +402,15 @@ def test_known_values():
     assert metrics.tce_score(y_true, y_proba, n_min=50) == 50.0
 
 
+@pytest.mark.parametrize("confidence", [[0.5, 0.6, 0.7, 0.8], [0.6] * 4], ids=["apart", "tied"])
+def test_tce_refuses_weights_that_are_not_whole_and_graded_losses(confidence):
+    for weight in ([1.5, 1, 1, 1], [0.5, 0.5, 1.5, 1.5], [0.1] * 4, [0.5] * 4):
+        with pytest.raises(ValueError, match=r"sample_weight.*tce_score.*whole"):
+            metrics.tce_score(TRUTH, PROBA, sample_weight=weight, confidence=confidence)
+    with pytest.raises(ValueError, match=r"loss.*tce_score"):
+        metrics.tce_score(TRUTH, PROBA, loss=lambda a, b: (a != b) / 2, confidence=confidence)
+
+
 # The binomial test -----------------------------------------------------------------------
 
 
@@ -433,33 +422,6 @@ def test_every_count_has_the_p_value_of_scipy(n):
     actual = binomial_p_values(k, np.full(len(k), float(n)), p)
     expected = [binomtest(int(a), n, float(b)).pvalue for a, b in zip(k, p, strict=True)]
     assert_close(actual, expected, rel=1e-9, tiny=1e-14)
-
-
-@examples(100)
-# scipy itself warns about an overflow at subnormal rates.
-@given(st.integers(1, 3000), st.floats(0, 1), st.floats(0, 1, allow_subnormal=False))
-def test_any_count_has_the_p_value_of_scipy(n, share, rate):
-    k = round(share * n)
-    actual = binomial_p_values(np.array([float(k)]), np.array([float(n)]), np.array([rate]))
-    assert_close(actual, binomtest(k, n, rate).pvalue, rel=1e-7, tiny=1e-14)
-
-
-# TCE: rows and weights, bad input --------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "weight", [[1.5, 1, 1, 1], [0.5, 0.5, 1.5, 1.5], [0.1] * 4, [0.5, 0.5, 0.5, 0.5]]
-)
-@pytest.mark.parametrize("confidence", [[0.5, 0.6, 0.7, 0.8], [0.6] * 4], ids=["apart", "tied"])
-def test_weights_that_are_not_whole_are_refused(weight, confidence):
-    with pytest.raises(ValueError, match=r"sample_weight.*tce_score.*whole"):
-        metrics.tce_score(TRUTH, PROBA, sample_weight=weight, confidence=confidence)
-
-
-@pytest.mark.parametrize("confidence", [[0.5, 0.6, 0.7, 0.8], [0.6] * 4], ids=["apart", "tied"])
-def test_graded_losses_are_refused(confidence):
-    with pytest.raises(ValueError, match=r"loss.*tce_score"):
-        metrics.tce_score(TRUTH, PROBA, loss=lambda a, b: (a != b) / 2, confidence=confidence)
 
 
 # Definitions, slowly ---------------------------------------------------------------------

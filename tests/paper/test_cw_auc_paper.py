@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from skselect import Predictions
-from skselect.metrics import SPECS, cw_auc_score
+from skselect.metrics import SPECS
 from tests.common import mostly_slow
 from tests.paper.profiles import LAWS, MODES, judge, stream
 
@@ -167,9 +167,3 @@ def test_without_information_weights_gain_nothing():
         found = runs(law, "Random 0.5")
         gain = found.weighted - found.auc
         assert abs(np.mean(gain)) <= 4.5 * np.std(gain) / math.sqrt(REPETITIONS) + 1e-12
-
-
-def test_the_public_function_refuses_rows_that_do_not_sum_to_one():
-    predictions = classify(stream("refused", "Uniform", N), "Uniform", "Perfect")
-    with pytest.raises(ValueError, match="sum to one"):
-        cw_auc_score(predictions.y_true, predictions.y_proba)

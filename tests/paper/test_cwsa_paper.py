@@ -236,27 +236,6 @@ def measure(curve: RiskCoverageCurve, t: float) -> list[float]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("table", [1, 2, 3])
-def test_the_models_in_the_large(table):
-    n = 400_000
-    curve = draw(table, np.random.default_rng(table), n)
-    for row in PRINTED:
-        if row.table != table:
-            continue
-        t = row.threshold
-        wanted = population(table, t)
-        cov, accuracy = wanted[:2]
-        kept = cov * n
-        # Weights lie in [0, 1] and the signed ones in [-1, 1]: their spread is at most the root
-        # of the mean square, which is at most 1.
-        errors = [
-            math.sqrt(cov * (1 - cov) / n), math.sqrt(accuracy * (1 - accuracy) / kept),
-            0.5 / math.sqrt(kept), 1 / math.sqrt(kept), math.sqrt(cov / n),
-        ]  # fmt: skip
-        for found, value, error in zip(measure(curve, t), wanted, errors, strict=True):
-            assert found == pytest.approx(value, abs=4.5 * error + 1e-12), t
-
-
 @cache
 def simulated(table: int, t: float) -> np.ndarray:
     """Return the five numbers of 400 samples of the published size, and the mean weight."""

@@ -1,7 +1,5 @@
 """The best value of a metric, against a dense grid of thresholds."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -9,44 +7,48 @@ from hypothesis import strategies as st
 
 from skselect import Outcomes, RiskCoverageCurve
 from skselect.thresholds._metric import best_metric, keeps
+from tests import brute
 from tests.thresholds.cases import curves, profile
 
 
-def cwsa_at(confidence, loss, weight, t, sign):
-    kept = confidence >= t
-    if not kept.any():
-        return 0.0
-    phi = (confidence[kept] - t) / (1 - t)
-    gain = np.where(loss[kept] == 1, sign, 1.0)
-    return float(np.sum(weight[kept] * phi * gain) / np.sum(weight[kept]))
+def metric_at(metric, rows, t):
+    """Return the metric in fractions."""
+    if metric == "selective_accuracy":
+        return 1 - brute.selective_risk(rows, t)
+    return brute.cwsa(rows, t, plus=metric == "cwsa_plus")
+
+
+ANYWHERE = (0.0, 1.0)
+RANGES = st.one_of(st.just(ANYWHERE), st.tuples(st.floats(0, 1), st.floats(0, 1)))
 
 
 @profile
-@given(curves(weighted=True), st.sampled_from(["cwsa", "cwsa_plus", "selective_accuracy"]),
+@given(curves(max_rows=40, weighted=True), st.sampled_from(["cwsa", "cwsa_plus"]), RANGES,
        st.sampled_from([0.0, 0.3, 0.5, 1.0]))  # fmt: skip
-def test_best_metric_is_not_beaten_on_a_dense_grid(case, metric, min_coverage):
+def test_no_threshold_in_the_range_is_better(case, metric, ends, min_coverage):
+    assume(ends[0] != ends[1])
     curve, (confidence, loss, weight) = case
-    best = best_metric(curve, metric, min_coverage)
-    grid = np.unique(np.concatenate([
-        np.linspace(0, 0.999, 700), confidence, np.nextafter(confidence, 2), confidence - 1e-9,
-    ]))  # fmt: skip
-    grid = grid[(grid >= 0) & (grid < 1)]
-
-    def value(t):
-        if metric == "selective_accuracy":
-            kept = confidence >= t
-            return np.average(1 - loss[kept], weights=weight[kept])
-        return cwsa_at(confidence, loss, weight, t, 0.0 if metric == "cwsa_plus" else -1.0)
-
-    allowed = [
-        t for t in grid
-        if (confidence >= t).any() and weight[confidence >= t].sum() / weight.sum() >= min_coverage
-    ]  # fmt: skip
-    assert best.value >= max(map(value, allowed), default=-1) - 1e-9
-    if best.threshold < 1:
-        assert value(best.threshold) == pytest.approx(best.value, abs=1e-9)
-    share = weight[confidence >= best.threshold].sum() / weight.sum()
-    assert share >= min_coverage
+    for name in [metric, "selective_accuracy"] if ends == ANYWHERE else [metric]:
+        low, high = sorted(ends)
+        chosen = {} if ends == ANYWHERE else {"threshold_range": (low, high)}
+        best = best_metric(curve, name, min_coverage, **chosen)
+        near = [confidence, np.nextafter(confidence, 2), confidence - 1e-9]
+        grid = np.unique(
+            np.concatenate([*near, np.linspace(low, high, 30), [np.nextafter(high, 0)]])
+        )
+        share = {t: weight[confidence >= t].sum() / weight.sum() for t in grid if low <= t < high}
+        allowed = [t for t in share if share[t] > 0 and share[t] >= min_coverage]
+        if ends != ANYWHERE:
+            assert (best is not None) == bool(allowed)
+        if best is None or not allowed:  # everything is sure, or nothing is in the range
+            continue
+        rows = brute.rows_of(loss, confidence, weight)
+        assert best.value >= max(float(metric_at(name, rows, t)) for t in allowed) - 1e-9
+        if best.threshold < 1:
+            assert low <= best.threshold < high
+            found = metric_at(name, rows, best.threshold)
+            assert float(found) == pytest.approx(best.value, abs=1e-9)
+        assert weight[confidence >= best.threshold].sum() / weight.sum() >= min_coverage
 
 
 def test_the_cwsa_plus_optimum_lies_just_above_the_next_lower_confidence():
@@ -62,43 +64,6 @@ def test_the_cwsa_plus_optimum_lies_just_above_the_next_lower_confidence():
     best = best_metric(low, "cwsa_plus", 0.5)
     assert best.threshold == np.nextafter(0.1, 1)
     assert best.value == pytest.approx((0.8 / 0.9 + 0.7 / 0.9) / 2)
-
-
-def exact_cwsa(confidence, loss, weight, t, sign):
-    """CWSA (sign -1) or CWSA+ (sign 0) in fractions."""
-    confidence, loss, weight = confidence.tolist(), loss.tolist(), weight.tolist()
-    t = float(t)
-    kept = [i for i, c in enumerate(confidence) if c >= t]
-    terms = [
-        Fraction(weight[i]) * (Fraction(confidence[i]) - Fraction(t)) / (1 - Fraction(t))
-        * (sign if loss[i] else 1)
-        for i in kept
-    ]  # fmt: skip
-    return sum(terms) / sum(Fraction(weight[i]) for i in kept)
-
-
-@profile
-@given(curves(weighted=True), st.sampled_from(["cwsa", "cwsa_plus"]), st.sampled_from([0.0, 0.4]),
-       st.tuples(st.floats(0, 1), st.floats(0, 1)))  # fmt: skip
-def test_no_threshold_in_the_range_is_better(case, metric, min_coverage, ends):
-    assume(ends[0] != ends[1])
-    ends = tuple(sorted(ends))
-    curve, (confidence, loss, weight) = case
-    low, high = ends
-    best = best_metric(curve, metric, min_coverage, threshold_range=ends)
-    near = np.concatenate([confidence, np.nextafter(confidence, 2), np.linspace(low, high, 50)])
-    grid = np.unique(np.append(near, np.nextafter(high, 0)))
-    share = {t: weight[confidence >= t].sum() / weight.sum() for t in grid if low <= t < high}
-    allowed = [t for t in share if share[t] > 0 and share[t] >= min_coverage]
-    assert (best is not None) == bool(allowed)
-    if best is not None:
-        sign = 0 if metric == "cwsa_plus" else -1
-        values = [float(exact_cwsa(confidence, loss, weight, t, sign)) for t in allowed]
-        assert best.value == pytest.approx(max(values), abs=1e-9)
-        assert low <= best.threshold < high
-        found = exact_cwsa(confidence, loss, weight, best.threshold, sign)
-        assert float(found) == pytest.approx(best.value, abs=1e-9)
-        assert weight[confidence >= best.threshold].sum() / weight.sum() >= min_coverage
 
 
 def test_a_range_cuts_the_thresholds_of_an_accepted_set():
