@@ -23,25 +23,21 @@ from skselect.bounds._pointwise import critical_counts
 @pytest.mark.parametrize("risk", [Fraction(1, 10), Fraction(1, 3)])
 @pytest.mark.parametrize(
     ("ranks", "limits"),
-    [([3, 5, 8], [-1, 0, 1]), ([1, 2, 3, 10], [-1, -1, 0, 2]), ([4, 10], [0, 1]), ([6], [2])],
-)
-def test_crossing_probability_equals_the_sum_over_all_walks(ranks, limits, risk):
-    expected = Fraction(0)
+    [
+        ([3, 5, 8], [-1, 0, 1]), ([1, 2, 3, 10], [-1, -1, 0, 2]), ([4, 10], [0, 1]), ([6], [2]),
+        ([3, 5, 8], [1, 1, 3]), ([4, 10], [0, 9]), ([2], [-1]),
+    ],
+)  # fmt: skip
+def test_crossing_and_staying_probability_are_sums_over_all_walks(ranks, limits, risk):
+    crossing = staying = Fraction(0)
     for steps in product([0, 1], repeat=ranks[-1]):
-        if any(sum(steps[:k]) <= limit for k, limit in zip(ranks, limits, strict=True)):
-            expected += risk ** sum(steps) * (1 - risk) ** (len(steps) - sum(steps))
-    found = crossing_probability(np.array(ranks), np.array(limits), float(risk))
-    assert found == pytest.approx(float(expected), rel=1e-12)
-
-
-def test_band_agrees_with_simulated_walks(rng):
-    ranks, limits = walk_band(400, 0.1, 0.1, 0.1)
-    draws = 4000
-    walks = np.cumsum(rng.random((draws, 400)) < 0.1, axis=1)
-    crossed = np.any(walks[:, ranks - 1] <= limits, axis=1).mean()
-    exact = crossing_probability(ranks, limits, 0.1)
-    assert exact <= 0.1
-    assert abs(crossed - exact) <= 4 * np.sqrt(0.1 * 0.9 / draws)
+        chance = risk ** sum(steps) * (1 - risk) ** (len(steps) - sum(steps))
+        below = [sum(steps[:k]) <= limit for k, limit in zip(ranks, limits, strict=True)]
+        crossing += chance * any(below)
+        staying += chance * all(below)
+    given = np.array(ranks), np.array(limits), float(risk)
+    assert crossing_probability(*given) == pytest.approx(float(crossing), rel=1e-12)
+    assert staying_probability(*given) == pytest.approx(float(staying), rel=1e-12)
 
 
 @pytest.mark.parametrize(("risk", "alpha"), [(0.01, 0.0414), (0.05, 0.0182), (0.1, 0.0140)])
@@ -152,15 +148,6 @@ def test_sequence_and_band_together_spend_at_most_delta(n, risk, delta, least, s
     assert tight >= 0.8 * len(ranks)  # the rest is held down to keep the counts rising
 
 
-def test_combined_agrees_with_simulated_walks(rng):
-    ranks, band, sequence = combined_limits(400, 0.1, 0.1, 0.1)
-    walks = np.cumsum(rng.random((4000, 400)) < 0.1, axis=1)[:, ranks - 1]
-    crossed = np.any(walks <= band, axis=1)
-    for i in range(0, len(ranks), 37):
-        share = np.mean(crossed | (walks[:, i] <= sequence[i]))
-        assert share <= 0.1 + 3 * np.sqrt(0.1 * 0.9 / 4000)
-
-
 def test_combined_is_empty_when_the_rows_cannot_do():
     assert len(combined_limits(148, 0.02, 0.05, 0.1)[0]) == 0
     assert len(limits_from_start(148, 0.02, 0.05, 0.1, 0.5)[0]) == 0
@@ -195,19 +182,6 @@ def test_the_combined_start_passes_low_risks_more_surely_than_its_neighbours():
     best = max(binom.cdf(counts, early, 0.02 / 3))
     # The sequence's own counts are at most those at the full delta.
     assert binom.cdf(sequence[start], ranks[start], 0.02 / 3) >= best - 0.05
-
-
-@pytest.mark.parametrize("risk", [Fraction(1, 10), Fraction(1, 3)])
-@pytest.mark.parametrize(
-    ("ranks", "limits"), [([3, 5, 8], [1, 1, 3]), ([4, 10], [0, 9]), ([2], [-1])]
-)
-def test_staying_probability_equals_the_sum_over_all_walks(ranks, limits, risk):
-    expected = Fraction(0)
-    for steps in product([0, 1], repeat=ranks[-1]):
-        if all(sum(steps[:k]) <= limit for k, limit in zip(ranks, limits, strict=True)):
-            expected += risk ** sum(steps) * (1 - risk) ** (len(steps) - sum(steps))
-    found = staying_probability(np.array(ranks), np.array(limits), float(risk))
-    assert found == pytest.approx(float(expected), rel=1e-12)
 
 
 @pytest.mark.parametrize("n", [30, 61, 200, 1000])
