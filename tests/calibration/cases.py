@@ -4,7 +4,9 @@ from pathlib import Path
 
 import numpy as np
 from hypothesis import strategies as st
+from sklearn.naive_bayes import GaussianNB
 
+from skselect import SelectiveClassifier
 from skselect.calibration import (
     BetaCalibrator,
     IsotonicCalibrator,
@@ -36,6 +38,20 @@ def rows(draw, *, least=2):
     y = np.array([draw(st.integers(0, 1)) for _ in range(n)])
     weight = np.array([draw(st.integers(1, 3)) for _ in range(n)])
     return score, y, weight
+
+
+def table(n_classes, n=240):
+    """Return features and codes of classes that a classifier can learn."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, n_classes, n)
+    return rng.normal(size=(n, 3)) + 0.8 * codes[:, None], codes
+
+
+def calibrated(calibration, X, y, estimator=None, **options):
+    """Return a fitted classifier."""
+    options = {"cv": 3, "random_state": 0} | options
+    model = SelectiveClassifier(estimator or GaussianNB(), calibration=calibration, **options)
+    return model.fit(X, y)
 
 
 def overlapping(n=400, seed=0):

@@ -14,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
-from skselect.calibration import PlattCalibrator, _scopes
+from skselect.calibration import _scopes
 from skselect.calibration._scopes import (
     SAFE,
     ClassCalibration,
@@ -273,14 +273,3 @@ def test_overconfidence_that_remains_is_warned_of_once(data, monkeypatch):
             estimator.fit(*data)
         told = [w for w in told if "calibration='auto' took 'isotonic'" in str(w.message)]
         assert len(told) == 1
-
-
-def test_sigmoid_is_platt(data):
-    X, y = data
-    one, other = (
-        SelectiveClassifier(GaussianNB(), calibration=name, random_state=0).fit(X, y)
-        for name in ("sigmoid", "platt")
-    )
-    assert one.calibration_.kind == "platt"
-    assert isinstance(one.calibration_.maps[0], PlattCalibrator)
-    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))

@@ -18,30 +18,24 @@ from sklearn.tree import DecisionTreeClassifier
 from skselect import SelectiveClassifier
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import SCOPES
+from tests.calibration.cases import calibrated, table
 from tests.kinds import THREE, TWO, shuffled_index
 
 
-def rows(n_classes, n=240):
-    rng = np.random.default_rng(0)
-    codes = rng.integers(0, n_classes, n)
-    return rng.normal(size=(n, 3)) + 0.8 * codes[:, None], codes
-
-
 def proba(kind, X, y, estimator=None):
-    model = SelectiveClassifier(estimator or GaussianNB(), calibration=kind, cv=3, random_state=0)
-    return model.fit(X, y).predict_proba(X)
+    return calibrated(kind, X, y, estimator).predict_proba(X)
 
 
 @pytest.mark.parametrize("kind", CALIBRATORS)
 @pytest.mark.parametrize("labels", [TWO, THREE], ids=["two classes", "three classes"])
 def test_labels_and_tables_of_every_kind(kind, labels):
-    X, codes = rows(2 if labels is TWO else 3)
+    X, codes = table(2 if labels is TWO else 3)
     frame = pd.DataFrame(X, index=shuffled_index(X), columns=list("abc"))
     expected = proba(kind, X, codes)
     for name, values in labels.items():
         y = values[codes]
-        for table, column in ((X, y), (frame, pd.Series(y, index=frame.index))):
-            found = proba(kind, table, column)
+        for features, column in ((X, y), (frame, pd.Series(y, index=frame.index))):
+            found = proba(kind, features, column)
             np.testing.assert_allclose(found, expected, atol=1e-12, err_msg=name)
 
 
@@ -61,7 +55,7 @@ ESTIMATORS = {
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_decision_values_pipelines_and_trees(kind, n_classes, estimator):
-    X, codes = rows(n_classes)
+    X, codes = table(n_classes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # thirty rounds of training are enough here
         found = proba(kind, X, codes, ESTIMATORS[estimator]())
@@ -73,8 +67,8 @@ def test_decision_values_pipelines_and_trees(kind, n_classes, estimator):
 
 
 @pytest.mark.parametrize("kind", CALIBRATORS)
-def test_a_class_of_two_rows(kind):
-    X, codes = rows(3)
+def test_a_class_of_two_table(kind):
+    X, codes = table(3)
     rare = np.where(np.arange(240) < 2, 2, codes % 2)
     found = proba(kind, X, rare)
     assert np.all(np.isfinite(found))
@@ -83,7 +77,7 @@ def test_a_class_of_two_rows(kind):
 
 @pytest.mark.parametrize("kind", CALIBRATORS)
 def test_a_classifier_that_only_says_0_and_1(kind):
-    X, codes = rows(2)
+    X, codes = table(2)
     found = proba(kind, X, codes, DecisionTreeClassifier(random_state=0))
     assert len(np.unique(found[:, 1])) == 2
     sure = found.max(axis=1)
@@ -91,10 +85,10 @@ def test_a_classifier_that_only_says_0_and_1(kind):
 
 
 @pytest.mark.parametrize("kind", CALIBRATORS)
-@pytest.mark.parametrize(("table", "rare", "count"), [("wine_quality", 9, 5), ("nursery", None, 2)])
-def test_classes_of_a_few_rows_on_real_data(table, rare, count, kind, data_folder):
+@pytest.mark.parametrize(("name", "rare", "count"), [("wine_quality", 9, 5), ("nursery", None, 2)])
+def test_classes_of_a_few_rows_on_real_data(name, rare, count, kind, data_folder):
     """Most folds lack such a class, or hold it out whole."""
-    frame = pd.read_parquet(data_folder / f"{table}.parquet")
+    frame = pd.read_parquet(data_folder / f"{name}.parquet")
     counts = frame["target"].value_counts()
     rare = counts.idxmin() if rare is None else rare
     assert counts[rare] == count
@@ -103,8 +97,8 @@ def test_classes_of_a_few_rows_on_real_data(table, rare, count, kind, data_folde
     y = frame["target"].to_numpy()
     with warnings.catch_warnings():
         warnings.filterwarnings("error")
-        model = SelectiveClassifier(GaussianNB(var_smoothing=1e-3), calibration=kind, cv=5)
-        found = model.fit(X, y).predict_proba(X)
+        model = calibrated(kind, X, y, GaussianNB(var_smoothing=1e-3), cv=5)
+        found = model.predict_proba(X)
     assert found.shape == (len(y), frame["target"].nunique())
     assert np.all(np.isfinite(found))
     np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-9)
@@ -117,16 +111,16 @@ def test_classes_of_a_few_rows_on_real_data(table, rare, count, kind, data_folde
 @pytest.mark.parametrize("scope", SCOPES)
 def test_one_class_is_left_as_it_is(kind, scope):
     """A classifier that was trained on a single class: there is nothing to calibrate."""
-    X, y = rows(2)[0], np.zeros(240, int)
+    X, y = table(2)[0], np.zeros(240, int)
     frozen = FrozenEstimator(GaussianNB().fit(X, y))
-    model = SelectiveClassifier(frozen, calibration=kind, calibration_scope=scope, cv=3)
-    np.testing.assert_array_equal(model.fit(X, y).predict_proba(X), 1.0)
+    model = calibrated(kind, X, y, frozen, calibration_scope=scope)
+    np.testing.assert_array_equal(model.predict_proba(X), 1.0)
 
 
 @pytest.mark.parametrize("n_classes", [3, 4])
 def test_temperature_needs_a_fold_that_knows_all_classes(n_classes):
     """Decision values of a class that no fold knows say nothing about one temperature."""
-    X, codes = rows(n_classes)
+    X, codes = table(n_classes)
     model = SelectiveClassifier(RidgeClassifier(), calibration="temperature", cv=LeaveOneGroupOut())
     with pytest.raises(ValueError, match="trained without that class"):
         model.fit(X, codes, groups=codes)

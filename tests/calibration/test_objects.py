@@ -14,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from skselect import AbstentionPolicy, SelectiveClassifier
 from skselect.calibration import PlattCalibrator, TemperatureCalibrator
 from skselect.calibration._calibrators import CALIBRATORS
-from tests.calibration.test_labels import rows
+from tests.calibration.cases import calibrated, table
 from tests.common import check_schema
 
 
@@ -40,23 +40,19 @@ def test_a_missing_score_has_no_probability(kind):
         assert np.isnan(calibrator.predict_interval([0.5, np.nan])).tolist() == [[0, 1]] * 2
 
 
-@pytest.mark.parametrize("kind", CALIBRATORS)
+@pytest.mark.parametrize("kind", [*CALIBRATORS, "sigmoid"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_an_object_is_the_same_as_its_name(kind, n_classes):
-    X, y = rows(n_classes)
-    named = SelectiveClassifier(GaussianNB(), calibration=kind, cv=3, random_state=0).fit(X, y)
-    built = SelectiveClassifier(
-        GaussianNB(), calibration=CALIBRATORS[kind](), cv=3, random_state=0
-    ).fit(X, y)
+    X, y = table(n_classes)
+    name = "platt" if kind == "sigmoid" else kind  # scikit-learn's word
+    named, built = calibrated(kind, X, y), calibrated(CALIBRATORS[name](), X, y)
     np.testing.assert_array_equal(built.predict_proba(X), named.predict_proba(X))
-    assert built.calibration_.kind == kind
+    assert built.calibration_.kind == named.calibration_.kind == name
 
 
 def test_options_of_an_object_count_and_can_be_searched():
-    X, y = rows(2)
-    plain = SelectiveClassifier(GaussianNB(), calibration=PlattCalibrator(safeguard=False)).fit(
-        X, y
-    )
+    X, y = table(2)
+    plain = calibrated(PlattCalibrator(safeguard=False), X, y)
     assert plain.calibration_.maps[0].share_ == 0.0
     search = GridSearchCV(
         SelectiveClassifier(GaussianNB(), calibration=TemperatureCalibrator()),
@@ -66,25 +62,21 @@ def test_options_of_an_object_count_and_can_be_searched():
 
 
 def test_a_calibrator_of_your_own_gets_the_probabilities():
-    X, y = rows(2)
-    model = SelectiveClassifier(GaussianNB(), calibration=Halfway(), cv=3).fit(X, y)
+    X, y = table(2)
+    model = calibrated(Halfway(), X, y)
     raw = GaussianNB().fit(X, y).predict_proba(X)
     shares = np.array([1 - y.mean(), y.mean()])
     np.testing.assert_allclose(model.predict_proba(X), 0.5 * raw + 0.5 * shares)
     assert model.calibration_.kind == "external:Halfway"
-
-
-def test_scikit_learns_isotonic_regression_is_a_calibrator():
-    X, y = rows(3)
-    own = IsotonicRegression(out_of_bounds="clip", y_min=0, y_max=1)
-    theirs = SelectiveClassifier(GaussianNB(), calibration=own, cv=3, random_state=0).fit(X, y)
-    ours = SelectiveClassifier(GaussianNB(), calibration="isotonic", cv=3, random_state=0).fit(X, y)
-    np.testing.assert_allclose(theirs.predict_proba(X), ours.predict_proba(X), atol=1e-12)
+    X, y = table(3)
+    own = calibrated(IsotonicRegression(out_of_bounds="clip", y_min=0, y_max=1), X, y)
+    ours = calibrated("isotonic", X, y)
+    np.testing.assert_allclose(own.predict_proba(X), ours.predict_proba(X), atol=1e-12)
 
 
 def test_it_is_saved_by_name_only_and_on_demand():
-    X, y = rows(2)
-    model = SelectiveClassifier(GaussianNB(), calibration=Halfway(), threshold=0.7).fit(X, y)
+    X, y = table(2)
+    model = calibrated(Halfway(), X, y, threshold=0.7)
     policy = AbstentionPolicy(
         classes=model.classes_, threshold=0.7, calibration=model.calibration_, abstain_label=-1
     )
@@ -101,9 +93,9 @@ def test_it_is_saved_by_name_only_and_on_demand():
 
 @pytest.mark.parametrize("calibration", ["hope", 3, PlattCalibrator, object()])
 def test_what_is_no_calibrator_is_refused(calibration):
-    X, y = rows(2)
+    X, y = table(2)
     with pytest.raises(ValueError, match="calibration must be one of"):
-        SelectiveClassifier(GaussianNB(), calibration=calibration).fit(X, y)
+        calibrated(calibration, X, y)
 
 
 class Unweighted(BaseEstimator):
@@ -136,16 +128,15 @@ class Bare:
     ],
 )
 def test_what_a_calibrator_of_yours_lacks_is_named(own, message):
-    X, y = rows(2)
+    X, y = table(2)
     for scope in ("probabilities", "confidence"):
-        model = SelectiveClassifier(GaussianNB(), calibration=own, calibration_scope=scope)
         with pytest.raises(ValueError, match=message):
-            model.fit(X, y)
+            calibrated(own, X, y, calibration_scope=scope)
 
 
 @pytest.mark.parametrize("kind", ["temperature", "platt", "smooth_isotonic"])
 def test_weights_that_shrink_the_maps_of_many_classes_warn_once(kind):
-    X, y = rows(3)
+    X, y = table(3)
     frozen = FrozenEstimator(GaussianNB().fit(X, y))
     with pytest.warns(UserWarning, match="sample_weight sums to") as caught:
         SelectiveClassifier(frozen, calibration=kind).fit(X, y, sample_weight=np.full(240, 0.01))

@@ -31,8 +31,7 @@ from skselect.calibration._scopes import (
     restore_calibration,
 )
 from skselect.scoring import get_scorer
-from tests.calibration.cases import profile
-from tests.calibration.test_labels import rows
+from tests.calibration.cases import calibrated, profile, table
 from tests.common import check_schema, run_python
 
 
@@ -112,13 +111,10 @@ def test_the_order_of_rows_stays_but_for_new_ties(kind, case):
         assert np.all((calibrated > 0) & (calibrated < 1))
 
 
-def fitted(kind, n_classes=3, confidence="max_proba", **options):
-    X, y = rows(n_classes)
-    model = SelectiveClassifier(
-        GaussianNB(), calibration=kind, calibration_scope="confidence", confidence=confidence,
-        cv=StratifiedKFold(3), threshold=0.7, **options,
-    )  # fmt: skip
-    return model.fit(X, y), X, y
+def fitted(kind, confidence="max_proba"):
+    X, y = table(3)
+    options = {"calibration_scope": "confidence", "confidence": confidence, "threshold": 0.7}
+    return calibrated(kind, X, y, cv=StratifiedKFold(3), **options), X, y
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -179,14 +175,13 @@ class Careless(BaseEstimator):
     "result", [lambda s: s * np.nan, lambda s: s + 2.0, lambda s: s[:, None], lambda s: s[:1]]
 )
 def test_what_a_calibrator_of_yours_returns_is_checked(scope, result):
-    X, y = rows(3)
-    model = SelectiveClassifier(GaussianNB(), calibration=Careless(result), calibration_scope=scope)
-    model.fit(X, y)
+    X, y = table(3)
+    model = calibrated(Careless(result), X, y, calibration_scope=scope)
     with pytest.raises(ValueError, match=r"Careless.predict must return 240 probabilities"):
         model.predict_confidence(X)
 
 
-def test_weights_are_repeated_rows():
+def test_weights_are_repeated_table():
     rng = np.random.default_rng(0)
     confidence, correct = rng.uniform(0.5, 1, 200), (rng.random(200) < 0.8).astype(float)
     weight = rng.integers(0, 4, 200)
@@ -201,7 +196,7 @@ def test_weights_are_repeated_rows():
 
 
 def test_decision_values_are_not_enough_and_thresholds_lie_in_the_unit_interval():
-    X, y = rows(2)
+    X, y = table(2)
     model = SelectiveClassifier(LinearSVC(), calibration="platt", calibration_scope="confidence")
     with pytest.raises(ValueError, match=r"leaves predict_proba as it is, but LinearSVC has none"):
         model.fit(X, y)
@@ -211,10 +206,11 @@ def test_decision_values_are_not_enough_and_thresholds_lie_in_the_unit_interval(
 
 
 def test_a_frozen_classifier_is_calibrated_on_the_rows_given():
-    X, y = rows(3)
+    X, y = table(3)
     frozen = FrozenEstimator(GaussianNB().fit(X[:100], y[:100]))
-    model = SelectiveClassifier(frozen, calibration="isotonic", calibration_scope="confidence")
-    model.fit(X[100:], y[100:])
+    model = calibrated(
+        "isotonic", X[100:], y[100:], frozen, calibration_scope="confidence", cv=None
+    )
     proba = frozen.predict_proba(X)
     map_ = IsotonicRegression(out_of_bounds="clip").fit(
         proba[100:].max(axis=1), proba[100:].argmax(axis=1) == y[100:]
@@ -230,10 +226,8 @@ def test_a_fresh_process_decides_bit_by_bit_the_same(tmp_path):
     """Every built-in calibration of either scope, from its JSON file, for two and three classes."""
     expected = {}
     for scope, kind, n_classes in product(["probabilities", "confidence"], KINDS, [2, 3]):
-        X, y = rows(n_classes)
-        model = SelectiveClassifier(
-            GaussianNB(), calibration=kind, calibration_scope=scope, cv=3, threshold=0.8
-        ).fit(X, y)
+        X, y = table(n_classes)
+        model = calibrated(kind, X, y, calibration_scope=scope, threshold=0.8)
         name = f"{scope}-{kind}-{n_classes}"
         check_schema(model.policy_.to_json())
         model.policy_.to_json(tmp_path / f"{name}.json")
@@ -289,7 +283,7 @@ def test_the_tuner_reads_the_calibrated_confidence(cv):
 @pytest.mark.parametrize("confidence", ["entropy", "gini"])
 def test_a_fold_that_lacks_a_class_keeps_its_own_confidence(confidence):
     """The scale of entropy depends on the number of classes that a model knows."""
-    X, y = rows(3)
+    X, y = table(3)
     y = np.where(np.arange(len(y)) == 7, 3, y)
     base = SelectiveClassifier(
         GaussianNB(), calibration="platt", calibration_scope="confidence", confidence=confidence,
