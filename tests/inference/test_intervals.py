@@ -47,12 +47,10 @@ def repeated(scored, counts):
 @pytest.mark.parametrize("name", SPECS)
 def test_a_draw_is_its_rows_written_out(name):
     scored, rng = scored_rows(), np.random.default_rng(1)
-    needed = {"risk_at_coverage": {"coverage": 0.7}, "coverage_at_risk": {"max_risk": 0.3},
-              "review_rate_at_reliability": {"reliability": 0.8}}.get(name, {})  # fmt: skip
-    resampler = Resampler(SPECS[name], scored, needed)
+    resampler = Resampler(SPECS[name], scored, REQUIRED[name])
     for _ in range(5):
         counts = draw_counts(60, None, rng)
-        expected = SPECS[name].value(repeated(scored, counts), needed)
+        expected = SPECS[name].value(repeated(scored, counts), REQUIRED[name])
         assert resampler.value(counts) == pytest.approx(expected, rel=1e-11, abs=1e-13, nan_ok=True)
 
 
