@@ -132,8 +132,6 @@ def evaluate(given: Namespace) -> int:
     [case] = found.cases
     check = check_case(case, _subgroups(groups))
     print(render_text(found.contents, brief=given.brief))
-    if check is not None and not given.brief:  # its verdict stands above
-        print(f"\nIs its guarantee still true?\n{check}")
     written = [str(path) for path in (given.html, given.csv) if path is not None]
     if written:
         print(f"\nWritten: {', '.join(written)}")

@@ -176,19 +176,17 @@ def _outwards(bound: float, *, up: bool) -> str:
 
 def describe_missed(by_class: dict[str, Any]) -> list[str]:
     """Say how many cases of the classes that are missed most often get another answer."""
+    few = by_class["n_classes"] <= _MOST_IN_WORDS
+    first, word = ("", " missed") if few else ("Missed most often: ", "")
     found = []
     for one in by_class["rates"]:
         always = one["all"]["missed"]
         missed = one.get("accepted", one["all"])["missed"]
         before = f" ({always['n_hits']:,} if it always answered)" if "accepted" in one else ""
-        counts = (
-            f"class {one['class']}: {missed['n_hits']:,} of {missed['n_rows']:,} missed{before}"
-        )
-        found += [(missed["value"], counts)] if missed["n_rows"] else []
+        counts = f"{missed['n_hits']:,} of {missed['n_rows']:,}{word}{before}"
+        found += [(missed["value"], f"class {one['class']}: {counts}")] if missed["n_rows"] else []
     found.sort(key=lambda one: one[0], reverse=True)
-    said = "; ".join(counts for _, counts in found[:_MOST_IN_WORDS])
-    first = "" if by_class["n_classes"] <= _MOST_IN_WORDS else "Missed most often: "
-    said = f"{first}{said}."
+    said = f"{first}{'; '.join(counts for _, counts in found[:_MOST_IN_WORDS])}."
     return [said[0].upper() + said[1:]] if found else []
 
 

@@ -485,7 +485,7 @@ def test_classes_before_and_after_abstaining(rows, tuned, report):
     counts = pd.DataFrame({"always": answer != y, "alone": (answer != y) & sure}).groupby(y)
     worst = counts["alone"].mean().sort_values(ascending=False, kind="stable").index[:2]
     told = [
-        f"class {name}: {counts['alone'].sum()[name]} of {sum(y == name)} missed "
+        f"class {name}: {counts['alone'].sum()[name]} of {sum(y == name)} "
         f"({counts['always'].sum()[name]} if it always answered)"
         for name in worst
     ]
