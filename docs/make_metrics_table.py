@@ -61,8 +61,7 @@ Papers report these. To judge a model, take a metric of the first table.
 TAIL = """
 ## Beside the tables
 
-- `cwsa_contributions` says what each row adds to CWSA; `cw_confusion_matrix`, `cw_roc_curve`, `cau_components` and
-  `review_at_reliability` give more than a number; `csr_test`, `ecce_test`, `ecd_test` and `t_cal_test` are tests.
+- `csr_test`, `ecce_test`, `ecd_test` and `t_cal_test` are tests; `cwsa_contributions` says what each row adds to CWSA.
 - CWSA and CWSA+ [reward high confidence](ideas/what_metrics_reward.md), deserved or not, and rise as the threshold falls below the lowest confidence: compare models at one threshold.
   They may fall when a right answer comes in just above the threshold, since the mean then counts a small weight; with `normalize="all"` they do not.
 - Calibration errors, `csr` and the confidence-weighted family always get the probability of the answer, whatever name `confidence=` gives. Only an
