@@ -265,3 +265,13 @@ def find_records(estimator: Any, X: Any) -> list[tuple[SeenRows, Any] | None]:
     """
     abstainer, inner_X = find_abstainer(estimator, X)
     return [None] if abstainer is None else abstainer._find_records(inner_X)  # noqa: SLF001
+
+
+def check_own_proba(proba: FloatArray, n: int, n_classes: int, estimator: Any) -> None:
+    """Refuse probabilities that do not have one row per case and one column per class."""
+    if proba.shape != (n, n_classes):
+        raise ValueError(
+            f"estimator: predict_proba of {type(estimator).__name__} gives the shape {proba.shape} "
+            f"for {n} rows and a classes_ of length {n_classes}; one row per case and one column "
+            "per class are needed."
+        )

@@ -53,6 +53,7 @@ from skselect.estimators.fitting import (
     TrainingRows,
     check_n_jobs,
     check_trainable,
+    find_inner,
     is_ready,
     route_fit,
     run,
@@ -62,7 +63,6 @@ from skselect.estimators.fitting import (
 from skselect.estimators.learned import (
     LearnedConfidence,
     check_learner,
-    find_inner,
     find_ready_models,
     learn_confidence,
     read_auxiliary_proba,

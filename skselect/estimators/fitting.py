@@ -25,8 +25,7 @@ from skselect._lib.sklearn import (
     take_rows,
     weight_parameter,
 )
-from skselect.estimators.base import find_abstainer
-from skselect.estimators.scoring import check_own_proba
+from skselect.estimators.base import check_own_proba, find_abstainer
 from skselect.predictions.decisions import DecisionRule
 
 
@@ -186,9 +185,19 @@ def wants_codes(estimator: Any) -> bool:
 
     XGBoost must: it refuses strings, and folds that lack a class.
     """
-    while getattr(estimator, "steps", None):
-        estimator = estimator.steps[-1][1]
-    return any(cls.__module__.split(".")[0] == "xgboost" for cls in type(estimator).__mro__)
+    kinds = type(find_inner(estimator)).__mro__
+    return any(kind.__module__.split(".")[0] == "xgboost" for kind in kinds)
+
+
+def find_inner(estimator: Any) -> Any:
+    """Return the classifier at the end of a Pipeline, or inside FrozenEstimator."""
+    while True:
+        if getattr(estimator, "steps", None):
+            estimator = estimator.steps[-1][1]
+        elif isinstance(estimator, FrozenEstimator):
+            estimator = estimator.estimator
+        else:
+            return estimator
 
 
 # Arguments of fit ----------------------------------------------------------------------------

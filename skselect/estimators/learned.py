@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
-from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
@@ -20,7 +19,7 @@ from skselect._lib.decide import OWN_FEATURES, describe_answers
 from skselect._lib.notebook import NotebookText
 from skselect._lib.sklearn import weight_parameter
 from skselect.calibration._scopes import Calibration, ClassCalibration
-from skselect.estimators.fitting import TrainingRows, is_ready
+from skselect.estimators.fitting import TrainingRows, find_inner, is_ready
 from skselect.estimators.out_of_fold import OutOfFold
 from skselect.inference.intervals import check_clusters
 from skselect.metrics._areas import augrc_influence
@@ -244,17 +243,6 @@ def _name_kinds(auxiliary: Any) -> list[str]:
         kind if kinds.count(kind) == 1 else f"{kind}_{kinds[: k + 1].count(kind)}"
         for k, kind in enumerate(kinds)
     ]
-
-
-def find_inner(estimator: Any) -> Any:
-    """Return the classifier at the end of a Pipeline, or inside FrozenEstimator."""
-    while True:
-        if getattr(estimator, "steps", None):
-            estimator = estimator.steps[-1][1]
-        elif isinstance(estimator, FrozenEstimator):
-            estimator = estimator.estimator
-        else:
-            return estimator
 
 
 # Fitting -------------------------------------------------------------------------------------

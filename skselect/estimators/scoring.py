@@ -28,7 +28,7 @@ from skselect._lib.sklearn import (
     unregister_scoring_names,
 )
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.estimators.base import decide_rows, find_abstainer
+from skselect.estimators.base import check_own_proba, decide_rows, find_abstainer
 from skselect.metrics import SPECS
 from skselect.metrics._evaluate import check_direction
 from skselect.metrics._metric import MetricSpec
@@ -89,16 +89,6 @@ def _predict_proba(estimator: Any, X: Any) -> FloatArray:
     proba = check_proba(estimator.predict_proba(X), "predict_proba(X)")
     check_own_proba(proba, count_rows(X), len(estimator.classes_), estimator)
     return proba
-
-
-def check_own_proba(proba: FloatArray, n: int, n_classes: int, estimator: Any) -> None:
-    """Refuse probabilities that do not have one row per case and one column per class."""
-    if proba.shape != (n, n_classes):
-        raise ValueError(
-            f"estimator: predict_proba of {type(estimator).__name__} gives the shape {proba.shape} "
-            f"for {n} rows and a classes_ of length {n_classes}; one row per case and one column "
-            "per class are needed."
-        )
 
 
 def _curve_at(rows: ScoredRows, threshold: float | None) -> tuple[RiskCoverageCurve, float]:

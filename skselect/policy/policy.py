@@ -68,7 +68,6 @@ from skselect.policy.standalone import write_source
 from skselect.policy.subgroups import (
     GroupThresholds,
     PolicyShortlist,
-    check_shortlisted,
     describe_guarantees,
     show_guarantees,
     tabulate_guarantees,
@@ -279,7 +278,8 @@ class AbstentionPolicy(NotebookText):
         if self.groups is not None:
             used, what = np.inf, "groups: there is a threshold per subgroup"
         check_certified(self.certificate, used, what, "certificate=None")
-        check_shortlisted(self.shortlist, self.threshold, len(self.classes))
+        if self.shortlist is not None:
+            self.shortlist.check_fits(self.threshold, len(self.classes))
         _check_facts(self)
 
     # Deciding ----------------------------------------------------------------------------

@@ -409,6 +409,15 @@ class PolicyShortlist(NotebookText):
         """Whether the level holds in finite samples, under the assumptions of a certificate."""
         return not self.caveats
 
+    def check_fits(self, threshold: float, n_classes: int) -> None:
+        """Refuse another threshold, or too few classes."""
+        check_enough_classes(n_classes)
+        if self.threshold != threshold:
+            raise ValueError(
+                f"threshold={threshold!r}, but the shortlist is about the cases that the threshold "
+                f"{self.threshold!r} defers. Pass shortlist=None as well."
+            )
+
     def __str__(self) -> str:
         share = f"{rounded(100.0 * self.level, 6, up=False)} of 100 deferred cases"
         says = f"{share} the right answer is on the list"
@@ -433,18 +442,6 @@ class PolicyShortlist(NotebookText):
         plain = {"threshold": threshold_from_json(stored["threshold"])}
         caveats = tuple(check_texts("shortlist: caveats", stored["caveats"]))
         return cls(**(stored | plain | {"caveats": caveats}))
-
-
-def check_shortlisted(shortlist: PolicyShortlist | None, threshold: float, n_classes: int) -> None:
-    """Refuse a shortlist that is about another threshold, or about too few classes."""
-    if shortlist is None:
-        return
-    check_enough_classes(n_classes)
-    if shortlist.threshold != threshold:
-        raise ValueError(
-            f"threshold={threshold!r}, but the shortlist is about the cases that the threshold "
-            f"{shortlist.threshold!r} defers. Pass shortlist=None as well."
-        )
 
 
 def check_enough_classes(n_classes: int) -> None:
