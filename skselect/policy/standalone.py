@@ -15,7 +15,7 @@ import math
 import pprint
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path  # noqa: F401 - the file needs it
 from textwrap import dedent
@@ -299,12 +299,16 @@ def write_source(stored: dict[str, Any], applied: Mapping[str, Any], certificate
         What is guaranteed, in words.
     """
     facts = {"policy": {**applied, "confidence": stored["confidence"]}, "stored": stored}
-    if isinstance(stored["confidence"], str):  # else auxiliary models have calibrations too
+    if isinstance(stored["confidence"], str):
         facts["calibration"] = applied["calibration"]
-    parts = _find_parts(facts)
-    end = parts.pop()
-    imports = sorted((x for x in parts if x.startswith(("import ", "from "))), key=_place_of_import)
-    code = [part for part in parts if "\ndef " in f"\n{part}" or ' = {"' in part]
+        words = {stored["confidence"], (applied["calibration"] or {}).get("kind")}
+    else:  # auxiliary models have calibrations too
+        maps = [stored["calibration"] or {}, *stored["confidence"]["auxiliary"].values()]
+        words = {"softmax", *(one.get("kind") for one in maps)}
+    *parts, end = _find_parts(facts, words)
+    imports = [part for part in parts if part.startswith(("import ", "from "))]
+    imports.sort(key=lambda line: ("numpy" in line, line.startswith("from"), line))
+    code = [part for part in parts if part.startswith(("def ", "MAPS"))]
     constants = [part for part in parts if part not in imports and part not in code]
     values = [
         _lay_out(stored),
@@ -315,32 +319,34 @@ def write_source(stored: dict[str, Any], applied: Mapping[str, Any], certificate
     return _HEAD + "\n\n\n".join([top, *code, "\n".join(values) + end]) + "\n"
 
 
-def _place_of_import(line: str) -> tuple[bool, bool, str]:
-    """Return by what imports are sorted: numpy comes last."""
-    return "numpy" in line, line.startswith("from"), line
+def _find_parts(facts: Mapping[str, Any], words: set[Any]) -> list[str]:
+    """Return the imports, constants and functions that the file needs, in their order.
 
-
-def _find_parts(facts: Mapping[str, Any]) -> list[str]:
-    """Return the imports, constants and functions that the file needs, in their order."""
-    defined, words = _read_definitions(), set(_strings_in(facts["policy"]))
-    if "calibration" not in facts:
-        words.add("softmax")
-    found = {"end": _FOOT}
+    Of a table of functions those are the rows of these words, or a single one in its place.
+    """
+    defined, found, single = _read_definitions(), {"end": _FOOT}, {}
+    for table in ("MAPS", "CONFIDENCES"):
+        rows = {x: one.__name__ for x, one in getattr(kernel, table).items() if x in words}
+        listed = ", ".join(f'"{word}": {function}' for word, function in rows.items())
+        defined |= {table: f"{table} = {{{listed}}}"}
+        if len(rows) == 1:
+            single[rf'{table}\[(\w+|policy\["\w+"\])\]'] = "".join(rows.values())
     waiting = [*_DOORS, *_names_in(_FOOT)]
     while waiting:
         name = waiting.pop()
-        if name in defined and name not in found:
+        if name in defined and name not in (*found, "POLICY", "policy"):
             part = _shorten(_take_branches(defined[name], facts))
-            found[name] = _keep_rows(part, words)
-            waiting += _names_in(found[name])
+            for pattern, function in single.items():
+                part = re.sub(pattern, function, part)
+            found[name] = part
+            waiting += _names_in(part)
     for name in [x for x in found if x not in _KEPT]:
         found = _write_out(name, found)
-    found = _look_up(found)
     for name, part in found.items():
         if name == "end" or part.startswith("def "):
             found[name] = _drop_unread(part)
     used = {*_DOORS, *(name for part in found.values() for name in _names_in(part))} & found.keys()
-    return [*(found[x] for x in defined if x in used and x.lower() != "policy"), found["end"]]
+    return [*(found[x] for x in defined if x in used), found["end"]]
 
 
 def _names_in(code: str) -> list[str]:
@@ -505,36 +511,6 @@ def _drop_unread(source: str) -> str:
         if len(unread) == len(node.targets):
             dropped |= set(range(node.lineno - 1, node.end_lineno or 0))
     return "\n".join(line for k, line in enumerate(lines) if k not in dropped)
-
-
-def _keep_rows(source: str, words: set[str]) -> str:
-    """Return a table of functions without the rows that the policy does not name."""
-    node = ast.parse(source).body[0]
-    if not isinstance(node, ast.AnnAssign) or not isinstance(node.value, ast.Dict):
-        return source
-    rows = [line.strip() for line in source.splitlines()[1:-1]]
-    kept = [row.removesuffix(",") for row in rows if row.split('"')[1] in words]
-    return f"{ast.unparse(node.target)} = {{{', '.join(kept)}}}"
-
-
-def _look_up(parts: dict[str, str]) -> dict[str, str]:
-    """Return the parts with the function that is the only row of a table in the table's place."""
-    for table in ("MAPS", "CONFIDENCES"):
-        row = re.fullmatch(rf'{table} = {{"\w+": (\w+)}}', parts.get(table, ""))
-        if row is not None:
-            pattern = rf'{table}\[(\w+|policy\["\w+"\])\]'
-            others = {name: part for name, part in parts.items() if name != table}
-            parts = {name: re.sub(pattern, row[1], part) for name, part in others.items()}
-    return parts
-
-
-def _strings_in(value: Any) -> Iterator[str]:
-    """Yield the strings inside a policy."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _strings_in(item)
 
 
 def _lay_out(value: Any, indent: str = "", name: str = "POLICY = ") -> str:
