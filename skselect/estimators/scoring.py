@@ -237,8 +237,7 @@ def _try_parameters(spec: MetricSpec, params: dict[str, Any]) -> None:
     if "pos_label" in params:  # the classes are not known yet
         return
     rows = Predictions.from_proba([0, 1, 1, 0], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.7, 0.3]])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         spec.value(score_rows(rows), params)
 
 

@@ -77,8 +77,7 @@ def _record(
     low = high = np.nan
     shaky = False
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the table shows nan
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # the table shows nan
             if how["level"] is None:
                 value = spec.value(part, parameters)
             else:

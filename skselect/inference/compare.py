@@ -428,8 +428,7 @@ def _signed_ranks(differences: FloatArray) -> float:
     """Return Wilcoxon's two-sided p-value, 1 if nothing differs."""
     if not np.any(differences):
         return 1.0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about ties and zeros, which are expected
+    with warnings.catch_warnings(action="ignore"):  # about ties and zeros, which are expected
         return float(wilcoxon(differences, zero_method="pratt").pvalue)
 
 

@@ -105,8 +105,8 @@ class Resampler:
 
     def value(self, counts: IntArray) -> float:
         """Return the metric of the rows, each counted as often as `counts` says."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # some draws hold no errors
+        # Some draws hold no errors.
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
             return float(self.spec.kernel(self._source(counts), **self.parameters))
 
     def _source(self, counts: IntArray) -> Any:
@@ -145,8 +145,8 @@ def cell_bootstrap(
         drawn = right + wrong > 0
         rows, lost = (right + wrong)[drawn], wrong[drawn]
         cells = blocks_from_counts(centre[drawn], rows.astype(np.int64), lost.astype(np.int64))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # some draws hold no errors
+        # Some draws hold no errors.
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
             return float(spec.kernel(RiskCoverageCurve(cells), **parameters))
 
     shift = float(spec.kernel(curve, **parameters)) - value(size - wrong, wrong)

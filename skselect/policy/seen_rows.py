@@ -75,8 +75,8 @@ class SeenRows:
     def of(cls, X: Any) -> SeenRows:
         """Record rows; nothing is recorded of an X that cannot be read as a table."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # from pandas, about lists of different lengths
+            # pandas warns about lists of different lengths.
+            with warnings.catch_warnings(action="ignore"):
                 hashes, copies, alone = _find_recognisable(row_hashes(X), X)
         except (TypeError, ValueError):
             return cls(np.empty(0, dtype=np.uint64), 0.0, True)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_names
 from skselect._lib.checks import as_array, shown
-from skselect._lib.checks.options import check_given, refuse_answers
+from skselect._lib.checks.options import check_given
 from skselect._lib.checks.rows import (
     check_class_columns,
     check_classes,
@@ -352,7 +352,11 @@ def _encode(labels: LabelArray, classes: LabelArray, name: str) -> IntArray:
 def _encode_answers(y_pred: Any, decision: str, classes: LabelArray, n: int) -> IntArray | None:
     """Return the codes of `y_pred`, which only decision="estimator" takes."""
     if decision != "estimator":
-        refuse_answers(y_pred, decision)
+        if y_pred is not None:
+            raise ValueError(
+                f"y_pred goes with decision='estimator'; decision={decision!r} chooses its own "
+                "classes."
+            )
         return None
     labels = check_labels(check_given(y_pred, "y_pred", "decision='estimator'"))
     check_length("y_pred", labels, n)

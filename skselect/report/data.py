@@ -218,8 +218,8 @@ def _metrics(case: Case, level: float) -> list[dict[str, Any]]:
         inside = is_unit(rows.outcomes) and 0 <= parameters.get("threshold", 0) < 1
         if spec.confidence != "any" and not inside:
             continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the report shows nan and intervals
+        # The report shows nan and intervals.
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
             value = spec.value(rows, parameters)
             low, high = _closed_interval(spec, rows, parameters, level)
         said = explain_metric(spec, value)

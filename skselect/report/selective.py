@@ -304,8 +304,8 @@ def _comparison(cases: tuple[Case, ...], level: float, seed: Any) -> list[dict[s
     """Return the models, the best first, with the p-value of no difference."""
     if len(cases) < 2:
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of few errors, which the intervals show
+    # The intervals show that errors are few.
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         scored = {case.name: case.scored for case in cases}
         rng = np.random.default_rng(seed)  # for a bootstrap, if rows are too few for closed forms
         table = compared(scored, SPECS["augrc"], {}, rng=rng, level=level)

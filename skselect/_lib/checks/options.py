@@ -221,14 +221,6 @@ def check_confidence_fits(confidence: Any, decision: str, cost_matrix: Any) -> N
         )
 
 
-def refuse_answers(y_pred: Any, decision: str) -> None:
-    """Refuse `y_pred` where another decision chooses the class."""
-    if y_pred is not None:
-        raise ValueError(
-            f"y_pred goes with decision='estimator'; decision={decision!r} chooses its own classes."
-        )
-
-
 def check_has_fit(estimator: Any) -> None:
     """Refuse what cannot be fitted as a classifier, such as a class, a name or a regressor."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
