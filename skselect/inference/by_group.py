@@ -12,9 +12,6 @@ import pandas as pd
 from skselect._lib.arrays import BoolArray, FloatArray, spans
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import (
-    check_choice,
-    check_count,
-    check_generator,
     check_number,
     check_threshold,
 )
@@ -22,6 +19,7 @@ from skselect._lib.checks.rows import check_subgroups
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.inference.intervals import (
     FEW_ERRORS,
+    Sampling,
     add_pos_label,
     count_errors,
     find_interval,
@@ -69,8 +67,7 @@ def _record(
     whole: ScoredRows,
     parameters: Mapping[str, Any],
     rows: BoolArray,
-    method: str,
-    how: Mapping[str, Any],
+    how: Sampling | None,
 ) -> dict[str, Any]:
     """Return a row of the table: one metric of one subgroup."""
     part = whole.take(rows)
@@ -78,10 +75,10 @@ def _record(
     shaky = False
     try:
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # the table shows nan
-            if how["level"] is None:
+            if how is None:
                 value = spec.value(part, parameters)
             else:
-                found = find_interval(measure(spec, part, parameters, method), **how)
+                found = find_interval(measure(spec, part, parameters, how.method), how)
                 value, low, high, shaky = found.estimate, found.low, found.high, is_shaky(found)
     except ValueError as error:
         raise ValueError(f"{error} (in a subgroup of {int(np.sum(rows))} rows)") from error
@@ -172,9 +169,8 @@ def metrics_by_group(
     5        m            cwsa   0.20          0.10
     """
     wanted = requests(metrics)
-    check_choice("method", method, ["analytic", "bootstrap"])
-    check_count("n_resamples", n_resamples, 2)
-    rng = check_generator(random_state)
+    level = 0.95 if confidence_level is None else confidence_level
+    checked = Sampling.checked(method, level, n_resamples, random_state)
     scored = _score(y_true, y_proba, confidence_level, **options)
     label = options.get("pos_label")
     whole = [
@@ -182,9 +178,9 @@ def metrics_by_group(
         for spec, parameters in wanted
     ]
     exists = scored.outcomes.weight > 0
-    how = {"level": confidence_level, "n_resamples": n_resamples, "rng": rng}
+    how = None if confidence_level is None else checked
     records = [
-        {"attribute": attribute, "subgroup": group} | _record(*metric, rows & exists, method, how)
+        {"attribute": attribute, "subgroup": group} | _record(*metric, rows & exists, how)
         for attribute, group, rows in _groups(subgroups, len(exists))
         if np.any(rows & exists)
         for metric in whole

@@ -17,9 +17,6 @@ from scipy.stats import wilcoxon
 from skselect._lib.arrays import ROUNDING, FloatArray, IntArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import (
-    check_choice,
-    check_count,
-    check_generator,
     check_models,
     check_number,
     check_shared_confidence,
@@ -29,6 +26,7 @@ from skselect.inference.intervals import (
     FEW_ERRORS,
     Measured,
     Resampler,
+    Sampling,
     add_pos_label,
     bootstrap,
     check_clusters,
@@ -79,24 +77,18 @@ class _Paired:
         return float(2.0 * (ndtr(-z) if cluster is None else stdtr(max(cluster.max(), 1), -z)))
 
 
-def _pair(
-    measured: Sequence[Measured],
-    *,
-    n_resamples: int,
-    rng: np.random.Generator,
-    cluster: IntArray | None,
-) -> _Paired:
+def _pair(measured: Sequence[Measured], how: Sampling) -> _Paired:
     estimates = np.array([model.estimate for model in measured])
     error = np.zeros((len(measured), len(measured)))
     pairs = list(combinations(range(len(measured)), 2))
     closed = [model.influence.values for model in measured if model.influence is not None]  # noqa: PD011
     if len(closed) == len(measured):
         for i, j in pairs:
-            error[i, j] = error[j, i] = clustered_error(closed[i] - closed[j], cluster)
+            error[i, j] = error[j, i] = clustered_error(closed[i] - closed[j], how.cluster)
         return _Paired(estimates, error)
     resamplers = [Resampler(model.spec, model.rows, model.parameters) for model in measured]
     n_rows = len(measured[0].rows.outcomes)
-    drawn = bootstrap(resamplers, n_rows, n_resamples, cluster, rng)
+    drawn = bootstrap(resamplers, n_rows, how)
     for i, j in pairs:
         differences = drawn[:, i] - drawn[:, j]
         differences = differences[np.isfinite(differences)]
@@ -122,31 +114,25 @@ def compared(
     models: Mapping[str, ScoredRows],
     spec: MetricSpec,
     parameters: Mapping[str, Any],
-    *,
-    rng: np.random.Generator,
-    method: str = "analytic",
+    how: Sampling,
     baseline: str | None = None,
-    level: float = 0.95,
-    n_resamples: int = 999,
-    cluster: IntArray | None = None,
 ) -> pd.DataFrame:
     """Return the table of :func:`compare_models`, with columns `shaky` and `hangs`."""
     names, n_models = list(models), len(models)
-    measured = [measure(spec, model, parameters, method) for model in models.values()]
-    work: dict[str, Any] = {"n_resamples": n_resamples, "rng": rng, "cluster": cluster}
-    intervals = [find_interval(model, level=level, **work) for model in measured]
-    paired = _pair(measured, **work)
+    measured = [measure(spec, model, parameters, how.method) for model in models.values()]
+    intervals = [find_interval(model, how) for model in measured]
+    paired = _pair(measured, how)
     reference = _find_best(spec, paired.estimates) if baseline is None else names.index(baseline)
     if math.isnan(paired.estimates[reference]):
         raise ValueError(f"baseline: {spec.name!r} is undefined (nan) for it.")
     family = {
-        (i, j): paired.p_value(i, j, cluster)
+        (i, j): paired.p_value(i, j, how.cluster)
         for i, j in combinations(range(n_models), 2)
         if baseline is None or reference in (i, j)
     }
     p_values = _adjust(family, reference, n_models)
     difference = paired.estimates - paired.estimates[reference]
-    reach = quantile(level, cluster) * paired.error[reference]
+    reach = quantile(how.level, how.cluster) * paired.error[reference]
     # What a confident error takes from the difference: one of the model, or of the reference.
     unseen = np.array([model.confident_error for model in measured])
     taken = np.maximum(-np.sign(difference) * unseen, np.sign(difference) * unseen[reference])
@@ -159,8 +145,8 @@ def compared(
             "difference_low": difference - reach,
             "difference_high": difference + reach,
             "p_value": p_values,
-            _name_ties(baseline): _find_ties(p_values, level),
-            "hangs": (p_values <= 1.0 - level) & (np.abs(difference) - taken <= reach),
+            _name_ties(baseline): _find_ties(p_values, how.level),
+            "hangs": (p_values <= 1.0 - how.level) & (np.abs(difference) - taken <= reach),
             "shaky": [is_shaky(interval) for interval in intervals],
         },
         index=pd.Index(names),
@@ -286,9 +272,7 @@ def compare_models(
     exact      0.0827      0.0000            True
     blurred    0.1203      0.0376           False
     """
-    check_choice("method", method, ["analytic", "bootstrap"])
-    level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
-    check_count("n_resamples", n_resamples, 2)
+    how = Sampling.checked(method, confidence_level, n_resamples, random_state)
     spec, parameters = request(metric, metric_params)
     check_comparable(spec, parameters)
     names = check_models("y_probas", y_probas, baseline)
@@ -306,12 +290,8 @@ def compare_models(
         },
         spec,
         parameters,
-        method=method,
-        baseline=baseline,
-        level=level,
-        n_resamples=n_resamples,
-        rng=check_generator(random_state),
-        cluster=check_clusters(cluster, len(tables[names[0]])),
+        how._replace(cluster=check_clusters(cluster, len(tables[names[0]]))),
+        baseline,
     )
     few = found.pop("shaky")
     shaky = [name for name in names if few[name]]

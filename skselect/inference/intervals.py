@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
@@ -40,23 +40,37 @@ N_CELLS = 4096
 _UNWEIGHTED = ("ln", "unbiased")
 
 
-def bootstrap(
-    resamplers: list[Resampler],
-    n_rows: int,
-    n_resamples: int,
-    cluster: IntArray | None,
-    rng: np.random.Generator,
-) -> FloatArray:
+class Sampling(NamedTuple):
+    """How intervals are made: their level, and how a bootstrap draws rows."""
+
+    rng: np.random.Generator
+    level: float = 0.95
+    method: str = "analytic"
+    n_resamples: int = 999
+    cluster: IntArray | None = None
+
+    @classmethod
+    def checked(
+        cls, method: Any, level: Any, n_resamples: Any, random_state: Any, *others: str
+    ) -> Sampling:
+        """Check what users say about intervals; `others` are methods beside the usual two."""
+        check_choice("method", method, ["analytic", "bootstrap", *others])
+        level = check_number("confidence_level", level, 0.0, 1.0, closed="neither")
+        check_count("n_resamples", n_resamples, 2)
+        return cls(check_generator(random_state), level, method, n_resamples)
+
+
+def bootstrap(resamplers: list[Resampler], n_rows: int, how: Sampling) -> FloatArray:
     """Return the metric of each model in each draw; all models share the draws.
 
     Returns
     -------
     ndarray of shape (n_resamples, len(resamplers))
     """
-    values = np.empty((n_resamples, len(resamplers)))
-    place = np.argsort(_canonical_order(resamplers)) if cluster is None else slice(None)
-    for draw in range(n_resamples):
-        counts = draw_counts(n_rows, cluster, rng)[place]
+    values = np.empty((how.n_resamples, len(resamplers)))
+    place = np.argsort(_canonical_order(resamplers)) if how.cluster is None else slice(None)
+    for draw in range(how.n_resamples):
+        counts = draw_counts(n_rows, how.cluster, how.rng)[place]
         values[draw] = [resampler.value(counts) for resampler in resamplers]
     return values
 
@@ -125,8 +139,7 @@ def cell_bootstrap(
     spec: MetricSpec,
     curve: RiskCoverageCurve,
     parameters: Mapping[str, Any],
-    n_resamples: int,
-    rng: np.random.Generator,
+    how: Sampling,
 ) -> FloatArray:
     """Return the metric in each draw of rows from `N_CELLS` cells of neighbouring blocks.
 
@@ -150,7 +163,7 @@ def cell_bootstrap(
             return float(spec.kernel(RiskCoverageCurve(cells), **parameters))
 
     shift = float(spec.kernel(curve, **parameters)) - value(size - wrong, wrong)
-    draws = (rng.multinomial(n, chance).astype(np.float64) for _ in range(n_resamples))
+    draws = (how.rng.multinomial(n, chance).astype(np.float64) for _ in range(how.n_resamples))
     return shift + np.array([value(*np.split(draw, 2)) for draw in draws])
 
 
@@ -255,27 +268,19 @@ def measure(
 _NO_ENDS = (math.nan, math.nan, math.nan, "none")
 
 
-def find_interval(
-    measured: Measured,
-    *,
-    level: float,
-    n_resamples: int,
-    rng: np.random.Generator,
-    cluster: IntArray | None = None,
-) -> MetricInterval:
+def find_interval(measured: Measured, how: Sampling) -> MetricInterval:
     """Return the interval of a metric that has been measured."""
     spec, rows, parameters = measured.spec, measured.rows, measured.parameters
     if math.isnan(measured.estimate):
         low, high, error, used = _NO_ENDS
     elif measured.influence is not None:
-        low, high, error, used = interval_around(measured.influence, level, cluster)
+        low, high, error, used = interval_around(measured.influence, how.level, how.cluster)
         low, high = np.clip((low, high), *spec.limits).tolist()
     else:
-        drawn = _draw(measured, n_resamples, rng, cluster)
-        low, high, error, used = _percentiles(drawn, level)
+        low, high, error, used = _percentiles(_draw(measured, how), how.level)
         low, high = _reach(low, high, measured.confident_error, *spec.limits)
         if spec.chance_raises != "nothing" and used == "bootstrap":
-            rejected = cluster is None and _rejects_calibration(rows, level)
+            rejected = how.cluster is None and _rejects_calibration(rows, how.level)
             low = min(low, measured.estimate) if rejected else 0.0
     return MetricInterval(
         metric=spec.name,
@@ -283,7 +288,7 @@ def find_interval(
         low=low,
         high=high,
         standard_error=error,
-        confidence_level=level,
+        confidence_level=how.level,
         method=used,
         n_rows=len(rows.outcomes),
         n_accepted=_count_accepted(spec, rows, parameters),
@@ -345,20 +350,18 @@ def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
     return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
 
 
-def _draw(
-    measured: Measured, n_resamples: int, rng: np.random.Generator, cluster: IntArray | None
-) -> FloatArray:
+def _draw(measured: Measured, how: Sampling) -> FloatArray:
     """Return the metric in each draw of rows, of clusters, or of rows from cells."""
     spec, rows, parameters = measured.spec, measured.rows, measured.parameters
     if measured.method != "cell_bootstrap":
         resampler = Resampler(spec, rows, parameters)
-        return bootstrap([resampler], len(rows.outcomes), n_resamples, cluster, rng)[:, 0]
-    if cluster is not None:
+        return bootstrap([resampler], len(rows.outcomes), how)[:, 0]
+    if how.cluster is not None:
         raise ValueError(
             "cluster goes with method='analytic' and 'bootstrap': cells mix rows of all clusters."
         )
     check_countable(rows.curve)
-    return cell_bootstrap(spec, rows.curve, parameters, n_resamples, rng)
+    return cell_bootstrap(spec, rows.curve, parameters, how)
 
 
 def _percentiles(drawn: FloatArray, level: float) -> tuple[float, float, float, str]:
@@ -524,20 +527,12 @@ def metric_interval(
     >>> print(metric_interval(y_true, y_proba, "augrc"))
     augrc 0.07911, 95 % interval [0.06379, 0.1001] (log; 500 rows, 118 errors)
     """
-    check_choice("method", method, ["analytic", "bootstrap", "cell_bootstrap"])
-    level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
-    check_count("n_resamples", n_resamples, 2)
-    rng = check_generator(random_state)
+    how = Sampling.checked(method, confidence_level, n_resamples, random_state, "cell_bootstrap")
     spec, parameters = request(metric, metric_params)
     parameters = add_pos_label(spec, parameters, y_proba, options.get("pos_label"))
     rows = score_unweighted(y_true, y_proba, **options)
-    found = find_interval(
-        measure(spec, rows, parameters, method),
-        level=level,
-        n_resamples=n_resamples,
-        rng=rng,
-        cluster=check_clusters(cluster, len(rows.outcomes)),
-    )
+    how = how._replace(cluster=check_clusters(cluster, len(rows.outcomes)))
+    found = find_interval(measure(spec, rows, parameters, method), how)
     _warn_if_shaky(found)
     return found
 

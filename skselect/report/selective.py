@@ -25,6 +25,7 @@ from skselect._lib.checks.rows import (
 from skselect._lib.files import replace_nan, write_whole
 from skselect._lib.notebook import NotebookText
 from skselect.inference.compare import compared
+from skselect.inference.intervals import Sampling
 from skselect.metrics import SPECS
 from skselect.policy.certificate import now
 from skselect.policy.policy import AbstentionPolicy
@@ -307,8 +308,9 @@ def _comparison(cases: tuple[Case, ...], level: float, seed: Any) -> list[dict[s
     # The intervals show that errors are few.
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         scored = {case.name: case.scored for case in cases}
-        rng = np.random.default_rng(seed)  # for a bootstrap, if rows are too few for closed forms
-        table = compared(scored, SPECS["augrc"], {}, rng=rng, level=level)
+        # A bootstrap draws rows where they are too few for closed forms.
+        how = Sampling(np.random.default_rng(seed), level)
+        table = compared(scored, SPECS["augrc"], {}, how)
     columns = ["estimate", "low", "high", "difference", "p_value", "tied_with_best"]
     return [
         {"model": name, **{key: None if pd.isna(row[key]) else row[key] for key in columns}}

@@ -14,6 +14,7 @@ from skselect import Outcomes, Predictions, RiskCoverageCurve
 from skselect.inference import metric_interval
 from skselect.inference.intervals import (
     Resampler,
+    Sampling,
     bootstrap,
     cell_bootstrap,
     draw_counts,
@@ -69,7 +70,7 @@ def test_draws_keep_the_number_of_rows_or_of_clusters():
 def test_models_share_their_draws():
     scored = scored_rows()
     twin = [Resampler(SPECS["augrc"], scored, {}) for _ in range(2)]
-    values = bootstrap(twin, 60, 20, None, np.random.default_rng(0))
+    values = bootstrap(twin, 60, Sampling(np.random.default_rng(0), n_resamples=20))
     assert values.shape == (20, 2)
     assert (values[:, 0] == values[:, 1]).all()
     assert len(np.unique(values[:, 0])) > 10
@@ -84,8 +85,9 @@ def test_cells_scatter_like_rows(metric, tied):
     if metric == "csr":  # it has no interval of its own, but its draws can be compared
         scored = score_rows(Predictions.from_proba(y, p))
         spec = SPECS[metric]
-        rows = bootstrap([Resampler(spec, scored, {})], 3000, 300, None, np.random.default_rng(1))
-        cells = cell_bootstrap(spec, scored.curve, {}, 300, np.random.default_rng(2))
+        one, other = (Sampling(np.random.default_rng(k), n_resamples=300) for k in (1, 2))
+        rows = bootstrap([Resampler(spec, scored, {})], 3000, one)
+        cells = cell_bootstrap(spec, scored.curve, {}, other)
         errors = np.std(rows), np.std(cells)
     else:
         errors = [
@@ -354,7 +356,7 @@ def covered(name, profile, n, n_draws, seed, method="analytic"):
         given = Predictions(wrong, np.zeros(n, int), np.arange(2))  # all are taken for class 0
         rows = ScoredRows(Outcomes(wrong, confidence_of(profile, u)), given)
         measured = measure(SPECS[name], rows, params, method)
-        found = find_interval(measured, level=0.95, n_resamples=39, rng=rng)
+        found = find_interval(measured, Sampling(rng, n_resamples=39))
         if not math.isnan(found.low):
             hits.append(found.low <= truth <= found.high)
     return np.mean(hits)
