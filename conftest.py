@@ -54,7 +54,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.name in TORCH_EXAMPLES:
             item.add_marker(skip_torch)
-        if item.path in QUICK and not item.get_closest_marker("slow"):
+        is_slow = item.get_closest_marker("slow") or "n_jobs" in item.name  # starts processes
+        if item.path in QUICK and not is_slow:
             item.add_marker("quick")
 
 

@@ -39,7 +39,12 @@ def predictions_of(table, rows=slice(None), **options):
 
 
 RISK = {"objective": "risk", "target": 0.1}
-ALL = ["a"] * 4000
+
+
+@pytest.fixture
+def known(table):
+    """Tell which rows are of the first two subgroups."""
+    return table[2] != "hopeless"
 
 
 # Subgroups -------------------------------------------------------------------------------------
@@ -74,51 +79,39 @@ def test_the_policy_of_subgroups_decides_like_the_selection(table):
     assert found.policy.coverage == decided["accepted"].mean()
 
 
-def test_targets_may_differ_by_answer(table):
-    rows = table[2] != "hopeless"
-    found = select_threshold(
-        predictions_of(table, rows), objective="risk", subgroups="predicted_class",
-        target={"healthy": 0.02, "sick": 0.2},
-    )  # fmt: skip
-    answers = predictions_of(table, rows).y_pred
-    y = table[0][rows]
-    decided = found.policy.decide(table[1][rows])
-    for code, (name, target) in enumerate([("healthy", 0.02), ("sick", 0.2)]):
-        kept = (answers == code) & decided["accepted"].to_numpy()
-        assert kept.any()
-        assert np.mean(y[kept] != name) < target
+def test_targets_may_differ_by_answer(table, known):
+    targets = {"healthy": 0.02, "sick": 0.2}
+    rows = predictions_of(table, known)
+    found = select_threshold(rows, objective="risk", target=targets, subgroups="predicted_class")
+    accepted = found.policy.decide(table[1][known])["accepted"].to_numpy()
+    for code, (name, target) in enumerate(targets.items()):
+        kept = (rows.y_pred == code) & accepted
+        assert np.sum(kept) > 0
+        assert np.mean(table[0][known][kept] != name) < target
         assert found.certificates[name].target == target
     assert found.thresholds["healthy"] > found.thresholds["sick"]
 
 
-def test_all_hopeless_is_an_error_or_a_warning(table):
-    rows = table[2] == "hopeless"
-    half = np.where(np.arange(rows.sum()) % 2, "x", "y")
+def test_all_hopeless_is_an_error_or_a_warning(table, known):
+    rows = predictions_of(table, ~known)
+    half = np.where(np.arange(np.sum(~known)) % 2, "x", "y")
     with pytest.raises(InfeasibleTargetError, match=r"subgroup 'x': No threshold.*subgroup 'y'"):
-        select_threshold(predictions_of(table, rows), subgroups=half, **RISK)
+        select_threshold(rows, subgroups=half, **RISK)
     with pytest.warns(UserWarning, match="will be deferred"):
-        found = select_threshold(
-            predictions_of(table, rows), subgroups=half, on_infeasible="abstain", **RISK
-        )
+        found = select_threshold(rows, subgroups=half, on_infeasible="abstain", **RISK)
     assert set(found.thresholds.values()) == {np.inf}
 
 
-def test_rows_of_no_subgroup_choose_nothing(table):
-    group = np.where(table[2] == "hopeless", None, table[2])
-    known = table[2] != "hopeless"
-    with pytest.warns(UserWarning, match=rf"{np.sum(~known)} of 4000 rows have no subgroup"):
-        found = select_threshold(predictions_of(table), subgroups=group, **RISK)
+def test_rows_of_no_subgroup_choose_nothing_and_are_deferred_or_refused_later(table, known):
+    group = np.where(known, table[2], None)
     again = select_threshold(predictions_of(table, known), subgroups=group[known], **RISK)
-    assert found.thresholds == again.thresholds
-
-
-def test_rows_of_no_subgroup_are_deferred_or_refused_later(table):
-    group = np.where(table[2] == "hopeless", None, table[2])
     for unseen, later in (("abstain", "deferred"), ("raise", "refused")):
-        with pytest.warns(UserWarning, match=f"and such rows will be {later}"):
-            select_threshold(
+        message = rf"{np.sum(~known)} of 4000 rows have no subgroup.* and such rows will be {later}"
+        with pytest.warns(UserWarning, match=message):
+            found = select_threshold(
                 predictions_of(table), subgroups=Subgroups(group, unseen=unseen), **RISK
             )
+        assert found.thresholds == again.thresholds
 
 
 @pytest.mark.parametrize(("n_groups", "others"), [(4, 0), (5, 0), (6, 1), (9, 4)])
@@ -142,116 +135,97 @@ def test_subgroups_of_weight_zero_do_not_exist():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"subgroups": ["a"]}, "subgroups has 1 rows, but the table of predictions has 4000"),
-        ({"subgroups": [None] * 4000}, "every value is missing"),
-        (
-            {"subgroups": ["a"] * 4000, "target": {"b": 0.1}},
-            r"missing: \['a'\], without rows: \['b'\]",
-        ),
-        (
-            {"subgroups": ["a"] * 4000, "objective": Risk(0.1, given_class="sick"), "target": None},
-            "given_class does not go with subgroups",
-        ),
-        (
-            {"objective": Risk(0.1, given_class="dead"), "target": None},
-            "given_class must be one of the classes",
-        ),
-        (
-            {"objective": Risk(0.1, given_class=0, given_prediction=1), "target": None},
-            "pass one of the two",
-        ),
+        (RISK | {"subgroups": ["a"]}, "subgroups has 1 rows, but the table of predictions has"),
+        (RISK | {"subgroups": [None] * 4000}, "every value is missing"),
+        (RISK | {"subgroups": ["a"] * 4000, "target": {"b": 0.1}},
+         r"missing: \['a'\], without rows: \['b'\]"),
+        ({"subgroups": ["a"] * 4000, "objective": Risk(0.1, given_class="sick")},
+         "given_class does not go with subgroups"),
+        ({"objective": Risk(0.1, given_class="dead")}, "given_class must be one of the classes"),
+        ({"objective": Risk(0.1, given_class=0, given_prediction=1)}, "pass one of the two"),
     ],
-)
+)  # fmt: skip
 def test_bad_subgroups_are_named(table, options, message):
     with pytest.raises(ValueError, match=message):
-        select_threshold(predictions_of(table), **(RISK | options))
+        select_threshold(predictions_of(table), **options)
 
 
 # Some of the rows ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("side", "objective"), [("predicted", "risk"), ("true", "generalized_risk")]
-)
-def test_a_guarantee_about_some_rows_reads_these_rows(table, side, objective):
-    rows = table[2] != "hopeless"
-    predictions = predictions_of(table, rows)
-    given = {"given_prediction" if side == "predicted" else "given_class": "sick"}
-    found = select_threshold(predictions, objective=GUARANTEES[objective](0.05, **given))
-    codes = predictions.y_pred if side == "predicted" else predictions.y_true
-    part = predictions_of((table[0][rows][codes == 1], table[1][rows][codes == 1], None))
+    ("given", "objective", "kind"),
+    [("given_prediction", "risk", "whose answer is 'sick'"),
+     ("given_class", "generalized_risk", "whose true class is 'sick'")],
+)  # fmt: skip
+def test_a_guarantee_about_some_rows_reads_these_rows(table, known, given, objective, kind):
+    predictions = predictions_of(table, known)
+    stated = GUARANTEES[objective](0.05, **{given: "sick"})
+    found = select_threshold(predictions, objective=stated)
+    codes = predictions.y_pred if given == "given_prediction" else predictions.y_true
+    part = predictions_of((table[0][known][codes == 1], table[1][known][codes == 1], None))
     alone = select_threshold(part, objective=objective, target=0.05)
     assert found.threshold == alone.threshold
     assert found.certificate.n == (codes == 1).sum()
-    kind = {"predicted": "whose answer is 'sick'", "true": "whose true class is 'sick'"}[side]
     assert kind in str(found.certificate)
-    assert found.policy.coverage == found.policy.decide(table[1][rows])["accepted"].mean()
+    assert found.policy.coverage == found.policy.decide(table[1][known])["accepted"].mean()
 
 
 # Losses ----------------------------------------------------------------------------------------
 
 
-def test_costs_are_bounded_in_their_own_units(table):
-    rows = table[2] != "hopeless"
-    options = {"decision": "min_cost", "cost_matrix": COSTS}
-    found = select_threshold(predictions_of(table, rows, **options), objective="risk", target=0.2)
-    decided = found.policy.decide(table[1][rows])
+def test_costs_are_bounded_in_their_own_units(table, known):
+    costly = predictions_of(table, known, decision="min_cost", cost_matrix=COSTS)
+    found = select_threshold(costly, objective="risk", target=0.2)
+    decided = found.policy.decide(table[1][known])
     kept = decided["accepted"].to_numpy()
-    answer, y = decided["suggestion"].to_numpy(), table[0][rows]
+    answer, y = decided["suggestion"].to_numpy(), table[0][known]
     cost = np.where(answer == y, 0, np.where(y == "sick", 10, 1))
     assert found.risk == pytest.approx(cost[kept].mean())
     assert found.risk < 0.2 < cost.mean()
     certificate = found.certificate
     assert certificate.is_certified
-    assert certificate.method == "betting"
-    assert certificate.n_errors == (cost[kept] > 0).sum()
+    assert (certificate.method, certificate.n_errors) == ("betting", np.sum(cost[kept] > 0))
     assert certificate.risk < certificate.pointwise_bound < 0.25
     assert "its answers cost at most 0.2 each on average" in unwrap(str(certificate))
 
 
-def test_costs_of_one_kind_are_counted_exactly(table):
-    rows = table[2] != "hopeless"
-    plain = select_threshold(predictions_of(table, rows), **RISK)
-    priced = select_threshold(
-        predictions_of(table, rows, cost_matrix=[[0, 7], [7, 0]]), objective="risk", target=0.7
-    )
+def test_costs_of_one_kind_are_counted_exactly(table, known):
+    plain = select_threshold(predictions_of(table, known), **RISK)
+    sevens = predictions_of(table, known, cost_matrix=[[0, 7], [7, 0]])
+    priced = select_threshold(sevens, objective="risk", target=0.7)
     assert priced.threshold == plain.threshold
     assert priced.certificate.method == "combined"
     assert priced.certificate.least_target == pytest.approx(7 * plain.certificate.least_target)
 
 
-def test_metrics_count_errors_although_there_are_costs(table):
-    rows = table[2] != "hopeless"
-    found = select_threshold(
-        predictions_of(table, rows, cost_matrix=COSTS),
-        objective=Best("selective_accuracy", constraint=("risk", 0.2), min_coverage=0.2),
-    )
-    kept = table[1][rows].max(axis=1) >= found.threshold
-    answer = np.array(["healthy", "sick"])[table[1][rows].argmax(axis=1)]
-    assert found.value == pytest.approx(np.mean(answer[kept] == table[0][rows][kept]))
+def test_metrics_count_errors_although_there_are_costs(table, known):
+    stated = Best("selective_accuracy", constraint=("risk", 0.2), min_coverage=0.2)
+    found = select_threshold(predictions_of(table, known, cost_matrix=COSTS), objective=stated)
+    kept = table[1][known].max(axis=1) >= found.threshold
+    answer = np.array(["healthy", "sick"])[table[1][known].argmax(axis=1)]
+    assert found.value == pytest.approx(np.mean(answer[kept] == table[0][known][kept]))
 
 
 def test_importance_weights_need_bets_and_are_assumed_true(table, rng):
-    weight = rng.uniform(0.5, 1, 4000)
-    weighted = predictions_of(table, sample_weight=weight)
-    with pytest.raises(ValueError, match="use method='betting' if they are importance weights"):
-        select_threshold(weighted, objective="risk", target=0.2)
-    options = {"objective": Risk(0.2, method="betting")}
-    found = select_threshold(weighted, objective=Risk(0.2, method=Betting(1.0)))
-    assert found.certificate.is_certified
-    assert "no case weighs more than 1" in found.certificate.assumptions
-    unknown = select_threshold(weighted, **options)
-    assert "rows may weigh more than the heaviest of these" in unwrap(str(unknown.certificate))
-    assert not unknown.certificate.is_certified
-    with pytest.raises(ValueError, match=r"largest_weight=0.9, but sample_weight goes up to"):
-        select_threshold(weighted, objective=Risk(0.2, method=Betting(0.9)))
-    graded = select_threshold(
-        predictions_of(table), objective=Risk(0.2, loss=lambda y, a: 0.5 * (y != a))
-    )
-    assert graded.certificate.method == "betting"
-    assert "lose at most 0.2 each on average" in unwrap(str(graded.certificate))
-    with pytest.raises(ValueError, match="use method='betting'"):
-        select_threshold(weighted, objective=Risk(0.2, loss=lambda y, a: 0.5 * (y != a)))
+    weighted = predictions_of(table, sample_weight=rng.uniform(0.5, 1, 4000))
+    half = {"loss": lambda y, a: 0.5 * (y != a)}
+    for stated, message in [
+        (Risk(0.2), "use method='betting' if they are importance weights"),
+        (Risk(0.2, method=Betting(0.9)), r"largest_weight=0.9, but sample_weight goes up to"),
+        (Risk(0.2, **half), "use method='betting'"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            select_threshold(weighted, objective=stated)
+    known = select_threshold(weighted, objective=Risk(0.2, method=Betting(1.0))).certificate
+    assert known.is_certified
+    assert "no case weighs more than 1" in known.assumptions
+    unknown = select_threshold(weighted, objective=Risk(0.2, method="betting")).certificate
+    assert "rows may weigh more than the heaviest of these" in unwrap(str(unknown))
+    assert not unknown.is_certified
+    graded = select_threshold(predictions_of(table), objective=Risk(0.2, **half)).certificate
+    assert graded.method == "betting"
+    assert "lose at most 0.2 each on average" in unwrap(str(graded))
 
 
 # Methods ---------------------------------------------------------------------------------------
@@ -304,20 +278,17 @@ def test_methods_for_coverage(good, method):
     assert found.coverage == pytest.approx(expected, abs=0.001)
 
 
-def test_chow_takes_one_minus_the_cost_of_an_honest_confidence(table):
-    rows = table[2] != "hopeless"
-    found = select_threshold(predictions_of(table, rows), objective=Cost(0.2, method="chow"))
+def test_chow_takes_one_minus_the_cost_of_a_calibrated_confidence(table, known):
+    rows, chow = predictions_of(table, known), Cost(0.2, method="chow")
+    found = select_threshold(rows, objective=chow)
     assert found.threshold == 0.8
-    best = select_threshold(predictions_of(table, rows), objective="cost", target=0.2)
+    best = select_threshold(rows, objective="cost", target=0.2)
     cost = [s.risk * s.coverage + 0.2 * (1 - s.coverage) for s in (found, best)]
     assert cost[0] == pytest.approx(cost[1], abs=0.003)
-    for options, confidence in (({}, "margin"), ({"cost_matrix": COSTS}, None)):
+    costly = predictions_of(table, known, cost_matrix=COSTS)
+    for source, confidence in ((rows, "margin"), (costly, None)):
         with pytest.raises(ValueError, match="only right for a confidence that is one minus"):
-            select_threshold(
-                predictions_of(table, rows, **options),
-                objective=Cost(0.2, method="chow"),
-                confidence=confidence,
-            )
+            select_threshold(source, objective=chow, confidence=confidence)
 
 
 def test_several_starts_share_delta(good):
@@ -333,60 +304,47 @@ def test_several_starts_share_delta(good):
 
 @pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")
 def test_constraints_and_lower_bounds(good):
-    free = select_threshold(good, objective=Best("cwsa_plus", min_coverage=0.01))
-    safe = select_threshold(
-        good, objective=Best("cwsa_plus", min_coverage=0.01, method="lower_bound")
-    )
+    free, safe, bound = (
+        select_threshold(good, objective=Best("cwsa_plus", min_coverage=0.01, **options))
+        for options in (
+            {}, {"method": "lower_bound"}, {"constraint": [("risk", 0.01), ("coverage", 0.3)]},
+        )
+    )  # fmt: skip
     assert safe.coverage > free.coverage
     assert safe.value < free.value
-    bound = select_threshold(
-        good,
-        objective=Best(
-            "cwsa_plus", min_coverage=0.01, constraint=[("risk", 0.01), ("coverage", 0.3)]
-        ),
-    )
     assert bound.risk <= 0.01
     assert bound.coverage >= 0.3
+    all_right = Best(constraint=[("risk", 0.0), ("coverage", 1.0)], threshold_range=(0, 1))
     with pytest.raises(InfeasibleTargetError, match="No threshold keeps the constraint risk 0"):
-        select_threshold(
-            good,
-            objective=Best(
-                "cwsa_plus", constraint=[("risk", 0.0), ("coverage", 1.0)], threshold_range=(0, 1)
-            ),
-        )
+        select_threshold(good, objective=all_right)
 
 
 # Checking again --------------------------------------------------------------------------------
 
 
-def test_certify_counts_costs_and_subgroups_of_a_fixed_policy(table):
-    old, new = np.arange(4000) < 2000, np.arange(4000) >= 2000
+def test_certify_counts_costs_and_subgroups_of_a_fixed_policy(table, known):
+    old, group = np.arange(4000) < 2000, table[2]
     options = {"decision": "min_cost", "cost_matrix": COSTS}
-    group = table[2]
-    found = select_threshold(predictions_of(table, old & (group != "hopeless"), **options),
-                             objective="risk", target=1.0)  # fmt: skip
-    fresh = predictions_of(table, new & (group != "hopeless"), **options)
+    found = select_threshold(
+        predictions_of(table, old & known, **options), objective="risk", target=1.0
+    )
+    fresh = predictions_of(table, ~old & known, **options)
     certificate = certify(found.policy, fresh, target=1.5)
     assert certificate.is_certified
     assert "cost at most 1.5 each" in unwrap(str(certificate))
     with pytest.warns(UserWarning, match="hopeless"):
         grouped = select_threshold(predictions_of(table, old), subgroups=group[old], **RISK)
-    fresh = certify(grouped.policy, predictions_of(table, new), subgroups=group[new])
-    kept = grouped.policy.decide(table[1][new], subgroups=group[new])["accepted"]
+    fresh = certify(grouped.policy, predictions_of(table, ~old), subgroups=group[~old])
+    kept = grouped.policy.decide(table[1][~old], subgroups=group[~old])["accepted"]
     assert fresh.n_accepted == kept.sum()
     assert "with a threshold for each subgroup" in unwrap(str(fresh))
 
 
-@pytest.mark.parametrize("loss", ["zero_one", "half"])
+@pytest.mark.parametrize("loss", ["zero_one", lambda y, a: 0.5 * (y != a)], ids=["wrong", "half"])
 def test_rows_that_chose_are_known_again_whatever_the_loss(table, loss, rng):
-    graded = loss == "half"
-    weight = None if graded else rng.uniform(0.5, 1, 4000)
-    found = select_threshold(
-        predictions_of(table, sample_weight=weight),
-        objective=Risk(
-            0.2, method="betting", loss=(lambda y, a: 0.5 * (y != a)) if graded else loss
-        ),
-    )
+    weight = rng.uniform(0.5, 1, 4000) if loss == "zero_one" else None
+    rows = predictions_of(table, sample_weight=weight)
+    found = select_threshold(rows, objective=Risk(0.2, method="betting", loss=loss))
     again = certify(found.policy, predictions_of(table), target=0.5)
     assert not again.is_certified
     assert "also chose the threshold" in unwrap(str(again))

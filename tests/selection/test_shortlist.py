@@ -1,6 +1,8 @@
 """Shortlists of select_threshold: which rows set them, when they are exact, how often they hold."""
 
 import math
+import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.ensemble import RandomForestClassifier
 from benchmarks.tables import load_dataset
 from skselect import (
     AbstentionPolicy,
+    Best,
     Cost,
     Coverage,
     Outcomes,
@@ -109,9 +112,8 @@ def test_nothing_else_changes(predictions):
 
 
 def test_the_certificate_counts_the_rows_that_chose(predictions):
-    found = select_threshold(
-        predictions, objective="risk", target=0.05, shortlist=Shortlist(0.95, share=0.4)
-    )
+    apart = Shortlist(0.95, share=0.4)
+    found = select_threshold(predictions, objective="risk", target=0.05, shortlist=apart)
     assert found.certificate.n == 1200
     assert found.certificate.is_certified
     assert found.policy.n == 2000
@@ -121,16 +123,22 @@ def test_the_certificate_counts_the_rows_that_chose(predictions):
     assert text == str(AbstentionPolicy.from_json(found.policy.to_json()).certificate)
 
 
-def test_what_makes_it_an_estimate_is_said(predictions):
-    same = select_threshold(predictions, objective="risk", target=0.05, shortlist=0.9)
-    assert "these rows also chose the threshold" in str(same.shortlist)
-    assert "Shortlist(0.9, share=0.5)" in str(same.shortlist)
-    apart = Shortlist(0.9, share=0.5)
-    looks = select_threshold(predictions, objective=Risk(0.05, max_analyses=2), shortlist=apart)
-    assert looks.shortlist.caveats == ("several analyses of growing rows are planned",)
-    chow = select_threshold(predictions, objective=Cost(0.2, method="chow"), shortlist=0.9)
-    assert chow.threshold == 0.8
-    assert chow.shortlist.is_exact
+@pytest.mark.parametrize(
+    ("objective", "shortlist", "caveats"),
+    [
+        (Risk(0.05), Shortlist(0.9, share=0.5), []),
+        (Cost(0.2, method="chow"), 0.9, []),  # no row chose that threshold
+        (Risk(0.05), 0.9, ["these rows also chose the threshold.*Shortlist\\(0.9, share=0.5\\)"]),
+        (Risk(0.05, max_analyses=2), Shortlist(0.9, share=0.5),
+         ["several analyses of growing rows are planned"]),
+    ],
+)  # fmt: skip
+def test_what_makes_it_an_estimate_is_said(predictions, objective, shortlist, caveats):
+    found = select_threshold(predictions, objective=objective, shortlist=shortlist).shortlist
+    assert found.is_exact == (not caveats)
+    for said, expected in zip(found.caveats, caveats, strict=True):
+        assert re.search(expected, said)
+        assert said in str(found)
 
 
 @pytest.mark.filterwarnings("ignore:subgroup")
@@ -170,17 +178,11 @@ def test_subgroups_with_rows_set_apart(predictions):
     apart = half.set_apart(2000)
     site = pd.DataFrame({"a": np.arange(2000) % 2, "b": np.repeat(["x", "y"], 1000)})
     for by in (site, "predicted_class"):
-        found = select_threshold(
-            predictions, objective="risk", target=0.2, subgroups=by, shortlist=half
-        )
+        found = select_threshold(predictions, objective=Risk(0.2), subgroups=by, shortlist=half)
         assert sum(one.certificate.n for one in found.selections.values()) == np.sum(~apart)
         assert found.shortlist.is_exact
-
-
-def test_a_guarantee_about_some_rows_leaves_the_list_to_all(predictions):
-    half = Shortlist(0.9, share=0.5, random_state=0)
+    # A guarantee about some rows leaves the list to all.
     found = select_threshold(predictions, objective=Risk(0.2, given_prediction=2), shortlist=half)
-    apart = half.set_apart(2000)
     assert found.certificate.n == np.sum(~apart & (predictions.y_pred == 2))
     deferred = apart & (predictions.y_proba.max(axis=1) < found.threshold)
     assert found.shortlist.n == deferred.sum()
@@ -188,58 +190,52 @@ def test_a_guarantee_about_some_rows_leaves_the_list_to_all(predictions):
 
 def test_classes_that_nobody_can_list_count_as_missed(predictions):
     truth = predictions.y_true.copy()
+    full = select_threshold(predictions, objective=Risk(0.15), shortlist=0.9).shortlist
     truth[::40] = -1
-    some = Predictions(truth, predictions.y_pred, predictions.classes, predictions.y_proba)
-    found = select_threshold(some, objective="risk", target=0.15, shortlist=0.9)
-    full = select_threshold(predictions, objective="risk", target=0.15, shortlist=0.9)
-    assert found.shortlist.least_proba < full.shortlist.least_proba
+    some = replace(predictions, y_true=truth.copy())
+    found = select_threshold(some, objective=Risk(0.15), shortlist=0.9).shortlist
+    assert found.least_proba < full.least_proba
     truth[::2] = -1
-    many = Predictions(truth, predictions.y_pred, predictions.classes, predictions.y_proba)
     with pytest.raises(ValueError, match=r"more than 10 % of the deferred rows is unknown"):
-        select_threshold(many, objective="coverage", target=0.5, shortlist=0.9)
+        select_threshold(replace(some, y_true=truth), objective=Coverage(0.5), shortlist=0.9)
 
 
 # What is refused --------------------------------------------------------------------------------
 
 
 def test_too_few_deferred_rows_are_refused_with_the_number_needed(predictions):
-    goal = {"objective": "coverage", "target": 0.97}
-    n = select_threshold(predictions, **goal, shortlist=0.5).shortlist.n
-    needs = f"needs at least 199 rows that are deferred, and {n} of these 2000 are"
-    with pytest.raises(ValueError, match=needs):
-        select_threshold(predictions, **goal, shortlist=0.995)
-    with pytest.raises(ValueError, match=r"at least 19 rows that are deferred and set apart"):
-        select_threshold(predictions, **goal, shortlist=Shortlist(0.95, share=0.1))
+    n = select_threshold(predictions, objective=Coverage(0.97), shortlist=0.5).shortlist.n
     few = Predictions.from_proba([0, 1, 2] * 10, np.eye(3)[[0, 1, 2] * 10])
-    with pytest.raises(ValueError, match=r"at least 9 rows that are deferred, and 0 of these"):
-        select_threshold(few, objective="coverage", target=0.5, shortlist=0.9)
+    some, apart = Shortlist(0.95, share=0.1), "that are deferred and set apart"
+    for rows, coverage, shortlist, message in [
+        (predictions, 0.97, 0.995, f"199 rows that are deferred, and {n} of these 2000 are"),
+        (predictions, 0.97, some, f"at least 19 rows {apart}"),
+        (few, 0.5, 0.9, "at least 9 rows that are deferred, and 0 of these"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            select_threshold(rows, objective=Coverage(coverage), shortlist=shortlist)
 
 
 def test_what_a_shortlist_cannot_do_is_refused(predictions, rng):
-    goal = {"objective": "selective_accuracy", "shortlist": 0.9}
     truth, proba = predictions.y_true, predictions.y_proba
-    two = Predictions.from_proba(rng.integers(0, 2, 50), rng.dirichlet([1, 1], 50))
-    with pytest.raises(ValueError, match="three or more classes, and there are 2"):
-        select_threshold(two, **goal)
-    weighted = Predictions.from_proba(truth, proba, labels=range(4), sample_weight=1 + truth)
-    with pytest.raises(ValueError, match="sample_weight: a shortlist counts independent rows"):
-        select_threshold(weighted, **goal)
-    outcomes = Outcomes.of(predictions)
-    with pytest.raises(ValueError, match="shortlist needs Predictions, got Outcomes"):
-        select_threshold(outcomes, **goal)
-    with pytest.raises(ValueError, match="shortlist needs rows, and a curve holds only their sums"):
-        select_threshold(RiskCoverageCurve.from_outcomes(outcomes), **goal)
-    answers = Predictions.from_labels(truth, predictions.y_pred, proba.max(axis=1))
-    with pytest.raises(ValueError, match="shortlist needs the probabilities of all classes"):
-        select_threshold(answers, **goal)
-    with pytest.raises(ValueError, match=r"shortlist must be a number in \(0, 1\), got 1\.0"):
-        select_threshold(predictions, objective="selective_accuracy", shortlist=1)
-    with pytest.raises(ValueError, match=r"share=0\.9 leaves none of these rows to choose"):
-        select_threshold(
-            Predictions.from_proba([0] + [1] * 9, np.eye(3)[[0] + [1] * 9], labels=range(3)),
-            objective=Coverage(0.5, given_class=0),
-            shortlist=Shortlist(0.5, share=0.9, random_state=0),
-        )
+    outcomes, first = Outcomes.of(predictions), [0] + [1] * 9
+    accuracy, late = Best("selective_accuracy"), Shortlist(0.5, share=0.9, random_state=0)
+    for rows, objective, shortlist, message in [
+        (Predictions.from_proba(rng.integers(0, 2, 50), rng.dirichlet([1, 1], 50)), accuracy, 0.9,
+         "three or more classes, and there are 2"),
+        (replace(predictions, sample_weight=1.0 + truth), accuracy, 0.9,
+         "sample_weight: a shortlist counts independent rows"),
+        (outcomes, accuracy, 0.9, "shortlist needs Predictions, got Outcomes"),
+        (RiskCoverageCurve.from_outcomes(outcomes), accuracy, 0.9,
+         "shortlist needs rows, and a curve holds only their sums"),
+        (Predictions.from_labels(truth, predictions.y_pred, proba.max(axis=1)), accuracy, 0.9,
+         "shortlist needs the probabilities of all classes"),
+        (predictions, accuracy, 1, r"shortlist must be a number in \(0, 1\), got 1\.0"),
+        (Predictions.from_proba(first, np.eye(3)[first], labels=range(3)),
+         Coverage(0.5, given_class=0), late, r"share=0\.9 leaves none of these rows to choose"),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            select_threshold(rows, objective=objective, shortlist=shortlist)
 
 
 # What it is worth: simulated --------------------------------------------------------------------
