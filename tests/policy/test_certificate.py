@@ -86,15 +86,12 @@ def test_planned_looks_are_said_stored_and_taken_on_trust(rng):
     restored = Certificate.from_dict(json.loads(certificate.to_json()))
     assert restored == certificate
     assert restored.least_target == certificate.least_target <= 0.05
-
-
-def test_one_look_is_taken_on_trust_and_old_files_had_one(rng):
-    certificate = make(rng)
-    assert "first analysis of these rows" in certificate.assumptions[-1]
-    assert "analyses: each" not in unwrap(str(certificate))
-    stored = certificate.to_dict()
+    once = make(rng)
+    assert "first analysis of these rows" in once.assumptions[-1]
+    assert "analyses: each" not in unwrap(str(once))
+    stored = once.to_dict()  # as old files are, which had one analysis
     del stored["max_analyses"], stored["notice"], stored["provenance"]
-    assert Certificate.from_dict(stored) == certificate
+    assert Certificate.from_dict(stored) == once
 
 
 @pytest.mark.parametrize("method", ["band", "combined"])
@@ -112,15 +109,11 @@ def test_least_target_lies_between_pointwise_bound_and_target_and_none_is_said(r
 @pytest.mark.parametrize("objective", ["risk", "generalized_risk", "coverage"])
 def test_storage_keeps_everything(rng, objective):
     certificate = make(rng, kind=objective, target=0.5 if objective == "coverage" else 0.05)
-    without_end = replace(certificate, threshold=-np.inf)
-    for one in (certificate, without_end):
+    for one in (certificate, replace(certificate, threshold=-np.inf)):
         assert Certificate.from_dict(json.loads(one.to_json())) == one
-
-
-def test_nothing_accepted_is_storable_and_readable(rng):
     with pytest.warns(UserWarning, match="Nothing will be accepted"):
-        certificate = make(rng, n=20, target=0.01, on_infeasible="abstain")
-    restored = Certificate.from_dict(json.loads(certificate.to_json()))
+        nothing = make(rng, n=20, target=0.01, on_infeasible="abstain")
+    restored = Certificate.from_dict(json.loads(nothing.to_json()))
     assert restored.threshold == np.inf
     assert not restored.is_certified
     assert "nothing is accepted" in unwrap(str(restored)).splitlines()[0]
@@ -164,20 +157,19 @@ def test_numbers_where_nothing_is_accepted(objective, method, bound, least, unit
         [0] * 20, np.column_stack([1 - proba, proba]), labels=[0, 1],
         cost_matrix=None if unit == 1 else [[0, 7], [7, 0]],
     )  # fmt: skip
+    stated = GUARANTEES[objective](0.01 * unit, method=method)
     with pytest.warns(UserWarning, match="Nothing will be accepted"):
-        certificate = select_threshold(
-            rows,
-            objective=GUARANTEES[objective](0.01 * unit, method=method),
-            on_infeasible="abstain",
-        ).certificate
-    assert (certificate.n_accepted, certificate.n_errors, certificate.coverage) == (0, 0, 0.0)
-    assert certificate.pointwise_bound == pytest.approx(unit * bound)
-    assert certificate.least_target == pytest.approx(unit * (bound if least is None else least))
-    if method == "betting":
-        needed = next(n for n in range(1, 999) if brute.log_wealth([0] * n, 0.01, 0.05) >= LOG_20)
-    else:
-        needed = next(n for n in range(1, 999) if 0.99**n <= 0.05)
-    assert certificate.rows_needed == needed
+        found = select_threshold(rows, objective=stated, on_infeasible="abstain").certificate
+    assert (found.n_accepted, found.n_errors, found.coverage) == (0, 0, 0.0)
+    assert found.pointwise_bound == pytest.approx(unit * bound)
+    assert found.least_target == pytest.approx(unit * (bound if least is None else least))
+
+    def certifies(n):
+        if method == "betting":
+            return brute.log_wealth([0] * n, 0.01, 0.05) >= LOG_20
+        return 0.99**n <= 0.05
+
+    assert found.rows_needed == next(filter(certifies, range(1, 999)))
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -13,10 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from fastjsonschema import JsonSchemaException
-from sklearn.datasets import load_breast_cancer
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from skselect import (
@@ -54,6 +51,15 @@ def signed(stored):
     return json.dumps(stored | {"digest": digest_json(stored)})
 
 
+def put(stored, path, value):
+    """Change one value of a file, by its path; return the whole."""
+    place = stored
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return stored
+
+
 def test_decide_marks_what_is_not_sure_enough(policy):
     table = policy.decide([[0.9, 0.1], [0.3, 0.7], [0.2, 0.8]])
     assert table.columns.tolist() == ["label", "suggestion", "accepted", "confidence", "threshold"]
@@ -65,19 +71,23 @@ def test_decide_marks_what_is_not_sure_enough(policy):
 def test_decisions_join_the_table_that_they_are_about(policy):
     table = pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=["c", "a", "b"])
     raw = np.array([[0.9, 0.1], [0.3, 0.7], [0.2, 0.8]])
-    decided = policy.decide(raw, index=table.index)
-    assert table.assign(said=decided["suggestion"]).loc["a", "said"] == "yes"
-    assert not table.assign(said=decided["suggestion"])["said"].isna().any()
-    assert policy.decide(raw).index.equals(pd.RangeIndex(3))
+    joined = table.assign(said=policy.decide(raw, index=table.index)["suggestion"])
+    assert joined["said"].tolist() == ["no", "yes", "yes"]
     frame = pd.DataFrame(raw, columns=["no", "yes"], index=[7, 8, 9])
-    assert policy.decide(frame).index.tolist() == [7, 8, 9]
-    assert policy.decide(frame, index=["u", "v", "w"]).index.tolist() == ["u", "v", "w"]
     two_levels = pd.MultiIndex.from_product([["s"], [1, 2, 3]])
-    assert policy.decide(raw, index=two_levels).index.equals(two_levels)
+    for rows, index, expected in [
+        (raw, None, range(3)), (frame, None, [7, 8, 9]), (frame, ["u", "v", "w"], ["u", "v", "w"]),
+        (raw, two_levels, two_levels), (frame[["yes", "no"]], None, [7, 8, 9]),
+    ]:  # fmt: skip
+        decided = policy.decide(rows, index=index)
+        assert decided.index.tolist() == list(expected)
+        assert decided["suggestion"].tolist() == ["no", "yes", "yes"]
     assert policy.decide(raw[:0], index=table.index[:0]).empty
     for wrong in (table.index[:2], table, "abc", 3, [[1, 2, 3]]):
         with pytest.raises(ValueError, match="index must have one entry for each of the 3 rows"):
             policy.decide(raw, index=wrong)
+    own = dataclasses.replace(policy, confidence=lambda p: p.max(axis=1) if len(p) else p[0])
+    assert own.decide([]).shape == (0, 5)  # no rows need no confidence of your own
 
 
 @pytest.mark.parametrize("confidence", ["max_proba", "margin", "entropy"])
@@ -109,62 +119,34 @@ def test_labels_need_an_abstain_label_where_a_row_is_rejected(policy):
     assert named.labels(decisions).tolist() == ["no", "ask"]
 
 
-def test_columns_are_matched_by_name_and_the_index_is_kept(policy):
-    frame = pd.DataFrame({"yes": [0.1, 0.7], "no": [0.9, 0.3]}, index=["a", "b"])
-    table = policy.decide(frame)
-    assert table.index.tolist() == ["a", "b"]
-    assert table["suggestion"].tolist() == ["no", "yes"]
-    own = dataclasses.replace(policy, confidence=lambda p: p.max(axis=1) if len(p) else p[0])
-    assert own.decide([]).shape == (0, 5)  # no rows need no confidence of your own
-
-
 def test_one_column_is_the_second_class(policy):
     for second in ([0.1, 0.95, 0.2], [0.1], [[0.1], [0.95]], [[0.1]], np.float32([[0.1], [0.95]])):
         expected = ["no" if p < 0.5 else "yes" for p in np.ravel(second)]
         assert policy.decide(second)["label"].tolist() == expected
 
 
-BARE = [[0.9, 0.1], [0.8999, 0.1], [0.9, 0.8], np.float32([0.9, 0.1]), pd.Series([0.9, 0.1]),
-        np.array([0.9, 0.1], dtype=object)]  # fmt: skip
-
-
-@pytest.mark.parametrize("pair", BARE)
+@pytest.mark.parametrize(
+    "pair",
+    [[0.9, 0.1], [0.8999, 0.1], [0.9, 0.8], np.float32([0.9, 0.1]), pd.Series([0.9, 0.1]),
+     np.array([0.9, 0.1], dtype=object)],
+)  # fmt: skip
 def test_two_bare_numbers_are_neither_one_row_nor_two(policy, pair):
     gate = {}
     exec(policy.to_python(), gate)
     first, second = map(str, pair)
     one_row, two_rows = re.escape(f"[[{first}, {second}]]"), re.escape(f"[[{first}], [{second}]].")
-    with pytest.raises(ValueError, match=f"One row: pass {one_row}; two rows: .* {two_rows}"):
-        policy.decide(pair)
-    with pytest.raises(
-        ValueError, match=r"got the shape \(2,\) .* pass one case as \[\[\.\.\.\]\]"
-    ):
-        gate["decide"](pair)
+    for decide, message in [
+        (policy.decide, f"One row: pass {one_row}; two rows: .* {two_rows}"),
+        (gate["decide"], r"got the shape \(2,\) .* pass one case as \[\[\.\.\.\]\]"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            decide(pair)
 
 
-def test_single_rows_of_xgboost_are_not_swapped():
-    xgboost = pytest.importorskip("xgboost")
-    X, y = load_breast_cancer(return_X_y=True)
-    raw = xgboost.XGBClassifier(n_estimators=20, max_depth=2, n_jobs=1).fit(X, y).predict_proba(X)
-    assert raw.dtype == np.float32
-    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
-    together = policy.decide(raw)
-    for i in range(0, len(raw), 19):
-        with pytest.raises(ValueError, match="may be one row with both classes"):
-            policy.decide(raw[i])
-        alone = policy.decide(raw[[i]])
-        assert alone["suggestion"].tolist() == [int(raw[i].argmax())]
-        pd.testing.assert_frame_equal(
-            alone, together.iloc[[i]].reset_index(drop=True), check_exact=True
-        )
-
-
-def test_two_decision_values_are_two_rows():
+def test_two_decision_values_are_two_rows(rng):
     """No classifier gives two decision values for one row of two classes."""
-    X, y = load_breast_cancer(return_X_y=True)
-    model = SelectiveClassifier(
-        make_pipeline(StandardScaler(), LinearSVC()), calibration="platt", threshold=0.8
-    ).fit(X, y)
+    X, y = rng.normal(size=(90, 2)), np.arange(90) % 2
+    model = SelectiveClassifier(LinearSVC(), calibration="platt", threshold=0.5).fit(X, y)
     assert len(model.decide(X[:2])) == len(model.predict(X[:2])) == 2
     values = model.raw_scores(X[:2])
     assert values.shape == (2,)
@@ -174,28 +156,18 @@ def test_two_decision_values_are_two_rows():
 
 @pytest.mark.parametrize("kind", [None, "temperature"])
 def test_a_frame_and_an_array_give_the_same_bits(rng, kind):
-    proba = rng.dirichlet(np.ones(12), 400)
-    calibration = None
-    if kind is not None:
-        calibration = ClassCalibration.fit(
-            kind, "predict_proba", proba, rng.integers(0, 12, 400), 12
-        )
-    policy = AbstentionPolicy(
-        classes=np.arange(12), threshold=0.4, confidence="entropy", calibration=calibration
-    )
+    proba, codes = rng.dirichlet(np.ones(12), 400), rng.integers(0, 12, 400)
+    maps = kind and ClassCalibration.fit(kind, "predict_proba", proba, codes, 12)
+    policy = AbstentionPolicy(np.arange(12), 0.4, confidence="entropy", calibration=maps)
     frame = pd.DataFrame({k: proba[:, k] for k in range(12)})  # lies column by column in memory
     pd.testing.assert_frame_equal(policy.decide(frame), policy.decide(proba), check_exact=True)
 
 
 @pytest.mark.parametrize(
     ("classes", "dtype"),
-    [
-        ([1, 2], "Int64"),
-        ([False, True], "boolean"),
-        ([0.5, 1.5], "Float64"),
-        (["a", "b"], "string"),
-    ],
-)
+    [([1, 2], "Int64"), ([False, True], "boolean"), ([0.5, 1.5], "Float64"),
+     (["a", "b"], "string")],
+)  # fmt: skip
 def test_labels_are_nullable(classes, dtype):
     policy = AbstentionPolicy(classes=np.array(classes), threshold=0.8)
     label = policy.decide([[0.9, 0.1], [0.4, 0.6]])["label"]
@@ -213,32 +185,29 @@ def test_thresholds_survive_json(threshold):
     assert restored.abstain_label == -1
 
 
-def test_a_fresh_process_accepts_the_same_float32_rows(tmp_path, rng):
-    from xgboost import XGBClassifier
-
-    decided = {}
+def test_a_fresh_process_decides_the_same_rows(tmp_path, rng):
+    """Whatever the calibration, in single precision, per subgroup; thresholds are met exactly."""
+    decided, site = {}, rng.choice(["A", "B"], 300)
     for n_classes, kind in itertools.product([2, 3], ["isotonic", "platt", None]):
-        X = rng.normal(size=(600, 5)).astype(np.float32)
-        y = (X[:, 0] + rng.normal(scale=0.7, size=600) > 0).astype(int) + (X[:, 1] > 1) * (
-            n_classes - 2
-        )
-        base = XGBClassifier(n_estimators=15, max_depth=2, n_jobs=1)
-        tuner = ThresholdTuner(
-            SelectiveClassifier(base, calibration=kind, cv=3), objective="risk", target=0.16, cv=3,
-            random_state=0, assume="independent",
-        ).fit(X, y)  # fmt: skip
-        raw = tuner.estimator_.estimator_.predict_proba(X)
-        assert raw.dtype == np.float32
+        proba = rng.dirichlet(np.ones(n_classes), 300).astype(np.float32)
+        codes = np.array([rng.choice(n_classes, p=p / p.sum()) for p in proba.astype(float)])
+        maps = kind and ClassCalibration.fit(kind, "predict_proba", proba, codes, n_classes)
+        plain = AbstentionPolicy(np.arange(n_classes), 0.0, calibration=maps)
+        sure = np.sort(plain.decide(proba)["confidence"])
+        groups = GroupThresholds("site", {"A": float(sure[100]), "B": float(sure[200])})
+        policy = dataclasses.replace(plain, threshold=np.inf, groups=groups)
         folder = tmp_path / f"{n_classes} {kind}"
         folder.mkdir()
-        tuner.policy_.to_json(folder / "policy.json")
-        np.save(folder / "raw.npy", raw)
-        decided[folder] = tuner.decide(X)
+        policy.to_json(folder / "policy.json")
+        np.savez(folder / "rows.npz", proba=proba, site=site)
+        decided[folder] = policy.decide(proba, subgroups=site)
     code = (
         "import numpy as np, sys; from skselect import AbstentionPolicy\n"
         "for folder in sys.argv[1:]:\n"
         "    policy = AbstentionPolicy.from_json(folder + '/policy.json')\n"
-        "    policy.decide(np.load(folder + '/raw.npy')).to_pickle(folder + '/table.pkl')\n"
+        "    rows = np.load(folder + '/rows.npz')\n"
+        "    decided = policy.decide(rows['proba'], subgroups=rows['site'])\n"
+        "    decided.to_pickle(folder + '/table.pkl')\n"
     )
     run_python(code, *decided, folder=tmp_path)
     for folder, here in decided.items():
@@ -292,29 +261,6 @@ def test_an_own_confidence_is_saved_only_on_demand(policy):
 def test_unreadable_policies_say_why(text, message):
     with pytest.raises(ValueError, match=message):
         AbstentionPolicy.from_json(text)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda s: s["calibration"]["maps"][0].pop("slope"),
-        lambda s: s["calibration"]["maps"].pop(),
-        lambda s: s["calibration"]["maps"][0].update(slope=None),
-        lambda s: s["calibration"]["maps"][0].update(slope="nan"),
-        lambda s: s["calibration"].update(response="foo"),
-        lambda s: s.update(n="x"),
-        lambda s: s.update(abstain_label=0),
-        lambda s: s.update(version=0),
-        lambda s: s.update(version=True),
-    ],
-)
-def test_a_damaged_calibration_is_found_when_loading(rng, damage):
-    X, y = rng.normal(size=(90, 2)), np.arange(90) % 3
-    model = SelectiveClassifier(GaussianNB(), calibration="platt", threshold=0.5).fit(X, y)
-    stored = stored_fields(model.policy_)
-    damage(stored)
-    with pytest.raises(ValueError, match=r"damaged|version"):
-        AbstentionPolicy.from_json(signed(stored))
 
 
 @pytest.mark.parametrize(
@@ -388,6 +334,10 @@ OFFSETS = [{"offset": offset} for offset in (float("nan"), -1, 0, "much")]
         ("temperature", 2, "confidence", {"prior": [0.5, 0.5]}),
         ("temperature", 2, "probabilities", {"share": 2.0}),
         ("platt", 2, "probabilities", {"slope": -3.0}),
+        ("platt", 3, "probabilities", {"slope": None}),
+        ("platt", 3, "probabilities", {"slope": "nan"}),
+        ("platt", 3, "probabilities", "slope"),
+        ("platt", 2, "confidence", {"intercept": float("nan")}),
         ("beta", 3, "probabilities", {"a": -3.0}),
         ("isotonic", 2, "probabilities", {"knots": [0.9, 0.1], "values": [0.0, 1.0]}),
         ("isotonic", 2, "probabilities", {"knots": [], "values": []}),
@@ -395,15 +345,20 @@ OFFSETS = [{"offset": offset} for offset in (float("nan"), -1, 0, "much")]
         ("smooth_isotonic", 2, "probabilities", {"knots": [0.1, 0.9], "values": [0.8, 0.2]}),
         ("smooth_isotonic", 2, "probabilities", {"knots": [0.1, 0.9], "values": [0.8, 3.0]}),
         ("venn_abers", 2, "confidence", {"lower": [0.1]}),
-        ("platt", 2, "confidence", {"intercept": float("nan")}),
         *(("platt", 2, scope, damage) for scope in SCOPES for damage in OFFSETS),
+        ("platt", 3, "probabilities", {"maps": []}),
+        ("platt", 3, "probabilities", {"response": "foo"}),
     ],
 )
 def test_a_damaged_map_is_not_loaded(kind, n_classes, scope, damage):
     stored = stored_policy(kind, n_classes, scope)
     AbstentionPolicy.from_json(json.dumps(stored))
     calibration = stored["calibration"]
-    (calibration if damage in OFFSETS else calibration["maps"][0]).update(damage)
+    if isinstance(damage, str):
+        del calibration["maps"][0][damage]
+    else:
+        whole = {"offset", "maps", "response"} & set(damage)
+        (calibration if whole else calibration["maps"][0]).update(damage)
     with pytest.raises(ValueError, match=r"The policy is damaged|NaN is not a finite number"):
         AbstentionPolicy.from_json(signed(stored))
 
@@ -417,17 +372,22 @@ def test_a_damaged_map_is_not_loaded(kind, n_classes, scope, damage):
         ({"cost_matrix": [[0, -1], [1, 0]]}, "finite costs of at least 0"),
         ({"confidence": "expected_cost"}, "needs a cost_matrix"),
         ({"classes": ["low", "high"], "classes_dtype": "<U1"}, "'<U1' cannot hold the classes"),
-        ({"threshold": "high"}, ""),
-        ({"confidence": "hope"}, ""),
-        ({"response": "predict"}, ""),
-        ({"calibration": {"kind": "magic", "maps": [], "response": "x"}}, ""),
-        ({"classes": None}, ""),
-        ({"metadata": 3}, ""),
+        *(
+            ({name: value}, "")
+            for name, value in [
+                ("threshold", "high"), ("confidence", "hope"), ("response", "predict"),
+                ("calibration", {"kind": "magic", "maps": [], "response": "x"}), ("classes", None),
+                ("metadata", 3), ("n", "x"), ("abstain_label", "lo"),
+            ]
+        ),
+        ({"version": 0}, "version"),
+        ({"version": True}, "version"),
     ],
-)
+)  # fmt: skip
 def test_damaged_fields_are_a_clear_error(change, message):
     policy = AbstentionPolicy(classes=np.array(["lo", "hi"]), threshold=0.8)
-    with pytest.raises(ValueError, match=f"The policy is damaged .*{message}"):
+    damaged = "" if message == "version" else "The policy is damaged .*"
+    with pytest.raises(ValueError, match=f"{damaged}{message}"):
         AbstentionPolicy.from_json(signed(stored_fields(policy) | change))
 
 
@@ -499,13 +459,9 @@ EDITS = [
 
 @pytest.mark.parametrize(("name", "path", "value"), EDITS)
 def test_an_edited_file_is_refused(certified, name, path, value):
-    stored = json.loads(certified[name].to_json())
-    place = stored
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
+    edited = put(json.loads(certified[name].to_json()), path, value)
     with pytest.raises(ValueError, match=r"its digest does not match.*dataclasses\.replace"):
-        AbstentionPolicy.from_json(json.dumps(stored))
+        AbstentionPolicy.from_json(json.dumps(edited))
 
 
 @pytest.mark.parametrize("name", ["all", "sites"])
@@ -596,41 +552,33 @@ def test_a_missing_digest_is_refused_where_every_file_had_one(certified, name):
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (["coverage"], 7, r"coverage must be a number in \[0, 1\]"),
-        (["coverage"], "much", "coverage must be a number"),
-        (["n"], -3, "n must be an integer"),
-        (["confidence_quantiles"], [], "confidence_quantiles must be a mapping"),
-        (
-            ["confidence_quantiles", "0.5"],
-            "half",
-            r"confidence_quantiles\['0.5'\] must be a number",
-        ),
-        (["metadata"], [], "metadata must be a mapping"),
-        (["created"], 5, "created must be text, got 5"),
-        (["fingerprints"], "abc", "fingerprints must be a mapping"),
-        (["fingerprints", "data"], 3, r"fingerprints\['data'\] must be text"),
-        (["threshold"], 0.2, r"threshold=0\.2, but the certificate is about"),
-        (["threshold"], True, "threshold must be a number"),
-        (["certificate", "threshold"], 0.99, "the certificate is about the threshold 0.99"),
-        (["certificate", "risk"], "<b>", "risk must be a number"),
-        (["certificate", "risk"], -0.1, "risk must be a number"),
-        (["certificate", "target"], 1.5, "no target can be above 1"),
-        (["certificate", "delta"], 0, r"delta must be a number in \(0, 0.5\]"),
-        (["certificate", "n"], 1999.5, "n must be an integer"),
-        (["certificate", "n_accepted"], 10**400, "must not decrease in this order"),
-        (["certificate", "method"], 3, "certificate: method must be text"),
-        (["certificate", "created"], None, "certificate: created must be text"),
-        (["certificate", "cases"], ["x"], "certificate: cases must be text"),
-        (["certificate", "fingerprints"], {"data": 1}, "certificate: fingerprints.* must be text"),
-        (["certificate", "loss"], "none", "loss must be one of"),
+        ("coverage", 7, r"coverage must be a number in \[0, 1\]"),
+        ("coverage", "much", "coverage must be a number"),
+        ("n", -3, "n must be an integer"),
+        ("confidence_quantiles", [], "confidence_quantiles must be a mapping"),
+        ("confidence_quantiles 0.5", "half", r"confidence_quantiles\['0.5'\] must be a number"),
+        ("metadata", [], "metadata must be a mapping"),
+        ("created", 5, "created must be text, got 5"),
+        ("fingerprints", "abc", "fingerprints must be a mapping"),
+        ("fingerprints data", 3, r"fingerprints\['data'\] must be text"),
+        ("threshold", 0.2, r"threshold=0\.2, but the certificate is about"),
+        ("threshold", True, "threshold must be a number"),
+        ("certificate threshold", 0.99, "the certificate is about the threshold 0.99"),
+        ("certificate risk", "<b>", "risk must be a number"),
+        ("certificate risk", -0.1, "risk must be a number"),
+        ("certificate target", 1.5, "no target can be above 1"),
+        ("certificate delta", 0, r"delta must be a number in \(0, 0.5\]"),
+        ("certificate n", 1999.5, "n must be an integer"),
+        ("certificate n_accepted", 10**400, "must not decrease in this order"),
+        ("certificate method", 3, "certificate: method must be text"),
+        ("certificate created", None, "certificate: created must be text"),
+        ("certificate cases", ["x"], "certificate: cases must be text"),
+        ("certificate fingerprints", {"data": 1}, "certificate: fingerprints.* must be text"),
+        ("certificate loss", "none", "loss must be one of"),
     ],
 )
 def test_a_file_is_checked_field_by_field(certified, path, value, message):
-    stored = stored_fields(certified["all"])
-    place = stored
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
+    stored = put(stored_fields(certified["all"]), path.split(), value)
     with pytest.raises(ValueError, match=f"The policy is damaged .*({message})"):
         AbstentionPolicy.from_json(signed(stored))
 
@@ -739,27 +687,22 @@ def test_rows_of_the_same_population_are_not_called_others(shape, n, rng, monkey
 
 @pytest.mark.parametrize("shape", ["smooth", "three values"])
 def test_rows_unlike_those_that_tuned_it_are_told(shape, rng):
-    tuned = CONFIDENCES[shape](rng, 2000)
-    policy = policy_of_rows(tuned)
+    policy = policy_of_rows(CONFIDENCES[shape](rng, 2000))
     new = CONFIDENCES[shape](rng, 2000)
     policy.decide(proba_of(new))
     unsure = 0.5 + 0.6 * (new - 0.5)
     for decide in (policy.decide, policy.decide_arrays):
-        with pytest.warns(
-            UserWarning, match=r"% of these 2,000 rows .* already .* or these"
-        ) as told:
+        message = r"% of these 2,000 rows .* already .* or these"
+        with pytest.warns(UserWarning, match=message) as told:
             decide(proba_of(unsure))
         assert told[0].filename == __file__
         decide(proba_of(unsure[:999]))  # too few to say
-    dataclasses.replace(policy, confidence_quantiles={}).decide(proba_of(unsure))
-    dataclasses.replace(policy, n=None).decide(proba_of(unsure))
-    sure = np.maximum(new, 0.999)
-    with pytest.warns(
-        UserWarning, match=r": 0.0% of these .*but about \d\d% of the rows that tuned"
-    ):
-        policy.decide(proba_of(sure))
-    slightly = np.where(rng.random(2000) < 0.03, 0.5, new)
-    policy.decide(proba_of(slightly))
+    for unknown in ({"confidence_quantiles": {}}, {"n": None}):
+        dataclasses.replace(policy, **unknown).decide(proba_of(unsure))
+    message = r": 0.0% of these .*but about \d\d% of the rows that tuned"
+    with pytest.warns(UserWarning, match=message):
+        policy.decide(proba_of(np.maximum(new, 0.999)))
+    policy.decide(proba_of(np.where(rng.random(2000) < 0.03, 0.5, new)))  # slightly other
 
 
 def test_probabilities_that_are_calibrated_already_are_told():
