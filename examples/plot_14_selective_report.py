@@ -37,10 +37,10 @@ report = selective_report(
 print(report)
 
 # %%
-# The same as one web page that loads nothing from the network, and as a table to work with.
+# The same as one web page that needs no network, with a slider for the threshold; and as a table.
 with TemporaryDirectory() as folder:
     path = Path(folder) / "report.html"
-    report.to_html(path)
+    report.to_html(path, interactive=True)
     print(f"{path.stat().st_size / 1000:.0f} kB")
 report.to_frame().head(6)
 

@@ -113,7 +113,7 @@ def test_cards_begin_with_the_verdict_and_their_numbers_are_those_of_the_text(re
 
 
 def test_a_card_of_any_text():
-    page = show_card("NOT <b>", "open", {"a <i>": "5 %"}, n_small=9)
+    page = show_card("NOT <b>", "open", {"a <i>": "5 %", "of none": ""}, n_small=9)
     assert read_html(page).split() == ["NOT", "<b>", "5", "%", "a", "<i>"]
     assert "<i>" not in page
     alarm = read_html(show_card("ALARM with case 3\n\nIt stays\n  true.", "bad"))

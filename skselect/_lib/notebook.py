@@ -64,7 +64,7 @@ def show_card(
         It begins with its verdict, in capitals; each line is a paragraph.
     tone : {"good", "bad", "open"}
     numbers : mapping of str to str, default=None
-        What each large number is, and the number.
+        What each large number is, and the number; "" where it has no value.
     n_small : int, default=0
         How many of the last lines are in small type, such as assumptions.
 
@@ -86,6 +86,7 @@ def show_card(
         f'<div><b style="display:block;font-size:1.7em;line-height:1.2">{escape(value)}</b>'
         f'<span style="{small}">{escape(name)}</span></div>'
         for name, value in (numbers or {}).items()
+        if value
     )
     parts = [
         f'<b style="background:{color};color:#fff;padding:.15em .6em;border-radius:.3em">'

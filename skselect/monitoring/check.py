@@ -304,7 +304,7 @@ class PolicyCheck:
         lines, numbers = self._lines(), {"answered here": percent(self.coverage)}
         if len(self.guarantees) == 1:
             [one] = self.guarantees
-            numbers |= one.kind.limit(one.target, Loss(one.loss, one.unit), "guaranteed", one.value)
+            numbers |= one.kind.limit(one.target, Loss(one.loss, one.unit), "target", one.value)
         else:
             kept = sum(one.verdict == "holds" for one in self.guarantees)
             numbers["guarantees kept"] = f"{kept} of {len(self.guarantees)}"

@@ -190,7 +190,7 @@ class MonitorStatus(NotebookText):
 
     def _repr_html_(self) -> str:
         worst = self.worst
-        numbers = Risk.limit(worst.target, self._loss, "guaranteed", worst.estimate)
+        numbers = Risk.limit(worst.target, self._loss, "target", worst.estimate)
         line = rounded(worst.alarm_line, 4)
         numbers[f"evidence of a breach, alarm at {line}"] = rounded(worst.evidence, 3)
         tone = "bad" if self.risk == "alarm" else "open" if self.is_stuck else "good"

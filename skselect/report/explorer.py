@@ -69,17 +69,10 @@ def make_explorer(case: Case, level: float) -> Explorer | None:
     start, mark = len(entries) - 1, None
     if own is not None:
         start = int(np.searchsorted(entries, own))
-        name = "the chosen threshold" if case.policy is None else "the policy's threshold"
-        at, label, end = float(y[start]), name, ""
-        if certificate is not None:
-            name, label = "the certified threshold", f"certified: at most {certificate.bound}"
-            at, end = (
-                float(_height(target, top)),
-                f": at most {certificate.bound} of its answers are wrong",
-            )
-        mark = Mark(float(x[start]), at, label, name)
+        high = y[start] if certificate is None else _height(target, top)
+        mark = _name_own(case, certificate, float(x[start]), float(high))
         said[start][0] = f"{case.threshold:.6g}"
-        said[start][-1] = f"This is {name}{end}."
+        said[start][-1] = f"This is {mark.name}."
     places = _places(x, y)
     stops = [[*place, *words] for place, words in zip(places, said, strict=True)]
     return Explorer(
@@ -106,10 +99,19 @@ def _own_entry(case: Case) -> int | None:
 
 
 def _own_certificate(case: Case) -> Certificate | None:
-    """Return the certificate of the policy's share of wrong answers, None without one."""
+    """Return the certificate that bounds the share of wrong answers, None without one."""
     made = None if case.policy is None else case.policy.certificate
-    is_share = case.predictions.rule.cost_matrix is None
-    return made if made and made.is_certified and made.kind.is_selective and is_share else None
+    if made is None or not made.is_certified or not made.kind.is_selective:
+        return None
+    return made if made.loss == "zero_one" and not made.cases else None
+
+
+def _name_own(case: Case, certificate: Certificate | None, x: float, y: float) -> Mark:
+    """Return the mark of the given threshold, at its place."""
+    if certificate is not None:
+        return Mark(x, y, f"certified: at most {certificate.bound}", "the certified threshold")
+    name = "the chosen threshold" if case.policy is None else "the policy's threshold"
+    return Mark(x, y, name, name)
 
 
 def _choose_entries(curve: RiskCoverageCurve, band: FloatArray, own: int | None) -> IntArray:

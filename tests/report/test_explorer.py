@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from sklearn.utils import check_random_state
 
-from skselect import Predictions, RiskCoverageCurve, select_threshold, selective_report
+from skselect import (
+    Coverage,
+    Predictions,
+    Risk,
+    RiskCoverageCurve,
+    select_threshold,
+    selective_report,
+)
 from skselect.thresholds import simultaneous_band
 from tests.browser import look_at, needs_browser, run_in
 
@@ -75,12 +82,22 @@ def test_what_is_certified_is_marked(policy):
     [stops] = read_stops(page)
     [own] = [stop for stop in stops if stop[-1]]
     assert own[2] == f"{policy.threshold:.6g}"
-    assert own[-1] == "This is the certified threshold: at most 6 % of its answers are wrong."
+    assert own[-1] == "This is the certified threshold."
     assert f'value="{stops.index(own)}" autocomplete' in page
     assert "certified: at most 6 %</text>" in usual(page)
     assert "Back to the certified threshold</button>" in page
     accepted = policy.accepts(rows.y_proba.max(axis=1))
     assert own[6].startswith(f"Wrong here: {np.sum(accepted & (rows.y_true != rows.y_pred))} of")
+
+
+def test_only_a_certificate_about_all_answers_is_marked_as_certified():
+    few = Risk(0.1, given_prediction=True)
+    for objective in (few, Coverage(0.7)):
+        policy = select_threshold(draw(0, 3000), objective=objective).policy
+        assert policy.certificate.is_certified
+        page = selective_report(None, draw(1, 900), policy=policy).to_html(interactive=True)
+        assert "certified: at" not in page
+        assert "This is the policy's threshold." in page
 
 
 def test_a_threshold_without_a_certificate_is_marked_as_chosen():
