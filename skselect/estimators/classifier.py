@@ -57,6 +57,7 @@ from skselect.estimators.fitting import (
     is_ready,
     route_fit,
     run,
+    some_of,
     spread,
     wrap_fitted,
 )
@@ -263,14 +264,19 @@ class SelectiveClassifier(
         return self._fit_checked(rows)
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def _fit_checked(self, rows: TrainingRows) -> SelectiveClassifier:
-        """Fit to checked rows with checked parameters; the tuner calls it for each fold."""
-        fits, parts = Fits(self, rows.X, rows.y), self._folds(rows)
+    def _fit_checked(
+        self, rows: TrainingRows, scored: OutOfFold | None = None
+    ) -> SelectiveClassifier:
+        """Fit to checked rows with checked parameters; the tuner calls it for each fold.
+
+        `scored` is what models of its own folds have said of the rows already.
+        """
+        fits, parts = Fits(self, rows.X, rows.y), self._folds(rows) if scored is None else []
         n_fits = 0 if self._is_frozen else 1 + len(parts)
         whole, *each_fold = fits.begin(n_fits, first=["all rows"], n_folds=len(parts))
         raw = rows.fit(self.estimator, whole)
         own = self._check_scores(rows, raw)
-        self._learn(rows, own, parts, each_fold)
+        self._learn(rows, own if scored is None else scored, parts, each_fold)
         self.estimator_ = raw.estimator
         self._raw_classifier = raw
         self._confidence_at_fit = self.confidence_in_use
@@ -329,9 +335,13 @@ class SelectiveClassifier(
                     "values into probabilities."
                 )
             check_scope(self.calibration_scope, raw.response, raw.estimator)
-        said = raw.say(rows.X, own_answers=False)
-        raw.check_decision(rows.X, said["scores"], rows.rule.decision)
-        return OutOfFold.of(rows, np.arange(len(rows.codes)), **said)
+        every = np.arange(len(rows.codes))
+        # The own scores of a classifier that is fitted here teach nothing: some are enough.
+        some = every if self._is_frozen else some_of(every)
+        X = rows.X if len(some) == len(every) else take_rows(rows.X, some)
+        said = raw.say(X, own_answers=False)
+        raw.check_decision(X, said["scores"], rows.rule.decision)
+        return OutOfFold.of(rows, some, **said)
 
     @property
     def _learns(self) -> bool:
@@ -380,17 +390,35 @@ class SelectiveClassifier(
 
     def _decide_folds(
         self, rows: TrainingRows, splits: Splits, n_jobs: int | None, fits: Fits
-    ) -> OutOfFold:
-        """Decide every tested row by a model that did not see it."""
+    ) -> tuple[OutOfFold, OutOfFold | None]:
+        """Decide every tested row by a model that did not see it.
+
+        Return the raw scores as well where they also serve the calibration of the refit.
+        """
         warn_unseen(find_known_rows(splits, rows.codes), rows.codes, "they count as wrong answers")
         n_folds, n_final = len(splits), self._count_fits(rows)
         shared = self._can_share(rows, splits)
-        n_fits = n_final + n_folds * (1 if shared else n_final)
+        again = shared and self._has_folds(splits, rows)
+        n_fits = (1 if again else n_final) + n_folds * (1 if shared else n_final)
         *tasks, _ = fits.begin(n_fits, n_folds=n_folds, last=["all rows"])  # the last is the refit
         if not shared:
-            return predict_folds(self._decide_fold, rows, splits, n_jobs, tasks)
+            return predict_folds(self._decide_fold, rows, splits, n_jobs, tasks), None
         scored = predict_folds(self._score_fold, rows, splits, n_jobs, tasks)
-        return self._calibrate_folds(rows, scored)
+        in_order = scored.take(np.argsort(scored.rows)) if again else None
+        return self._calibrate_folds(rows, scored), in_order
+
+    def _has_folds(self, splits: Splits, rows: TrainingRows) -> bool:
+        """Tell whether the folds of the calibration are these, or as many that chance draws."""
+        if isinstance(self.cv, numbers.Integral) and not isinstance(
+            self.random_state, numbers.Integral
+        ):
+            return self.cv == len(splits)
+        own = self._folds(rows)
+        return len(own) == len(splits) and all(
+            np.array_equal(a, b)
+            for one, other in zip(own, splits, strict=True)
+            for a, b in zip(one, other, strict=True)
+        )
 
     def _decide_fold(self, known: TrainingRows, X: Any, task: FitTask | None) -> dict[str, Any]:
         with silence_repeats():  # the fit on all rows warns
@@ -460,7 +488,9 @@ class SelectiveClassifier(
         said = self._decide_by(model, rows, take_rows(rows.X, test), kept=kept)
         return model, OutOfFold.of(rows, test, **said)
 
-    def _fit_clone(self, rows: TrainingRows, task: FitTask | None = None) -> SelectiveClassifier:
+    def _fit_clone(
+        self, rows: TrainingRows, task: FitTask | None = None, scored: OutOfFold | None = None
+    ) -> SelectiveClassifier:
         """Fit a clone, whose parameters were checked, to rows that may lack some classes."""
         model = clone(self)
         if not self._is_frozen:
@@ -472,7 +502,7 @@ class SelectiveClassifier(
                 rule=_leave_out_costs(model, rows.rule, present),
             )  # fmt: skip
         with run(task, model, rows.X, rows.y):
-            model._fit_checked(rows)  # noqa: SLF001 - checked once, for all folds
+            model._fit_checked(rows, scored)  # noqa: SLF001 - checked once, for all folds
         return model
 
     def _decide_by(

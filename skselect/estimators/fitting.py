@@ -145,6 +145,12 @@ def spread(own: FloatArray, columns: IntArray, n_classes: int, missing: float) -
     return table
 
 
+def some_of(rows: IntArray) -> IntArray:
+    """Return up to 1,000 of the rows, evenly spread."""
+    n = len(rows)
+    return rows[np.linspace(0, n - 1, 1000).astype(np.int64)] if n > 1000 else rows
+
+
 def wrap_fitted(estimator: Any, classes: LabelArray) -> RawClassifier:
     """Describe a fitted classifier whose classes are among `classes`."""
     if not hasattr(estimator, "classes_"):

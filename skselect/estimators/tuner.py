@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted, indexable
@@ -57,6 +58,7 @@ from skselect.estimators.fitting import (
     check_trainable,
     is_ready,
     route_fit,
+    some_of,
 )
 from skselect.estimators.learned import LearnedConfidence
 from skselect.estimators.out_of_fold import (
@@ -112,8 +114,8 @@ from skselect.thresholds._rules import FEW_LEVELS
 _HELD_OUT = 0.4
 # A smaller share of errors makes it likely that the rows trained a classifier without a record.
 _TOO_GOOD = 0.01
-# So many training rows say whether confidences are tied; every tenth of the others names levels.
-_LOOKED_AT, _NAMING = 1000, 10
+# Where confidences are tied, every tenth of the held-out rows names levels.
+_NAMING = 10
 # A larger share of rows that also trained the classifier makes a certificate an estimate where not
 # all of them are known.
 _MOST_UNKNOWN = 0.01
@@ -365,7 +367,9 @@ class ThresholdTuner(
             )  # fmt: skip
         is_final = model is not None
         if model is None:
-            model = base._fit_clone(rows, fits.tasks[-1])  # noqa: SLF001 - same family
+            model = base._fit_clone(  # noqa: SLF001 - same family
+                rows, fits.tasks[-1], basis.scored
+            )
         self._keep(model, base, found, unseen, outcomes, values, setting, is_final=is_final)
         fits.end()
         return self
@@ -428,7 +432,7 @@ class ThresholdTuner(
                 "one split cv=[(train, test)], or pass FrozenEstimator(fitted classifier)."
             )
         model: SelectiveClassifier | None = None
-        advice = HOLD_OUT_LATEST
+        advice, scored = HOLD_OUT_LATEST, None
         if held_out:
             name = f"cv={cv:g}" if isinstance(cv, float) else "cv"
             model, unseen = base._decide_held_out(  # noqa: SLF001 - same family
@@ -438,13 +442,16 @@ class ThresholdTuner(
             if not kept:
                 model, caveats = None, (certificates.REFITTED, *caveats)
         else:
-            unseen = base._decide_folds(rows, splits, self.n_jobs, fits)  # noqa: SLF001
+            unseen, scored = base._decide_folds(  # noqa: SLF001 - same family
+                rows, splits, self.n_jobs, fits
+            )
             caveats = (certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS,)
             if not (cv is None or isinstance(cv, numbers.Integral)):
                 advice = ""
         if isinstance(cv, float):
             return model, unseen, _Provenance(caveats)
-        return model, unseen, _Provenance.of_splits(splits, n, caveats, advice)
+        basis = _Provenance.of_splits(splits, n, caveats, advice)
+        return model, unseen, basis._replace(scored=scored)
 
     def _decide_frozen(
         self,
@@ -522,8 +529,8 @@ class ThresholdTuner(
         if not (isinstance(objective, Risk) and objective.is_open):
             return objectives, unseen
         trained = np.setdiff1d(np.arange(len(rows.codes)), unseen.rows)
-        some = trained[np.linspace(0, len(trained) - 1, min(len(trained), _LOOKED_AT)).astype(int)]
-        said = base._decide_by(model, rows, take_rows(rows.X, some))  # noqa: SLF001 - same family
+        X = take_rows(rows.X, some_of(trained))
+        said = base._decide_by(model, rows, X)  # noqa: SLF001 - same family
         if not 1 < len(np.unique(said["confidence"])) <= FEW_LEVELS:
             return objectives, unseen
         names = np.arange(len(unseen.rows)) % _NAMING == 0
@@ -625,6 +632,12 @@ class ThresholdTuner(
             if not isinstance(self.estimator, FrozenEstimator):
                 warn_if_fitted(self.estimator)
             base, fitted = SelectiveClassifier(clone(self.estimator)), False
+        if isinstance(base.estimator, CalibratedClassifierCV):
+            warn_user(
+                "estimator: a CalibratedClassifierCV fits folds of its own inside each fold here. "
+                "SelectiveClassifier(classifier, calibration='platt') calibrates with the folds "
+                "that are fitted anyway."
+            )
         base.set_params(threshold=None)
         if base.random_state is None:
             base.set_params(random_state=self.random_state)
@@ -822,12 +835,14 @@ class _Provenance(NamedTuple):
     """Where the rows that choose a threshold come from, for its certificate.
 
     `advice` is what to do where the order of the rows matters, "" where that is not tested: the
-    models of a splitter's folds may change along the rows.
+    models of a splitter's folds may change along the rows. `scored` are the raw scores of the folds
+    that serve the calibration of the refit too.
     """
 
     caveats: tuple[Caveat, ...]
     provenance: str = ""
     advice: str = HOLD_OUT_LATEST
+    scored: OutOfFold | None = None
 
     @classmethod
     def of_splits(

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -996,8 +997,8 @@ def test_shared_folds_calibrate_the_rows_of_each_fold_by_the_others(data):
 @pytest.mark.parametrize(
     ("base", "options", "n_fits"),
     [
-        # By default: five folds of five folds, all rows, and the folds of its calibration.
-        ({"cv": 5}, {}, 11), ({"cv": 5}, {"objective": "risk", "target": 0.3}, 6),
+        # By default: five folds, which serve the threshold and both calibrations, and all rows.
+        ({"cv": 5}, {}, 6), ({"cv": 5}, {"objective": "risk", "target": 0.3}, 6),
         ({"calibration": None}, {}, 6),
         ({"calibration": None}, {"objective": "risk", "target": 0.3}, 1),
         ({"cv": 5}, {"cv": TimeSeriesSplit(3)}, 24), ({"cv": TimeSeriesSplit(3)}, {"cv": 3}, 16),
@@ -1012,3 +1013,35 @@ def test_the_classifier_is_fitted_as_often_as_the_docs_say(data, base, options, 
     model = SelectiveClassifier(CountingNB(), **({"calibration": "platt"} | base))
     ThresholdTuner(model, random_state=0, **options).fit(*data)
     assert CountingNB.fits == n_fits
+
+
+@quiet
+@pytest.mark.parametrize("calibration", ["platt", "isotonic", "auto"])
+def test_the_refit_reads_the_scores_of_the_folds_as_if_it_had_fitted_them(data, calibration):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), calibration=calibration, cv=5, random_state=3)
+    refitted = ThresholdTuner(model, random_state=3).fit(X, y)
+    np.testing.assert_array_equal(refitted.predict_proba(X), model.fit(X, y).predict_proba(X))
+    chance = clone(model).set_params(random_state=None)
+    CountingNB.fits = 0
+    ThresholdTuner(chance.set_params(estimator=CountingNB())).fit(X, y)
+    assert CountingNB.fits == 6
+
+
+def test_fit_predicts_a_thousand_rows_of_many(rng):
+    X = rng.normal(size=(5000, 1))
+    predicted = []
+
+    class Watched(GaussianNB):
+        def predict_proba(self, X):
+            predicted.append(len(X))
+            return super().predict_proba(X)
+
+    SelectiveClassifier(Watched()).fit(X, X[:, 0] > 0)
+    assert sum(predicted) <= 2000  # predict asks predict_proba
+
+
+def test_a_classifier_that_calibrates_by_folds_of_its_own_is_warned_about(data):
+    tuner = ThresholdTuner(CalibratedClassifierCV(GaussianNB(), cv=2), cv=2, random_state=0)
+    with pytest.warns(UserWarning, match="calibration='platt'"):
+        tuner.fit(*data)
