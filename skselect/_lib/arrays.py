@@ -28,6 +28,14 @@ def spans(n: int) -> Iterator[slice]:
         yield slice(start, min(start + SPAN, n))
 
 
+def dot(a: FloatArray, b: FloatArray) -> float:
+    """Return the sum of products over rows, the same on any number of cores.
+
+    BLAS would start threads, which wait for each other on a busy machine, and round differently.
+    """
+    return float(np.einsum("i,i->", a, b))
+
+
 #: A value that differs from a bound by this share of it counts as equal: sums of floats round.
 ROUNDING = 1e-12
 

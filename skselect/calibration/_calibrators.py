@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skselect._lib import decide
-from skselect._lib.arrays import FloatArray, IntArray
+from skselect._lib.arrays import FloatArray, IntArray, dot
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import (
     check_confidence,
@@ -317,20 +317,23 @@ def _fit_logistic(
     """
     total = float(np.sum(weight))
     parts = [_standardize(column, weight) for column in columns]
-    design = np.column_stack([*(z for z, _, _ in parts), np.ones_like(target)])
+    design = np.stack([*(z for z, _, _ in parts), np.ones_like(target)])
 
     def loss(theta: FloatArray) -> tuple[float, FloatArray]:
-        z = design @ theta
-        value = weight @ (np.logaddexp(0.0, z) - target * z) / total + theta @ (ridge * theta) / 2
-        gradient = design.T @ (weight * (special.expit(z) - target)) / total
-        return float(value), gradient + ridge * theta
+        z = np.einsum("ji,j->i", design, theta)  # not by BLAS, as in `dot`
+        value = (
+            dot(weight, np.logaddexp(0.0, z) - target * z) / total + dot(theta, ridge * theta) / 2
+        )
+        gradient = np.einsum("ji,i->j", design, weight * (special.expit(z) - target)) / total
+        return value, gradient + ridge * theta
 
     def curvature(theta: FloatArray) -> FloatArray:
-        p = special.expit(design @ theta)
-        return (design.T * (weight * p * (1.0 - p))) @ design / total + np.diag(ridge)
+        p = special.expit(np.einsum("ji,j->i", design, theta))
+        weighted = design * (weight * p * (1.0 - p))
+        return np.einsum("ji,ki->jk", weighted, design) / total + np.diag(ridge)
 
     ridge = np.append(np.full(len(columns), _RIDGE), 0.0)
-    start = np.zeros(design.shape[1])
+    start = np.zeros(len(design))
     start[-1] = special.logit(_base_rate(target, weight))
     result = optimize.minimize(
         loss, start, jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-10}
@@ -513,9 +516,9 @@ def _fit_temperature(
         share = float(np.exp(theta[1]))
         q, slope = true_class_proba(-theta[0])
         p = (1.0 - share) * q + share * guess
-        value = -(weight @ np.log(p) + theta[1])
-        by_log_t = (1.0 - share) * (weight @ (q * slope / p))
-        by_log_share = -share * (weight @ ((guess - q) / p)) - 1.0
+        value = -(dot(weight, np.log(p)) + theta[1])
+        by_log_t = (1.0 - share) * dot(weight, q * slope / p)
+        by_log_share = -share * dot(weight, (guess - q) / p) - 1.0
         return float(value / total), np.array([by_log_t, by_log_share]) / total
 
     # At the start the mean score has a moderate probability, .84, and guesses a moderate share.
@@ -531,7 +534,7 @@ def _plain_temperature(true_class_proba: _TrueClassProba, weight: FloatArray) ->
     """Return the temperature at which the log loss is flat; it is convex in 1/T."""
 
     def slope(sharpness: float) -> float:
-        return -float(weight @ true_class_proba(sharpness)[1])
+        return -dot(weight, true_class_proba(sharpness)[1])
 
     low, high = -np.log(TEMPERATURES[1]), -np.log(TEMPERATURES[0])
     if slope(high) <= 0:  # the lower the temperature, the better

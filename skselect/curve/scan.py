@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from skselect._lib.arrays import FloatArray, IntArray
+from skselect._lib.arrays import FloatArray, IntArray, dot
 from skselect.curve import areas
 from skselect.curve.tie_blocks import CHUNK, Chunk, TieBlocks
 
@@ -152,10 +152,10 @@ def sum_blocks(blocks: TieBlocks) -> Sums:
         smallest = float(chunk.confidence[-1])
         n_blocks += len(chunk)
         discordant += _discordant_pairs(chunk, loss, blocks.unit)
-        confidence_right += _dot(chunk.right, chunk.confidence)
-        confidence += _dot(chunk.weight, chunk.confidence)
-        shortfall_right += _dot(chunk.right, chunk.shortfall)
-        shortfall_wrong += _dot(chunk.loss, chunk.shortfall)
+        confidence_right += dot(chunk.right, chunk.confidence)
+        confidence += dot(chunk.weight, chunk.confidence)
+        shortfall_right += dot(chunk.right, chunk.shortfall)
+        shortfall_wrong += dot(chunk.loss, chunk.shortfall)
         before.append((float(weight[-1]), float(loss[-1]), shortfall_right, shortfall_wrong))
     return Sums(
         discordant=discordant,
@@ -175,12 +175,7 @@ def _discordant_pairs(chunk: Chunk, loss: FloatArray, unit: float) -> float:
     """Return the weighted pairs of a right row in the chunk and a wrong one that is surer."""
     # A pair within a block counts by half; where each row is a block there are none.
     surer = loss if chunk.all_one and chunk.whole else loss - chunk.loss / 2.0
-    return _dot(chunk.right, surer) if unit == 1.0 else _dot(chunk.right / unit, surer / unit)
-
-
-def _dot(a: FloatArray, b: FloatArray) -> float:
-    # Not by BLAS, which would start threads and round differently.
-    return float(np.einsum("i,i->", a, b))
+    return dot(chunk.right, surer) if unit == 1.0 else dot(chunk.right / unit, surer / unit)
 
 
 def sum_accepted(blocks: TieBlocks, sums: Sums, thresholds: FloatArray) -> Accepted:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from itertools import islice
+from itertools import islice, product
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import kolmogorov
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, are_constant, is_graded, reaches
+from skselect._lib.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    are_constant,
+    dot,
+    is_graded,
+    reaches,
+    spans,
+)
 from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.rows import (
     check_countable,
@@ -570,27 +580,20 @@ def find_order(
     count for a coverage. A loss counts in proportion to how sure the answer was:
     losses of sure answers are those that get accepted, and they show a change sooner.
     """
-    codes = np.zeros(len(outcomes), dtype=np.int64) if codes is None else codes
-    codes = np.where(outcomes.weight > 0, codes, -1)
-    found, groups = set(), np.unique(codes[codes >= 0])
-    for group in groups:
-        tested = _ordered(outcomes.take(codes == group), objective)
-        for name, values in tested.items():
-            level = LEVEL / len(tested) / len(groups)
-            if order_p_value(values) <= level:
-                found.add(name)
+    if outcomes.sample_weight is not None:
+        counts = outcomes.sample_weight > 0
+        outcomes, codes = outcomes.take(counts), None if codes is None else codes[counts]
+    parts = [outcomes]
+    if codes is not None:
+        parts = [outcomes.take(codes == group) for group in np.unique(codes[codes >= 0])]
+    names = ["confidences"] if isinstance(objective, Coverage) else ["losses", "confidences"]
+    found = set()
+    for name, part in product(names, parts):
+        loss = part.loss if name == "losses" else None
+        if order_p_value(part.confidence, loss) <= LEVEL / len(names) / len(parts):
+            found.add(name)
     named = " and ".join(sorted(found, reverse=True))
     return (in_order(named, LEVEL, advice, vouched=vouched),) if found else ()
-
-
-def _ordered(outcomes: Outcomes, objective: Objective) -> dict[str, FloatArray]:
-    """Return what is tested of rows in their order."""
-    confidences = {"confidences": outcomes.confidence}
-    if isinstance(objective, Coverage):
-        return confidences
-    half = outcomes.confidence / 2  # differences of halves cannot overflow
-    above = half - half.min() if np.ptp(half) > 0 else 1.0
-    return {"losses": outcomes.loss * above} | confidences
 
 
 def warn_of_order(caveats: tuple[Caveat, ...]) -> None:
@@ -600,13 +603,14 @@ def warn_of_order(caveats: tuple[Caveat, ...]) -> None:
             warn_user(f"The order of the rows matters: {caveat.reason}.")
 
 
-def order_p_value(values: FloatArray) -> float:
-    """Return the p-value of the hypothesis that every order of the values is equally likely.
+def order_p_value(values: FloatArray, loss: FloatArray | None = None) -> float:
+    """Return the p-value of the hypothesis that every order of the rows is equally likely.
 
-    The statistic is the largest absolute partial sum of the deviations from the mean, divided by
-    their standard deviation and the square root of their number: a trend makes it large, and a
-    change at any point. Its limit is the maximum of a Brownian bridge (Kolmogorov's distribution),
-    which for few values, or few that differ from the others, is conservative. The cost is linear.
+    The rows' values are tested or, with `loss`, their losses times how far the values are above
+    the smallest one. The statistic is the largest absolute partial sum of the deviations from the
+    mean, divided by their standard deviation and the square root of their number: a trend makes it
+    large, and a change at any point. Its limit is the maximum of a Brownian bridge (Kolmogorov's
+    distribution), which for few values, or few that differ from the others, is conservative.
 
     Examples
     --------
@@ -618,17 +622,31 @@ def order_p_value(values: FloatArray) -> float:
     >>> round(order_p_value(np.random.default_rng(0).permutation(errors)), 2)
     0.55
     """
-    largest = np.max(np.abs(values), initial=0.0)
-    if largest == 0.0:
-        return 1.0
-    scaled = values / largest
-    scaled -= scaled[0]  # equal values become 0, which no rounding of the mean can do
-    scaled -= scaled.mean()
-    n, squares = len(scaled), scaled @ scaled
-    if squares == 0.0:
-        return 1.0
-    partial = np.cumsum(scaled, out=scaled)
-    return float(kolmogorov(np.max(np.abs(partial)) / np.sqrt(squares * n / (n - 1))))
+    n, low, high = len(values), values.min(), values.max()
+    # A power of two that makes the range about one; differences of halves cannot overflow.
+    scale = math.ldexp(0.5, min(-math.frexp(high / 2 - low / 2)[1], 1000))
+
+    def read(rows: slice) -> FloatArray:
+        part = values[rows] * scale
+        if loss is None:
+            return part
+        part -= low * scale
+        return np.multiply(part if low < high else 1.0, loss[rows], out=part)
+
+    # Equal values become 0 by subtracting one of them, which no rounding of the mean can do.
+    first = read(slice(0, 1))[0]
+    mean = sum(float(np.sum(read(rows) - first)) for rows in spans(n)) / n
+    squares = total = largest = 0.0
+    for rows in spans(n):
+        part = read(rows)
+        part -= first
+        part -= mean
+        squares += dot(part, part)
+        np.cumsum(part, out=part)
+        part += total
+        total = float(part[-1])
+        largest = max(largest, float(part.max()), -float(part.min()))
+    return float(kolmogorov(largest / np.sqrt(squares * n / (n - 1)))) if squares > 0.0 else 1.0
 
 
 def the_only(objectives: Objectives) -> Objective:
