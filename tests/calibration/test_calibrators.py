@@ -78,7 +78,7 @@ def test_beta_equals_betacal():
     np.testing.assert_allclose(ours, rows["betacal"], atol=1e-4)
 
 
-def test_an_honest_classifier_is_left_nearly_as_it_is():
+def test_a_calibrated_classifier_is_left_nearly_as_it_is():
     rng = np.random.default_rng(0)
     z = rng.normal(0, 2, 100_000)
     y = rng.random(100_000) < special.expit(z)

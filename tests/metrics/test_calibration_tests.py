@@ -10,6 +10,7 @@ from hypothesis import given
 from scipy.stats import binomtest, chi2, norm
 
 from skselect import metrics
+from skselect.metrics import SPECS
 from skselect.metrics._calibration_tests import (
     binomial_p_values,
     brownian_maximum_tail,
@@ -26,6 +27,7 @@ from tests.brute import (
 from tests.common import mostly_slow
 from tests.metrics.definitions import (
     calibrated_outcomes,
+    csr,
     cumulative_gaps,
     ecd,
     ecd_sigma,
@@ -152,23 +154,6 @@ def test_the_least_that_a_right_answer_adds_is_that_of_the_docstring():
 
 
 @pytest.mark.filterwarnings("ignore:ecd_test. the normal")
-@pytest.mark.parametrize("eps", [1e-8, 0.2])
-def test_mean_and_scatter_of_ecd_are_those_of_the_formulas(eps):
-    """Over all outcomes of honest rows the mean is 0 and the standard deviation sigma."""
-    confidence = np.array([0.25, 0.5, 0.6, 0.75, 0.7, 0.8])
-    calibrated = np.clip(confidence, eps, 1 - eps)
-    values = [
-        (of_rows(metrics.ecd_score, RowCase(loss, confidence, None), eps=eps), chance)
-        for loss, chance in calibrated_outcomes(calibrated)
-    ]
-    assert abs(math.fsum(value * chance for value, chance in values)) < 1e-12
-    variance = math.fsum(value**2 * chance for value, chance in values)
-    case = RowCase(np.zeros(6), confidence, None)
-    result = of_rows(metrics.ecd_test, case, eps=eps, method="normal")
-    assert_close([result.sigma, result.sigma], [math.sqrt(variance), ecd_sigma(case.rows, eps)])
-
-
-@pytest.mark.filterwarnings("ignore:ecd_test. the normal")
 @examples(40)
 @given(row_cases(weights=("none",), losses=("zero_one",)))
 def test_the_normal_p_value_is_two_sided(case):
@@ -181,28 +166,6 @@ def test_the_normal_p_value_is_two_sided(case):
         p_value = 2 * norm.sf(abs(value / sigma))
         assert_close(result.p_value, p_value, rel=1e-5)
         assert result.decision == (np.sign(value) if p_value <= 0.1 else 0)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_monte_carlo_p_value_is_twice_the_smaller_tail(seed):
-    rng = np.random.default_rng(seed)
-    confidence = rng.choice([0.1, 0.5, 0.6, 0.75, 0.9, 0.99, 1.0], 10)
-    loss = (rng.random(10) > confidence - 0.2).astype(float)
-    value = ecd(brute.rows_of(loss, confidence), 1e-8)
-    below = above = 0.0
-    for other, chance in calibrated_outcomes(np.clip(confidence, 1e-8, 1 - 1e-8)):
-        drawn = ecd(brute.rows_of(other, confidence), 1e-8)
-        below += chance * (drawn <= value + 1e-9)
-        above += chance * (drawn >= value - 1e-9)
-    case, n_draws = RowCase(loss, confidence, None), 20000
-    result = of_rows(metrics.ecd_test, case, n_draws=n_draws, random_state=seed)
-    tail = min(below, above)
-    expected = min(1.0, 2 * (1 + n_draws * tail) / (n_draws + 1))
-    scatter = 2 * math.sqrt(max(tail * (1 - tail), 1 / n_draws) / n_draws)
-    assert abs(result.p_value - expected) < 4 * scatter
-    assert result.n_draws == n_draws
-    if result.decision:
-        assert result.decision == (1 if above < below else -1)
 
 
 def test_the_normal_approximation_says_when_it_is_poor():
@@ -268,6 +231,48 @@ def test_order_and_constant_weights_do_not_change_a_test(name, case):
     for other in [moved, RowCase(case.loss, case.confidence, np.full(len(order), 3.0))]:
         again = of_rows(test, other, **seed)
         assert_close(parts(again), parts(result), rel=1e-9, tiny=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:ecd_test. the normal")
+@pytest.mark.parametrize(
+    ("name", "mean", "options"),
+    [("csr", 1.0, {"n_draws": 19}), ("ecd", 0.0, {"method": "normal"})],
+)
+@pytest.mark.parametrize("eps", [1e-8, 0.2])
+def test_mean_and_scatter_over_all_outcomes_are_those_of_the_formulas(name, mean, options, eps):
+    confidence = np.array([0.25, 0.5, 0.6, 0.75, 0.7, 0.8])
+    found = [
+        (of_rows(SPECS[name].function, RowCase(loss, confidence, None), eps=eps), chance)
+        for loss, chance in calibrated_outcomes(np.clip(confidence, eps, 1 - eps))
+    ]
+    assert abs(math.fsum(value * chance for value, chance in found) - mean) < 1e-12
+    variance = math.fsum((value - mean) ** 2 * chance for value, chance in found)
+    case, test = RowCase(np.zeros(6), confidence, None), getattr(metrics, f"{name}_test")
+    assert_close(of_rows(test, case, eps=eps, **options).sigma, math.sqrt(variance))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", ["csr", "ecd"])
+def test_the_monte_carlo_p_value_is_a_tail_over_all_outcomes(name, seed):
+    """CSR tests against one side; ECD takes twice the smaller tail."""
+    rng, n_draws, statistic = np.random.default_rng(seed), 20000, {"csr": csr, "ecd": ecd}[name]
+    confidence = rng.choice([0.1, 0.5, 0.6, 0.75, 0.9, 0.99, 1.0], 10)
+    loss = (rng.random(10) > confidence - 0.2).astype(float)
+    value, near = float(statistic(brute.rows_of(loss, confidence))), 1e-9
+    below = above = 0.0
+    for other, chance in calibrated_outcomes(np.clip(confidence, 1e-8, 1 - 1e-8)):
+        drawn = float(statistic(brute.rows_of(other, confidence)))
+        below += chance * (drawn <= value + near)
+        above += chance * (drawn >= value - near)
+    test = getattr(metrics, f"{name}_test")
+    result = of_rows(test, RowCase(loss, confidence, None), n_draws=n_draws, random_state=seed)
+    tail, sides = (above, 1) if name == "csr" else (min(below, above), 2)
+    expected = min(1.0, sides * (1 + n_draws * tail) / (n_draws + 1))
+    scatter = sides * math.sqrt(max(tail * (1 - tail), 1 / n_draws) / n_draws)
+    assert abs(result.p_value - expected) < 4 * scatter
+    assert result.n_draws == n_draws
+    if name == "ecd" and result.decision:
+        assert result.decision == (1 if above < below else -1)
 
 
 @pytest.mark.parametrize("name", TESTS)
@@ -550,7 +555,7 @@ def test_the_number_of_scales(n):
 
 @pytest.mark.parametrize("confidence", [0.3, 0.5, 0.9])
 def test_the_null_moments_are_those_of_all_outcomes(confidence):
-    """Of seven honest rows, some tied; the variance is that of the docstring."""
+    """Of seven calibrated rows, some tied; the variance is that of the docstring."""
     levels = [confidence] * 4 + [0.35, 0.85, 0.7]
     chances, values = [], []
     for loss, chance in calibrated_outcomes(levels):
