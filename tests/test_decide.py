@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from skselect._lib.decide import chosen, expit, row_argmax, row_max, row_sums, softmax
+from skselect._lib.checks.rows import row_sums
+from skselect._lib.decide import chosen, expit, row_argmax, row_max, softmax
 
 
 @pytest.mark.parametrize("n_columns", [1, 2, 3, 4, 5, 12])

@@ -5,7 +5,8 @@ a policy needs into the file that decides without the library: so both compute t
 
 A `policy` is what a policy file holds, with arrays in the place of lists; a `calibration` is its
 part of that name, with functions in the place of fitted maps. An ``if`` about nothing but these two
-is settled when the file is written, which has only the branch that the policy takes.
+is settled when the file is written, which has only the branch that the policy takes. A statement
+that only calls a function becomes the lines of that function, if nothing else calls it.
 """
 
 from __future__ import annotations
@@ -89,46 +90,7 @@ def tell(
     return decided
 
 
-def refuse_unused(policy: Policy, y_pred: Any, subgroups: Any, auxiliary: Any) -> None:
-    """Refuse what this policy would ignore."""
-    if y_pred is not None and policy["decision"] != "estimator":
-        raise ValueError(
-            f"y_pred goes with decision='estimator'; decision={policy['decision']!r} chooses its "
-            "own classes."
-        )
-    if subgroups is not None and policy["groups"] is None:
-        raise ValueError("subgroups: this policy has one threshold for all rows; leave them out.")
-    if subgroups is not None and policy["groups"]["by_answer"]:
-        raise ValueError("subgroups: the answers are the subgroups of this policy; leave them out.")
-    if auxiliary and policy["asks"] is None:
-        raise ValueError("auxiliary: this policy's confidence uses none; leave it out.")
-
-
 # Scores ---------------------------------------------------------------------------------------
-
-
-def check_scores(policy: Policy, scores: Array, columns: list[Any] | None) -> Array:
-    """Return checked raw scores, a column per class or one decision value for two classes."""
-    if policy["response"] == "decision_function":
-        return check_decision_values(policy, scores)
-    return check_proba(policy, scores, columns, "y_proba")
-
-
-def check_proba(policy: Policy, proba: Array, columns: list[Any] | None, name: str) -> Array:
-    """Return checked probabilities, a column per class; of two the second may stand alone."""
-    classes = policy["classes"]
-    if proba.shape == (0,):
-        proba = np.empty((0, len(classes)))
-    elif columns is not None and proba.ndim == 2:
-        proba = proba[:, match_columns(columns, classes, name)]
-    if len(policy["classes"]) == 2:
-        proba = add_first_class(proba, name)
-    if proba.ndim != 2 or proba.shape[1] != len(classes):
-        raise ValueError(
-            f"{name} needs a row per case with {len(classes)} numbers, one for each of the classes "
-            f"{classes[:20].tolist()}, got the shape {proba.shape}; pass one case as [[...]]."
-        )
-    return check_simplex(proba, name) if len(proba) else np.empty(proba.shape)
 
 
 def check_decision_values(policy: Policy, values: Array) -> Array:
@@ -145,99 +107,6 @@ def check_decision_values(policy: Policy, values: Array) -> Array:
             f"of shape {wanted}, got {got}."
         )
     return scores
-
-
-def add_first_class(proba: Array, name: str) -> Array:
-    """Return the probabilities of both classes, where only those of the second are given."""
-    if proba.ndim != 1 and proba.shape[1:] != (1,):
-        return proba
-    refuse_labels(proba, name)
-    refuse_one_row_or_two(proba, name)
-    second = proba.ravel().astype(np.float64)
-    return np.column_stack([1.0 - second, second])
-
-
-def refuse_labels(values: Array, name: str, advice: str = "") -> None:
-    """Refuse one number per row where it looks like a label."""
-    kinds = float | np.floating
-    if values.dtype.kind != "f" and not all(isinstance(x, kinds) for x in values.ravel().tolist()):
-        raise ValueError(
-            f"{name} is one-dimensional and holds {values.dtype} values: these look like labels, "
-            f"not probabilities.{advice}"
-        )
-
-
-def refuse_one_row_or_two(values: Array, name: str) -> None:
-    """Refuse two bare numbers for two classes: they may be one row or two."""
-    if values.shape == (2,):
-        first, second = values
-        raise ValueError(
-            f"{name} is [{first!s}, {second!s}]: that may be one row with both classes, or two "
-            f"rows with the second class. One row: pass [[{first!s}, {second!s}]]; two rows: pass "
-            f"a column, [[{first!s}], [{second!s}]]."
-        )
-
-
-def match_columns(
-    names: list[Any],
-    classes: Array,
-    name: str = "y_proba",
-    remedy: str = "or pass an array with its columns in the order of the classes",
-) -> list[int]:
-    """Return the position of each class among the columns of a table, by name."""
-    wanted = classes.tolist()
-    position = {column: i for i, column in enumerate(names)}
-    if not all(label in position for label in wanted):
-        position = {str(column): i for i, column in enumerate(names)}
-        wanted = [str(label) for label in wanted]
-    missing = [label for label in wanted if label not in position]
-    extra = [column for column in position if column not in wanted]
-    if missing or len(names) != len(wanted):
-        what = f"{missing[:20]} are missing" if missing else f"{extra[:20]} are no classes"
-        raise ValueError(
-            f"{name}: the columns {names[:20]} do not name the classes {classes[:20].tolist()}: "
-            f"{what}. Rename the columns to the classes and leave out others, {remedy}."
-        )
-    return [position[label] for label in wanted]
-
-
-def check_simplex(proba: Array, name: str) -> Array:
-    """Return rows of probabilities: float32 as they are, other dtypes as float64."""
-    if proba.dtype not in (np.float32, np.float64):
-        if proba.dtype.kind not in "fiuO":
-            raise ValueError(f"{name} must hold probabilities, got {proba.dtype} values.")
-        try:
-            proba = proba.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must hold probabilities: {error}.") from error
-    low, high = float(np.min(proba)), float(np.max(proba))
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise ValueError(f"{name} has NaN or infinite values.")
-    if low < -RANGE_TOLERANCE or high > 1 + RANGE_TOLERANCE:
-        advice = "Turn logits or decision values into probabilities first."
-        if low >= 0 and 1 < high <= 100:
-            advice = "Divide percentages by 100."
-        raise ValueError(
-            f"{name} must lie in [0, 1], got values from {low:g} to {high:g}. {advice}"
-        )
-    gap = np.abs(row_sums(proba) - 1.0)
-    if float(gap.max()) > SUM_TOLERANCE:
-        row = int(np.argmax(gap))
-        raise ValueError(
-            f"{name}: each row must sum to one, row {row} sums to {proba[row].sum():g}. Pass one "
-            "column for every class, or divide each row by its sum."
-        )
-    return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
-
-
-def row_sums(table: Array) -> Array:
-    """Return the sum of each row, as float64."""
-    if table.shape[1] > FEW:
-        return np.asarray(table.sum(axis=1, dtype=np.float64))
-    total = table[:, 0].astype(np.float64)
-    for k in range(1, table.shape[1]):
-        total += table[:, k]
-    return total
 
 
 # Calibration ----------------------------------------------------------------------------------
@@ -522,22 +391,6 @@ CONFIDENCES: dict[str, Callable[[Array], Array]] = {
 
 
 # Learned confidence ---------------------------------------------------------------------------
-
-
-def check_auxiliary(
-    policy: Policy, auxiliary: Mapping[str, tuple[Array, list[Any] | None]], n: int
-) -> dict[str, Array]:
-    """Return what a learned confidence asks beside the scores of `n` rows, checked."""
-    found = {}
-    for name, (values, columns) in auxiliary.items():
-        place = f"auxiliary[{name!r}]"
-        if policy["asks"][name]:  # an auxiliary model, asked for the probabilities of all classes
-            found[name] = check_proba(policy, values, columns, place)
-        else:
-            found[name] = check_numbers(values, place)
-        if len(found[name]) != n:
-            raise ValueError(f"{place} has {len(found[name])} rows, but y_proba has {n}.")
-    return found
 
 
 def check_numbers(values: Any, name: str) -> Array:

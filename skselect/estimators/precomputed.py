@@ -20,8 +20,10 @@ from skselect._lib.checks.rows import (
     check_proba,
     check_weight,
     encode_labels,
+    match_columns,
+    refuse_one_row_or_two,
 )
-from skselect._lib.decide import RANGE_TOLERANCE, match_columns, refuse_one_row_or_two
+from skselect._lib.decide import RANGE_TOLERANCE
 
 KINDS = ("proba", "logit", "logprob")
 

@@ -37,19 +37,22 @@ from skselect._lib.checks.rows import (
     check_known,
     check_labels,
     check_length,
+    check_simplex,
     encode_labels,
     label_array,
+    match_columns,
+    refuse_labels,
+    refuse_one_row_or_two,
 )
 from skselect._lib.decide import (
     CONFIDENCES,
     OWN_FEATURES,
     check_asked,
-    check_auxiliary,
-    check_scores,
+    check_decision_values,
+    check_numbers,
     decide_rows,
     find_thresholds,
     list_rejected,
-    refuse_unused,
     tell,
 )
 from skselect._lib.files import digest_json, read_json, write_whole
@@ -415,7 +418,7 @@ class AbstentionPolicy(NotebookText):
         values = np.empty(0) if none else check_confidence(confidence)
         groups = None
         if self.groups is None:
-            refuse_unused(describe_policy(self), None, subgroups, None)
+            _refuse_subgroups(self, subgroups)
         else:
             groups = self.groups.encode(subgroups, len(values))
         return np.asarray(values >= find_thresholds(describe_policy(self), values, None, groups))
@@ -740,25 +743,70 @@ def decide_given(
     auxiliary: Any = None,
 ) -> Decisions:
     """Decide on what a user gives; nothing is compared with the rows that tuned the policy."""
-    applied = describe_policy(policy)
-    refuse_unused(applied, y_pred, subgroups, auxiliary)
-    scores = check_scores(applied, as_array(y_proba, "y_proba"), column_names(y_proba))
+    applied, asks = describe_policy(policy), isinstance(policy.confidence, LearnedScore)
+    decision = policy.rule.decision
+    if y_pred is not None and decision != "estimator":
+        raise ValueError(
+            f"y_pred goes with decision='estimator'; decision={decision!r} chooses its own classes."
+        )
+    _refuse_subgroups(policy, subgroups)
+    if auxiliary and not asks:
+        raise ValueError("auxiliary: this policy's confidence uses none; leave it out.")
+    scores = check_given_scores(policy, y_proba)
     answers = auxiliary_proba = None
-    if policy.rule.decision == "estimator":
+    if decision == "estimator":
         answers = _check_answers(policy, y_pred, len(scores))
-    if applied["asks"] is not None:
-        tables = {
-            name: (as_array(values, f"auxiliary[{name!r}]"), column_names(values))
-            for name, values in check_asked(applied, auxiliary).items()
-        }
-        auxiliary_proba = check_auxiliary(applied, tables, len(scores))
+    if asks:
+        auxiliary_proba = _check_auxiliary(applied, auxiliary, len(scores))
     return _apply(policy, applied, scores, answers, subgroups, auxiliary_proba)
+
+
+def _refuse_subgroups(policy: AbstentionPolicy, subgroups: Any) -> None:
+    """Refuse subgroups that this policy would ignore."""
+    if subgroups is not None and policy.groups is None:
+        raise ValueError("subgroups: this policy has one threshold for all rows; leave them out.")
+    if subgroups is not None and policy.groups is not None and policy.groups.by_answer:
+        raise ValueError("subgroups: the answers are the subgroups of this policy; leave them out.")
 
 
 def check_given_scores(policy: AbstentionPolicy, y_proba: Any) -> FloatArray:
     """Return checked raw scores, a column per class or one decision value for two classes."""
-    table = as_array(y_proba, "y_proba")
-    return check_scores(describe_policy(policy), table, column_names(y_proba))
+    if policy.response == "decision_function":
+        return check_decision_values({"classes": policy.classes}, as_array(y_proba, "y_proba"))
+    return _check_proba(policy.classes, y_proba, "y_proba")
+
+
+def _check_proba(classes: LabelArray, given: Any, name: str) -> FloatArray:
+    """Return checked probabilities, a column per class; of two the second may stand alone."""
+    proba, columns = as_array(given, name), column_names(given)
+    if proba.shape == (0,):
+        proba = np.empty((0, len(classes)))
+    elif columns is not None and proba.ndim == 2:
+        proba = proba[:, match_columns(columns, classes, name)]
+    if len(classes) == 2 and (proba.ndim == 1 or proba.shape[1:] == (1,)):
+        refuse_labels(proba, name)
+        refuse_one_row_or_two(proba, name)
+        second = proba.ravel().astype(np.float64)
+        proba = np.column_stack([1.0 - second, second])
+    if proba.ndim != 2 or proba.shape[1] != len(classes):
+        raise ValueError(
+            f"{name} needs a row per case with {len(classes)} numbers, one for each of the classes "
+            f"{classes[:20].tolist()}, got the shape {proba.shape}; pass one case as [[...]]."
+        )
+    return check_simplex(proba, name) if len(proba) else np.empty(proba.shape)
+
+
+def _check_auxiliary(applied: Mapping[str, Any], auxiliary: Any, n: int) -> dict[str, FloatArray]:
+    """Return what a learned confidence asks beside the scores of `n` rows, checked."""
+    found = {}
+    for name, values in check_asked(applied, auxiliary).items():
+        place = f"auxiliary[{name!r}]"
+        if applied["asks"][name]:  # an auxiliary model, asked for the probabilities of all classes
+            found[name] = _check_proba(applied["classes"], values, place)
+        else:
+            found[name] = check_numbers(as_array(values, place), place)
+        check_length(place, found[name], n, "y_proba")
+    return found
 
 
 def _check_answers(policy: AbstentionPolicy, y_pred: Any, n: int) -> IntArray:
@@ -808,7 +856,7 @@ def _apply(
 ) -> Decisions:
     """Decide by a policy, as it is and as :mod:`skselect._lib.decide` takes it."""
     rule, groups = policy.rule, None
-    refuse_unused(applied, None, subgroups, None)
+    _refuse_subgroups(policy, subgroups)
     if policy.groups is not None and not policy.groups.by_answer:
         groups = policy.groups.encode(subgroups, len(scores))
     decided = decide_rows(applied, scores, y_pred, auxiliary_proba, groups)

@@ -10,7 +10,8 @@ import pandas as pd
 
 from skselect._lib.arrays import FloatArray, IntArray, LabelArray, column_names
 from skselect._lib.checks.options import check_choice, check_costs, check_given, check_has_costs
-from skselect._lib.decide import choose, match_columns
+from skselect._lib.checks.rows import match_columns
+from skselect._lib.decide import choose
 
 #: The most probable class, the estimator's own answer, or the class that costs least on average.
 DECISIONS = ("argmax", "estimator", "min_cost")

@@ -24,10 +24,10 @@ from skselect._lib.checks.rows import (
     check_two_classes,
     check_weight,
     encode_labels,
+    match_columns,
     resolve_pos_label,
     same_kind,
 )
-from skselect._lib.decide import match_columns
 from skselect.predictions.decisions import DecisionRule
 
 _IN_ORDER = "or pass an array with its columns in the order of labels="

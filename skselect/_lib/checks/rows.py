@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, Sized
@@ -20,7 +21,7 @@ from skselect._lib.arrays import (
     is_graded,
 )
 from skselect._lib.checks import as_array, did_you_mean, shown, warn_user
-from skselect._lib.decide import check_simplex, refuse_labels
+from skselect._lib.decide import FEW, RANGE_TOLERANCE, SUM_TOLERANCE
 from skselect.exceptions import ArgumentError
 
 
@@ -370,6 +371,89 @@ def refuse_threshold_and_policy(threshold: float | None) -> None:
     if threshold is not None:
         message = "threshold: a policy has its own; pass one of the two."
         raise ArgumentError("threshold", message)
+
+
+def refuse_labels(values: LabelArray, name: str, advice: str = "") -> None:
+    """Refuse one number per row where it looks like a label."""
+    kinds = float | np.floating
+    if values.dtype.kind != "f" and not all(isinstance(x, kinds) for x in values.ravel().tolist()):
+        raise ValueError(
+            f"{name} is one-dimensional and holds {values.dtype} values: these look like labels, "
+            f"not probabilities.{advice}"
+        )
+
+
+def refuse_one_row_or_two(values: LabelArray, name: str) -> None:
+    """Refuse two bare numbers for two classes: they may be one row or two."""
+    if values.shape == (2,):
+        first, second = values
+        raise ValueError(
+            f"{name} is [{first!s}, {second!s}]: that may be one row with both classes, or two "
+            f"rows with the second class. One row: pass [[{first!s}, {second!s}]]; two rows: pass "
+            f"a column, [[{first!s}], [{second!s}]]."
+        )
+
+
+def match_columns(
+    names: list[Any],
+    classes: LabelArray,
+    name: str = "y_proba",
+    remedy: str = "or pass an array with its columns in the order of the classes",
+) -> list[int]:
+    """Return the position of each class among the columns of a table, by name."""
+    wanted = classes.tolist()
+    position = {column: i for i, column in enumerate(names)}
+    if not all(label in position for label in wanted):
+        position = {str(column): i for i, column in enumerate(names)}
+        wanted = [str(label) for label in wanted]
+    missing = [label for label in wanted if label not in position]
+    extra = [column for column in position if column not in wanted]
+    if missing or len(names) != len(wanted):
+        what = f"{missing[:20]} are missing" if missing else f"{extra[:20]} are no classes"
+        raise ValueError(
+            f"{name}: the columns {names[:20]} do not name the classes {classes[:20].tolist()}: "
+            f"{what}. Rename the columns to the classes and leave out others, {remedy}."
+        )
+    return [position[label] for label in wanted]
+
+
+def check_simplex(proba: LabelArray, name: str) -> LabelArray:
+    """Return rows of probabilities: float32 as they are, other dtypes as float64."""
+    if proba.dtype not in (np.float32, np.float64):
+        if proba.dtype.kind not in "fiuO":
+            raise ValueError(f"{name} must hold probabilities, got {proba.dtype} values.")
+        try:
+            proba = proba.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must hold probabilities: {error}.") from error
+    low, high = float(np.min(proba)), float(np.max(proba))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError(f"{name} has NaN or infinite values.")
+    if low < -RANGE_TOLERANCE or high > 1 + RANGE_TOLERANCE:
+        advice = "Turn logits or decision values into probabilities first."
+        if low >= 0 and 1 < high <= 100:
+            advice = "Divide percentages by 100."
+        raise ValueError(
+            f"{name} must lie in [0, 1], got values from {low:g} to {high:g}. {advice}"
+        )
+    gap = np.abs(row_sums(proba) - 1.0)
+    if float(gap.max()) > SUM_TOLERANCE:
+        row = int(np.argmax(gap))
+        raise ValueError(
+            f"{name}: each row must sum to one, row {row} sums to {proba[row].sum():g}. Pass one "
+            "column for every class, or divide each row by its sum."
+        )
+    return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
+
+
+def row_sums(table: LabelArray) -> LabelArray:
+    """Return the sum of each row, as float64."""
+    if table.shape[1] > FEW:
+        return np.asarray(table.sum(axis=1, dtype=np.float64))
+    total = table[:, 0].astype(np.float64)
+    for k in range(1, table.shape[1]):
+        total += table[:, k]
+    return total
 
 
 def check_proba(values: Any, name: str = "y_proba") -> FloatArray:
