@@ -73,20 +73,20 @@ def draw_cases():
     decided = tuner.decide(X_new[rows])
     use_style()
     figure, all_axes = plt.subplots(
-        5, 2, figsize=(8, 3.6), width_ratios=[1, 12], gridspec_kw={"hspace": 0.1}
+        5, 2, figsize=(6.6, 3.4), width_ratios=[1, 9], gridspec_kw={"hspace": 0.1}
     )
     for (picture, bar), row, case in zip(all_axes, rows, decided.itertuples(), strict=True):
         picture.imshow(X_new[row].reshape(8, 8), cmap="gray_r")
         picture.set_axis_off()
         bar.barh(0, case.confidence, color=COLORS[1] if case.accepted else "0.7", height=0.6)
         bar.axvline(case.threshold, color="0.2", linestyle="--", linewidth=1.2)
-        what = f"answers {case.suggestion}" if case.accepted else "defers to a person"
-        would = "" if case.accepted else f" (would say {case.suggestion}, true: {y_new[row]})"
-        bar.text(1.01, 0, f"{case.confidence:.2f}  {what}{would}", va="center", size=11)
-        bar.set(xlim=(0, 1.62), ylim=(-0.5, 0.5))
+        what = f"answers {case.suggestion}" if case.accepted else "defers"
+        would = "" if case.accepted else f" (would say {case.suggestion}; true: {y_new[row]})"
+        bar.text(1.01, 0, f"{case.confidence:.2f}  {what}{would}", va="center", size=13)
+        bar.set(xlim=(0, 1.9), ylim=(-0.5, 0.5))
         bar.set_axis_off()
     all_axes[0, 1].text(
-        decided["threshold"].iloc[0], 0.62, "threshold", ha="center", va="bottom", size=10
+        decided["threshold"].iloc[0], 0.62, "threshold", ha="center", va="bottom", size=12
     )
     save(figure.savefig, "five_cases")
 
