@@ -41,31 +41,24 @@ def predictions(rng):
 @pytest.mark.parametrize("name", [n for n, spec in SPECS.items() if spec.needs == "curve"])
 def test_every_metric_of_the_curve(convert, dtype, name, predictions):
     y, proba = predictions
-    proba = proba.astype(dtype)
+    proba, weight = proba.astype(dtype), np.linspace(0.5, 2.0, len(y))
     function, more = SPECS[name].function, REQUIRED.get(name, {})
-    expected = function(y, proba, **more)
-    assert function(convert(y), convert(proba), **more) == expected
-    weight = np.linspace(0.5, 2.0, len(y))
+    assert function(convert(y), convert(proba), **more) == function(y, proba, **more)
     expected = function(y, proba, sample_weight=weight, **more)
     assert function(convert(y), convert(proba), sample_weight=convert(weight), **more) == expected
 
 
 @pytest.mark.parametrize("convert", [as_strict, as_torch])
-def test_outcomes_curves_and_states(convert, rng):
+def test_outcomes_curves_states_and_probabilities_of_one_class(convert, rng):
     confidence, loss = rng.random(100), (rng.random(100) < 0.3).astype(float)
     expected = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence)).to_frame()
     found = RiskCoverageCurve.from_outcomes(Outcomes(convert(loss), convert(confidence)))
     assert found.to_frame().equals(expected)
     state = SelectiveState().update_confidence(convert(confidence), convert(loss))
     assert state.finalize().to_frame().equals(expected)
-
-
-@pytest.mark.parametrize("convert", [as_strict, as_torch])
-def test_probabilities_of_one_class(convert, rng):
-    p = rng.random(60)
-    y = (rng.random(60) < p).astype(int)
-    expected = metrics.aurc_score(y, p)
-    assert metrics.aurc_score(convert(y), convert(p)) == expected
+    y = (rng.random(100) < confidence).astype(int)
+    found = metrics.aurc_score(convert(y), convert(confidence))
+    assert found == metrics.aurc_score(y, confidence)
 
 
 def test_a_tensor_that_numpy_cannot_hold_is_named():

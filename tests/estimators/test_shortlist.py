@@ -35,6 +35,9 @@ def tune(X, y, estimator=None, **options):
 APART = Shortlist(0.9, share=0.5)
 
 
+BARE = {"target": None, "cv": 0.5, "refit": False}
+
+
 @pytest.mark.parametrize(
     ("options", "reasons"),
     [
@@ -45,21 +48,18 @@ APART = Shortlist(0.9, share=0.5)
         ({"cv": 3}, ["these rows also chose the threshold", "out-of-fold predictions"]),
         ({"objective": Risk(0.15, max_analyses=2), "target": None, "shortlist": APART},
          ["several analyses"]),
-        ({"objective": "selective_accuracy", "target": None, "shortlist": APART, "cv": 0.5,
-          "refit": False}, []),
-        ({"objective": Cost(0.15, method="chow"), "target": None, "cv": 0.5, "refit": False}, []),
+        (BARE | {"objective": "selective_accuracy", "shortlist": APART}, []),
+        (BARE | {"objective": Cost(0.15, method="chow")}, []),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:min_coverage")
 def test_it_says_whether_it_is_exact(data, options, reasons):
     tuner = tune(*data, **options)
-    caveats = tuner.policy_.shortlist.caveats
-    assert len(caveats) == len(reasons)
-    for text, reason in zip(caveats, reasons, strict=True):
+    for text, reason in zip(tuner.policy_.shortlist.caveats, reasons, strict=True):
         assert reason in text
     text = str(tuner.policy_.shortlist)
-    assert text in unwrap(str(tuner.selection_))
-    assert text in unwrap(str(tuner.policy_))
+    for shown in (tuner.selection_, tuner.policy_):
+        assert text in unwrap(str(shown))
     if tuner.certificate_ is not None:
         assert tuner.certificate_.shortlist == text
 
@@ -138,27 +138,25 @@ def test_subgroups_share_one_list(data, group_by):
 
 def test_a_class_that_the_kept_classifier_does_not_know_is_on_no_list(data):
     X, y = data
-    y = y.copy()
     _, held_out = holdout(0.4, len(y), None, 0)
-    known = tune(X, y, objective="coverage", target=0.5)
-    y[held_out[:12]] = "yak"
-    with pytest.warns(UserWarning, match="belong to the classes"):
-        tuner = tune(X, y, objective="coverage", target=0.5)
+    goal = {"objective": "coverage", "target": 0.5}
+    unknown = pytest.warns(UserWarning, match="belong to the classes")
+
+    def with_yaks(n, labels=y):
+        return np.where(np.isin(np.arange(len(y)), held_out[:n]), "yak", labels)
+
+    known = tune(X, y, **goal)
+    with unknown:
+        tuner = tune(X, with_yaks(12), **goal)
     assert "yak" not in tuner.classes_
     assert tuner.policy_.shortlist.least_proba < known.policy_.shortlist.least_proba
-    y[held_out[:200]] = "yak"
-    with (
-        pytest.warns(UserWarning, match="belong to the classes"),
-        pytest.raises(ValueError, match=r"more than 10 % of the deferred rows is unknown"),
-    ):
-        tune(X, y, objective="coverage", target=0.5)
-    y[:] = np.where(y == "cow", "cow", "cat")
-    y[held_out[:12]] = "yak"  # the classifier knows two classes of three
-    with (
-        pytest.warns(UserWarning, match="belong to the classes"),
-        pytest.raises(ValueError, match="three or more classes, and there are 2"),
-    ):
-        tune(X, y, objective="coverage", target=0.5)
+    for labels, message in [
+        (with_yaks(200), r"more than 10 % of the deferred rows is unknown"),
+        # The classifier knows two classes of three.
+        (with_yaks(12, np.where(y == "cow", "cow", "cat")), "or more classes, and there are 2"),
+    ]:
+        with unknown, pytest.raises(ValueError, match=message):
+            tune(X, labels, **goal)
 
 
 def test_categories_and_missing_values_are_left_to_the_classifier(data):

@@ -341,31 +341,29 @@ def test_accepts_compares_as_float64():
 
 PLAIN = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
 THREE = AbstentionPolicy(classes=np.array(["a", "b", "c"]), threshold=0.8)
-DECIDING = dataclasses.replace(
-    PLAIN,
-    response="decision_function",
-    calibration=ClassCalibration.fit(
-        "platt", "decision_function", np.array([-2.0, -1.0, 1.0, 2.0]), np.array([0, 1, 0, 1]), 2
-    ),
+VALUES = np.array([-2.0, -1.0, 1.0, 2.0])
+PLATT = ClassCalibration.fit("platt", "decision_function", VALUES, np.array([0, 1, 0, 1]), 2)
+SCALED = ClassCalibration.fit(
+    "temperature", "predict_proba", np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0, 1]), 2
 )
+ASKS = LearnedScore(("lead", "forest", "age"), np.array([1.0, 0.5, 0.1]), 0.0, {"forest": SCALED})
+
+
+def by(*groups, **options):
+    return {"groups": GroupThresholds(*groups, **options)}
+
+
+DECIDING = dataclasses.replace(PLAIN, response="decision_function", calibration=PLATT)
 GIVEN = dataclasses.replace(PLAIN, rule=DecisionRule("estimator"), confidence="chosen_proba")
-GROUPED = dataclasses.replace(PLAIN, groups=GroupThresholds("site", {1: 0.6}, unseen="raise"))
-PAIRED = dataclasses.replace(
-    PLAIN, groups=GroupThresholds("a and b", {(1, 2): 0.6}, columns=("a", "b"))
-)
-ANSWERED = dataclasses.replace(
-    PLAIN, groups=GroupThresholds("predicted_class", {"no": 0.6}, by_answer=True)
-)
-LEARNED = dataclasses.replace(
-    PLAIN,
-    confidence=LearnedScore(
-        ("lead", "forest", "age"), np.array([1.0, 0.5, 0.1]), 0.0,
-        {"forest": ClassCalibration.fit(
-            "temperature", "predict_proba", np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0, 1]), 2
-        )},
-    ),
-)  # fmt: skip
+GROUPED = dataclasses.replace(PLAIN, **by("site", {1: 0.6}, unseen="raise"))
+PAIRED = dataclasses.replace(PLAIN, **by("a and b", {(1, 2): 0.6}, columns=("a", "b")))
+ANSWERED = dataclasses.replace(PLAIN, **by("predicted_class", {"no": 0.6}, by_answer=True))
+LEARNED = dataclasses.replace(PLAIN, confidence=ASKS)
 ONE = [[0.5, 0.5]]
+
+
+def asking(**auxiliary):
+    return {"auxiliary": auxiliary}
 
 
 @pytest.mark.parametrize(
@@ -385,50 +383,35 @@ ONE = [[0.5, 0.5]]
         (PLAIN, [0, 1], {}, "look like labels"),
         (PLAIN, pd.DataFrame({"no": [0.5], "maybe": [0.5]}), {}, "y_proba: the columns"),
         (PLAIN, pd.DataFrame({"no": [0.5], "yes": [0.5], "z": 0}), {}, "y_proba: .*columns"),
-        (PLAIN, [[0.5, 0.5]], {"y_pred": ["no"]}, "y_pred goes with decision='estimator'"),
-        (PLAIN, [[0.5, 0.5]], {"subgroups": ["a"]}, "subgroups: this policy has one threshold"),
-        (DECIDING, [[0.5, 0.5]], {}, "built on decision_function"),
+        (PLAIN, ONE, {"y_pred": ["no"]}, "y_pred goes with decision='estimator'"),
+        (PLAIN, ONE, {"subgroups": ["a"]}, "subgroups: this policy has one threshold"),
+        (DECIDING, ONE, {}, "built on decision_function"),
         (DECIDING, [np.inf], {}, "built on decision_function.* got NaN or infinite"),
-        (GIVEN, [[0.5, 0.5]], {}, "y_pred is missing"),
-        (GIVEN, [[0.5, 0.5]], {"y_pred": ["no", "no"]}, "y_pred"),
-        (GIVEN, [[0.5, 0.5]], {"y_pred": ["maybe"]}, "labels that are not among the classes"),
-        (GIVEN, [[0.5, 0.5]], {"y_pred": [None]}, "y_pred"),
-        (GROUPED, [[0.5, 0.5]], {}, "subgroups is missing"),
-        (GROUPED, [[0.5, 0.5]], {"subgroups": [1, 1]}, "subgroups"),
-        (GROUPED, [[0.5, 0.5]], {"subgroups": "a"}, "subgroups must hold one value per row"),
-        (GROUPED, [[0.5, 0.5]], {"subgroups": [[1]]}, "subgroups must hold one value per row"),
-        (GROUPED, [[0.5, 0.5]], {"subgroups": [2]}, r"1 rows belong to no site .*\(\['2'\]; known"),
-        (GROUPED, [[0.5, 0.5]], {"subgroups": [np.inf]}, "strings, finite numbers or booleans"),
-        (GROUPED, [[0.5, 0.5]], {"subgroups": [(1, 2)]}, "subgroups"),
-        (PAIRED, [[0.5, 0.5]], {"subgroups": {"a": [1]}}, r"the columns \['a', 'b'\]"),
-        (PAIRED, [[0.5, 0.5]], {"subgroups": [1]}, r"the columns \['a', 'b'\]"),
-        (ANSWERED, [[0.5, 0.5]], {"subgroups": ["no"]}, "subgroups: the answers are the subgroups"),
-        (
-            PLAIN,
-            ONE,
-            {"auxiliary": {"forest": ONE}},
-            "this policy's confidence uses none",
-        ),
+        (GIVEN, ONE, {}, "y_pred is missing"),
+        (GIVEN, ONE, {"y_pred": ["no", "no"]}, "y_pred"),
+        (GIVEN, ONE, {"y_pred": ["maybe"]}, "labels that are not among the classes"),
+        (GIVEN, ONE, {"y_pred": [None]}, "y_pred"),
+        (GROUPED, ONE, {}, "subgroups is missing"),
+        (GROUPED, ONE, {"subgroups": [1, 1]}, "subgroups"),
+        (GROUPED, ONE, {"subgroups": "a"}, "subgroups must hold one value per row"),
+        (GROUPED, ONE, {"subgroups": [[1]]}, "subgroups must hold one value per row"),
+        (GROUPED, ONE, {"subgroups": [2]}, r"1 rows belong to no site .*\(\['2'\]; known"),
+        (GROUPED, ONE, {"subgroups": [np.inf]}, "strings, finite numbers or booleans"),
+        (GROUPED, ONE, {"subgroups": [(1, 2)]}, "subgroups"),
+        (PAIRED, ONE, {"subgroups": {"a": [1]}}, r"the columns \['a', 'b'\]"),
+        (PAIRED, ONE, {"subgroups": [1]}, r"the columns \['a', 'b'\]"),
+        (ANSWERED, ONE, {"subgroups": ["no"]}, "subgroups: the answers are the subgroups"),
+        (PLAIN, ONE, asking(forest=ONE), "this policy's confidence uses none"),
         (LEARNED, ONE, {}, r"auxiliary must be a dict with the names \['forest', 'age'\]"),
-        (LEARNED, ONE, {"auxiliary": {"forest": ONE}}, r"got .*\['forest'\]"),
+        (LEARNED, ONE, asking(forest=ONE), r"got .*\['forest'\]"),
+        (LEARNED, ONE, asking(forest=[[0.5, 0.6]], age=[1]), r"\['forest'\]: each row must sum to"),
         (
             LEARNED,
             ONE,
-            {"auxiliary": {"forest": [[0.5, 0.6]], "age": [1]}},
-            r"auxiliary\['forest'\]: each row must sum to one",
+            asking(forest=ONE * 2, age=[1]),
+            r"\['forest'\] has 2 rows, but y_proba has",
         ),
-        (
-            LEARNED,
-            ONE,
-            {"auxiliary": {"forest": ONE * 2, "age": [1]}},
-            r"auxiliary\['forest'\] has 2 rows, but y_proba has 1",
-        ),
-        (
-            LEARNED,
-            ONE,
-            {"auxiliary": {"forest": ONE, "age": [np.nan]}},
-            r"auxiliary\['age'\] has NaN",
-        ),
+        (LEARNED, ONE, asking(forest=ONE, age=[np.nan]), r"auxiliary\['age'\] has NaN"),
     ],
 )
 def test_both_refuse_what_does_not_fit(policy, scores, rest, message):
@@ -475,7 +458,7 @@ def test_what_cannot_be_a_key_is_no_subgroup():
         (GROUPED, [[0.9, 0.1]], {"subgroups": [1]}),
         (PAIRED, [[0.9, 0.1]], {"subgroups": {"a": [1], "b": [2]}}),
         (ANSWERED, [[0.9, 0.1]], {}),
-        (LEARNED, ONE, {"auxiliary": {"forest": ONE, "age": [1.0]}}),
+        (LEARNED, ONE, asking(forest=ONE, age=[1.0])),
         (dataclasses.replace(PLAIN, classes=np.array([False, True])), [[0.9, 0.1]], {}),
         (dataclasses.replace(PLAIN, classes=np.array([1, 2, 3])), [[0.9, 0.1, 0.0]], {}),
     ],
