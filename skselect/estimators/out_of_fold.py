@@ -24,7 +24,9 @@ from skselect._lib.checks import shown
 from skselect._lib.notebook import percent
 from skselect._lib.sklearn import take_rows
 from skselect.estimators.fitting import FitTask, TrainingRows
+from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
+from skselect.predictions.predictions import Predictions
 
 #: Fewer held-out rows are too few to choose a threshold.
 LEAST_HELD_OUT = 10
@@ -325,6 +327,13 @@ class OutOfFold:
     def take(self, rows: IntArray | BoolArray) -> OutOfFold:
         """Return some of the rows."""
         return replace(self, **{name: _take(value, rows) for name, value in vars(self).items()})
+
+    def as_predictions(self, classes: LabelArray, rule: DecisionRule) -> Predictions:
+        """Return the rows with what was decided of them."""
+        return Predictions(
+            y_true=self.codes, y_pred=self.y_pred, classes=classes, y_proba=self.scores,
+            confidence=self.confidence, sample_weight=self.weight, rule=rule,
+        )  # fmt: skip
 
     @property
     def right(self) -> BoolArray:

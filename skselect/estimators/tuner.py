@@ -323,11 +323,7 @@ class ThresholdTuner(
         rows, split_params = self._check_rows(
             base, fitted, objective, X, y, sample_weight, groups, fit_params
         )
-        asked = None
-        if self.shortlist is not None:
-            asked = check_shortlist(
-                self.shortlist, rows.weight, len(rows.classes), self.random_state
-            )
+        asked = self._check_shortlist(rows)
         subgroups = find_subgroups(self._subgroups, X)
         check_decided_by_row(self._subgroups, X, subgroups)
 
@@ -335,10 +331,7 @@ class ThresholdTuner(
         model, unseen, basis = self._predict_rows(base, fitted, rows, split_params, objective, fits)
         objectives, unseen = self._name_levels(objectives, loss, base, model, rows, unseen)
         check_confidence_by_row(unseen.scores, base.confidence_in_use)
-        predictions = Predictions(
-            y_true=unseen.codes, y_pred=unseen.y_pred, classes=rows.classes, y_proba=unseen.scores,
-            confidence=unseen.confidence, sample_weight=unseen.weight, rule=rows.rule,
-        )  # fmt: skip
+        predictions = unseen.as_predictions(rows.classes, rows.rule)
         outcomes = Outcomes.from_predictions(predictions, loss=loss)
         members = self._group(subgroups, predictions, unseen.rows)
 
@@ -354,8 +347,8 @@ class ThresholdTuner(
             provenance=basis.provenance,
             fingerprints={"model": certificates.scores_fingerprint(np.asarray(unseen.scores))},
         )
-        chosen, its_members, cases = take_chosen(predictions, outcomes, objectives, members, asked)
-        found = pick(chosen, objectives, setting, its_members, cases)
+        chosen = take_chosen(predictions, outcomes, objectives, members, asked)
+        found = pick(*chosen, objectives, setting)
         if min(found.thresholds.values()) < np.inf:
             warn_of_order(order)
             self._warn_if_too_good(setting.caveats, outcomes)
@@ -397,6 +390,12 @@ class ThresholdTuner(
         routed, split_params = self._route(base, fitted, weight, groups, fit_params)
         rows = TrainingRows(X, y, encode_y(y, classes), classes, weight, *routed, rule)
         return rows, split_params
+
+    def _check_shortlist(self, rows: TrainingRows) -> Shortlist | None:
+        """Return the shortlist that is asked for, checked, with a seed."""
+        if self.shortlist is None:
+            return None
+        return check_shortlist(self.shortlist, rows.weight, len(rows.classes), self.random_state)
 
     def _group(self, subgroups: Any, predictions: Predictions, rows: IntArray) -> Grouping | None:
         """Return the subgroups of the rows that choose the threshold."""

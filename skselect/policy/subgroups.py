@@ -113,7 +113,9 @@ class GroupThresholds:
 
     def look_up(self, subgroups: Any, n: int) -> FloatArray:
         """Return the threshold of each row; inf, without a warning, for unknown subgroups."""
-        return self._thresholds(*self.encode(subgroups, n))
+        codes, keys = self.encode(subgroups, n)
+        known = [self.thresholds.get(key, np.inf) for key in keys]
+        return np.array([*known, np.inf])[codes]  # the last one is for code -1
 
     def have(self, subgroups: Any, n: int) -> BoolArray:
         """Tell which rows belong to a subgroup that has a threshold."""
@@ -135,10 +137,6 @@ class GroupThresholds:
         if self.columns:
             subgroups = _order_columns(subgroups, self.columns)
         return subgroup_codes(subgroups, n)
-
-    def _thresholds(self, codes: IntArray, keys: list[Any]) -> FloatArray:
-        known = [self.thresholds.get(key, np.inf) for key in keys]
-        return np.array([*known, np.inf])[codes]  # the last one is for code -1
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

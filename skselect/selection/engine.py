@@ -138,10 +138,10 @@ def take_chosen(
 
 def pick(
     outcomes: Outcomes,
+    groups: Grouping | None,
+    cases: str,
     objectives: Objectives,
     setting: Setting,
-    groups: Grouping | None = None,
-    cases: str = "",
 ) -> ThresholdSelection | GroupedSelection:
     """Pick the threshold for checked objectives, or one for each subgroup.
 

@@ -153,7 +153,7 @@ def select_threshold(
     codes = None if members is None else subgroup_codes(members.subgroups, len(chosen))[0]
     order = find_order(chosen, first, TAKE_LATEST, codes=codes, vouched=vouched)
     setting = setting._replace(caveats=order, share=1.0 - (asked.share if asked else 0.0))
-    found = pick(chosen, objectives, setting, members, cases)
+    found = pick(chosen, members, cases, objectives, setting)
     if min(found.thresholds.values()) < np.inf:
         warn_of_order(order)
     values = None if groups is None else groups.subgroups
