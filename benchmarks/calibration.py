@@ -34,7 +34,7 @@ from xgboost import XGBClassifier
 
 from skselect import PrecomputedClassifier, Predictions, evaluate
 from skselect.calibration._calibrators import CALIBRATORS
-from skselect.calibration._scopes import fit_calibration
+from skselect.calibration._scopes import RawRows, fit_calibration
 
 memory = Memory(Path(__file__).parent / ".cache", verbose=0)
 
@@ -107,7 +107,9 @@ def raw(_scores, _codes, new):
 
 def calibrated(kind, scope):
     def calibrate(scores, codes, new):
-        fitted = fit_calibration(kind, scope, "predict_proba", scores, codes, scores.shape[1])
+        fitted = fit_calibration(
+            kind, scope, RawRows("predict_proba", scores, codes, scores.shape[1])
+        )
         proba = fitted.predict_proba(new)
         return proba, fitted.calibrate_confidence(proba.max(axis=1))
 

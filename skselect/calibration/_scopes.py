@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -314,82 +314,71 @@ SAFE = {
 }
 
 
+class RawRows(NamedTuple):
+    """Raw scores of rows that the classifier has not seen, and what is known of the rows.
+
+    `confidence` is what a calibration of the confidence maps.
+    """
+
+    response: str
+    scores: FloatArray
+    codes: IntArray
+    n_classes: int
+    weight: FloatArray | None = None
+    confidence: ConfidenceSpec = "max_proba"
+
+    def take(self, rows: IntArray) -> RawRows:
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return self._replace(scores=self.scores[rows], codes=self.codes[rows], weight=weight)
+
+
 def fit_calibration(
-    calibrator: Any,
-    scope: str,
-    response: str,
-    scores: FloatArray,
-    codes: IntArray,
-    n_classes: int,
-    sample_weight: FloatArray | None = None,
-    confidence: ConfidenceSpec = "max_proba",
-    fold: IntArray | None = None,
+    calibrator: Any, scope: str, rows: RawRows, fold: IntArray | None = None
 ) -> Calibration:
-    """Fit the calibration of a scope to raw scores of rows that the classifier has not seen.
+    """Fit the calibration of a scope to rows that the classifier has not seen.
 
     "auto" needs the `fold` of each row, for which its candidates are fitted to the other folds.
     """
     if fold is not None and isinstance(calibrator, str) and calibrator == "auto":
-        calibrator = choose_calibrator(
-            scope, response, scores, codes, n_classes, sample_weight, confidence, fold
-        )
+        calibrator = choose_calibrator(scope, rows, fold)
     if scope == SCOPES[0]:
-        return ClassCalibration.fit(calibrator, response, scores, codes, n_classes, sample_weight)
+        return ClassCalibration.fit(calibrator, *rows[:5])  # all but the confidence
     return ConfidenceCalibration.fit(
         calibrator,
-        confidence_of_proba(scores, confidence),
-        (scores.argmax(axis=1) == codes).astype(np.float64),
-        sample_weight,
-        is_probability=not callable(confidence),
+        confidence_of_proba(rows.scores, rows.confidence),
+        (rows.scores.argmax(axis=1) == rows.codes).astype(np.float64),
+        rows.weight,
+        is_probability=not callable(rows.confidence),
     )
 
 
 def cross_fit(
-    calibrator: Any,
-    scope: str,
-    response: str,
-    scores: FloatArray,
-    codes: IntArray,
-    n_classes: int,
-    sample_weight: FloatArray | None,
-    confidence: ConfidenceSpec,
-    parts: Sequence[tuple[IntArray, IntArray]],
+    calibrator: Any, scope: str, rows: RawRows, parts: Sequence[tuple[IntArray, IntArray]]
 ) -> tuple[FloatArray, FloatArray]:
     """Return class probabilities and confidences of each row, by a map that was fitted without it.
 
     `parts` holds pairs: the rows that fit a map, and those that it maps.
     """
-    proba, confidences = np.empty((len(codes), n_classes)), np.empty(len(codes))
+    proba, confidences = np.empty((len(rows.codes), rows.n_classes)), np.empty(len(rows.codes))
     for train, test in parts:
-        weight = None if sample_weight is None else sample_weight[train]
-        fitted = fit_calibration(
-            calibrator, scope, response, scores[train], codes[train], n_classes, weight, confidence
-        )
-        proba[test] = fitted.predict_proba(scores[test])
+        fitted = fit_calibration(calibrator, scope, rows.take(train))
+        proba[test] = fitted.predict_proba(rows.scores[test])
         confidences[test] = fitted.calibrate_confidence(
-            confidence_of_proba(proba[test], confidence)
+            confidence_of_proba(proba[test], rows.confidence)
         )
     return proba, confidences
 
 
-def choose_calibrator(
-    scope: str,
-    response: str,
-    scores: FloatArray,
-    codes: IntArray,
-    n_classes: int,
-    sample_weight: FloatArray | None,
-    confidence: ConfidenceSpec,
-    fold: IntArray,
-) -> str:
+def choose_calibrator(scope: str, rows: RawRows, fold: IntArray) -> str:
     """Return the safe calibrator with the lowest cross-fitted log loss, the simplest of equals.
 
     It is the log loss of the true class, or of being right where the confidence is calibrated.
     Rows of weight 0 take no part. The choice is warned of where CSR still finds it overconfident.
     """
-    counted = np.arange(len(codes)) if sample_weight is None else np.flatnonzero(sample_weight > 0)
-    weight = None if sample_weight is None else sample_weight[counted]
-    scores, codes, fold = scores[counted], codes[counted], fold[counted]
+    if rows.weight is not None:
+        counted = np.flatnonzero(rows.weight > 0)
+        rows, fold = rows.take(counted), fold[counted]
     parts = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
     if len(parts) < 2:
         raise ValueError(
@@ -398,29 +387,24 @@ def choose_calibrator(
         )
     names, of_answers = SAFE[scope], scope == SCOPES[1]
     if not of_answers:
-        confidence = "max_proba"
-    elif not isinstance(confidence, str) or confidence != "max_proba":
+        rows = rows._replace(confidence="max_proba")
+    elif not isinstance(rows.confidence, str) or rows.confidence != "max_proba":
         names = names[1:]  # temperature reads "max_proba" only
     found = {}
     for name in names:
         with silence_repeats():  # the fit of the chosen one warns
-            proba, claimed = cross_fit(
-                name, scope, response, scores, codes, n_classes, weight, confidence, parts
-            )
-        right = proba.argmax(axis=1) == codes
-        own = np.where(right, claimed, 1.0 - claimed) if of_answers else _take_own(proba, codes)
-        loss = np.average(-np.log(np.maximum(own, np.finfo(np.float64).eps)), weights=weight)
+            proba, claimed = cross_fit(name, scope, rows, parts)
+        right = proba.argmax(axis=1) == rows.codes
+        own = proba[np.arange(len(right)), rows.codes]
+        if of_answers:
+            own = np.where(right, claimed, 1.0 - claimed)
+        loss = np.average(-np.log(np.maximum(own, np.finfo(np.float64).eps)), weights=rows.weight)
         # The tenth digit depends on the processor.
         found[name] = round(float(loss), 9), Outcomes(~right, claimed)
     chosen = min(found, key=lambda name: found[name][0])
-    if are_constant(weight):
+    if are_constant(rows.weight):
         _warn_if_overconfident(chosen, found[chosen][1])
     return chosen
-
-
-def _take_own(proba: FloatArray, codes: IntArray) -> FloatArray:
-    """Return the probability of each row's true class."""
-    return proba[np.arange(len(codes)), codes]
 
 
 def _warn_if_overconfident(chosen: str, outcomes: Outcomes) -> None:

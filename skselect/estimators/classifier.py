@@ -44,7 +44,7 @@ from skselect._lib.checks.rows import (
 from skselect._lib.decide import CONFIDENCES
 from skselect._lib.sklearn import CallbackSupportMixin, take_rows, with_callbacks
 from skselect.calibration._calibrators import CALIBRATORS, calibrator_name
-from skselect.calibration._scopes import SCOPES, Calibration, fit_calibration
+from skselect.calibration._scopes import SCOPES, Calibration, RawRows, fit_calibration
 from skselect.estimators.base import AbstainingMixin, find_records
 from skselect.estimators.fitting import (
     Fits,
@@ -381,10 +381,11 @@ class SelectiveClassifier(
 
     def _calibrate(self, rows: TrainingRows, unseen: OutOfFold) -> Calibration:
         """Fit the calibration to raw scores of rows that the classifier did not see."""
-        return fit_calibration(
-            self.calibration, self.calibration_scope, unseen.response, unseen.scores, unseen.codes,
-            len(rows.classes), unseen.weight, self.confidence_in_use, unseen.fold,
+        known = RawRows(
+            unseen.response, unseen.scores, unseen.codes, len(rows.classes), unseen.weight,
+            self.confidence_in_use,
         )  # fmt: skip
+        return fit_calibration(self.calibration, self.calibration_scope, known, unseen.fold)
 
     # Out of fold, for the tuner -------------------------------------------------------------
 

@@ -30,7 +30,7 @@ from skselect._lib.checks.rows import (
 )
 from skselect._lib.decide import max_proba
 from skselect.calibration._calibrators import CALIBRATORS
-from skselect.calibration._scopes import SCOPES, cross_fit
+from skselect.calibration._scopes import SCOPES, RawRows, cross_fit
 from skselect.estimators.classifier import (
     SelectiveClassifier,
     check_y,
@@ -253,10 +253,8 @@ def _score_rows(
 def _cross_fit(rows: _Scores, calibrator: Any, scope: str) -> tuple[FloatArray, FloatArray]:
     """Return cross-fitted class probabilities and claimed probabilities of being right."""
     parts = [(train[rows.seen[train]], test) for train, test in rows.parts]
-    return cross_fit(
-        calibrator, scope, rows.response, rows.scores, rows.codes, len(rows.classes), rows.weight,
-        "max_proba", parts,
-    )  # fmt: skip
+    raw = RawRows(rows.response, rows.scores, rows.codes, len(rows.classes), rows.weight)
+    return cross_fit(calibrator, scope, raw, parts)
 
 
 def _measure(

@@ -19,6 +19,7 @@ from skselect.calibration._scopes import (
     SAFE,
     ClassCalibration,
     ConfidenceCalibration,
+    RawRows,
     choose_calibrator,
     fit_calibration,
 )
@@ -65,9 +66,8 @@ def draw_three_classes(rng, n):
 
 
 def choose(scope, scores, codes, fold, weight=None, confidence="max_proba"):
-    return choose_calibrator(
-        scope, "predict_proba", scores, codes, scores.shape[1], weight, confidence, fold
-    )
+    rows = RawRows("predict_proba", scores, codes, scores.shape[1], weight, confidence)
+    return choose_calibrator(scope, rows, fold)
 
 
 def losses_by_loops(scope, scores, codes, fold, weight):
@@ -113,8 +113,9 @@ def test_small_tables_are_mapped_almost_as_well_as_by_the_best(population):
         fresh, truth = draw(population, rng, 2000)
         for kind in kinds:
             made = fit_calibration(
-                kind, "probabilities", "predict_proba", scores, codes, 2, fold=np.arange(60) % 5
-            )
+                kind, "probabilities", RawRows("predict_proba", scores, codes, 2),
+                fold=np.arange(60) % 5,
+            )  # fmt: skip
             own = made.predict_proba(fresh)[np.arange(2000), truth]
             found[kind].append(-np.log(np.maximum(own, 1e-15)).mean())
     mean = {kind: np.mean(values) for kind, values in found.items()}
@@ -237,7 +238,8 @@ def test_shared_folds_choose_without_the_rows_they_decide(data, scope):
         others = [j for j in range(3) if j != k]
         rows = np.concatenate([splits[j][1] for j in others])
         made = fit_calibration(
-            "auto", scope, "predict_proba", np.concatenate([raw[j] for j in others]), y[rows], 2,
+            "auto", scope,
+            RawRows("predict_proba", np.concatenate([raw[j] for j in others]), y[rows], 2),
             fold=np.repeat(others, [len(raw[j]) for j in others]),
         )  # fmt: skip
         confidence.append(made.calibrate_confidence(made.predict_proba(scores).max(axis=1)))
