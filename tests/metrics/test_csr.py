@@ -6,10 +6,12 @@ from itertools import product
 import numpy as np
 import pytest
 from hypothesis import given
-from scipy.stats import chisquare, poisson
+from scipy.stats import binom, chisquare, poisson
 
 from skselect import metrics
-from skselect.metrics._csr import error_sums
+from skselect.metrics import _csr
+from skselect.metrics._csr import error_sums, run_csr_test
+from skselect.predictions.outcomes import Outcomes
 from tests.brute import (
     RowCase,
     assert_close,
@@ -56,6 +58,41 @@ def test_no_errors():
 
 
 # The Monte-Carlo p-value -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most", [0.02, 0.5, 1.0])
+def test_the_error_of_rounded_rows_is_bounded(monkeypatch, most):
+    """Exactly: the number of errors of a class against the binomial number that is drawn."""
+    chance = np.sort(np.random.default_rng(0).uniform(most / 2, most, 400))[::-1]
+    monkeypatch.setattr(_csr, "_FEW_ERRORS", 0.0)
+    rounded = _csr._RoundedRows(chance)
+    distance = 0.0
+    at = rounded._place(chance)
+    for place in np.unique(at):
+        exact = np.ones(1)
+        for one in chance[at == place]:
+            exact = np.convolve(exact, [1 - one, one])
+        counts = np.arange(len(exact))
+        binomial = binom.pmf(counts, rounded.size[place], rounded.mean[place])
+        distance += 0.5 * np.sum(np.abs(exact - binomial))
+        assert np.ptp(chance[at == place]) <= 0.011 * rounded.mean[place]
+    assert 0 < distance <= rounded.error <= 0.001
+
+
+@pytest.mark.parametrize("few_errors", [0.0, 300.0, math.inf])
+@pytest.mark.parametrize("shift", [1.0, 1.05, 1.1])
+def test_large_tables_have_the_p_value_of_small_ones(monkeypatch, few_errors, shift):
+    rng = np.random.default_rng(0)
+    confidence = 1 - rng.beta(0.5, 4.0, 4000)
+    outcomes = Outcomes(rng.random(4000) < shift * (1 - confidence), confidence)
+    exact = run_csr_test(outcomes, n_draws=19999, random_state=0)
+    monkeypatch.setattr(_csr, "_MANY_ROWS", 0)
+    monkeypatch.setattr(_csr, "_FEW_ERRORS", few_errors)
+    actual = run_csr_test(outcomes, n_draws=19999, random_state=1)
+    assert actual.csr == exact.csr
+    assert abs(actual.p_value - exact.p_value) < 0.001 + 4 * math.sqrt(0.5 / 19999)
+    surest = Outcomes(np.zeros(4000), confidence)
+    assert run_csr_test(surest, n_draws=99, random_state=0).p_value == 1.0
 
 
 @pytest.mark.parametrize("eps", [1e-8, 0.2])
