@@ -153,7 +153,7 @@ MUTANTS = [
             "selection/test_select.py", "selection/test_engine.py"),
     _mutant("objectives.py", "objective.delta / n_subgroups, target, cases",
             "objective.delta, target, cases", "selection/test_select.py"),
-    _mutant("selection/engine.py", "/ len(tested) / len(groups)", "/ len(tested)",
+    _mutant("selection/engine.py", "/ len(names) / len(parts)", "/ len(names)",
             "selection/test_order.py"),
     _mutant("monitoring/labelled.py",
             "\"broken\" if low > largest else \"undecided\" if high > largest",

@@ -427,6 +427,34 @@ def test_both_refuse_what_does_not_fit(policy, scores, rest, message):
         gate_of(policy).decide(scores, **rest)
 
 
+def strange_scores(rng, n_classes, classes):
+    """Yield scores of many kinds, good and bad."""
+    proba = rng.dirichlet(np.ones(n_classes), 6)
+    yield from (proba * scale for scale in (1, 1.0009, 1.002, 100))
+    yield from (proba.astype(dtype) for dtype in ("f2", "f4", "U", "c16", object))
+    yield from (np.where(proba > 0.9, x, proba) for x in (np.nan, np.inf, -1e-8, -1e-5))
+    yield from (proba[0], proba[:, 0], proba[:, :1], proba[:2, 0], proba[:, :-1], proba[..., None])
+    yield from (proba > 0.5, (proba > 0.5).astype(int), (proba > 0.5)[:, 0].astype(np.uint8))
+    yield from ([], None, 0.5, "x", [[0.5, None]], np.empty((0, n_classes)))
+    for names in (classes, classes[::-1], [str(x) for x in classes], range(n_classes), "p" * 3):
+        yield pd.DataFrame(proba, columns=list(names)[:n_classes])
+
+
+@pytest.mark.parametrize("classes", [["no", "yes"], [3, 4], ["a", "b", "c"]])
+def test_the_file_takes_what_the_policy_takes(rng, classes):
+    policy = AbstentionPolicy(np.array(classes), 0.7)
+    decide = gate_of(policy).decide
+    for i, scores in enumerate(strange_scores(rng, len(classes), classes)):
+        with named(i):
+            try:
+                table = policy.decide(scores)
+            except ValueError:
+                with pytest.raises(ValueError, match=r"."):
+                    decide(scores)
+            else:
+                assert_same(decide(scores), table)
+
+
 @pytest.mark.parametrize(
     "sites", [["b", 1, None, "b", 2, np.nan] * 3, np.array(["b", "1", "c"] * 6), [pd.NA, 1.0] * 9]
 )
