@@ -21,7 +21,7 @@ def rows():
     return (rng.random(600) < p).astype(int), p, rng.choice(["f", "m", "x"], 600, p=[0.5, 0.4, 0.1])
 
 
-def test_values_are_those_of_each_subgroup(rows):
+def test_values_and_intervals_are_those_of_each_subgroup(rows):
     y_true, y_proba, group = rows
     names = ["coverage", "selective_risk", "cwsa", "augrc", "ece", "cau", "cw_auc", "csr"]
     table = metrics_by_group(y_true, y_proba, group, names, confidence_level=None)
@@ -34,6 +34,11 @@ def test_values_are_those_of_each_subgroup(rows):
         assert record["n_rows"] == part.sum()
         assert record["n_errors"] == np.sum((y_proba[part] > 0.5) != y_true[part])
         assert np.isnan(record["contribution"]) == (record["metric"] != "cwsa")
+    table = metrics_by_group(y_true, y_proba, group, ["augrc", "selective_risk"])
+    for record in table[table["subgroup"] != "all"].to_dict("records"):
+        part = group == record["subgroup"]
+        one = metric_interval(y_true[part], y_proba[part], record["metric"])
+        assert (record["low"], record["high"]) == (one.low, one.high)
 
 
 def test_errors_at_a_threshold_are_the_accepted_ones(rows):
@@ -44,15 +49,6 @@ def test_errors_at_a_threshold_are_the_accepted_ones(rows):
     assert table["n_errors"].iloc[0] == np.sum(((y_proba > 0.5) != y_true)[accepted])
     interval = metric_interval(y_true, y_proba, "cwsa", metric_params=params)
     assert interval.n_errors == table["n_errors"].iloc[0]
-
-
-def test_intervals_are_those_of_each_subgroup(rows):
-    y_true, y_proba, group = rows
-    table = metrics_by_group(y_true, y_proba, group, ["augrc", "selective_risk"])
-    for record in table[table["subgroup"] != "all"].to_dict("records"):
-        part = group == record["subgroup"]
-        one = metric_interval(y_true[part], y_proba[part], record["metric"])
-        assert (record["low"], record["high"]) == (one.low, one.high)
 
 
 @pytest.mark.parametrize("name", ["cwsa", "cwsa_plus"])

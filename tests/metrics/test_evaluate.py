@@ -4,7 +4,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from skselect import (
     Outcomes,
@@ -21,6 +20,7 @@ from skselect.scoring import get_scorer
 from tests.brute import assert_close
 from tests.metrics.test_laws import (
     REQUIRED,
+    FixedAnswers,
     score,
     some_predictions,
     takes,
@@ -89,20 +89,6 @@ JUDGED = {
 }
 
 
-class Fixed(ClassifierMixin, BaseEstimator):
-    """Says what X says."""
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict_proba(self, X):
-        return X
-
-    def predict(self, X):
-        return self.classes_[X.argmax(axis=1)]
-
-
 def scored_rows():
     rng = np.random.default_rng(0)
     p = np.round(rng.random(200), 3)
@@ -114,7 +100,9 @@ def fit_and_report(scored):
     """Return a model that judges rows in this way, and the metrics in its report."""
     y_true, y_proba = scored_rows()
     how, confidence = JUDGED[scored]
-    model = SelectiveClassifier(Fixed(), threshold=0.5, confidence=confidence or "auto", **how)
+    model = SelectiveClassifier(
+        FixedAnswers(), threshold=0.5, confidence=confidence or "auto", **how
+    )
     report = selective_report(y_true, y_proba, policy=model.fit(y_proba, y_true).policy_)
     return model, report.to_frame().set_index("metric")["value"]
 

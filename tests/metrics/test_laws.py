@@ -622,6 +622,9 @@ class FixedAnswers(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X):
         return X
 
+    def predict(self, X):
+        return X.argmax(axis=1)
+
 
 def scored(name, y_true, y_proba, **parameters):
     X = np.array(y_proba)
