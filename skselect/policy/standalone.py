@@ -203,30 +203,30 @@ def read_auxiliary(auxiliary: Any, n: int) -> dict[str, Array]:
     return found
 
 
-def ready(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a stored policy with arrays in the place of lists, and functions in that of maps."""
-    policy = dict(stored)
-    policy["classes"] = np.asarray(stored["classes"]).astype(stored["classes_dtype"])
-    if not isinstance(stored["threshold"], float):
-        policy["threshold"] = ready_threshold(stored["threshold"])
-    if stored["calibration"] is not None:
-        policy["calibration"] = ready_maps(stored["calibration"])
-    if stored["cost_matrix"] is not None:
-        policy["cost_matrix"] = np.asarray(stored["cost_matrix"], dtype=np.float64)
-    if not isinstance(stored["confidence"], str):
-        learned = stored["confidence"]
+def ready() -> dict[str, Any]:
+    """Return the stored policy with arrays in the place of lists, and functions in that of maps."""
+    policy = dict(POLICY)
+    policy["classes"] = np.asarray(POLICY["classes"]).astype(POLICY["classes_dtype"])
+    if not isinstance(POLICY["threshold"], float):
+        policy["threshold"] = ready_threshold(POLICY["threshold"])
+    if POLICY["calibration"] is not None:
+        policy["calibration"] = ready_maps(POLICY["calibration"])
+    if POLICY["cost_matrix"] is not None:
+        policy["cost_matrix"] = np.asarray(POLICY["cost_matrix"], dtype=np.float64)
+    if not isinstance(POLICY["confidence"], str):
+        learned = POLICY["confidence"]
         maps = {name: ready_maps(maps) for name, maps in learned["auxiliary"].items()}
         policy["confidence"] = {**learned, "auxiliary": maps}
         asked = [*maps, *learned["coefficients"]]
         policy["asks"] = {name: name in maps for name in asked if name not in OWN_FEATURES}
-    if stored["groups"] is not None:
+    if POLICY["groups"] is not None:
         thresholds = {
             tuple(one["group"]) if isinstance(one["group"], list) else one["group"]: (
                 ready_threshold(one["threshold"])
             )
-            for one in stored["groups"]["members"]
+            for one in POLICY["groups"]["members"]
         }
-        policy["groups"] = {**stored["groups"], "thresholds": thresholds}
+        policy["groups"] = {**POLICY["groups"], "thresholds": thresholds}
     return policy
 
 
@@ -254,10 +254,9 @@ _HEAD = '''"""Decide by a policy: from raw scores to an answer, or none, for eac
     from gate import decide
     decide(y_proba)["label"]       # the answer of each row, None where the policy abstains
 
-skselect wrote this file, which needs numpy alone, and Python 3.10 or newer. `POLICY` is what the
-policy file holds, `CERTIFICATE` says in words what is guaranteed. The decisions are those of
-skselect, bit by bit, with the same numpy on the same kind of processor; elsewhere exp and log may
-differ in the last bit, which matters for a row exactly on a threshold or a step.
+skselect wrote this file, which needs numpy alone, and Python 3.10 or newer. `POLICY` holds what
+the policy file holds, `CERTIFICATE` what is guaranteed. It decides as skselect does, bit by bit, on
+the same kind of processor with the same numpy; else the last bit of exp and log may differ.
 """
 
 '''
@@ -270,7 +269,7 @@ if hashlib.sha256(ascii((POLICY, CERTIFICATE)).encode()).hexdigest() != DIGEST:
     )
 
 # The policy as `decide` reads it: arrays in the place of lists, functions in that of maps.
-policy = ready(POLICY)
+policy = ready()
 
 if __name__ == "__main__":  # python gate.py policy.json: do both files belong together?
     path = Path(*sys.argv[1:2])
@@ -298,7 +297,7 @@ def write_source(stored: dict[str, Any], applied: Mapping[str, Any], certificate
     certificate : str
         What is guaranteed, in words.
     """
-    facts = {"policy": {**applied, "confidence": stored["confidence"]}, "stored": stored}
+    facts = {"policy": {**applied, "confidence": stored["confidence"]}, "POLICY": stored}
     if isinstance(stored["confidence"], str):
         facts["calibration"] = applied["calibration"]
         words = {stored["confidence"], (applied["calibration"] or {}).get("kind")}
