@@ -23,6 +23,7 @@ from skselect._lib.checks.rows import (
     check_proba,
     check_two_classes,
     check_weight,
+    distinct_labels,
     encode_labels,
     match_columns,
     resolve_pos_label,
@@ -291,7 +292,7 @@ def _complete_columns(
 ) -> tuple[LabelArray, FloatArray]:
     """Complete the probability of one class to those of both."""
     positive = check_positive_proba(raw)
-    seen = np.unique(truth) if labels is None else check_classes(labels)
+    seen = distinct_labels(truth) if labels is None else check_classes(labels)
     if pos_label is None and len(seen) == 2 and seen[0] < seen[1]:
         pos_label = seen.tolist()[1]  # whose column scikit-learn's scorers pass
     pos = resolve_pos_label(seen, pos_label)
@@ -326,7 +327,7 @@ def _find_classes(truth: LabelArray, labels: Any, names: list[Any] | None) -> La
     """Return the classes: `labels`, or the labels seen, or a frame's columns if it has more."""
     if labels is not None:
         return check_classes(labels)
-    seen = np.unique(truth)
+    seen = distinct_labels(truth)
     if names is None or len(names) == len(seen):
         return seen
     named = np.sort(_read_class_names(names, seen))

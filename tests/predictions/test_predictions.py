@@ -18,6 +18,7 @@ from skselect import (
     evaluate,
     select_threshold,
 )
+from skselect._lib.checks.rows import check_proba, distinct_labels, encode_labels
 from skselect.display import SelectiveConfusionDisplay
 from tests.kinds import CONTAINERS, NAMES, TABLES, TWO
 
@@ -373,3 +374,35 @@ def test_rows_for_a_policy_are_read_as_the_policy_reads_them():
         certify(POLICY, ["yes", "no"], [0.9, 0.1])
     with pytest.raises(ValueError, match="policy must be an AbstentionPolicy"):
         certify(None, TRUTH, PROBA)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.uint64, np.int64, bool, float])
+def test_labels_looked_up_in_a_table_are_found_like_sorted_ones(kind, rng):
+    for low, high in ((0, 2), (-1, 2), (-100, 100), (-4096, 4096), (3, 5000), (0, 2**40)):
+        labels = rng.integers(low, high, 500).astype(kind)
+        expected = np.unique(labels)
+        seen = distinct_labels(labels)
+        assert np.array_equal(seen, expected)
+        assert seen.dtype == expected.dtype
+        classes = rng.permutation(expected)[:-1] if len(expected) > 2 else expected
+        place = {label: k for k, label in enumerate(classes.tolist())}
+        codes = encode_labels(labels, classes)
+        assert codes.dtype == np.int64
+        assert codes.tolist() == [place.get(label, -1) for label in labels.tolist()]
+
+
+@pytest.mark.parametrize("n_classes", [2, 5, 100])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_probabilities_are_kept_or_rounded_or_refused(n_classes, kind, rng):
+    proba = rng.dirichlet(np.ones(n_classes), 5000).astype(kind)
+    assert check_proba(proba) is proba
+    for value, message in ((np.nan, "NaN"), (-0.01, "lie in"), (1.5, "lie in"), (0.9, "row 4321")):
+        wrong = proba.copy()
+        wrong[4321] = 0.5 / n_classes
+        wrong[4321, 0] = value
+        with pytest.raises(ValueError, match=message):
+            check_proba(wrong)
+    nearly = proba.copy()
+    nearly[4321], nearly[4321, 0] = 0.0, 1.0
+    nearly[4321, 1] = -1e-7
+    assert np.array_equal(check_proba(nearly), np.clip(nearly, 0, 1))

@@ -19,9 +19,10 @@ from skselect._lib.arrays import (
     LabelArray,
     are_constant,
     is_graded,
+    spans,
 )
 from skselect._lib.checks import as_array, did_you_mean, shown, warn_user
-from skselect._lib.decide import FEW, RANGE_TOLERANCE, SUM_TOLERANCE
+from skselect._lib.decide import FEW, RANGE_TOLERANCE, SPAN, SUM_TOLERANCE
 from skselect.exceptions import ArgumentError
 
 
@@ -87,6 +88,27 @@ def same_kind(a: LabelArray, b: LabelArray) -> bool:
     return (a.dtype.kind in text) == (b.dtype.kind in text)
 
 
+#: Whole numbers nearer to zero than this are looked up in a table, not sorted.
+_TABLE = 1 << 12
+
+
+def _fit_table(labels: LabelArray) -> bool:
+    """Tell whether labels are whole numbers near zero, or booleans."""
+    near = labels.dtype.kind in "biu" and len(labels) > 0
+    return near and int(labels.min()) >= -_TABLE and int(labels.max()) < _TABLE
+
+
+def distinct_labels(labels: LabelArray) -> LabelArray:
+    """Return the labels that occur, ascending, each once."""
+    if not _fit_table(labels):
+        return np.unique(labels)
+    low = int(labels.min())
+    counts = np.zeros(int(labels.max()) - low + 1, dtype=np.int64)
+    for rows in spans(len(labels)):
+        counts += np.bincount(labels[rows].astype(np.int64) - low, minlength=len(counts))
+    return (np.flatnonzero(counts) + low).astype(labels.dtype)
+
+
 def encode_labels(labels: LabelArray, classes: LabelArray, name: str = "y_true") -> IntArray:
     """Return the position of each label among `classes`, -1 where it is none of them."""
     classes = plain_labels(classes, "classes")
@@ -95,6 +117,10 @@ def encode_labels(labels: LabelArray, classes: LabelArray, name: str = "y_true")
             f"{name} holds labels like {labels[:1].tolist()[0]!r}, but the classes are "
             f"{classes[:5].tolist()}: use labels of the same kind in both."
         )
+    if _fit_table(labels) and _fit_table(classes):
+        table = np.full(2 * _TABLE, -1, dtype=np.int64)  # negative numbers count from its end
+        table[classes.astype(np.int64)] = np.arange(len(classes))
+        return table.take(labels.astype(np.int64, copy=False))
     order = np.argsort(classes, kind="stable")
     ordered = classes[order]
     place = np.minimum(np.searchsorted(ordered, labels), len(classes) - 1)
@@ -110,7 +136,7 @@ def check_known(
     remedy: str = "Pass labels= with every class, in the order of the columns.",
 ) -> IntArray:
     """Return `codes` if every label is one of the classes."""
-    if np.any(codes < 0):
+    if codes.min(initial=0) < 0:
         unknown = np.unique(labels[codes < 0])[:5].tolist()
         raise ValueError(
             f"{name} has labels that are not among the classes {classes[:10].tolist()}: "
@@ -426,6 +452,9 @@ def check_simplex(proba: LabelArray, name: str) -> LabelArray:
             proba = proba.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} must hold probabilities: {error}.") from error
+    step = max(8 * SPAN // proba.shape[1], 1)
+    if all(_is_simplex(proba[start : start + step]) for start in range(0, len(proba), step)):
+        return proba
     low, high = float(np.min(proba)), float(np.max(proba))
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ValueError(f"{name} has NaN or infinite values.")
@@ -444,6 +473,17 @@ def check_simplex(proba: LabelArray, name: str) -> LabelArray:
             "column for every class, or divide each row by its sum."
         )
     return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
+
+
+def _is_simplex(proba: FloatArray) -> bool:
+    """Tell whether all rows are probabilities that sum to one, without doubt by rounding."""
+    # The bits of numbers in [0, 1] are at most those of 1; negative ones and NaN have larger ones.
+    bits = np.dtype(f"u{proba.itemsize}")
+    if proba.view(bits).max() > np.ones(1, proba.dtype).view(bits)[0]:
+        return False
+    few = proba.shape[1] <= FEW
+    gap = np.abs((row_sums(proba) if few else np.einsum("ij->i", proba)) - 1.0)
+    return bool(gap.max() <= SUM_TOLERANCE - proba.shape[1] * np.finfo(proba.dtype).eps)
 
 
 def row_sums(table: LabelArray) -> LabelArray:
