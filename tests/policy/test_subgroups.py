@@ -95,6 +95,7 @@ def test_unseen_and_missing_subgroups_are_deferred_with_a_warning_or_refused():
         found = policy_with(BY_SEX).decide(PROBA, subgroups=["F", "X", None, "F"])
     assert found["accepted"].tolist() == [True, False, False, False]
     assert found["threshold"].tolist() == [0.6, np.inf, np.inf, 0.6]
+    assert BY_SEX.look_up(["F", "X", None], 3).tolist() == [0.6, np.inf, np.inf]
     strict = policy_with(GroupThresholds("sex", BY_SEX.thresholds, unseen="raise"))
     plain = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.6)
     for policy, sites, message in [
