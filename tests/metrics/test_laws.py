@@ -251,7 +251,7 @@ PRECISION = {
 
 
 def precision(name, parameters):
-    near_one = name in ("csr", "p_risk", "ecd") and "eps" not in parameters
+    near_one = name in ("csr", "p_risk") and "eps" not in parameters
     return 1e-7 if near_one else PRECISION.get(name, 1e-12)
 
 
