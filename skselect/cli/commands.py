@@ -157,7 +157,7 @@ def _read_cases(file: TableFile, given: Namespace) -> tuple[pd.Series | None, pd
 def tune(given: Namespace) -> int:
     """Choose a threshold, write the policy; return the exit code."""
     from skselect.objectives import name_options
-    from skselect.selection.engine import make_policy
+    from skselect.selection.pick import make_policy
     from skselect.selection.select import select_threshold
 
     _check_outputs(

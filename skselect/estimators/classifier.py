@@ -46,21 +46,6 @@ from skselect._lib.sklearn import CallbackSupportMixin, take_rows, with_callback
 from skselect.calibration._calibrators import CALIBRATORS, calibrator_name
 from skselect.calibration._scopes import SCOPES, Calibration, RawRows, fit_calibration
 from skselect.estimators.base import AbstainingMixin, find_records
-from skselect.estimators.fitting import (
-    Fits,
-    FitTask,
-    RawClassifier,
-    TrainingRows,
-    check_n_jobs,
-    check_trainable,
-    find_inner,
-    is_ready,
-    route_fit,
-    run,
-    some_of,
-    spread,
-    wrap_fitted,
-)
 from skselect.estimators.learned import (
     LearnedConfidence,
     check_learner,
@@ -81,6 +66,21 @@ from skselect.estimators.out_of_fold import (
     predict_folds,
     read_splits,
     score_rows,
+)
+from skselect.estimators.raw_classifier import (
+    Fits,
+    FitTask,
+    RawClassifier,
+    TrainingRows,
+    check_n_jobs,
+    check_trainable,
+    find_inner,
+    is_ready,
+    route_fit,
+    run,
+    some_of,
+    spread,
+    wrap_fitted,
 )
 from skselect.policy.policy import AbstentionPolicy, Decisions, apply_policy
 from skselect.policy.seen_rows import SeenRows

@@ -19,8 +19,8 @@ from skselect._lib.decide import OWN_FEATURES, describe_answers
 from skselect._lib.notebook import NotebookText
 from skselect._lib.sklearn import weight_parameter
 from skselect.calibration._scopes import Calibration, ClassCalibration
-from skselect.estimators.fitting import TrainingRows, find_inner, is_ready
 from skselect.estimators.out_of_fold import OutOfFold
+from skselect.estimators.raw_classifier import TrainingRows, find_inner, is_ready
 from skselect.inference.intervals import check_clusters
 from skselect.metrics._areas import augrc_influence
 from skselect.metrics._rows import ScoredRows, clustered_error

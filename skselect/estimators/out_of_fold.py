@@ -23,7 +23,7 @@ from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks import shown
 from skselect._lib.notebook import percent
 from skselect._lib.sklearn import take_rows
-from skselect.estimators.fitting import FitTask, TrainingRows
+from skselect.estimators.raw_classifier import FitTask, TrainingRows
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions

@@ -50,16 +50,6 @@ from skselect.estimators.classifier import (
     task_classes,
     warn_if_fitted,
 )
-from skselect.estimators.fitting import (
-    Fits,
-    RawClassifier,
-    TrainingRows,
-    check_n_jobs,
-    check_trainable,
-    is_ready,
-    route_fit,
-    some_of,
-)
 from skselect.estimators.learned import LearnedConfidence
 from skselect.estimators.out_of_fold import (
     LEAST_HELD_OUT,
@@ -70,6 +60,16 @@ from skselect.estimators.out_of_fold import (
     describe_tested,
     find_tuning_rows,
     split_rows,
+)
+from skselect.estimators.raw_classifier import (
+    Fits,
+    RawClassifier,
+    TrainingRows,
+    check_n_jobs,
+    check_trainable,
+    is_ready,
+    route_fit,
+    some_of,
 )
 from skselect.objectives import (
     Coverage,
@@ -90,7 +90,7 @@ from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DECISIONS, DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.selection.engine import (
+from skselect.selection.pick import (
     HOLD_OUT_LATEST,
     LEAVE_MARGIN,
     TAKE_LATEST,

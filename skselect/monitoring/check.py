@@ -41,7 +41,7 @@ from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes, compute_loss
 from skselect.predictions.predictions import Predictions
-from skselect.selection.engine import TAKE_LATEST, find_order, issue, warn_of_order
+from skselect.selection.pick import TAKE_LATEST, find_order, issue, warn_of_order
 from skselect.streaming.state import SelectiveState
 
 # A certificate ------------------------------------------------------------------------------------

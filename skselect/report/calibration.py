@@ -38,7 +38,6 @@ from skselect.estimators.classifier import (
     task_classes,
     warn_if_fitted,
 )
-from skselect.estimators.fitting import TrainingRows, check_n_jobs, is_ready, route_fit
 from skselect.estimators.out_of_fold import (
     Splits,
     find_known_rows,
@@ -46,10 +45,11 @@ from skselect.estimators.out_of_fold import (
     predict_folds,
     score_rows,
 )
+from skselect.estimators.raw_classifier import TrainingRows, check_n_jobs, is_ready, route_fit
 from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import evaluate
 from skselect.predictions.outcomes import Outcomes
-from skselect.report.verdicts import assess_calibration
+from skselect.report.questions import assess_calibration
 
 _PLAIN = ("ece", "smooth_ece", "top_label_brier", "csr", "p_risk", "cw_accuracy", "aurc")
 _METRICS = {name: dict[str, Any]() for name in _PLAIN} | {"cwsa_plus": {"threshold": 0.5}}

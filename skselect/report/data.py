@@ -35,7 +35,7 @@ from skselect.policy.subgroups import (
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.report.verdicts import assess_calibration, explain_metric, verify_guarantee
+from skselect.report.questions import assess_calibration, explain_metric, verify_guarantee
 from skselect.thresholds import simultaneous_band
 
 #: What a single model is called, unless it is given a name.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from skselect._lib.notebook import count, percent, rounded
 from skselect.metrics._evaluate import SPECS
-from skselect.report.verdicts import show_number, show_share
+from skselect.report.questions import show_number, show_share
 
 
 def text(value: Any) -> str:

@@ -31,8 +31,8 @@ from skselect.policy.certificate import now
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.predictions import Predictions
 from skselect.report.data import UNNAMED, Case, count_classes, make_case, make_contents
+from skselect.report.questions import which_is_best
 from skselect.report.render import render_page, render_text
-from skselect.report.verdicts import which_is_best
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, read_rows
-from skselect.selection.engine import (
+from skselect.selection.pick import (
     TAKE_LATEST,
     Grouping,
     Setting,

@@ -29,7 +29,7 @@ from skselect.metrics._evaluate import DEFAULT_METRICS, evaluate, requests
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.streaming.certified import CellCounts, bound_metric
-from skselect.streaming.counters import ExactCounts
+from skselect.streaming.exact import ExactCounts
 
 #: Rows that are counted together.
 _BATCH = 1 << 20

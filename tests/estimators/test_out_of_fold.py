@@ -23,7 +23,6 @@ from sklearn.svm import LinearSVC
 from skselect import SelectiveClassifier, ThresholdTuner, calibration_report
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import SCOPES
-from skselect.estimators.fitting import TrainingRows
 from skselect.estimators.out_of_fold import (
     find_known_rows,
     find_tested_rows,
@@ -31,6 +30,7 @@ from skselect.estimators.out_of_fold import (
     make_folds,
     read_splits,
 )
+from skselect.estimators.raw_classifier import TrainingRows
 
 
 @pytest.fixture

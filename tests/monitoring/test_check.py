@@ -28,7 +28,7 @@ from skselect.objectives import GUARANTEES
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
-from skselect.report.verdicts import verify_guarantee
+from skselect.report.questions import verify_guarantee
 from tests import brute
 from tests.monitoring.test_certify import certificate, ends, rows_with
 

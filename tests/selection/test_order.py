@@ -13,7 +13,7 @@ from skselect import AbstentionPolicy, Outcomes, Predictions, Risk, certify, sel
 from skselect._lib.notebook import unwrap
 from skselect.objectives import first_of, read_objective
 from skselect.policy import Certificate
-from skselect.selection.engine import LEVEL, TAKE_LATEST, find_order, order_p_value
+from skselect.selection.pick import LEVEL, TAKE_LATEST, find_order, order_p_value
 
 
 def reason(outcomes, objective="risk"):

@@ -19,7 +19,7 @@ from skselect import (
 from skselect._lib.notebook import TONES
 from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import SPECS
-from skselect.report.verdicts import (
+from skselect.report.questions import (
     assess_calibration,
     explain_metric,
     show_number,

@@ -16,7 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from skselect import SelectiveClassifier
 from skselect.calibration._calibrators import CALIBRATORS
-from skselect.estimators.fitting import (
+from skselect.estimators.raw_classifier import (
     TrainingRows,
     wants_codes,
     wrap_fitted,

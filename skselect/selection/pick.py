@@ -615,7 +615,7 @@ def order_p_value(values: FloatArray, loss: FloatArray | None = None) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from skselect.selection.engine import order_p_value
+    >>> from skselect.selection.pick import order_p_value
     >>> errors = np.repeat([0., 1.], [90, 10])
     >>> order_p_value(errors) < 1e-6
     True
