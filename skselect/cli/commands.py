@@ -63,6 +63,7 @@ from skselect.cli.tables import (
     read_times,
     resolve_columns,
     text_to_numbers,
+    write_rows,
 )
 from skselect.policy.policy import (
     AbstentionPolicy,
@@ -831,8 +832,11 @@ def _writer(out: Path | None, layout: CsvLayout) -> Iterator[Callable[[pd.DataFr
         header = iter([True])
 
         def write(rows: pd.DataFrame) -> None:
+            text = write_rows(rows, layout.separates(out or Path()), layout.decimal)
+            shown = rows if text is None else rows.iloc[:0]
             first = next(header, False)
-            rows.to_csv(file, index=False, header=first, lineterminator="\n", **options)
+            shown.to_csv(file, index=False, header=first, lineterminator="\n", **options)
+            file.write(text or "")
 
         try:
             yield write

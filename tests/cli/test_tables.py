@@ -20,6 +20,7 @@ from skselect.cli.tables import (
     find_classes,
     read_outcomes,
     read_predictions,
+    write_rows,
 )
 
 PROBA = Columns("truth", ("p_no", "p_yes"), subgroups=("site",))
@@ -350,3 +351,41 @@ def test_whole_tables_of_another_layout(ending, tmp_path):
         file.write(frame.to_csv(sep=";", decimal=",", index=False).encode("cp1252"))
     found = TableFile.open(path, layout=CsvLayout(";", ",", "cp1252")).whole()
     pd.testing.assert_frame_equal(found, frame)
+
+
+# Writing ----------------------------------------------------------------------------------
+
+
+FLOATS = [0.1, -0.0, 1.0, 1e-4, 9.9e-5, 1e-05, 5e-324, 1e9, 1e10 + 0.5, 1e16, 1e22, np.inf, np.nan]
+
+
+@pytest.mark.parametrize("layout", [",.", ";,", "\t.", "^,"])
+@some
+@given(
+    st.lists(st.sampled_from(FLOATS) | st.floats(), min_size=4, max_size=4),
+    st.lists(st.none() | st.text('aé ,;^\t"\r\n.1', max_size=3), min_size=4, max_size=4),
+)
+def test_rows_are_written_as_pandas_writes_them(layout, floats, texts):
+    rows = pd.DataFrame({"float": floats, "text": texts, "whole": [-3, 0, 2**62, 7]})
+    rows["yes"] = [True, False, True, True]
+    rows["object"] = rows["text"].astype(object)
+    for name, kind in (("float", "Float64"), ("whole", "Int64"), ("yes", "boolean")):
+        rows[kind] = rows[name].astype(kind).where(rows["yes"])
+    for name, kind in (("float", pa.float64()), ("yes", pa.bool_()), ("text", pa.string())):
+        rows[f"arrow {name}"] = rows[name].astype(pd.ArrowDtype(kind))
+    separator, decimal = layout
+    said = {"sep": separator, "decimal": decimal, "lineterminator": "\n"}
+    expected = rows.to_csv(index=False, header=False, **said)
+    needs_quotes = any(set(text or "") & {separator, '"', "\r", "\n"} for text in texts)
+    assert write_rows(rows, *layout) == (None if needs_quotes else expected)
+
+
+@pytest.mark.parametrize("cells", [
+    [1.5, 2], ["a", 1], np.float32([0.1, 2]), pd.to_datetime(["2026-01-01"] * 2), [b"a", b"b"],
+])  # fmt: skip
+def test_pandas_writes_what_is_not_known_to_be_the_same(cells):
+    rows = pd.DataFrame(
+        {"id": [1, 2], "cell": pd.Series(cells, dtype=getattr(cells, "dtype", object))}
+    )
+    assert write_rows(rows, ",") is None
+    assert write_rows(rows[["id"]], ",") is None
