@@ -18,20 +18,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
-__all__ = [
-    "SCORING_SITES",
-    "BaseScorer",
-    "CallbackSupportMixin",
-    "begin_fit",
-    "count_rows",
-    "loaded_scoring_options",
-    "register_scoring_names",
-    "routing_enabled",
-    "take_rows",
-    "unregister_scoring_names",
-    "weight_parameter",
-    "with_callbacks",
-]
+# Names of scikit-learn that other rooms take from here.
+__all__ = ["BaseScorer", "CallbackSupportMixin", "with_callbacks"]
 
 # Scorers must derive from the private base class: only then do searches route weights to
 # them, and multimetric scoring accept them beside scikit-learn's own.

@@ -30,6 +30,7 @@ from skselect.policy.certificate import Certificate
 from skselect.policy.policy import (
     AbstentionPolicy,
     External,
+    accept_answers,
     apply_policy,
     check_given_scores,
     count_at_quantiles,
@@ -182,11 +183,7 @@ def check_guarantee(
     values = guarantee.kind.values(loss, kept)
     mean = float(np.mean(values)) if len(values) else math.nan
     bounds = mean_bounds(values, guarantee.delta, guarantee.max_analyses)
-
-    def count_more(largest: float) -> int | None:
-        return _more_by_bets(values, largest, guarantee)
-
-    return _compare(guarantee, seen, mean, bounds, count_more)
+    return _compare(guarantee, seen, mean, bounds, partial(_more_by_bets, guarantee, values))
 
 
 def check_counted(guarantee: Tested, seen: Seen) -> GuaranteeCheck:
@@ -194,11 +191,7 @@ def check_counted(guarantee: Tested, seen: Seen) -> GuaranteeCheck:
     count, n = guarantee.kind.count(*seen)
     mean = count / n if n else math.nan
     bounds = count_bounds(count, n, guarantee.delta, guarantee.max_analyses)
-
-    def count_more(largest: float) -> int | None:
-        return _more_by_counts(count, n, largest, guarantee)
-
-    return _compare(guarantee, seen, mean, bounds, count_more)
+    return _compare(guarantee, seen, mean, bounds, partial(_more_by_counts, guarantee, count, n))
 
 
 def chose_threshold(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> bool:
@@ -276,7 +269,7 @@ def name_interval(delta: float, max_analyses: int | None) -> str:
     return f"exact {level} interval" + (f" of {max_analyses} analyses" if max_analyses > 1 else "")
 
 
-def _more_by_bets(values: FloatArray, largest: float, guarantee: Tested) -> int | None:
+def _more_by_bets(guarantee: Tested, values: FloatArray, largest: float) -> int | None:
     """Estimate how many values like these settle whether their mean is above a limit."""
     n_kept = _n_kept(len(values), guarantee)
     if np.sum(values) > len(values) * largest:  # the complements are then too small
@@ -299,7 +292,7 @@ def _more_by_bets(values: FloatArray, largest: float, guarantee: Tested) -> int 
     return least_count(settles) if settles(_TOO_MANY) else None
 
 
-def _more_by_counts(count: int, n: int, largest: float, guarantee: Tested) -> int | None:
+def _more_by_counts(guarantee: Tested, count: int, n: int, largest: float) -> int | None:
     """Return how many rows like these settle whether a share is above a limit."""
     if count > n * largest:  # the others are then too few
         count, largest = n - count, 1.0 - largest
@@ -365,26 +358,33 @@ def decide_labelled(
             "predictions must hold the raw probabilities that the policy reads: build them with "
             "Predictions.from_proba(y_true, y_proba)."
         )
-    if policy.classes.tolist() != predictions.classes.tolist():
-        raise ValueError(
-            f"predictions are about the classes {predictions.classes.tolist()}, but the policy is "
-            f"for {policy.classes.tolist()}; pass labels= in this order."
-        )
     refuse_weights(predictions.sample_weight, purpose)
-    if policy.rule.decision == "estimator" and predictions.rule.decision != "estimator":
-        raise ValueError(
-            "predictions: the policy keeps the classifier's own answers; build them with "
-            "Predictions.from_proba(y_true, y_proba, decision='estimator', y_pred=...)."
-        )
+    check_answers_fit(policy, predictions)
     if predictions.y_proba is None:  # answers with a confidence: only the threshold is applied
-        by_answer = policy.groups is not None and policy.groups.by_answer
         confidence = compute_confidence(predictions, None)
-        of_rows = predictions.answers if by_answer else subgroups
-        return predictions, policy.accepts(confidence, subgroups=of_rows), confidence
+        accepted = accept_answers(policy, confidence, predictions.answers, subgroups)
+        return predictions, accepted, confidence
     decisions = apply_policy(policy, predictions.y_proba, predictions.y_pred, subgroups)
     warn_if_far(policy, count_at_quantiles(policy, decisions.confidence), len(decisions.accepted))
     answered = replace(predictions, y_pred=decisions.y_pred, rule=policy.rule)
     return answered, decisions.accepted, decisions.confidence
+
+
+def check_answers_fit(
+    policy: AbstentionPolicy, predictions: Predictions, which: str = "predictions"
+) -> None:
+    """Refuse predictions of other classes, or without the answers that a policy keeps."""
+    if policy.classes.tolist() != predictions.classes.tolist():
+        raise ValueError(
+            f"policy: it is for the classes {policy.classes.tolist()}, but the {which} are for "
+            f"{predictions.classes.tolist()}; pass labels= in the order of the policy's."
+        )
+    if policy.rule.decision == "estimator" and predictions.rule.decision != "estimator":
+        raise ValueError(
+            f"{which}: the policy keeps the classifier's own answers; build them with "
+            "Predictions.from_proba(y_true, y_proba, decision='estimator', y_pred=...), and pass "
+            "them alone."
+        )
 
 
 class Asked(NamedTuple):
@@ -440,7 +440,7 @@ def list_certificates(
         cases = "" if own is None else own.cases
         rows = _find_rows(answered, cases)
         return [(None, "", np.ones(n, dtype=bool)) if rows is None else (own, cases, rows)]
-    members = groups.members(answered.answers if groups.by_answer else subgroups, n)
+    members = groups.members(answered.answers, subgroups)
     nowhere = np.zeros(n, dtype=bool)
     return [
         (groups.certificates.get(group), f"of {groups.by} {group!r}", members.get(group, nowhere))

@@ -58,7 +58,7 @@ from skselect.monitoring.log import (
 )
 from skselect.monitoring.status import GuaranteeStatus, MonitorStatus
 from skselect.objectives import read_guarantee
-from skselect.policy.policy import AbstentionPolicy, External
+from skselect.policy.policy import AbstentionPolicy, External, accept_answers
 
 _DAY = 86400e6  # in microseconds
 SCHEMA = "skselect.monitor"
@@ -450,8 +450,7 @@ class SelectiveRiskMonitor:
             raise ValueError(
                 "auxiliary goes with y_proba; the confidence knows its answers already."
             )
-        by_answer = policy.groups is not None and policy.groups.by_answer
-        accepted = policy.accepts(confidence, subgroups=y_pred if by_answer else subgroups)
+        accepted = accept_answers(policy, confidence, y_pred, subgroups)
         answers = check_labels(y_pred, "y_pred") if len(accepted) else policy.classes[:0]
         check_length("y_pred", answers, len(accepted), "confidence")
         return accepted, np.asarray(confidence, dtype=np.float64), answers
@@ -920,7 +919,7 @@ class SelectiveRiskMonitor:
         if groups is None:
             return np.zeros(n, dtype=np.int64)
         found = np.full(n, -1)
-        members = groups.members(answers if groups.by_answer else subgroups, n)
+        members = groups.members(answers, subgroups)
         for code, guarantee in enumerate(self._guarantees):
             if guarantee.group in members:
                 found[members[guarantee.group]] = code

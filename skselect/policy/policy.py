@@ -761,6 +761,14 @@ def decide_given(
     return _apply(policy, applied, scores, answers, subgroups, auxiliary_proba)
 
 
+def accept_answers(
+    policy: AbstentionPolicy, confidence: Any, answers: LabelArray, subgroups: Any
+) -> BoolArray:
+    """Tell which answers are accepted, by their confidence; the answers may be the subgroups."""
+    by_answer = policy.groups is not None and policy.groups.by_answer
+    return policy.accepts(confidence, subgroups=answers if by_answer else subgroups)
+
+
 def _refuse_subgroups(policy: AbstentionPolicy, subgroups: Any) -> None:
     """Refuse subgroups that this policy would ignore."""
     if subgroups is not None and policy.groups is None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, column_names
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_names
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice, check_count, check_number, check_threshold
 from skselect._lib.checks.rows import check_subgroups
@@ -122,9 +122,9 @@ class GroupThresholds:
         codes, keys = self.encode(subgroups, n)
         return np.array([*(key in self.thresholds for key in keys), False])[codes]
 
-    def members(self, subgroups: Any, n: int) -> dict[Any, BoolArray]:
+    def members(self, answers: LabelArray, subgroups: Any) -> dict[Any, BoolArray]:
         """Return for each subgroup that occurs a mask of its rows."""
-        codes, keys = self.encode(subgroups, n)
+        codes, keys = self.encode(answers if self.by_answer else subgroups, len(answers))
         return {key: codes == code for code, key in enumerate(keys)}
 
     def encode(self, subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:

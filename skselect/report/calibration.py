@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import indexable
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, are_constant
+from skselect._lib.arrays import FloatArray, are_constant
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import (
     check_calibration,
@@ -156,7 +155,7 @@ def calibration_report(
     check_n_jobs(n_jobs)
     X, y = indexable(X, y)
     seed = int(rng.integers(2**31))
-    rows = _score_rows(estimator, X, check_y(y), cv, sample_weight, groups, n_jobs, seed)
+    rows, parts = _score_rows(estimator, X, check_y(y), cv, sample_weight, groups, n_jobs, seed)
     check_scope(calibration_scope, rows.response, estimator)
     warn_small_weights(rows.weight, "this report")
     table = {}
@@ -164,7 +163,7 @@ def calibration_report(
         if rows.response == "predict_proba":
             table["raw"] = _measure(rows, rows.scores, max_proba(rows.scores), n_draws, rng)
         for name, calibrator in candidates.items():
-            proba, claim = _cross_fit(rows, calibrator, calibration_scope)
+            proba, claim = cross_fit(calibrator, calibration_scope, rows, parts)
             table[name] = _measure(rows, proba, claim, n_draws, rng)
     return pd.DataFrame.from_dict(table, orient="index")
 
@@ -197,19 +196,6 @@ def _check_calibrations(calibrations: Any) -> dict[str, Any]:
     return dict(zip(names, given, strict=True))
 
 
-@dataclass(frozen=True, eq=False)
-class _Scores:
-    """Out-of-fold raw scores of every row, and the folds."""
-
-    scores: FloatArray
-    response: str
-    codes: IntArray
-    classes: Any
-    weight: FloatArray | None
-    parts: Splits
-    seen: BoolArray
-
-
 def _score_rows(
     estimator: Any,
     X: Any,
@@ -219,8 +205,8 @@ def _score_rows(
     groups: Any,
     n_jobs: int | None,
     seed: int,
-) -> _Scores:
-    """Score every row out of fold."""
+) -> tuple[RawRows, Splits]:
+    """Score every row out of fold; return the folds, whose first rows may teach a calibration."""
     classes = task_classes(estimator, y)
     check_more_classes(classes, "there is nothing to calibrate")
     codes = encode_y(y, classes)
@@ -235,7 +221,6 @@ def _score_rows(
             f"cv must put every row into exactly one test part, but {cv} does not; use an integer "
             "or a splitter such as StratifiedKFold."
         )
-    seen = np.ones(len(codes), dtype=bool)
     if is_ready(estimator):
         raw = rows.fit(estimator)
         scores, response = raw.scores(X), raw.response
@@ -247,18 +232,12 @@ def _score_rows(
         say = partial(score_rows, estimator=estimator, decision="argmax")
         found = predict_folds(say, rows, parts, n_jobs)
         scores, response = found.scores[np.argsort(found.rows)], found.response
-    return _Scores(scores, response, codes, classes, weight, parts, seen)
-
-
-def _cross_fit(rows: _Scores, calibrator: Any, scope: str) -> tuple[FloatArray, FloatArray]:
-    """Return cross-fitted class probabilities and claimed probabilities of being right."""
-    parts = [(train[rows.seen[train]], test) for train, test in rows.parts]
-    raw = RawRows(rows.response, rows.scores, rows.codes, len(rows.classes), rows.weight)
-    return cross_fit(calibrator, scope, raw, parts)
+        parts = [(train[seen[train]], test) for train, test in parts]
+    return RawRows(response, scores, codes, len(classes), weight), parts
 
 
 def _measure(
-    rows: _Scores, proba: FloatArray, claim: FloatArray, n_draws: int, rng: np.random.Generator
+    rows: RawRows, proba: FloatArray, claim: FloatArray, n_draws: int, rng: np.random.Generator
 ) -> dict[str, Any]:
     """Return the metrics of one calibration, and whether its confidence is calibrated."""
     outcomes = Outcomes(proba.argmax(axis=1) != rows.codes, claim, rows.weight)
@@ -267,7 +246,7 @@ def _measure(
     if are_constant(rows.weight):
         p_value = run_csr_test(outcomes, n_draws=n_draws, random_state=rng).p_value
         calibrated = assess_calibration(outcomes, p_value).verdict
-    truth = np.eye(len(rows.classes))[rows.codes]
+    truth = np.eye(rows.n_classes)[rows.codes]
     spread = np.sum((proba - truth) ** 2, axis=1)
     own = np.sum(proba * truth, axis=1)
     values |= {

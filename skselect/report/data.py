@@ -23,9 +23,9 @@ from skselect.metrics._metric import MetricSpec
 from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.metrics._threshold import count_decisions
 from skselect.monitoring.check import PolicyCheck, check_decided
-from skselect.monitoring.labelled import Asked, chose_threshold
+from skselect.monitoring.labelled import Asked, check_answers_fit, chose_threshold
 from skselect.policy.certificate import threshold_to_json
-from skselect.policy.policy import AbstentionPolicy, apply_policy
+from skselect.policy.policy import AbstentionPolicy, accept_answers, apply_policy
 from skselect.policy.subgroups import (
     describe_certificates,
     name_of_subgroups,
@@ -63,7 +63,7 @@ class Case:
     policy : AbstentionPolicy or None
     threshold : float or None
         None without threshold and policy, and where there is one threshold per subgroup.
-    judged : ScoredRows
+    scored : ScoredRows
         Predictions after the policy's calibration, with the confidence that has the threshold.
     accepted : ndarray of bool, shape (n,), or None
         None: it accepts everything.
@@ -95,43 +95,27 @@ def make_case(
         confidence = scored.outcomes.confidence
         accepted = None if threshold is None else confidence >= threshold
         return Case(name, raw, None, threshold, scored, accepted)
-    _check_policy_fits(policy, raw, name)
-    own = policy.groups is not None and not policy.groups.by_answer
-    single = None if policy.groups is not None else policy.threshold
-    learned = isinstance(policy.confidence, LearnedScore)
-    if raw.y_proba is None and (policy.calibration is None or learned):
-        # Answers with a confidence, but without probabilities: only the threshold can be applied.
-        scored = score_rows(raw)
-        by_answer = policy.groups is not None and policy.groups.by_answer
-        of_rows = raw.answers if by_answer else subgroups if own else None
-        accepted = policy.accepts(scored.outcomes.confidence, subgroups=of_rows)
-        return Case(name, raw, policy, single, scored, accepted)
-    scores = check_has_proba(raw.y_proba, "a policy with a calibration")
-    decisions = apply_policy(policy, scores, raw.y_pred, subgroups if own else None)
-    same = np.array_equal(decisions.y_pred, raw.y_pred)  # then kept in memory once
-    answers = raw.y_pred if same else decisions.y_pred
-    after = Predictions(raw.y_true, answers, raw.classes, decisions.y_proba, rule=policy.rule)
-    scored = score_rows(after, confidence=decisions.confidence, correctness=decisions.claim)
-    return Case(name, raw, policy, single, scored, decisions.accepted)
-
-
-def _check_policy_fits(policy: AbstentionPolicy, raw: Predictions, name: str) -> None:
-    """Refuse a policy for other classes, for decision values, or for an estimator's own answers."""
-    if policy.classes.tolist() != raw.classes.tolist():
-        raise ValueError(
-            f"policy: it is for the classes {policy.classes.tolist()}, but the predictions of "
-            f"{name!r} are for {raw.classes.tolist()}; pass labels= in the order of the policy's."
-        )
+    check_answers_fit(policy, raw, f"predictions of {name!r}")
     if policy.response != "predict_proba":
         raise ValueError(
             "policy: it reads decision values, and a report is about probabilities; pass the "
             "calibrated ones, predict_proba(X), with threshold= instead of the policy."
         )
-    if policy.rule.decision == "estimator" and raw.rule.decision != "estimator":
-        raise ValueError(
-            "policy: it is about the estimator's own answers; pass Predictions.from_proba(..., "
-            "decision='estimator', y_pred=...) with y_true=None."
-        )
+    own = subgroups if policy.groups is not None and not policy.groups.by_answer else None
+    single = None if policy.groups is not None else policy.threshold
+    learned = isinstance(policy.confidence, LearnedScore)
+    if raw.y_proba is None and (policy.calibration is None or learned):
+        # Answers with a confidence, but without probabilities: only the threshold can be applied.
+        scored = score_rows(raw)
+        accepted = accept_answers(policy, scored.outcomes.confidence, raw.answers, own)
+        return Case(name, raw, policy, single, scored, accepted)
+    scores = check_has_proba(raw.y_proba, "a policy with a calibration")
+    decisions = apply_policy(policy, scores, raw.y_pred, own)
+    same = np.array_equal(decisions.y_pred, raw.y_pred)  # then kept in memory once
+    answers = raw.y_pred if same else decisions.y_pred
+    after = Predictions(raw.y_true, answers, raw.classes, decisions.y_proba, rule=policy.rule)
+    scored = score_rows(after, confidence=decisions.confidence, correctness=decisions.claim)
+    return Case(name, raw, policy, single, scored, decisions.accepted)
 
 
 def make_contents(
@@ -189,7 +173,7 @@ def _deferred(policy: AbstentionPolicy, case: Case, subgroups: Any) -> list[str]
     groups, n = policy.groups, len(case.predictions)
     if groups is None:
         return []
-    members = groups.members(case.predictions.answers if groups.by_answer else subgroups, n)
+    members = groups.members(case.predictions.answers, subgroups)
     sizes = dict.fromkeys(groups.thresholds, 0)
     sizes |= {key: int(np.sum(rows)) for key, rows in members.items()}
     named = [
@@ -360,27 +344,22 @@ def is_unit(outcomes: Outcomes) -> bool:
     return bool(outcomes.confidence.min() >= 0 and outcomes.confidence.max() <= 1)
 
 
-def find_claims(case: Case) -> list[tuple[str, Outcomes]]:
-    """Return outcomes with claimed probabilities, before and after the policy's calibration."""
-    policy = case.policy
+def find_claims(case: Case) -> list[tuple[str, ScoredRows]]:
+    """Return rows with claimed probabilities, before and after the policy's calibration."""
+    policy, after = case.policy, case.scored.by_correctness
     if policy is None or policy.calibration is None or case.raw.y_proba is None:
-        return [("as given", case.scored.by_correctness.outcomes)]
-    before = score_rows(case.raw).by_correctness.outcomes
-    after = case.scored.by_correctness.outcomes
-    return [("before calibration", before), ("after calibration", after)]
+        return [("as given", after)]
+    return [
+        ("before calibration", score_rows(case.raw).by_correctness),
+        ("after calibration", after),
+    ]
 
 
 def _calibration(case: Case, level: float, seed: Any) -> list[dict[str, Any]]:
     """Return how well the confidence is calibrated, before and after the policy's calibration."""
     if not is_unit(case.scored.by_correctness.outcomes):
         return []
-    known = case.scored.by_correctness  # whose curve may be sorted already
-    return [
-        _measure_calibration(
-            state, known if outcomes is known.outcomes else score_rows(outcomes), level, seed
-        )
-        for state, outcomes in find_claims(case)
-    ]
+    return [_measure_calibration(state, rows, level, seed) for state, rows in find_claims(case)]
 
 
 def _measure_calibration(state: str, scored: ScoredRows, level: float, seed: Any) -> dict[str, Any]:

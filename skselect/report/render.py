@@ -174,8 +174,8 @@ def _draw_pictures(case: Case, level: float) -> Iterator[tuple[str, str]]:
     yield "How confident its right and its wrong answers are.", _encode_picture(ax)
     if is_unit(case.scored.by_correctness.outcomes):
         ax = new_figure(size=_SIZE)
-        for state, claims in find_claims(case):
-            ReliabilityDisplay.from_outcomes(claims, name=state, ax=ax)
+        for state, rows in find_claims(case):
+            ReliabilityDisplay.from_outcomes(rows.outcomes, name=state, ax=ax)
         caption = "How often it is right at each confidence; on the line it is calibrated."
         yield caption, _encode_picture(ax)
     if is_unit(outcomes):

@@ -374,7 +374,7 @@ def test_own_answers_are_not_guessed(rows):
         classes=np.unique(y), threshold=0.5, confidence="chosen_proba",
         rule=DecisionRule("estimator"),
     )  # fmt: skip
-    with pytest.raises(ValueError, match="the estimator's own answers"):
+    with pytest.raises(ValueError, match="keeps the classifier's own answers"):
         selective_report(y, proba, policy=policy)
     given = Predictions.from_proba(y, proba, decision="estimator", y_pred=np.full(900, "so"))
     report = selective_report(None, given, policy=policy)
