@@ -308,7 +308,10 @@ def join_hashes(hashes: NDArray[np.uint64], column: FloatArray) -> NDArray[np.ui
 
 def check_unique_ids(names: LabelArray, known: Mapping[str, Any]) -> None:
     """Refuse names that would stand for two cases."""
-    seen: set[str] = set()
+    seen: set[str] = set(names.tolist())
+    if len(seen) == len(names) and seen.isdisjoint(known):
+        return
+    seen.clear()
     twice = []
     for name in names.tolist():
         if name in seen or name in known:

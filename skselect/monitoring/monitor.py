@@ -16,7 +16,6 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks import as_array, shown
@@ -478,10 +477,9 @@ class SelectiveRiskMonitor:
         if labels is not None:
             self._refuse_unknown(labels[0][waits], labels[1][waits])
         cases = Cases(names, number, times, answer, guarantee, weight, loss).take(waits)
-        hashes = row_hashes(names, times)
         # Nothing is changed before everything is checked.
         self._kind = kind
-        self._record(self._read, hashes, times, np.zeros(n))
+        self._record(self._read, names, times)
         if ids is not None and n:
             known = self._latest if times[-1] == self._last_decided else {}
             self._latest = known | dict.fromkeys(names[times == times[-1]].tolist())
@@ -548,17 +546,16 @@ class SelectiveRiskMonitor:
                 cases.number[enters], loss[enters], cases.weight[enters], wealth[enters]
             )
             entered = cases.take(enters)
-            hashes = row_hashes(entered.id, entered.when, loss[enters])
-            self._record(self._entered, hashes, entered.when, loss[enters])
+            self._record(self._entered, entered.id, entered.when, loss[enters])
             self._waiting.drop(enters)
 
     def _record(
-        self, daily: Daily, hashes: NDArray[np.uint64], times: FloatArray, loss: FloatArray
+        self, daily: Daily, names: LabelArray, times: FloatArray, *loss: FloatArray
     ) -> None:
         """Count rows by day; numbers have no days, but spans as long as `label_delay`."""
         if self._kind in ("time", "number"):
             daily.width = daily.width if daily.days else self._day
-            daily.add(hashes, times, loss)
+            daily.add(row_hashes(names, times, *loss), times, *(loss or [np.zeros(len(times))]))
 
     @property
     def _day(self) -> float:
