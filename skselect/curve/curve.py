@@ -38,7 +38,7 @@ from skselect.curve.scan import (
     sum_accepted,
     sum_blocks,
 )
-from skselect.curve.tie_blocks import CHUNK, TieBlocks, group_rows, group_sorted_rows
+from skselect.curve.tie_blocks import CHUNK, PackedBlocks, TieBlocks, group_rows, group_sorted_rows
 from skselect.predictions.outcomes import Outcomes
 
 _AURC_ESTIMATORS: dict[str, Callable[[FloatArray, FloatArray], float]] = {
@@ -298,6 +298,8 @@ class RiskCoverageCurve:
     @cached_property
     def n_rows(self) -> int:
         """Number of rows."""
+        if isinstance(self.blocks, PackedBlocks):
+            return len(self.blocks.keys)  # without a sum over them
         return round(self.sums.weight) if self.counted else int(np.sum(self.block_rows))
 
     @property

@@ -279,15 +279,6 @@ class PackedBlocks:
         """True: these are numbers of rows."""
         return True
 
-    @cached_property
-    def tied(self) -> bool:
-        """Whether some rows have the same confidence."""
-        for start in range(0, len(self.keys), SPAN):
-            bits = self.keys[start : start + SPAN + 1] >> 1
-            if np.any(bits[1:] == bits[:-1]):
-                return True
-        return False
-
     def chunks(self) -> Iterator[tuple[int, Chunk]]:
         """Yield each chunk with the number of rows before it."""
         offset = 0
@@ -302,18 +293,20 @@ class PackedBlocks:
 
     def _read(self, offset: int) -> tuple[Chunk, int]:
         """Return the chunk that starts at a row, and the row at which the next one starts."""
-        if self.tied:
+        bits = self.keys[offset : offset + CHUNK + 1] >> 1
+        if np.any(bits[1:] == bits[:-1]):
             last, wrong = self._last_rows(offset)
             keys = self.keys[offset:].take(last)
+            bits = keys >> 1
             rows, errors = _differences(last, before=-1), _differences(wrong, before=0)
             weight, all_one = rows.astype(np.float64), bool(rows.max() == 1)
             end = offset + int(last[-1]) + 1
         else:
-            keys = self.keys[offset : offset + CHUNK]
+            keys, bits = self.keys[offset : offset + CHUNK], bits[:CHUNK]
             errors = (keys & 1).view(f"i{keys.itemsize}")
             weight, all_one = _ONES[: len(keys)], True
             end = offset + len(keys)
-        confidence = unpack_confidence(keys >> 1)
+        confidence = unpack_confidence(bits)
         return Chunk(confidence, weight, errors.astype(np.float64), all_one, whole=True), end
 
     def _last_rows(self, offset: int) -> tuple[IntArray, IntArray]:
