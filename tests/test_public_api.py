@@ -111,7 +111,6 @@ KNOWN_CLASSES = {"FrozenEstimator"}
 
 #: What other functions return, shown in their examples, and what has nothing to show.
 NO_EXAMPLE = {
-    "Calibrator",
     "InfeasibleTargetError", "MetricSpec", "GroupedSelection", "ThresholdSelection", "Certificate",
     "CauComponents", "CsrTest", "EcceTest", "EcdTest", "MetricInterval", "MonitorStatus",
     "GuaranteeStatus", "ReviewPlan", "TCalTest",

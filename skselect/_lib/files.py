@@ -226,6 +226,14 @@ def write_whole(path: Path, text: str, before_replacing: Callable[[], None] | No
         part.write_text(text, encoding="utf-8")
 
 
+def give_text(text: str, path: Any, end: str = "") -> str | None:
+    """Return a text where there is no path, else write it there, with its `end`."""
+    if path is None:
+        return text
+    write_whole(Path(path), text + end)
+    return None
+
+
 def write_together(texts: Mapping[Path, str]) -> None:
     """Write all of these files, or leave all of them as they were."""
     with ExitStack() as stack:

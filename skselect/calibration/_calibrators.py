@@ -18,7 +18,7 @@ from __future__ import annotations
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import optimize, special
@@ -36,32 +36,12 @@ from skselect._lib.checks.rows import (
     check_weight,
     warn_small_weights,
 )
-from skselect._lib.decide import (
-    beta_map,
-    both_sides,
-    interpolate,
-    platt_map,
-    softmax_map,
-    temperature_map,
-    venn_abers_interval,
-    venn_abers_map,
-)
 from skselect.curve.tie_blocks import run_starts
 
 #: The default offset, which keeps the log-odds of 0 and 1 finite.
 LEAST_OFFSET = 1e-15
 #: The numbers of the safeguard, which a calibrator does not show.
 _GUESS = ("share", "prior")
-
-
-class Calibrator(Protocol):
-    """What a calibrator can do: be fitted to scores and 0/1 outcomes, and map scores."""
-
-    def fit(self, score: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the map."""
-
-    def predict(self, score: Any) -> FloatArray:
-        """Return a probability for each score."""
 
 
 class ShowsFit(BaseEstimator):
@@ -217,7 +197,7 @@ class PlattCalibrator(Safeguarded, ScoreCalibrator):
     array([0.42, 0.5 , 0.58])
     """
 
-    map = staticmethod(platt_map)
+    map = staticmethod(decide.platt_map)
     stored = ("slope", "intercept", "share", "prior")
 
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
@@ -263,7 +243,7 @@ class BetaCalibrator(Safeguarded, ScoreCalibrator):
     array([0.28, 0.5 , 0.72])
     """
 
-    map = staticmethod(beta_map)
+    map = staticmethod(decide.beta_map)
     stored = ("a", "b", "c", "share", "prior")
 
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
@@ -285,7 +265,7 @@ def _laplace_share(weight: FloatArray, safeguard: bool) -> float:
 
 def _fit_beta(score: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[float, float, float]:
     """Return the best a, b >= 0 and c: of the fit without bounds, else with a = 0 or b = 0."""
-    low, high = both_sides(score)
+    low, high = decide.both_sides(score)
     # For small scores low and high are nearly collinear; their sum and difference are not.
     free = _fit_logistic([score, high - low], y, weight)
     a, b = free.slopes[0] - free.slopes[1], free.slopes[0] + free.slopes[1]
@@ -425,7 +405,7 @@ class TemperatureCalibrator(Safeguarded, ScoreCalibrator):
     (array([0.13, 0.87]), array([0., 1.]))
     """
 
-    map = staticmethod(temperature_map)
+    map = staticmethod(decide.temperature_map)
     stored = ("temperature", "share", "prior")
 
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
@@ -465,7 +445,7 @@ class SoftmaxTemperature(Safeguarded):
         1/K each.
     """
 
-    map = staticmethod(softmax_map)
+    map = staticmethod(decide.softmax_map)
     stored = ("temperature", "share", "prior")
 
     def fit(self, logits: FloatArray, codes: IntArray, weight: FloatArray) -> SoftmaxTemperature:
@@ -547,7 +527,7 @@ def _plain_temperature(true_class_proba: _TrueClassProba, weight: FloatArray) ->
 class _Interpolation(ScoreCalibrator):
     """A map that is linear between knots, and flat outside them."""
 
-    map, stored = staticmethod(interpolate), ("knots", "values")
+    map, stored = staticmethod(decide.interpolate), ("knots", "values")
 
     knots_: FloatArray
     values_: FloatArray
@@ -679,7 +659,7 @@ class VennAbersCalibrator(ScoreCalibrator):
     (array([0.333]), array([0.667]))
     """
 
-    map, stored = staticmethod(venn_abers_map), ("knots", "lower", "upper")
+    map, stored = staticmethod(decide.venn_abers_map), ("knots", "lower", "upper")
 
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
         self.knots_, total, success = group_by_score(score, y, weight)
@@ -693,7 +673,7 @@ class VennAbersCalibrator(ScoreCalibrator):
 
         Between two knots p0 is that of the knot below, and p1 that of the knot above.
         """
-        return venn_abers_interval(np.asarray(score, dtype=np.float64), **self.fitted)
+        return decide.venn_abers_interval(np.asarray(score, dtype=np.float64), **self.fitted)
 
 
 def _fit_with_one_more_success(total: FloatArray, success: FloatArray) -> FloatArray:

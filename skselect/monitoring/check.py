@@ -23,13 +23,12 @@ from skselect.monitoring.labelled import (
     GuaranteeCheck,
     Seen,
     check_counted,
-    check_guarantee,
+    check_guarantees,
     check_is_policy,
     chose_threshold,
     count_bounds,
     decide_labelled,
     find_guarantees,
-    list_certificates,
     mean_bounds,
     name_interval,
     own_guarantee,
@@ -553,8 +552,7 @@ def check_decided(
 
     `curve` is that of its confidence.
     """
-    found = find_guarantees(policy, list_certificates(policy, answered, subgroups), asked)
-    checks = tuple(check_guarantee(guarantee, answered, accepted) for guarantee in found)
+    checks = check_guarantees(policy, answered, accepted, subgroups, asked)
     loss = compute_loss(answered, policy.rule.default_loss)[accepted]
     seen = Seen(len(accepted), len(loss), int(np.count_nonzero(loss)))
     return _gather(policy, curve, checks, seen, share_reused(policy, curve), loss)

@@ -171,7 +171,19 @@ class Seen(NamedTuple):
     n_errors: int
 
 
-def check_guarantee(
+def check_guarantees(
+    policy: AbstentionPolicy,
+    answered: Predictions,
+    accepted: BoolArray,
+    subgroups: Any,
+    asked: Asked,
+) -> tuple[GuaranteeCheck, ...]:
+    """Compare what a policy guarantees with rows that it has decided."""
+    found = find_guarantees(policy, _list_certificates(policy, answered, subgroups), asked)
+    return tuple(_check_guarantee(guarantee, answered, accepted) for guarantee in found)
+
+
+def _check_guarantee(
     guarantee: Tested, answered: Predictions, accepted: BoolArray
 ) -> GuaranteeCheck:
     """Compare a guarantee with bounds from below and above, each at its delta."""
@@ -431,7 +443,7 @@ def find_guarantees(policy: AbstentionPolicy, listed: list[Listed], asked: Asked
     return found
 
 
-def list_certificates(
+def _list_certificates(
     policy: AbstentionPolicy, answered: Predictions, subgroups: Any
 ) -> list[Listed]:
     """Return certificates that a policy may have, each with the name of its cases and its rows."""
@@ -492,10 +504,9 @@ def own_guarantee(
     delta : float, default=None
         As in :class:`Asked`.
     """
-    listed = list_certificates(policy, answered, subgroups)
-    found = find_guarantees(policy, listed, Asked(delta=delta, max_analyses=1))
-    made = [guarantee for guarantee in found if np.any(guarantee.rows)]
-    checks = [check_guarantee(guarantee, answered, accepted) for guarantee in made]
+    asked = Asked(delta=delta, max_analyses=1)
+    checks = check_guarantees(policy, answered, accepted, subgroups, asked)
+    checks = tuple(check for check in checks if check.n)
     starts = {
         "broken": f"{certificates.NOT_MET} by these rows.",
         "undecided": "These rows cannot tell whether the policy keeps its own guarantee.",
@@ -507,7 +518,7 @@ def own_guarantee(
         if check.verdict == verdict and not check.is_empty
     ]
     own = policy.certificate
-    if policy.groups is None and is_guarantee(own) and own.cases and not made:
+    if policy.groups is None and is_guarantee(own) and own.cases and not checks:
         texts.append(
             f"Not checked here: the policy's own guarantee, which covers only cases {own.cases}."
         )

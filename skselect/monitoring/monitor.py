@@ -11,7 +11,6 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -27,7 +26,8 @@ from skselect._lib.checks.rows import (
     encode_labels,
     label_array,
 )
-from skselect._lib.files import digest_json, read_json, write_whole
+from skselect._lib.files import digest_json, give_text, read_json
+from skselect.monitoring import log
 from skselect.monitoring.evidence import (
     Watched,
     bets_on_cases,
@@ -37,24 +37,6 @@ from skselect.monitoring.evidence import (
 )
 from skselect.monitoring.history import MOST_BATCHES, Batch, Daily, History, Workload, runs
 from skselect.monitoring.labelled import check_is_policy
-from skselect.monitoring.log import (
-    KINDS,
-    Cases,
-    Waiting,
-    batch_width,
-    check_names,
-    check_unique_ids,
-    join_hashes,
-    plain_span,
-    read_audits,
-    read_times,
-    refuse_two_labels,
-    row_hashes,
-    show_time,
-    span_of_time,
-    to_dates,
-    warn_unmatched_ids,
-)
 from skselect.monitoring.status import GuaranteeStatus, MonitorStatus
 from skselect.objectives import read_guarantee
 from skselect.policy.policy import AbstentionPolicy, External, accept_answers
@@ -205,7 +187,7 @@ class SelectiveRiskMonitor:
         self.min_audit_proba = check_number(
             "min_audit_proba", min_audit_proba, 0.0, 1.0, closed="right"
         )
-        self._age, age_kind = span_of_time(label_delay, "label_delay")
+        self._age, age_kind = log.span_of_time(label_delay, "label_delay")
         self.label_delay = label_delay
         if unlabelled == "correct" and self._age is None:
             raise ValueError(
@@ -213,7 +195,7 @@ class SelectiveRiskMonitor:
                 "means that the answer was correct, such as label_delay='30D'."
             )
         self.batch = batch
-        self._width, width_kind = batch_width(batch)
+        self._width, width_kind = log.batch_width(batch)
         self._loss, self._found = find_watched(policy, target, self.delta)
         kinds = {kind for kind in (age_kind, width_kind) if kind}
         if len(kinds) > 1:
@@ -236,7 +218,7 @@ class SelectiveRiskMonitor:
         self
         """
         self._guarantees = [replace(guarantee) for guarantee in self._found]
-        self._waiting = Waiting(Cases.none())
+        self._waiting = log.Waiting(log.Cases.none())
         self._counts = _Counts()
         self._history = History()
         self._workload = Workload.of_policy(self.policy)
@@ -347,18 +329,18 @@ class SelectiveRiskMonitor:
         UserWarning
             If cases wait, and none of 30 or more labels is for one of them.
         """
-        names = check_names(ids)
+        names = log.check_names(ids)
         labels = np.empty(0, dtype=self.policy.classes.dtype)
         if np.size(y) or len(names):
             labels = check_labels(y, "y")
         check_length("y", labels, len(names), "ids")
         truth = encode_labels(labels, self.policy.classes, "y")
-        refuse_two_labels(names, truth)
+        log.refuse_two_labels(names, truth)
         times, kind, until = self._times_of_labels(when, len(names))
         cases, place = self._waiting.cases, self._waiting.find(names)
         counts = place >= 0
         self._refuse_unknown(labels[counts], truth[counts])
-        warn_unmatched_ids(names, cases.id, int(np.sum(counts)))
+        log.warn_unmatched_ids(names, cases.id, int(np.sum(counts)))
         if self.unlabelled == "correct":  # what came too late does not count
             counts[counts] = times[counts] - cases.when[place[counts]] <= float(self._age or 0.0)
         losses, place = cases.loss.copy(), place[counts]
@@ -468,15 +450,15 @@ class SelectiveRiskMonitor:
         number = self._counts.n_decided + np.arange(n)
         names = _names(ids, number, truth, accepted)
         times, kind = self._read_when(when, number)
-        check_unique_ids(names, self._waiting.number_of)
-        check_unique_ids(names[times == self._last_decided], self._latest)
-        weight, drawn = read_audits(audited, audit_proba, n, self.min_audit_proba)
+        log.check_unique_ids(names, self._waiting.number_of)
+        log.check_unique_ids(names[times == self._last_decided], self._latest)
+        weight, drawn = log.read_audits(audited, audit_proba, n, self.min_audit_proba)
         loss = np.full(n, np.nan) if truth is None else self._losses(truth, answer)
         guarantee = self._guarantee_of(answers, subgroups, n)
         waits = accepted & drawn & (guarantee >= 0)
         if labels is not None:
             self._refuse_unknown(labels[0][waits], labels[1][waits])
-        cases = Cases(names, number, times, answer, guarantee, weight, loss).take(waits)
+        cases = log.Cases(names, number, times, answer, guarantee, weight, loss).take(waits)
         # Nothing is changed before everything is checked.
         self._kind = kind
         self._record(self._read, names, times)
@@ -489,13 +471,13 @@ class SelectiveRiskMonitor:
     def _read_when(self, when: Any, number: IntArray) -> tuple[FloatArray, str | None]:
         """Return the times of decisions, which are the numbers of the cases if none are given."""
         needed = self.unlabelled == "correct" or not isinstance(self.batch, int | np.integer)
-        times, kind = read_times(when, len(number), self._kind, needed=needed)
+        times, kind = log.read_times(when, len(number), self._kind, needed=needed)
         if when is None:
             times = number.astype(np.float64)
         before = np.append(self._last_decided, times[:-1])[: len(times)]
         back = np.flatnonzero(times < before)
         if len(back):
-            last, found = (show_time(x[back[0]], kind) for x in (before, times))
+            last, found = (log.show_time(x[back[0]], kind) for x in (before, times))
             raise ValueError(
                 f"when must not go back: sort the table by it, and pass older tables first. "
                 f"The last case was decided at {last}; got {found} after it."
@@ -555,7 +537,8 @@ class SelectiveRiskMonitor:
         """Count rows by day; numbers have no days, but spans as long as `label_delay`."""
         if self._kind in ("time", "number"):
             daily.width = daily.width if daily.days else self._day
-            daily.add(row_hashes(names, times, *loss), times, *(loss or [np.zeros(len(times))]))
+            hashes = log.row_hashes(names, times, *loss)
+            daily.add(hashes, times, *(loss or [np.zeros(len(times))]))
 
     @property
     def _day(self) -> float:
@@ -592,11 +575,11 @@ class SelectiveRiskMonitor:
             n_overdue=len(overdue),
             overdue=tuple(overdue[:5].tolist()),
             unlabelled=self.unlabelled,
-            waiting_since=show_time(cases.when[0], self._kind) if len(cases.id) else None,
+            waiting_since=log.show_time(cases.when[0], self._kind) if len(cases.id) else None,
             coverage=decided.n_accepted / decided.n if decided.n else math.nan,
             coverage_then=self.policy.coverage,
             workload=workload if changed is None else "changed",
-            workload_when=None if changed is None else show_time(changed, self._kind),
+            workload_when=None if changed is None else log.show_time(changed, self._kind),
         )
 
     def _status_of(self, guarantee: Watched) -> GuaranteeStatus:
@@ -610,7 +593,7 @@ class SelectiveRiskMonitor:
             evidence=wealth * (guarantee.delta / self._level),
             alarm_line=1.0 / self._level,
             alarm_at=guarantee.alarm_at,
-            alarm_when=None if when is None else show_time(when, self._kind),
+            alarm_when=None if when is None else log.show_time(when, self._kind),
             n_known=guarantee.n_known,
             estimate=unit * guarantee.loss / guarantee.weight if guarantee.weight else math.nan,
             interval=(unit * low, unit * high),
@@ -621,7 +604,7 @@ class SelectiveRiskMonitor:
     def waiting_(self) -> pd.DataFrame:
         """The cases that wait: `id`, `when`, `has_label` (it waits for cases before it)."""
         cases = self._waiting.cases
-        when: Any = to_dates(cases.when) if self._kind == "time" else cases.when
+        when: Any = log.to_dates(cases.when) if self._kind == "time" else cases.when
         return pd.DataFrame({"id": cases.id, "when": when, "has_label": ~np.isnan(cases.loss)})
 
     @_locked
@@ -639,12 +622,12 @@ class SelectiveRiskMonitor:
             Those later than the last decided case, or at the same instant with another name.
         """
         values = as_array(list(ids) if isinstance(ids, range) else ids, "ids")
-        return self._is_new(values, read_times(when, len(values), self._kind, needed=True)[0])
+        return self._is_new(values, log.read_times(when, len(values), self._kind, needed=True)[0])
 
     def _is_new(self, values: LabelArray, times: FloatArray) -> BoolArray:
         is_new = times > self._last_decided
         last = np.flatnonzero(times == self._last_decided)
-        is_new[last] = [name not in self._latest for name in check_names(values[last])]
+        is_new[last] = [name not in self._latest for name in log.check_names(values[last])]
         return is_new
 
     @property
@@ -654,7 +637,7 @@ class SelectiveRiskMonitor:
         until = max(self._last_decided, self._labels_until)
         if not math.isfinite(until):
             return None
-        return to_dates([until])[0] if self._kind == "time" else until
+        return log.to_dates([until])[0] if self._kind == "time" else until
 
     @_locked
     def find_changes(
@@ -702,14 +685,14 @@ class SelectiveRiskMonitor:
         truth = self._known_labels(y)[1]
         check_length("y", truth, n, "y_proba")
         names = _names(ids, np.arange(n), None, accepted)
-        times, _ = read_times(when, n, self._kind, needed=True)
-        _, drawn = read_audits(audited, audit_proba, n, self.min_audit_proba)
+        times, _ = log.read_times(when, n, self._kind, needed=True)
+        _, drawn = log.read_audits(audited, audit_proba, n, self.min_audit_proba)
         loss = self._losses(np.where(truth < 0, _MISSING, truth), answer)
         if self.unlabelled == "correct":
             loss = np.where(np.isnan(loss), 0.0, loss)
-        hashes = row_hashes(names, times)
+        hashes = log.row_hashes(names, times)
         old = ~self._is_new(names, times) & (times > self._recorded_from)
-        waiting = row_hashes(self._waiting.cases.id, self._waiting.cases.when)
+        waiting = log.row_hashes(self._waiting.cases.id, self._waiting.cases.when)
         entered = old & accepted & drawn & (self._guarantee_of(answers, subgroups, n) >= 0)
         cases = pd.Series(hashes)
         entered &= ~np.isnan(loss) & ~cases.isin(waiting).to_numpy()
@@ -718,13 +701,13 @@ class SelectiveRiskMonitor:
         rows = first & old
         read.add(hashes[rows], times[rows], np.zeros(n)[rows])
         rows = first & entered
-        known.add(join_hashes(hashes[rows], loss[rows]), times[rows], loss[rows])
+        known.add(log.join_hashes(hashes[rows], loss[rows]), times[rows], loss[rows])
         more, others, fewer = self._read.compare(read)
         columns = {"unread": more | others, "relabelled": self._entered.compare(known)[1],
                    "partial": fewer}  # fmt: skip
         found = pd.DataFrame({k: pd.Series(v) for k, v in columns.items()}, dtype="float64")
         found = found.fillna(0).astype("int64").sort_index()
-        start: Any = to_dates(found.index) if self._kind == "time" else found.index
+        start: Any = log.to_dates(found.index) if self._kind == "time" else found.index
         return found.reset_index(drop=True).assign(start=start)[["start", *columns]]
 
     @_locked
@@ -740,7 +723,7 @@ class SelectiveRiskMonitor:
             than 512 rows, neighbours are joined.
         """
         rows = pd.DataFrame([vars(b) for b in self._history.batches], columns=_BATCH_COLUMNS)
-        start: Any = to_dates(rows["start"]) if self._kind == "time" else rows["start"]
+        start: Any = log.to_dates(rows["start"]) if self._kind == "time" else rows["start"]
         known = rows["weight"] > 0
         risk = self._loss.unit * rows["loss"] / rows["weight"].where(known)
         return pd.DataFrame(
@@ -799,7 +782,7 @@ class SelectiveRiskMonitor:
             "schema": SCHEMA,
             "version": VERSION,
             "policy": json.loads(str(self.policy.to_json(allow_external=is_named))),
-            "options": {name: plain_span(getattr(self, name)) for name in OPTIONS},
+            "options": {name: log.plain_span(getattr(self, name)) for name in OPTIONS},
             "guarantees": [guarantee.to_dict() for guarantee in self._guarantees],
             "waiting": self._waiting.cases.to_dict(),
             "counts": vars(self._counts),
@@ -816,10 +799,7 @@ class SelectiveRiskMonitor:
         }
         text = json.dumps(stored, allow_nan=False)
         text = f'{text[:-1]}, "digest": "{digest_json(text)}"}}'
-        if path is None:
-            return text
-        write_whole(Path(path), text + "\n")
-        return None
+        return give_text(text, path, "\n")
 
     @classmethod
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> SelectiveRiskMonitor:
@@ -861,13 +841,13 @@ class SelectiveRiskMonitor:
     def _restore(self, stored: Mapping[str, Any]) -> None:
         for guarantee, saved in zip(self._guarantees, stored["guarantees"], strict=True):
             guarantee.restore(saved)
-        self._waiting = Waiting(Cases.from_dict(stored["waiting"]))
+        self._waiting = log.Waiting(log.Cases.from_dict(stored["waiting"]))
         counts = {name: operator.index(count) for name, count in stored["counts"].items()}
         self._counts = _Counts(**counts)
         self._history = History([Batch.restore(values) for values in stored["history"]])
         self._workload.restore(stored["workload"])
         self._key, self._kind = stored["batch_key"], stored["kind"]
-        if self._kind not in (None, *KINDS):
+        if self._kind not in (None, *log.KINDS):
             raise ValueError(f"kind is {self._kind!r}")
         for name in ("last_decided", "labels_until", "recorded_from"):
             time = stored[name]
@@ -927,9 +907,9 @@ class SelectiveRiskMonitor:
         if when is None and self.unlabelled == "wait":
             return np.empty(0), self._kind, -math.inf
         if np.ndim(when) == 0 and when is not None:  # the labels may be none
-            times, kind = read_times([when], 1, self._kind, needed=True)
+            times, kind = log.read_times([when], 1, self._kind, needed=True)
             return np.broadcast_to(times, (n,)), kind, float(times[0])
-        times, kind = read_times(when, n, self._kind, needed=True)
+        times, kind = log.read_times(when, n, self._kind, needed=True)
         return times, kind, float(np.max(times, initial=-math.inf))
 
 
@@ -949,7 +929,7 @@ def _names(ids: Any, number: IntArray, truth: IntArray | None, accepted: BoolArr
                 "ids is missing: accepted cases without a label wait for it, and need a name."
             )
         return np.array([f"#{i}" for i in number.tolist()], dtype=object)
-    names = check_names(ids)
+    names = log.check_names(ids)
     check_length("ids", names, len(accepted), "y_proba")
     return names
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +54,7 @@ from skselect._lib.decide import (
     list_rejected,
     tell,
 )
-from skselect._lib.files import digest_json, read_json, write_whole
+from skselect._lib.files import digest_json, give_text, read_json
 from skselect._lib.notebook import NotebookText, show_card
 from skselect.calibration._scopes import Calibration, ConfidenceCalibration, restore_calibration
 from skselect.policy.certificate import (
@@ -546,10 +545,7 @@ class AbstentionPolicy(NotebookText):
             raise ValueError(f"metadata must hold plain JSON values: {error}") from error
         stored["digest"] = digest_json(stored)
         text = json.dumps(stored, indent=2, allow_nan=False)
-        if path is None:
-            return text
-        write_whole(Path(path), text + "\n")
-        return None
+        return give_text(text, path, "\n")
 
     def to_python(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """Save the policy as one Python file that decides with numpy alone.
@@ -594,10 +590,7 @@ class AbstentionPolicy(NotebookText):
         """
         stored = json.loads(str(self.to_json()))
         text = write_source(stored, describe_policy(self), self._describe_guarantees())
-        if path is None:
-            return text
-        write_whole(Path(path), text)
-        return None
+        return give_text(text, path)
 
     def _describe_guarantees(self) -> str:
         """Return what is guaranteed, in words: for all rows, and for each subgroup."""

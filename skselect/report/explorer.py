@@ -31,28 +31,13 @@ class Mark(NamedTuple):
     name: str
 
 
-class Explorer(NamedTuple):
-    """What the page draws, in places of its picture, and says at each stop of the slider.
+def make_explorer(case: Case, level: float) -> dict[str, Any] | None:
+    """Return what the page needs for one model, by name; None where no bound holds for its rows.
 
-    `stops` holds for each stop its place and what is said there, as JSON; the first ones answer
-    the fewest cases. `start` is the stop that is shown first, `place` and `said` are its own.
+    `stops` holds for each stop of the slider its place in the picture and what is said there, as
+    JSON; the first ones answer the fewest cases. `start` is the stop that is shown first, `place`
+    and `said` are its own.
     """
-
-    stops: str
-    n_stops: int
-    start: int
-    said: list[str]
-    place: list[float]
-    found: str
-    bound: str
-    x_ticks: list[tuple[float, str]]
-    y_ticks: list[tuple[float, str]]
-    mark: Mark | None
-    trust: str
-
-
-def make_explorer(case: Case, level: float) -> Explorer | None:
-    """Return what the page needs for one model; None where no bound holds for its rows."""
     curve = case.scored.curve
     if not curve.counted or curve.is_graded or level < LEAST_LEVEL:
         return None
@@ -75,19 +60,19 @@ def make_explorer(case: Case, level: float) -> Explorer | None:
         said[start][-1] = f"This is {mark.name}."
     places = _places(x, y)
     stops = [[*place, *words] for place, words in zip(places, said, strict=True)]
-    return Explorer(
-        stops=json.dumps(stops).replace("<", "\\u003c"),
-        n_stops=len(stops),
-        start=start,
-        said=said[start],
-        place=places[start],
-        found="M" + "L".join(f"{a} {b}" for a, b in places),
-        bound=_draw_steps(x, _height(bound, top), known),
-        x_ticks=[(_LEFT + (_RIGHT - _LEFT) * k / 5, f"{20 * k} %") for k in range(6)],
-        y_ticks=[(float(_height(tick, top)), percent(tick)) for tick in _find_ticks(top)],
-        mark=mark,
-        trust=_explain_trust(case, level),
-    )
+    return {
+        "stops": json.dumps(stops).replace("<", "\\u003c"),
+        "n_stops": len(stops),
+        "start": start,
+        "said": said[start],
+        "place": places[start],
+        "found": "M" + "L".join(f"{a} {b}" for a, b in places),
+        "bound": _draw_steps(x, _height(bound, top), known),
+        "x_ticks": [(_LEFT + (_RIGHT - _LEFT) * k / 5, f"{20 * k} %") for k in range(6)],
+        "y_ticks": [(float(_height(tick, top)), percent(tick)) for tick in _find_ticks(top)],
+        "mark": mark,
+        "trust": _explain_trust(case, level),
+    }
 
 
 def _own_entry(case: Case) -> int | None:

@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from skselect._lib.checks.rows import (
     refuse_threshold_and_policy,
     refuse_weights,
 )
-from skselect._lib.files import replace_nan, write_whole
+from skselect._lib.files import give_text, replace_nan
 from skselect._lib.notebook import NotebookText
 from skselect.inference.compare import compared
 from skselect.inference.intervals import Sampling
@@ -114,11 +113,8 @@ class SelectiveReport(NotebookText):
         ValueError
             If there is no folder to write into.
         """
-        text = render_page(self.contents, self.cases, interactive=interactive)
-        if path is None:
-            return text
-        write_whole(Path(path), text)
-        return None
+        page = render_page(self.contents, self.cases, interactive=interactive)
+        return give_text(page, path)
 
 
 def selective_report(
@@ -277,28 +273,23 @@ def _check_predictions(y_true: Any, given: Any, **options: Any) -> Predictions:
 
 
 def _resolve_policies(policy: Any, threshold: float | None, names: list[str]) -> dict[str, Any]:
-    """Return the policy of each model."""
+    """Return the policy of each model; refuse those for other models, and other objects."""
     if policy is None:
         return dict.fromkeys(names)
     refuse_threshold_and_policy(threshold)
     found = dict(policy) if isinstance(policy, Mapping) else dict.fromkeys(names, policy)
-    _check_policies(found, names)
-    return found
-
-
-def _check_policies(policies: Mapping[Any, Any], names: list[str]) -> None:
-    """Refuse policies for other models, and objects that are not policies."""
-    if set(policies) != set(names):
+    if set(found) != set(names):
         raise ValueError(
             f"policy: a mapping needs one for each model of {names}, got "
-            f"{shown(list(policies))}; None stands for a model without a policy."
+            f"{shown(list(found))}; None stands for a model without a policy."
         )
-    for name, policy in policies.items():
-        if policy is not None and not isinstance(policy, AbstentionPolicy):
+    for name, one in found.items():
+        if one is not None and not isinstance(one, AbstentionPolicy):
             raise ValueError(
                 f"policy: the one of {name!r} must be an AbstentionPolicy, such as policy_ of a "
-                f"ThresholdTuner, got {type(policy).__name__}."
+                f"ThresholdTuner, got {type(one).__name__}."
             )
+    return found
 
 
 def _comparison(cases: tuple[Case, ...], level: float, seed: Any) -> list[dict[str, Any]] | None:
