@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special, stats
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, is_graded
 from skselect._lib.checks import as_array, shown
 from skselect._lib.checks.options import check_delta, check_number
 from skselect._lib.checks.rows import check_loss, check_weight
@@ -470,14 +470,22 @@ def betting_upper(
     # Means between which the wealth reaches 1/delta: what is not known yet is computed.
     known = [-math.inf, 1.0]
 
-    payoff = np.empty(len(values))  # one array for all means: new ones would take longer to get
+    counted = bool(shares.min() == 1.0) and not is_graded(values)
+    wrong, payoff = int(np.count_nonzero(values)), np.empty(0 if counted else len(values))
+
+    def log_wealth(mean: float) -> float:
+        if counted:  # two kinds of payoff
+            gains = np.log1p(stakes * mean / (1.0 - mean))
+            logs = (len(values) - wrong) * gains + wrong * np.log1p(-stakes) + log_prior
+            return float(special.logsumexp(logs))
+        np.subtract(values, mean, out=payoff)  # into one array: new ones would take longer to get
+        np.multiply(shares, payoff, out=payoff)
+        np.divide(payoff, 1.0 - mean, out=payoff)
+        return _log_wealth(payoff, stakes, log_prior)
 
     @cache
     def excess(mean: float) -> float:
-        np.subtract(values, mean, out=payoff)
-        np.multiply(shares, payoff, out=payoff)
-        np.divide(payoff, 1.0 - mean, out=payoff)
-        found = _log_wealth(payoff, stakes, log_prior) + math.log(delta)
+        found = log_wealth(mean) + math.log(delta)
         known[int(found >= 0.0)] = mean
         return found
 

@@ -16,7 +16,14 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import special
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, reaches, stays_within
+from skselect._lib.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    is_graded,
+    reaches,
+    stays_within,
+)
 from skselect._lib.checks import as_array, shown
 from skselect._lib.checks.options import check_generator, check_number
 from skselect.bounds import combined_limits, walk_band
@@ -41,7 +48,8 @@ from skselect.bounds._pointwise import (
     smallest_rank,
 )
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.curve.tie_blocks import sort_rows
+from skselect.curve.scan import accumulate_chunk
+from skselect.curve.tie_blocks import CHUNK, sort_rows
 from skselect.predictions.outcomes import Outcomes
 
 
@@ -871,10 +879,12 @@ def betting_risk(
     -------
     int
     """
+    counts = outcomes.sample_weight is None and largest_weight is None
+    if counts and not is_graded(outcomes.loss):
+        return _bet_on_counts(outcomes, target, delta, min_coverage)
     loss, weight, ends = _sorted_rows(outcomes, largest_weight)
     n = len(loss)
-    share = smallest_rank(n, max(min_coverage, BETTING_START))
-    start = max(share, math.ceil(_ROOM * rows_for_betting(target, delta, n)))
+    start = _betting_start(n, target, delta, min_coverage)
     if start > n:
         return 0
     first = int(np.searchsorted(ends, start))  # the block that holds the start
@@ -890,6 +900,43 @@ def betting_risk(
     failed = np.flatnonzero(~_which_pass(log_wealth, n, target, delta))
     passed = first + int(failed[0]) if len(failed) else len(ends)
     return passed if passed > first else 0
+
+
+def _betting_start(n: int, target: float, delta: float, min_coverage: float) -> int:
+    """Return the rank at which the sequence of bets on n rows begins."""
+    share = smallest_rank(n, max(min_coverage, BETTING_START))
+    return max(share, math.ceil(_ROOM * rows_for_betting(target, delta, n)))
+
+
+def _bet_on_counts(outcomes: Outcomes, target: float, delta: float, min_coverage: float) -> int:
+    """Return the same for rows that count once and are right or wrong.
+
+    The log of a wealth is then a sum of two counts, each times a constant, and the first failure
+    ends the sequence.
+    """
+    n = len(outcomes)
+    start = _betting_start(n, target, delta, min_coverage)
+    if start > n:
+        return 0
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    first = int(curve.first_reaching(start))
+    before = curve.n_accepted_by(first)
+    for k in range(first // CHUNK, -(-len(curve) // CHUNK)):
+        found = accumulate_chunk(curve.blocks, curve.sums, k)
+        skipped = max(first - k * CHUNK, 0)
+        ends, errors = found.weight[skipped:], found.loss[skipped:]
+        credited = np.maximum(np.append(before, ends[:-1]), start)
+        before = ends[-1]
+
+        def log_wealth(stake: float, credited: Any = credited, errors: Any = errors) -> FloatArray:
+            credit = math.log1p(stake * target)
+            return credited * credit + errors * math.log1p(-stake / (1.0 + stake * target))
+
+        failed = np.flatnonzero(~_which_pass(log_wealth, n, target, delta))
+        if len(failed):
+            passed = k * CHUNK + skipped + int(failed[0])
+            return passed if passed > first else 0
+    return len(curve)
 
 
 def betting_generalized_risk(
