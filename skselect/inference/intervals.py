@@ -167,6 +167,8 @@ def cell_bootstrap(
     return shift + np.array([value(*np.split(draw, 2)) for draw in draws])
 
 
+# From so many rows on, cells are far narrower than the bins of a metric.
+_MANY = 50_000
 #: With fewer errors an interval cannot be relied on.
 FEW_ERRORS = 10
 
@@ -353,6 +355,8 @@ def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
 def _draw(measured: Measured, how: Sampling) -> FloatArray:
     """Return the metric in each draw of rows, of clusters, or of rows from cells."""
     spec, rows, parameters = measured.spec, measured.rows, measured.parameters
+    if measured.method == "analytic" and _bins_many(measured, how):
+        return cell_bootstrap(spec, rows.curve, parameters, how)
     if measured.method != "cell_bootstrap":
         resampler = Resampler(spec, rows, parameters)
         return bootstrap([resampler], len(rows.outcomes), how)[:, 0]
@@ -362,6 +366,15 @@ def _draw(measured: Measured, how: Sampling) -> FloatArray:
         )
     check_countable(rows.curve)
     return cell_bootstrap(spec, rows.curve, parameters, how)
+
+
+def _bins_many(measured: Measured, how: Sampling) -> bool:
+    """Tell whether a metric of bins stays what it is where rows are drawn from cells."""
+    outcomes = measured.rows.outcomes
+    if measured.spec.name != "ece" or len(outcomes) < _MANY or how.cluster is not None:
+        return False
+    narrow = measured.parameters.get("n_bins", 15) <= N_CELLS / 40
+    return narrow and not is_graded(outcomes.loss)
 
 
 def _percentiles(drawn: FloatArray, level: float) -> tuple[float, float, float, str]:
@@ -454,7 +467,8 @@ def metric_interval(
     metric : str
         Short name as in ``skselect.metrics.SPECS``, such as "augrc".
     method : {"analytic", "bootstrap", "cell_bootstrap"}, default="analytic"
-        "analytic": closed forms where there are any, else the bootstrap. "cell_bootstrap":
+        "analytic": closed forms where there are any, else the bootstrap, of "ece" with 50,000
+        rows or more that over cells. "cell_bootstrap":
         the bootstrap over 4096 cells of neighbouring confidences, whose draws take no longer for
         more rows; for metrics of the risk-coverage curve with losses of 0 or 1.
     confidence_level : float in (0, 1), default=0.95

@@ -98,6 +98,24 @@ def test_cells_scatter_like_rows(metric, tied):
     assert errors[1] == pytest.approx(errors[0], rel=4 * 0.058)
 
 
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+def test_bins_of_many_rows_are_drawn_from_cells(strategy):
+    rng = np.random.default_rng(0)
+    p = rng.beta(4, 1.5, 50_000)
+    y = (rng.random(50_000) < p**1.2).astype(int)
+    options = {"n_resamples": 100, "random_state": 1, "metric_params": {"strategy": strategy}}
+    rows, cells = (
+        metric_interval(y, p, "ece", **options, **how) for how in ({"method": "bootstrap"}, {})
+    )
+    assert cells.estimate == rows.estimate
+    assert cells.high != rows.high
+    # A standard deviation of 100 draws is known to 1/sqrt(200).
+    assert cells.standard_error == pytest.approx(rows.standard_error, rel=4 * 0.1)
+    for end in ("low", "high"):
+        apart = getattr(cells, end) - getattr(rows, end)
+        assert abs(apart) < rows.standard_error
+
+
 def test_what_cells_cannot_do_is_refused():
     y, p = [0, 1, 1, 0], [0.2, 0.9, 0.6, 0.7]
     with pytest.raises(ValueError, match="reads rows or classes"):
