@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted, indexable
@@ -631,7 +630,8 @@ class ThresholdTuner(
             if not isinstance(self.estimator, FrozenEstimator):
                 warn_if_fitted(self.estimator)
             base, fitted = SelectiveClassifier(clone(self.estimator)), False
-        if isinstance(base.estimator, CalibratedClassifierCV):
+        # By its name: importing the class would import most of scikit-learn.
+        if type(base.estimator).__name__ == "CalibratedClassifierCV":
             warn_user(
                 "estimator: a CalibratedClassifierCV fits folds of its own inside each fold here. "
                 "SelectiveClassifier(classifier, calibration='platt') calibrates with the folds "

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from skselect import Best, Outcomes, Predictions, Risk, SelectiveState, evaluate, select_threshold
 from skselect.inference.intervals import metric_interval
 from skselect.metrics._evaluate import SPECS
-from skselect.streaming import counters
+from skselect.streaming import exact
 from tests.brute import assert_close, examples
 
 ON_CURVES = [
@@ -73,9 +73,9 @@ def test_every_order_split_and_merge_gives_the_bits_of_the_rows_in_memory(rows, 
 
 @pytest.mark.parametrize("kind", ["float32", "float64", "tied", "both"])
 def test_many_rows_go_through_runs_and_pages_to_the_same_bits(kind, monkeypatch):
-    monkeypatch.setattr(counters, "PAGE", 1 << 10)
-    monkeypatch.setattr(counters, "PAGED_FROM", 1000)
-    monkeypatch.setattr(counters, "SORTED_TOGETHER", 3000)
+    monkeypatch.setattr(exact, "PAGE", 1 << 10)
+    monkeypatch.setattr(exact, "PAGED_FROM", 1000)
+    monkeypatch.setattr(exact, "SORTED_TOGETHER", 3000)
     rng = np.random.default_rng(0)
     n = 24_000
     confidence = {
