@@ -24,8 +24,8 @@ CODE = re.search(r"(?s)## A model in ONNX.*?```python\n(.*?)```", GUIDE.read_tex
 @pytest.fixture(scope="module", params=["linear", "forest"])
 def served(request):
     """Return what the code of the how-to leaves behind, for a linear model and a forest."""
-    X, y = load_digits(return_X_y=True)
-    X_known, X_new, y_known, y_new = train_test_split(X, y, test_size=0.3, random_state=0)
+    X, y = load_digits(return_X_y=True, as_frame=True)
+    X_known, X_new, y_known, _ = train_test_split(X, y, test_size=0.3, random_state=0)
     models = {
         "linear": make_pipeline(StandardScaler(), LogisticRegression()),
         "forest": RandomForestClassifier(20, max_depth=6, random_state=0),
@@ -33,9 +33,14 @@ def served(request):
     model = SelectiveClassifier(models[request.param], calibration="temperature")
     tuner = ThresholdTuner(model, objective="risk", target=0.05, cv=0.5, random_state=0)
     tuner.fit(X_known, y_known)
-    names = {"tuner": tuner, "policy": tuner.policy_, "X_known": X_known, "X_new": X_new}
+    names = {"classifier": tuner.estimator_.estimator_, "policy": tuner.policy_, "np": np}
+    names |= {"X_known": X_known, "X_new": X_new}
     exec(CODE, names)
-    return names | {"y_known": y_known, "y_new": y_new}
+
+    def raw_scores(X):
+        return names["session"].run(["probabilities"], {"X": X.to_numpy(np.float32)})[0]
+
+    return names | {"tuner": tuner, "y_known": y_known, "raw_scores": raw_scores}
 
 
 def test_the_decisions_are_those_of_scikit_learn(served):
