@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import numbers
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -254,13 +255,8 @@ class SelectiveClassifier(
         if not self._is_frozen:
             check_trainable(len(y))
             warn_if_fitted(self.estimator)
-        classes = task_classes(self.estimator, y)
-        self._find_label(classes)  # before anything is trained
-        rule = DecisionRule.checked(self.decision, self.cost_matrix, classes)
-        codes = encode_y(y, classes)
-        weight = check_weight(sample_weight, len(codes), other="y")
-        params, split_params = route_fit(self, weight, fit_params)
-        rows = TrainingRows(X, y, codes, classes, weight, params, split_params, rule)
+        rows = make_rows(self, X, y, sample_weight, fit_params)
+        self._find_label(rows.classes)  # before anything is trained
         return self._fit_checked(rows)
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -735,6 +731,17 @@ def task_classes(estimator: Any, y: LabelArray) -> LabelArray:
         return frozen_classes(estimator)
     check_more_classes(classes := np.unique(y), "a classifier learns to tell classes apart")
     return classes
+
+
+def make_rows(
+    owner: SelectiveClassifier, X: Any, y: LabelArray, weight: Any, fit_params: Mapping[str, Any]
+) -> TrainingRows:
+    """Return rows with checked labels as the classifier inside is trained with them."""
+    classes = task_classes(owner.estimator, y)
+    rule = DecisionRule.checked(owner.decision, owner.cost_matrix, classes)
+    codes = encode_y(y, classes)
+    weight = check_weight(weight, len(codes), other="y")
+    return TrainingRows(X, y, codes, classes, weight, *route_fit(owner, weight, fit_params), rule)
 
 
 def encode_y(y: LabelArray, classes: LabelArray) -> IntArray:

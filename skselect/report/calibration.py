@@ -21,22 +21,11 @@ from skselect._lib.checks.options import (
     choose_draws,
     warn_unseen,
 )
-from skselect._lib.checks.rows import (
-    check_more_classes,
-    check_weight,
-    silence_repeats,
-    warn_small_weights,
-)
+from skselect._lib.checks.rows import check_more_classes, silence_repeats, warn_small_weights
 from skselect._lib.decide import max_proba
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import SCOPES, RawRows, cross_fit
-from skselect.estimators.classifier import (
-    SelectiveClassifier,
-    check_y,
-    encode_y,
-    task_classes,
-    warn_if_fitted,
-)
+from skselect.estimators.classifier import SelectiveClassifier, check_y, make_rows, warn_if_fitted
 from skselect.estimators.out_of_fold import (
     Splits,
     find_known_rows,
@@ -44,7 +33,7 @@ from skselect.estimators.out_of_fold import (
     predict_folds,
     score_rows,
 )
-from skselect.estimators.raw_classifier import TrainingRows, check_n_jobs, is_ready, route_fit
+from skselect.estimators.raw_classifier import check_n_jobs, is_ready
 from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import evaluate
 from skselect.predictions.outcomes import Outcomes
@@ -207,15 +196,10 @@ def _score_rows(
     seed: int,
 ) -> tuple[RawRows, Splits]:
     """Score every row out of fold; return the folds, whose first rows may teach a calibration."""
-    classes = task_classes(estimator, y)
-    check_more_classes(classes, "there is nothing to calibrate")
-    codes = encode_y(y, classes)
-    weight = check_weight(sample_weight, len(codes), other="y")
     owner = SelectiveClassifier(estimator, cv=cv)
-    given = {} if groups is None else {"groups": groups}
-    params, split_params = route_fit(owner, weight, given)
-    rows = TrainingRows(X, y, codes, classes, weight, params, split_params)
-    parts = make_folds(cv, rows, split_params, seed)
+    rows = make_rows(owner, X, y, sample_weight, {} if groups is None else {"groups": groups})
+    check_more_classes(rows.classes, "there is nothing to calibrate")
+    parts, codes = make_folds(cv, rows, rows.split_params, seed), rows.codes
     if sum(len(test) for _, test in parts) < len(codes):
         raise ValueError(
             f"cv must put every row into exactly one test part, but {cv} does not; use an integer "
@@ -233,7 +217,7 @@ def _score_rows(
         found = predict_folds(say, rows, parts, n_jobs)
         scores, response = found.scores[np.argsort(found.rows)], found.response
         parts = [(train[seen[train]], test) for train, test in parts]
-    return RawRows(response, scores, codes, len(classes), weight), parts
+    return RawRows(response, scores, codes, len(rows.classes), rows.weight), parts
 
 
 def _measure(

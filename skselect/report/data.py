@@ -349,10 +349,8 @@ def find_claims(case: Case) -> list[tuple[str, ScoredRows]]:
     policy, after = case.policy, case.scored.by_correctness
     if policy is None or policy.calibration is None or case.raw.y_proba is None:
         return [("as given", after)]
-    return [
-        ("before calibration", score_rows(case.raw).by_correctness),
-        ("after calibration", after),
-    ]
+    before = score_rows(case.raw).by_correctness
+    return [("before calibration", before), ("after calibration", after)]
 
 
 def _calibration(case: Case, level: float, seed: Any) -> list[dict[str, Any]]:
