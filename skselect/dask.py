@@ -16,7 +16,9 @@ from skselect._lib.arrays import ConfidenceSpec
 from skselect._lib.checks.rows import check_labels
 from skselect._lib.files import import_extra
 from skselect.metrics._evaluate import DEFAULT_METRICS, requests
-from skselect.streaming.parquet import Paths, find_files, parquet_state
+from skselect.policy.policy import AbstentionPolicy
+from skselect.streaming.parquet import Paths, find_files
+from skselect.streaming.parquet import parquet_state as count_files
 from skselect.streaming.state import SelectiveState
 
 #: States that are merged by one task.
@@ -196,14 +198,89 @@ def evaluate_parquet(
     dtype: float64
     """
     requests(metrics)
+    return parquet_state(paths, **options).evaluate(metrics)
+
+
+def parquet_state(paths: Paths, **options: Any) -> SelectiveState:
+    """Count the predictions in Parquet files, some files to each worker.
+
+    Parameters
+    ----------
+    paths : str, Path or iterable of them
+        As for :func:`evaluate_parquet`.
+    **options
+        The other keywords of :func:`skselect.streaming.parquet_state`: the names of the columns,
+        `labels`, `mode` and `thresholds`.
+
+    Returns
+    -------
+    SelectiveState
+
+    Raises
+    ------
+    ValueError, ImportError
+        As :func:`skselect.streaming.parquet_state`, or if Dask is not installed.
+
+    Examples
+    --------
+    >>> import pandas as pd, tempfile, pathlib
+    >>> import skselect.dask
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> table = pd.DataFrame({"label": [0, 0] * 60, "p_0": [.9, .4] * 60, "p_1": [.1, .6] * 60})
+    >>> table.to_parquet(folder / "part.parquet")
+    >>> columns = {"y_true": "label", "y_proba": ["p_0", "p_1"], "labels": [0, 1]}
+    >>> state = skselect.dask.parquet_state(folder, **columns)
+    >>> state.select_threshold(objective="risk", target=.1).policy
+    <AbstentionPolicy: 2 classes, threshold 0.75, certified>
+    """
     dask = import_extra("dask", "dask", "dask")
     files = find_files(paths)
     # A state may be larger than a file: use few parts, but enough to keep all workers busy.
     n_parts = min(len(files), 4 * _count_workers())
-    count = dask.delayed(parquet_state, pure=True)
+    count = dask.delayed(count_files, pure=True)
     options = {**options, "progress": False}
     parts = [count(files[k::n_parts], **options) for k in range(n_parts)]
-    return _merge_all(parts).evaluate(metrics)
+    return _merge_all(parts)
+
+
+def decide(policy: AbstentionPolicy, y_proba: Any) -> Any:
+    """Decide the rows of a Dask collection by a policy with one threshold.
+
+    Parameters
+    ----------
+    policy : AbstentionPolicy
+    y_proba : dask DataFrame or Array of shape (n, K)
+        Class probabilities. The columns of a DataFrame have the names of the classes.
+
+    Returns
+    -------
+    dask DataFrame
+        As :meth:`skselect.AbstentionPolicy.decide`, computed when you ask for it.
+
+    Raises
+    ------
+    ValueError
+        If the policy needs more than probabilities, such as subgroups.
+    ImportError
+        If Dask is not installed.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> import skselect.dask
+    >>> from skselect import AbstentionPolicy
+    >>> policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
+    >>> y_proba = da.from_array([[.9, .1], [.3, .7]], chunks=(1, 2))
+    >>> skselect.dask.decide(policy, y_proba)["accepted"].compute().tolist()
+    [True, False]
+    """
+    frames = import_extra("dask.dataframe", "dask", "dask")
+    classes = policy.classes.tolist()
+    if not hasattr(y_proba, "map_partitions"):
+        y_proba = frames.from_dask_array(_join_columns(y_proba), columns=classes)
+    example = pd.DataFrame(np.full((1, len(classes)), 1 / len(classes)), columns=classes)
+    return y_proba.map_partitions(policy.decide, meta=policy.decide(example).iloc[:0])
 
 
 def local_classifier(model: Any) -> Any:

@@ -127,6 +127,63 @@ def test_parquet_files_on_a_cluster_give_the_bits_of_one_process(cluster, tmp_pa
     assert skselect.dask.evaluate_parquet(tmp_path, NAMES, **how).equals(expected)
 
 
+def binary_predictions(n, seed):
+    """Labels and calibrated probabilities of two classes, as text."""
+    rng = np.random.default_rng(seed)
+    second = rng.beta(0.3, 0.3, n)
+    y = np.where(rng.random(n) < second, "yes", "no")
+    return y, np.column_stack([1 - second, second])
+
+
+@pytest.mark.parametrize("mode", ["exact", "certified"])
+@pytest.mark.parametrize("source", ["arrays", "files"])
+def test_rows_of_a_cluster_choose_a_threshold_check_the_policy_and_are_decided(
+    cluster, tmp_path, source, mode
+):
+    dd = pytest.importorskip("dask.dataframe")
+    classes = ["no", "yes"]
+
+    def count(name, y, proba, thresholds=None):
+        how = {"labels": classes, "mode": mode, "thresholds": thresholds}
+        if source == "arrays":
+            blocks = da.from_array(y, chunks=700), da.from_array(proba, chunks=(700, 2))
+            return skselect.dask.state(*blocks, **how)
+        (tmp_path / name).mkdir()
+        table = pd.DataFrame(proba, columns=classes).assign(y=y)
+        for k, rows in enumerate(np.array_split(np.arange(len(y)), 3)):
+            table.iloc[rows].to_parquet(tmp_path / name / f"{k}.parquet")
+        columns = {"y_true": "y", "y_proba": classes}
+        return skselect.dask.parquet_state(tmp_path / name, **columns, **how)
+
+    y, proba = binary_predictions(3000, 0)
+    state = count("tune", y, proba)
+    policy = state.select_threshold(objective="risk", target=0.1).policy
+    here = select_threshold(state.finalize(), objective="risk", target=0.1)
+    assert policy.certificate.is_certified
+    assert (policy.threshold, policy.classes.tolist()) == (here.threshold, classes)
+    fresh = binary_predictions(3000, 1)
+    known = [policy.threshold] if mode == "certified" else None
+    check = check_policy(policy, count("check", *fresh, known))
+    there = check_policy(policy, *fresh)
+    assert (check.verdict, check.risk, check.coverage) == (
+        there.verdict, there.risk, there.coverage
+    )  # fmt: skip
+    if source == "arrays":
+        rows = da.from_array(fresh[1], chunks=(700, 2))
+    else:
+        rows = dd.read_parquet(str(tmp_path / "check"))[classes]
+    decided = skselect.dask.decide(policy, rows).compute().reset_index(drop=True)
+    pd.testing.assert_frame_equal(decided, policy.decide(fresh[1]))
+
+
+def test_decisions_of_columns_with_other_names_are_refused():
+    dd = pytest.importorskip("dask.dataframe")
+    policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
+    frame = dd.from_pandas(pd.DataFrame({"no": [0.2], "maybe": [0.8]}), npartitions=1)
+    with pytest.raises(ValueError, match="do not name the classes"):
+        skselect.dask.decide(policy, frame).compute()
+
+
 def _slow_block(part):
     time.sleep(0.3)
     return part

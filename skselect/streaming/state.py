@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +29,8 @@ from skselect.inference.intervals import MetricInterval, find_curve_interval
 from skselect.metrics._evaluate import DEFAULT_METRICS, evaluate, requests
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
+from skselect.selection.results import GroupedSelection, ThresholdSelection
+from skselect.selection.select import select_threshold
 from skselect.streaming.certified import CellCounts, bound_metric
 from skselect.streaming.exact import ExactCounts
 
@@ -61,6 +64,8 @@ class SelectiveState:
     ----------
     n_rows, n_errors : int
         What has been counted.
+    n_rated : int
+        The rows that came with class probabilities.
     nbytes : int
         Memory of the counters.
     labels : ndarray of shape (K,) or None
@@ -106,6 +111,7 @@ class SelectiveState:
         self.confidence = confidence
         self.n_rows = 0
         self.n_errors = 0
+        self.n_rated = 0
         self.counts: ExactCounts | CellCounts = (
             ExactCounts() if mode == "exact" else CellCounts(self.thresholds)
         )
@@ -147,6 +153,7 @@ class SelectiveState:
         outcomes, labels = read_piece(y_true, y_proba, self.labels, self.confidence)
         check_unit_confidence(outcomes.confidence, "SelectiveState")
         self.labels = labels
+        self.n_rated += len(outcomes.loss)
         return self._count(outcomes.confidence, outcomes.loss)
 
     def update_confidence(self, confidence: Any, loss: Any) -> Self:
@@ -257,6 +264,7 @@ class SelectiveState:
         merged = self.empty_twin()
         merged.counts = self.counts.copy()
         merged.n_rows, merged.n_errors = self.n_rows, self.n_errors
+        merged.n_rated = self.n_rated
         for other in others:
             self._check_fits(other)
             if merged.labels is None:
@@ -264,6 +272,7 @@ class SelectiveState:
             merged.counts.add_all(other.counts)  # type: ignore[arg-type]
             merged.n_rows += other.n_rows
             merged.n_errors += other.n_errors
+            merged.n_rated += other.n_rated
         return merged
 
     def empty_twin(self) -> SelectiveState:
@@ -337,6 +346,41 @@ class SelectiveState:
         }
         return pd.DataFrame.from_dict(found, orient="index", columns=["value", "low", "high"])
 
+    def select_threshold(
+        self, *, objective: Any, **options: Any
+    ) -> ThresholdSelection | GroupedSelection:
+        """Choose a threshold on all rows, with a certificate.
+
+        Parameters
+        ----------
+        objective : Objective or str
+            What the threshold should achieve. As for :func:`skselect.select_threshold`.
+        **options
+            `target`, `delta` and `on_infeasible`, as there.
+
+        Returns
+        -------
+        ThresholdSelection
+            Its `policy` is there where each row was counted with class probabilities; else
+            ``to_policy`` makes one of the classes.
+
+        Raises
+        ------
+        ValueError
+            If no row has been counted, or no threshold reaches the target.
+
+        Examples
+        --------
+        >>> from skselect import SelectiveState
+        >>> state = SelectiveState(labels=[0, 1]).update([0, 0] * 60, [[.9, .1], [.4, .6]] * 60)
+        >>> state.select_threshold(objective="risk", target=.1).policy
+        <AbstentionPolicy: 2 classes, threshold 0.75, certified>
+        """
+        found = select_threshold(self.finalize(), objective=objective, **options)
+        if self.labels is None or self.n_rated < self.n_rows:
+            return found
+        return replace(found, policy=found.to_policy(self.labels, confidence=self.confidence))
+
     def interval(self, metric: str, *, confidence_level: float = 0.95) -> MetricInterval:
         """Return a metric of the ranking with its confidence interval for the population.
 
@@ -380,7 +424,7 @@ class SelectiveState:
                 f"version {_VERSION}; copy the counts with to_arrays() and from_counts(), with the "
                 "mode and the thresholds of the state."
             )
-        self.__dict__.update(fields)
+        self.__dict__.update({"n_rated": 0} | fields)
 
 
 class SubgroupStates:

@@ -402,3 +402,17 @@ def test_states_travel_as_in_ray_from_read_only_arrays(rng):
     ]
     states = list(map(pickle.loads, sent))
     assert states[0].merge(*states[1:]).evaluate().equals(expected)
+
+
+def test_a_threshold_of_counted_rows_has_a_policy_where_the_state_rated_them():
+    y, proba = [0, 1] * 60, [[0.9, 0.1], [0.4, 0.6]] * 60
+    state = SelectiveState().update(y, proba)
+    policy = state.select_threshold(objective="risk", target=0.1).policy
+    assert (policy.classes.tolist(), policy.confidence) == ([0, 1], "max_proba")
+    margin = SelectiveState(confidence="margin").update(y, proba)
+    assert margin.select_threshold(objective="risk", target=0.1).policy.confidence == "margin"
+    own = SelectiveState(labels=[0, 1]).update_confidence([0.9, 0.6] * 60, [0, 0] * 60)
+    for counted in (own, own.merge(state), state.merge(own), pickle.loads(pickle.dumps(own))):
+        assert counted.select_threshold(objective="risk", target=0.1).policy is None
+    merged = pickle.loads(pickle.dumps(state)).merge(state)
+    assert merged.select_threshold(objective="risk", target=0.1).policy is not None
