@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
@@ -15,6 +15,7 @@ from skselect._lib.checks.options import check_models, check_shared_confidence
 from skselect._lib.checks.rows import check_countable, check_has_proba, check_some_subgroup
 from skselect._lib.files import import_extra
 from skselect.bounds._pointwise import clopper_pearson_interval
+from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.scan import evenly
 from skselect.estimators.scoring import score_estimator
 from skselect.metrics._metric import RowOptions, write_options
@@ -287,12 +288,20 @@ def legend_name(name: Any) -> str:
     return f" {text}" if text.startswith("_") else text
 
 
-def mark_point(ax: Any, point: tuple[float, float] | None, label: str) -> None:
-    """Mark what a threshold does; None: nothing, and only the legend says so."""
-    if point is None:
-        ax.scatter([], [], marker="x", color=MARK, label=label)
-    else:
-        ax.plot([point[0]], [point[1]], "o", color=MARK, markersize=8, zorder=3, label=label)
+def mark_threshold(
+    ax: Any,
+    curve: RiskCoverageCurve,
+    threshold: float,
+    describe: Callable[[float, float], tuple[float, float, str]],
+) -> None:
+    """Mark what a threshold does: its coverage and risk are described as a place and in words."""
+    n_blocks = int(curve.n_blocks_accepted(np.array([threshold]))[0])
+    if n_blocks == 0:  # only the legend says so
+        ax.scatter([], [], marker="x", color=MARK, label="accepts nothing")
+        return
+    x, y, said = describe(*curve.working_point(n_blocks))
+    label = f"threshold {threshold:.3g}: {said}"
+    ax.plot([x], [y], "o", color=MARK, markersize=8, zorder=3, label=label)
 
 
 def full_names(kwargs: Mapping[str, Any] | None) -> dict[str, Any]:

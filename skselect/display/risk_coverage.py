@@ -19,7 +19,7 @@ from skselect.display.common import (
     draw_band,
     draw_target,
     legend_name,
-    mark_point,
+    mark_threshold,
     risk_interval,
     show_percent,
     thin,
@@ -174,9 +174,9 @@ class RiskCoverageDisplay(CurveDisplay):
             self._draw_band(ax)
         if self.certificate is not None and self.certificate.n_accepted:
             self._draw_guarantee(ax, self.certificate)
-        if self.threshold is not None:
-            self._mark(ax, self.threshold)
         loss = Loss(self.loss, self.unit)
+        if self.threshold is not None:
+            mark_threshold(ax, self.curve, self.threshold, self._describe)
         risk = "Selective risk: errors among accepted cases"
         if not loss.is_error:
             risk = f"Mean {'cost' if loss.is_cost else 'loss'} of accepted cases"
@@ -215,15 +215,11 @@ class RiskCoverageDisplay(CurveDisplay):
         style = {"color": MARK, "linewidth": 2, "linestyle": "-" if sure else ":"}
         ax.plot([x, limit[0]], [y, limit[1]], label=f"{word}: {text}", **ends, **style)
 
-    def _mark(self, ax: Any, threshold: float) -> None:
-        accepted = self.curve.accepted_at(np.array([threshold]))
-        weight, loss = float(accepted.weight[0]), float(accepted.loss[0])
-        if weight == 0:
-            mark_point(ax, None, "accepts nothing")
-            return
-        x, y = weight / self.curve.total_weight, self.unit * (loss / weight)
+    def _describe(self, coverage: float, risk: float) -> tuple[float, float, str]:
+        """Return the place of a threshold, and what it does."""
+        y = self.unit * risk
         found = f"{100 * y:.1f} % wrong" if Loss(self.loss).is_error else f"mean {y:.3g}"
-        mark_point(ax, (x, y), f"threshold {threshold:.3g}: accepts {100 * x:.0f} %, {found}")
+        return coverage, y, f"accepts {100 * coverage:.0f} %, {found}"
 
 
 @dataclass(eq=False, repr=False)
@@ -298,7 +294,7 @@ class WorkloadDisplay(CurveDisplay):
         if self.confidence_level is not None:
             self._draw_bound(ax, targets, self.confidence_level)
         if self.threshold is not None:
-            self._mark(ax, self.threshold)
+            mark_threshold(ax, self.curve, self.threshold, _describe_work)
         ax.set(
             xlabel="Risk target: most wrong answers",
             ylabel="Cases deferred per 1,000",
@@ -318,12 +314,8 @@ class WorkloadDisplay(CurveDisplay):
         label = f"with {percent(level, up=False)} confidence"
         ax.plot(targets[some], surely[some], drawstyle="steps-post", label=label, **_BOUND)
 
-    def _mark(self, ax: Any, threshold: float) -> None:
-        blocks = int(self.curve.n_blocks_accepted(np.array([threshold]))[0])
-        if blocks == 0:
-            mark_point(ax, None, "accepts nothing")
-            return
-        coverage, risk = self.curve.working_point(blocks)
-        per_1000 = 1000.0 * (1.0 - coverage)
-        label = f"threshold {threshold:.3g}: {per_1000:,.0f} per 1,000, {100 * risk:.1f} % wrong"
-        mark_point(ax, (risk, per_1000), label)
+
+def _describe_work(coverage: float, risk: float) -> tuple[float, float, str]:
+    """Return the place of a threshold, and what it does."""
+    deferred = 1000.0 * (1.0 - coverage)
+    return risk, deferred, f"{deferred:,.0f} per 1,000, {100 * risk:.1f} % wrong"

@@ -39,10 +39,7 @@ def check_labels(values: Any, name: str = "y_true") -> LabelArray:
     labels = label_array(values, name)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
-    if labels.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, got the shape {labels.shape}.")
-    if labels.size == 0:
-        raise ValueError(f"{name} is empty; at least one row is needed.")
+    check_one_per_row(labels, name)
     if labels.dtype.kind in "fcmMO" and bool(np.any(pd.isna(labels))):
         raise ValueError(f"{name} has missing values; drop or label those rows first.")
     return plain_labels(labels, name)
@@ -50,28 +47,24 @@ def check_labels(values: Any, name: str = "y_true") -> LabelArray:
 
 def plain_labels(labels: LabelArray, name: str) -> LabelArray:
     """Turn an object array of strings, booleans or numbers into a plain array of that kind."""
-    if labels.dtype.kind in "cmMV":
-        raise ValueError(
-            f"{name} holds labels of the kind {labels.dtype.name!r}; use strings, numbers or "
-            "booleans."
-        )
-    if labels.dtype.kind != "O":
-        return labels
-    kinds = {
-        "str" if isinstance(x, str) else "bool" if isinstance(x, bool | np.bool_) else
-        "number" if isinstance(x, numbers.Real) else type(x).__name__
-        for x in labels.tolist()
-    }  # fmt: skip
-    if len(kinds) == 1 and not kinds <= {"str", "bool", "number"}:
+    is_plain = labels.dtype.kind != "O"
+    kinds = {labels.dtype.name} if labels.dtype.kind in "cmMV" else set()
+    if not is_plain:
+        kinds = {
+            "str" if isinstance(x, str) else "bool" if isinstance(x, bool | np.bool_) else
+            "number" if isinstance(x, numbers.Real) else type(x).__name__
+            for x in labels.tolist()
+        }  # fmt: skip
+        if len(kinds) != 1:
+            raise ValueError(
+                f"{name} mixes labels of different kinds ({', '.join(sorted(kinds))}); "
+                "use only strings, only numbers or only booleans."
+            )
+    if not kinds <= {"str", "bool", "number"}:
         raise ValueError(
             f"{name} holds labels of the kind {kinds.pop()!r}; use strings, numbers or booleans."
         )
-    if len(kinds) != 1:
-        raise ValueError(
-            f"{name} mixes labels of different kinds ({', '.join(sorted(kinds))}); "
-            "use only strings, only numbers or only booleans."
-        )
-    return np.array(labels.tolist())
+    return labels if is_plain else np.array(labels.tolist())
 
 
 def check_classes(labels: Any, name: str = "labels") -> LabelArray:
