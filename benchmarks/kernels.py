@@ -37,6 +37,7 @@ from skselect import (
     select_threshold,
 )
 from skselect.estimators.scoring import get_scorer
+from skselect.inference.intervals import metric_interval
 from skselect.metrics._evaluate import SPECS
 from skselect.metrics._rows import ScoredRows
 from skselect.metrics._threshold import coverage_score, cwsa_plus_score
@@ -90,6 +91,9 @@ def list_acts(n, rng):
     weighted = Outcomes(loss, confidence, rng.random(n) + 0.5)
     graded = Outcomes(loss * rng.random(n), confidence)
     few = outcomes.take(np.arange(20_000))
+    tied = Outcomes(loss, np.append(confidence[1], confidence[1:]))
+    ten = rng.dirichlet(np.ones(10), n)
+    one_of_ten = rng.integers(0, 10, n)
     without_auroc = [name for name in METRICS if name != "failure_auroc"]
     curve = RiskCoverageCurve.from_outcomes(outcomes)
 
@@ -108,6 +112,7 @@ def list_acts(n, rng):
         "sklearn roc_auc_score": lambda: roc_auc_score(1 - loss, confidence),
         "all metrics + curves, with checks": lambda: everything(loss, confidence),
         "all metrics": lambda: evaluate(outcomes, METRICS),
+        "all metrics, one tie": lambda: evaluate(tied, METRICS),
         "all metrics, float32": lambda: evaluate(narrow, METRICS),
         "all metrics, weighted": lambda: evaluate(weighted, METRICS),
         "all metrics, graded losses": lambda: evaluate(graded, without_auroc),
@@ -129,6 +134,11 @@ def list_acts(n, rng):
         "coverage_score(y_true, y_proba)": lambda: coverage_score(y_true, y_proba, threshold=0.8),
         "cwsa_plus_score(y_true, y_proba)": lambda: cwsa_plus_score(y_true, y_proba, threshold=0.8),
         "aurc_score(y_true, y_proba)": lambda: SPECS["aurc"].function(y_true, y_proba),
+        "argmax and max of two columns": lambda: (y_proba.argmax(axis=1), y_proba.max(axis=1)),
+        "Outcomes.from_proba": lambda: Outcomes.from_proba(y_true, y_proba),
+        "argmax and take of ten columns": lambda: ten[np.arange(n), ten.argmax(axis=1)],
+        "Outcomes.from_proba, ten classes": lambda: Outcomes.from_proba(one_of_ten, ten),
+        "interval of the ECE": lambda: metric_interval(y_true == 0, confidence, "ece"),
         "Predictions.from_proba alone": lambda: Predictions.from_proba(y_true, y_proba),
         "exact state, float32": lambda: counted_fully(exact, float32, loss > 0),
         "certified state, float32": lambda: certified.update_confidence(float32, loss > 0),

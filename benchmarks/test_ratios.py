@@ -1,6 +1,6 @@
 """Guards against losing speed: ratios to np.argsort in the same run, with a generous margin.
 
-np.argsort differs less between CPUs than np.sort does.
+The limits depend on how fast numpy sorts on this CPU; the ratio of np.sort to np.argsort tells.
 
 python -m pytest benchmarks/test_ratios.py -n 0
 """
@@ -10,21 +10,31 @@ import pytest
 from kernels import list_acts
 from timing import best_in_turn
 
-#: About twice the ratio on the slower of two CPUs (docs/performance.md).
+#: About 1.6 times the ratio of docs/performance.md where np.sort is fast, and where it is not.
 LIMITS = {
-    "all metrics + curves, with checks": 4.5,
-    "all metrics": 2.2,
-    "all metrics, weighted": 5.0,
-    "standard error of the AURC": 1.6,
-    "standard error of the AUGRC": 0.8,
-    "certify a risk of 9 %": 2.5,
-    "certify a risk of 9 %, first call": 4.0,
-    "certify a coverage of 80 %": 2.2,
-    "certify by bets": 9.0,
-    "a refusal, 20,000 rows": 0.2,
-    "coverage_score(y_true, y_proba)": 3.2,
-    "exact state, float32": 2.4,
-    "certified state, float32": 0.6,
+    "all metrics + curves, with checks": (3.4, 2.2),
+    "all metrics": (1.9, 1.5),
+    "all metrics, weighted": (4.2, 2.6),
+    "standard error of the AURC": (1.2, 0.6),
+    "standard error of the AUGRC": (0.7, 0.4),
+    "certify a risk of 9 %": (4.5, 2.5),
+    "certify a risk of 9 %, first call": (12.0, 5.0),
+    "certify a coverage of 80 %": (2.2, 1.7),
+    "certify by bets": (7.7, 4.2),
+    "a refusal, 20,000 rows": (0.25, 0.12),
+    "coverage_score(y_true, y_proba)": (2.3, 1.0),
+    "interval of the ECE": (80.0, 28.0),
+    "exact state, float32": (3.2, 1.9),
+    "certified state, float32": (0.4, 0.2),
+}
+#: np.sort takes at most this share of np.argsort where it is fast: .35 and .7 were measured.
+FAST = 0.5
+#: The most that one act may take in units of another.
+PAIRS = {
+    ("all metrics, one tie", "all metrics"): 1.15,
+    ("Outcomes.from_proba", "argmax and max of two columns"): 0.6,
+    ("Outcomes.from_proba, ten classes", "argmax and take of ten columns"): 1.6,
+    ("coverage_score(y_true, y_proba)", "a plain mask"): 1.2,
 }
 
 
@@ -37,13 +47,14 @@ def acts():
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_ratio_to_a_sort_has_not_grown(name, acts, benchmark):
     benchmark.pedantic(acts[name], rounds=3, warmup_rounds=1)
-    best = best_in_turn({"sort": acts["np.argsort"], name: acts[name]}, 5)
-    benchmark.extra_info["x argsort"] = best[name] / best["sort"]
-    assert best[name] <= LIMITS[name] * best["sort"]
+    names = ("np.sort", "np.argsort", name)
+    best = best_in_turn({one: acts[one] for one in names}, 5)
+    benchmark.extra_info["x argsort"] = best[name] / best["np.argsort"]
+    column = 0 if best["np.sort"] <= FAST * best["np.argsort"] else 1
+    assert best[name] <= LIMITS[name][column] * best["np.argsort"]
 
 
-def test_one_metric_takes_no_longer_than_a_plain_mask(acts):
-    best = best_in_turn(
-        {name: acts[name] for name in ("a plain mask", "coverage_score(y_true, y_proba)")}, 5
-    )
-    assert best["coverage_score(y_true, y_proba)"] <= 1.5 * best["a plain mask"]
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair[0])
+def test_one_act_takes_no_longer_than_another(pair, acts):
+    best = best_in_turn({name: acts[name] for name in pair}, 5)
+    assert best[pair[0]] <= PAIRS[pair] * best[pair[1]]
