@@ -146,8 +146,12 @@ def _find_own(values: FloatArray, rows: IntArray) -> Hashes:
     """Return 32 bits of a hash of each confidence that one row alone holds, ascending."""
     bits = (np.round(values, 10) + 0.0).view(np.uint64)  # the last bits depend on the other rows
     hashes = _hash_values(bits, np.array([0])) >> np.uint64(32)
-    found, first, copies = np.unique(hashes, return_index=True, return_counts=True)
-    return found[(copies == 1) & (rows[first] == 1)]
+    one = np.uint64(1)
+    marked = np.sort(hashes << one | (rows != 1).astype(np.uint64))  # the last bit: several rows
+    hashes = marked >> one
+    begins = np.ones(len(hashes) + 1, dtype=bool)
+    begins[1:-1] = hashes[1:] != hashes[:-1]
+    return hashes[begins[:-1] & begins[1:] & (marked & one == 0)]
 
 
 def _find_recognisable(every: Hashes, X: Any) -> tuple[Hashes, NDArray[np.int64], BoolArray]:

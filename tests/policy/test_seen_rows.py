@@ -1,6 +1,7 @@
 """Rows that trained a classifier are known again, and rows equal by chance are not."""
 
 import pickle
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -211,3 +212,15 @@ def test_a_rare_class_drawn_again_and_again_is_noticed(data_folder):
     X = pd.concat([table, more]).drop(columns="target")
     rows, n = np.random.default_rng(0).permutation(len(X)), int(0.6 * len(X))
     assert count(X.iloc[rows[:n]], X.iloc[rows[n:]]).share > 2 * MOST_SEEN
+
+
+def test_a_confidence_is_recorded_if_one_row_alone_holds_it():
+    values = np.random.default_rng(0).integers(1, 4096, 300) / 4096 + 1e-13 * np.arange(300)
+    rows = np.where(np.arange(300) % 30, 1, 2)
+    held = Counter(np.repeat(np.round(values, 10), rows).tolist())
+    alone = [value for value, n in held.items() if n == 1]
+    expected = seen_rows.record_confidence(np.array(alone), np.ones(len(alone)))
+    for order in (slice(None), slice(None, None, -1)):
+        found = seen_rows.record_confidence(values[order], rows[order])
+        assert len(found) == 8 * len(alone)
+        assert found == expected
