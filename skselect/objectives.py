@@ -320,7 +320,7 @@ class Guarantee(Objective):
     #: Whether rows that are not accepted do not count.
     is_selective: ClassVar[bool] = False
     #: What is rare, or frequent, in a word or two.
-    noun: ClassVar[str] = "wrong"
+    noun: ClassVar[str] = "of its answers wrong"
 
     target: Any
     _: KW_ONLY

@@ -337,10 +337,11 @@ class ThresholdTuner(
         order = self._find_order(
             objective, basis.advice, unseen.rows, predictions, outcomes, members
         )
+        doubts = _doubt_few_errors(basis.caveats, outcomes)
         setting = Setting(
             Loss.of(loss, rows.rule),
             self.on_infeasible,
-            (*(() if groups is None else (certificates.GROUPED,)), *basis.caveats, *order),
+            (*(() if groups is None else (certificates.GROUPED,)), *doubts, *order),
             bounded=base.confidence_is_bounded,
             share=min(len(outcomes) / len(rows.codes), 1.0) * (1.0 - asked.share if asked else 1.0),
             provenance=basis.provenance,
@@ -350,7 +351,12 @@ class ThresholdTuner(
         found = pick(*chosen, objectives, setting)
         if min(found.thresholds.values()) < np.inf:
             warn_of_order(order)
-            self._warn_if_too_good(setting.caveats, outcomes)
+            if doubts != basis.caveats:
+                warn_user(
+                    "Did these rows train the frozen classifier? Next to none is answered wrongly. "
+                    "Only rows that it has never seen certify it. If they are fresh, say so: "
+                    "assume='fresh'."
+                )
         values = None if members is None else members.subgroups
         if asked is not None:
             found = add_shortlist(
@@ -560,16 +566,6 @@ class ThresholdTuner(
             order = order if given is None else order[given[order]]
         vouched = self._vouches("independent")
         return find_order(outcomes.take(order), objective, advice, codes=codes, vouched=vouched)
-
-    def _warn_if_too_good(self, caveats: tuple[Caveat, ...], outcomes: Outcomes) -> None:
-        """Ask whether rows of which next to none is wrong trained the frozen classifier."""
-        n_errors = int(np.count_nonzero(outcomes.loss))
-        if certificates.NO_RECORD in caveats and n_errors < _TOO_GOOD * len(outcomes):
-            warn_user(
-                f"{n_errors} of {len(outcomes)} rows are answered wrongly, next to none. Did these "
-                "rows train the frozen classifier? Only rows that it has never seen certify it. If "
-                "they are fresh, say so: assume='fresh'."
-            )
 
     def _vouches(self, assumption: str) -> bool:
         return assumption in certificates.check_vouched(self.assume)
@@ -850,6 +846,15 @@ class _Provenance(NamedTuple):
         """Say which of `n` rows are tested."""
         advice = LEAVE_MARGIN if advice and are_last(splits, n) else advice
         return cls(caveats, describe_tested(splits, n), advice)
+
+
+def _doubt_few_errors(caveats: tuple[Caveat, ...], outcomes: Outcomes) -> tuple[Caveat, ...]:
+    """Say beside a classifier without a record that next to no row is wrong, as after training."""
+    n_errors, record = int(np.count_nonzero(outcomes.loss)), certificates.NO_RECORD
+    if record not in caveats or n_errors >= _TOO_GOOD * len(outcomes):
+        return caveats
+    reason = f"{record.reason}; {n_errors} of {len(outcomes)} are answered wrongly, as if they had"
+    return tuple(record._replace(reason=reason) if one == record else one for one in caveats)
 
 
 def _find_unknown(

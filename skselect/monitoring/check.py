@@ -336,15 +336,14 @@ class PolicyCheck:
         """How often such a verdict is wrong, and what it assumes."""
         wrong = rounded(100.0 * self.delta, 4, up=True)
         which, rows = {
-            None: ("growing tables, however often each is checked", _GROWING),
-            1: ("checks", certificates.FIRST_ANALYSIS),
+            None: (", however often you check", _GROWING),
+            1: ("", certificates.FIRST_ANALYSIS),
         }.get(
             self.max_analyses,
-            (f"growing tables that are checked {self.max_analyses} times", certificates.PLANNED),
+            (f" over all of {self.max_analyses} checks", certificates.PLANNED),
         )
         return (
-            f"Such a verdict is wrong in at most {wrong} of 100 {which}. Assumptions "
-            "(not proved): "
+            f"The chance of a wrong verdict is at most {wrong} %{which}. Assumptions (not proved): "
             f"{'; '.join([*_TRUSTED, rows])}. {self._tell_reused()}"
         )
 
@@ -362,7 +361,10 @@ class PolicyCheck:
         found = "None is found here."
         if self.reused:
             share = rounded(100 * self.reused, 2)
-            found = f"A share of about {share} % may be such."
+            found = (
+                f"About {share} % of these rows have a confidence that also occurs among the rows "
+                "that chose the threshold; equal confidences can be chance."
+            )
         return (
             "Use rows other than those of fit: only those that chose the threshold are recognised, "
             f"by ten digits of their confidence. {found}"
@@ -397,7 +399,7 @@ class PolicyCheck:
         counts = [
             f"{sum(one.verdict == verdict for one in self.guarantees)} {words}"
             for verdict, words in {
-                "broken": "broken", "undecided": "undecided", "holds": "kept"
+                "broken": "broken", "undecided": "undecided", "holds": "holding"
             }.items()
         ]  # fmt: skip
         return [f"{self.verdict.upper()}: of {len(said)} guarantees {', '.join(counts)}.", *said]
@@ -418,8 +420,8 @@ class PolicyCheck:
             1: "Check them by themselves: this was the one analysis of the rows here.",
         }.get(self.max_analyses, "Add them to these rows for the next planned analysis.")
         return (
-            f"About {self.n_more:,} fresh labelled cases {which}settle it in {100 * POWER:.0f} of "
-            f"100 such tables, if their errors are as frequent as here. {again}"
+            f"About {self.n_more:,} fresh labelled cases {which}will probably "
+            f"({100 * POWER:.0f} %) settle it, if the error rate stays as it is. {again}"
         )
 
 

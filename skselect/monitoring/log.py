@@ -72,8 +72,8 @@ def read_times(
     if when is None:
         if needed or kind in ("time", "number"):
             raise ValueError(
-                "when is missing: label_delay, a batch in time, and earlier calls with when= "
-                "need it in each call."
+                "when is missing: pass it in each call, because this monitor uses label_delay, a "
+                "batch in time, or when= in earlier calls."
             )
         return np.full(n, np.nan), "none"
     is_dates = isinstance(when, pd.Series | pd.Index) and is_datetime64_any_dtype(when.dtype)

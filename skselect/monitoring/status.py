@@ -281,8 +281,8 @@ class MonitorStatus(NotebookText):
             said.append(f"{self.n_unlabelled:,} cases counted as correct because no label came.")
         if self.n_other:
             said.append(
-                f"{self.n_other:,} labels were for no case that waited: deferred, not drawn, "
-                "entered before, or of an unknown name."
+                f"{self.n_other:,} labels were ignored, because no case waits for them: deferred, "
+                "not drawn, entered before, or of an unknown name."
             )
         return " ".join(said)
 

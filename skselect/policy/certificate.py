@@ -143,7 +143,7 @@ MAY_HAVE_CHOSEN = Caveat(
     "those of fit",
     strikes=False,
 )
-NOTHING = Caveat("no threshold meets the target, so nothing is accepted")
+NOTHING = Caveat("no threshold meets the target, so all cases are deferred")
 UNBOUNDED = Caveat(
     "rows may weigh more than the heaviest of these, of which nothing is known "
     "(method=Betting(largest_weight=...) says how heavy they can be)",
@@ -275,6 +275,8 @@ class Certificate(NotebookText):
         head, caveats = "CERTIFIED", "; ".join(self.caveats)
         if self.exact and self.guarantee == "measured":
             head = _MEASURED
+        elif NOTHING.reason in self.caveats:
+            head = f"REFUSED: {caveats}."
         elif not self.is_certified:
             head = f"ESTIMATE, NOT CERTIFIED: {caveats}."
         but = f"But {caveats}." if self.exact and caveats else ""

@@ -58,6 +58,9 @@ def make_explorer(case: Case, level: float) -> dict[str, Any] | None:
         mark = _name_own(case, certificate, float(x[start]), float(high))
         said[start][0] = f"{case.threshold:.6g}"
         said[start][-1] = f"This is {mark.name}."
+        if certificate is not None:
+            said[start][2] = f"≤ {certificate.bound}"
+            said[start][-1] = f"This is {mark.name}; its bound is that of the certificate."
     places = _places(x, y)
     stops = [[*place, *words] for place, words in zip(places, said, strict=True)]
     return {
@@ -112,17 +115,17 @@ def _describe_stops(
 ) -> list[list[str]]:
     """Return the threshold, coverage, bound, deferrals and errors at each stop, as text.
 
-    Coverage is rounded down; deferrals and the share of errors are rounded up.
+    Bounds and deferrals are rounded up, what these rows show to the nearest.
     """
     n, some = curve.n_rows, curve.n_accepted[entries].tolist()
     wrong = curve.accepted_loss[entries].astype(int).tolist()
     return [
         [
             threshold,
-            percent(k / n, up=False),
+            percent(k / n),
             f"≤ {percent(most)}" if most < 1 else "no bound",
             f"{-(-1000 * (n - k) // n):,}",
-            f"Wrong here: {m:,} of {count(k, 'answer')} ({percent(m / k, up=True)}).",
+            f"Wrong here: {m:,} of {count(k, 'answer')} ({percent(m / k)}).",
             "",
         ]
         for threshold, k, m, most in zip(

@@ -205,7 +205,7 @@ def test_each_subgroup_is_tested_at_its_share_of_delta(policy):
     assert check.verdict == "broken"
     assert check.delta == pytest.approx(0.05 / 3 * 2)  # two of the three are tested
     first = unwrap(str(check)).splitlines()[0]
-    assert first == "BROKEN: of 3 guarantees 1 broken, 1 undecided, 1 kept."
+    assert first == "BROKEN: of 3 guarantees 1 broken, 1 undecided, 1 holding."
     for most, share in ((1, 0.05), (None, 0.1 / 3)):
         # Levels that hold at all times are fixed before the third appears.
         good = check_policy(
@@ -292,7 +292,7 @@ def test_the_answer_in_words(policy):
     )
     assert str(bad).startswith("BROKEN: it is not true that at most 3 % of its answers")
     assert "Defer the cases to a person" in unwrap(str(bad))
-    assert "5 of 100 growing tables, however often each is checked." in unwrap(str(bad))
+    assert "a wrong verdict is at most 5 %, however often you check." in unwrap(str(bad))
     assert "rows are only added, whatever their outcomes." in unwrap(str(bad))
     for most, interval, trust, again in (
         (None, "time-uniform 90 %", "rows are only added", "ask again, as often as you like"),
@@ -656,7 +656,7 @@ def test_a_table_with_the_rows_that_chose_does_not_plainly_hold(rng, n):
     few = check_policy(policy, stacked(tenth, drawn(rng, n)), target=0.4)
     assert few.verdict == "holds"
     assert few.reused == pytest.approx(1 / 10, abs=0.05)
-    assert "A share of about" in unwrap(str(few))
+    assert "that also occurs among the rows that chose" in unwrap(str(few))
     fresh = check_policy(policy, stacked(drawn(rng, 4 * n)), target=0.4)
     assert (fresh.verdict, fresh.reused) == ("holds", 0)
     assert "None is found here." in unwrap(str(fresh))

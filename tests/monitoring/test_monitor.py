@@ -258,7 +258,7 @@ def test_labels_for_no_case_that_waits_are_counted_and_noticed(rng):
     with pytest.warns(UserWarning, match="none of these 30 labels .* '0'; .* is called '000'"):
         monitor.add_labels(range(30), ["no"] * 30)
     assert monitor.status_.n_other == 30
-    assert "30 labels were for no case that waited" in unwrap(str(monitor.status_))
+    assert "30 labels were ignored, because no case waits for them" in unwrap(str(monitor.status_))
     monitor.add_labels([3], ["no"])  # few labels may all be for cases that were deferred
     status = monitor.add_labels(names, ["no"] * 30).status_
     assert (status.n_known, status.n_other) == (30, 31)

@@ -116,7 +116,10 @@ def test_storage_keeps_everything(rng, objective):
     restored = Certificate.from_dict(json.loads(nothing.to_json()))
     assert restored.threshold == np.inf
     assert not restored.is_certified
-    assert "nothing is accepted" in unwrap(str(restored)).splitlines()[0]
+    assert (
+        "REFUSED: no threshold meets the target, so all cases are deferred."
+        in unwrap(str(restored)).splitlines()[0]
+    )
     assert np.isnan(restored.risk)
     assert "answers none of these 20 cases" in unwrap(str(restored))
 

@@ -132,7 +132,7 @@ def test_a_table_says_what_is_guaranteed_of_each_and_one_text_what_is_alike():
         assert " ".join(rest[5:]) == ("certified" if row["certified"] else "defers all")
     certified = [name for name in expected.index if expected["certified"][name]]
     assert {"east", "west"} <= set(certified)
-    assert texts[-1].startswith("site 'tiny'\nESTIMATE, NOT CERTIFIED: no threshold")
+    assert texts[-1].startswith("site 'tiny'\nREFUSED: no threshold")
     alike = next(text for text in texts if f"site {certified[0]!r}" in text)
     assert alike.splitlines()[1] == "CERTIFIED"
     assert alike.endswith(f"for: {', '.join(certified[1:])}.")
