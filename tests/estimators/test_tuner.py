@@ -2,6 +2,7 @@
 
 import contextlib
 import pickle
+import re
 import sys
 import warnings
 from pathlib import Path
