@@ -25,7 +25,6 @@ from skselect._lib.checks.options import (
     check_number,
     check_range,
     check_risk_limit,
-    check_risk_target,
 )
 from skselect._lib.notebook import percent, rounded
 from skselect.bounds._pointwise import (
@@ -333,7 +332,8 @@ class Guarantee(Objective):
     @classmethod
     def check_bound(cls, target: Any, loss: Loss) -> float:
         """Check a target in the user's units."""
-        return check_risk_target(target, loss.unit, is_share=loss.is_error)
+        target = check_number("target", target, 0.0, loss.unit, closed="neither")
+        return check_risk_limit(target) if loss.is_error else target
 
     @classmethod
     def unit_of(cls, loss: Loss) -> float:

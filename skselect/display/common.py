@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
@@ -15,7 +15,6 @@ from skselect._lib.checks.options import check_models, check_shared_confidence
 from skselect._lib.checks.rows import check_countable, check_has_proba, check_some_subgroup
 from skselect._lib.files import import_extra
 from skselect.bounds._pointwise import clopper_pearson_interval
-from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.scan import evenly
 from skselect.estimators.scoring import score_estimator
 from skselect.metrics._metric import RowOptions, write_options
@@ -288,22 +287,6 @@ def legend_name(name: Any) -> str:
     return f" {text}" if text.startswith("_") else text
 
 
-def mark_threshold(
-    ax: Any,
-    curve: RiskCoverageCurve,
-    threshold: float,
-    describe: Callable[[float, float], tuple[float, float, str]],
-) -> None:
-    """Mark what a threshold does: its coverage and risk are described as a place and in words."""
-    n_blocks = int(curve.n_blocks_accepted(np.array([threshold]))[0])
-    if n_blocks == 0:  # only the legend says so
-        ax.scatter([], [], marker="x", color=MARK, label="accepts nothing")
-        return
-    x, y, said = describe(*curve.working_point(n_blocks))
-    label = f"threshold {threshold:.3g}: {said}"
-    ax.plot([x], [y], "o", color=MARK, markersize=8, zorder=3, label=label)
-
-
 def full_names(kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return options of a line by their full names: "c" becomes "color"."""
     from matplotlib import cbook, lines  # noqa: PLC0415 - an extra, needed here only
@@ -324,14 +307,6 @@ def draw_band(ax: Any, x: FloatArray, low: FloatArray, high: FloatArray, color: 
     outline = np.concatenate([np.column_stack([x, low]), np.column_stack([x, high])[::-1]])
     band = PolyCollection([outline], facecolor=color, alpha=0.15, linewidth=0, zorder=1)
     ax.add_collection(band, autolim=False)
-
-
-def draw_threshold(ax: Any, threshold: float | None) -> None:
-    """Mark a chosen threshold by a line, if it is finite."""
-    if threshold is not None and np.isfinite(threshold):
-        ax.axvline(
-            threshold, color=MARK, linestyle="--", linewidth=1, label=f"threshold {threshold:.3g}"
-        )
 
 
 def draw_target(ax: Any, target: float | None, loss: str) -> None:

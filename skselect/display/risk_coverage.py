@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -19,7 +20,6 @@ from skselect.display.common import (
     draw_band,
     draw_target,
     legend_name,
-    mark_threshold,
     risk_interval,
     show_percent,
     thin,
@@ -176,7 +176,7 @@ class RiskCoverageDisplay(CurveDisplay):
             self._draw_guarantee(ax, self.certificate)
         loss = Loss(self.loss, self.unit)
         if self.threshold is not None:
-            mark_threshold(ax, self.curve, self.threshold, self._describe)
+            _mark_threshold(ax, self.curve, self.threshold, self._describe)
         risk = "Selective risk: errors among accepted cases"
         if not loss.is_error:
             risk = f"Mean {'cost' if loss.is_cost else 'loss'} of accepted cases"
@@ -294,7 +294,7 @@ class WorkloadDisplay(CurveDisplay):
         if self.confidence_level is not None:
             self._draw_bound(ax, targets, self.confidence_level)
         if self.threshold is not None:
-            mark_threshold(ax, self.curve, self.threshold, _describe_work)
+            _mark_threshold(ax, self.curve, self.threshold, _describe_work)
         ax.set(
             xlabel="Risk target: most wrong answers",
             ylabel="Cases deferred per 1,000",
@@ -319,3 +319,19 @@ def _describe_work(coverage: float, risk: float) -> tuple[float, float, str]:
     """Return the place of a threshold, and what it does."""
     deferred = 1000.0 * (1.0 - coverage)
     return risk, deferred, f"{deferred:,.0f} per 1,000, {100 * risk:.1f} % wrong"
+
+
+def _mark_threshold(
+    ax: Any,
+    curve: RiskCoverageCurve,
+    threshold: float,
+    describe: Callable[[float, float], tuple[float, float, str]],
+) -> None:
+    """Mark what a threshold does: its coverage and risk are described as a place and in words."""
+    n_blocks = int(curve.n_blocks_accepted(np.array([threshold]))[0])
+    if n_blocks == 0:  # only the legend says so
+        ax.scatter([], [], marker="x", color=MARK, label="accepts nothing")
+        return
+    x, y, said = describe(*curve.working_point(n_blocks))
+    label = f"threshold {threshold:.3g}: {said}"
+    ax.plot([x], [y], "o", color=MARK, markersize=8, zorder=3, label=label)

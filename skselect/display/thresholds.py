@@ -15,10 +15,10 @@ from skselect._lib.checks.rows import check_unit_confidence
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.display.common import (
     COLORS,
+    MARK,
     CurveDisplay,
     RowsDisplay,
     draw_band,
-    draw_threshold,
     full_names,
     legend_name,
     new_axes,
@@ -117,7 +117,7 @@ class ThresholdDisplay(CurveDisplay):
             ax.plot(grid, np.where(firm, values, np.nan), **({"label": label} | style))
         if self.confidence_level is not None and "selective_accuracy" in chosen:
             self._draw_band(ax, grid, self.confidence_level)
-        draw_threshold(ax, self.threshold)
+        _draw_threshold(ax, self.threshold)
         ax.set(
             xlabel="Threshold: least confidence that is accepted",
             ylabel="Per cent",
@@ -275,7 +275,7 @@ class ConfidenceHistogramDisplay(RowsDisplay):
             "wrong": self._draw(ax, self.wrong, -1.0, "wrong", COLORS[4], wrong_kwargs),
         }
         ax.axhline(0.0, color="0.45", linewidth=0.8)
-        draw_threshold(ax, self.threshold)
+        _draw_threshold(ax, self.threshold)
         ax.set(xlabel="Confidence", ylabel="Share of right answers (up), of wrong ones (down)")
         show_percent(ax.yaxis)
         name = self.name if name is None else name
@@ -294,3 +294,11 @@ class ConfidenceHistogramDisplay(RowsDisplay):
         label = f"{what}: {total:,.{0 if total == round(total) else 1}f}"
         style = {"color": color, "label": label, "fill": True, "linewidth": 0}
         return ax.stairs(way * counts / (total or 1.0), self.edges, **(style | full_names(given)))
+
+
+def _draw_threshold(ax: Any, threshold: float | None) -> None:
+    """Mark a chosen threshold by a line, if it is finite."""
+    if threshold is not None and np.isfinite(threshold):
+        ax.axvline(
+            threshold, color=MARK, linestyle="--", linewidth=1, label=f"threshold {threshold:.3g}"
+        )

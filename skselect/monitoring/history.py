@@ -16,7 +16,7 @@ from skselect._lib.arrays import BoolArray, FloatArray, IntArray
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.monitoring.evidence import Evidence, advance, bets_on_shares, total, wealth_of
 from skselect.policy.certificate import UNCHANGED
-from skselect.policy.policy import AbstentionPolicy
+from skselect.policy.policy import AbstentionPolicy, list_certificates
 
 #: So many batches, or days, are kept; when there are more, each two neighbours become one.
 MOST_BATCHES = 512
@@ -288,14 +288,10 @@ def _is_of_this_classifier(policy: AbstentionPolicy) -> bool:
     Models of folds, and one that was fitted again, are as sure as no other. Only a certificate says
     that the classifier stayed; without one nothing is known, nor with one of other rows.
     """
-    if policy.groups is None:
-        made = [policy.certificate]
-        data = policy.certificate and policy.certificate.fingerprints.get("data")
-        if data != policy.fingerprints.get("data"):
-            return False
-    else:
-        made = [one for one in policy.groups.certificates.values() if one is not None]
-    return bool(made) and all(one is not None and UNCHANGED in one.assumptions for one in made)
+    made, data = list_certificates(policy), policy.fingerprints.get("data")
+    if policy.groups is None and any(one.fingerprints.get("data") != data for one in made):
+        return False
+    return bool(made) and all(UNCHANGED in one.assumptions for one in made)
 
 
 def _level(name: str) -> float:

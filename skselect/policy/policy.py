@@ -247,8 +247,7 @@ class AbstentionPolicy(NotebookText):
     @property
     def _guarantee(self) -> str:
         """What kind of guarantee it has, in a word or two."""
-        found = [self.certificate] if self.groups is None else self.groups.certificates.values()
-        given = [one for one in found if one is not None]
+        given = list_certificates(self)
         if not given:
             return "no certificate"
         sure = all(one.is_certified for one in given)
@@ -752,6 +751,12 @@ def decide_given(
     if asks:
         auxiliary_proba = _check_auxiliary(applied, auxiliary, len(scores))
     return _apply(policy, applied, scores, answers, subgroups, auxiliary_proba)
+
+
+def list_certificates(policy: AbstentionPolicy) -> list[Certificate]:
+    """Return the certificate of a policy, or those of its subgroups."""
+    found = [policy.certificate] if policy.groups is None else policy.groups.certificates.values()
+    return [one for one in found if one is not None]
 
 
 def accept_answers(

@@ -12,7 +12,7 @@ from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.metrics._calibration_tests import run_ecce_test
 from skselect.metrics._metric import MetricSpec
 from skselect.monitoring.check import PolicyCheck
-from skselect.policy.policy import AbstentionPolicy
+from skselect.policy.policy import AbstentionPolicy, list_certificates
 from skselect.predictions.outcomes import Outcomes
 
 # "Nearly certain" is the one of these confidences from which on the errors surprise most.
@@ -121,9 +121,7 @@ def verify_guarantee(policy: AbstentionPolicy, check: PolicyCheck | None) -> Ans
         )
     if not check.same_rows:
         return Answer(check.verdict, check.summary)
-    groups = policy.groups
-    made = [policy.certificate] if groups is None else list(groups.certificates.values())
-    used = [one for one in made if one is not None and one.n_accepted]
+    groups, used = policy.groups, [one for one in list_certificates(policy) if one.n_accepted]
     if not all(one.is_certified for one in used):
         return Answer("undecided", check.summary)
     guarantee = check.guarantees[0].statement

@@ -126,12 +126,6 @@ def check_risk_limit(value: float, name: str = "target") -> float:
     ))  # fmt: skip
 
 
-def check_risk_target(target: Any, unit: float, *, is_share: bool) -> float:
-    """Return a largest risk: a share of errors, or a mean cost in units of a cost matrix."""
-    number = check_number("target", target, 0.0, unit, closed="neither")
-    return check_risk_limit(number) if is_share else number
-
-
 def _check_at_most_half(value: float, name: str, meaning: str) -> float:
     """Refuse a value above 0.5: the user probably means one minus it."""
     if value > 0.5:
