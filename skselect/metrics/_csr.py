@@ -485,7 +485,8 @@ def csr_test(
     Returns
     -------
     CsrTest
-        `csr`, `sigma`, `z` and `p_risk` as published; `p_value`, exact; `e_value`.
+        `csr`, `sigma`, `z` and `p_risk` as published; `p_value`, exact up to 100,000 rows and
+        valid beyond; `e_value`.
         ``print`` it for a readable text.
 
     Raises
