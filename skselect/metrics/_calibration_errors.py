@@ -20,7 +20,7 @@ from skselect._lib.checks.rows import check_has_proba, check_unit_confidence, wa
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._metric import ClassOptions, WeighedRowOptions, computed_by, metric
-from skselect.metrics._rows import Influence, ScoredRows, mean_of
+from skselect.metrics._rows import Countable, Influence, ScoredRows, UnsortedRows, mean_of
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 
@@ -95,39 +95,63 @@ def _product(weight: FloatArray | None, column: FloatArray | None) -> FloatArray
     return weight * column
 
 
-def _gaps(curve: RiskCoverageCurve, n_bins: int, strategy: str) -> FloatArray:
-    """Return the sum of (a - c) and the weight of each bin."""
+def _gaps(rows: Countable, n_bins: int, strategy: str) -> FloatArray:
+    """Return the sum of (a - c) and the weight of each bin, whatever the order of the rows."""
     _check_bins(n_bins, strategy)
+    if isinstance(rows, UnsortedRows) and strategy == "uniform":
+        return _unsorted_gaps(rows.outcomes, n_bins)
+    curve = rows if isinstance(rows, RiskCoverageCurve) else rows.curve
     if strategy == "quantile":  # blocks come surest first, quantiles last
         edges = _quantiles(curve.thresholds[::-1], curve.block_weight[::-1], n_bins)
     else:
         edges = np.arange(1, n_bins) / n_bins
-    sums = np.zeros((2, n_bins))
+    sums = np.zeros((3, n_bins))
     for _, part in curve.blocks.chunks():
-        gap = part.right - part.weight * part.confidence
+        coarse, fine = _halves(part.confidence)
+        columns = (part.right - part.weight * coarse, part.weight * fine, part.weight)
         # A bin is a run of blocks: count the blocks above each edge.
         above = len(part) - np.searchsorted(part.confidence[::-1], edges, side="right")
         ends = [0, *above[::-1].tolist(), len(part)]
         for number, (start, end) in enumerate(pairwise(ends), start=1):
             if end > start:
-                sums[:, -number] += gap[start:end].sum(), part.weight[start:end].sum()
-    return sums
+                sums[:, -number] += [column[start:end].sum() for column in columns]
+    return np.stack([sums[0] - sums[1], sums[2]])
+
+
+def _unsorted_gaps(outcomes: Outcomes, n_bins: int) -> FloatArray:
+    sums = np.zeros((3, n_bins))
+    for rows in spans(len(outcomes)):
+        bins = _equal_width(outcomes.confidence[rows], n_bins)
+        coarse, fine = _halves(outcomes.confidence[rows])
+        columns = (1.0 - outcomes.loss[rows] - coarse, fine, None)
+        sums += [np.bincount(bins, column, n_bins) for column in columns]
+    return np.stack([sums[0] - sums[1], sums[2]])
+
+
+def _halves(confidence: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return multiples of 2^-26 and of 2^-54 that add up to numbers in [0, 1], rounded to 2^-54.
+
+    Their sums are exact, and so do not depend on the order, for up to 2^26 rows.
+    """
+    # Adding 1.5 times a power of two drops the bits for which a float has no room.
+    coarse = (confidence + 1.5 * 2.0**26) - 1.5 * 2.0**26
+    return coarse, (confidence - coarse + 0.375) - 0.375
 
 
 # Kernels ---------------------------------------------------------------------------------
 
 
-def ece(curve: RiskCoverageCurve, n_bins: int = 15, strategy: str = "uniform") -> float:
+def ece(rows: Countable, n_bins: int = 15, strategy: str = "uniform") -> float:
     """Return the weighted mean over bins of |accuracy - mean confidence|."""
-    curve.check_unit("expected_calibration_error")
-    gap, _ = _gaps(curve, n_bins, strategy)
-    return float(np.abs(gap).sum() / curve.sums.weight)
+    rows.check_unit("expected_calibration_error")
+    gap, _ = _gaps(rows, n_bins, strategy)
+    return float(np.abs(gap).sum() / rows.total_weight)
 
 
-def mce(curve: RiskCoverageCurve, n_bins: int = 15, strategy: str = "uniform") -> float:
+def mce(rows: Countable, n_bins: int = 15, strategy: str = "uniform") -> float:
     """Return the largest |accuracy - mean confidence| of a bin."""
-    curve.check_unit("maximum_calibration_error")
-    gap, size = _gaps(curve, n_bins, strategy)
+    rows.check_unit("maximum_calibration_error")
+    gap, size = _gaps(rows, n_bins, strategy)
     filled = size > 0
     return float(np.max(np.abs(gap[filled]) / size[filled]))
 

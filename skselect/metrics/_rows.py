@@ -23,6 +23,7 @@ from skselect._lib.arrays import (
     LossSpec,
     is_graded,
 )
+from skselect._lib.checks.rows import check_unit_confidence
 from skselect.curve import areas, tie_blocks
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.scan import accumulate
@@ -43,11 +44,20 @@ class Counts(NamedTuple):
 class UnsortedRows:
     """Rows that count once and are right or wrong: they are counted without being sorted.
 
-    Sums of weights, graded losses or confidences are left to the curve: they round differently in
-    another order.
+    Sums of weights, graded losses or confidences are left to the curve where they would round
+    differently in another order.
     """
 
     outcomes: Outcomes
+
+    @cached_property
+    def curve(self) -> RiskCoverageCurve:
+        """The rows, sorted."""
+        return RiskCoverageCurve.from_outcomes(self.outcomes)
+
+    def check_unit(self, metric: str) -> None:
+        """Refuse confidences outside [0, 1] for a metric that reads them as probabilities."""
+        check_unit_confidence(self.outcomes.confidence, metric)
 
     @property
     def total_weight(self) -> float:

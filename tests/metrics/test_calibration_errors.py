@@ -9,8 +9,9 @@ from hypothesis import given
 from scipy.optimize import bisect
 from scipy.stats import binom, norm
 
-from skselect import metrics
+from skselect import RiskCoverageCurve, metrics
 from skselect.metrics import reliability_curve
+from skselect.metrics._evaluate import SPECS
 from tests import brute
 from tests.brute import (
     RowCase,
@@ -276,3 +277,15 @@ def test_the_errors_bound_one_another(case):
     assert of_rows(metrics.ecce_mad, case) >= one - 1e-12
     assert of_rows(metrics.smooth_calibration_error, case) >= one - 1e-6
     assert of_rows(metrics.isotonic_calibration_distance, case) >= one - 1e-12
+
+
+@pytest.mark.parametrize("places", [1, 3, 17])
+@pytest.mark.parametrize("name", ["ece", "mce"])
+def test_bins_add_up_to_the_same_bits_in_any_order_and_from_a_curve(name, places, rng):
+    n = 40_000
+    p = np.round(rng.random(n), places)
+    y = (rng.random(n) < p).astype(int)
+    function, kernel = SPECS[name].function, SPECS[name].kernel
+    order = rng.permutation(n)
+    found = function(y, p)
+    assert function(y[order], p[order]) == kernel(RiskCoverageCurve.from_proba(y, p)) == found
