@@ -80,7 +80,7 @@ def test_a_name_of_scikit_learn_is_never_replaced():
 
 def test_a_missing_private_name_never_breaks_the_import(tmp_path):
     code = (
-        "import sklearn.metrics._scorer as s; del s._SCORERS\n"
+        "import sklearn.model_selection, sklearn.metrics._scorer as s; del s._SCORERS\n"
         "import skselect; print(skselect.scoring.get_scorer('cwsa_plus'))"
     )
     assert run_python(code, folder=tmp_path).stdout.strip() == "get_scorer('cwsa_plus')"

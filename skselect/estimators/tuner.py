@@ -328,7 +328,8 @@ class ThresholdTuner(
 
         fits = Fits(self, X, rows.y)
         model, unseen, basis = self._predict_rows(base, fitted, rows, split_params, objective, fits)
-        objectives, unseen = self._name_levels(objectives, loss, base, model, rows, unseen)
+        what = Loss.of(loss, rows.rule)
+        objectives, unseen = self._name_levels(objectives, what.is_error, base, model, rows, unseen)
         check_confidence_by_row(unseen.scores, base.confidence_in_use)
         predictions = unseen.as_predictions(rows.classes, rows.rule)
         outcomes = Outcomes.from_predictions(predictions, loss=loss)
@@ -339,7 +340,7 @@ class ThresholdTuner(
         )
         doubts = _doubt_few_errors(basis.caveats, outcomes)
         setting = Setting(
-            Loss.of(loss, rows.rule),
+            what,
             self.on_infeasible,
             (*(() if groups is None else (certificates.GROUPED,)), *doubts, *order),
             bounded=base.confidence_is_bounded,
@@ -515,7 +516,7 @@ class ThresholdTuner(
     def _name_levels(
         self,
         objectives: Objectives,
-        loss: LossSpec,
+        is_error: bool,
         base: SelectiveClassifier,
         model: SelectiveClassifier | None,
         rows: TrainingRows,
@@ -527,7 +528,7 @@ class ThresholdTuner(
         ones. The rows that certify must not choose the rule, so nothing is read from them.
         """
         frozen = isinstance(self.estimator, FrozenEstimator) or is_ready(base.estimator)
-        if model is None or frozen or self.group_by is not None or loss != "zero_one":
+        if model is None or frozen or self.group_by is not None or not is_error:
             return objectives, unseen
         objective = the_only(objectives)
         if not (isinstance(objective, Risk) and objective.is_open):

@@ -11,6 +11,7 @@ import numpy as np
 from skselect._lib.arrays import FloatArray, IntArray
 from skselect._lib.notebook import count, percent
 from skselect.curve.curve import RiskCoverageCurve, count_within, threshold_below
+from skselect.objectives import Loss
 from skselect.policy.certificate import Certificate
 from skselect.report.data import LEAST_LEVEL, Case
 from skselect.thresholds import simultaneous_band
@@ -91,7 +92,7 @@ def _own_certificate(case: Case) -> Certificate | None:
     made = None if case.policy is None else case.policy.certificate
     if made is None or not made.is_certified or not made.kind.is_selective:
         return None
-    return made if made.loss == "zero_one" and not made.cases else None
+    return made if Loss(made.loss).is_error and not made.cases else None
 
 
 def _name_own(case: Case, certificate: Certificate | None, x: float, y: float) -> Mark:
