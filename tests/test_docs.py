@@ -69,6 +69,7 @@ def test_every_command_and_option_is_on_the_page_of_the_command_line(tmp_path, c
 
 
 def test_verdicts_that_a_page_prints_become_cards():
+    pytest.importorskip("docutils", reason='needs `pip install -e ".[docs]"`')
     cards = script("cards")
     said = "CERTIFIED\nWith 95 % confidence, at most 1 % of its answers are wrong over\n  all. <b>"
     said += "\nIt answers 80 % of these cases, at confidence 0.9 or higher.\nAssumptions: none."

@@ -38,7 +38,7 @@ def certified_level(levels, loss, confidence, target, delta, least):
     st.lists(st.tuples(st.sampled_from([*LEVELS, 0.7, 0.5]), st.booleans()), min_size=1),
     st.lists(st.sampled_from([*LEVELS, 0.85]), min_size=1, max_size=5),
     st.sampled_from([0.1, 0.3, 0.5]),
-    st.sampled_from([0.1, 0.5]),
+    st.sampled_from([0.1, 0.45]),  # no sum of these binomials is either: rounding decides nothing
     st.sampled_from([0.0, 0.4]),
 )
 def test_it_tests_one_level_after_another(rows, levels, target, delta, least):
