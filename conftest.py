@@ -14,7 +14,11 @@ import pytest
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-collect_ignore = ["docs/conf.py", "docs/cards.py", "docs/links.py"]  # parts of Sphinx, without doctests
+collect_ignore = [
+    "docs/conf.py",
+    "docs/cards.py",
+    "docs/links.py",
+]  # parts of Sphinx, without doctests
 TORCH_EXAMPLES = {"skselect.losses.cau_loss", "skselect.losses.soft_cwsa_loss"}
 
 #: What `-m quick` runs: of every room the files that show soonest that something is broken.

@@ -433,17 +433,19 @@ class Guarantee(Objective):
             return least, write(text)
 
         def write(about_least: str) -> str:
-            told = [*advice, *([about_least] if about_least else [])]
+            told = [*advice]
             if self.min_coverage > 0:
                 told.append(
                     f"only accepted shares of at least min_coverage={self.min_coverage:g} count"
                 )
+            told += [about_least] if about_least else []
+            sentences = ". ".join(one[0].upper() + one[1:] for one in told)
             which = ""
             if goal.share < 1.0:
                 which = f" that certify, of {goal.in_all(curve.n_rows):,} in all"
             return (
                 f"No threshold meets target={goal.own_target:g} for objective={self.name!r} on "
-                f"{curve.n_rows:,} rows{which} (delta={goal.delta:g}). {'; '.join(told)}.{again}"
+                f"{curve.n_rows:,} rows{which} (delta={goal.delta:g}). {sentences}.{again}"
             )
 
         return InfeasibleTargetError(

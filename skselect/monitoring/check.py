@@ -378,8 +378,8 @@ class PolicyCheck:
         interval = name_interval(self.delta, self.max_analyses)
         lines = [
             *self._answer(),
-            f"It answers {percent(self.coverage)} of these {self.n} cases on its own "
-            f"({self.n_accepted}; {interval} {percent(low, up=False)} to "
+            f"It answers {percent(self.coverage)} of these {self.n:,} cases on its own "
+            f"({self.n_accepted:,}; {interval} {percent(low, up=False)} to "
             f"{percent(high, up=True)}).",
             self._advice(),
             self.trust,

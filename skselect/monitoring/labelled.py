@@ -158,7 +158,7 @@ class GuaranteeCheck:
             kind.amount(value, loss, up=up)
             for value, up in ((self.low, False), (self.value, None), (self.high, True))
         )
-        counted = f"{count} of {n}" if shares else f"{n} cases"
+        counted = f"{count:,} of {n:,}" if shares else f"{n:,} cases"
         interval = name_interval(self.delta, self.max_analyses)
         return f"Found here: {seen} ({counted}; {interval} {least} to {most})."
 

@@ -321,7 +321,7 @@ class Certificate(NotebookText):
             start = f"A certificate would say: {how_sure}"
         worse = "weeks" if self.cases else "subgroups or weeks"
         return (
-            f"{start}, {self.statement} over all future cases like these {self.n}. This is an "
+            f"{start}, {self.statement} over all future cases like these {self.n:,}. This is an "
             f"average: single {worse} may be worse."
         )
 
@@ -352,19 +352,19 @@ class Certificate(NotebookText):
     def _facts(self) -> str:
         which = f" {self.cases}" if self.cases else ""
         if self.n_accepted == 0:
-            return f"It answers none of these {self.n} cases{which} on its own."
+            return f"It answers none of these {self.n:,} cases{which} on its own."
         where = "at any confidence"
         if self.n_accepted < self.n:
             one = math.isfinite(self.threshold)
             where = f"at confidence {self.threshold:.6g} or higher"
             where = where if one else "with a threshold for each subgroup"
-        found = f"{self.n_errors} of them wrong"
+        found = f"{self.n_errors:,} of them wrong"
         if not self._loss.is_error:
             lost = "at a cost" if self._loss.is_cost else "with a loss"
-            found = f"{self.n_errors} of them {lost}, {self.risk:.6g} on average"
+            found = f"{self.n_errors:,} of them {lost}, {self.risk:.6g} on average"
         return (
             f"It answers {percent(self.coverage)} of these cases{which} on its own "
-            f"({self.n_accepted} of {self.n}, {found}), {where}."
+            f"({self.n_accepted:,} of {self.n:,}, {found}), {where}."
         )
 
     def to_dict(self) -> dict[str, Any]:

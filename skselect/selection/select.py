@@ -124,8 +124,8 @@ def select_threshold(
     >>> print(selection)
     CERTIFIED
     With 95 % confidence, at most 5 % of its answers are wrong over all future cases
-      like these 2000. This is an average: single subgroups or weeks may be worse.
-    It answers ... of these cases on its own (... of 2000, ... of them wrong), at
+      like these 2,000. This is an average: single subgroups or weeks may be worse.
+    It answers ... of these cases on its own (... of 2,000, ... of them wrong), at
       confidence ... or higher.
     Assumptions (not proved): ...
     Method: combined, delta 0.05.

@@ -227,10 +227,10 @@ def test_a_check_says_at_once_whether_the_own_guarantee_is_kept(
     lines = unwrap(str(found)).splitlines()
     if objective == "coverage":
         low, high = ends(2000 - n_accepted, 2000)
-        limit, seen = 1 - target, f"{n_accepted} of 2000"
+        limit, seen = 1 - target, f"{n_accepted:,} of 2,000"
     else:
         n = n_accepted if objective == "risk" else 2000
-        (low, high), limit, seen = ends(n_errors, n), target, f"{n_errors} of {n}"
+        (low, high), limit, seen = ends(n_errors, n), target, f"{n_errors:,} of {n:,}"
     if low > limit:
         assert lines[0].startswith(NOT_MET)
         assert not found.is_certified
@@ -262,7 +262,7 @@ def test_a_broken_guarantee_is_said_first_whatever_else_is_certified(policy):
     lines = unwrap(str(found)).splitlines()
     assert lines[0] == (
         f"{NOT_MET} by these rows. It says: at most 3 % of its answers are wrong. "
-        "Found here: 16.81 % (216 of 1285; exact 90 % interval 15.11 % to 18.63 %)."
+        "Found here: 16.81 % (216 of 1,285; exact 90 % interval 15.11 % to 18.63 %)."
     )
     assert lines[1] == "What these rows certify instead:"
     assert "at most 20 % of its answers are wrong" in lines[2]
@@ -331,7 +331,7 @@ def test_guaranteed_costs_are_compared_in_their_units():
     accepted = tuned.policy.decide(proba[2000:])["accepted"].to_numpy()
     answers = tuned.policy.decide(proba[2000:])["suggestion"].to_numpy()
     cost = np.array([[0, 1], [10, 0]])[1 - y[2000:], answers.astype(int)][accepted].mean()
-    assert f"Found here: {cost:.6g} ({accepted.sum()} cases; exact 90 % interval " in found.notice
+    assert f"Found here: {cost:.6g} ({accepted.sum():,} cases; exact 90 % interval " in found.notice
 
 
 @pytest.mark.parametrize("by_answer", [False, True])
@@ -359,7 +359,9 @@ def test_each_subgroup_has_a_guarantee_of_its_own(by_answer):
     kept = accepted & (group[new] == worst)
     errors = (flipped != (p[new] > 0.5))[kept].sum()
     low, _ = ends(errors, kept.sum(), 0.025)
-    assert f"({errors} of {kept.sum()}; exact 95 % interval {percent(low, up=False)} to" in first
+    assert (
+        f"({errors:,} of {kept.sum():,}; exact 95 % interval {percent(low, up=False)} to" in first
+    )
     assert found.notice.count(NOT_MET) == 1
 
 

@@ -312,7 +312,7 @@ def test_a_refusal_names_the_least_coverage_where_there_is_one(min_coverage, sai
     stated = Risk(0.1, min_coverage=min_coverage)
     with pytest.raises(InfeasibleTargetError) as caught:
         select_threshold(Outcomes([1] * 9, np.arange(9)), objective=stated)
-    assert ("only accepted shares of at least min_coverage=0" in str(caught.value)) is said
+    assert ("Only accepted shares of at least min_coverage=0" in str(caught.value)) is said
 
 
 @pytest.mark.parametrize(
