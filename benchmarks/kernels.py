@@ -138,7 +138,7 @@ def list_acts(n, rng):
         "Outcomes.from_proba": lambda: Outcomes.from_proba(y_true, y_proba),
         "argmax and take of ten columns": lambda: ten[np.arange(n), ten.argmax(axis=1)],
         "Outcomes.from_proba, ten classes": lambda: Outcomes.from_proba(one_of_ten, ten),
-        "ECE alone": lambda: SPECS["ece"].function(y_true == 0, confidence),
+        "ECE alone": lambda: SPECS["ece"].function(y_true, y_proba),
         "interval of the ECE": lambda: metric_interval(y_true == 0, confidence, "ece"),
         "Predictions.from_proba alone": lambda: Predictions.from_proba(y_true, y_proba),
         "exact state, float32": lambda: counted_fully(exact, float32, loss > 0),
