@@ -152,7 +152,7 @@ class ThresholdTuner(
     objective : Objective, mapping of them, or str, default="cwsa_plus"
         What the threshold should achieve. :class:`Risk`, :class:`GeneralizedRisk`,
         :class:`Coverage`, :class:`Cost` and :class:`Best` hold all options; with subgroups one for
-        each, if you like. A word is short for one:
+        each, if you like. You may pass a name instead:
 
         ============================================  =======================================
         "risk"                                        largest coverage whose selective risk is
@@ -166,11 +166,11 @@ class ThresholdTuner(
                                                       among equal ones the largest coverage
         ============================================  =======================================
     target : float or mapping, default=None
-        The bound to keep. Give it only with a word such as "risk", in units of the cost matrix
-        where there is one; a share of errors is at most 0.5, a cost of abstaining that of an error.
+        The bound to keep. Give it only with a name such as "risk", in units of the cost matrix
+        where there is one. A risk may be at most 0.5, a cost of abstaining that of an error.
         With subgroups a mapping may give each its own, such as ``{"healthy": .01, "sick": .2}``.
     delta : float in (0, 0.5], default=None
-        Probability that the guarantee fails. Give it with a word; subgroups share it. None: 0.05.
+        Probability that the guarantee fails. Give it with a name; subgroups share it. None: 0.05.
     on_infeasible : {"raise", "abstain"}, default="raise"
         When no threshold meets the target: raise, or warn and accept nothing.
     cv : "auto", int, splitter, iterable or float in (0, 1), default="auto"
@@ -198,10 +198,10 @@ class ThresholdTuner(
         shortlist sets apart, and of a SelectiveClassifier without a seed. None: another at each
         call of `fit`.
     assume : str or list of {"fresh", "independent"}, default=()
-        What you vouch for although the rows speak against it. The certificate stands, with the
-        finding as a caveat. "fresh": no row trained the classifier, although rows equal training
-        rows. "independent": the order of the rows means nothing, although losses or confidences
-        change along it (the table is sorted by class, say).
+        Assumptions you confirm although a test on the rows rejects them. The certificate stands,
+        with the finding as a caveat. "fresh": no row trained the classifier, although rows equal
+        training rows. "independent": the order of the rows means nothing, although losses or
+        confidences change along it (the table is sorted by class, say).
     group_by : column name, list of them, callable, "predicted_class" or Subgroups, default=None
         One threshold per subgroup, each certified by itself: columns of X (positions for arrays),
         a function of X, or the answers. The function must find the subgroup of a row from that

@@ -72,18 +72,18 @@ def certify(
         same growing rows, this check included; `method`, `min_coverage` and `loss` do not count,
         for nothing is chosen here and the policy knows its costs.
     target : float, default=None
-        The bound to keep. Give it only with a word: for "risk" the largest selective risk, in units
+        The bound to keep. Give it only with a name: for "risk" the largest selective risk, in units
         of the policy's cost matrix where it has one, named before the rows were seen. None measures
         the bound that the rows give, which is no guarantee: nobody asked for it beforehand.
     delta : float in (0, 0.5], default=None
-        Probability that the guarantee fails. Give it only with a word. None: 0.05.
+        Probability that the guarantee fails. Give it only with a name. None: 0.05.
     subgroups : array-like of shape (n,) or DataFrame, default=None
         The subgroup of each row. Needed for a policy with a threshold per subgroup. The certificate
         is about all rows together; pass the rows of one subgroup for a guarantee about it.
     assume : "independent" or (), default=()
-        What you vouch for although the rows speak against it. "independent": the order of the rows
-        means nothing, although losses or confidences change along it (at level 0.01), which
-        otherwise makes the certificate an estimate.
+        Assumptions you confirm although a test on the rows rejects them. "independent": the order
+        of the rows means nothing, although losses or confidences change along it (at level 0.01),
+        which otherwise makes the certificate an estimate.
 
     Returns
     -------

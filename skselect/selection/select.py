@@ -76,10 +76,10 @@ def select_threshold(
         is short for one: "risk", "generalized_risk", "coverage" and "cost" with a `target`, or a
         metric, "cwsa_plus", "cwsa" or "selective_accuracy".
     target : float or mapping, default=None
-        The bound to keep. Give it only with a word such as "risk". With `subgroups` a mapping may
+        The bound to keep. Give it only with a name such as "risk". With `subgroups` a mapping may
         give one target each.
     delta : float in (0, 0.5], default=None
-        Probability that the guarantee fails. Give it only with a word. None: 0.05.
+        Probability that the guarantee fails. Give it only with a name. None: 0.05.
     subgroups : array-like of shape (n,), DataFrame, "predicted_class" or Subgroups, default=None
         The subgroup of each row. One threshold per subgroup, each certified by itself at `delta`
         over their number. The policy defers rows of other subgroups, or refuses them where a
@@ -93,9 +93,9 @@ def select_threshold(
         too, so that the share is an estimate; ``Shortlist(0.95, share=0.5)`` of
         ``skselect.thresholds`` sets rows apart: exact.
     assume : "independent" or (), default=()
-        What you vouch for although the rows speak against it. "independent": the order of the rows
-        means nothing, although losses or confidences change along it (the table is sorted by class,
-        say). The certificate stands, and names the finding.
+        Assumptions you confirm although a test on the rows rejects them. "independent": the order
+        of the rows means nothing, although losses or confidences change along it (the table is
+        sorted by class, say). The certificate stands, and names the finding.
     on_infeasible : {"raise", "abstain"}, default="raise"
         When no threshold meets the target: raise, or warn and accept nothing.
     %(options)s
