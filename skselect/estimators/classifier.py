@@ -405,10 +405,10 @@ class SelectiveClassifier(
         return self._calibrate_folds(rows, scored), in_order
 
     def _has_folds(self, splits: Splits, rows: TrainingRows) -> bool:
-        """Tell whether the folds of the calibration are these, or as many that chance draws."""
-        if isinstance(self.cv, numbers.Integral) and not isinstance(
-            self.random_state, numbers.Integral
-        ):
+        """Tell whether the calibration would take these folds, or as many that chance draws."""
+        is_seeded = isinstance(self.random_state, numbers.Integral)
+        is_grouped = rows.split_params.get("groups") is not None  # chance keeps no group together
+        if isinstance(self.cv, numbers.Integral) and not (is_seeded or is_grouped):
             return self.cv == len(splits)
         own = self._folds(rows)
         return len(own) == len(splits) and all(

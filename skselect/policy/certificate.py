@@ -263,22 +263,25 @@ class Certificate(NotebookText):
         least = self.unit * least_band_target(*counts, self.n, delta, self.min_coverage)
         return min(least, self.target) if self.n_accepted else least
 
+    @property
+    def _verdict(self) -> str:
+        if self.is_certified:
+            return "CERTIFIED"
+        return "REFUSED" if NOTHING.reason in self.caveats else "ESTIMATE, NOT CERTIFIED"
+
     def __repr__(self) -> str:
-        kind = "CERTIFIED" if self.is_certified else "ESTIMATE, NOT CERTIFIED"
         which = f" {self.cases}" if self.cases else ""
         return (
-            f"<Certificate: {kind}, {self.objective} {self.target:g}{which}, delta {self.delta:g}, "
-            f"threshold {self.threshold:.6g}, {self.n} rows>"
+            f"<Certificate: {self._verdict}, {self.objective} {self.target:g}{which}, "
+            f"delta {self.delta:g}, threshold {self.threshold:.6g}, {self.n} rows>"
         )
 
     def __str__(self) -> str:
-        head, caveats = "CERTIFIED", "; ".join(self.caveats)
+        head, caveats = self._verdict, "; ".join(self.caveats)
         if self.exact and self.guarantee == "measured":
             head = _MEASURED
-        elif NOTHING.reason in self.caveats:
-            head = f"REFUSED: {caveats}."
         elif not self.is_certified:
-            head = f"ESTIMATE, NOT CERTIFIED: {caveats}."
+            head = f"{head}: {caveats}."
         but = f"But {caveats}." if self.exact and caveats else ""
         heads = [head, but, self.notice]
         if self.notice.startswith(NOT_MET):

@@ -330,8 +330,8 @@ def _explain_workload(model: dict[str, Any], level: float) -> str:
         f"{first}The lines are estimates: each has one threshold for all rows, chosen on these "
         f"rows, so that new rows may show more errors. The numbers with {percent(level)} "
         "confidence hold for all targets at once, if these rows neither trained nor calibrated "
-        "the model. A certificate for one target that is named before looking usually hands "
-        "over fewer."
+        "the model. A certificate for one target that is named before looking usually "
+        "defers fewer."
     )
 
 

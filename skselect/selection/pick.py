@@ -342,8 +342,8 @@ def _warn_of_optimum(curve: RiskCoverageCurve, goal: Goal, best: MetricOptimum) 
         warn_user(
             f"{metric.name} is best when everything is accepted: of the thresholds from "
             f"{low:g} to {high:g} it is largest at {best.threshold:.4g}, and no confidence is "
-            f"lower. All answers together have the risk {curve.mean_loss:.3g} here. To hand cases "
-            "over all the same, name a smaller one: objective='risk', target=0.05 is for at most "
+            f"lower. All answers together have the risk {curve.mean_loss:.3g} here. To defer cases "
+            "all the same, name a smaller one: objective='risk', target=0.05 is for at most "
             "5 % wrong answers."
         )
 

@@ -1026,8 +1026,11 @@ def test_the_refit_reads_the_scores_of_the_folds_as_if_it_had_fitted_them(data, 
     np.testing.assert_array_equal(refitted.predict_proba(X), model.fit(X, y).predict_proba(X))
     chance = clone(model).set_params(random_state=None)
     CountingNB.fits = 0
-    ThresholdTuner(chance.set_params(estimator=CountingNB())).fit(X, y)
+    unseeded = ThresholdTuner(chance.set_params(estimator=CountingNB())).fit(X, y)
     assert CountingNB.fits == 6
+    CountingNB.fits = 0
+    unseeded.fit(X, y, groups=np.arange(len(y)) // 2)
+    assert CountingNB.fits == 11  # folds that keep groups together are compared row by row
 
 
 def test_fit_predicts_a_thousand_rows_of_many(rng):
