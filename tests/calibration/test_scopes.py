@@ -1,18 +1,32 @@
-"""One map per class: probabilities that sum to one, stored as plain numbers."""
+"""Maps of probabilities and of the confidence, what "auto" takes, and labels of every kind."""
 
 import json
+import warnings
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
+from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    LeaveOneGroupOut,
+    StratifiedKFold,
+    cross_val_predict,
+)
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from skselect import (
     AbstentionPolicy,
@@ -22,17 +36,22 @@ from skselect import (
     ThresholdTuner,
 )
 from skselect._lib.decide import CONFIDENCES
-from skselect.calibration import TemperatureCalibrator
+from skselect.calibration import TemperatureCalibrator, _scopes
 from skselect.calibration._calibrators import CALIBRATORS, log_odds
 from skselect.calibration._scopes import (
+    SAFE,
     SCOPES,
     ClassCalibration,
     ConfidenceCalibration,
+    RawRows,
+    choose_calibrator,
+    fit_calibration,
     restore_calibration,
 )
 from skselect.scoring import get_scorer
 from tests.calibration.cases import calibrated, profile, table
 from tests.common import check_schema, run_python
+from tests.kinds import THREE, TWO, shuffled_index
 
 
 def test_log_odds_are_finite_at_the_ends():
@@ -303,3 +322,366 @@ def test_the_confidence_cannot_change_under_its_map():
     with pytest.raises(ValueError, match="confidence was 'max_proba' when the calibration"):
         model.predict(X)
     model.set_params(confidence="max_proba", threshold=0.5).predict(X)
+
+
+# What calibration="auto" takes --------------------------------------------------------------------
+
+
+def expit(z):
+    return 1 / (1 + np.exp(-z))
+
+
+def too_sure(rng, n):
+    """Return probabilities with twice the right log-odds: temperature mends them."""
+    z = rng.normal(0, 2, n)
+    return expit(2 * z), rng.random(n) < expit(z)
+
+
+def shifted(rng, n):
+    """Return probabilities of a classifier for which training weighed one class: Platt."""
+    z = rng.normal(-2, 1.5, n)
+    return expit(z + 2), rng.random(n) < expit(z)
+
+
+def bent(rng, n):
+    """Return probabilities that no line of log-odds mends: smooth isotonic."""
+    p = rng.uniform(1e-6, 1 - 1e-6, n)
+    return p, rng.random(n) < 0.05 + 0.9 * p**3
+
+
+POPULATIONS = {"temperature": too_sure, "platt": shifted, "smooth_isotonic": bent}
+
+
+def draw(population, rng, n):
+    p, y = population(rng, n)
+    return np.column_stack([1 - p, p]), y.astype(np.int64)
+
+
+def draw_three_classes(rng, n):
+    logits = rng.normal(0, 1.5, (n, 3))
+    truth = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    codes = np.array([rng.choice(3, p=row) for row in truth])
+    scores = np.exp(2 * logits)
+    return scores / scores.sum(axis=1, keepdims=True), codes
+
+
+def choose(scope, scores, codes, fold, weight=None, confidence="max_proba"):
+    rows = RawRows("predict_proba", scores, codes, scores.shape[1], weight, confidence)
+    return choose_calibrator(scope, rows, fold)
+
+
+def losses_by_loops(scope, scores, codes, fold, weight):
+    """Map each row by a calibration of the other folds, and add up the log losses."""
+    total = {}
+    for name in SAFE[scope]:
+        lost = 0.0
+        for i in range(len(codes)):
+            others = [j for j in range(len(codes)) if fold[j] != fold[i]]
+            repeated = np.repeat(others, weight[others])
+            known, truth = scores[repeated], codes[repeated]
+            if scope == "probabilities":
+                made = ClassCalibration.fit(name, "predict_proba", known, truth, scores.shape[1])
+                chance = made.predict_proba(scores[[i]])[0, codes[i]]
+            else:
+                right = (known.argmax(axis=1) == truth).astype(float)
+                made = ConfidenceCalibration.fit(name, known.max(axis=1), right)
+                claimed = made.calibrate_confidence(scores[[i]].max(axis=1))[0]
+                chance = claimed if scores[i].argmax() == codes[i] else 1 - claimed
+            lost -= weight[i] * np.log(chance)
+        total[name] = lost
+    return total
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("population", [*POPULATIONS.values(), None])
+def test_the_choice_is_that_of_loops(population, scope):
+    rng = np.random.default_rng(5)
+    scores, codes = draw(population, rng, 36) if population else draw_three_classes(rng, 36)
+    fold, weight = rng.permutation(36) % 4, rng.integers(1, 4, 36)
+    losses = losses_by_loops(scope, scores, codes, fold, weight)
+    assert choose(scope, scores, codes, fold, weight.astype(float)) == min(losses, key=losses.get)
+
+
+@pytest.mark.parametrize("population", POPULATIONS.values())
+def test_small_tables_are_mapped_almost_as_well_as_by_the_best(population):
+    # Log loss of 2000 fresh rows; isotonic regression overfits and is no candidate.
+    rng = np.random.default_rng(1)
+    kinds = [*SAFE["probabilities"], "isotonic", "auto"]
+    found = {kind: [] for kind in kinds}
+    for _ in range(20):
+        scores, codes = draw(population, rng, 60)
+        fresh, truth = draw(population, rng, 2000)
+        for kind in kinds:
+            made = fit_calibration(
+                kind, "probabilities", RawRows("predict_proba", scores, codes, 2),
+                fold=np.arange(60) % 5,
+            )  # fmt: skip
+            own = made.predict_proba(fresh)[np.arange(2000), truth]
+            found[kind].append(-np.log(np.maximum(own, 1e-15)).mean())
+    mean = {kind: np.mean(values) for kind, values in found.items()}
+    safe = {kind: mean[kind] for kind in SAFE["probabilities"]}
+    best, worst = min(safe, key=safe.get), max(safe, key=safe.get)
+    error = {
+        kind: np.std(np.subtract(found["auto"], found[kind])) / np.sqrt(20)
+        for kind in (best, worst)
+    }
+    assert mean["auto"] <= mean[worst] + 4 * error[worst]
+    assert mean["auto"] <= mean[best] + 0.01 + 4 * error[best]
+    assert mean["auto"] < mean["isotonic"] - 0.1
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_rows_without_weight_and_the_order_of_rows_change_nothing(scope):
+    rng = np.random.default_rng(2)
+    scores, codes = draw(shifted, rng, 80)
+    fold, weight = rng.permutation(80) % 5, np.repeat([1.0, 0.0], 40)
+    chosen = choose(scope, scores, codes, fold, weight)
+    assert chosen == choose(scope, scores[:40], codes[:40], fold[:40])
+    order = rng.permutation(80)
+    assert chosen == choose(scope, scores[order], codes[order], fold[order], weight[order])
+
+
+def test_the_simplest_of_equals_is_taken(monkeypatch):
+    same = np.tile([0.4, 0.6], (20, 1)), np.full(20, 0.6)
+    monkeypatch.setattr(_scopes, "cross_fit", lambda *_: same)
+    scores, codes = draw(too_sure, np.random.default_rng(0), 20)
+    for scope in SCOPES:
+        assert choose(scope, scores, codes, np.arange(20) % 2) == SAFE[scope][0] == "temperature"
+
+
+def test_temperature_is_no_candidate_for_another_confidence():
+    scores, codes = draw(too_sure, np.random.default_rng(0), 200)
+    taken = choose("confidence", scores, codes, np.arange(200) % 5, confidence="entropy")
+    assert taken == "smooth_isotonic"
+
+
+def test_one_fold_compares_nothing():
+    scores, codes = draw(too_sure, np.random.default_rng(0), 20)
+    half = np.repeat([1.0, 0.0], 10)
+    for fold, weight in ((np.zeros(20), None), (np.repeat([0, 1], 10), half)):
+        with pytest.raises(ValueError, match="needs two folds with rows, got one"):
+            choose("probabilities", scores, codes, fold, weight)
+
+
+# In estimators --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(300, 6, flip_y=0.1, random_state=0)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_classifier_says_what_it_took_and_repeats_it(data, scope, weighted):
+    X, y = data
+    weight = np.arange(300) % 3 + 1.0 if weighted else None
+    model = SelectiveClassifier(
+        GaussianNB(), calibration="auto", calibration_scope=scope, random_state=0
+    ).fit(X, y, weight)
+    taken = model.calibration_.kind
+    assert taken in SAFE[scope]
+    named = clone(model).set_params(calibration=taken).fit(X, y, weight)
+    again = clone(model).fit(X, y, weight)
+    for other in (named, again):
+        np.testing.assert_array_equal(other.predict_confidence(X), model.predict_confidence(X))
+    stored = model.policy_.to_json()
+    assert json.loads(stored).keys() == json.loads(named.policy_.to_json()).keys()
+    assert json.loads(stored)["calibration"] == json.loads(named.policy_.to_json())["calibration"]
+    loaded = AbstentionPolicy.from_json(stored).decide(model.raw_scores(X))
+    np.testing.assert_array_equal(loaded["confidence"], model.predict_confidence(X))
+
+
+def test_a_frozen_classifier_is_compared_across_folds_of_the_rows(data):
+    X, y = data
+    frozen = FrozenEstimator(GaussianNB().fit(X[:100], y[:100]))
+    cv = KFold(3, shuffle=True, random_state=1)
+    model = SelectiveClassifier(frozen, calibration="auto", cv=cv).fit(X[100:], y[100:])
+    fold = np.empty(200)
+    for k, (_, test) in enumerate(cv.split(X[100:])):
+        fold[test] = k
+    taken = choose("probabilities", frozen.predict_proba(X[100:]), y[100:], fold)
+    assert model.calibration_.kind == taken
+    named = clone(model).set_params(calibration=taken).fit(X[100:], y[100:])  # of all rows, too
+    np.testing.assert_array_equal(model.predict_proba(X), named.predict_proba(X))
+
+
+def test_a_frozen_classifier_knows_a_class_of_one_row(data):
+    X, y = data
+    frozen = FrozenEstimator(GaussianNB().fit(X, np.where(X[:, 0] > 1, 2, y)))
+    rows = np.append(np.flatnonzero(y < 2)[:60], np.flatnonzero(X[:, 0] > 1)[:1])
+    labels = np.append(y[rows[:-1]], 2)
+    model = SelectiveClassifier(frozen, calibration="auto").fit(X[rows], labels)
+    assert len(model.calibration_.maps) in (1, 3)
+
+
+def test_few_rows_decision_values_and_searches(data):
+    X, y = data
+    few = SelectiveClassifier(GaussianNB(), calibration="auto", cv=2).fit(X[:8], y[:8])
+    assert few.calibration_.kind in SAFE["probabilities"]
+    values = SelectiveClassifier(LinearSVC(), calibration="auto").fit(X, y)
+    assert values.calibration_.kind in SAFE["probabilities"]
+    grid = {"calibration": ["auto", "isotonic"]}
+    search = GridSearchCV(values, grid, scoring="neg_log_loss", cv=2).fit(X, y)
+    assert search.best_params_ == {"calibration": "auto"}
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_shared_folds_choose_without_the_rows_they_decide(data, scope):
+    X, y = data
+    splits = list(KFold(3, shuffle=True, random_state=0).split(X))
+    model = SelectiveClassifier(GaussianNB(), calibration="auto", calibration_scope=scope)
+    tuner = ThresholdTuner(model, cv=splits, random_state=0).fit(X, y)
+    raw = [GaussianNB().fit(X[train], y[train]).predict_proba(X[test]) for train, test in splits]
+    confidence = []
+    for k, scores in enumerate(raw):
+        others = [j for j in range(3) if j != k]
+        rows = np.concatenate([splits[j][1] for j in others])
+        made = fit_calibration(
+            "auto", scope,
+            RawRows("predict_proba", np.concatenate([raw[j] for j in others]), y[rows], 2),
+            fold=np.repeat(others, [len(raw[j]) for j in others]),
+        )  # fmt: skip
+        confidence.append(made.calibrate_confidence(made.predict_proba(scores).max(axis=1)))
+    curve = tuner.selection_.curve
+    expected = np.unique(np.concatenate(confidence))
+    np.testing.assert_allclose(np.sort(np.unique(curve.thresholds)), expected)
+
+
+def test_two_folds_of_the_tuner_are_not_shared(data):
+    fits = []
+
+    class Counted(GaussianNB):
+        def fit(self, X, y, sample_weight=None):
+            fits.append(len(y))
+            return super().fit(X, y, sample_weight)
+
+    def count(calibration, cv):
+        fits.clear()
+        model = SelectiveClassifier(Counted(), calibration=calibration, cv=3)
+        ThresholdTuner(model, cv=cv, random_state=0).fit(*data)
+        return len(fits)
+
+    assert count("temperature", 2) == 2 + 4
+    assert count("auto", 3) == 3 + 1  # the scores of the folds calibrate the refit
+    assert count("auto", 2) == 2 * 4 + 4
+
+
+def test_overconfidence_that_remains_is_warned_of_once(data, monkeypatch):
+    monkeypatch.setitem(SAFE, "probabilities", ("isotonic",))
+    model = SelectiveClassifier(LogisticRegression(), calibration="auto", random_state=0)
+    for estimator in (model, ThresholdTuner(model, cv=3, random_state=0)):
+        with warnings.catch_warnings(record=True, action="always") as told:
+            estimator.fit(*data)
+        told = [w for w in told if "calibration='auto' took 'isotonic'" in str(w.message)]
+        assert len(told) == 1
+
+
+# Labels of every kind, and classes of few rows ----------------------------------------------------
+
+
+def proba(kind, X, y, estimator=None):
+    return calibrated(kind, X, y, estimator).predict_proba(X)
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS)
+@pytest.mark.parametrize("labels", [TWO, THREE], ids=["two classes", "three classes"])
+def test_labels_and_tables_of_every_kind(kind, labels):
+    X, codes = table(2 if labels is TWO else 3)
+    frame = pd.DataFrame(X, index=shuffled_index(X), columns=list("abc"))
+    expected = proba(kind, X, codes)
+    for name, values in labels.items():
+        y = values[codes]
+        for features, column in ((X, y), (frame, pd.Series(y, index=frame.index))):
+            found = proba(kind, features, column)
+            np.testing.assert_allclose(found, expected, atol=1e-12, err_msg=name)
+
+
+ESTIMATORS = {
+    "LinearSVC": lambda: LinearSVC(random_state=0),
+    "RidgeClassifier": RidgeClassifier,
+    "MLP": lambda: make_pipeline(
+        StandardScaler(), MLPClassifier((5,), max_iter=30, random_state=0)
+    ),
+    "XGBoost": lambda: pytest.importorskip("xgboost").XGBClassifier(
+        n_estimators=8, max_depth=2, n_jobs=1
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_decision_values_pipelines_and_trees(kind, n_classes, estimator):
+    X, codes = table(n_classes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # thirty rounds of training are enough here
+        found = proba(kind, X, codes, ESTIMATORS[estimator]())
+    assert found.shape == (240, n_classes)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-6)
+    assert np.mean(found.argmax(axis=1) == codes) > 0.5
+    if kind != "isotonic":
+        assert found.max() < 1.0
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS)
+def test_a_class_of_two_table(kind):
+    X, codes = table(3)
+    rare = np.where(np.arange(240) < 2, 2, codes % 2)
+    found = proba(kind, X, rare)
+    assert np.all(np.isfinite(found))
+    assert not np.any(found[2:].argmax(axis=1) == 2)
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS)
+def test_a_classifier_that_only_says_0_and_1(kind):
+    X, codes = table(2)
+    found = proba(kind, X, codes, DecisionTreeClassifier(random_state=0))
+    assert len(np.unique(found[:, 1])) == 2
+    sure = found.max(axis=1)
+    assert np.all((sure > 0.5) & (sure < 0.99))
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS)
+@pytest.mark.parametrize(("name", "rare", "count"), [("wine_quality", 9, 5), ("nursery", None, 2)])
+def test_classes_of_a_few_rows_on_real_data(name, rare, count, kind, data_folder):
+    """Most folds lack such a class, or hold it out whole."""
+    frame = pd.read_parquet(data_folder / f"{name}.parquet")
+    counts = frame["target"].value_counts()
+    rare = counts.idxmin() if rare is None else rare
+    assert counts[rare] == count
+    frame = pd.concat([frame[frame["target"] == rare], frame[frame["target"] != rare][:1500]])
+    X = pd.get_dummies(frame.drop(columns="target")).to_numpy(dtype=float)
+    y = frame["target"].to_numpy()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error")
+        model = calibrated(kind, X, y, GaussianNB(var_smoothing=1e-3), cv=5)
+        found = model.predict_proba(X)
+    assert found.shape == (len(y), frame["target"].nunique())
+    assert np.all(np.isfinite(found))
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-9)
+    if kind not in ("isotonic", "temperature"):
+        column = model.classes_.tolist().index(rare)
+        assert found[:, column].mean() < 0.05
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS)
+@pytest.mark.parametrize("scope", SCOPES)
+def test_one_class_is_left_as_it_is(kind, scope):
+    """A classifier that was trained on a single class: there is nothing to calibrate."""
+    X, y = table(2)[0], np.zeros(240, int)
+    frozen = FrozenEstimator(GaussianNB().fit(X, y))
+    model = calibrated(kind, X, y, frozen, calibration_scope=scope)
+    np.testing.assert_array_equal(model.predict_proba(X), 1.0)
+
+
+@pytest.mark.parametrize("n_classes", [3, 4])
+def test_temperature_needs_a_fold_that_knows_all_classes(n_classes):
+    """Decision values of a class that no fold knows say nothing about one temperature."""
+    X, codes = table(n_classes)
+    model = SelectiveClassifier(RidgeClassifier(), calibration="temperature", cv=LeaveOneGroupOut())
+    with pytest.raises(ValueError, match="trained without that class"):
+        model.fit(X, codes, groups=codes)
+    codes[0], codes[-1] = 8, 9  # a class of one row in each half
+    with pytest.raises(ValueError, match="every fold lacks a class; use stratified folds"):
+        model.fit(X, codes, groups=np.arange(len(codes)) // (len(codes) // 2))

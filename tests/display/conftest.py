@@ -12,6 +12,6 @@ def _closed():
 
 @pytest.fixture
 def drawn(rng):
-    """Return labels and honest probabilities of the second class."""
+    """Return labels and calibrated probabilities of the second class."""
     p = rng.random(400)
     return (rng.random(400) < p).astype(int), p

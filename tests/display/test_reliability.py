@@ -1,12 +1,13 @@
-"""The reliability diagram draws the reliability curve."""
+"""The reliability diagram and the confidence-weighted ROC curve draw their curves."""
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score, roc_curve
 from sklearn.naive_bayes import GaussianNB
 
 from skselect import SelectiveClassifier
-from skselect.display import ReliabilityDisplay
-from skselect.metrics import reliability_curve, smooth_calibration_error
+from skselect.display import ConfidenceWeightedRocDisplay, ReliabilityDisplay
+from skselect.metrics import cw_roc_curve, reliability_curve, smooth_calibration_error
 
 
 def test_points_are_the_reliability_curve(rng):
@@ -54,3 +55,59 @@ def test_several_reliability_curves_share_one_diagonal(data_for_reliability):
     assert first.line_.get_color() != second.line_.get_color()
     red = second.plot(name="red", curve_kwargs={"color": "red"}).line_
     assert red.get_color() == "red"
+
+
+# The confidence-weighted ROC curve ----------------------------------------------------------------
+
+
+def test_lines_are_the_curves(drawn):
+    y, p = drawn
+    display = ConfidenceWeightedRocDisplay.from_predictions(y, p, name="model")
+    fpr, tpr, _ = cw_roc_curve(y, p)
+    np.testing.assert_array_equal(display.line_.get_xydata(), np.column_stack([fpr, tpr]))
+    weight = np.maximum(p, 1 - p)
+    assert display.cw_auc == pytest.approx(roc_auc_score(y, p, sample_weight=weight))
+    theirs = roc_curve(y, p, drop_intermediate=False)[:2]
+    np.testing.assert_allclose(display.plain, theirs, atol=1e-12)
+    labels = display.ax_.get_legend_handles_labels()[1]
+    plain = roc_auc_score(y, p)
+    assert labels == [f"model: cwAUC {display.cw_auc:.3f}", f"model: AUC {plain:.3f}"]
+
+
+def test_one_class_against_the_rest(rng):
+    y = rng.integers(0, 3, 200)
+    X = rng.normal(size=(200, 2)) + y[:, None]
+    model = GaussianNB().fit(X, y)
+    proba = model.predict_proba(X)
+    with pytest.raises(ValueError, match=r"pos_label must name .* \[0, 1, 2\]"):
+        ConfidenceWeightedRocDisplay.from_estimator(model, X, y)
+    display = ConfidenceWeightedRocDisplay.from_estimator(model, X, y, pos_label=2)
+    expected = roc_auc_score(y == 2, proba[:, 2], sample_weight=proba.max(axis=1))
+    assert display.cw_auc == pytest.approx(expected)
+    assert display.ax_.get_xlabel() == "False positive rate of 2"
+    same = ConfidenceWeightedRocDisplay.from_predictions(y, proba, pos_label=2)
+    assert same.cw_auc == display.cw_auc
+
+
+def test_text_labels_need_a_name(drawn):
+    y, p = drawn
+    text = np.where(y == 1, "yes", "no")
+    proba = np.column_stack([1 - p, p])
+    with pytest.raises(ValueError, match="pos_label must name"):
+        ConfidenceWeightedRocDisplay.from_predictions(text, proba)
+    one = ConfidenceWeightedRocDisplay.from_predictions(text, proba, pos_label="yes")
+    assert one.cw_auc == ConfidenceWeightedRocDisplay.from_predictions(y, p).cw_auc
+
+
+def test_several_share_one_diagonal_and_differ_in_colour(drawn):
+    y, p = drawn
+    shown = ConfidenceWeightedRocDisplay.from_models(y, {"one": p, "two": np.sqrt(p)})
+    ax = shown["one"].ax_
+    assert shown["two"].ax_ is ax
+    assert len(ax.lines) == 5
+    assert shown["one"].line_.get_color() != shown["two"].line_.get_color()
+
+
+def test_rows_of_one_class_are_refused():
+    with pytest.raises(ValueError, match="needs rows of both classes"):
+        ConfidenceWeightedRocDisplay.from_predictions([1, 1], [0.4, 0.6], labels=[0, 1])

@@ -33,14 +33,6 @@ from skselect.estimators.out_of_fold import (
 from skselect.estimators.raw_classifier import TrainingRows
 
 
-@pytest.fixture
-def data(rng):
-    X = rng.normal(size=(90, 3))
-    codes = np.repeat([0, 1, 2], 30)
-    X[:, 0] += codes * 2
-    return X, codes, np.array(["a", "b", "c"])
-
-
 def rows_of(y):
     """Return rows with these labels, whose X is y."""
     classes, codes = np.unique(y, return_inverse=True)

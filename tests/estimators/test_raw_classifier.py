@@ -24,14 +24,6 @@ from skselect.estimators.raw_classifier import (
 from skselect.scoring import get_scorer
 
 
-@pytest.fixture
-def data(rng):
-    X = rng.normal(size=(90, 3))
-    codes = np.repeat([0, 1, 2], 30)
-    X[:, 0] += codes * 2
-    return X, codes, np.array(["a", "b", "c"])
-
-
 def without_the_second(data, base, **options):
     """Fit a classifier that never sees the second of three classes."""
     X, codes, classes = data
