@@ -22,6 +22,7 @@ ROOMS = (
     "skselect.thresholds",
     "skselect.bounds",
     "skselect.losses",
+    "skselect.monitoring",
     "skselect.policy",
     "skselect.scoring",
     "skselect.streaming",
@@ -78,6 +79,7 @@ HEADINGS = {
     "skselect.calibration": {
         "Calibrators": "_monotone _parametric _temperature",
     },
+    "skselect.monitoring": {"Planning": "evidence"},
     "skselect.thresholds": {
         "Methods with options": "_rules _betting _shortlist",
         "Planning, and bounds for all thresholds": "_planning",

@@ -17,6 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 import skselect
 from skselect.cli.main import make_parser
 from skselect.inference import compare_models
+from skselect.monitoring import detectable_risk
 from skselect.thresholds import rows_needed
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -161,7 +162,7 @@ def test_every_call_of_the_cheat_sheet_runs(tmp_path, monkeypatch):
     fitted = GaussianNB().fit(X, y)
     proba, raw = fitted.predict_proba(X), fitted.predict_proba(X_new)
     names = {name: getattr(skselect, name) for name in skselect.__all__}
-    for value in (compare_models, rows_needed, FrozenEstimator, GridSearchCV):
+    for value in (compare_models, detectable_risk, rows_needed, FrozenEstimator, GridSearchCV):
         names[value.__name__] = value
     names |= {"clf": GaussianNB(), "X": X, "y": y, "X_new": X_new, "y_new": y_new}
     names |= {"proba": proba, "raw": raw, "probas": {"a": proba, "b": 1 - proba}}

@@ -37,7 +37,9 @@ REASONS = {
     "auxiliary": {"LearnedConfidence": "models, not what they said"},
     "delta": {
         "check_policy": "a verdict is wrong, no guarantee fails",
-        "SelectiveRiskMonitor": "an alarm is false, no guarantee fails",
+        **dict.fromkeys(
+            ("SelectiveRiskMonitor", "detectable_risk"), "an alarm is false, no guarantee fails"
+        ),
     },
     "eps": dict.fromkeys(("cau_components", "cau_cost_score", "cau_score"), "clips entropies"),
     "labels": {"Predictions.from_labels": "there are no columns"},
@@ -49,6 +51,8 @@ REASONS = {
         ("certify", "check_policy", "SelectiveRiskMonitor"), "nothing is chosen"
     ),
     "paths": {"evaluate_parquet": "files of a cluster"},
+    "power": {"detectable_risk": "an alarm, no certificate"},
+    "risk": {"detectable_risk": "is watched, not certified"},
     "safeguard": {"TemperatureCalibrator": "has its own"},
     "target": dict.fromkeys(("cau_loss", "soft_cwsa_loss"), "classes, as in torch"),
     "thresholds": dict.fromkeys(

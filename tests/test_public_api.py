@@ -13,6 +13,7 @@ from skselect import (
     display,
     inference,
     losses,
+    monitoring,
     policy,
     scoring,
     streaming,
@@ -34,6 +35,7 @@ PUBLIC = [
         if name not in skselect.__all__
     ),
     thresholds.rows_needed,
+    monitoring.detectable_risk,
     *(
         getattr(importlib.import_module(module), name)
         for results in script("make_api").RESULTS.values()

@@ -79,6 +79,10 @@ def rows_needed(
         If an argument is out of its range, or so many rows would be needed that they cannot be
         planned in seconds (a million, 10^8 for a fixed threshold and "bonferroni").
 
+    See Also
+    --------
+    skselect.monitoring.detectable_risk : Which risk the monitor notices afterwards.
+
     Examples
     --------
     >>> from skselect.thresholds import rows_needed

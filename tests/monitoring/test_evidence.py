@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skselect import AbstentionPolicy, Coverage, GeneralizedRisk, Risk, SelectiveRiskMonitor
+from skselect.monitoring import detectable_risk
 from skselect.monitoring.evidence import (
     Evidence,
     advance,
@@ -16,6 +18,7 @@ from skselect.monitoring.evidence import (
     wealth_of,
 )
 from tests.brute import examples
+from tests.common import mostly_slow
 
 unit = st.floats(0, 1, width=32)
 
@@ -147,3 +150,104 @@ def test_interval_ends_where_the_mean_of_exponentials_reaches_its_line(loss, wei
 
 def test_interval_without_cases_says_nothing():
     assert risk_interval(0.0, 0.0, 0.05) == (0.0, 1.0)
+
+
+# Planning -----------------------------------------------------------------------------------------
+
+
+def test_streams_beside_each_other_are_those_alone(rng):
+    bets, loss, weight = bets_on_cases(0.1), rng.random((3, 2, 300)), rng.random(300)
+    money = np.zeros((5, 3, 2))
+    _, together = advance(Evidence(0, money, money + 1, money), bets, loss, weight)
+    for place in np.ndindex(3, 2):
+        _, alone = advance(Evidence(), bets, loss[place], weight)
+        assert together[place].tobytes() == alone.tobytes()
+
+
+def share_of_alarms(rng, risk, n, target, delta, before, audit, streams=100):
+    """Return how often the monitor itself raises an alarm within n labelled answers."""
+    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    alarms = 0
+    for _ in range(streams):
+        monitor = SelectiveRiskMonitor(policy, target=target, delta=delta, min_audit_proba=audit)
+        drawn = rng.random(int(2 * (n + before) / audit) + 50) < audit
+        drawn = drawn[: np.flatnonzero(drawn)[n + before - 1] + 1]
+        wrong = rng.random(len(drawn)) < risk
+        wrong[np.cumsum(drawn) <= before] = False
+        audited = {} if audit == 1 else {"audited": drawn}
+        monitor.update(wrong.astype(int), np.full(len(drawn), 0.1), **audited)
+        assert monitor.status_.n_known == n + before
+        alarms += monitor.status_.risk == "alarm"
+    return alarms / streams
+
+
+@pytest.mark.parametrize(
+    ("target", "n", "settings"),
+    mostly_slow(
+        [
+            (0.02, 100, {"audit": 0.3, "n_before": 300}),
+            (0.05, 200, {}),
+            (0.1, 150, {"delta": 0.2, "power": 0.5}),
+            (0.05, 300, {"n_before": 1000}),
+        ],
+        unpack=True,
+    ),
+)
+def test_the_monitor_itself_notices_that_risk_that_often(target, n, settings, rng):
+    power, before = settings.get("power", 0.8), settings.get("n_before", 0)
+    audit, delta = settings.get("audit", 1.0), settings.get("delta", 0.05)
+    risk = detectable_risk(target, n, delta, n_before=before, power=power)
+    assert target < risk < 1
+    seen = share_of_alarms(rng, risk, n, target, delta, before, audit)
+    # The 2,000 simulated streams of the plan add to the error of these 100.
+    assert abs(seen - power) < 3 * np.sqrt(power * (1 - power) * (1 / 100 + 1 / 2000))
+
+
+def test_more_labels_notice_smaller_risks(monkeypatch):
+    found = [detectable_risk(0.05, n) for n in (20, 60, 200, 3000)]
+    assert np.all(np.diff(found) < 0)
+    assert found[-1] > 0.05
+    monkeypatch.setattr("skselect.monitoring.evidence._MOST_LABELLED", 200)
+    assert detectable_risk(0.05, 10**9) == found[2]  # the same random numbers
+
+
+def test_what_makes_an_alarm_harder_raises_the_risk():
+    easy, strict = detectable_risk(0.05, 100), detectable_risk(0.05, 100, 0.01)
+    assert strict > easy
+    assert detectable_risk(0.05, 100, power=0.95) > easy
+    assert detectable_risk(0.05, 100, n_before=3000) > easy
+    assert detectable_risk(Risk(0.05, delta=0.01, max_analyses=3), 100) == strict
+
+
+@pytest.mark.parametrize("target", [0.01, 0.05, 0.5])
+@pytest.mark.parametrize("n_before", [0, 700])
+def test_too_few_answers_are_too_few_even_if_all_are_wrong(target, n_before):
+    with pytest.raises(ValueError, match=r"n_labelled must be at least \d+, got 1: ") as refused:
+        detectable_risk(target, 1, n_before=n_before)
+    least = int(str(refused.value).split("at least ")[1].split(",")[0])
+    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    monitor = SelectiveRiskMonitor(policy, target=target)
+    monitor.update(np.arange(n_before + least) >= n_before, np.full(n_before + least, 0.1))
+    assert monitor.status_.alarm_at == n_before + least
+    assert target < detectable_risk(target, least, n_before=n_before) <= 1
+
+
+@pytest.mark.parametrize(
+    ("risk", "options", "match"),
+    [
+        (Coverage(0.9), {}, r"Risk of errors, such as Risk\(0.05\), got Coverage\(0.9\)"),
+        (GeneralizedRisk(0.05), {}, r"got GeneralizedRisk\(0.05\)"),
+        (Risk(0.05, loss="cost"), {}, r"got Risk\(0.05, loss='cost'\)"),
+        (None, {}, "risk must be a number or a Risk of errors, such as .*, got None"),
+        ({"a": Risk(0.05)}, {}, "objective must be one of .* got {'a': "),
+        (0.95, {}, "target must be at most 0.5, got 0.95"),
+        (Risk(0.05), {"delta": 0.1}, "delta goes with the word of an objective"),
+        (0.05, {"delta": 0.9}, "delta must be at most 0.5, got 0.9"),
+        (0.05, {"n_labelled": 10.5}, "n_labelled must be an integer of at least 1, got 10.5"),
+        (0.05, {"n_before": -1}, "n_before must be an integer of at least 0, got -1"),
+        (0.05, {"power": 1}, r"power must be a number in \(0, 1\), got 1"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(risk, options, match):
+    with pytest.raises(ValueError, match=match):
+        detectable_risk(risk, **{"n_labelled": 100} | options)
