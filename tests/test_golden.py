@@ -38,6 +38,7 @@ from skselect import (
     select_threshold,
 )
 from skselect.policy import Subgroups
+from skselect.policy.policy import External
 from skselect.thresholds import Betting, Combined, FixedSequence, Shortlist
 
 FILE = Path(__file__).parent / "golden" / "policies.json"
@@ -413,11 +414,13 @@ def _decide(policy, rows):
     options = {"y_pred": own} if policy.rule.decision == "estimator" else {}
     if policy.groups is not None and policy.groups.by != "predicted_class":
         options["subgroups"] = site
+    if isinstance(policy.confidence, External):
+        proba, options["confidence"] = None, proba.max(axis=1)
     table = policy.decide(proba, **options)
     assert table["accepted"].tolist() == table["label"].notna().tolist()
     words = ["label", "suggestion", *table.columns[5:]]
     texts = {name: " ".join(_short(one) for one in table[name]) for name in words}
-    surest = table["confidence"].tolist() == proba.max(axis=1).tolist()
+    surest = proba is not None and table["confidence"].tolist() == proba.max(axis=1).tolist()
     confidence = "max" if surest else table["confidence"].tolist()
     at = table["threshold"].tolist()
     threshold = at[0] if len(set(at)) == 1 else at

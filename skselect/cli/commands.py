@@ -219,12 +219,6 @@ def _refuse_misplaced_options(given: Namespace, columns: Columns, classes: Label
             "decides. For a guarantee about the rows of one true class, in Python: "
             "select_threshold(..., objective=GeneralizedRisk(0.01, given_class=...))."
         )
-    if given.python is not None and not columns.proba:
-        raise ValueError(
-            "--python goes with --proba: the file computes the confidence from probabilities. For "
-            "an answer with its confidence, accept it where the confidence is at least the "
-            "threshold."
-        )
     if given.shortlist is not None:
         if not columns.proba:
             raise ValueError("--shortlist goes with --proba: it is made of the probabilities.")

@@ -269,7 +269,7 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 "sets half of the rows apart for it: exact)", type=float, nargs="+",
                 metavar=("LEVEL", "SHARE")),
         _file("--out", "the policy (default: %(default)s)", default=Path("policy.json")),
-        _file("--python", "also write the policy as one Python file (needs --proba)"),
+        _file("--python", "also write the policy as one Python file"),
     ]),
     "apply": ("decide the rows of a table by a policy", _APPLY, [
         *_TABLE,

@@ -39,7 +39,7 @@ from skselect.monitoring.history import MOST_BATCHES, Batch, Daily, History, Wor
 from skselect.monitoring.labelled import check_is_policy
 from skselect.monitoring.status import GuaranteeStatus, MonitorStatus
 from skselect.objectives import read_guarantee
-from skselect.policy.policy import AbstentionPolicy, External, accept_answers
+from skselect.policy.policy import AbstentionPolicy, External
 
 _DAY = 86400e6  # in microseconds
 SCHEMA = "skselect.monitor"
@@ -243,7 +243,7 @@ class SelectiveRiskMonitor:
     @_locked
     def add_decisions(
         self,
-        y_proba: Any,
+        y_proba: Any = None,
         *,
         ids: Any,
         when: Any = None,
@@ -420,21 +420,10 @@ class SelectiveRiskMonitor:
         self, y_proba: Any, y_pred: Any, subgroups: Any, confidence: Any, auxiliary: Any
     ) -> tuple[BoolArray, FloatArray, LabelArray]:
         """Return which cases the policy accepts, its confidence, and its answers."""
-        policy = self.policy
-        if confidence is None:
-            told = {"y_pred": y_pred, "subgroups": subgroups, "auxiliary": auxiliary}
-            decided = policy.decide_arrays(y_proba, **told)
-            return decided["accepted"], decided["confidence"], decided["suggestion"]
-        if y_proba is not None or y_pred is None:
-            raise ValueError("confidence goes with y_pred, the answers, and y_proba=None.")
-        if auxiliary:
-            raise ValueError(
-                "auxiliary goes with y_proba; the confidence knows its answers already."
-            )
-        accepted = accept_answers(policy, confidence, y_pred, subgroups)
-        answers = check_labels(y_pred, "y_pred") if len(accepted) else policy.classes[:0]
-        check_length("y_pred", answers, len(accepted), "confidence")
-        return accepted, np.asarray(confidence, dtype=np.float64), answers
+        decided = self.policy.decide_arrays(
+            y_proba, y_pred=y_pred, confidence=confidence, subgroups=subgroups, auxiliary=auxiliary
+        )
+        return decided["accepted"], decided["confidence"], decided["suggestion"]
 
     def _note(
         self, decided: tuple[BoolArray, FloatArray, LabelArray],

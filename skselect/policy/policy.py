@@ -123,6 +123,8 @@ class Decisions:
         else the probability of the answer.
     accepted : ndarray of shape (n,)
     threshold : ndarray of shape (n,)
+    answers : ndarray or None, default=None
+        The answers that `y_pred` counts, where they came with a confidence; None: the classes.
     """
 
     y_proba: FloatArray
@@ -131,6 +133,7 @@ class Decisions:
     claim: FloatArray
     accepted: BoolArray
     threshold: FloatArray
+    answers: LabelArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,9 +300,10 @@ class AbstentionPolicy(NotebookText):
 
     def decide(
         self,
-        y_proba: Any,
+        y_proba: Any = None,
         *,
         y_pred: Any = None,
+        confidence: Any = None,
         subgroups: Any = None,
         auxiliary: Any = None,
         index: Any = None,
@@ -312,9 +316,14 @@ class AbstentionPolicy(NotebookText):
             The classifier's raw output (`response`), columns in the order of `classes`; the
             columns of a DataFrame are matched by name and its index is kept. (n,) or (n, 1) is
             the probability of the second of two classes. [.9, .1] is refused, because it may be
-            one row or two: pass [[.9, .1]] or [[.9], [.1]]. No rows give an empty table.
+            one row or two: pass [[.9, .1]] or [[.9], [.1]]. No rows give an empty table. Leave it
+            out with `confidence`.
         y_pred : array-like of shape (n,), default=None
-            The classifier's own answers. For a policy with ``decision="estimator"`` only.
+            The classifier's own answers. For a policy with ``decision="estimator"``, or with
+            `confidence`: any labels or texts.
+        confidence : array-like of shape (n,), default=None
+            How sure the classifier is of each row. Instead of `y_proba`, with the answers in
+            `y_pred`: for a policy that was tuned on answers with a confidence.
         subgroups : array-like of shape (n,) or DataFrame, default=None
             The subgroup of each row. Needed for a policy with a threshold per subgroup, unless the
             answers are the subgroups.
@@ -347,15 +356,22 @@ class AbstentionPolicy(NotebookText):
             probability .001 in two samples of one population. The probabilities may be
             calibrated already. Where the policy has no such quantiles, nothing is compared.
         """
-        decisions = decide_given(self, y_proba, y_pred, subgroups, auxiliary)
+        decisions = decide_given(self, y_proba, y_pred, subgroups, auxiliary, confidence)
+        name, given = ("y_proba", y_proba) if confidence is None else ("confidence", confidence)
         n = len(decisions.accepted)
         if n >= _LARGE:
-            warn_if_far(self, count_at_quantiles(self, decisions.confidence), n)
-        rows = find_index(y_proba, n) if index is None else _check_index(index, n)
+            warn_if_far(self, count_at_quantiles(self, decisions.confidence), n, name)
+        rows = find_index(given, n) if index is None else _check_index(index, n)
         return self.frame(decisions, rows)
 
     def decide_arrays(
-        self, y_proba: Any, *, y_pred: Any = None, subgroups: Any = None, auxiliary: Any = None
+        self,
+        y_proba: Any = None,
+        *,
+        y_pred: Any = None,
+        confidence: Any = None,
+        subgroups: Any = None,
+        auxiliary: Any = None,
     ) -> dict[str, LabelArray]:
         """Decide like :meth:`decide`, but return the columns as arrays, for services.
 
@@ -363,7 +379,7 @@ class AbstentionPolicy(NotebookText):
 
         Parameters
         ----------
-        y_proba, y_pred, subgroups, auxiliary
+        y_proba, y_pred, confidence, subgroups, auxiliary
             As for :meth:`decide`, with the same checks.
 
         Returns
@@ -391,12 +407,14 @@ class AbstentionPolicy(NotebookText):
         >>> {name: column.item() for name, column in decided.items()}
         {'label': None, 'suggestion': 'yes', 'accepted': False, 'confidence': 0.6, 'threshold': 0.8}
         """
-        decisions = decide_given(self, y_proba, y_pred, subgroups, auxiliary)
+        decisions = decide_given(self, y_proba, y_pred, subgroups, auxiliary, confidence)
         if (n := len(decisions.accepted)) >= _LARGE:
-            warn_if_far(self, count_at_quantiles(self, decisions.confidence), n)
+            name = "y_proba" if confidence is None else "confidence"
+            warn_if_far(self, count_at_quantiles(self, decisions.confidence), n, name)
         proba, codes, rated = decisions.y_proba, decisions.y_pred, decisions.confidence
         shortlist = None if self.shortlist is None else vars(self.shortlist)
-        told = {"classes": self.classes, "shortlist": shortlist}
+        classes = self.classes if decisions.answers is None else decisions.answers
+        told = {"classes": classes, "shortlist": shortlist}
         return tell(told, proba, codes, rated, decisions.threshold)
 
     def accepts(self, confidence: Any, *, subgroups: Any = None) -> BoolArray:
@@ -412,14 +430,8 @@ class AbstentionPolicy(NotebookText):
         -------
         ndarray of bool, shape (n,)
         """
-        none = np.shape(confidence) == (0,)
-        values = np.empty(0) if none else check_confidence(confidence)
-        groups = None
-        if self.groups is None:
-            _refuse_subgroups(self, subgroups)
-        else:
-            groups = self.groups.encode(subgroups, len(values))
-        return np.asarray(values >= find_thresholds(describe_policy(self), values, None, groups))
+        values, threshold = _find_thresholds(self, confidence, subgroups)
+        return np.asarray(values >= threshold)
 
     def labels(self, decisions: Decisions) -> LabelArray:
         """Return the predicted labels, the abstain label where a row is not accepted.
@@ -453,7 +465,8 @@ class AbstentionPolicy(NotebookText):
 
     def frame(self, decisions: Decisions, index: Any = None) -> pd.DataFrame:
         """Return decisions as a DataFrame."""
-        labels, accepted = nullable(self.classes), decisions.accepted
+        answers = self.classes if decisions.answers is None else decisions.answers
+        labels, accepted = nullable(answers), decisions.accepted
         codes = np.where(accepted, decisions.y_pred, -1)
         columns = {
             "label": labels.take(codes, allow_fill=True),
@@ -476,7 +489,7 @@ class AbstentionPolicy(NotebookText):
         if isinstance(confidence, LearnedScore):
             confidence = confidence.to_dict()
         elif callable(confidence):
-            if not allow_external:
+            if not allow_external and not isinstance(confidence, External):
                 raise ValueError(
                     "confidence: a function cannot be saved as JSON. Use a named confidence, or "
                     "pass allow_external=True and pass the function again after loading."
@@ -733,8 +746,19 @@ def decide_given(
     y_pred: Any = None,
     subgroups: Any = None,
     auxiliary: Any = None,
+    confidence: Any = None,
 ) -> Decisions:
     """Decide on what a user gives; nothing is compared with the rows that tuned the policy."""
+    if confidence is not None:
+        if y_proba is not None or y_pred is None:
+            raise ValueError("confidence goes with y_pred, the answers, and y_proba=None.")
+        if auxiliary:
+            raise ValueError(
+                "auxiliary goes with y_proba; the confidence knows its answers already."
+            )
+        return _decide_answers(policy, y_pred, confidence, subgroups)
+    if y_proba is None and isinstance(policy.confidence, External):
+        policy.confidence(np.empty(0))  # raises: it names what to pass
     applied, asks = describe_policy(policy), isinstance(policy.confidence, LearnedScore)
     decision = policy.rule.decision
     if y_pred is not None and decision != "estimator":
@@ -744,7 +768,7 @@ def decide_given(
     _refuse_subgroups(policy, subgroups)
     if auxiliary and not asks:
         raise ValueError("auxiliary: this policy's confidence uses none; leave it out.")
-    scores = check_given_scores(policy, y_proba)
+    scores = check_given_scores(policy, check_given(y_proba, "y_proba", "this policy"))
     answers = auxiliary_proba = None
     if decision == "estimator":
         answers = _check_answers(policy, y_pred, len(scores))
@@ -765,6 +789,33 @@ def accept_answers(
     """Tell which answers are accepted, by their confidence; the answers may be the subgroups."""
     by_answer = policy.groups is not None and policy.groups.by_answer
     return policy.accepts(confidence, subgroups=answers if by_answer else subgroups)
+
+
+def _decide_answers(
+    policy: AbstentionPolicy, y_pred: Any, confidence: Any, subgroups: Any
+) -> Decisions:
+    """Decide on answers that come with a confidence; they need not be among the classes."""
+    none = np.shape(y_pred) == (0,)
+    answers = policy.classes[:0] if none else check_labels(y_pred, "y_pred")
+    check_length("y_pred", answers, len(confidence), "confidence")
+    if policy.groups is not None and policy.groups.by_answer:
+        _refuse_subgroups(policy, subgroups)
+        subgroups = answers
+    values, threshold = _find_thresholds(policy, confidence, subgroups)
+    proba, codes = np.empty((len(values), 0)), np.arange(len(values))
+    return Decisions(proba, codes, values, values, values >= threshold, threshold, answers)
+
+
+def _find_thresholds(
+    policy: AbstentionPolicy, confidence: Any, subgroups: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Return given confidences, checked, and the threshold of each."""
+    values = np.empty(0) if np.shape(confidence) == (0,) else check_confidence(confidence)
+    if policy.groups is None:
+        _refuse_subgroups(policy, subgroups)
+        return values, np.full(len(values), policy.threshold)
+    groups = policy.groups.encode(subgroups, len(values))
+    return values, find_thresholds(describe_policy(policy), values, None, groups)
 
 
 def _refuse_subgroups(policy: AbstentionPolicy, subgroups: Any) -> None:
@@ -930,12 +981,16 @@ def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int, name: str = 
     if off[worst] <= max(_FAR, chance):
         return
     value = list(policy.confidence_quantiles.values())[worst]
+    changed = (
+        "the probabilities are calibrated already (the policy takes what the classifier itself "
+        "says: raw_scores(X))"
+    )
+    if name == "confidence":
+        changed = "the confidence is computed in another way"
     warn_user(
         f"{name}: {below[worst]:.1%} of these {n:,} rows have a confidence below {value:.4g}, but "
-        f"about {levels[worst]:.0%} of the rows that tuned this policy. Either the probabilities "
-        "are calibrated already (the policy takes what the classifier itself says: "
-        "raw_scores(X)), or these are other cases than those that tuned it, of which it guarantees "
-        "nothing."
+        f"about {levels[worst]:.0%} of the rows that tuned this policy. Either {changed}, or these "
+        "are other cases than those that tuned it, of which it guarantees nothing."
     )
 
 
@@ -948,9 +1003,10 @@ class External:
     def __call__(self, _: FloatArray) -> FloatArray:
         """Refuse to compute, and say what to do instead."""
         raise ValueError(
-            f"confidence: this policy uses your function {self.__name__!r}, which its file only "
-            "names. Pass it with dataclasses.replace(policy, confidence=function), or, if you have "
-            "the confidences, call policy.accepts(confidence)."
+            f"confidence: this policy uses your function or column {self.__name__!r}, which its "
+            "file only names. If you have the answers and confidences, call "
+            "policy.decide(y_pred=answers, confidence=...); pass a function with "
+            "dataclasses.replace(policy, confidence=function)."
         )
 
 

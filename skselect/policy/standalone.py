@@ -44,19 +44,39 @@ policy: dict[str, Any] = {}
 
 
 def decide(
-    y_proba: Any, *, y_pred: Any = None, subgroups: Any = None, auxiliary: Any = None
+    y_proba: Any,
+    *,
+    y_pred: Any = None,
+    confidence: Any = None,
+    subgroups: Any = None,
+    auxiliary: Any = None,
 ) -> dict[str, Array]:
     """Turn raw scores into decisions, calibration included; a ValueError says what does not fit.
 
     `y_proba`: the classifier's raw output (``POLICY["response"]``), (n, K), columns in the order
     of ``POLICY["classes"]`` or named like them, or (n,) for the second of two classes.
     `y_pred`: the classifier's own answers.
+    `confidence`: how sure each of these answers is.
     `subgroups`: the subgroup of each row.
     `auxiliary`: what the learned confidence asks, by name.
     Returns arrays: "label" (None where it abstains), "suggestion" (the answer everywhere),
     "accepted", "confidence", "threshold", and "shortlist" if the policy has one.
     """
     given = auxiliary_proba = groups = None
+    if str(policy["confidence"]).startswith("external:"):  # answers come with their confidence
+        rated, answers = read_confidence(confidence), np.asarray(y_pred, dtype=object)
+        if answers.shape != rated.shape:
+            raise ValueError(
+                f"y_pred must hold one answer per confidence, got the shape {answers.shape}, but "
+                f"confidence has the shape {rated.shape}."
+            )
+        if policy["groups"] is not None:
+            if policy["groups"]["by_answer"]:
+                subgroups = y_pred
+            groups = read_subgroups(subgroups, len(rated))
+        threshold = find_thresholds(policy, rated, given, groups)
+        own = {"classes": answers, "shortlist": None}
+        return tell(own, answers, np.arange(len(rated)), rated, threshold)
     if policy["response"] == "decision_function":
         scores = check_decision_values(policy, np.asarray(y_proba))
     else:
@@ -79,13 +99,19 @@ def accepts(confidence: Any, *, subgroups: Any = None) -> Array:
     `subgroups`: those of the rows (the answers, where these are the subgroups).
     """
     answers = groups = None
-    confidence = np.asarray(confidence, dtype=np.float64)
-    if confidence.ndim != 1 or not np.all(np.isfinite(confidence)):
-        raise ValueError(f"confidence must hold one finite number per row, got {confidence}.")
+    confidence = read_confidence(confidence)
     if policy["groups"] is not None:
         groups = read_subgroups(subgroups, len(confidence))
     threshold = find_thresholds(policy, confidence, answers, groups)
     return np.asarray(confidence >= threshold)
+
+
+def read_confidence(confidence: Any) -> Array:
+    """Return confidences as one finite number per row."""
+    confidence = np.asarray(confidence, dtype=np.float64)
+    if confidence.ndim != 1 or not np.all(np.isfinite(confidence)):
+        raise ValueError(f"confidence must hold one finite number per row, got {confidence}.")
+    return confidence
 
 
 def read_proba(y_proba: Any, name: str = "y_proba") -> Array:
@@ -315,7 +341,11 @@ def write_source(stored: dict[str, Any], applied: Mapping[str, Any], certificate
         f"DIGEST = {hashlib.sha256(ascii((stored, certificate)).encode()).hexdigest()!r}",
     ]
     top = "\n".join([*imports[:-1], "", imports[-1], "", *constants])
-    return _HEAD + "\n\n\n".join([top, *code, "\n".join(values) + end]) + "\n"
+    head = _HEAD
+    if str(stored["confidence"]).startswith("external:"):
+        head = head.replace('(y_proba)["label"]      ', '(y_pred=y, confidence=c)["label"]')
+        head = head.replace("# the answer of each row", "# each answer")
+    return head + "\n\n\n".join([top, *code, "\n".join(values) + end]) + "\n"
 
 
 def _find_parts(facts: Mapping[str, Any], words: set[Any]) -> list[str]:
@@ -433,13 +463,23 @@ def _shorten(source: str) -> str:
         return source
     lines, docstring = source.splitlines(), node.body[0]
     rest = lines[docstring.end_lineno :]
-    unread = {x.arg for x in node.args.kwonlyargs} - set(_names_in(dedent("\n".join(rest))))
+    names = [x for x in ast.walk(ast.parse(dedent("\n".join(rest)))) if isinstance(x, ast.Name)]
+    given = {x.id for x in names if isinstance(x.ctx, ast.Store)}
+    unread = {x.arg for x in node.args.kwonlyargs} & given
+    options = node.args.kwonlyargs + (node.args.args if node.name in _DOORS else [])
+    unread |= {x.arg for x in options} - {x.id for x in names}
+    node.args.args = [x for x in node.args.args if x.arg not in unread]
     node.args.kwonlyargs = [x for x in node.args.kwonlyargs if x.arg not in unread]
     node.args.kw_defaults = [ast.Constant(None) for _ in node.args.kwonlyargs]
     for argument in (*node.args.args, *node.args.kwonlyargs):
         argument.annotation = None
     said = lines[docstring.lineno - 1 : docstring.end_lineno]
-    said = [line for line in said if line.strip().partition(":")[0].strip("`") not in unread]
+    text = "\n".join(said)
+    for name in unread:  # what is said of it may take several lines
+        text = re.sub(
+            rf"\n    `{name}`: .*?(?=\n    (`\w+`:|Returns|\"))", "", text, flags=re.DOTALL
+        )
+    said = text.splitlines()
     if node.name not in _DOORS or len(said) == len(["summary", "", "end"]):
         said = [f'    """{str(ast.get_docstring(node)).splitlines()[0]}"""']
     start = f"def {node.name}({ast.unparse(node.args)}):".replace("'", '"')

@@ -95,7 +95,8 @@ class ThresholdSelection(_Selection):
     curve : RiskCoverageCurve
         Its losses are in [0, 1].
     policy : AbstentionPolicy or None
-        None when only outcomes were given, which know no classes.
+        None when only outcomes were given, which know no classes. After
+        :meth:`Predictions.from_labels` it decides ``(y_pred=answers, confidence=scores)``.
     shortlist : PolicyShortlist or None
         Which classes are named where a case is deferred, None where that was not asked for.
     """

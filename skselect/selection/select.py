@@ -22,6 +22,7 @@ from skselect.objectives import (
     read_objective,
 )
 from skselect.policy.certificate import check_vouched
+from skselect.policy.policy import External
 from skselect.policy.subgroups import Subgroups, name_of_subgroups, subgroup_codes
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
@@ -210,17 +211,20 @@ def _add_policy(
     confidence: ConfidenceSpec | None,
     subgroups: Any,
 ) -> ThresholdSelection | GroupedSelection:
-    """Add the policy, where the table knows classes and the confidence is a rule."""
-    if not isinstance(source, Predictions) or source.y_proba is None:
+    """Add the policy, where the table knows classes and the confidence is a rule, or its own."""
+    if not isinstance(source, Predictions):
         return found
-    if confidence is not None and not (isinstance(confidence, str) or callable(confidence)):
+    named: Any = source.rule.default_confidence if confidence is None else confidence
+    if source.y_proba is None and confidence is None:
+        named = External("confidence")
+    elif confidence is not None and not (isinstance(confidence, str) or callable(confidence)):
         return found  # an array cannot be applied to new rows
     policy = make_policy(
         found,
         outcomes,
         found.accepts(outcomes.confidence, subgroups),
         classes=source.classes,
-        confidence=source.rule.default_confidence if confidence is None else confidence,
+        confidence=named,
         rule=source.rule,
     )
     return replace(found, policy=policy)

@@ -370,7 +370,6 @@ TRUE_LABEL = r"'truth' is the true label.*given_class="
             "tune t.csv --label truth --proba site p_yes --target .1",
             "column 'site' must hold numbers",
         ),
-        (f"tune t.csv {ANSWER} --target 0.1 --python g.py", "--python goes with --proba"),
         (f"evaluate t.xlsx {PROBA}", "is a workbook; to read it, install openpyxl, or save"),
         (f"evaluate t.ods {PROBA}", "is a workbook; save the sheet as CSV"),
         (f"evaluate t.csv.gz {PROBA}", "TABLE: t.csv.gz cannot be unpacked"),
@@ -517,6 +516,15 @@ def test_policies_of_python_are_applied_by_class_names(frame, run, refuse):
     Path("bad.json").write_text("{")
     told = refuse("apply t.csv --policy bad.json")
     assert "--policy: bad.json: This is not a policy file; it is damaged" in told
+
+
+def test_the_python_file_of_answers_with_a_confidence(frame, run):
+    run(f"tune t.csv {ANSWER} --target 0.1 --python gate.py --out said.json")
+    gate = {"__name__": "gate"}
+    exec(Path("gate.py").read_text(), gate)
+    found = gate["decide"](y_pred=frame["said"], confidence=frame["score"])
+    run("apply t.csv --policy said.json --python gate.py --out d.csv")
+    assert found["accepted"].tolist() == pd.read_csv("d.csv")["accepted"].tolist()
 
 
 def test_the_python_file_decides_the_same_and_knows_its_policy(frame, tmp_path, run, refuse):

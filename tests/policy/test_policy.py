@@ -28,7 +28,13 @@ from skselect._lib.files import digest_json
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import SCOPES, ClassCalibration
 from skselect.policy import policy as policy_module
-from skselect.policy.policy import VERSION, apply_policy, count_at_quantiles, warn_if_far
+from skselect.policy.policy import (
+    VERSION,
+    External,
+    apply_policy,
+    count_at_quantiles,
+    warn_if_far,
+)
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
 from skselect.scoring import get_scorer
@@ -723,3 +729,30 @@ def test_probabilities_that_are_calibrated_already_are_told():
         tuner.policy_.decide(tuner.predict_proba(X_new))
     with pytest.raises(ValueError, match=r"'median' is no level such as '0\.5'"):
         dataclasses.replace(tuner.policy_, confidence_quantiles={"median": 0.7})
+
+
+def test_answers_with_a_confidence_need_no_probabilities():
+    policy = AbstentionPolicy(np.array(["no", "yes"]), 0.8, confidence=External("score"))
+    table = policy.decide(
+        y_pred=["Paris", "no"], confidence=pd.Series([0.8, 0.7], index=["q1", "q2"])
+    )
+    assert table.index.tolist() == ["q1", "q2"]
+    assert table["label"].isna().tolist() == [False, True]
+    assert table["suggestion"].tolist() == ["Paris", "no"]
+    assert table["accepted"].tolist() == policy.accepts([0.8, 0.7]).tolist() == [True, False]
+    assert policy.decide(y_pred=[], confidence=[]).shape == (0, 5)
+    restored = AbstentionPolicy.from_json(policy.to_json())  # nothing is lost: it holds a name
+    assert isinstance(restored.confidence, External)
+    for call, words in [
+        (policy.decide, r"decide\(y_pred=answers, confidence=\.\.\.\)"),
+        (lambda: policy.decide([[0.9, 0.1]]), "'score', which its file only names"),
+        (lambda: policy.decide(confidence=[0.9]), "confidence goes with y_pred"),
+        (lambda: policy.decide([[0.9, 0.1]], y_pred=["no"], confidence=[0.9]), "y_proba=None"),
+        (lambda: policy.decide(y_pred=["no"], confidence=[0.9, 0.8]), "y_pred has 1 rows"),
+        (lambda: policy.decide(y_pred=["no"], confidence=[0.9], subgroups=["a"]), "subgroups"),
+        (lambda: policy.decide(y_pred=["no"], confidence=[0.9], auxiliary={"a": 1}), "auxiliary"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            call()
+    with pytest.raises(ValueError, match="y_proba is missing"):
+        AbstentionPolicy(np.array(["no", "yes"]), 0.8).decide()

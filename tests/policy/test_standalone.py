@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import inspect
 import itertools
 import json
 import pickle
@@ -26,6 +27,7 @@ from skselect import (
 from skselect._lib.decide import CONFIDENCES
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import ClassCalibration, ConfidenceCalibration
+from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, LearnedScore
 from skselect.predictions.decisions import DecisionRule
@@ -335,6 +337,31 @@ def test_accepts_compares_as_float64():
     found = gate_of(policy).accepts(confidence, subgroups=answers)
     assert found.tolist() == policy.accepts(confidence, subgroups=answers).tolist()
     assert found.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("kind", ["plain", "by site", "by answer"])
+def test_answers_that_come_with_a_confidence(kind):
+    policy = AbstentionPolicy(np.array(["no", "yes"]), 0.8, confidence=External("score"))
+    rest = {"y_pred": ["yes", "no", "a text"], "confidence": np.float32([0.8, 0.9, 0.1])}
+    if kind == "by site":
+        groups = GroupThresholds("site", {"north": 0.5, "south": 0.9})
+        policy = dataclasses.replace(policy, groups=groups)
+        rest["subgroups"] = ["north", "south", "north"]
+    elif kind == "by answer":
+        groups = GroupThresholds("predicted_class", {"no": 0.5, "yes": 0.9}, by_answer=True)
+        policy = dataclasses.replace(policy, groups=groups)
+        rest["y_pred"] = ["yes", "no", "no"]
+    gate = gate_of(policy)
+    assert_same(gate.decide(**rest), policy.decide(**rest))
+    arrays = policy.decide_arrays(**rest)
+    assert arrays["label"].tolist() == gate.decide(**rest)["label"].tolist()
+    assert list(inspect.signature(gate.decide).parameters) == list(rest)
+    assert "y_proba" not in gate.decide.__doc__
+    for decide in (policy.decide, gate.decide):
+        with pytest.raises(ValueError, match="y_pred"):
+            decide(**(rest | {"y_pred": ["no"]}))
+        with pytest.raises(ValueError, match="finite"):
+            decide(**(rest | {"confidence": [0.1, np.nan, 0.2]}))
 
 
 # What does not fit ------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from skselect import (
+    AbstentionPolicy,
     Best,
     Cost,
     Coverage,
@@ -16,6 +17,8 @@ from skselect import (
     Predictions,
     Risk,
     RiskCoverageCurve,
+    SelectiveRiskMonitor,
+    check_policy,
     select_threshold,
 )
 from skselect._lib.notebook import unwrap
@@ -182,6 +185,22 @@ def test_policy_of_a_table_decides_like_the_selection(predictions):
     assert selection.policy.certificate is selection.certificate
     outcomes = Outcomes([0], [0.9])
     assert select_threshold(outcomes, objective="selective_accuracy").policy is None
+
+
+def test_answers_with_a_confidence_have_a_policy(rng):
+    sure = rng.choice([0.2, 0.4, 0.6, 0.8, 1.0], 3000)  # shares of five votes
+    y_true = np.where(rng.random(3000) < (1 - sure) / 8, "b", "a")
+    rows = Predictions.from_labels(y_true[:2000], ["a"] * 2000, sure[:2000], labels=["a", "b"])
+    found = select_threshold(rows, objective="risk", target=0.1)
+    later = Predictions.from_labels(y_true[2000:], ["a"] * 1000, sure[2000:], labels=["a", "b"])
+    policy = AbstentionPolicy.from_json(found.policy.to_json())
+    decided = policy.decide(y_pred=later.answers, confidence=sure[2000:])
+    np.testing.assert_array_equal(decided["accepted"], sure[2000:] >= found.threshold)
+    assert check_policy(policy, later).verdict == "holds"
+    monitor = SelectiveRiskMonitor(policy)
+    monitor.add_decisions(ids=range(1000), y_pred=later.answers, confidence=sure[2000:])
+    status = monitor.add_labels(range(1000), y_true[2000:]).status_
+    assert (status.risk, status.n_known) == ("ok", int(decided["accepted"].sum()))
 
 
 def test_constant_weights_change_nothing_and_others_are_refused(good):
