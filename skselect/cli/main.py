@@ -216,6 +216,10 @@ _EVALUATED: list[Option] = [
     _column("--id", "the column of the cases' names; the list of the most confident errors shows "
             "them"),
     _column("--features", "columns to show beside the most confident errors", nargs="+"),
+    _option("--audits", "with --policy: cases a day, the share of its answers that is audited, and "
+            "the days until their labels come, such as 1000 0.02 30; the report says which risk "
+            "skselect monitor would notice within 90 days", type=float, nargs=3,
+            metavar=("CASES", "SHARE", "DAYS")),
     _file("--csv", "write the metrics as a table"),
     _option("--title", "title of the report (default: the name of the table)"),
 ]

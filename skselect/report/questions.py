@@ -9,9 +9,11 @@ import numpy as np
 
 from skselect._lib.notebook import count, percent, rounded
 from skselect.bounds._pointwise import clopper_pearson_interval
+from skselect.exceptions import ArgumentError
 from skselect.metrics._calibration_tests import run_ecce_test
 from skselect.metrics._metric import MetricSpec
 from skselect.monitoring.check import PolicyCheck
+from skselect.monitoring.evidence import detectable_risk
 from skselect.policy.policy import AbstentionPolicy, list_certificates
 from skselect.predictions.outcomes import Outcomes
 
@@ -24,6 +26,12 @@ _REMEDIES = {
     "before calibration": "",
     "after calibration": "Calibrate it on more rows or in another way: see calibration_report.",
 }
+
+#: A plan of audits: cases a day, the share of the answers that is audited, the days until labels
+#: come. It looks so many days ahead.
+Audits = tuple[float, float, float]
+HORIZON = 90
+_WATCHED = ("risk", "zero_one")
 
 
 class Answer(NamedTuple):
@@ -131,6 +139,30 @@ def verify_guarantee(policy: AbstentionPolicy, check: PolicyCheck | None) -> Ans
         "certified",
         f"Certified on these rows: {guarantee}. These rows chose the threshold, so only "
         "fresh labelled rows can test it.",
+    )
+
+
+def plan_monitor(check: PolicyCheck | None, audits: Audits) -> str:
+    """Say which risk a monitor of this policy would notice."""
+    found = () if check is None else check.guarantees
+    if check is None or len(found) != 1 or (found[0].objective, found[0].loss) != _WATCHED:
+        raise ArgumentError(
+            "audits",
+            "audits needs a policy with one guarantee, a largest share of wrong answers; for "
+            "others call skselect.monitoring.detectable_risk.",
+        )
+    [one], (cases, share, delay) = found, audits
+    n = int(cases * one.n_accepted / check.n * share * (HORIZON - delay))
+    told = (
+        f"With {cases:,.10g} cases a day, {percent(share)} of its answers audited and labels after "
+        f"{delay:g} days, a monitor gets {n:,} labelled answers within {HORIZON} days."
+    )
+    try:
+        risk = rounded(100.0 * detectable_risk(one.target, n, one.delta), 2, up=True)
+    except ArgumentError:  # of so few answers
+        return f"{told} They are too few to notice anything."
+    return (
+        f"{told} It notices a risk of {risk} % or more from the first day on with probability 80 %."
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +25,7 @@ from skselect._lib.checks.rows import (
 )
 from skselect._lib.files import give_text, replace_nan
 from skselect._lib.notebook import NotebookText
+from skselect.exceptions import ArgumentError
 from skselect.inference.compare import compared
 from skselect.inference.intervals import Sampling
 from skselect.metrics import SPECS
@@ -30,7 +33,7 @@ from skselect.policy.certificate import now
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.predictions import Predictions
 from skselect.report.data import UNNAMED, Case, count_classes, make_case, make_contents
-from skselect.report.questions import which_is_best
+from skselect.report.questions import HORIZON, Audits, which_is_best
 from skselect.report.render import render_page, render_text
 
 
@@ -126,6 +129,7 @@ def selective_report(
     subgroups: Any = None,
     ids: Any = None,
     features: Any = None,
+    audits: Audits | None = None,
     labels: Any = None,
     pos_label: Any = None,
     confidence_level: float = 0.95,
@@ -155,6 +159,10 @@ def selective_report(
         One name per case. The most confident errors are listed by it.
     features : DataFrame of shape (n, d), Series or mapping of str to array-like, default=None
         Shown beside the most confident errors, such as ``X[["age", "site"]]``.
+    audits : (float, float, float), default=None
+        With a policy: cases a day, the share of its answers that will be audited, and the days
+        until their labels come. The report says which risk a monitor would notice within 90 days
+        (:func:`skselect.monitoring.detectable_risk`).
     labels, pos_label
         As in the metrics.
     confidence_level : float in (0, 1), default=0.95
@@ -213,6 +221,7 @@ def selective_report(
     truth = check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
     policies = _resolve_policies(policy, threshold, list(tables))
     threshold = None if threshold is None else check_threshold(threshold)
+    planned = None if audits is None else _check_audits(audits, policies)
     names = None if ids is None else _check_ids(ids, len(truth))
     features = None if features is None else _check_features(features, len(truth))
     seed = check_generator(random_state).integers(2**63)
@@ -229,7 +238,9 @@ def selective_report(
         "n_rows": len(truth),
         "classes": count_classes(truth, classes),
         "models": {
-            case.name: make_contents(case, subgroups, names, features, n_errors, level, seed)
+            case.name: make_contents(
+                case, subgroups, planned, names, features, n_errors, level, seed
+            )
             for case in cases
         },
         "comparison": comparison,
@@ -253,6 +264,22 @@ def _check_ids(ids: Any, n: int) -> pd.Series:
     if frame.shape[1] > 1:
         raise ValueError(f"ids must be one column, got {list(frame.columns)}.")
     return frame.iloc[:, 0]
+
+
+def _check_audits(audits: Any, policies: Mapping[str, Any]) -> Audits:
+    """Return a plan of audits; refuse one where there is no policy to watch."""
+    if not any(policies.values()):
+        raise ArgumentError("audits", "audits goes with policy, whose answers are audited.")
+    with suppress(TypeError, ValueError):
+        cases, share, delay = map(float, audits)
+        if 0.0 < cases < math.inf and 0.0 < share <= 1.0 and 0.0 <= delay < HORIZON:
+            return cases, share, delay
+    raise ArgumentError(
+        "audits",
+        "audits must be the cases a day (above 0), the share of the answers that is audited (above "
+        f"0, up to 1) and the days until their labels come (0 or more, below {HORIZON}), such as "
+        f"(1000, 0.02, 30), got {shown(audits)}.",
+    )
 
 
 def _check_features(features: Any, n: int) -> pd.DataFrame:

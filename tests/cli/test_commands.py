@@ -375,6 +375,8 @@ TRUE_LABEL = r"'truth' is the true label.*given_class="
         (f"evaluate t.csv.gz {PROBA}", "TABLE: t.csv.gz cannot be unpacked"),
         (f"{EVALUATE} --policy t.csv", "policy"),
         (f"{EVALUATE} --policy policy.json --threshold 0.5", "threshold: a policy has its own"),
+        (f"{EVALUATE} --audits 1000 .02 30", "--audits goes with policy"),
+        (f"{EVALUATE} --policy policy.json --audits 0 .02 30", "--audits must be the cases a day"),
         ("apply t.csv --policy none.json", "--policy: there is no file 'none.json'"),
         # The columns that the policy remembers, and others.
         (
@@ -751,6 +753,9 @@ def test_a_brief_report_fits_on_a_screen_and_begins_with_the_verdict(frame, run)
     rows = f"later.csv {PROBA} --policy policy.json"
     full = run(f"evaluate {rows}", code=UNDECIDED).out
     brief = run(f"evaluate {rows} --brief", code=UNDECIDED).out
+    planned = run(f"evaluate {rows} --brief --audits 1000 .02 30", code=UNDECIDED).out
+    assert "a monitor gets" in unwrap(planned)
+    assert len(planned.splitlines()) == len(brief.splitlines()) + 3
     assert len(brief.splitlines()) <= 40
     assert brief.index("at most 10 %") < brief.index("What does a risk target cost?")
     assert full.startswith(brief.split("A row whose confidence")[0])

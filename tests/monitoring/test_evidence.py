@@ -1,6 +1,8 @@
 """The bets against their definition, with 60 digits; splits into batches; the interval."""
 
+import re
 from decimal import Decimal, localcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from skselect.monitoring.evidence import (
 from tests.brute import examples
 from tests.common import mostly_slow
 
+ROOT = Path(__file__).resolve().parents[2]
 unit = st.floats(0, 1, width=32)
 
 
@@ -217,6 +220,21 @@ def test_what_makes_an_alarm_harder_raises_the_risk():
     assert detectable_risk(0.05, 100, power=0.95) > easy
     assert detectable_risk(0.05, 100, n_before=3000) > easy
     assert detectable_risk(Risk(0.05, delta=0.01, max_analyses=3), 100) == strict
+
+
+@pytest.mark.slow
+def test_the_table_of_the_docs_is_what_it_says():
+    page = (ROOT / "docs" / "howto" / "certified_risk.md").read_text()
+    rows = re.findall(r"(?m)^\| (all|[\d.]+ %) \| ([\d,]+) \| (.*) \| (.*) \|$", page)
+    assert len(rows) == 6
+    for audited, labelled, *cells in rows:
+        answers = 1000 * 0.8 * (1 if audited == "all" else float(audited[:-2]) / 100)
+        assert round(60 * answers) == int(labelled.replace(",", ""))
+        for target, cell in zip((0.02, 0.05), cells, strict=True):
+            for shown, days in zip(re.findall(r"[\d.]+", cell), (0, 365), strict=True):
+                n_before = round(days * answers)
+                risk = detectable_risk(target, round(60 * answers), n_before=n_before)
+                assert float(shown) == float(f"{100 * risk:.2g}")
 
 
 @pytest.mark.parametrize("target", [0.01, 0.05, 0.5])

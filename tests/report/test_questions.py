@@ -9,6 +9,8 @@ from scipy.stats import binomtest
 
 from skselect import (
     AbstentionPolicy,
+    Coverage,
+    GeneralizedRisk,
     Outcomes,
     Predictions,
     Risk,
@@ -19,6 +21,7 @@ from skselect import (
 from skselect._lib.notebook import TONES
 from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import SPECS
+from skselect.monitoring import detectable_risk
 from skselect.report.questions import (
     assess_calibration,
     explain_metric,
@@ -199,6 +202,51 @@ def test_a_policy_without_a_guarantee_has_nothing_to_check(rng):
     assert verdict_on(policy, draw(rng, 50, 0.1))[0] == "nothing"
     plain = selective_report(None, draw(rng, 50, 0.1), threshold=0.8).to_dict()
     assert plain["models"]["model"]["verdict"] is None
+
+
+def test_audits_say_what_a_monitor_of_the_policy_would_notice(rng):
+    rows = draw(rng, 3000, 0.05)
+    policy = select_threshold(rows, objective="risk", target=0.1).policy
+    fresh = draw(rng, 1000, 0.05)
+    report = selective_report(None, fresh, policy=policy, audits=(2000, 0.05, 30.5))
+    n = int(2000 * np.mean(policy.accepts(fresh.y_proba.max(axis=1))) * 0.05 * 59.5)
+    least = 100 * detectable_risk(0.1, n)
+    said, page = (" ".join(text.split()) for text in (str(report), report.to_html()))
+    expected = (
+        f"With 2,000 cases a day, 5 % of its answers audited and labels after 30.5 days, a monitor "
+        f"gets {n:,} labelled answers within 90 days. It notices a risk of (.*) % or more from the "
+        "first day on with probability 80 %."
+    )
+    (found,) = re.findall(expected, said)
+    assert float(found) == np.ceil(least)
+    assert "a monitor gets" in page
+    few = selective_report(None, fresh, policy=policy, audits=(10, 0.01, 30))
+    assert "within 90 days. They are too few to notice anything." in " ".join(str(few).split())
+
+
+@pytest.mark.parametrize(
+    "audits", [(1000, 0.02), 1000, "plan", (0, 0.02, 30), (1000, 2, 30), (1000, 0.02, 90)]
+)
+def test_a_plan_of_audits_is_checked(audits, rng):
+    match = r"audits must be the cases a day .* such as \(1000, 0.02, 30\), got "
+    rows, site = draw(rng, 3000, 0.05), rng.choice(["east", "west"], 3000)
+    found = select_threshold(rows, objective="risk", target=0.1, subgroups=site)
+    with pytest.raises(ValueError, match=match):
+        selective_report(None, rows, policy=found.policy, subgroups=site, audits=audits)
+    with pytest.raises(ValueError, match="audits goes with policy, whose answers are audited"):
+        selective_report(None, rows, audits=audits)
+    with pytest.raises(ValueError, match="audits needs a policy with one guarantee"):
+        selective_report(None, rows, policy=found.policy, subgroups=site, audits=(1000, 1, 0))
+
+
+def test_audits_are_planned_for_a_risk_of_errors_only(rng):
+    rows = draw(rng, 3000, 0.05)
+    for objective in (Coverage(0.5), GeneralizedRisk(0.1), "nothing"):
+        policy = AbstentionPolicy(classes=np.array([False, True]), threshold=0.8)
+        if objective != "nothing":
+            policy = select_threshold(rows, objective=objective).policy
+        with pytest.raises(ValueError, match=r"skselect.monitoring.detectable_risk"):
+            selective_report(None, draw(rng, 90, 0.1), policy=policy, audits=(1000, 0.02, 30))
 
 
 @pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.meaning])
