@@ -37,7 +37,7 @@ from skselect.monitoring.labelled import (
 from skselect.objectives import FIXED_METHOD, GUARANTEES, Goal, Guarantee, Loss, read_guarantee
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, Certificate
-from skselect.policy.policy import AbstentionPolicy
+from skselect.policy.policy import AbstentionPolicy, describe_far
 from skselect.predictions.outcomes import Outcomes, compute_loss
 from skselect.predictions.predictions import Predictions
 from skselect.selection.pick import TAKE_LATEST, find_order, issue, warn_of_order
@@ -245,6 +245,9 @@ class PolicyCheck:
         Share of rows that chose the threshold, among these or of all that chose it, whichever is
         larger; of those that can be recognised. Above a fifth the verdict is not "holds". None
         where nothing can tell.
+    caveats : tuple of str
+        Why the verdict may not be about the cases of the policy: these rows have other confidences
+        than those that tuned it, as probabilities that are calibrated twice do.
 
     Examples
     --------
@@ -274,6 +277,7 @@ class PolicyCheck:
     max_analyses: int | None = None
     same_rows: bool = False
     reused: float | None = None
+    caveats: tuple[str, ...] = ()
 
     @property
     def n_more(self) -> int | None:
@@ -307,7 +311,8 @@ class PolicyCheck:
         else:
             kept = sum(one.verdict == "holds" for one in self.guarantees)
             numbers["guarantees kept"] = f"{kept} of {len(self.guarantees)}"
-        tone = {"holds": "good", "broken": "bad"}.get(self.verdict, "open")
+        good = "open" if self.caveats else "good"
+        tone = {"holds": good, "broken": "bad"}.get(self.verdict, "open")
         return show_card("\n".join(lines), tone, numbers, n_small=len(lines) > 1)
 
     def to_dict(self) -> dict[str, Any]:
@@ -395,14 +400,18 @@ class PolicyCheck:
         }
         said = [f"{starts[one.verdict]}{one.statement}. {one.found}" for one in self.guarantees]
         if len(said) == 1:
-            return said
+            return [*said, *self.caveats]
         counts = [
             f"{sum(one.verdict == verdict for one in self.guarantees)} {words}"
             for verdict, words in {
                 "broken": "broken", "undecided": "undecided", "holds": "holding"
             }.items()
         ]  # fmt: skip
-        return [f"{self.verdict.upper()}: of {len(said)} guarantees {', '.join(counts)}.", *said]
+        return [
+            f"{self.verdict.upper()}: of {len(said)} guarantees {', '.join(counts)}.",
+            *said,
+            *self.caveats,
+        ]
 
     def _advice(self) -> str:
         """Say what to do next, "" where nothing is to be done."""
@@ -557,7 +566,14 @@ def check_decided(
     checks = check_guarantees(policy, answered, accepted, subgroups, asked)
     loss = compute_loss(answered, policy.rule.default_loss)[accepted]
     seen = Seen(len(accepted), len(loss), int(np.count_nonzero(loss)))
-    return _gather(policy, curve, checks, seen, share_reused(policy, curve), loss)
+    found = _gather(policy, curve, checks, seen, share_reused(policy, curve), loss)
+    at = np.array(list(policy.confidence_quantiles.values()))
+    kept = curve.accepted_at(np.append(at, np.nextafter(at, np.inf))).weight
+    counts = curve.n_rows - kept.reshape(2, -1).T
+    name = "confidence" if answered.y_proba is None else "y_proba"
+    far = describe_far(policy, counts, curve.n_rows, name)
+    caveats = (f"This verdict is about rows like these only: {far}",) if far else ()
+    return None if found is None else replace(found, caveats=caveats)
 
 
 def _check_state(

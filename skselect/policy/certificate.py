@@ -314,7 +314,7 @@ class Certificate(NotebookText):
         """Return the guarantee in plain words, "" where nothing is guaranteed."""
         if self.guarantee == "none" or self.n_accepted == 0:
             return ""
-        how_sure = f"with {_percent_kept(self.delta)} % confidence"
+        how_sure = f"with {percent_kept(self.delta)} % confidence"
         if self.max_analyses > 1:
             how_sure += f" in all of up to {self.max_analyses} analyses"
         if self.guarantee == "mean":
@@ -444,7 +444,7 @@ def threshold_from_json(stored: Any) -> float:
     return check_number("threshold", stored, closed="neither")
 
 
-def _percent_kept(delta: float) -> str:
+def percent_kept(delta: float) -> str:
     """Return 100 (1 - delta), rounded down so that no guarantee is overstated."""
     down = Context(rounding=ROUND_FLOOR)
     share = down.subtract(Decimal(100), down.multiply(Decimal(100), Decimal(f"{delta:.12g}")))

@@ -55,7 +55,7 @@ from skselect._lib.decide import (
     tell,
 )
 from skselect._lib.files import digest_json, give_text, read_json
-from skselect._lib.notebook import NotebookText, show_card
+from skselect._lib.notebook import NotebookText, show_card, wrap
 from skselect.calibration._scopes import Calibration, ConfidenceCalibration, restore_calibration
 from skselect.policy.certificate import (
     Certificate,
@@ -71,6 +71,7 @@ from skselect.policy.subgroups import (
     GroupThresholds,
     PolicyShortlist,
     describe_guarantees,
+    describe_together,
     show_guarantees,
     tabulate_guarantees,
 )
@@ -216,13 +217,16 @@ class AbstentionPolicy(NotebookText):
     fingerprints: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        at = f"threshold {self.threshold:.6g}"
+        start = f"<AbstentionPolicy: {len(self.classes)} classes"
         if self.groups is not None:
-            at = f"{len(self.groups.thresholds)} thresholds by {self.groups.by}"
-        return f"<AbstentionPolicy: {len(self.classes)} classes, {at}, {self._guarantee}>"
+            return f"{start}, thresholds {self.groups.in_brief}>"
+        own = self.certificate
+        sure = "certified" if own is not None and own.is_certified else "not certified"
+        word = "no certificate" if own is None else sure
+        return f"{start}, threshold {self.threshold:.6g}, {word}>"
 
     def __str__(self) -> str:
-        shown = [repr(self)]
+        shown = [wrap(repr(self))]
         if self.groups is not None:
             shown += describe_guarantees(
                 self.groups.by, self.groups.thresholds, self.groups.certificates
@@ -246,15 +250,6 @@ class AbstentionPolicy(NotebookText):
         """Return what is said of the shortlist, where the certificate does not say it already."""
         said = self.certificate is not None and self.certificate.shortlist
         return [] if self.shortlist is None or said else [str(self.shortlist)]
-
-    @property
-    def _guarantee(self) -> str:
-        """What kind of guarantee it has, in a word or two."""
-        given = list_certificates(self)
-        if not given:
-            return "no certificate"
-        sure = all(one.is_certified for one in given)
-        return f"{'' if sure else 'not '}certified"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", check_classes(self.classes, "classes"))
@@ -613,7 +608,9 @@ class AbstentionPolicy(NotebookText):
                 for group, certificate in self.groups.certificates.items()
                 if certificate is not None
             ]
-        texts = texts or ["GUARANTEES NOTHING for new rows: there is no certificate."]
+            texts += [describe_together(self.groups.certificates)]
+        nothing = "GUARANTEES NOTHING for new rows: there is no certificate."
+        texts = [text for text in texts if text] or [nothing]
         return "\n\n".join([*texts, *self._words_about_shortlist()])
 
     @classmethod
@@ -963,7 +960,15 @@ def count_at_quantiles(policy: AbstentionPolicy, confidence: FloatArray) -> IntA
 
 
 def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int, name: str = "y_proba") -> None:
-    """Warn where many rows have other confidences than the rows that tuned the policy.
+    """Warn where many rows have other confidences than the rows that tuned the policy."""
+    if said := describe_far(policy, counts, n, name):
+        warn_user(f"{name}: {said}")
+
+
+def describe_far(
+    policy: AbstentionPolicy, counts: IntArray | FloatArray, n: int, name: str
+) -> str:
+    """Say where many rows have other confidences than those that tuned the policy, "" if not.
 
     Two samples of one population are a random deal of their rows, so that the share of one below
     an order statistic of the other obeys Hoeffding's bound for draws without replacement
@@ -972,14 +977,14 @@ def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int, name: str = 
     """
     levels = np.array([float(name) for name in policy.confidence_quantiles])
     if n < _LARGE or not policy.n or not len(levels):
-        return
+        return ""
     below, up_to = counts.T / n
     off = np.maximum(below - levels, levels - up_to)
     spread = (1 / policy.n + 1 / n) * (1 + 1 / n)
     chance = np.sqrt(np.log(2 * len(levels) / _CHANCE) / 2 * spread) + 1 / policy.n
     worst = int(np.argmax(off))
     if off[worst] <= max(_FAR, chance):
-        return
+        return ""
     value = list(policy.confidence_quantiles.values())[worst]
     changed = (
         "the probabilities are calibrated already (the policy takes what the classifier itself "
@@ -987,8 +992,8 @@ def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int, name: str = 
     )
     if name == "confidence":
         changed = "the confidence is computed in another way"
-    warn_user(
-        f"{name}: {below[worst]:.1%} of these {n:,} rows have a confidence below {value:.4g}, but "
+    return (
+        f"{below[worst]:.1%} of these {n:,} rows have a confidence below {value:.4g}, but "
         f"about {levels[worst]:.0%} of the rows that tuned this policy. Either {changed}, or these "
         "are other cases than those that tuned it, of which it guarantees nothing."
     )

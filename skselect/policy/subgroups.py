@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from html import escape
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,15 @@ from skselect.policy.certificate import (
     Certificate,
     check_certified,
     check_texts,
+    percent_kept,
     threshold_from_json,
     threshold_to_json,
 )
 
 # What users pass to make the answers the subgroups.
 _BY_ANSWER = "predicted_class"
+# A repr names so many thresholds at most.
+_FEW = 5
 UNSEEN = ("abstain", "raise")
 
 
@@ -110,6 +114,21 @@ class GroupThresholds:
             threshold = checked.get(group, np.inf)  # rows of an unknown subgroup are not accepted
             what = f"The subgroup {group!r} has the threshold {threshold!r}"
             check_certified(certificate, threshold, what, f"certificates={{{group!r}: None}}")
+
+    def __repr__(self) -> str:
+        return f"<GroupThresholds {self.in_brief}>"
+
+    @property
+    def in_brief(self) -> str:
+        """The first thresholds, and for how many of them a guarantee is certified."""
+        shown = [f"{group!r} {at:.6g}" for group, at in islice(self.thresholds.items(), _FEW)]
+        n = len(self.thresholds)
+        more = [f"{n - _FEW} more"] if n > _FEW else []
+        made = [self.certificates.get(group) for group in self.thresholds]
+        sure = sum(one is not None and one.is_certified for one in made)
+        word = {n: "certified", 0: "not certified"}.get(sure, f"certified for {sure} of {n}")
+        word = word if any(made) else "no certificate"
+        return f"by {self.by}: {', '.join(shown + more)}; {word}"
 
     def look_up(self, subgroups: Any, n: int) -> FloatArray:
         """Return the threshold of each row; inf, without a warning, for unknown subgroups."""
@@ -220,19 +239,35 @@ def describe_certificates(certificates: Mapping[Any, Certificate | None]) -> dic
     return texts
 
 
+def describe_together(certificates: Mapping[Any, Certificate | None]) -> str:
+    """Say how sure all guarantees are at once, "" where fewer than two are certified."""
+    made = [one for one in certificates.values() if one is not None]
+    n, delta = sum(one.is_certified for one in made), math.fsum(one.delta for one in made)
+    if n < 2 or delta >= 1.0:
+        return ""
+    which = f"all {n}" if n == len(made) else f"the {n} certified"
+    return wrap(
+        f"Together {which} guarantees hold with {percent_kept(delta)} % confidence; each has its "
+        "share of delta."
+    )
+
+
 def describe_guarantees(
     by: str, thresholds: Mapping[Any, float], certificates: Mapping[Any, Certificate | None]
 ) -> list[str]:
-    """Return a table of the subgroups, and what their certificates say."""
+    """Return a table of the subgroups, and what their certificates say, together and each."""
     table = tabulate_guarantees(by, thresholds, certificates).to_string(index=False)
+    together = describe_together(certificates)
     texts = describe_certificates(certificates)
-    return [table, *(f"{by} {group!r}\n{text}" for group, text in texts.items())]
+    said = [f"{by} {group!r}\n{text}" for group, text in texts.items()]
+    return [table, *([together] if together else []), *said]
 
 
 def show_guarantees(by: str, certificates: Mapping[Any, Certificate | None]) -> str:
     """Return what the certificates of subgroups say as HTML, "" where there are none."""
     made = {group: one for group, one in certificates.items() if one is not None}
-    return "".join(
+    together = describe_together(made)
+    return (f"<p>{escape(together)}</p>" if together else "") + "".join(
         f"<p>{escape(f'{by} {group!r}')}</p>{made[group]._repr_html_(text)}"
         for group, text in describe_certificates(made).items()
     )

@@ -28,6 +28,7 @@ from skselect.policy.certificate import threshold_to_json
 from skselect.policy.policy import AbstentionPolicy, accept_answers, apply_policy
 from skselect.policy.subgroups import (
     describe_certificates,
+    describe_together,
     name_of_subgroups,
     subgroup_codes,
     tabulate_guarantees,
@@ -411,6 +412,7 @@ def _certificate(case: Case) -> dict[str, Any] | None:
         texts = {str(key): str(one) for key, one in found.items() if one is not None}
         by_subgroup = {
             "table": tabulate_guarantees(groups.by, groups.thresholds, found).to_dict("records"),
+            "together": describe_together(found),
             "texts": {str(key): text for key, text in describe_certificates(found).items()},
         }
         made = [found.get(key) for key in groups.thresholds]

@@ -203,12 +203,12 @@ def make_sections(model: dict[str, Any], level: float) -> list[Section]:
     makers = {
         "workload": lambda model: _show_workload(model, level),
         "certificate": _show_certificate,
+        "subgroups": _show_subgroups,
         "pictures": lambda _: Section("pictures", "In pictures"),
         "by_class": lambda model: _show_classes(model, level),
         "coverages": _show_coverages,
         "metrics": _show_metrics,
         "calibration": _show_calibration,
-        "subgroups": _show_subgroups,
         "errors": _show_errors,
     }
     return [make(model) for key, make in makers.items() if model.get(key, True)]
@@ -227,9 +227,10 @@ def _show_certificate(model: dict[str, Any]) -> Section:
     trust = model["verdict"]["trust"]
     note = f"The verdict at the top says whether these rows confirm it. {trust}" if trust else ""
     grouped = found["by_subgroup"]
+    said = [origin, grouped["together"]] if grouped and grouped["together"] else [origin]
     tables = {"": _plain_table(grouped["table"], 1)} if grouped else {}
     quotes = (grouped or found)["texts"]
-    return Section("certificate", "The policy and its certificate", [origin], tables, quotes, note)
+    return Section("certificate", "The policy and its certificate", said, tables, quotes, note)
 
 
 def _show_classes(model: dict[str, Any], level: float) -> Section:

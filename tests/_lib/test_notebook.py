@@ -144,7 +144,8 @@ def test_what_the_reprs_say(results):
     assert repr(loud["plain AbstentionPolicy"]) == (
         "<AbstentionPolicy: 2 classes, threshold 0.7, no certificate>"
     )
-    assert "2 thresholds by subgroup, certified" in repr(loud["grouped AbstentionPolicy"])
+    grouped = "thresholds by subgroup: '<b>north</b>' 0, 'south' 0; certified>"
+    assert repr(loud["grouped AbstentionPolicy"]).endswith(grouped)
     assert repr(loud["Certificate"]).startswith("<Certificate: CERTIFIED, risk 0.3, delta 0.05, ")
     assert repr(loud["Certificate"]) in repr(loud["ThresholdSelection"])
 

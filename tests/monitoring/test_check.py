@@ -650,6 +650,24 @@ def test_a_state_that_cannot_tell_what_the_policy_decides_is_refused(
         check_policy(replace(policy, **change), rows, **({"target": 0.05} | asked))
 
 
+def test_rows_unlike_those_that_tuned_the_policy_are_said_below_the_verdict(policy):
+    rows = rows_with(3, 1990, 2000)  # all but ten at a confidence of .95
+    same, other = (replace(policy, confidence_quantiles={"0.5": at}, n=2000) for at in (0.95, 0.99))
+    plain = check_policy(same, rows, target=0.03)
+    assert (plain.verdict, plain.caveats) == ("holds", ())
+    with pytest.warns(UserWarning, match="y_proba: 100.0% of these 2,000 rows"):
+        doubted = check_policy(other, rows, target=0.03)
+    said = unwrap(str(doubted)).splitlines()
+    assert said[0] == unwrap(str(plain)).splitlines()[0]
+    start = "This verdict is about rows like these only: 100.0% of these 2,000 rows have a confi"
+    assert said[1].startswith(start)
+    assert "calibrated already" in said[1]
+    assert said[1] in doubted.summary
+    assert doubted.to_dict()["caveats"] == [said[1]]
+    for check, tone in ((plain, "good"), (doubted, "open")):
+        assert f"background:{TONES[tone]}" in check._repr_html_()
+
+
 # Rows that chose the threshold -------------------------------------------------------------------
 
 

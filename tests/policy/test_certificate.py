@@ -25,7 +25,7 @@ from skselect import (
 from skselect._lib.notebook import percent, rounded, unwrap
 from skselect.objectives import GUARANTEES
 from skselect.policy import Certificate
-from skselect.policy.certificate import _percent_kept
+from skselect.policy.certificate import percent_kept
 from tests import brute
 
 LOG_20 = math.log(20)  # what bets must win at delta=0.05
@@ -315,8 +315,8 @@ def test_what_is_guaranteed_is_printed_rounded_to_the_safe_side(target):
 
 @given(st.floats(1e-12, 0.5))
 def test_how_often_it_holds_is_printed_rounded_down(delta):
-    assert Decimal(_percent_kept(delta)) <= 100 - 100 * Decimal(delta) * (1 - Decimal("1e-11"))
-    assert Decimal(_percent_kept(delta)) >= 100 - 100 * Decimal(delta) - Decimal("0.0101")
+    assert Decimal(percent_kept(delta)) <= 100 - 100 * Decimal(delta) * (1 - Decimal("1e-11"))
+    assert Decimal(percent_kept(delta)) >= 100 - 100 * Decimal(delta) - Decimal("0.0101")
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_how_often_it_holds_is_printed_rounded_down(delta):
      (1e-17, "99.9999999999"), (1 - 0.95, "95"), (0.1, "90"), (1e-8, "99.999999")],
 )  # fmt: skip
 def test_how_often_is_rounded_down(delta, said):
-    assert _percent_kept(delta) == said
+    assert percent_kept(delta) == said
     certificate = replace(CERTIFICATE_OF_RISK, delta=delta)
     assert f"With {said} % confidence, " in unwrap(str(certificate))
 

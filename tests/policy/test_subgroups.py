@@ -137,16 +137,25 @@ def test_a_table_says_what_is_guaranteed_of_each_and_one_text_what_is_alike():
     assert alike.splitlines()[1] == "CERTIFIED"
     assert alike.endswith(f"for: {', '.join(certified[1:])}.")
     assert table in str(found.policy)
+    together = "Together the 3 certified guarantees hold with 95 % confidence;"
+    assert texts[0].startswith(together)
+    assert "; certified for 3 of 4>" in repr(found.policy)
     report = selective_report(truth, proba, policy=found.policy, subgroups=site)
     written = [line.split() for line in str(report).splitlines()]
     assert all(line.split() in written for line in table.splitlines())
     page = report.to_html()
     assert page.count("defers all") == 1
+    for text in (str(report), found.policy.to_python(), found.policy._repr_html_()):
+        assert text.count(together) == 1
     assert "<b></td>" not in page
 
 
 def test_subgroups_without_a_certificate_guarantee_nothing():
     assert re.search(r"F .*0\.6 .*guarantees nothing\n", str(policy_with(BY_SEX)))
+    assert "Together" not in str(policy_with(BY_SEX))
+    assert repr(BY_SEX) == "<GroupThresholds by sex: 'F' 0.6, 'M' 0.9; no certificate>"
+    seven = GroupThresholds("age", dict.fromkeys(range(7), np.inf))
+    assert repr(seven).endswith(": 0 inf, 1 inf, 2 inf, 3 inf, 4 inf, 2 more; no certificate>")
 
 
 def test_answers_may_be_the_subgroups():

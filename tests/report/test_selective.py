@@ -186,6 +186,7 @@ def test_thresholds_per_subgroup(rows):
     assert part["decisions"]["n_accepted"] == accepted.sum()
     assert part["threshold"] is None
     assert "[east] CERTIFIED" in str(report)
+    assert str(report).index("\nSubgroups\n") < str(report).index("\nMetrics\n")
     assert part["certificate"]["certified"]
     unsigned = replace(tuner.policy_.groups, certificates={})
     policy = replace(tuner.policy_, groups=unsigned, certificate=None)
