@@ -965,9 +965,7 @@ def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int, name: str = 
         warn_user(f"{name}: {said}")
 
 
-def describe_far(
-    policy: AbstentionPolicy, counts: IntArray | FloatArray, n: int, name: str
-) -> str:
+def describe_far(policy: AbstentionPolicy, counts: IntArray | FloatArray, n: int, name: str) -> str:
     """Say where many rows have other confidences than those that tuned the policy, "" if not.
 
     Two samples of one population are a random deal of their rows, so that the share of one below
