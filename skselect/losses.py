@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, log_softmax
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, dot
 from skselect._lib.checks.options import check_choice, check_number
 from skselect._lib.files import import_extra
 
@@ -111,7 +111,8 @@ def _cross_entropy(log_p: FloatArray, codes: IntArray, weight: FloatArray) -> De
     p = np.exp(log_p)
     truth = np.arange(p.shape[1]) == codes[:, None]
     hessian = share[:, None] * p * (1.0 - p)
-    return Derivatives(float(-share @ log_p[truth]), share[:, None] * (p - truth), hessian, hessian)
+    value = -dot(share, log_p[truth])
+    return Derivatives(value, share[:, None] * (p - truth), hessian, hessian)
 
 
 def _cau(
@@ -129,9 +130,9 @@ def _cau(
 
     right = np.argmax(log_p, axis=1) == codes
     share = _shares_of_kinds(weight, right, variant) * np.where(right, 1.0, lambda_)
-    value = share @ np.where(right, -np.log1p(-h), -np.log(h))
+    value = dot(share, np.where(right, -np.log1p(-h), -np.log(h)))
     away = np.where(right, 1.0 - h, -h)  # from the end where the loss is infinite
-    return _chained(float(value), inside * share / away, inside * share / away**2, inner_1, inner_2)
+    return _chained(value, inside * share / away, inside * share / away**2, inner_1, inner_2)
 
 
 def _shares_of_kinds(weight: FloatArray, right: BoolArray, variant: str) -> FloatArray:
@@ -160,13 +161,13 @@ def _minus_soft_cwsa(
     mask = expit(above)
     mask_1 = mask * (1.0 - mask) / temperature
     mask_2 = mask_1 * (1.0 - 2.0 * mask) / temperature
-    accepted = share @ mask + EPS
-    value = share @ (sign * temperature * np.logaddexp(0.0, above)) / accepted
+    accepted = dot(share, mask) + EPS
+    value = dot(share, sign * temperature * np.logaddexp(0.0, above)) / accepted
     # The score is a ratio, whose denominator depends on the same confidence.
     part = share / accepted
     first = part * (mask * sign - mask_1 * value)
     second = part * (mask_1 * sign - mask_2 * value - 2.0 * mask_1 * first)
-    return _chained(float(-value), -first, -second, inner_1, inner_2)
+    return _chained(-value, -first, -second, inner_1, inner_2)
 
 
 def _chained(

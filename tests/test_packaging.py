@@ -1,5 +1,6 @@
 """One version, checks that are the same everywhere, and packages that can be installed."""
 
+import ast
 import importlib.util
 import os
 import re
@@ -26,6 +27,17 @@ def test_the_version_is_said_once_and_repeated_correctly():
     assert "version" not in PROJECT["project"]
     assert re.search(r"(?m)^## \[(.+?)\]", read("CHANGELOG.md"))[1] == skselect.__version__
     assert re.search(r"(?m)^version: (.+)$", read("CITATION.cff"))[1] == skselect.__version__
+
+
+def test_nothing_is_added_up_over_rows_by_blas():
+    # Its digits depend on the number of cores, and its threads wait for each other.
+    found = {}
+    for path in sorted((ROOT / "skselect").rglob("*.py")):
+        text = path.read_text()
+        n = sum(isinstance(node, ast.MatMult) for node in ast.walk(ast.parse(text)))
+        n += len(re.findall(r"\b(?:matmul|vdot|inner|tensordot|vecdot)\(|\.dot\(", text))
+        found |= {path.name: n} if n else {}
+    assert found == {"learned.py": 1}  # over columns
 
 
 def test_hooks_before_a_commit_are_the_checks_of_ci():

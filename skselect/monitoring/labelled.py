@@ -296,8 +296,8 @@ def _more_by_bets(guarantee: Tested, values: FloatArray, largest: float) -> int 
         stakes, log_prior = bound_stakes(among, guarantee.level)
         # The log of the wealth is a sum over rows, so that it is about normally distributed.
         gain = np.log1p(np.multiply.outer(-stakes, payoff))
-        mean = gain @ share
-        spread = np.sqrt((gain - mean[:, None]) ** 2 @ share * more)
+        mean = np.einsum("ji,i->j", gain, share)  # not by BLAS, as in `dot`
+        spread = np.sqrt(np.einsum("ji,i->j", (gain - mean[:, None]) ** 2, share) * more)
         wealth = special.logsumexp(log_prior + n * mean - surplus * spread)
         return bool(wealth >= -math.log(guarantee.level))
 
