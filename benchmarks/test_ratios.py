@@ -10,7 +10,7 @@ import pytest
 from kernels import list_acts
 from timing import best_in_turn
 
-#: About 1.6 times the ratio of docs/performance.md where np.sort is fast, and where it is not.
+#: About 1.6 times the ratio that was measured where np.sort is fast, and where it is not.
 LIMITS = {
     "all metrics + curves, with checks": (3.4, 2.2),
     "all metrics": (1.9, 1.5),
