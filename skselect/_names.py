@@ -11,7 +11,7 @@ from skselect.exceptions import InfeasibleTargetError
 from skselect.metrics._evaluate import evaluate
 from skselect.monitoring.check import certify, check_policy
 from skselect.monitoring.monitor import SelectiveRiskMonitor
-from skselect.objectives import Best, Cost, Coverage, GeneralizedRisk, Risk
+from skselect.objectives import Best, Cost, Coverage, GeneralizedRisk, Risk, SystemRisk
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
@@ -38,6 +38,7 @@ __all__ = [
     "SelectiveClassifier",
     "SelectiveRiskMonitor",
     "SelectiveState",
+    "SystemRisk",
     "ThresholdTuner",
     "calibration_report",
     "certify",

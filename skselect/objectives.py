@@ -56,6 +56,7 @@ from skselect.thresholds._rules import (
     cheapest,
     chow,
     combined_risk,
+    count_system_errors,
     empirical_coverage,
     empirical_generalized_risk,
     empirical_risk,
@@ -65,6 +66,7 @@ from skselect.thresholds._rules import (
     mean_risk,
     rows_like_these,
     sgr_risk,
+    system_levels,
 )
 
 
@@ -145,6 +147,8 @@ _SGR = (
     "the published proof of SGR takes the probes of its bisection as fixed, but they depend on the "
     "rows (method='combined' certifies, and answers more)"
 )
+#: Every so many rows name the thresholds that the others test.
+NAMING = 5
 #: Why a guarantee in expectation is an estimate.
 MEAN_ONLY = (
     "only the mean over many calibrations is kept, and single ones miss it about every second time"
@@ -243,6 +247,31 @@ class Objective:
     def guarantees(self) -> bool:
         """Whether a certificate comes with the threshold."""
         return self.certifies and self.plan.guarantee != "none"
+
+    @property
+    def reviewer_bound(self) -> float | None:
+        """What a reviewer's errors take of the target; None where no bound of them is given."""
+        return None
+
+    @property
+    def reads_reviewer(self) -> bool:
+        """Whether it reads a reviewer's answer to each row."""
+        return False
+
+    @property
+    def machine_share(self) -> float:
+        """The share of `delta` that an estimated bound of a reviewer's errors leaves."""
+        return 1.0
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What is assumed before all else."""
+        return ()
+
+    @property
+    def can_bet(self) -> bool:
+        """Whether method="betting" is known, for graded losses and importance weights."""
+        return "betting" in self.methods
 
     @property
     def ignores_rows(self) -> bool:
@@ -367,6 +396,10 @@ class Guarantee(Objective):
     def values(cls, loss: FloatArray, accepted: BoolArray) -> FloatArray:
         """Return the values whose mean must be small."""
         return np.where(accepted, loss, 0.0)
+
+    def review(self, outcomes: Outcomes | None, threshold: float) -> tuple[int, str]:  # noqa: ARG002
+        """Return how many deferred rows count as errors, and what is said about a reviewer."""
+        return 0, ""
 
     @classmethod
     def counted_bound(cls, n: int, n_accepted: int, n_errors: int, delta: float) -> float:
@@ -766,6 +799,241 @@ class Coverage(Guarantee):
         return 1
 
 
+@dataclass(repr=False, kw_only=True)
+class SystemRisk(Guarantee):
+    """The lowest threshold at which machine and reviewer together are certified to err rarely.
+
+    A reviewer who decides the deferred cases errs too. The system risk is the share of *all* cases
+    that are decided wrongly: by the machine where it answers, by the reviewer elsewhere.
+
+    Parameters
+    ----------
+    target : float in (0, 0.5]
+        The bound to keep. Largest share of wrong cases, those of the reviewer included.
+    delta, max_analyses
+        As for :class:`Risk`.
+    reviewer : str, default=None
+        What a reviewer answers, or would answer, in each row. For a tuner: the column of the data
+        frame X that holds the answers; the model never sees it. They may also come as
+        ``fit(X, y, reviewer_pred=...)`` or ``Predictions.from_proba(..., reviewer=...)``.
+    reviewer_error : float or tuple (errors, rows), default=None
+        In place of answers: an upper bound of the share of all cases that the reviewer gets *and*
+        gets wrong. The share of errors over all cases is such a bound; one measured on easy
+        cases is not. A tuple is a count on randomly drawn cases: the upper bound of Clopper and
+        Pearson at half of `delta`, and the rest of `delta` is for the machine.
+    method : str or LevelSequence, default="auto"
+        "level_sequence" with the reviewer's answers: every fifth row names thresholds and the one
+        to begin with, where the estimated system risk is smallest; the other rows test them from
+        there down until one fails. A :class:`~skselect.thresholds.LevelSequence` names them
+        beforehand. "binomial" with `reviewer_error`: it certifies
+        ``GeneralizedRisk(target - reviewer_error)``.
+    given_prediction, given_class
+        Not used: the guarantee is about all cases.
+
+    See Also
+    --------
+    GeneralizedRisk : Counts the errors of the machine alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import Outcomes, SystemRisk, select_threshold
+    >>> rng = np.random.default_rng(0)
+    >>> c = rng.uniform(.5, 1, 4000)
+    >>> machine, reviewer = rng.random(4000) < 1 - c, rng.random(4000) < .05
+    >>> rows = Outcomes(machine, c, reviewer_loss=reviewer)
+    >>> round(select_threshold(rows, objective=SystemRisk(.08)).coverage, 1)
+    0.3
+    """
+
+    word = "system_risk"
+    noun = "wrong together"
+    target_means = (
+        "the largest share of cases that machine and reviewer get wrong, for example target=0.06"
+    )
+    methods: ClassVar[Mapping[str, Method]] = {
+        "level_sequence": Method(_refuse_without_levels, has_starts=True),
+        "binomial": Method(certified_generalized_risk),
+    }
+
+    reviewer: str | None = None
+    reviewer_error: Any = None
+
+    def _method_name(self) -> str:
+        name = super()._method_name()
+        fits = "level_sequence" if self.reads_reviewer else "binomial"
+        if name not in ("auto", fits):
+            raise ArgumentError(
+                "method",
+                f"method={name!r} does not go with reviewer_error={self.reviewer_error!r}: use "
+                f"{fits!r}, which 'auto' takes.",
+            )
+        return fits
+
+    @property
+    def reads_reviewer(self) -> bool:
+        """Whether it reads a reviewer's answer to each row."""
+        return self.reviewer_error is None
+
+    @property
+    def reviewer_bound(self) -> float | None:
+        """The upper bound of the share of all cases that are deferred and then wrong."""
+        if not isinstance(self.reviewer_error, tuple | list):
+            return cast("float | None", self.reviewer_error)
+        errors, rows = self.reviewer_error
+        return float(clopper_pearson_upper(errors, rows, self.delta / 2))
+
+    @property
+    def machine_share(self) -> float:
+        """Half of `delta` where the bound of the reviewer's errors is estimated."""
+        return 0.5 if isinstance(self.reviewer_error, tuple | list) else 1.0
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What is assumed about the reviewer."""
+        given = self.reviewer_error
+        if given is None:
+            return ("the reviewer will work as on these rows",)
+        if isinstance(given, tuple | list):
+            return (f"the reviewer's {given[1]:,} cases were drawn from all cases at random",)
+        most = percent(given, up=True)
+        return (f"the reviewer errs on deferred cases in at most {most} of all cases",)
+
+    def check_reviewed(self, *, answered: bool) -> None:
+        """Refuse answers of a reviewer that are missing, or that a bound makes superfluous."""
+        if self.reads_reviewer and not answered:
+            raise ArgumentError(
+                "reviewer",
+                "reviewer: objective='system_risk' needs to know how often the reviewer is wrong. "
+                "Pass the answers, as Predictions.from_proba(..., reviewer=answers), "
+                "tuner.fit(X, y, reviewer_pred=answers) or, for a tuner, "
+                "SystemRisk(..., reviewer='column of X'); or a bound, reviewer_error=.",
+            )
+        if answered and not self.reads_reviewer:
+            raise ArgumentError(
+                "reviewer_error",
+                f"reviewer_error={self.reviewer_error!r} (of objective={self.name!r}) stands "
+                "beside the reviewer's answers, which say how often the reviewer is wrong; leave "
+                "one of them out.",
+            )
+
+    def _check(self, loss: Loss, confidence: Any) -> None:
+        for name in ("given_prediction", "given_class"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} does not go with SystemRisk, which is about all cases; leave it out."
+                )
+        super()._check(loss, confidence)
+        if self.reviewer is not None:
+            self.check_reviewed(answered=True)
+            if not isinstance(self.reviewer, str):
+                raise ArgumentError(
+                    "reviewer",
+                    "reviewer must name a column of X; pass answers as "
+                    f"fit(X, y, reviewer_pred=...). Got {shown(self.reviewer)}.",
+                )
+        given = self.reviewer_error
+        if isinstance(given, tuple | list):
+            if len(given) != 2:
+                raise ArgumentError(
+                    "reviewer_error",
+                    f"reviewer_error must be a share, or (errors, rows), got {shown(given)}.",
+                )
+            rows = check_count("reviewer_error: rows", given[1])
+            errors = check_count("reviewer_error: errors", given[0], 0)
+            check_number("reviewer_error: errors", errors, 0, rows)
+        elif given is not None:
+            check_number("reviewer_error", given, 0.0, 1.0, closed="left")
+        bound = self.reviewer_bound
+        if bound is not None and bound >= self.target:
+            raise ArgumentError(
+                "reviewer_error",
+                f"reviewer_error={given!r} leaves nothing to the machine: the reviewer may be "
+                f"wrong in {percent(bound, up=True)} of all cases, and machine and reviewer "
+                f"together in {percent(self.target)} (target). Use a larger target, or the "
+                "reviewer's answers, which count only the cases that are deferred.",
+            )
+
+    @classmethod
+    def describe(cls, target: float, loss: Loss, cases: str) -> str:  # noqa: ARG003
+        """Return the guarantee in words."""
+        return f"machine and reviewer together are wrong in at most {percent(target)} of cases"
+
+    @classmethod
+    def count(cls, n: int, n_accepted: int, n_errors: int) -> tuple[int, int]:  # noqa: ARG003
+        """Return the errors, those of the reviewer included, among all rows."""
+        return n_errors, n
+
+    def name_levels(self, outcomes: Outcomes) -> tuple[SystemRisk, Outcomes]:
+        """Let every fifth row name the thresholds to test, and return the rows that test them.
+
+        The start and the thresholds must not depend on the rows that certify.
+        """
+        self.check_reviewed(answered=outcomes.reviewer_loss is not None)
+        if not self.reads_reviewer or isinstance(self.method, LevelSequence):
+            return self, outcomes
+        if len(outcomes) < NAMING:
+            raise ValueError(
+                f"objective='system_risk' needs {NAMING} rows or more: every {NAMING}th row names "
+                f"thresholds, and the others certify. Got {len(outcomes)}."
+            )
+        names = np.arange(len(outcomes)) % NAMING == 0
+        levels = system_levels(*outcomes.take(names).reviewed).tolist()
+        return replace(self, method=LevelSequence(levels)), outcomes.take(~names)
+
+    def find(self, goal: Goal, curve: RiskCoverageCurve, outcomes: Outcomes | None) -> Found:
+        """Find the last of the levels at which machine and reviewer err rarely enough together."""
+        if not self.reads_reviewer:
+            return super().find(goal, curve, outcomes)
+        assert outcomes is not None
+        assert isinstance(self.method, LevelSequence)
+        levels = np.array(self.method.levels)
+        errors = count_system_errors(*outcomes.reviewed, levels)
+        passed = clopper_pearson_upper(errors, len(outcomes), goal.level) <= goal.target
+        last = int(np.argmin(np.append(passed, False))) - 1
+        if last < 0:
+            return Found(math.inf, 0)
+        return Found(levels[last].item(), int(curve.n_blocks_accepted(levels[[last]])[0]))
+
+    def review(self, outcomes: Outcomes | None, threshold: float) -> tuple[int, str]:
+        """Return how many deferred rows the reviewer gets wrong, and what that means."""
+        bound = self.reviewer_bound
+        if bound is not None:
+            rest = percent(self.target - bound, up=False)
+            return 0, (
+                f"The reviewer may be wrong in {percent(bound, up=True)} of all cases, which "
+                f"leaves {rest} to the machine."
+            )
+        assert outcomes is not None
+        loss, reviewer_loss, _ = outcomes.reviewed
+        n, deferred = len(outcomes), outcomes.confidence < threshold
+        n_wrong, n_deferred = int(reviewer_loss[deferred].sum()), int(np.sum(deferred))
+        alone, machine = percent(reviewer_loss.mean()), percent(loss.mean())
+        together = n_wrong + int(loss[~deferred].sum())
+        found = (
+            f"The reviewer is wrong in {n_wrong:,} of the {n_deferred:,} deferred cases: together "
+            f"{together:,} of {n:,} are wrong ({percent(together / n)})."
+        )
+        if threshold == math.inf and isinstance(self.method, LevelSequence):
+            start = np.array(self.method.levels[:1])
+            [errors] = count_system_errors(*outcomes.reviewed, start)
+            least = clopper_pearson_upper(errors, n, self.delta / self.max_analyses)
+            found = (
+                f"The smallest target that these rows could have met is {percent(least, up=True)}, "
+                f"at confidence {start[0]:.6g} or higher, but certifying that one needs fresh rows."
+            )
+        return n_wrong, (
+            f"{found} Alone, the reviewer is wrong in {alone} of all these cases, and the machine "
+            f"in {machine}."
+        )
+
+    def _describe_least(self, curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None, str]:
+        return (None, "") if self.reads_reviewer else super()._describe_least(curve, goal)
+
+    def _least_target(self, curve: RiskCoverageCurve, goal: Goal) -> float:
+        return super()._least_target(curve, goal) + cast(float, self.reviewer_bound)
+
+
 # No guarantee ------------------------------------------------------------------------------
 
 
@@ -1022,7 +1290,7 @@ def _check_constraints(constraint: Any) -> tuple[tuple[str, float], ...]:
 
 #: The guarantees by name, as certificates store them.
 GUARANTEES: dict[str, type[Guarantee]] = {
-    kind.word: kind for kind in (Risk, GeneralizedRisk, Coverage)
+    kind.word: kind for kind in (Risk, GeneralizedRisk, Coverage, SystemRisk)
 }
 _KINDS: dict[str, Callable[..., Objective]] = {
     **{metric: partial(Best, metric) for metric in TUNABLE_METRICS},
@@ -1096,7 +1364,7 @@ class Goal:
             objective.check_bound(own, seen)
         name = objective._method_name()  # noqa: SLF001 - same module
         if name == "auto":
-            bets = loss.is_graded and not weighted and "betting" in objective.methods
+            bets = loss.is_graded and not weighted and objective.can_bet
             name = "betting" if bets else next(iter(objective.methods))
         return cls(objective, seen, name, objective.delta / n_subgroups, target, cases, share)
 
@@ -1104,6 +1372,11 @@ class Goal:
     def plan(self) -> Method:
         """What the method is."""
         return self.objective.methods.get(self.method, _FIXED)
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether a curve does not hold what it needs."""
+        return self.plan.bets or self.objective.reads_reviewer
 
     @property
     def rule(self) -> Callable[..., int]:
@@ -1129,14 +1402,20 @@ class Goal:
     @property
     def level(self) -> float:
         """The share of `delta` that each analysis uses."""
-        return self.delta / self.objective.max_analyses
+        return self.objective.machine_share * self.delta / self.objective.max_analyses
 
     @property
     def target(self) -> float:
-        """The target as a share of the largest loss."""
+        """The target as a share of the largest loss, without what a reviewer takes of it."""
         objective = self.objective
         unit = objective.unit_of(self.loss) if isinstance(objective, Guarantee) else self.loss.unit
-        return self.own_target / unit
+        return self.own_target / unit - (objective.reviewer_bound or 0.0)
+
+    def in_units(self, bound: float) -> float:
+        """Return a bound in [0, 1] in the user's units, with the bound of a reviewer's errors."""
+        objective = self.objective
+        assert isinstance(objective, Guarantee)
+        return objective.unit_of(self.loss) * bound + (objective.reviewer_bound or 0.0)
 
     # Words for refusals
 
@@ -1295,6 +1574,10 @@ def read_guarantee(
                 f"{name} goes with the choice of a threshold; here pass the rows of one class "
                 "alone."
             )
+    if isinstance(stated, SystemRisk) and not stated.reads_reviewer:
+        stated = cast(SystemRisk, stated.check(Loss()))  # what is left is about the machine alone
+        left = stated.target - cast(float, stated.reviewer_bound)
+        stated = GeneralizedRisk(left, delta=stated.delta)
     return type(stated), stated.target, delta if isinstance(objective, str) else stated.delta
 
 

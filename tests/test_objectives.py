@@ -24,6 +24,7 @@ from skselect import (
     SelectiveClassifier,
     SelectiveRiskMonitor,
     SelectiveState,
+    SystemRisk,
     ThresholdTuner,
     certify,
     check_policy,
@@ -89,7 +90,7 @@ def test_conformal_risk_control_says_what_it_could_have_met(loss):
     [
         ("risk", {"threshold_range": (0, 1)}, "['cwsa_plus', 'cwsa', 'selective_accuracy']"),
         ("coverage", {"min_coverage": 0.3}, "['cwsa_plus', 'cwsa', 'selective_accuracy', 'risk']"),
-        ("cost", {"delta": 0.1}, "['risk', 'generalized_risk', 'coverage']"),
+        ("cost", {"delta": 0.1}, "['risk', 'generalized_risk', 'coverage', 'system_risk']"),
     ],
 )
 def test_an_option_of_another_objective_is_refused_by_the_words_that_take_it(word, options, takers):
@@ -120,9 +121,12 @@ STATED = {
     "generalized_risk": GeneralizedRisk(0.3),
     "coverage": Coverage(0.5),
     "cost": Cost(0.4),
+    "system_risk": SystemRisk(0.3),
+    "system_risk, bound": SystemRisk(0.4, reviewer_error=0.1),
     "cwsa_plus": Best(),
 }
-WITH_GUARANTEE = {"risk", "generalized_risk", "coverage"}
+WITH_GUARANTEE = {"risk", "generalized_risk", "coverage", "system_risk, bound"}
+ABOUT_A_PART = set(STATED) - {"system_risk", "system_risk, bound"}
 
 
 @cache
@@ -134,18 +138,26 @@ def _rows():
     return np.where(wrong, 1 - answer, answer), proba
 
 
+def _reviewed(objective):
+    """Return what a person who is wrong in every tenth case answers, where that is read."""
+    wrong = np.random.default_rng(1).random(1500) < 0.1
+    return np.where(wrong, 1 - _rows()[0], _rows()[0]) if objective.reads_reviewer else None
+
+
 def _table(**options):
     return Predictions.from_proba(*_rows(), labels=[0, 1], **options)
 
 
 def _policy(objective):
-    return select_threshold(_table(), objective=objective).policy
+    rows = _table(reviewer=_reviewed(objective))
+    return select_threshold(rows, objective=objective).policy
 
 
 def _fit(objective):
     y, proba = _rows()
     frozen = FrozenEstimator(PrecomputedClassifier([0, 1]).fit(proba, y))
-    return ThresholdTuner(frozen, objective, assume="fresh").fit(proba, y)
+    tuner = ThresholdTuner(frozen, objective, assume="fresh")
+    return tuner.fit(proba, y, reviewer_pred=_reviewed(objective))
 
 
 def _decides(objective):
@@ -165,17 +177,18 @@ PLACES = {
         lambda one: select_threshold(
             SelectiveState(labels=[0, 1]).update(*_rows()).finalize(), objective=one
         ),
-        STATED,
+        set(STATED) - {"system_risk"},
     ),
     "subgroups": (
         lambda one: select_threshold(
             _table(), objective=one, subgroups=np.resize(["a", "b"], 1500)
         ),
-        STATED,
+        ABOUT_A_PART,
     ),
     "costs": (
         lambda one: select_threshold(
-            _table(decision="min_cost", cost_matrix=[[0, 1], [1, 0]]), objective=one
+            _table(decision="min_cost", cost_matrix=[[0, 1], [1, 0]], reviewer=_reviewed(one)),
+            objective=one,
         ),
         STATED,
     ),
@@ -187,6 +200,24 @@ PLACES = {
     ),
     "check_policy": (
         lambda one: check_policy(_policy(Risk(0.3)), *_rows(), objective=one),
+        WITH_GUARANTEE,
+    ),
+    "certify, reviewed": (
+        lambda one: certify(
+            _policy(Risk(0.3)), _table(reviewer=_reviewed(SystemRisk(0.3))), objective=one
+        ),
+        {"risk", "generalized_risk", "coverage", "system_risk"},
+    ),
+    "check_policy, reviewed": (
+        lambda one: check_policy(
+            _policy(Risk(0.3)), _table(reviewer=_reviewed(SystemRisk(0.3))), objective=one
+        ),
+        WITH_GUARANTEE | {"system_risk"},
+    ),
+    "check_policy, state": (
+        lambda one: check_policy(
+            _policy(Risk(0.3)), SelectiveState(labels=[0, 1]).update(*_rows()), objective=one
+        ),
         WITH_GUARANTEE,
     ),
     "monitor": (

@@ -172,8 +172,9 @@ class RiskCoverageDisplay(CurveDisplay):
         draw_target(ax, self.target, self.loss)
         if self.band is not None:
             self._draw_band(ax)
-        if self.certificate is not None and self.certificate.n_accepted:
-            self._draw_guarantee(ax, self.certificate)
+        made = self.certificate
+        if made is not None and made.n_accepted and not made.reviewer:  # whose errors it lacks
+            self._draw_guarantee(ax, made)
         loss = Loss(self.loss, self.unit)
         if self.threshold is not None:
             _mark_threshold(ax, self.curve, self.threshold, self._describe)

@@ -42,6 +42,10 @@ class AbstainingMixin:
     _read_rows: Callable[[Any], tuple[FloatArray, IntArray | None, Any, dict[str, FloatArray]]]
     _find_records: Callable[[Any], list[tuple[SeenRows, Any] | None]]
 
+    def _features(self, X: Any) -> Any:
+        """Return what the classifier sees of X."""
+        return X
+
     if not TYPE_CHECKING:  # else mypy would take any attribute for one of these
 
         def __getattr__(self, name: str) -> Any:
@@ -159,7 +163,7 @@ class AbstainingMixin:
         -------
         ndarray of shape (n,) or (n, K)
         """
-        return np.asarray(self._raw().estimator.decision_function(X))
+        return np.asarray(self._raw().estimator.decision_function(self._features(X)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows that are both accepted and right.

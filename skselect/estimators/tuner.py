@@ -71,11 +71,11 @@ from skselect.estimators.raw_classifier import (
     some_of,
 )
 from skselect.objectives import (
-    Coverage,
     Loss,
     Objective,
     Objectives,
     Risk,
+    SystemRisk,
     check_objective,
     first_of,
     read_objective,
@@ -88,7 +88,7 @@ from skselect.policy.subgroups import Subgroups, check_enough_classes, subgroup_
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DECISIONS, DecisionRule
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions
+from skselect.predictions.predictions import Predictions, encode_reviewer
 from skselect.selection.pick import (
     HOLD_OUT_LATEST,
     LEAVE_MARGIN,
@@ -151,20 +151,20 @@ class ThresholdTuner(
         the threshold, and the certificate is exact if they are fresh.
     objective : Objective, mapping of them, or str, default="cwsa_plus"
         What the threshold should achieve. :class:`Risk`, :class:`GeneralizedRisk`,
-        :class:`Coverage`, :class:`Cost` and :class:`Best` hold all options; with subgroups one for
-        each, if you like. You may pass a name instead:
+        :class:`Coverage`, :class:`SystemRisk`, :class:`Cost` and :class:`Best` hold all options;
+        with subgroups one for each, if you like. You may pass a name instead:
 
-        ============================================  =======================================
+        ============================================  ============================================
         "risk"                                        largest coverage whose selective risk is
                                                       certified to be at most `target`
         "generalized_risk"                            the same for the rate of silent failures
+        "system_risk"                                 the same for machine and reviewer together
         "coverage"                                    highest threshold whose coverage is
                                                       certified to be at least `target`
-        "cost"                                        cheapest threshold when abstaining costs
-                                                      `target` errors
+        "cost"                                        cheapest if abstaining costs `target` errors
         "cwsa_plus", "cwsa", "selective_accuracy"     the best value at coverage >= 0.5;
                                                       among equal ones the largest coverage
-        ============================================  =======================================
+        ============================================  ============================================
     target : float or mapping, default=None
         The bound to keep. Give it only with a name such as "risk", in units of the cost matrix
         where there is one. A risk may be at most 0.5, a cost of abstaining that of an error.
@@ -279,12 +279,18 @@ class ThresholdTuner(
 
     # Fitting -----------------------------------------------------------------------------
 
-    # Groups go to the splitter; they need no request, even with metadata routing.
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": True}
+    # Groups go to the splitter and a reviewer's answers stay here; neither needs a request.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": True, "reviewer_pred": True}
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        reviewer_pred: Any = None,
+        **fit_params: Any,
     ) -> ThresholdTuner:
         """Choose the threshold and fit the classifier.
 
@@ -299,6 +305,8 @@ class ThresholdTuner(
         groups : array-like of shape (n,), default=None
             For the splitter. Rows of one group are not independent, so a certificate is then
             not exact.
+        reviewer_pred : array-like of shape (n,), default=None
+            What a reviewer of deferred cases answers in each row, for :class:`SystemRisk`.
         **fit_params
             Passed on to the classifier's ``fit``.
 
@@ -319,9 +327,11 @@ class ThresholdTuner(
         base._check_parameters()  # noqa: SLF001 - same family
         X, y = indexable(X, y)
         objective = first_of(objectives)
+        X, reviewer_pred = self._split_reviewer(objective, X, reviewer_pred)
         rows, split_params = self._check_rows(
             base, fitted, objective, X, y, sample_weight, groups, fit_params
         )
+        reviewer = encode_reviewer(reviewer_pred, rows.classes, len(rows.y), "reviewer_pred")
         asked = self._check_shortlist(rows)
         subgroups = find_subgroups(self._subgroups, X)
         check_decided_by_row(self._subgroups, X, subgroups)
@@ -332,6 +342,8 @@ class ThresholdTuner(
         objectives, unseen = self._name_levels(objectives, what.is_error, base, model, rows, unseen)
         check_confidence_by_row(unseen.scores, base.confidence_in_use)
         predictions = unseen.as_predictions(rows.classes, rows.rule)
+        if reviewer is not None:
+            predictions = replace(predictions, reviewer=reviewer[unseen.rows])
         outcomes = Outcomes.from_predictions(predictions, loss=loss)
         members = self._group(subgroups, predictions, unseen.rows)
 
@@ -389,13 +401,46 @@ class ThresholdTuner(
         check_trainable(len(y))
         weight = check_weight(sample_weight, len(y), other="y")
         if objective.guarantees and not objective.plan.bets:
-            refuse_weighted_rows(weight, bets=not isinstance(objective, Coverage))
+            refuse_weighted_rows(weight, bets=objective.can_bet)
         classes = base.classes_ if fitted else task_classes(base.estimator, y)
         base.set_params(abstain_label=check_abstain_label(base.abstain_label, classes))
         rule = DecisionRule.checked(base.decision, base.cost_matrix, classes)
         routed, split_params = self._route(base, fitted, weight, groups, fit_params)
         rows = TrainingRows(X, y, encode_y(y, classes), classes, weight, *routed, rule)
         return rows, split_params
+
+    def _split_reviewer(self, objective: Objective, X: Any, given: Any) -> tuple[Any, Any]:
+        """Return X without a reviewer's answers, and these answers."""
+        if not isinstance(objective, SystemRisk):
+            if given is not None:
+                raise ValueError(
+                    "reviewer_pred goes with objective=SystemRisk(...), not with "
+                    f"{objective.name!r}; leave it out."
+                )
+            return X, None
+        column = objective.reviewer
+        if column is not None:
+            if given is not None:
+                raise ValueError(
+                    f"reviewer_pred stands beside reviewer={column!r}; pass one of the two."
+                )
+            names = column_names(X) or []
+            if column not in names:
+                raise ValueError(
+                    f"reviewer={column!r}: X has no such column; it has {names[:20]}. Where X is "
+                    "an array, pass fit(X, y, reviewer_pred=...)."
+                )
+            given = np.asarray(take_columns(X, [column]))[:, 0]
+        objective.check_reviewed(answered=given is not None)
+        return self._features(X), given
+
+    def _features(self, X: Any) -> Any:
+        """Return X without the column of a reviewer, which later rows need not have."""
+        column = getattr(self.objective, "reviewer", None)
+        names = column_names(X) if column is not None else None
+        if names is None or column not in names:
+            return X
+        return take_columns(X, [name for name in names if name != column])
 
     def _check_shortlist(self, rows: TrainingRows) -> Shortlist | None:
         """Return the shortlist that is asked for, checked, with a seed."""
@@ -700,6 +745,7 @@ class ThresholdTuner(
     # What was found ----------------------------------------------------------------------
 
     def _find_records(self, X: Any) -> list[tuple[SeenRows, Any] | None]:
+        X = self._features(X)
         return find_records(self._fitted(), X)  # rows that only chose the threshold do not count
 
     def _fitted(self) -> SelectiveClassifier:
@@ -769,7 +815,7 @@ class ThresholdTuner(
         """
         check_is_fitted(self)
         found = self.selection_
-        if found.groups is not None or found.certificate is None or found.goal.plan.bets:
+        if found.groups is not None or found.certificate is None or found.goal.needs_rows:
             raise ValueError(
                 "summary needs one threshold with a guarantee by counted errors, such as "
                 "objective='risk' without group_by; for others fit once for each target."
@@ -799,6 +845,7 @@ class ThresholdTuner(
         return True
 
     def _read_rows(self, X: Any) -> tuple[FloatArray, IntArray | None, Any, dict[str, FloatArray]]:
+        X = self._features(X)
         scores, y_pred, _, auxiliary_proba = self._fitted()._read_rows(X)  # noqa: SLF001 - same family
         return scores, y_pred, find_subgroups(self._subgroups, X), auxiliary_proba
 

@@ -34,11 +34,19 @@ from skselect.monitoring.labelled import (
     own_guarantee,
     share_reused,
 )
-from skselect.objectives import FIXED_METHOD, GUARANTEES, Goal, Guarantee, Loss, read_guarantee
+from skselect.objectives import (
+    FIXED_METHOD,
+    GUARANTEES,
+    Goal,
+    Guarantee,
+    Loss,
+    SystemRisk,
+    read_guarantee,
+)
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy, describe_far
-from skselect.predictions.outcomes import Outcomes, compute_loss
+from skselect.predictions.outcomes import Outcomes, compute_loss, reviewer_loss
 from skselect.predictions.predictions import Predictions
 from skselect.selection.pick import TAKE_LATEST, find_order, issue, warn_of_order
 from skselect.streaming.state import SelectiveState
@@ -67,7 +75,7 @@ def certify(
     *rows : `y_true, y_proba`, or Predictions
         True labels and the classifier's raw probabilities of fresh rows, in the columns of
         `policy.decide`; the policy applies its own calibration to them.
-    objective : Risk, GeneralizedRisk, Coverage or str, default="risk"
+    objective : Risk, GeneralizedRisk, Coverage, SystemRisk or str, default="risk"
         What to certify. `max_analyses` is how often the policy will be checked at most on the
         same growing rows, this check included; `method`, `min_coverage` and `loss` do not count,
         for nothing is chosen here and the policy knows its costs.
@@ -116,12 +124,18 @@ def certify(
     loss = Loss.of(policy.rule.default_loss, policy.rule)
     goal = _read_goal(objective, target, delta, loss)
     answered, accepted, confidence = decide_labelled(policy, rows, subgroups, "certify")
-    outcomes = Outcomes(compute_loss(answered, loss.kind), confidence)
+    missed = reviewer_loss(answered)
+    outcomes = Outcomes(compute_loss(answered, goal.loss.kind), confidence, reviewer_loss=missed)
     vouched = "independent" in certificates.check_vouched(assume)
-    bound, met = _test(outcomes, accepted, goal)
     kind = goal.objective
     assert isinstance(kind, Guarantee)
-    own_bound = kind.unit_of(loss) * bound
+    if isinstance(kind, SystemRisk):
+        kind.check_reviewed(answered=missed is not None)
+    # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
+    together = replace(outcomes, confidence=accepted.astype(np.float64))
+    n_missed, reviewer = kind.review(together, 1.0)
+    bound, met = _test(outcomes, accepted, goal, n_missed)
+    own_bound = goal.in_units(bound)
     measured = math.isnan(goal.own_target)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     chosen_here, same_rows = _find_reused(policy, curve)
@@ -134,8 +148,6 @@ def certify(
         warn_of_order(order)
     if measured:
         goal = replace(goal, own_target=own_bound)
-    # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
-    together = Outcomes(outcomes.loss, accepted.astype(np.float64))
     return issue(
         RiskCoverageCurve.from_outcomes(together),
         int(np.any(accepted)),
@@ -148,6 +160,7 @@ def certify(
         assumed=[certificates.FIXED],
         refusal=refusal,
         notice=notice,
+        reviewer=reviewer,
         fingerprints={"data": certificates.fingerprint(curve)},
     )
 
@@ -159,7 +172,8 @@ def _read_goal(objective: Any, target: Any, delta: Any, loss: Loss) -> Goal:
         known = f"one of {list(GUARANTEES)} or an object such as Risk(0.02)"
         raise ArgumentError("objective", f"objective must be {known}, got None.")
     fixed = copy.copy(objective) if isinstance(objective, Guarantee) else kind(own)
-    fixed.target = math.nan if own is None else kind.check_bound(own, loss)
+    loss = Loss() if isinstance(fixed, SystemRisk) else loss  # which counts errors
+    fixed.target = math.nan if own is None else fixed.check_bound(fixed.target, loss)
     fixed.delta = check_delta(fixed.delta if level is None else level)
     fixed.max_analyses = check_count("max_analyses", fixed.max_analyses)
     fixed.min_coverage = 0.0
@@ -181,15 +195,18 @@ def _find_reused(
     return (), False
 
 
-def _test(outcomes: Outcomes, accepted: BoolArray, goal: Goal) -> tuple[float, bool]:
-    """Return the bound that the accepted rows give, and whether a target is met."""
-    kind, loss = goal.objective, goal.loss
+def _test(outcomes: Outcomes, accepted: BoolArray, goal: Goal, n_missed: int) -> tuple[float, bool]:
+    """Return the bound that the accepted rows give, and whether a target is met.
+
+    `n_missed` deferred rows count as errors.
+    """
+    kind = goal.objective
     assert isinstance(kind, Guarantee)
     if not goal.plan.bets:
-        n_errors = int(np.count_nonzero(outcomes.loss[accepted]))
+        n_errors = int(np.count_nonzero(outcomes.loss[accepted])) + n_missed
         counts = len(outcomes), int(np.sum(accepted)), n_errors
         bound = kind.counted_bound(*counts, goal.level)
-        own, target = kind.unit_of(loss) * bound, goal.own_target
+        own, target = goal.in_units(bound), goal.own_target
         return bound, not (own < target if kind.is_least else own > target)
     bound = kind.betting_bound(outcomes, accepted, goal.level)
     if math.isnan(goal.own_target):
@@ -455,7 +472,7 @@ def check_policy(
         of accepted rows, drawn at random, are enough where the guarantee is about the risk. For
         rows that do not fit in memory: a state that counted the policy's confidence and error of
         each row; in mode "certified" with the policy's threshold among its `thresholds`.
-    objective : Risk, GeneralizedRisk, Coverage or str, default=None
+    objective : Risk, GeneralizedRisk, Coverage, SystemRisk or str, default=None
         What to test, by its target and delta. None: what the policy's certificate guarantees (each
         subgroup's own), else the largest risk.
     target : float, default=None
@@ -583,6 +600,12 @@ def _check_state(
     _check_countable(policy, state, subgroups)
     every_row = (policy.certificate, "", np.ones(1, dtype=bool))
     found, curve = find_guarantees(policy, [every_row], asked), state.finalize()
+    if any(guarantee.kind is SystemRisk for guarantee in found):
+        raise ArgumentError(
+            "objective",
+            "objective='system_risk': a state does not count the reviewer's errors; pass "
+            "Predictions.from_proba(..., reviewer=).",
+        )
     at = curve.accepted_at(np.array([policy.threshold]))
     seen = Seen(state.n_rows, int(at.weight[0]), int(at.loss[0]))
     checks = tuple(check_counted(guarantee, seen) for guarantee in found)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard, cast
 
 import numpy as np
 from scipy import special, stats
@@ -24,7 +24,14 @@ from skselect.bounds._pointwise import (
     log_evidence_below,
 )
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.objectives import GUARANTEES, Guarantee, Loss, Risk
+from skselect.objectives import (
+    GUARANTEES,
+    GeneralizedRisk,
+    Guarantee,
+    Loss,
+    Risk,
+    SystemRisk,
+)
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import (
@@ -38,7 +45,7 @@ from skselect.policy.policy import (
 )
 from skselect.policy.seen_rows import find_recorded
 from skselect.predictions.confidence import LearnedScore, compute_confidence
-from skselect.predictions.outcomes import compute_loss
+from skselect.predictions.outcomes import compute_loss, reviewer_loss
 from skselect.predictions.predictions import Predictions, read_rows, rows_of_class
 
 # A notice spells out so many guarantees at most, and counts the others.
@@ -77,7 +84,7 @@ class GuaranteeCheck:
     Parameters
     ----------
     verdict : {"holds", "broken", "undecided"}
-    objective : {"risk", "generalized_risk", "coverage"}
+    objective : {"risk", "generalized_risk", "coverage", "system_risk"}
     target : float
         The guaranteed bound.
     delta : float
@@ -90,7 +97,8 @@ class GuaranteeCheck:
     value, low, high : float
         What the target bounds, observed (nan without rows), and its bounds, each at `delta`.
     n, n_accepted, n_errors : int
-        Rows that it is about, those that the policy accepts, and accepted ones with a loss.
+        Rows that it is about, those that the policy accepts, and accepted ones with a loss (for
+        "system_risk" also the deferred ones that the reviewer gets wrong).
     n_more : int or None
         About how many fresh labelled rows settle it with probability 0.8, if they have exactly
         the rate of errors of these: accepted rows for the objective "risk", rows of any kind for
@@ -189,7 +197,12 @@ def _check_guarantee(
     """Compare a guarantee with bounds from below and above, each at its delta."""
     rows, kept = guarantee.rows, accepted[guarantee.rows]
     loss = compute_loss(answered, guarantee.loss.kind)[rows]
-    seen = Seen(int(np.sum(rows)), int(np.sum(kept)), int(np.count_nonzero(loss[kept])))
+    n_errors = int(np.count_nonzero(loss[kept]))
+    if guarantee.kind is SystemRisk:
+        missed = reviewer_loss(answered)
+        SystemRisk(guarantee.target).check_reviewed(answered=missed is not None)
+        n_errors += int(np.count_nonzero(cast(FloatArray, missed)[rows & ~accepted]))
+    seen = Seen(int(np.sum(rows)), int(np.sum(kept)), n_errors)
     if not guarantee.loss.is_graded:
         return check_counted(guarantee, seen)
     values = guarantee.kind.values(loss, kept)
@@ -437,6 +450,9 @@ def find_guarantees(policy: AbstentionPolicy, listed: list[Listed], asked: Asked
             kind, loss = certificate.kind, certificate.loss
             level = certificate.delta if delta is None else share
             own = certificate.target if target is None else target
+            if certificate.reviewer_error is not None:  # what is left is about the machine alone
+                kind, own = GeneralizedRisk, own - certificate.reviewer_error
+        loss = "zero_one" if kind is SystemRisk else loss
         what = Loss.of(loss, policy.rule)
         checked = kind.check_bound(own, what)
         found.append(Tested(kind, checked, level, what, cases, rows, max_analyses, power))
@@ -504,6 +520,9 @@ def own_guarantee(
     delta : float, default=None
         As in :class:`Asked`.
     """
+    own = policy.certificate
+    if own is not None and own.reads_reviewer and answered.reviewer is None:
+        return "Not checked here: the policy's own guarantee, which needs the reviewer's answers."
     asked = Asked(delta=delta, max_analyses=1)
     checks = check_guarantees(policy, answered, accepted, subgroups, asked)
     checks = tuple(check for check in checks if check.n)
@@ -517,7 +536,6 @@ def own_guarantee(
         for check in checks
         if check.verdict == verdict and not check.is_empty
     ]
-    own = policy.certificate
     if policy.groups is None and is_guarantee(own) and own.cases and not checks:
         texts.append(
             f"Not checked here: the policy's own guarantee, which covers only cases {own.cases}."

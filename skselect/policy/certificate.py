@@ -20,7 +20,7 @@ from skselect._lib.checks.options import check_choice, check_count, check_number
 from skselect._lib.notebook import NotebookText, percent, rounded, show_card, wrap
 from skselect.bounds._band import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.objectives import FIXED_METHOD, GUARANTEES, MEAN_ONLY, Guarantee, Loss
+from skselect.objectives import FIXED_METHOD, GUARANTEES, MEAN_ONLY, Guarantee, Loss, SystemRisk
 from skselect.policy.seen_rows import Overlap
 from skselect.thresholds._rules import least_band_target
 
@@ -159,7 +159,7 @@ class Certificate(NotebookText):
 
     Parameters
     ----------
-    objective : {"risk", "generalized_risk", "coverage"}
+    objective : {"risk", "generalized_risk", "coverage", "system_risk"}
         What the target bounds.
     target : float
         The guaranteed bound, in units of the cost matrix where there is one.
@@ -205,6 +205,11 @@ class Certificate(NotebookText):
         Which of the rows given choose the threshold, where a splitter left some to training only.
     shortlist : str
         What is said about the shortlist of deferred cases, "" where there is none.
+    reviewer : str
+        What is said about the reviewer of deferred cases, "" where the target does not count the
+        reviewer's errors.
+    reviewer_error : float or None
+        The bound of the reviewer's errors that was given, as a share of all cases.
     created : str
         Date and time, ISO 8601.
     fingerprints : dict
@@ -238,6 +243,8 @@ class Certificate(NotebookText):
     notice: str = ""
     provenance: str = ""
     shortlist: str = ""
+    reviewer: str = ""
+    reviewer_error: float | None = None
 
     @property
     def is_certified(self) -> bool:
@@ -296,7 +303,8 @@ class Certificate(NotebookText):
             method += f"delta / {self.max_analyses}."
         rests = "Certified" if self.is_certified else "Estimated"
         rests = f"{rests} on {self.provenance}." if self.provenance else ""
-        lines = [*heads, self._sentence(), self._facts(), rests, self.shortlist, trust, method]
+        said = [self._sentence(), self._facts(), self.reviewer, rests, self.shortlist]
+        lines = [*heads, *said, trust, method]
         return wrap("\n".join(line for line in lines if line))
 
     def _repr_html_(self, text: str | None = None) -> str:
@@ -339,6 +347,11 @@ class Certificate(NotebookText):
         return self.kind.amount(self.target, self._loss)
 
     @property
+    def reads_reviewer(self) -> bool:
+        """Whether only a reviewer's answers can test it."""
+        return self.objective == SystemRisk.word and self.reviewer_error is None
+
+    @property
     def is_of_users_loss(self) -> bool:
         """Whether it bounds a loss of the user's own, which no policy holds."""
         return not (self._loss.is_error or self._loss.is_cost)
@@ -377,6 +390,8 @@ class Certificate(NotebookText):
         stored["risk"] = None if np.isnan(self.risk) else self.risk
         stored["caveats"] = list(self.caveats)
         stored["assumptions"] = list(self.assumptions)
+        if not self.reviewer:
+            del stored["reviewer"], stored["reviewer_error"]
         return stored
 
     @classmethod
@@ -505,7 +520,9 @@ def _check_certificate(fields: Mapping[str, Any]) -> None:
         raise ValueError("certificate: n_errors, n_accepted and n must not decrease in this order.")
     _check_text("certificate: method", fields["method"])
     _check_text("certificate: cases", fields.get("cases", ""))
-    for name in ("notice", "provenance", "shortlist"):
+    if fields.get("reviewer_error") is not None:
+        check_number("certificate: reviewer_error", fields["reviewer_error"], 0.0, 1.0)
+    for name in ("notice", "provenance", "shortlist", "reviewer"):
         _check_text(f"certificate: {name}", fields.get(name, ""))
     check_made(fields["created"], fields["fingerprints"], "certificate: ")
 

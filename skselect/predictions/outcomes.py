@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import BoolArray, ConfidenceSpec, FloatArray, IntArray, LossSpec
+from skselect._lib.arrays import (
+    BoolArray,
+    ConfidenceSpec,
+    FloatArray,
+    IntArray,
+    LossSpec,
+    is_graded,
+)
 from skselect._lib.checks import trusted
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import (
@@ -31,6 +38,13 @@ def zero_one_loss(predictions: Predictions) -> FloatArray:
 def cost_loss(predictions: Predictions) -> FloatArray:
     """Return the cost of each predicted class, as a share of the largest cost."""
     return predictions.rule.costs(predictions.y_true, predictions.y_pred)
+
+
+def reviewer_loss(predictions: Predictions) -> FloatArray | None:
+    """Return 1 where a reviewer's answer is not the true class, else 0; None without answers."""
+    if predictions.reviewer is None:
+        return None
+    return (predictions.reviewer != predictions.y_true).astype(np.float64)
 
 
 LOSSES: dict[str, Callable[[Predictions], FloatArray]] = {
@@ -83,6 +97,8 @@ class Outcomes:
         Finite numbers; larger is surer.
     sample_weight : array-like of shape (n,), default=None
         How often each row counts: weight 2 is the row twice.
+    reviewer_loss : array-like of shape (n,), default=None
+        1 where a reviewer of the deferred rows would be wrong, else 0.
 
     Raises
     ------
@@ -100,6 +116,7 @@ class Outcomes:
     loss: FloatArray
     confidence: FloatArray
     sample_weight: FloatArray | None = None
+    reviewer_loss: FloatArray | None = None
 
     def __post_init__(self) -> None:
         loss = check_loss(self.loss)
@@ -110,6 +127,12 @@ class Outcomes:
         object.__setattr__(self, "loss", loss.copy())
         object.__setattr__(self, "confidence", confidence.copy())
         object.__setattr__(self, "sample_weight", None if weight is None else weight.copy())
+        if self.reviewer_loss is not None:
+            wrong = check_loss(self.reviewer_loss, "reviewer_loss")
+            check_length("reviewer_loss", wrong, len(loss), "loss")
+            if is_graded(wrong):
+                raise ValueError("reviewer_loss must be 0 or 1 in each row: right or wrong.")
+            object.__setattr__(self, "reviewer_loss", wrong.copy())
 
     def __len__(self) -> int:
         return len(self.loss)
@@ -123,6 +146,12 @@ class Outcomes:
     def weight(self) -> FloatArray:
         """The weight of each row, ones where none were given."""
         return np.ones(len(self)) if self.sample_weight is None else self.sample_weight
+
+    @property
+    def reviewed(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The loss, the reviewer's loss and the confidence."""
+        assert self.reviewer_loss is not None
+        return self.loss, self.reviewer_loss, self.confidence
 
     @classmethod
     def from_predictions(
@@ -155,6 +184,7 @@ class Outcomes:
             loss=compute_loss(predictions, loss),
             confidence=compute_confidence(predictions, confidence),
             sample_weight=predictions.sample_weight,
+            reviewer_loss=reviewer_loss(predictions),
         )
 
     @classmethod
@@ -265,12 +295,17 @@ class Outcomes:
         """Return some of the rows; at least one of them must count."""
         loss, confidence = self.loss[rows], self.confidence[rows]
         weight = None if self.sample_weight is None else self.sample_weight[rows]
+        wrong = None if self.reviewer_loss is None else self.reviewer_loss[rows]
         check_weight(weight, len(loss))
-        return trusted(Outcomes, loss=loss, confidence=confidence, sample_weight=weight)
+        return trusted(
+            Outcomes, loss=loss, confidence=confidence, sample_weight=weight, reviewer_loss=wrong
+        )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per case: loss, confidence and, where given, sample_weight."""
+        """Return one row per case: loss, confidence, and what else was given."""
         columns = {"loss": self.loss, "confidence": self.confidence}
         if self.sample_weight is not None:
             columns["sample_weight"] = self.sample_weight
+        if self.reviewer_loss is not None:
+            columns["reviewer_loss"] = self.reviewer_loss
         return pd.DataFrame(columns)

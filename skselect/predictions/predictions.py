@@ -58,6 +58,8 @@ class Predictions:
         How often each row counts.
     rule : DecisionRule
         How `y_pred` was decided, and what errors cost.
+    reviewer : ndarray of shape (n,) or None
+        Position among `classes` of what a reviewer of the deferred rows would answer.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class Predictions:
     confidence: FloatArray | None = None
     sample_weight: FloatArray | None = None
     rule: DecisionRule = field(default_factory=DecisionRule)
+    reviewer: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.y_true)
@@ -102,6 +105,7 @@ class Predictions:
         decision: str = "argmax",
         y_pred: Any = None,
         cost_matrix: Any = None,
+        reviewer: Any = None,
     ) -> Predictions:
         """Build predictions from class probabilities.
 
@@ -130,6 +134,8 @@ class Predictions:
         cost_matrix : array-like of shape (K, K) or DataFrame, default=None
             What each answer costs, in your own units: rows are true classes, columns answers, in
             the order of the classes (a DataFrame is matched by name).
+        reviewer : array-like of shape (n,), default=None
+            What a reviewer answers, or would answer, in each row. :class:`SystemRisk` reads it.
 
         Returns
         -------
@@ -170,6 +176,7 @@ class Predictions:
             y_proba=proba,
             sample_weight=_copy(check_weight(sample_weight, len(truth))),
             rule=rule,
+            reviewer=encode_reviewer(reviewer, classes, len(truth)),
         )
 
     @classmethod
@@ -182,6 +189,7 @@ class Predictions:
         labels: Any = None,
         sample_weight: Any = None,
         cost_matrix: Any = None,
+        reviewer: Any = None,
     ) -> Predictions:
         """Build predictions from predicted labels and one confidence per row.
 
@@ -198,6 +206,8 @@ class Predictions:
         cost_matrix : array-like of shape (K, K) or DataFrame, default=None
             What each answer costs, in your own units: rows are true classes, columns answers, in
             the order of the classes (a DataFrame is matched by name).
+        reviewer : array-like of shape (n,), default=None
+            What a reviewer answers, or would answer, in each row. :class:`SystemRisk` reads it.
 
         Returns
         -------
@@ -226,6 +236,7 @@ class Predictions:
             confidence=scores.copy(),
             sample_weight=_copy(check_weight(sample_weight, len(truth))),
             rule=rule,
+            reviewer=encode_reviewer(reviewer, classes, len(truth)),
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -239,6 +250,8 @@ class Predictions:
             columns["confidence"] = self.confidence
         if self.sample_weight is not None:
             columns["sample_weight"] = self.sample_weight
+        if self.reviewer is not None:
+            columns["reviewer"] = self.classes[self.reviewer]
         return pd.DataFrame(columns)
 
 
@@ -348,6 +361,18 @@ def _read_class_names(names: list[Any], like: LabelArray) -> LabelArray:
 def _encode(labels: LabelArray, classes: LabelArray, name: str) -> IntArray:
     codes = encode_labels(labels, classes, name)
     return check_known(codes, labels, classes, name)
+
+
+def encode_reviewer(
+    given: Any, classes: LabelArray, n: int, name: str = "reviewer"
+) -> IntArray | None:
+    """Return the codes of a reviewer's answers, None where there are none."""
+    if given is None:
+        return None
+    labels = check_labels(given, name)
+    check_length(name, labels, n)
+    codes = encode_labels(labels, classes, name)
+    return check_known(codes, labels, classes, name, "A reviewer answers with one of the classes.")
 
 
 def _encode_answers(y_pred: Any, decision: str, classes: LabelArray, n: int) -> IntArray | None:

@@ -167,6 +167,9 @@ def check_case(case: Case, subgroups: Any) -> PolicyCheck | None:
     policy, accepted = case.policy, case.accepted
     if policy is None or accepted is None:
         return None
+    own = policy.certificate
+    if own is not None and own.reads_reviewer and case.predictions.reviewer is None:
+        return None
     curve = case.scored.curve
     return check_decided(policy, case.predictions, accepted, subgroups, curve, Asked())
 

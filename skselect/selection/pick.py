@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice, product
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -31,7 +32,7 @@ from skselect._lib.checks.rows import (
 from skselect._lib.notebook import percent
 from skselect._lib.sklearn import take_rows
 from skselect.curve.curve import RiskCoverageCurve, threshold_below
-from skselect.exceptions import InfeasibleTargetError
+from skselect.exceptions import ArgumentError, InfeasibleTargetError
 from skselect.objectives import (
     Best,
     Cost,
@@ -41,6 +42,7 @@ from skselect.objectives import (
     Loss,
     Objective,
     Objectives,
+    SystemRisk,
     each_of,
 )
 from skselect.policy import certificate as certificates
@@ -149,7 +151,11 @@ def pick(
     """
     if groups is not None:
         return _pick_by_group(outcomes, groups, objectives, setting)
-    found = _find(outcomes, the_only(objectives), setting, cases=cases)
+    objective, n = the_only(objectives), len(outcomes)
+    if isinstance(objective, SystemRisk):
+        objective, outcomes = objective.name_levels(outcomes)
+        setting = setting._replace(share=setting.share * len(outcomes) / n)
+    found = _find(outcomes, objective, setting, cases=cases)
     return _report_infeasible(found, setting.on_infeasible)
 
 
@@ -158,6 +164,11 @@ def pick_on_curve(
 ) -> ThresholdSelection:
     """Pick the threshold from a curve of unweighted errors, without its rows."""
     check_countable(curve)
+    if objective.reads_reviewer:
+        raise ValueError(
+            "objective='system_risk' needs the reviewer's answer to each row, and a curve holds "
+            "only sums; pass Predictions with reviewer=, or a bound, reviewer_error=."
+        )
     goal = Goal.on(objective, setting.loss, graded=False, weighted=False)
     if goal.plan.bets:
         raise ValueError(
@@ -186,6 +197,8 @@ def _report_infeasible(found: ThresholdSelection, on_infeasible: str) -> Thresho
 
 
 def _refuse(found: ThresholdSelection, again: str = "", remedy: str = "") -> InfeasibleTargetError:
+    if found.certificate is not None and found.certificate.reviewer:
+        again = f" {found.certificate.reviewer}{again}"
     return found.goal.objective.refuse(found.curve, found.goal, again=again, remedy=remedy)
 
 
@@ -297,17 +310,15 @@ def _find(
 
 def _make_countable(outcomes: Outcomes, goal: Goal) -> Outcomes:
     """Return outcomes whose rows can be counted: no weights, errors 0 or 1."""
-    about_loss = not isinstance(goal.objective, Coverage)
-    refuse_weighted_rows(outcomes.sample_weight, bets=about_loss)
+    about_loss, can_bet = not isinstance(goal.objective, Coverage), goal.objective.can_bet
+    refuse_weighted_rows(outcomes.sample_weight, bets=can_bet)
     if about_loss and not goal.plan.is_graded and is_graded(outcomes.loss):
+        instead = "certifies graded losses, or 'empirical', which guarantees nothing."
         raise ValueError(
-            "loss: this method counts errors, and there are losses between 0 and 1. Use "
-            "method='betting', which certifies graded losses, or 'empirical', which guarantees "
-            "nothing."
+            "loss: this method counts errors, and there are losses between 0 and 1. "
+            + (f"Use method='betting', which {instead}" if can_bet else "Pass losses of 0 and 1.")
         )
-    return (
-        outcomes if outcomes.sample_weight is None else Outcomes(outcomes.loss, outcomes.confidence)
-    )
+    return outcomes if outcomes.sample_weight is None else replace(outcomes, sample_weight=None)
 
 
 def _find_on_curve(
@@ -446,13 +457,14 @@ def issue_chosen(
         n_errors = int(curve.accepted_by(n_blocks)[1])
     else:
         n_errors = int(np.count_nonzero(outcomes.loss[outcomes.confidence >= threshold]))
+    n_missed, reviewer = objective.review(outcomes, threshold)
     if goal.plan.bets:
         assert outcomes is not None
         accepted = outcomes.confidence >= threshold
         bound = objective.betting_bound(outcomes, accepted, goal.level, goal.largest_weight)
     else:
-        n_accepted = curve.n_accepted_by(n_blocks)
-        bound = objective.counted_bound(curve.n_rows, n_accepted, n_errors, goal.level)
+        counts = curve.n_accepted_by(n_blocks), n_errors + n_missed
+        bound = objective.counted_bound(curve.n_rows, *counts, goal.level)
     weighted = outcomes is not None and not are_constant(outcomes.sample_weight)
     return issue(
         curve,
@@ -464,6 +476,7 @@ def issue_chosen(
         caveats=(*setting.caveats, *_find_caveats(goal, n_blocks, weighted=weighted)),
         assumed=_find_assumptions(goal, weighted=weighted),
         provenance=setting.provenance,
+        reviewer=reviewer,
         fingerprints=setting.fingerprints,
     )
 
@@ -504,6 +517,7 @@ def issue(
     refusal: str = "",
     notice: str = "",
     provenance: str = "",
+    reviewer: str = "",
     fingerprints: Mapping[str, str] = MappingProxyType({}),
 ) -> Certificate:
     """Write the certificate of a goal for accepting the first `n_blocks` entries of a curve.
@@ -520,7 +534,7 @@ def issue(
     violated = {caveat.violates for caveat in caveats if caveat.strikes}
     first = objective.max_analyses == 1
     planned = certificates.FIRST_ANALYSIS if first else certificates.PLANNED
-    assumptions = (*certificates.ASSUMPTIONS, *assumed, planned)
+    assumptions = (*objective.assumes, *certificates.ASSUMPTIONS, *assumed, planned)
     coverage, risk = curve.working_point(n_blocks)
     return Certificate(
         objective=objective.name,
@@ -537,7 +551,7 @@ def issue(
         n_errors=n_errors,
         coverage=coverage,
         risk=loss.unit * risk,
-        pointwise_bound=objective.unit_of(loss) * bound,
+        pointwise_bound=goal.in_units(bound),
         rows_needed=objective.rows_needed(goal),
         min_coverage=objective.min_coverage,
         loss=loss.kind,
@@ -548,6 +562,8 @@ def issue(
         fingerprints={"data": certificates.fingerprint(curve), **fingerprints},
         notice=notice,
         provenance=provenance,
+        reviewer=reviewer,
+        reviewer_error=objective.reviewer_bound,
     )
 
 
@@ -587,10 +603,14 @@ def find_order(
     if codes is not None:
         parts = [outcomes.take(codes == group) for group in np.unique(codes[codes >= 0])]
     names = ["confidences"] if isinstance(objective, Coverage) else ["losses", "confidences"]
+    if isinstance(objective, SystemRisk) and objective.reads_reviewer:
+        names.append("errors of the reviewer")
     found = set()
     for name, part in product(names, parts):
-        loss = part.loss if name == "losses" else None
-        if order_p_value(part.confidence, loss) <= LEVEL / len(names) / len(parts):
+        loss, values = part.loss if name == "losses" else None, part.confidence
+        if name == "errors of the reviewer":
+            _, values, _ = part.reviewed
+        if order_p_value(values, loss) <= LEVEL / len(names) / len(parts):
             found.add(name)
     named = " and ".join(sorted(found, reverse=True))
     return (in_order(named, LEVEL, advice, vouched=vouched),) if found else ()
@@ -662,6 +682,8 @@ def the_only(objectives: Objectives) -> Objective:
 def refuse_given(objectives: Objectives, instead: str) -> None:
     """Refuse a guarantee about the rows of one class where that cannot be told."""
     for objective in each_of(objectives):
+        if isinstance(objective, SystemRisk):
+            raise ArgumentError("objective", f"objective='system_risk' does not go with {instead}")
         for name in ("given_prediction", "given_class"):
             if getattr(objective, name) is not None:
                 raise ValueError(f"{name} does not go with {instead}")

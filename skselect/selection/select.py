@@ -72,10 +72,11 @@ def select_threshold(
         A curve, such as :meth:`SelectiveState.finalize` returns, goes without subgroups.
     objective : Objective, mapping of them, or str
         What the threshold should achieve. :class:`~skselect.Risk`,
-        :class:`~skselect.GeneralizedRisk`, :class:`~skselect.Coverage`, :class:`~skselect.Cost` and
-        :class:`~skselect.Best` hold all options; with `subgroups` one for each, if you like. A word
-        is short for one: "risk", "generalized_risk", "coverage" and "cost" with a `target`, or a
-        metric, "cwsa_plus", "cwsa" or "selective_accuracy".
+        :class:`~skselect.GeneralizedRisk`, :class:`~skselect.Coverage`,
+        :class:`~skselect.SystemRisk`, :class:`~skselect.Cost` and :class:`~skselect.Best` hold all
+        options; with `subgroups` one for each, if you like. A word is short for one: "risk",
+        "generalized_risk", "coverage", "system_risk" and "cost" with a `target`, or a metric,
+        "cwsa_plus", "cwsa" or "selective_accuracy".
     target : float or mapping, default=None
         The bound to keep. Give it only with a name such as "risk". With `subgroups` a mapping may
         give one target each.

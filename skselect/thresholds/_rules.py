@@ -309,6 +309,32 @@ class LevelSequence:
         return self.find(curve, target, delta, min_coverage)[1]
 
 
+def count_system_errors(
+    loss: FloatArray, reviewer_loss: FloatArray, confidence: FloatArray, levels: FloatArray
+) -> IntArray:
+    """Return how many rows are wrong if the machine answers from each level up, a reviewer below.
+
+    `loss` and `reviewer_loss` (n,) are 0 or 1; `levels` has the shape of the result.
+    """
+    order = np.argsort(confidence)
+    more = np.cumsum((loss - reviewer_loss)[order[::-1]])
+    n_accepted = len(order) - np.searchsorted(confidence[order], levels)
+    return (reviewer_loss.sum() + np.append(0.0, more)[n_accepted]).astype(np.int64)
+
+
+def system_levels(
+    loss: FloatArray, reviewer_loss: FloatArray, confidence: FloatArray
+) -> FloatArray:
+    """Return quantiles of confidences, from where machine and reviewer err least together down.
+
+    They are for other rows to test: these rows choose the first one.
+    """
+    spread = np.linspace(0.0, 1.0, FEW_LEVELS + 1)
+    levels = np.unique(np.quantile(confidence, spread, method="higher"))[::-1]
+    errors = count_system_errors(loss, reviewer_loss, confidence, levels)
+    return levels[np.argmin(errors) :]
+
+
 def sgr_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float) -> int:
     """Search by bisection, each probe bounded at delta/log2 n (Geifman & El-Yaniv 2017).
 
