@@ -254,13 +254,13 @@ def detectable_risk(
         delta count. Its loss must be the share of errors.
     n_labelled : int
         Answers whose label comes in time: cases a day, times the share of them that the policy
-        answers, times the share of these that is audited, times the days minus the label delay.
-        More than 50,000 count as 50,000.
+        answers, times the share of these that is audited (1 with ``unlabelled="correct"``), times
+        the days minus the label delay. More than 50,000 count as 50,000.
     delta : float in (0, 0.5], default=None
         Probability of a false alarm, for all time. Give it only with a number. None: 0.05.
     n_before : int, default=0
         Labelled answers before the risk rises, all of them correct, which is the hardest past for
-        the monitor. 0: the risk is as large from the first answer on.
+        the monitor. 0: the risk is that large from the first answer.
     power : float in (0, 1), default=0.8
         Probability that the alarm comes in time.
 

@@ -214,8 +214,8 @@ def test_audits_say_what_a_monitor_of_the_policy_would_notice(rng):
     said, page = (" ".join(text.split()) for text in (str(report), report.to_html()))
     expected = (
         f"With 2,000 cases a day, 5 % of its answers audited and labels after 30.5 days, a monitor "
-        f"gets {n:,} labelled answers within 90 days. It notices a risk of (.*) % or more from the "
-        "first day on with probability 80 %."
+        f"gets {n:,} labelled answers within 90 days. If the risk is (.*) % or more from the first "
+        "day, it raises an alarm by then with probability 80 %."
     )
     (found,) = re.findall(expected, said)
     assert float(found) == np.ceil(least)
