@@ -162,8 +162,8 @@ def plan_monitor(check: PolicyCheck | None, audits: Audits) -> str:
     except ArgumentError:  # of so few answers
         return f"{told} They are too few to notice anything."
     return (
-        f"{told} If the risk is {risk} % or more from the first day, it raises an alarm by then with "
-        "probability 80 %."
+        f"{told} If the risk is {risk} % or more from the first day, it raises an alarm by then "
+        "with probability 80 %."
     )
 
 
