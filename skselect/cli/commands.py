@@ -41,6 +41,7 @@ from skselect._lib.notebook import count, wrap
 from skselect.cli import BROKEN, UNDECIDED
 from skselect.cli.tables import (
     COMMAS,
+    JSONL,
     PARQUET,
     WORKBOOKS,
     Columns,
@@ -55,6 +56,7 @@ from skselect.cli.tables import (
     naming_rows,
     parse_times,
     read_booleans,
+    read_judged,
     read_known_labels,
     read_layout,
     read_names,
@@ -75,11 +77,11 @@ from skselect.policy.policy import (
 )
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions
+from skselect.predictions.predictions import VERDICTS, Predictions
 
 if TYPE_CHECKING:
     from skselect.monitoring.monitor import SelectiveRiskMonitor
-    from skselect.thresholds import Shortlist
+    from skselect.thresholds import Betting, Shortlist
 
 # A command imports what only it needs in its function: `apply` starts without reports and fitting.
 # ruff: noqa: PLC0415
@@ -94,7 +96,7 @@ _A_DAY = pd.Timedelta("1D")
 # Endings that name a format: no other format is written to such a file.
 _FORMATS = {
     ".csv", ".tsv", ".parquet", ".pq", ".json", ".html", ".htm", ".py", ".pdf", ".png", ".gz",
-    ".zip", *WORKBOOKS,
+    ".zip", *JSONL, *WORKBOOKS,
 }  # fmt: skip
 
 
@@ -113,8 +115,8 @@ def evaluate(given: Namespace) -> int:
         refuse_threshold_and_policy(given.threshold)
     file = TableFile.open(given.table, layout=read_layout(given))
     columns, classes = _resolve(file, given, policy)
-    names, features = _read_cases(file, given)
     predictions, groups = read_predictions(file, columns, classes)
+    names, features = _read_cases(file, given, groups.index)
     if policy is not None:
         groups = _known_subgroups(policy, groups)
     _warn_if_swapped(columns, classes, predictions.y_true != predictions.y_pred)
@@ -146,13 +148,15 @@ def report(given: Namespace) -> int:
     return evaluate(given)
 
 
-def _read_cases(file: TableFile, given: Namespace) -> tuple[pd.Series | None, pd.DataFrame | None]:
-    """Return the names and the features of the cases, as they are written in the table."""
+def _read_cases(
+    file: TableFile, given: Namespace, rows: pd.Index
+) -> tuple[pd.Series | None, pd.DataFrame | None]:
+    """Return the names and the features of some rows, as they are written in the table."""
     features = given.features or []
     named = [*features] if given.id is None else [given.id, *features]
     if not named:
         return None, None
-    table = pd.concat(file.pieces(named))
+    table = pd.concat(file.pieces(named)).loc[rows]
     return (None if given.id is None else table[given.id], table[features] if features else None)
 
 
@@ -170,14 +174,18 @@ def tune(given: Namespace) -> int:
     _refuse_misplaced_options(given, columns, classes)
     names = ("delta", "max_analyses", "method", "min_coverage", "threshold_range")
     options = {name: vars(given)[name] for name in names}
+    if given.audit_proba is not None:
+        columns = replace(columns, audit_proba=given.audit_proba)
+        options["method"] = _bet_on_audits(given)
     objective = name_options(given.objective, given.target, **options)
     shortlist = None if given.shortlist is None else _parse_shortlist(given.shortlist, given.seed)
-    if shortlist is None:
+    if shortlist is None and not columns.is_judged:
         outcomes, groups, counts = read_outcomes(file, columns, classes, given.confidence)
         source: Predictions | Outcomes = outcomes
-    else:  # takes all probabilities at once
+    else:  # takes all rows at once
         source, groups = read_predictions(file, columns, classes)
-        outcomes = Outcomes.from_predictions(source, confidence=given.confidence)
+        named = given.confidence if columns.proba else None
+        outcomes = Outcomes.from_predictions(source, confidence=named)
         counts = np.bincount(source.y_true, minlength=len(classes))
     _warn_if_swapped(columns, classes, outcomes.loss)
     subgroups = _subgroups(groups)
@@ -202,7 +210,7 @@ def tune(given: Namespace) -> int:
     if given.python is not None:
         texts[given.python] = str(policy.to_python())
     write_together(texts)
-    if objective.reads_costs and objective.certifies:
+    if objective.reads_costs and objective.certifies and not columns.is_judged:
         note = majority_class_suffices(classes, counts, given.target)
         if note is not None:
             warn_user(note)
@@ -210,6 +218,18 @@ def tune(given: Namespace) -> int:
     print(f"\nWritten: {', '.join(str(p) for p in (given.out, given.python) if p is not None)}")
     issued = [one for one in found.certificates.values() if one is not None]
     return 0 if all(one.is_certified for one in issued) else UNDECIDED
+
+
+def _bet_on_audits(given: Namespace) -> Betting:
+    """Return the method that certifies rows which were drawn with different probabilities."""
+    from skselect.thresholds import Betting
+
+    if given.verdict is None or given.min_audit_proba is None or given.method is not None:
+        raise ValueError(
+            "--audit-proba goes with --verdict and --min-audit-proba, the smallest of these "
+            "probabilities, and without --method: bets certify such rows."
+        )
+    return Betting(largest_weight=1.0 / given.min_audit_proba)
 
 
 def _refuse_misplaced_options(given: Namespace, columns: Columns, classes: LabelArray) -> None:
@@ -405,6 +425,10 @@ def _read_log(source: _Source, latest: pd.Timestamp | None) -> Iterator[pd.DataF
         rows = piece[list(dict.fromkeys([*audits, *columns.used]))].assign(
             name=read_names(piece[name], file), when=read_times(piece[given.time], file, given)
         )
+        if columns.is_judged:  # each answer is predicted to be right
+            rows[given.label] = read_judged(rows[given.label], file)
+            answers = rows[str(columns.answer)]
+            rows[str(columns.answer)] = np.where(has_label(answers, VERDICTS), VERDICTS[0], "")
         last = int(rows["when"].argmax())
         place = file.place(rows.index[last])
         _refuse_future(f"{file.path.name}: {place} has", rows["when"].iloc[last], latest)
@@ -572,6 +596,14 @@ def _resolve(
     file: TableFile, given: Namespace, policy: AbstentionPolicy | None
 ) -> tuple[Columns, LabelArray]:
     """Return which columns mean what, and the classes."""
+    is_judged = vars(given).get("verdict") is not None
+    if is_judged:
+        given.label = given.verdict
+        if policy is not None and policy.classes.tolist() != VERDICTS.tolist():
+            raise ValueError(
+                f"--verdict: the policy was tuned on labels, {policy.classes.tolist()[:10]}; name "
+                "the column of the true label, --label."
+            )
     described = _find_options(given, policy)
     if policy is not None:
         _refuse_probabilities_alone(policy, described)
@@ -579,6 +611,8 @@ def _resolve(
         check_columns([described["label"]], file.names, file.path.name)
     if policy is not None:
         classes = policy.classes
+    elif is_judged:
+        classes = VERDICTS
     elif given.classes:
         classes = _parse_classes(file, given)
     else:
@@ -605,7 +639,7 @@ def _resolve(
 
 def _find_options(given: Namespace, policy: AbstentionPolicy | None) -> dict[str, Any]:
     """Return the columns that the command line names, else those that the policy stores."""
-    names = ("label", "proba", "answer", "confidence_column", "subgroups")
+    names = ("label", "verdict", "proba", "answer", "confidence_column", "subgroups")
     named = {name: vars(given).get(name) for name in names}
     remembered = {} if policy is None else policy.metadata.get(_COLUMNS, {})
     by_answer = named["answer"] or named["confidence_column"]

@@ -63,6 +63,8 @@ examples:
   skselect tune answers.parquet --label truth --target 0.05 --subgroups site --out sites.json
   skselect tune answers.csv --label truth --objective cwsa_plus --python gate.py
   skselect tune llm.csv --label truth --answer said --confidence-column score --target 0.1
+  skselect tune llm.jsonl --verdict judged --answer text --confidence-column score \\
+      --target 0.1
 
 exit codes: 0 written, 2 wrong input, 3 no threshold meets the target, 5 written, but the
 certificate is an estimate (its first line says why), 130 interrupted (nothing is written)
@@ -192,8 +194,9 @@ _CSV: list[Option] = [
             default="utf-8", metavar="NAME"),
 ]
 _TABLE: list[Option] = [
-    _option("table", "CSV file (.gz, .bz2, .zst: packed), Parquet file (.parquet, .pq), the first "
-            "sheet of an Excel file (.xlsx; needs openpyxl), or - for CSV on standard input",
+    _option("table", "CSV file (.gz, .bz2, .zst: packed), JSONL file (.jsonl, .ndjson: one object "
+            "per line, all with the same keys), Parquet file (.parquet, .pq), the first sheet of "
+            "an Excel file (.xlsx; needs openpyxl), or - for CSV on standard input",
             type=Path, metavar="TABLE"),
 ]
 _INPUTS: list[Option] = [
@@ -206,7 +209,10 @@ _INPUTS: list[Option] = [
     _column("--subgroups", "columns of the subgroups", nargs="+"),
 ]
 _LABELLED: list[Option] = [
-    _column("--label", "the column of the true label", required=True),
+    _column("--label", "the column of the true label"),
+    _column("--verdict", "instead of --label, with --answer: the column that says whether the "
+            "answer is right (right/wrong, correct/incorrect, true/false, 1/0). Rows with an empty "
+            "cell are left out: those with a verdict must be drawn at random"),
 ]
 _EVALUATED: list[Option] = [
     *_TABLE, *_LABELLED, *_INPUTS,
@@ -261,6 +267,10 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 default=(), choices=["independent"]),
         _option("--method", "how the threshold is found and certified, such as band",
                 metavar="NAME"),
+        _column("--audit-proba", "with --verdict: the column of the probability with which each "
+                "case was drawn for a verdict (default: the same for all cases)"),
+        _option("--min-audit-proba", "with --audit-proba: no case is drawn with a smaller "
+                "probability", type=_share, metavar="P"),
         _option("--min-coverage", "smallest share of accepted rows (default: 0.1 for risk, 0.5 for "
                 "a metric)", type=_share, metavar="SHARE"),
         _option("--threshold-range", "for cwsa and cwsa_plus: try thresholds of at least LOW and "
@@ -344,8 +354,12 @@ def make_parser() -> argparse.ArgumentParser:
             name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.", epilog=epilog,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
+        truth = dict(options).keys() & {"--label", "--verdict"}
+        either: Any = (
+            command.add_mutually_exclusive_group(required=True) if truth - {"--label"} else command
+        )
         for option, settings in [*options, *_CSV]:
-            command.add_argument(option, **settings)
+            (either if option in truth else command).add_argument(option, **settings)
     return parser
 
 

@@ -1,10 +1,11 @@
-"""Tables of predictions in CSV and Parquet files, read in pieces."""
+"""Tables of predictions in CSV, JSONL and Parquet files, read in pieces."""
 
 from __future__ import annotations
 
 import codecs
 import csv
 import io
+import json
 import re
 import shutil
 import sys
@@ -23,6 +24,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
+import pyarrow.json as arrow_json
 import pyarrow.parquet as pq
 
 from skselect._lib.arrays import BoolArray, IntArray, LabelArray
@@ -38,12 +40,19 @@ from skselect._lib.decide import RANGE_TOLERANCE, SUM_TOLERANCE
 from skselect._lib.files import naming_output, read_parquet, row_bar
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions
+from skselect.predictions.predictions import (
+    UNREADABLE,
+    VERDICT_WORDS,
+    VERDICTS,
+    Predictions,
+    read_verdicts,
+)
 
 #: Rows of a Parquet file, and bytes of a CSV file, that are read at a time.
 _PIECE, _BLOCK = 1 << 18, 1 << 22
-#: Endings of Parquet files; all other tables are CSV.
+#: Endings of Parquet files and of files with one JSON object per line; all other tables are CSV.
 PARQUET = (".parquet", ".pq")
+JSONL = (".jsonl", ".ndjson")
 WORKBOOKS = (".xlsx", ".xls", ".ods")
 #: The workbooks that can be read, where openpyxl is there.
 _EXCEL = ".xlsx"
@@ -104,7 +113,7 @@ def read_layout(given: Namespace) -> CsvLayout:
 
 @dataclass(frozen=True)
 class TableFile:
-    """A CSV file, which may be packed, a Parquet file, or the first sheet of an Excel file.
+    """A CSV or JSONL file, which may be packed, a Parquet file, or the first sheet of a workbook.
 
     Parameters
     ----------
@@ -115,7 +124,8 @@ class TableFile:
     layout : CsvLayout
         How a CSV file is written.
     copy : object
-        What came from standard input or a workbook, as a temporary CSV file.
+        What came from standard input or a workbook, as a temporary CSV file, or from a JSONL file,
+        as a temporary Parquet file.
     """
 
     path: Path
@@ -130,9 +140,10 @@ class TableFile:
             check_table_file(path, argument)
         elif sys.stdin is None:
             raise ValueError(f"{argument}: standard input is closed; name a file.")
-        if path.suffix.lower() in PARQUET:
-            known = read_parquet(pq.read_metadata, path)
-            file = cls(path, tuple(known.schema.to_arrow_schema().names))
+        if is_jsonl(path) or path.suffix.lower() in PARQUET:
+            file = cls(path, copy=_copy_lines(path, argument) if is_jsonl(path) else None)
+            known = read_parquet(pq.read_metadata, file._parquet)
+            file = replace(file, names=tuple(known.schema.to_arrow_schema().names))
         else:
             name, copy = (path, None) if path != _STDIN else (_STDIN_NAME, _copy_input())
             if path.suffix.lower() == _EXCEL:
@@ -149,12 +160,17 @@ class TableFile:
     @property
     def is_text(self) -> bool:
         """Whether it is a CSV file, in which everything is text."""
-        return self.path.suffix.lower() not in PARQUET
+        return not is_jsonl(self.path) and self.path.suffix.lower() not in PARQUET
+
+    @property
+    def _parquet(self) -> Path:
+        """The Parquet file, where it is no CSV file."""
+        return self.path if self.copy is None else Path(self.copy.name)
 
     def whole(self) -> pd.DataFrame:
         """Read all columns and rows, with the types that the values of a CSV file suggest."""
         if not self.is_text:
-            return read_parquet(pd.read_parquet, self.path)
+            return read_parquet(pd.read_parquet, self._parquet)
         convert = arrow_csv.ConvertOptions(
             strings_can_be_null=True, decimal_point=self.layout.decimal
         )
@@ -179,7 +195,7 @@ class TableFile:
 
     def _read(self, columns: Sequence[str], types: Any) -> Iterator[pd.DataFrame]:
         """Yield the rows of each piece, counted from 0 in the whole file."""
-        total = None if self.is_text else pq.read_metadata(self.path).num_rows
+        total = None if self.is_text else pq.read_metadata(self._parquet).num_rows
         first = 0
         with self._open(columns) as batches, row_bar(total, self.path.name) as bar:
             for batch in batches:
@@ -195,7 +211,7 @@ class TableFile:
         """Yield the batches of some columns; those of a CSV file are text."""
         if not self.is_text:
             # Buffers read in advance would stay in memory.
-            with pq.ParquetFile(self.path, pre_buffer=False) as file:
+            with pq.ParquetFile(self._parquet, pre_buffer=False) as file:
                 yield file.iter_batches(_PIECE, columns=list(columns), use_threads=False)
             return
         convert = arrow_csv.ConvertOptions(
@@ -321,6 +337,60 @@ def _copy_sheet(path: Path, argument: str) -> Any:
     return copy
 
 
+def is_jsonl(path: Path) -> bool:
+    """Tell whether a file, which may be packed, has one JSON object per line."""
+    return any(ending in JSONL for ending in map(str.lower, path.suffixes[-2:]))
+
+
+def _copy_lines(path: Path, argument: str) -> Any:
+    """Return the objects of a JSONL file as a temporary Parquet file; refuse what is no table."""
+    try:
+        with pa.input_stream(str(path)) as stream:
+            text = stream.read()
+        table = arrow_json.read_json(io.BytesIO(text))
+        if any(pa.types.is_timestamp(kind) for kind in table.schema.types):  # texts stay as written
+            fields = [(x.name, pa.string() if pa.types.is_timestamp(x.type) else x.type)
+                      for x in table.schema]  # fmt: skip
+            given = arrow_json.ParseOptions(explicit_schema=pa.schema(fields))
+            table = arrow_json.read_json(io.BytesIO(text), parse_options=given)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ValueError(
+            f"{argument}: {path.name} is no table with one JSON object per line: {error} (rows are "
+            "counted from 0)."
+        ) from error
+    nested = [x.name for x in table.schema if pa.types.is_nested(x.type)]
+    if nested:
+        raise ValueError(
+            f"{argument}: {path.name}: the keys {nested} hold lists or objects; each key of a line "
+            "holds one number, text, true, false or null."
+        )
+    if any(column.null_count for column in table.columns):
+        _refuse_ragged(text, path, argument)
+    copy = tempfile.NamedTemporaryFile(prefix="skselect-", suffix=PARQUET[0])  # noqa: SIM115
+    pq.write_table(table, copy.name)
+    return copy
+
+
+def _refuse_ragged(text: bytes, path: Path, argument: str) -> None:
+    """Refuse lines with other keys than the first one: nothing tells a slip from no value."""
+    first: list[str] = []
+    for number, line in enumerate(text.decode("utf-8-sig").split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            keys = sorted(json.loads(line))
+        except ValueError as error:
+            raise ValueError(
+                f"{argument}: {path.name}: line {number} is no JSON object of its own: {error}."
+            ) from error
+        first = first or keys
+        if keys != first:
+            raise ValueError(
+                f"{argument}: {path.name}: line {number} has the keys {keys}, the first line has "
+                f"{first}. Write null where there is no value."
+            )
+
+
 def _skip_blank_lines(row: Any) -> str:
     return "error" if row.actual_columns > 1 or row.text.strip(" \t") else "skip"
 
@@ -349,6 +419,10 @@ class Columns:
     answer, confidence : str or None
         Instead of probabilities.
     subgroups : tuple of str
+    is_judged : bool
+        Whether the label is a verdict on the answer: right or wrong.
+    audit_proba : str or None
+        The probability with which a case was drawn for a verdict.
     """
 
     label: str | None
@@ -356,11 +430,13 @@ class Columns:
     answer: str | None = None
     confidence: str | None = None
     subgroups: tuple[str, ...] = ()
+    is_judged: bool = False
+    audit_proba: str | None = None
 
     @property
     def used(self) -> list[str]:
         """All named columns, each once."""
-        single = [self.label, self.answer, self.confidence]
+        single = [self.label, self.answer, self.confidence, self.audit_proba]
         return list(dict.fromkeys([*filter(None, single), *self.proba, *self.subgroups]))
 
     @property
@@ -375,6 +451,9 @@ def resolve_columns(
     """Return which columns to read, from the command line and the names of the file."""
     proba = tuple(given.get("proba") or ())
     answer, confidence = given.get("answer"), given.get("confidence_column")
+    is_judged = given.get("verdict") is not None
+    if is_judged and answer is None:
+        raise ValueError("--verdict goes with --answer and --confidence-column: name both columns.")
     if (answer is None) != (confidence is None):
         raise ValueError("--answer and --confidence-column go together: name both columns.")
     if proba and answer is not None:
@@ -397,7 +476,7 @@ def resolve_columns(
                 f"{list(file.names)[:20]}."
             )
     subgroups = tuple(given.get("subgroups") or ())
-    return Columns(given.get("label"), proba, answer, confidence, subgroups)
+    return Columns(given.get("label"), proba, answer, confidence, subgroups, is_judged)
 
 
 # Predictions, their classes and subgroups ----------------------------------------------------
@@ -426,10 +505,12 @@ def read_predictions(
 ) -> tuple[Predictions, pd.DataFrame]:
     """Read all predictions of a file, and the columns of the subgroups."""
     parts = list(_predictions(file, columns, classes))
+    if columns.is_judged and not parts:
+        raise ValueError(f"{file.path.name}: column {columns.label!r} holds no verdict.")
     check_any_rows(len(parts), file.path.name)
     first = parts[0][0]
     joined: dict[str, Any] = {}
-    for name in ("y_true", "y_pred", "y_proba", "confidence"):
+    for name in ("y_true", "y_pred", "y_proba", "confidence", "sample_weight"):
         if getattr(first, name) is not None:
             joined[name] = np.concatenate([getattr(found, name) for found, _ in parts])
     return replace(first, **joined), typed_subgroups(file, [groups for _, groups in parts])
@@ -458,8 +539,17 @@ def _predictions(
     file: TableFile, columns: Columns, classes: LabelArray
 ) -> Iterator[tuple[Predictions, pd.DataFrame]]:
     """Yield the predictions of each piece with its subgroups."""
-    for piece in file.pieces(columns.used):
+    for every in file.pieces(columns.used):
+        verdict = read_judged(every[str(columns.label)], file) if columns.is_judged else None
+        piece = every if verdict is None else every[verdict != ""]
         if len(piece) == 0:
+            continue
+        if verdict is not None:
+            names = [str(columns.confidence), *filter(None, [columns.audit_proba])]
+            sure, *drawn = _read_complete_numbers(piece[names], file).T
+            audits = drawn[0] if drawn else None
+            found = Predictions.from_verdicts(verdict[verdict != ""], sure, audit_proba=audits)
+            yield found, piece[list(columns.subgroups)]
             continue
         y_true = _read_labels(piece[str(columns.label)], classes, file)
         if columns.proba:
@@ -475,6 +565,15 @@ def _predictions(
             sure = _read_complete_numbers(piece[[str(columns.confidence)]], file)
             found = Predictions.from_labels(y_true, answer, sure[:, 0], labels=classes)
         yield found, piece[list(columns.subgroups)]
+
+
+def read_judged(values: pd.Series, file: TableFile) -> LabelArray:
+    """Return verdicts as the words right and wrong, empty where there is none."""
+    cells = values.where(has_label(values, VERDICTS), "")
+    codes = read_verdicts(cells)
+    if np.any(codes == UNREADABLE):
+        raise _make_error(VERDICT_WORDS, values, codes == UNREADABLE, file)
+    return np.append(VERDICTS, "")[codes]
 
 
 def _read_labels(values: pd.Series, classes: LabelArray, file: TableFile) -> LabelArray:

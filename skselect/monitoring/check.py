@@ -162,6 +162,7 @@ def certify(
         notice=notice,
         reviewer=reviewer,
         fingerprints={"data": certificates.fingerprint(curve)},
+        drawn=answered.drawn,
     )
 
 

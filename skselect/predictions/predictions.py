@@ -19,9 +19,11 @@ from skselect._lib.checks.rows import (
     check_known,
     check_labels,
     check_length,
+    check_one_per_row,
     check_positive_proba,
     check_proba,
     check_two_classes,
+    check_vector,
     check_weight,
     distinct_labels,
     encode_labels,
@@ -32,14 +34,21 @@ from skselect._lib.checks.rows import (
 from skselect.predictions.decisions import DecisionRule
 
 _IN_ORDER = "or pass an array with its columns in the order of labels="
+#: The classes of verdicts, and what may stand for them.
+VERDICTS = np.array(["right", "wrong"])
+_RIGHT, _WRONG = (
+    ("right", "correct", "true", "1", "1.0"),
+    ("wrong", "incorrect", "false", "0", "0.0"),
+)
+_DRAWN = "the cases with a verdict were drawn {}from those that the policy will decide"
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """Predictions for labelled rows, with labels turned into class codes.
 
-    Build it with :meth:`from_proba` or :meth:`from_labels`, which check everything; the
-    constructor takes the fields as they are.
+    Build it with :meth:`from_proba`, :meth:`from_labels` or :meth:`from_verdicts`, which check
+    everything; the constructor takes the fields as they are.
 
     Parameters
     ----------
@@ -53,13 +62,15 @@ class Predictions:
     y_proba : ndarray of shape (n, K) or None
         Class probabilities, float32 or float64.
     confidence : ndarray of shape (n,) or None
-        A confidence that came with the predictions (only from :meth:`from_labels`).
+        A confidence that came with the predictions (not from :meth:`from_proba`).
     sample_weight : ndarray of shape (n,) or None
         How often each row counts.
     rule : DecisionRule
         How `y_pred` was decided, and what errors cost.
     reviewer : ndarray of shape (n,) or None
         Position among `classes` of what a reviewer of the deferred rows would answer.
+    drawn : str
+        How the rows were drawn from all cases, as a certificate assumes first; "" says nothing.
 
     Examples
     --------
@@ -80,6 +91,7 @@ class Predictions:
     sample_weight: FloatArray | None = None
     rule: DecisionRule = field(default_factory=DecisionRule)
     reviewer: IntArray | None = None
+    drawn: str = ""
 
     def __len__(self) -> int:
         return len(self.y_true)
@@ -239,6 +251,78 @@ class Predictions:
             reviewer=encode_reviewer(reviewer, classes, len(truth)),
         )
 
+    @classmethod
+    def from_verdicts(
+        cls, verdict: Any, confidence: Any, *, audit_proba: Any = None
+    ) -> Predictions:
+        """Build predictions from a person's verdicts on answers, such as a language model's.
+
+        The classes are "right" and "wrong", and each answer is predicted to be right. Rows without
+        a verdict are left out. A certificate assumes first that the others were drawn at random
+        from the cases that the policy will decide.
+
+        Parameters
+        ----------
+        verdict : array-like of shape (n,)
+            Whether each answer is right: right or wrong, correct or incorrect, True or False, 1 or
+            0. Missing or empty: nobody has judged it.
+        confidence : array-like of shape (n,)
+            How sure the classifier is of each row. A finite number where there is a verdict; larger
+            is surer.
+        audit_proba : array-like of shape (n,), default=None
+            The probability with which each case was drawn. In (0, 1]; rows count by its inverse, so
+            certify with ``method=Betting(largest_weight=...)``. None: the same for all cases.
+
+        Returns
+        -------
+        Predictions
+
+        Raises
+        ------
+        ValueError
+            If no row has a verdict, a verdict is something else, or a number is not in its range.
+
+        Examples
+        --------
+        >>> from skselect import Predictions
+        >>> Predictions.from_verdicts(["right", None, "wrong"], [.9, .8, .3]).to_frame()
+          y_true y_pred  confidence
+        0  right  right         0.9
+        1  wrong  right         0.3
+        """
+        codes = read_verdicts(verdict)
+        known: BoolArray = codes >= 0
+        weight: FloatArray | None = None
+        if np.any(codes == UNREADABLE):
+            found = np.unique(
+                as_array(verdict, "verdict").astype(str)[codes == UNREADABLE]
+            ).tolist()
+            raise ValueError(f"verdict must hold {VERDICT_WORDS}, got {shown(found)}.")
+        if not np.any(known):
+            raise ValueError(f"verdict is missing in each of the {len(codes)} rows.")
+        scores = as_array(confidence, "confidence")
+        check_length("confidence", scores, len(codes), "verdict")
+        if audit_proba is not None:
+            drawn = check_vector(audit_proba, "audit_proba")
+            check_length("audit_proba", drawn, len(codes), "verdict")
+            if not np.all((drawn[known] > 0) & (drawn[known] <= 1)):
+                raise ValueError(
+                    "audit_proba must hold probabilities above 0 and up to 1, got values from "
+                    f"{np.min(drawn[known]):g} to {np.max(drawn[known]):g}."
+                )
+            weight = 1.0 / drawn[known]
+        return cls(
+            y_true=codes[known],
+            y_pred=np.zeros_like(codes[known]),
+            classes=VERDICTS,
+            confidence=check_confidence(scores[known]).copy(),
+            sample_weight=weight,
+            rule=DecisionRule("estimator"),
+            drawn=_DRAWN.format(
+                "at random " if weight is None else "with the given probabilities "
+            ),
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per case: true and predicted label, probabilities, weight."""
         known = self.y_true >= 0
@@ -253,6 +337,22 @@ class Predictions:
         if self.reviewer is not None:
             columns["reviewer"] = self.classes[self.reviewer]
         return pd.DataFrame(columns)
+
+
+#: The code of what is neither right nor wrong, and what is.
+UNREADABLE = -2
+VERDICT_WORDS = "right or wrong (or correct/incorrect, true/false, 1/0; empty: not judged)"
+
+
+def read_verdicts(values: Any) -> IntArray:
+    """Return 0 for right, 1 for wrong, -1 where there is no verdict, else `UNREADABLE`."""
+    if isinstance(values, pd.Series | pd.api.extensions.ExtensionArray):  # missing ones stay
+        values = values.astype(object)
+    cells = check_one_per_row(as_array(values, "verdict"), "verdict")
+    codes, distinct = pd.factorize(cells.astype(object))
+    words = dict.fromkeys(_RIGHT, 0) | dict.fromkeys(_WRONG, 1) | {"": -1}
+    read = [words.get(str(one).strip().lower(), UNREADABLE) for one in distinct]
+    return np.array([*read, -1], dtype=np.int64)[codes]
 
 
 def read_rows(

@@ -83,6 +83,8 @@ class Setting(NamedTuple):
         Which rows these are, as the certificate says.
     fingerprints : dict, default={}
         Digests for the certificate, beside that of its rows.
+    drawn : str, default=""
+        How the rows were drawn, which the certificate assumes first.
     """
 
     loss: Loss
@@ -92,6 +94,7 @@ class Setting(NamedTuple):
     share: float = 1.0
     provenance: str = ""
     fingerprints: Mapping[str, str] = MappingProxyType({})
+    drawn: str = ""
 
 
 class Grouping(NamedTuple):
@@ -478,6 +481,7 @@ def issue_chosen(
         provenance=setting.provenance,
         reviewer=reviewer,
         fingerprints=setting.fingerprints,
+        drawn=setting.drawn,
     )
 
 
@@ -519,6 +523,7 @@ def issue(
     provenance: str = "",
     reviewer: str = "",
     fingerprints: Mapping[str, str] = MappingProxyType({}),
+    drawn: str = "",
 ) -> Certificate:
     """Write the certificate of a goal for accepting the first `n_blocks` entries of a curve.
 
@@ -534,7 +539,8 @@ def issue(
     violated = {caveat.violates for caveat in caveats if caveat.strikes}
     first = objective.max_analyses == 1
     planned = certificates.FIRST_ANALYSIS if first else certificates.PLANNED
-    assumptions = (*objective.assumes, *certificates.ASSUMPTIONS, *assumed, planned)
+    named = (*filter(None, [drawn]), *objective.assumes)
+    assumptions = (*named, *certificates.ASSUMPTIONS, *assumed, planned)
     coverage, risk = curve.working_point(n_blocks)
     return Certificate(
         objective=objective.name,

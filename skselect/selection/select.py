@@ -180,7 +180,8 @@ def _check_stated(
     if isinstance(first_of(stated), Coverage):
         # A user's own confidences may be below 0 in later rows, which must be accepted as well.
         bounded = isinstance(named, str)
-    setting = Setting(Loss.of(loss, rule), bounded=bounded)
+    drawn = source.drawn if isinstance(source, Predictions) else ""
+    setting = Setting(Loss.of(loss, rule), bounded=bounded, drawn=drawn)
     return check_objective(stated, setting.loss, named), loss, setting
 
 

@@ -34,7 +34,7 @@ from skselect.calibration._scopes import ClassCalibration
 from skselect.cli import BROKEN, UNDECIDED, commands, tables
 from skselect.policy.subgroups import GroupThresholds, PolicyShortlist
 from skselect.predictions.confidence import LearnedScore
-from skselect.thresholds import Shortlist
+from skselect.thresholds import Betting, Shortlist
 from tests.brute import named
 from tests.cli.conftest import call
 from tests.common import run_python
@@ -518,6 +518,50 @@ def test_policies_of_python_are_applied_by_class_names(frame, run, refuse):
     Path("bad.json").write_text("{")
     told = refuse("apply t.csv --policy bad.json")
     assert "--policy: bad.json: This is not a policy file; it is damaged" in told
+
+
+VERDICT = "--verdict judged --answer said --confidence-column score"
+
+
+def judge(frame, rng):
+    """Add verdicts on a part of the rows, drawn by a known probability."""
+    drawn = rng.choice([0.4, 0.8], len(frame))
+    right = np.where(frame["said"] == frame["truth"], "correct", "incorrect")
+    return frame.assign(
+        chance=drawn, judged=pd.Series(right).where(rng.random(len(frame)) < drawn, None)
+    )
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_verdicts_on_some_rows(frame, run, refuse, rng, kind):
+    frame = judge(frame.assign(score=frame["score"].round(6)), rng)
+    frame.to_csv("v.csv", index=False)
+    frame.to_json("v.jsonl", orient="records", lines=True)
+    said = run(f"tune v.{kind} {VERDICT} --target 0.1 --out v.json").out
+    rows = Predictions.from_verdicts(frame["judged"], frame["score"])
+    expected = select_threshold(rows, objective="risk", target=0.1)
+    assert read("v.json").threshold == expected.threshold
+    assert str(expected.certificate) in said
+    run(f"apply v.{kind} --policy v.json --out d.csv")  # rows without a verdict too
+    accepted = pd.read_csv("d.csv")["accepted"]
+    assert accepted.tolist() == (frame["score"] >= expected.threshold).tolist()
+    said = run(f"evaluate v.{kind} --verdict judged --policy v.json --id id --brief", UNDECIDED).out
+    assert f"{len(rows):,} rows" in said
+    audits = "--audit-proba chance --min-audit-proba 0.4"
+    run(f"tune v.{kind} {VERDICT} --target 0.1 --out w.json {audits}")
+    drawn = Predictions.from_verdicts(frame["judged"], frame["score"], audit_proba=frame["chance"])
+    bets = Risk(0.1, method=Betting(largest_weight=2.5))
+    assert read("w.json").threshold == select_threshold(drawn, objective=bets).threshold
+    for command, words in [
+        (f"tune v.{kind} {VERDICT} --label truth", "not allowed with argument"),
+        (f"tune v.{kind} --target 0.1", "one of the arguments --label --verdict is required"),
+        (f"tune v.{kind} --verdict judged --target 0.1", "--verdict goes with --answer"),
+        (f"tune v.{kind} --verdict site {VERDICT[17:]} --target 0.1", "'site' must hold right or"),
+        (f"tune v.{kind} {VERDICT} --target 0.1 --audit-proba chance", "--min-audit-proba"),
+        (f"tune t.csv {ANSWER} --target 0.1 --audit-proba score", "goes with --verdict"),
+        (f"evaluate v.{kind} {VERDICT} --policy policy.json", "--verdict: the policy was tuned on"),
+    ]:
+        assert words in refuse(command)
 
 
 def test_the_python_file_of_answers_with_a_confidence(frame, run):

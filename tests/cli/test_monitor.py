@@ -137,6 +137,21 @@ def test_answers_with_a_confidence(cases, watch):
     assert state() == expected
 
 
+def test_verdicts_and_any_answers(cases, watch):
+    policy = save_policy(np.array(["right", "wrong"]), threshold=7, confidence=External("score"))
+    judged = np.where(cases["truth"] == cases["said"], "correct", "incorrect")
+    cases["truth"] = np.where(cases["truth"].isna(), "", judged)
+    cases["said"] = [f"text {k}" for k in range(len(cases))]
+    right = pd.Series(cases["truth"]).map({"correct": "right", "incorrect": "wrong", "": None})
+    rows, options = cases.assign(truth=right), "--answer said --confidence-column score"
+    expected = in_python(policy, rows, None, y_pred=["right"] * len(rows), confidence=rows["score"])
+    for n in (100, 600):
+        cases[:n].to_csv("log.csv", index=False)
+        base = BASE.replace("--label truth", "--verdict truth").format(log="log.csv")
+        assert call(f"{base} {options}") in (0, UNDECIDED, BROKEN)
+    assert state() == expected
+
+
 def test_a_learned_confidence_is_read_as_it_was_decided(cases, refused):
     learned = LearnedScore(("logit", "age"), np.array([0.5, -1.0]), 0.5)
     policy = save_policy(threshold=0.6, confidence=learned)

@@ -1,6 +1,8 @@
 """Files of predictions: read in pieces as they would be read whole."""
 
 import csv
+import dataclasses
+import json
 import re
 
 import numpy as np
@@ -22,12 +24,16 @@ from skselect.cli.tables import (
     read_predictions,
     write_rows,
 )
+from skselect.predictions.predictions import VERDICTS
 
 PROBA = Columns("truth", ("p_no", "p_yes"), subgroups=("site",))
 ANSWER = Columns("truth", answer="said", confidence="score")
 some = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
+
+
+EVERY = pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
 
 
 @pytest.fixture(params=["csv", "parquet"])
@@ -49,6 +55,9 @@ def written(tmp_path):
         path = tmp_path / f"t.{kind}"
         if isinstance(content, str):
             path.write_text(content, encoding="utf-8")
+        elif kind == "jsonl":
+            rows = content.astype(object).where(content.notna(), None).to_dict("records")
+            path.write_text("\n".join(map(json.dumps, rows)))
         else:
             getattr(content, f"to_{kind}")(path, index=False)
         return TableFile.open(path, **options)
@@ -77,6 +86,7 @@ def table_of(labels, rng, n=40):
 # What is read -----------------------------------------------------------------------------------
 
 
+@EVERY
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 def test_predictions_are_those_of_the_table(labels, kind, written, rng):
     frame = table_of(labels, rng)
@@ -96,6 +106,50 @@ def test_predictions_are_those_of_the_table(labels, kind, written, rng):
     np.testing.assert_array_equal(found.y_true == found.y_pred, frame["truth"] == frame["said"])
     np.testing.assert_array_equal(found.confidence, frame["score"])
     assert groups.shape == (40, 0)
+
+
+JUDGED = Columns("judged", answer="said", confidence="score", subgroups=("site",), is_judged=True)
+
+
+@EVERY
+def test_verdicts_are_those_of_the_table(kind, written, rng):
+    frame = table_of(["no", "yes"], rng)
+    words = rng.choice(["Right", "wrong", "correct", "incorrect", "true", "0", ""], 40)
+    frame["judged"], frame["drawn"] = pd.Series(words).replace("", None), rng.uniform(0.1, 1, 40)
+    frame.loc[frame["judged"].isna(), "score"] = None  # read only where there is a verdict
+    file = written(frame, kind)
+    audited = dataclasses.replace(JUDGED, audit_proba="drawn")
+    for columns, drawn in ((JUDGED, None), (audited, frame["drawn"])):
+        found, groups = read_predictions(file, columns, VERDICTS)
+        expected = Predictions.from_verdicts(words, frame["score"], audit_proba=drawn)
+        pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame(), rtol=1e-9)
+        assert groups["site"].tolist() == frame["site"][words != ""].tolist()
+    frame["judged"] = frame["judged"].replace("Right", "perhaps")
+    with pytest.raises(ValueError, match=r"'judged' must hold right or wrong .* holds 'perhaps'"):
+        read_predictions(written(frame, kind), JUDGED, VERDICTS)
+    with pytest.raises(ValueError, match="'judged' holds no verdict"):
+        read_predictions(written(frame.assign(judged=None), kind), JUDGED, VERDICTS)
+
+
+def test_lines_of_json_are_a_table_or_are_refused(written):
+    text = (
+        '{"id": 1, "when": "2026-01-31", "said": "007"}\n\n{"id": 2, "when": null, "said": "é"}\n'
+    )
+    file = written(text, "jsonl")
+    assert file.whole()["when"].fillna("").tolist() == ["2026-01-31", ""]  # texts stay as written
+    assert file.whole()["said"].tolist() == ["007", "é"]
+    for text, words in [
+        ('{"a": 1, "b": 2}\n\n{"a": 2}\n', r"line 3 has the keys \['a'\], the first .*Write null"),
+        ('{"a": 1, "b": null}\n{"a": 2, "c": 1}\n', r"line 2 has the keys \['a', 'c'\]"),
+        ('{"a": null,\n "b": 2}\n', "line 1 is no JSON object of its own"),
+        ('{"a": 1, "b": [1, 2]}\n', r"the keys \['b'\] hold lists or objects"),
+        ('{"a": 1, "b": {"c": 2}}\n', r"the keys \['b'\] hold lists or objects"),
+        ('{"a": 1}\n{"a": "x"}\n', "changed from number to string in row 1"),
+        ("a,b\n1,2\n", "is no table with one JSON object per line"),
+        ("", "is no table with one JSON object per line: Empty"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            written(text, "jsonl")
 
 
 @pytest.mark.parametrize("confidence", ["max_proba", "margin", "entropy", "gini"])

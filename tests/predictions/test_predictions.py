@@ -406,3 +406,48 @@ def test_probabilities_are_kept_or_rounded_or_refused(n_classes, kind, rng):
     nearly[4321], nearly[4321, 0] = 0.0, 1.0
     nearly[4321, 1] = -1e-7
     assert np.array_equal(check_proba(nearly), np.clip(nearly, 0, 1))
+
+
+# Verdicts ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        ["right", None, "WRONG", " correct ", "incorrect", ""],
+        [True, None, False, True, False, None],
+        [1, np.nan, 0, 1, 0, np.nan],
+        pd.array([True, pd.NA, False, True, False, pd.NA], dtype="boolean"),
+        pd.Series(["1", None, "0", "true", "False", None]),
+        pl.Series([True, None, False, True, False, None]),
+    ],
+)
+def test_verdicts(verdict):
+    sure = [0.9, np.nan, 0.2, 0.8, 0.4, np.inf]  # read where there is a verdict
+    rows = Predictions.from_verdicts(verdict, sure)
+    expected = Predictions.from_labels(
+        ["right", "wrong", "right", "wrong"], ["right"] * 4, [0.9, 0.2, 0.8, 0.4]
+    )
+    pd.testing.assert_frame_equal(rows.to_frame(), expected.to_frame())
+    assert rows.classes.tolist() == ["right", "wrong"]
+    drawn = Predictions.from_verdicts(verdict, sure, audit_proba=[0.5, 0, 1, 0.25, 0.1, np.nan])
+    assert drawn.sample_weight.tolist() == [2, 1, 4, 10]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"verdict": ["right", "maybe", 2]}, r"must hold right or wrong .*got \['2', 'maybe'\]"),
+        ({"verdict": [None, None, ""]}, "verdict is missing in each of the 3 rows"),
+        ({"verdict": [["right"] * 3]}, "verdict"),
+        ({"confidence": [0.1, 0.2]}, "confidence has 2 rows, but verdict has 3"),
+        ({"confidence": [0.1, 0.2, np.nan]}, "confidence has 1 NaN"),
+        ({"audit_proba": [0.5, 0, 1]}, "audit_proba must hold probabilities above 0 and up to 1"),
+        ({"audit_proba": [0.5, 2, 1]}, "values from 0.5 to 2"),
+        ({"audit_proba": [0.5]}, "audit_proba has 1 rows"),
+    ],
+)
+def test_bad_verdicts_are_named(arguments, words):
+    good = {"verdict": [1, 0, 1], "confidence": [0.1, 0.2, 0.3]}
+    with pytest.raises(ValueError, match=words):
+        Predictions.from_verdicts(**(good | arguments))

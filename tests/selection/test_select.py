@@ -18,6 +18,7 @@ from skselect import (
     Risk,
     RiskCoverageCurve,
     SelectiveRiskMonitor,
+    certify,
     check_policy,
     select_threshold,
 )
@@ -465,3 +466,29 @@ def test_accepting_everything_is_pointed_out_and_one_warning_is_enough():
     with pytest.warns(UserWarning, match="min_coverage=1 binds") as caught:
         select_threshold(rows, objective=Best(min_coverage=1, threshold_range=(0, 1)))
     assert len(caught) == 1
+
+
+def test_how_verdicts_were_drawn_is_the_first_assumption(rng):
+    sure = rng.random(8000)
+    right, proba = rng.random(8000) > (1 - sure) / 5, np.where(sure < 0.5, 0.5, 0.25)
+    judged = np.where(rng.random(8000) < proba, np.where(right, "right", "wrong"), "")
+    plain = Predictions.from_verdicts(judged, sure)
+    found = select_threshold(plain, objective="risk", target=0.1)
+    first = "the cases with a verdict were drawn at random from those that the policy will decide"
+    assert found.certificate.assumptions[0] == first
+    assert found.certificate.assumptions[1:] == select_threshold(
+        Predictions.from_labels(plain.answers, plain.answers, plain.confidence),
+        objective="risk", target=0.1,
+    ).certificate.assumptions  # fmt: skip
+    assert certify(found.policy, plain, target=0.1).assumptions[0] == first
+    drawn = Predictions.from_verdicts(judged, sure, audit_proba=proba)
+    with pytest.raises(ValueError, match="use method='betting' if they are importance weights"):
+        select_threshold(drawn, objective="risk", target=0.1)
+    bets = Risk(0.1, method=Betting(largest_weight=4))
+    certificate = select_threshold(drawn, objective=bets).certificate
+    assert "drawn with the given probabilities" in certificate.assumptions[0]
+    assert certificate.is_certified
+    by_site = select_threshold(
+        plain, objective="risk", target=0.15, subgroups=rng.choice(["a", "b"], len(plain))
+    )
+    assert {one.assumptions[0] for one in by_site.certificates.values()} == {first}
