@@ -62,7 +62,7 @@ def _groups(subgroups: Any, n: int) -> Iterable[tuple[str, Any, BoolArray]]:
             yield str(attribute), labels[place], codes == place
 
 
-def _record(
+def tabulate_metric(
     spec: MetricSpec,
     whole: ScoredRows,
     parameters: Mapping[str, Any],
@@ -81,6 +81,8 @@ def _record(
                 found = find_interval(measure(spec, part, parameters, how.method), how)
                 value, low, high, shaky = found.estimate, found.low, found.high, is_shaky(found)
     except ValueError as error:
+        if spec.of_subgroups:
+            raise
         raise ValueError(f"{error} (in a subgroup of {int(np.sum(rows))} rows)") from error
     contribution = np.nan
     if spec.row_terms is not None:
@@ -121,7 +123,8 @@ def metrics_by_group(
         values form a subgroup.
     metrics : iterable of str, or mapping of str to dict
         Short names as in ``skselect.metrics.SPECS``. A mapping gives the parameters of each, such
-        as ``{"cwsa": {"threshold": .8}, "augrc": {}}``.
+        as ``{"cwsa": {"threshold": .8}, "augrc": {}}``. "coverage_gap" and "risk_gap" compare
+        the subgroups of each attribute.
     confidence_level : float in (0, 1) or None, default=0.95
         Confidence level of the intervals. None leaves them out.
     method : {"analytic", "bootstrap"}, default="analytic"
@@ -141,7 +144,8 @@ def metrics_by_group(
         for a metric at a threshold), and the `contribution` of the subgroup
         to the value of all rows: for CWSA and CWSA+ the contributions of an attribute's
         subgroups add up to it, for other metrics it is nan. A subgroup in which a metric is
-        undefined has the value nan.
+        undefined has the value nan. Gaps stand last, a row per attribute with the subgroup "all";
+        their exact intervals (see :func:`metric_interval`) are the same for each `method`.
 
     Raises
     ------
@@ -168,7 +172,7 @@ def metrics_by_group(
     4        m  selective_risk   0.50           NaN
     5        m            cwsa   0.20          0.10
     """
-    wanted = requests(metrics)
+    wanted = requests(metrics, {"subgroups": subgroups})
     level = 0.95 if confidence_level is None else confidence_level
     checked = Sampling.checked(method, level, n_resamples, random_state)
     scored = _score(y_true, y_proba, confidence_level, **options)
@@ -180,10 +184,18 @@ def metrics_by_group(
     exists = scored.outcomes.weight > 0
     how = None if confidence_level is None else checked
     records = [
-        {"attribute": attribute, "subgroup": group} | _record(*metric, rows & exists, how)
+        {"attribute": attribute, "subgroup": group} | tabulate_metric(*metric, rows & exists, how)
         for attribute, group, rows in _groups(subgroups, len(exists))
         if np.any(rows & exists)
         for metric in whole
+        if not metric[0].of_subgroups
+    ]
+    records += [
+        {"attribute": str(attribute), "subgroup": "all"}
+        | tabulate_metric(spec, rows, parameters | {"subgroups": column[exists]}, exists, how)
+        for attribute, column in check_subgroups(subgroups, len(exists)).items()
+        for spec, rows, parameters in whole
+        if spec.of_subgroups
     ]
     table = pd.DataFrame(records)
     shaky = table[table.pop("shaky")]

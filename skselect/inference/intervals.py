@@ -15,21 +15,27 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit, ndtri, stdtrit
+from scipy.optimize import brentq
+from scipy.special import expit, ndtr, ndtri, stdtrit
 
 from skselect._lib.arrays import ROUNDING, ConfidenceSpec, FloatArray, IntArray, LossSpec, is_graded
 from skselect._lib.checks import as_array, warn_user
 from skselect._lib.checks.options import check_choice, check_count, check_generator, check_number
 from skselect._lib.checks.rows import check_countable, check_length, refuse_weights
 from skselect._lib.notebook import NotebookText
-from skselect.bounds._pointwise import clopper_pearson_interval
+from skselect.bounds._pointwise import (
+    clopper_pearson_interval,
+    clopper_pearson_upper,
+    hoeffding_bentkus_upper,
+)
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.tie_blocks import blocks_from_counts
 from skselect.metrics import _threshold
 from skselect.metrics._calibration_tests import run_ecce_test
-from skselect.metrics._evaluate import SPECS, request
+from skselect.metrics._evaluate import GAPS, SPECS, request
 from skselect.metrics._metric import MetricSpec, WeighedRowOptions, find_asked_class, share_options
 from skselect.metrics._rows import Influence, RankedInfluence, ScoredRows, score_rows
+from skselect.metrics._threshold import SubgroupShares
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 
@@ -169,6 +175,10 @@ def cell_bootstrap(
 
 # From so many rows on, cells are far narrower than the bins of a metric.
 _MANY = 50_000
+#: Corners of the region in which two shares lie; more hardly narrow it.
+_N_CORNERS = 16
+#: From so many subgroups at each end the lower end of a gap is sought.
+_MOST_APART = 64
 #: With fewer errors an interval cannot be relied on.
 FEW_ERRORS = 10
 
@@ -187,7 +197,7 @@ class MetricInterval(NotebookText):
     method : str
         "log", "logit" or "normal": closed form, normal on that scale; "wilson": a share of
         rows; "pairs": right and wrong rows are separated without exception; "bootstrap":
-        percentiles of resampled rows.
+        percentiles of resampled rows; "simultaneous": exact bounds of all subgroups.
     n_rows : int
     n_accepted : int or None
         For a metric at a threshold.
@@ -275,6 +285,14 @@ def find_interval(measured: Measured, how: Sampling) -> MetricInterval:
     spec, rows, parameters = measured.spec, measured.rows, measured.parameters
     if math.isnan(measured.estimate):
         low, high, error, used = _NO_ENDS
+    elif spec.of_subgroups:
+        if how.cluster is not None:
+            raise ValueError(
+                f"cluster: the bounds of {spec.name!r} are those of independent rows; pass one row "
+                "of each cluster."
+            )
+        shares = SubgroupShares.of(spec.name, rows.outcomes, **parameters)
+        low, high, error, used = *gap_interval(shares, how.level), math.nan, "simultaneous"
     elif measured.influence is not None:
         low, high, error, used = interval_around(measured.influence, how.level, how.cluster)
         low, high = np.clip((low, high), *spec.limits).tolist()
@@ -335,6 +353,56 @@ def _reach(
 ) -> tuple[float, float]:
     """Return ends that reach further by what one confident error adds, within a range."""
     return max(low + min(unseen, 0.0), least), min(high + max(unseen, 0.0), most)
+
+
+def gap_interval(shares: SubgroupShares, level: float) -> tuple[float, float]:
+    """Return low and high of the largest difference between two of K subgroups.
+
+    The upper end is wrong only if one bound on a difference is: that of the two subgroups that
+    differ most in the population, whichever they are. The lower end is wrong only if the bound on
+    one of the K (K - 1) differences is. For the same two, in reverse order, that bound is wrong
+    only if the upper end is. So all bounds but this one share the other half of 1 - level.
+    """
+    failure, n_pairs = (1.0 - level) / 2.0, len(shares.names) * (len(shares.names) - 1)
+    low, high = _corner_bounds(shares, failure)
+    most = np.max(high - _least_other(low[::-1]))
+    low, high = _corner_bounds(shares, failure / (n_pairs - 1))
+    # With many subgroups, of those that seem to differ most: fewer pairs never raise the end.
+    first, last = (np.argsort(ends.mean(axis=0))[:_MOST_APART] for ends in (-low, high))
+    apart = low[:, first, np.newaxis] - high[::-1, np.newaxis, last]
+    return max(0.0, float(np.max(np.min(apart, axis=0)))), float(most)
+
+
+def _corner_bounds(shares: SubgroupShares, delta: float) -> tuple[FloatArray, FloatArray]:
+    """Return bounds on the share of each subgroup, shape (corners, K), one-sided at each corner.
+
+    At some corner i, the upper bound i of one share and the lower bound m - 1 - i of another hold
+    together, with probability at least 1 - `delta`. Each bound fails where a p-value is small. The
+    p-values of two shares are independent, so their normal scores (x, y) lie in a region of squares
+    at least as often as two normal variables do. The squares have corners (x_i, x_{m-1-i}) near a
+    circle: where shares are about normal, this is narrower than one square.
+    """
+    cosines = np.cos(np.arange(_N_CORNERS) / _N_CORNERS * np.pi / 2.0)
+
+    def excess(radius: float) -> float:
+        x, beyond = ndtr(radius * cosines), ndtr(-radius * cosines)
+        return float(beyond[0] + np.sum(-np.diff(x, append=0.0) * beyond[::-1])) - delta
+
+    hits, n = shares.sums()
+    means = np.minimum(np.divide(hits, n, out=np.zeros_like(n), where=n > 0), 1.0)
+    fails = ndtr(-brentq(excess, 0.0, 40.0) * cosines)
+    if is_graded(shares.over):
+        both = ([hoeffding_bentkus_upper(m, n, d) for d in fails] for m in (means, 1.0 - means))
+    else:
+        both = ([clopper_pearson_upper(k, n, d) for d in fails] for k in (hits, n - hits))
+    high, right = map(np.array, both)
+    return 1.0 - right, high
+
+
+def _least_other(values: FloatArray) -> FloatArray:
+    """Return, for each entry of a row, the least of the other ones."""
+    least = np.partition(values, 1, axis=1)
+    return np.where(values == least[:, :1], least[:, 1:2], least[:, :1])
 
 
 def quantile(confidence_level: float, cluster: IntArray | None) -> float:
@@ -415,7 +483,7 @@ def count_errors(spec: MetricSpec, rows: ScoredRows, parameters: Mapping[str, An
 
 def is_shaky(interval: MetricInterval) -> bool:
     """Tell whether the interval rests on too few errors (or right answers) to be relied on."""
-    rests_on = SPECS[interval.metric].rests_on
+    rests_on = (SPECS | GAPS)[interval.metric].rests_on
     if rests_on == "rows":
         return False
     right = np.inf if rests_on == "errors" else interval.n_rows - interval.n_errors
@@ -465,7 +533,8 @@ def metric_interval(
     ----------
     %(data)s
     metric : str
-        Short name as in ``skselect.metrics.SPECS``, such as "augrc".
+        Short name as in ``skselect.metrics.SPECS``, such as "augrc", or "coverage_gap" or
+        "risk_gap", with the subgroups in `metric_params`.
     method : {"analytic", "bootstrap", "cell_bootstrap"}, default="analytic"
         "analytic": closed forms where there are any, else the bootstrap, of "ece" with 50,000
         rows or more that over cells. "cell_bootstrap":
@@ -509,6 +578,13 @@ def metric_interval(
     Of a perfect separation, n errors and at least as many right answers (or the other way
     round) make n independent pairs; the exact interval of a share [3]_ is that of these pairs.
 
+    Chance alone raises a gap between subgroups, and a bootstrap would count it twice. So gaps have
+    bounds that hold for any number of rows and subgroups, whatever `method` says; graded losses
+    too. The upper end takes bounds on the difference between two subgroups, the lower end bounds
+    on all such differences at once (Bonferroni). Either comes from exact bounds on both shares
+    (Clopper-Pearson; Hoeffding-Bentkus for graded losses), whose levels are traded off along a
+    circle. A subgroup of which no row is accepted may have any risk, which raises the upper end.
+
     A few errors among the surest rows may be missing from the rows, and no resampling invents
     them. So the intervals of areas, of ECD and of the bootstrap reach further, to the worse side,
     by what the value would change if the surest right answer were wrong. (Metrics that read
@@ -542,7 +618,7 @@ def metric_interval(
     augrc 0.07911, 95 % interval [0.06379, 0.1001] (log; 500 rows, 118 errors)
     """
     how = Sampling.checked(method, confidence_level, n_resamples, random_state, "cell_bootstrap")
-    spec, parameters = request(metric, metric_params)
+    spec, parameters = request(metric, metric_params, gaps={})
     parameters = add_pos_label(spec, parameters, y_proba, options.get("pos_label"))
     rows = score_unweighted(y_true, y_proba, **options)
     how = how._replace(cluster=check_clusters(cluster, len(rows.outcomes)))

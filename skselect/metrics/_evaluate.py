@@ -34,8 +34,12 @@ _ROWS = [spec for family in FAMILIES for spec in ROWS[family.__name__]]
 
 #: All metrics by their short name; those for comparison with published values come last.
 SPECS: dict[str, MetricSpec] = {
-    spec.name: spec for spec in sorted(_ROWS, key=lambda spec: spec.for_comparison)
+    spec.name: spec
+    for spec in sorted(_ROWS, key=lambda spec: spec.for_comparison)
+    if not spec.of_subgroups
 }
+#: Those that compare subgroups.
+GAPS: dict[str, MetricSpec] = {spec.name: spec for spec in _ROWS if spec.of_subgroups}
 
 #: What `evaluate` computes if no metrics are named.
 DEFAULT_METRICS = (
@@ -112,27 +116,44 @@ def _begin_with_names(given: tuple[Any, ...]) -> bool:
 
 def requests(
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]],
+    gaps: Mapping[str, Any] | None = None,
 ) -> list[tuple[MetricSpec, dict[str, Any]]]:
     """Return what is known about each metric that was asked for, and its parameters."""
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
         metrics = [metrics]
     if not isinstance(metrics, Mapping):
-        return [request(name, argument="metrics") for name in metrics]
-    return [request(name, parameters, "metrics") for name, parameters in metrics.items()]
+        return [request(name, None, "metrics", gaps) for name in metrics]
+    return [request(name, known, "metrics", gaps) for name, known in metrics.items()]
 
 
 def request(
-    metric: Any, parameters: Mapping[str, Any] | None = None, argument: str = "metric"
+    metric: Any,
+    parameters: Mapping[str, Any] | None = None,
+    argument: str = "metric",
+    gaps: Mapping[str, Any] | None = None,
 ) -> tuple[MetricSpec, dict[str, Any]]:
-    """Return what is known about a metric that was asked for by name, and its parameters."""
+    """Return what is known about a metric that was asked for by name, and its parameters.
+
+    `gaps` are parameters that metrics of subgroups have; None refuses these metrics.
+    """
     hint = " (scorers carry 'neg_', metrics do not)" if str(metric).startswith("neg_") else ""
-    spec = SPECS[check_choice(f"{argument}{hint}", metric, SPECS)]
+    if gaps is None and str(metric) in GAPS:
+        hint = " (metrics_by_group and metric_interval compare subgroups)"
+    known = SPECS if gaps is None else SPECS | GAPS
+    spec = known[check_choice(f"{argument}{hint}", metric, known)]
     parameters = {} if parameters is None else parameters
     if not isinstance(parameters, Mapping):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
             f"{argument}: {metric!r} needs a dict of parameters, such as {{'threshold': 0.7}}, "
             f"got {shown(parameters)}."
         )
+    if spec.of_subgroups:
+        if gaps and "subgroups" in parameters:
+            raise ValueError(
+                f"{argument}: {metric!r} reads the argument subgroups; leave them out of its "
+                "parameters."
+            )
+        parameters = {**parameters, **(gaps or {})}
     spec.check_parameters(parameters)
     return spec, dict(parameters)
 

@@ -366,6 +366,11 @@ class MetricSpec:
         return least if self.greater_is_better else min(most, 1.0)
 
     @property
+    def of_subgroups(self) -> bool:
+        """Whether it compares subgroups, so that it needs the subgroup of each row."""
+        return "subgroups" in self.parameters
+
+    @property
     def prices_abstention(self) -> bool:
         """Whether it counts abstaining as a cost, so that no scorer replaces its value."""
         return "abstention_cost" in self.parameters

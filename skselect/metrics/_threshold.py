@@ -7,14 +7,15 @@ The public functions take labels and probabilities.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
+import pandas as pd
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice, check_number, check_threshold
-from skselect._lib.checks.rows import check_unit_confidence
+from skselect._lib.checks.rows import check_subgroups, check_unit_confidence
 from skselect._lib.decide import SPAN
 from skselect.curve import areas as definition
 from skselect.curve.curve import RiskCoverageCurve
@@ -36,9 +37,9 @@ from skselect.metrics._rows import (
 )
 from skselect.predictions.outcomes import Outcomes
 
-__all__ = ["coverage_score", "cwsa_contributions", "cwsa_plus_score", "cwsa_score"]
-__all__ += ["generalized_risk_score", "selective_accuracy_score", "selective_confusion_matrix"]
-__all__ += ["selective_cost_score", "selective_risk_score"]
+__all__ = ["coverage_gap_score", "coverage_score", "cwsa_contributions", "cwsa_plus_score"]
+__all__ += ["cwsa_score", "generalized_risk_score", "risk_gap_score", "selective_accuracy_score"]
+__all__ += ["selective_confusion_matrix", "selective_cost_score", "selective_risk_score"]
 
 Threshold = float | FloatArray
 
@@ -134,6 +135,84 @@ def cwsa_terms(
     terms = definition.row_terms(outcomes.loss, outcomes.confidence, threshold, sign, weight)
     norm = np.sum(counted)
     return terms / norm if norm > 0 else np.zeros_like(terms)
+
+
+# Kernels that compare subgroups --------------------------------------------------------------
+
+
+class SubgroupShares(NamedTuple):
+    """The share of rows that is the coverage, or the selective risk, of each subgroup.
+
+    Parameters
+    ----------
+    names : list
+    codes : ndarray of shape (n,)
+        The subgroup of each row.
+    over, under : ndarray of shape (n,)
+        What each row adds to the two sides of the ratio.
+    weight : ndarray of shape (n,)
+    """
+
+    names: list[Any]
+    codes: IntArray
+    over: FloatArray
+    under: FloatArray
+    weight: FloatArray
+
+    @classmethod
+    def of(
+        cls, metric: str, outcomes: Outcomes, subgroups: Any, threshold: float = 0.5
+    ) -> SubgroupShares:
+        """Read what "coverage_gap" or "risk_gap" compares; rows of weight 0 do not exist."""
+        frame = check_subgroups(subgroups, len(outcomes))
+        if frame.shape[1] != 1:
+            raise ValueError(
+                f"subgroups must be one attribute, got the columns {list(frame.columns)}; pass one "
+                "of them, or all to metrics_by_group."
+            )
+        exists = outcomes.weight > 0
+        codes, names = pd.factorize(frame.iloc[:, 0][exists], use_na_sentinel=False)
+        if len(names) < 2:
+            raise ValueError(
+                "subgroups must name at least two subgroups, since a gap is a difference between "
+                f"two; {frame.columns[0]!r} has only {names.tolist()[0]!r}."
+            )
+        outcomes = outcomes.take(exists)
+        accepted = accepted_rows(outcomes, threshold).astype(np.float64)
+        over, under = accepted, np.ones_like(accepted)
+        if metric == "risk_gap":
+            over, under = accepted * outcomes.loss, accepted
+        return cls(names.tolist(), codes, over, under, outcomes.weight)
+
+    def sums(self) -> tuple[FloatArray, FloatArray]:
+        """Return the two sides of the ratio of each subgroup."""
+        sides = self.over * self.weight, self.under * self.weight
+        over, under = (np.bincount(self.codes, side, len(self.names)) for side in sides)
+        return over.astype(np.float64), under.astype(np.float64)
+
+    def gap(self) -> float:
+        """Return the largest difference; warn of subgroups that have no share."""
+        over, under = self.sums()
+        some = under > 0
+        if not np.all(some):
+            silent = [repr(self.names[k]) for k in np.flatnonzero(~some)]
+            more = " ..." if len(silent) > 10 else ""
+            rest = "the gap is that of the others"
+            warn_user(
+                f"No row is accepted of the subgroups {', '.join(silent[:10])}{more}: they have no "
+                f"selective risk, and {rest if some.sum() > 1 else 'the gap is undefined (nan)'}."
+            )
+        return float(np.ptp(over[some] / under[some])) if some.sum() > 1 else float("nan")
+
+
+def coverage_gap(outcomes: Outcomes, subgroups: Any, threshold: float = 0.5) -> float:
+    """Return the largest difference in coverage between two subgroups."""
+    return SubgroupShares.of("coverage_gap", outcomes, subgroups, threshold).gap()
+
+
+def risk_gap(outcomes: Outcomes, subgroups: Any, threshold: float = 0.5) -> float:
+    """Return the largest difference in selective risk; warn of subgroups that have none."""
+    return SubgroupShares.of("risk_gap", outcomes, subgroups, threshold).gap()
 
 
 # How much each row moves them ------------------------------------------------------------
@@ -364,6 +443,118 @@ def generalized_risk_score(
     >>> from skselect.metrics import generalized_risk_score
     >>> generalized_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.65)
     0.25
+    """
+
+
+@metric(coverage_gap, "lower", undefined="nothing accepted: 0", rests_on="rows")
+def coverage_gap_score(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    subgroups: Any,
+    threshold: float = 0.5,
+    **options: Unpack[RowOptions],
+) -> float:
+    """Compute the largest difference in coverage between two subgroups: who waits.
+
+    :Formula: ``max - min over subgroups of coverage``
+    :Use for: whose cases wait for a person
+    :Not for: alone: accepting everything, or nothing, wins; see risk_gap
+    :Source: Jones et al. 2021
+
+    Parameters
+    ----------
+    %(data)s
+    subgroups : array-like of shape (n,)
+        The subgroup of each row: one attribute. Missing values form a subgroup.
+    threshold : float, default=0.5
+        Rows with confidence >= threshold are accepted. For the decisions of a policy pass
+        ``confidence=decided["accepted"]``: 1 where it answers, else 0.
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        0 when nothing is accepted.
+
+    Raises
+    ------
+    ValueError
+        If there is only one subgroup, or an argument is malformed.
+
+    See Also
+    --------
+    risk_gap_score : The same of the risk. Equal risks usually need unequal coverages.
+    metrics_by_group : Each subgroup, and the gap with an interval.
+
+    References
+    ----------
+    .. [1] Jones et al., "Selective classification can magnify disparities across groups", 2021.
+
+    Examples
+    --------
+    >>> from skselect.metrics import coverage_gap_score
+    >>> coverage_gap_score([0, 1, 1, 0], [.1, .9, .6, .7], subgroups=list("ffmm"), threshold=.7)
+    0.5
+    """
+
+
+@metric(
+    risk_gap,
+    "lower",
+    undefined="fewer than two subgroups with an accepted row: nan",
+    rests_on="rows",
+)
+def risk_gap_score(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    subgroups: Any,
+    threshold: float = 0.5,
+    **options: Unpack[RowOptions],
+) -> float:
+    """Compute the largest difference in selective risk between two subgroups.
+
+    :Formula: ``max - min over subgroups of selective risk``
+    :Use for: whose answers are wrong more often
+    :Not for: alone: deferring a subgroup leaves it out; see coverage_gap
+    :Source: Jones et al. 2021
+
+    Parameters
+    ----------
+    %(data)s
+    subgroups : array-like of shape (n,)
+        The subgroup of each row: one attribute. Missing values form a subgroup.
+    threshold : float, default=0.5
+        Rows with confidence >= threshold are accepted. For the decisions of a policy pass
+        ``confidence=decided["accepted"]``: 1 where it answers, else 0.
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        A subgroup of which no row is accepted has no risk: a warning names it, and the gap is
+        that of the others. nan when fewer than two are left.
+
+    Raises
+    ------
+    ValueError
+        If there is only one subgroup, or an argument is malformed.
+
+    See Also
+    --------
+    coverage_gap_score : The same of the coverage.
+    metrics_by_group : Each subgroup, and the gap with an interval.
+
+    References
+    ----------
+    .. [1] Jones et al., "Selective classification can magnify disparities across groups", 2021.
+
+    Examples
+    --------
+    >>> from skselect.metrics import risk_gap_score
+    >>> risk_gap_score([0, 1, 1, 0], [.1, .9, .6, .7], subgroups=list("ffmm"))
+    0.5
     """
 
 
