@@ -26,6 +26,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
 from skselect.metrics import SPECS
+from skselect.metrics._evaluate import GAPS
 
 #: Other libraries: their site, and the page of a name on it.
 SITES = {
@@ -122,7 +123,7 @@ def _own_names(env: BuildEnvironment) -> dict[str, ObjectEntry]:
         # A method of one class alone, such as "decide_arrays", needs no class before it.
         if entry.objtype == "method" and "_" in parts[-1] and n_called[parts[-1]] == 1:
             names[parts[-1]] = entry
-    for spec in SPECS.values():
+    for spec in (SPECS | GAPS).values():
         names[spec.name] = names[spec.scorer_name] = names[spec.function.__name__]
     return names
 

@@ -7,6 +7,7 @@ import inspect
 from pathlib import Path
 
 from skselect.metrics import SPECS
+from skselect.metrics._evaluate import GAPS
 from skselect.metrics._metric import MetricSpec
 
 HEAD = """# Metrics
@@ -23,6 +24,7 @@ There are more than forty. These are enough to begin with:
 | How good is it at the threshold in use? | `selective_risk`, always with `coverage` | either alone |
 | How many errors pass unseen? | `generalized_risk` | `selective_risk`: it is about the accepted cases only |
 | How many of one class does it miss? | `metrics_by_class`, before and after abstaining | accuracy |
+| Whose cases wait for a person? | `coverage_gap` between subgroups, with `risk_gap` | either alone: [they compete](howto/groups.md#who-waits) |
 | Which depth, which number of leaves? | `cwsa_plus` at one threshold, with `min_coverage`; without a threshold `neg_augrc` | accuracy alone |
 | What does it cost in all, deferrals included? | `selective_cost` | a risk |
 | Can its probabilities be believed? | `smooth_ece`; as a test `t_cal_test` | `ece` of few rows |
@@ -38,7 +40,7 @@ Every metric takes `(y_true, y_proba, *, ..., labels=None, pos_label=None, sampl
 `pos_label`. A weight of 2 equals the row twice. The order of rows does not matter. Rows of equal confidence are accepted or rejected together.
 
 After `import skselect` these are strings for `scoring="..."`:
-@STRINGS@. Every other metric is a scorer through `skselect.scoring.get_scorer(name, ...)`, where losses are called `neg_...`.
+@STRINGS@. Every other metric but the two gaps is a scorer through `skselect.scoring.get_scorer(name, ...)`, where losses are called `neg_...`.
 A scorer never rewards abstaining on everything.
 
 ## The metrics
@@ -62,6 +64,7 @@ TAIL = """
 ## Beside the tables
 
 - `csr_test`, `ecce_test`, `ecd_test` and `t_cal_test` are tests; `cwsa_contributions` says what each row adds to CWSA.
+- `coverage_gap` and `risk_gap` need the subgroup of each row. `metrics_by_group` and `metric_interval` compute them with exact intervals.
 - CWSA and CWSA+ [reward high confidence](ideas/what_metrics_reward.md), deserved or not, and rise as the threshold falls below the lowest confidence: compare models at one threshold.
   They may fall when a right answer comes in just above the threshold, since the mean then counts a small weight; with `normalize="all"` they do not.
 - Calibration errors, `csr` and the confidence-weighted family always get the probability of the answer, whatever name `confidence=` gives. Only an
@@ -136,7 +139,7 @@ def _names(names: list[str]) -> str:
 
 def text() -> str:
     """Return the whole page."""
-    specs = list(SPECS.values())
+    specs = [*SPECS.values(), *GAPS.values()]
     main = [spec for spec in specs if not spec.for_comparison]
     others = [spec for spec in specs if spec.for_comparison]
     strings = _names([spec.scorer_name for spec in specs if spec.registered])

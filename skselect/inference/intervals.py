@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Unpack
@@ -388,14 +388,14 @@ def _corner_bounds(shares: SubgroupShares, delta: float) -> tuple[FloatArray, Fl
         x, beyond = ndtr(radius * cosines), ndtr(-radius * cosines)
         return float(beyond[0] + np.sum(-np.diff(x, append=0.0) * beyond[::-1])) - delta
 
-    hits, n = shares.sums()
-    means = np.minimum(np.divide(hits, n, out=np.zeros_like(n), where=n > 0), 1.0)
     fails = ndtr(-brentq(excess, 0.0, 40.0) * cosines)
-    if is_graded(shares.over):
-        both = ([hoeffding_bentkus_upper(m, n, d) for d in fails] for m in (means, 1.0 - means))
-    else:
-        both = ([clopper_pearson_upper(k, n, d) for d in fails] for k in (hits, n - hits))
-    high, right = map(np.array, both)
+    hits, n = shares.over, shares.under
+    bound: Callable[..., Any] = clopper_pearson_upper
+    rest = n - hits
+    if shares.is_graded:
+        bound, scale = hoeffding_bentkus_upper, np.maximum(n, 1.0)
+        hits, rest = hits / scale, rest / scale
+    high, right = (np.array([bound(side, n, d) for d in fails]) for side in (hits, rest))
     return 1.0 - right, high
 
 
@@ -533,7 +533,7 @@ def metric_interval(
     ----------
     %(data)s
     metric : str
-        Short name as in ``skselect.metrics.SPECS``, such as "augrc", or "coverage_gap" or
+        Short name as in ``skselect.metrics.SPECS``, such as "augrc". Also "coverage_gap" and
         "risk_gap", with the subgroups in `metric_params`.
     method : {"analytic", "bootstrap", "cell_bootstrap"}, default="analytic"
         "analytic": closed forms where there are any, else the bootstrap, of "ece" with 50,000

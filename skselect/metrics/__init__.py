@@ -2,7 +2,8 @@
 
 Each takes ``(y_true, y_proba)``, works with ``sklearn.metrics.make_scorer(...,
 response_method="predict_proba")``, counts a weight of 2 as the row twice, and does not depend
-on the order of the rows. ``SPECS`` is the table of all of them.
+on the order of the rows. ``SPECS`` is the table of all of them but ``coverage_gap_score`` and
+``risk_gap_score``, which need the subgroup of each row.
 
 For comparison with published values only: ``accuracy_rejection_auc``, ``f1_retention_auc``,
 ``auroc_aurc``, ``oc_auc``, ``p_risk``, ``tce``, ``classwise_ece``, ``mce`` and ``ecd``.

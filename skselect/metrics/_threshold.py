@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray
-from skselect._lib.checks import warn_user
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, is_graded
+from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import check_choice, check_number, check_threshold
 from skselect._lib.checks.rows import check_subgroups, check_unit_confidence
 from skselect._lib.decide import SPAN
@@ -141,29 +141,27 @@ def cwsa_terms(
 
 
 class SubgroupShares(NamedTuple):
-    """The share of rows that is the coverage, or the selective risk, of each subgroup.
+    """The coverage, or the selective risk, of each subgroup as a share of rows.
 
     Parameters
     ----------
     names : list
-    codes : ndarray of shape (n,)
-        The subgroup of each row.
-    over, under : ndarray of shape (n,)
-        What each row adds to the two sides of the ratio.
-    weight : ndarray of shape (n,)
+    over, under : ndarray of shape (K,)
+        The two sides of the ratio.
+    is_graded : bool
+        Whether `over` adds up losses other than 0 and 1.
     """
 
     names: list[Any]
-    codes: IntArray
     over: FloatArray
     under: FloatArray
-    weight: FloatArray
+    is_graded: bool
 
     @classmethod
     def of(
         cls, metric: str, outcomes: Outcomes, subgroups: Any, threshold: float = 0.5
     ) -> SubgroupShares:
-        """Read what "coverage_gap" or "risk_gap" compares; rows of weight 0 do not exist."""
+        """Count what "coverage_gap" or "risk_gap" compares; rows of weight 0 do not exist."""
         frame = check_subgroups(subgroups, len(outcomes))
         if frame.shape[1] != 1:
             raise ValueError(
@@ -171,38 +169,32 @@ class SubgroupShares(NamedTuple):
                 "of them, or all to metrics_by_group."
             )
         exists = outcomes.weight > 0
-        codes, names = pd.factorize(frame.iloc[:, 0][exists], use_na_sentinel=False)
+        codes, found = pd.factorize(frame.iloc[:, 0][exists], use_na_sentinel=False)
+        names = found.tolist()
         if len(names) < 2:
             raise ValueError(
                 "subgroups must name at least two subgroups, since a gap is a difference between "
-                f"two; {frame.columns[0]!r} has only {names.tolist()[0]!r}."
+                f"two; {frame.columns[0]!r} has only {names[0]!r}."
             )
-        outcomes = outcomes.take(exists)
-        accepted = accepted_rows(outcomes, threshold).astype(np.float64)
-        over, under = accepted, np.ones_like(accepted)
+        accepted = np.where(accepted_rows(outcomes, threshold), outcomes.weight, 0.0)
+        sides, graded = (accepted, outcomes.weight), False
         if metric == "risk_gap":
-            over, under = accepted * outcomes.loss, accepted
-        return cls(names.tolist(), codes, over, under, outcomes.weight)
-
-    def sums(self) -> tuple[FloatArray, FloatArray]:
-        """Return the two sides of the ratio of each subgroup."""
-        sides = self.over * self.weight, self.under * self.weight
-        over, under = (np.bincount(self.codes, side, len(self.names)) for side in sides)
-        return over.astype(np.float64), under.astype(np.float64)
+            sides, graded = (accepted * outcomes.loss, accepted), is_graded(outcomes.loss)
+        over, under = (np.bincount(codes, side[exists], len(names)) for side in sides)
+        return cls(names, over.astype(np.float64), under.astype(np.float64), graded)
 
     def gap(self) -> float:
         """Return the largest difference; warn of subgroups that have no share."""
-        over, under = self.sums()
-        some = under > 0
+        some = self.under > 0
         if not np.all(some):
-            silent = [repr(self.names[k]) for k in np.flatnonzero(~some)]
-            more = " ..." if len(silent) > 10 else ""
-            rest = "the gap is that of the others"
+            silent = [self.names[k] for k in np.flatnonzero(~some)]
+            few = "" if np.sum(some) > 1 else " Fewer than two are left: the gap is nan."
             warn_user(
-                f"No row is accepted of the subgroups {', '.join(silent[:10])}{more}: they have no "
-                f"selective risk, and {rest if some.sum() > 1 else 'the gap is undefined (nan)'}."
+                f"No row is accepted in the subgroups {shown(silent)}: they have no selective risk "
+                f"and are left out of the gap.{few}"
             )
-        return float(np.ptp(over[some] / under[some])) if some.sum() > 1 else float("nan")
+        shares = self.over[some] / self.under[some]
+        return float(np.ptp(shares)) if len(shares) > 1 else float("nan")
 
 
 def coverage_gap(outcomes: Outcomes, subgroups: Any, threshold: float = 0.5) -> float:
@@ -466,7 +458,7 @@ def coverage_gap_score(
     ----------
     %(data)s
     subgroups : array-like of shape (n,)
-        The subgroup of each row: one attribute. Missing values form a subgroup.
+        The subgroup of each row. It is one attribute, and missing values form a subgroup.
     threshold : float, default=0.5
         Rows with confidence >= threshold are accepted. For the decisions of a policy pass
         ``confidence=decided["accepted"]``: 1 where it answers, else 0.
@@ -524,7 +516,7 @@ def risk_gap_score(
     ----------
     %(data)s
     subgroups : array-like of shape (n,)
-        The subgroup of each row: one attribute. Missing values form a subgroup.
+        The subgroup of each row. It is one attribute, and missing values form a subgroup.
     threshold : float, default=0.5
         Rows with confidence >= threshold are accepted. For the decisions of a policy pass
         ``confidence=decided["accepted"]``: 1 where it answers, else 0.

@@ -15,10 +15,10 @@ from skselect._lib.checks.rows import check_has_proba, check_subgroups
 from skselect._lib.notebook import count
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.curve import count_deferred, count_within
-from skselect.inference.by_group import Rate, rate_classes
-from skselect.inference.intervals import interval_around
+from skselect.inference.by_group import Rate, rate_classes, tabulate_metric
+from skselect.inference.intervals import Sampling, interval_around
 from skselect.metrics._csr import run_csr_test
-from skselect.metrics._evaluate import SPECS
+from skselect.metrics._evaluate import GAPS, SPECS
 from skselect.metrics._metric import MetricSpec
 from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.metrics._threshold import count_decisions
@@ -152,7 +152,7 @@ def make_contents(
         "calibration": _calibration(case, level, seed),
         "certificate": _certificate(case),
         "errors": _errors(case, ids, features, n_errors),
-        "subgroups": None if subgroups is None else _subgroups(case, subgroups, level),
+        **({"subgroups": None} if subgroups is None else _subgroups(case, subgroups, level)),
     }
 
 
@@ -464,15 +464,19 @@ def _to_json_value(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def _subgroups(case: Case, subgroups: Any, level: float) -> list[dict[str, Any]]:
-    """Return coverage and risk of each subgroup, attribute by attribute."""
+def _subgroups(case: Case, subgroups: Any, level: float) -> dict[str, Any]:
+    """Return coverage and risk of each subgroup, attribute by attribute, and how they differ."""
     loss = case.scored.outcomes.loss
-    accepted = np.ones(len(loss), dtype=bool) if case.accepted is None else case.accepted
+    every = np.ones(len(loss), dtype=bool)
+    accepted = every if case.accepted is None else case.accepted
+    decided = ScoredRows(Outcomes(loss, accepted.astype(np.float64)))
+    gaps = ["risk_gap"] if case.accepted is None else list(GAPS)
+    how = Sampling(np.random.default_rng(0), level)
     frame = check_subgroups(subgroups, len(loss))
     named = hasattr(subgroups, "columns") or hasattr(subgroups, "keys")  # a table, of any make
-    found = []
-    for attribute in frame.columns:
-        codes, keys = subgroup_codes(frame[attribute], len(loss))
+    found, apart = [], []
+    for attribute, column in frame.items():
+        codes, keys = subgroup_codes(column, len(loss))
         rows_of = [(str(key), codes == code) for code, key in enumerate(keys)]
         rows_of += [("(missing)", codes < 0)] if np.any(codes < 0) else []
         name = str(attribute) if named else name_of_subgroups(subgroups)
@@ -480,7 +484,11 @@ def _subgroups(case: Case, subgroups: Any, level: float) -> list[dict[str, Any]]
             {"attribute": name, "subgroup": key} | _counts(loss[rows], accepted[rows], level)
             for key, rows in rows_of
         ]
-    return found
+        for gap in gaps if len(rows_of) > 1 else []:
+            known = tabulate_metric(GAPS[gap], decided, {"subgroups": column}, every, how)
+            kept = {key: known[key] for key in ("metric", "value", "low", "high")}
+            apart.append({"attribute": name} | kept)
+    return {"subgroups": found, "gaps": apart}
 
 
 def count_classes(y_true: IntArray, classes: Any) -> dict[str, int]:

@@ -376,7 +376,14 @@ def _show_subgroups(model: dict[str, Any]) -> Section:
     counts = (("rows", "n_rows", number), ("deferred", "left", number))
     shares = (("accepted", "coverage", share), ("wrong among them", "risk", share))
     table = make_table(rows, *names, *counts, *shares, *_ENDS)
-    return Section("subgroups", "Subgroups", tables={"": table})
+    tables = {"": table}
+    if model["gaps"]:
+        what = {"coverage_gap": "accepted", "risk_gap": "wrong among them"}
+        rows = [row | {"of": what[row["metric"]]} for row in model["gaps"]]
+        between = (("Attribute", "attribute", text), ("Share", "of", text))
+        value = ("largest difference", "value", share)
+        tables["Largest difference between two"] = make_table(rows, *between, value, *_ENDS)
+    return Section("subgroups", "Subgroups", tables=tables)
 
 
 def _show_errors(model: dict[str, Any]) -> Section:

@@ -89,6 +89,50 @@ def test_missing_values_form_a_subgroup(rows):
     assert table["subgroup"].isna().sum() == 1
 
 
+GAPS = {"coverage_gap": {"threshold": 0.6}, "risk_gap": {"threshold": 0.6}}
+
+
+def test_gaps_stand_last_attribute_by_attribute(rows):
+    y_true, y_proba, group = rows
+    frame = pd.DataFrame({"sex": np.where(group == "x", "m", group), "age": np.arange(600) % 3})
+    plain = {"coverage": {"threshold": 0.6}, "selective_risk": {"threshold": 0.6}}
+    table = metrics_by_group(y_true, y_proba, frame, GAPS | plain)
+    without = metrics_by_group(y_true, y_proba, frame, plain)
+    pd.testing.assert_frame_equal(table.iloc[:-4], without)
+    last = table.iloc[-4:]
+    assert last["attribute"].tolist() == ["sex", "sex", "age", "age"]
+    assert last["subgroup"].unique().tolist() == ["all"]
+    assert last["n_rows"].unique().tolist() == [600]
+    for record in last.to_dict("records"):
+        share = {"coverage_gap": "coverage", "risk_gap": "selective_risk"}[record["metric"]]
+        mine = (without["attribute"] == record["attribute"]) & (without["metric"] == share)
+        values = without[mine]["value"]
+        assert record["value"] == pytest.approx(values.max() - values.min(), rel=1e-12)
+        one = metric_interval(
+            y_true, y_proba, record["metric"],
+            metric_params={"subgroups": frame[record["attribute"]], "threshold": 0.6},
+        )  # fmt: skip
+        assert (record["low"], record["high"]) == (one.low, one.high)
+        assert one.method == "simultaneous"
+        assert record["n_errors"] == one.n_errors == without["n_errors"].iloc[0]
+
+
+def test_gaps_with_weights_have_no_interval(rows):
+    y_true, y_proba, group = rows
+    weight = np.random.default_rng(1).integers(0, 4, 600)
+    weighted = {"sample_weight": weight, "confidence_level": None}
+    table = metrics_by_group(y_true, y_proba, group, GAPS, **weighted)
+    often = np.repeat(np.arange(600), weight)
+    twice = metrics_by_group(
+        y_true[often], y_proba[often], group[often], GAPS, confidence_level=None
+    )
+    assert table["value"].tolist() == pytest.approx(twice["value"].tolist())
+    assert table["n_rows"].tolist() == twice["n_rows"].tolist()
+    assert table["low"].isna().all()
+    with pytest.raises(ValueError, match="confidence_level=None for values without intervals"):
+        metrics_by_group(y_true, y_proba, group, GAPS, sample_weight=weight)
+
+
 def test_rows_of_weight_zero_do_not_exist(rows):
     y_true, y_proba, group = rows
     weight = (group != "x").astype(float)
@@ -126,6 +170,8 @@ def test_few_errors_are_named_once(rows):
         ({"confidence_level": 2}, "confidence_level must be"),
         ({"sample_weight": np.arange(600)}, "confidence_level=None for values without intervals"),
         ({"method": "hope"}, "method must be one of"),
+        ({"metrics": ["risk_gap"], "subgroups": ["f"] * 600}, "two; 'subgroup' has only 'f'.$"),
+        ({"metrics": {"risk_gap": {"subgroups": [1]}}}, "'risk_gap' reads the argument subgroups"),
         ({"subgroups": "f" * 600}, "subgroups must hold one value per row"),
         ({"subgroups": np.zeros((600, 2))}, r"one value per row.* of shape \(600, 2\)"),
         (

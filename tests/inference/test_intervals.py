@@ -4,11 +4,13 @@ The bootstrap computes each draw exactly as if its rows had been written out.
 """
 
 import math
+from functools import cache
+from itertools import permutations, product
 
 import numpy as np
 import pytest
 from scipy.special import expit
-from scipy.stats import binomtest
+from scipy.stats import beta, binom, binomtest, norm
 
 from skselect import Outcomes, Predictions, RiskCoverageCurve
 from skselect.inference import metric_interval
@@ -19,10 +21,13 @@ from skselect.inference.intervals import (
     cell_bootstrap,
     draw_counts,
     find_interval,
+    gap_interval,
     measure,
 )
 from skselect.metrics import SPECS
 from skselect.metrics._rows import ScoredRows, score_rows
+from skselect.metrics._threshold import SubgroupShares
+from tests import brute
 from tests.common import mostly_slow
 from tests.metrics.test_laws import REQUIRED
 
@@ -153,6 +158,141 @@ def test_every_metric_has_an_interval_around_its_value(name, method):
     else:  # calibration errors are biased upwards in every draw
         assert found.low <= found.high
         assert found.method == "bootstrap"
+
+
+# Gaps between subgroups ----------------------------------------------------------------------
+
+
+def shares_of(hits, n, *, is_graded=False):
+    names = list(range(len(n)))
+    return SubgroupShares(names, np.asarray(hits, float), np.asarray(n, float), is_graded)
+
+
+def squares(delta):
+    """Return the corners (x, y) of the squares that two normal variables leave with `delta`."""
+    cosines = np.cos(np.arange(16) * np.pi / 32)
+
+    def inside(radius):
+        edges = norm.cdf(np.append(radius * cosines, -np.inf))
+        return np.sum((edges[:-1] - edges[1:]) * norm.cdf(radius * cosines[::-1]))
+
+    radius = brute.edge(lambda r: inside(40 * r) >= 1 - delta) * 40
+    return list(zip(radius * cosines, radius * cosines[::-1], strict=True))
+
+
+@cache
+def bounds_of(hits, n, z):
+    """Return Clopper-Pearson's bounds, each wrong with the probability of a normal score z."""
+    low = beta.isf(norm.cdf(z), hits, n - hits + 1) if hits else 0.0
+    return low, beta.ppf(norm.cdf(z), hits + 1, n - hits) if hits < n else 1.0
+
+
+@pytest.mark.parametrize(
+    ("hits", "n"), [([3, 9], [10, 10]), ([0, 5, 40], [3, 60, 50]), ([0, 7, 7, 12], [0, 8, 30, 12])]
+)
+def test_a_gap_lies_between_what_all_pairs_allow(hits, n):
+    """The definition, pair by pair and corner by corner."""
+    low, high, k = [], [], len(n)
+    upper, lower = squares(0.05), squares(0.05 / (k * (k - 1) - 1))
+    for a, b in permutations(range(k), 2):
+        first, second = (hits[a], n[a]), (hits[b], n[b])
+        high.append(max(bounds_of(*first, x)[1] - bounds_of(*second, y)[0] for x, y in upper))
+        low.append(min(bounds_of(*first, x)[0] - bounds_of(*second, y)[1] for x, y in lower))
+    expected = (max(0.0, *low), max(high))
+    assert gap_interval(shares_of(hits, n), 0.9) == pytest.approx(expected, rel=1e-6)
+
+
+def test_one_corner_costs_more_than_sixteen():
+    """They leave the square that two bounds of (1 - level)/4 each make, where sizes are alike."""
+    hits, n = [300, 500], [1000, 1000]
+    _, high = gap_interval(shares_of(hits, n), 0.95)
+    reach = norm.isf(0.0125) * np.sqrt(0.3 * 0.7 / 1000) + norm.isf(0.0125) * np.sqrt(0.25 / 1000)
+    assert 0.2 < high < 0.2 + 0.8 * reach
+
+
+def test_many_subgroups_cost_little_time_and_only_the_lower_end():
+    rng = np.random.default_rng(0)
+    n = np.full(3000, 50)
+    low, high = gap_interval(shares_of(rng.binomial(n, 0.3), n), 0.95)
+    assert low == 0 < high < 1
+    hits = np.where(np.arange(3000) < 1500, 0, n)
+    assert gap_interval(shares_of(hits, n), 0.95)[0] > 0.4
+
+
+def test_a_subgroup_without_rows_may_have_any_share():
+    low, high = gap_interval(shares_of([10, 60], [100, 100]), 0.95)
+    more = gap_interval(shares_of([10, 60, 0], [100, 100, 0]), 0.95)
+    assert 0 < more[0] < low < high < more[1]
+    assert more[1] == pytest.approx(1 - bounds_of(10, 100, squares(0.025)[0][0])[0], abs=0.05)
+
+
+@cache
+def ends_of(hits, n):
+    return gap_interval(shares_of(hits, n), 0.8)  # too short an interval would show
+
+
+def holds(hits, n, true):
+    low, high = ends_of(tuple(hits), tuple(n))
+    return low <= true + 1e-12 and true - 1e-12 <= high
+
+
+def test_the_interval_of_a_gap_holds_it_in_all_outcomes_of_a_few_rows():
+    n = (9, 6)
+    for shares in product([0.02, 0.2, 0.5, 0.7, 0.95], repeat=2):
+        true = abs(shares[0] - shares[1])
+        chance = sum(
+            binom.pmf(a, n[0], shares[0]) * binom.pmf(b, n[1], shares[1])
+            for a, b in product(range(10), range(7))
+            if holds((a, b), n, true)
+        )
+        assert chance >= 0.8
+
+
+#: Sizes and shares: no gap, subgroups that are known, many, few that differ.
+POPULATIONS = [
+    ([40, 8], [0.1, 0.1]), ([10**6, 200], [0.3, 0.3]), ([10**6, 200], [0.3, 0.6]),
+    ([1000, 300], [0.58, 0.85]), ([30, 30], [0.02, 0.98]), ([10**6, 1], [0.03, 0.99]),
+    ([10**6] + [50] * 9, [0.2] * 10), ([20] * 30, [0.3] * 30),
+    ([10**6] * 2 + [50] * 8, [0.1, 0.9] + [0.5] * 8),
+    ([50] * 2 + [500] * 8, [0.1, 0.9] + [0.5] * 8),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("n", "shares"), mostly_slow(POPULATIONS, unpack=True))
+def test_the_interval_of_a_gap_holds_the_gap(n, shares):
+    rng, true = np.random.default_rng(0), max(shares) - min(shares)
+    missed = sum(not holds(rng.binomial(n, shares).tolist(), n, true) for _ in range(1000))
+    assert missed / 1000 <= 0.2 + 3 * np.sqrt(0.2 * 0.8 / 1000)
+
+
+def test_the_interval_of_a_gap_of_graded_losses():
+    rng = np.random.default_rng(0)
+    y, p = rng.integers(0, 2, 900), rng.random(900)
+    groups = np.repeat(["a", "b", "c"], 300)
+    graded = 0.25 + 0.5 * (groups == "b") * rng.random(900)
+    asked = {"metric_params": {"subgroups": groups}, "loss": lambda true, answer: graded}
+    found = metric_interval(y, p, "risk_gap", **asked)
+    means = [graded[groups == group].mean() for group in "abc"]
+    assert found.estimate == pytest.approx(max(means) - min(means))
+    assert 0 < found.low < found.estimate < found.high < 1
+    wider = metric_interval(y, p, "risk_gap", confidence_level=0.99, **asked)
+    assert wider.low < found.low < found.high < wider.high
+
+
+def test_what_an_interval_of_a_gap_cannot_do():
+    y, p = some_predictions(40)
+    asked = {"metric_params": {"subgroups": np.arange(40) % 2}}
+    with pytest.raises(ValueError, match=r"cluster: the bounds of 'risk_gap' .* independent rows"):
+        metric_interval(y, p, "risk_gap", cluster=np.arange(40) // 4, **asked)
+    with pytest.raises(ValueError, match="subgroups is missing: the metric 'risk_gap' needs it"):
+        metric_interval(y, p, "risk_gap")
+    with pytest.raises(ValueError, match="method='cell_bootstrap' is for metrics of the"):
+        metric_interval(y, p, "risk_gap", method="cell_bootstrap", **asked)
+    exact, drawn = (
+        metric_interval(y, p, "risk_gap", method=method, **asked)
+        for method in ("analytic", "bootstrap")
+    )
+    assert (exact.low, exact.high) == (drawn.low, drawn.high)
 
 
 @pytest.mark.parametrize("name", ["augrc", "failure_auroc", "cwsa_plus", "cw_accuracy", "aurc"])

@@ -32,6 +32,7 @@ from skselect import (
 )
 from skselect._lib.decide import CONFIDENCES
 from skselect.metrics import SPECS
+from skselect.metrics._evaluate import GAPS
 from skselect.scoring import get_scorer
 from tests.brute import (
     ProbaCase,
@@ -176,7 +177,18 @@ def test_what_the_rows_add_sums_up_to_the_metric(name, parameters):
 def test_every_public_score_is_in_the_table():
     ends = ("_score", "_error", "_corrcoef", "_distance", "ecce_mad", "ecce_r")
     public = {name for name in metrics.__all__ if name.endswith(ends)}
-    assert public == {spec.function.__name__ for spec in SPECS.values()}
+    assert public == {spec.function.__name__ for spec in (SPECS | GAPS).values()}
+    assert not SPECS.keys() & GAPS.keys()
+
+
+@for_each(["coverage_gap", "risk_gap"])
+def test_what_compares_subgroups_is_refused_where_rows_are_sorted_or_drawn(name):
+    spec, (y_true, y_proba) = GAPS[name], some_predictions(2)
+    assert (spec.of_subgroups, spec.at_threshold, spec.better) == (True, True, "lower")
+    with pytest.raises(ValueError, match="metrics_by_group and metric_interval compare"):
+        evaluate(y_true, y_proba, [name])
+    with pytest.raises(ValueError, match="metrics_by_group and metric_interval compare"):
+        inference.compare_models(y_true, {"a": y_proba, "b": y_proba}, name)
 
 
 #: Metrics, and what is built on them.

@@ -1,8 +1,10 @@
-"""Metrics at one threshold: what each row adds, the last bit, the confusion matrix there."""
+"""Metrics at one threshold: what each row adds, the last bit, subgroups, the confusion matrix."""
 
 import math
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +14,16 @@ from skselect import metrics
 from skselect.metrics import selective_confusion_matrix
 from skselect.metrics._threshold import count_decisions
 from tests import brute
-from tests.brute import assert_close, examples, proba_cases, thresholds
+from tests.brute import (
+    RowCase,
+    assert_close,
+    examples,
+    of_rows,
+    proba_cases,
+    row_cases,
+    thresholds,
+)
+from tests.kinds import CONTAINERS, THREE
 
 TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]  # confidences .875 .875 .625 .75; 2 errors
 
@@ -86,6 +97,114 @@ def test_selective_risk_is_nan_where_only_rows_of_weight_zero_are_accepted():
             TRUTH, PROBA, threshold=0.8, sample_weight=[0, 0, 1, 1]
         )
     assert math.isnan(value)
+
+
+# Gaps between subgroups ----------------------------------------------------------------------
+
+GAPS = {"coverage": metrics.coverage_gap_score, "selective_risk": metrics.risk_gap_score}
+
+
+def _largest_difference(share, case, groups, t):
+    """Take the largest difference over all pairs of subgroups that have a share: the definition."""
+    found = []
+    for group in np.unique(groups):
+        part = groups == group
+        weight = None if case.weight is None else case.weight[part]
+        rows = brute.rows_of(case.loss[part], case.confidence[part], weight)
+        if rows:
+            found.append(getattr(brute, share)(rows, t))
+    defined = [value for value in found if value == value]
+    if len(defined) < 2:
+        return math.nan, len(found)
+    return max(abs(a - b) for a in defined for b in defined), len(found)
+
+
+@pytest.mark.parametrize("share", GAPS)
+@examples(100)
+@given(case=row_cases(), t=thresholds, n_groups=st.integers(1, 5), seed=st.integers(0, 99))
+def test_a_gap_is_the_largest_difference_over_all_pairs(share, case, t, n_groups, seed):
+    groups = np.random.default_rng(seed).integers(0, n_groups, len(case.loss))
+    expected, n_found = _largest_difference(share, case, groups, t)
+
+    def score(case, groups):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return of_rows(GAPS[share], case, subgroups=groups, threshold=t)
+
+    if n_found < 2:
+        with pytest.raises(ValueError, match="at least two subgroups"):
+            score(case, groups)
+        return
+    value = score(case, groups)
+    assert_close(value, expected)
+    order = np.random.default_rng(seed).permutation(len(groups))
+    weight = None if case.weight is None else case.weight[order]
+    assert_close(
+        score(RowCase(case.loss[order], case.confidence[order], weight), groups[order]), value
+    )
+    if case.weight is not None and np.all(case.weight % 1 == 0):
+        often = np.repeat(np.arange(len(groups)), case.weight.astype(int))
+        twice = RowCase(case.loss[often], case.confidence[often], None)
+        assert_close(score(twice, groups[often]), value)
+
+
+def test_known_gaps():
+    # Confidences .875 .875 .625 .75; the last two are errors.
+    for groups, coverage, risk in [("aabb", 0.5, 1.0), ("abab", 0.5, 0.5), ("aaab", 1 / 3, 1.0)]:
+        at = {"subgroups": list(groups), "threshold": 0.75}
+        assert_close(metrics.coverage_gap_score(TRUTH, PROBA, **at), coverage)
+        assert_close(metrics.risk_gap_score(TRUTH, PROBA, **at), risk)
+    accepted = np.array([True, True, False, True])  # as a policy decided
+    at = {"subgroups": list("aabb"), "confidence": accepted}
+    assert metrics.coverage_gap_score(TRUTH, PROBA, **at) == 0.5
+
+
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=list(CONTAINERS))
+@pytest.mark.parametrize("labels", THREE.values(), ids=list(THREE))
+def test_subgroups_of_every_kind_have_the_same_gap(rng, container, labels):
+    y, p = rng.integers(0, 2, 60), rng.random(60)
+    codes = rng.integers(0, 3, 60)
+    expected = metrics.risk_gap_score(y, p, subgroups=codes, threshold=0.6)
+    given = container(labels[codes])
+    assert metrics.risk_gap_score(y, p, subgroups=given, threshold=0.6) == expected
+    assert metrics.risk_gap_score(y, p, subgroups={"sex": given}, threshold=0.6) == expected
+
+
+def test_missing_subgroups_are_a_subgroup():
+    at = {"threshold": 0.75}
+    for missing in (None, math.nan, pd.NaT):
+        subgroups = ["a", "a", missing, missing]
+        assert metrics.coverage_gap_score(TRUTH, PROBA, subgroups=subgroups, **at) == 0.5
+
+
+def test_a_subgroup_without_an_accepted_row_is_left_out_of_the_risk_gap():
+    at = {"threshold": 0.75, "subgroups": ["a", "b", "nobody", "c"]}
+    with pytest.warns(UserWarning, match=r"No row is accepted in the subgroups \['nobody'\]"):
+        assert metrics.risk_gap_score(TRUTH, PROBA, **at) == 1.0
+    assert metrics.coverage_gap_score(TRUTH, PROBA, **at) == 1.0
+    for threshold, subgroups in [(0.75, list("aaba")), (np.inf, list("abca"))]:
+        with pytest.warns(UserWarning, match="Fewer than two are left: the gap is nan"):
+            value = metrics.risk_gap_score(TRUTH, PROBA, threshold=threshold, subgroups=subgroups)
+        assert math.isnan(value)
+    assert metrics.coverage_gap_score(TRUTH, PROBA, threshold=np.inf, subgroups=list("abca")) == 0
+
+
+@pytest.mark.parametrize("gap", GAPS.values())
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"subgroups": ["f"] * 4}, "at least two subgroups.*'subgroup' has only 'f'"),
+        ({"subgroups": [1] * 4}, "has only 1"),
+        ({"subgroups": list("ffmm"), "sample_weight": [1, 1, 0, 0]}, "has only 'f'"),
+        ({"subgroups": list("fm")}, "subgroups has 2 rows, but y_true has 4"),
+        ({"subgroups": {"sex": list("ffmm"), "old": list("ffmm")}}, "one attribute.*'sex', 'old'"),
+        ({"subgroups": "ffmm"}, "subgroups must hold one value per row"),
+        ({"subgroups": list("ffmm"), "threshold": "high"}, "threshold must be a number"),
+    ],
+)
+def test_bad_subgroups_are_explained(gap, given, message):
+    with pytest.raises(ValueError, match=message):
+        gap(TRUTH, PROBA, **given)
 
 
 # The confusion matrix --------------------------------------------------------------------

@@ -131,6 +131,25 @@ def test_subgroups_add_up(report):
     assert sum(group["n_accepted"] for group in groups) == model["decisions"]["n_accepted"]
     assert sum(group["n_errors"] for group in groups) == model["decisions"]["n_errors"]
     assert groups[0]["attribute"] == "a"
+    gaps = {gap["metric"]: gap for gap in model["gaps"]}
+    for metric, share in [("coverage_gap", "coverage"), ("risk_gap", "risk")]:
+        assert gaps[metric]["value"] == pytest.approx(abs(groups[0][share] - groups[1][share]))
+        assert 0 <= gaps[metric]["low"] <= gaps[metric]["value"] <= gaps[metric]["high"] <= 1
+        assert gaps[metric]["attribute"] == "a"
+    assert "Largest difference between two" in str(report)
+
+
+def test_gaps_need_two_subgroups_and_a_threshold():
+    rng = np.random.default_rng(0)
+    y, p = rng.integers(0, 2, 90), rng.random(90)
+    table = pd.DataFrame({"one": 1, "two": np.where(np.arange(90) % 2, "a", None)})
+    for threshold, metrics in [(None, ["risk_gap"]), (0.7, ["coverage_gap", "risk_gap"])]:
+        report = selective_report(y, p, threshold=threshold, subgroups=table)
+        gaps = report.to_dict()["models"]["model"]["gaps"]
+        assert [(gap["attribute"], gap["metric"]) for gap in gaps] == [("two", m) for m in metrics]
+    nobody = selective_report(y, p, threshold=np.inf, subgroups=table)
+    assert nobody.to_dict()["models"]["model"]["gaps"][1]["value"] is None
+    assert "two" in str(nobody)
 
 
 def test_coverages_are_points_of_the_curve(rows, tuned, report):
