@@ -20,6 +20,7 @@ from xgboost import XGBClassifier
 from skselect import RiskCoverageDisplay, SelectiveClassifier, ThresholdTuner, selective_report
 from skselect.cli.demo import make_booster
 from skselect.display.common import COLORS, STYLE
+from skselect.inference import metrics_by_group
 
 IMAGES = Path(__file__).parent / "images"
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -115,6 +116,29 @@ def draw_adult():
         title="Income above 50,000 dollars: may it answer on its own?",
     )  # fmt: skip
     save(lambda path: photograph(report, path), "adult_report")
+    draw_who_waits(model, (X_fresh, y_fresh), X_test, y_test)
+
+
+def draw_who_waits(model, fresh, X_test, y_test):
+    """Draw risk and coverage of women and men, with one threshold for all and with one each."""
+    figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.6))
+    titles = {"selective_risk": "Wrong among answered, %", "coverage": "Answered, %"}
+    for place, (name, by) in enumerate({"one for all": None, "one each": "sex"}.items()):
+        tuner = ThresholdTuner(FrozenEstimator(model), "risk", target=0.05, group_by=by).fit(*fresh)
+        accepted = tuner.decide(X_test)["accepted"].to_numpy()
+        table = metrics_by_group(
+            y_test, model.predict_proba(X_test), X_test["sex"], list(titles),
+            confidence=accepted, labels=model.classes_,
+        ).set_index(["metric", "subgroup"])  # fmt: skip
+        for ax, (metric, title) in zip(axes, titles.items(), strict=True):
+            found = 100 * table.loc[metric, ["value", "low", "high"]].loc[["Female", "Male"]]
+            reach = [found["value"] - found["low"], found["high"] - found["value"]]
+            at = [k + 0.4 * place for k in range(2)]
+            ax.bar(at, found["value"], 0.38, yerr=reach, label=f"thresholds: {name}", ecolor="0.3")
+            ax.set(title=title, xticks=[0.2, 1.2], xticklabels=["women", "men"])
+    axes[0].axhline(5, color="grey", linestyle="--")
+    figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    save(figure.savefig, "adult_who_waits")
 
 
 def photograph(report, path):

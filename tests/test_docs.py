@@ -16,7 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import skselect
 from skselect.cli.main import make_parser
-from skselect.inference import compare_models
+from skselect.inference import compare_models, metrics_by_group
 from skselect.monitoring import detectable_risk
 from skselect.thresholds import rows_needed
 
@@ -158,12 +158,14 @@ def test_notebooks_run_and_hold_no_output(notebook, monkeypatch):
 def test_every_call_of_the_cheat_sheet_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X["site"] = X.index % 2
     X, X_new, y, y_new = train_test_split(X, y.map({0: "sick", 1: "well"}), random_state=0)
     fitted = GaussianNB().fit(X, y)
     proba, raw = fitted.predict_proba(X), fitted.predict_proba(X_new)
     names = {name: getattr(skselect, name) for name in skselect.__all__}
-    for value in (compare_models, detectable_risk, rows_needed, FrozenEstimator, GridSearchCV):
+    for value in (compare_models, detectable_risk, metrics_by_group, rows_needed):
         names[value.__name__] = value
+    names |= {"FrozenEstimator": FrozenEstimator, "GridSearchCV": GridSearchCV}
     names |= {"clf": GaussianNB(), "X": X, "y": y, "X_new": X_new, "y_new": y_new}
     names |= {"proba": proba, "raw": raw, "probas": {"a": proba, "b": 1 - proba}}
     names |= {"earlier": slice(-150), "latest": slice(-150, None), "costs": [[0, 20], [1, 0]]}
