@@ -36,13 +36,7 @@ from skselect.policy.subgroups import (
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.report.questions import (
-    Audits,
-    assess_calibration,
-    explain_metric,
-    plan_monitor,
-    verify_guarantee,
-)
+from skselect.report.questions import assess_calibration, explain_metric, verify_guarantee
 from skselect.thresholds import simultaneous_band
 
 #: What a single model is called, unless it is given a name.
@@ -126,14 +120,7 @@ def make_case(
 
 
 def make_contents(
-    case: Case,
-    subgroups: Any,
-    audits: Audits | None,
-    ids: Any,
-    features: Any,
-    n_errors: int,
-    level: float,
-    seed: Any,
+    case: Case, subgroups: Any, ids: Any, features: Any, n_errors: int, level: float, seed: Any
 ) -> dict[str, Any]:
     """Return the contents of the report about one model."""
     errors = case.scored.outcomes.loss
@@ -143,7 +130,7 @@ def make_contents(
         "n_errors": int(np.count_nonzero(errors)),
         "accuracy": 1.0 - float(np.mean(errors)),
         "threshold": None if case.threshold is None else threshold_to_json(case.threshold),
-        "verdict": _verdict(case, subgroups, audits),
+        "verdict": _verdict(case, subgroups),
         "metrics": _metrics(case, level),
         "decisions": _decisions(case, level),
         "by_class": _by_class(case, level),
@@ -174,15 +161,14 @@ def check_case(case: Case, subgroups: Any) -> PolicyCheck | None:
     return check_decided(policy, case.predictions, accepted, subgroups, curve, Asked())
 
 
-def _verdict(case: Case, subgroups: Any, audits: Audits | None) -> dict[str, str] | None:
+def _verdict(case: Case, subgroups: Any) -> dict[str, str] | None:
     """Return whether a policy keeps its guarantee on these rows, None without a policy."""
     if case.policy is None:
         return None
     check = check_case(case, subgroups)
     trust = "" if check is None or check.same_rows else check.trust
     answer = verify_guarantee(case.policy, check)
-    planned = [] if audits is None else [plan_monitor(check, audits)]
-    text = "\n".join([answer.text, *planned, *_deferred(case.policy, case, subgroups)])
+    text = "\n".join([answer.text, *_deferred(case.policy, case, subgroups)])
     return {"verdict": answer.verdict, "text": text, "trust": trust}
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from skselect._lib.checks import shown
 from skselect._lib.notebook import count, percent, rounded
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.exceptions import ArgumentError
@@ -27,11 +29,8 @@ _REMEDIES = {
     "after calibration": "Calibrate it on more rows or in another way: see calibration_report.",
 }
 
-#: A plan of audits: cases a day, the share of the answers that is audited, the days until labels
-#: come. It looks so many days ahead.
-Audits = tuple[float, float, float]
-HORIZON = 90
-_WATCHED = ("risk", "zero_one")
+# A plan of audits looks so many days ahead.
+_HORIZON = 90
 
 
 class Answer(NamedTuple):
@@ -142,20 +141,21 @@ def verify_guarantee(policy: AbstentionPolicy, check: PolicyCheck | None) -> Ans
     )
 
 
-def plan_monitor(check: PolicyCheck | None, audits: Audits) -> str:
+def plan_monitor(check: PolicyCheck | None, audits: Any) -> str:
     """Say which risk a monitor of this policy would notice."""
-    found = () if check is None else check.guarantees
-    if check is None or len(found) != 1 or (found[0].objective, found[0].loss) != _WATCHED:
+    cases, share, delay = _check_audits(audits)
+    found = [] if check is None else [(g.objective, g.loss, g.cases) for g in check.guarantees]
+    if check is None or found != [("risk", "zero_one", "")]:
         raise ArgumentError(
             "audits",
-            "audits needs a policy with one guarantee, a largest share of wrong answers; for "
-            "others call skselect.monitoring.detectable_risk.",
+            "audits needs a policy with one guarantee, a largest share of wrong answers over all "
+            "cases; for others call skselect.monitoring.detectable_risk.",
         )
-    [one], (cases, share, delay) = found, audits
-    n = int(cases * one.n_accepted / check.n * share * (HORIZON - delay))
+    [one] = check.guarantees
+    n = int(cases * check.coverage * share * (_HORIZON - delay))
     told = (
         f"With {cases:,.10g} cases a day, {percent(share)} of its answers audited and labels after "
-        f"{delay:g} days, a monitor gets {n:,} labelled answers within {HORIZON} days."
+        f"{delay:g} days, a monitor gets {n:,} labelled answers within {_HORIZON} days."
     )
     try:
         risk = rounded(100.0 * detectable_risk(one.target, n, one.delta), 2, up=True)
@@ -164,6 +164,20 @@ def plan_monitor(check: PolicyCheck | None, audits: Audits) -> str:
     return (
         f"{told} If the risk is {risk} % or more from the first day, it raises an alarm by then "
         "with probability 80 %."
+    )
+
+
+def _check_audits(audits: Any) -> tuple[float, float, float]:
+    """Return cases a day, the share of the answers that is audited, the days until labels come."""
+    with suppress(TypeError, ValueError):
+        cases, share, delay = map(float, audits)
+        if 0.0 < cases < math.inf and 0.0 < share <= 1.0 and 0.0 <= delay < _HORIZON:
+            return cases, share, delay
+    raise ArgumentError(
+        "audits",
+        "audits must be the cases a day (above 0), the share of the answers that is audited (above "
+        f"0, up to 1) and the days until their labels come (0 or more, below {_HORIZON}), such as "
+        f"(1000, 0.02, 30), got {shown(audits)}.",
     )
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,15 +23,14 @@ from skselect._lib.checks.rows import (
 )
 from skselect._lib.files import give_text, replace_nan
 from skselect._lib.notebook import NotebookText
-from skselect.exceptions import ArgumentError
 from skselect.inference.compare import compared
 from skselect.inference.intervals import Sampling
 from skselect.metrics import SPECS
 from skselect.policy.certificate import now
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.predictions import Predictions
-from skselect.report.data import UNNAMED, Case, count_classes, make_case, make_contents
-from skselect.report.questions import HORIZON, Audits, which_is_best
+from skselect.report.data import UNNAMED, Case, check_case, count_classes, make_case, make_contents
+from skselect.report.questions import plan_monitor, which_is_best
 from skselect.report.render import render_page, render_text
 
 
@@ -129,7 +126,7 @@ def selective_report(
     subgroups: Any = None,
     ids: Any = None,
     features: Any = None,
-    audits: Audits | None = None,
+    audits: tuple[float, float, float] | None = None,
     labels: Any = None,
     pos_label: Any = None,
     confidence_level: float = 0.95,
@@ -221,7 +218,6 @@ def selective_report(
     truth = check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
     policies = _resolve_policies(policy, threshold, list(tables))
     threshold = None if threshold is None else check_threshold(threshold)
-    planned = None if audits is None else _check_audits(audits, policies)
     names = None if ids is None else _check_ids(ids, len(truth))
     features = None if features is None else _check_features(features, len(truth))
     seed = check_generator(random_state).integers(2**63)
@@ -229,6 +225,14 @@ def selective_report(
         make_case(name, table, policies[name], threshold, subgroups)
         for name, table in tables.items()
     )
+    planned = () if audits is None else cases
+    plans = {one.name: plan_monitor(check_case(one, subgroups), audits) for one in planned}
+    models = {
+        case.name: make_contents(case, subgroups, names, features, n_errors, level, seed)
+        for case in cases
+    }
+    for name, plan in plans.items():
+        models[name]["verdict"]["text"] += f"\n{plan}"
     classes = cases[0].raw.classes
     comparison = _comparison(cases, level, seed)
     contents = {
@@ -237,12 +241,7 @@ def selective_report(
         "confidence_level": level,
         "n_rows": len(truth),
         "classes": count_classes(truth, classes),
-        "models": {
-            case.name: make_contents(
-                case, subgroups, planned, names, features, n_errors, level, seed
-            )
-            for case in cases
-        },
+        "models": models,
         "comparison": comparison,
         "best": None if comparison is None else which_is_best(comparison),
     }
@@ -264,22 +263,6 @@ def _check_ids(ids: Any, n: int) -> pd.Series:
     if frame.shape[1] > 1:
         raise ValueError(f"ids must be one column, got {list(frame.columns)}.")
     return frame.iloc[:, 0]
-
-
-def _check_audits(audits: Any, policies: Mapping[str, Any]) -> Audits:
-    """Return a plan of audits; refuse one where there is no policy to watch."""
-    if not any(policies.values()):
-        raise ArgumentError("audits", "audits goes with policy, whose answers are audited.")
-    with suppress(TypeError, ValueError):
-        cases, share, delay = map(float, audits)
-        if 0.0 < cases < math.inf and 0.0 < share <= 1.0 and 0.0 <= delay < HORIZON:
-            return cases, share, delay
-    raise ArgumentError(
-        "audits",
-        "audits must be the cases a day (above 0), the share of the answers that is audited (above "
-        f"0, up to 1) and the days until their labels come (0 or more, below {HORIZON}), such as "
-        f"(1000, 0.02, 30), got {shown(audits)}.",
-    )
 
 
 def _check_features(features: Any, n: int) -> pd.DataFrame:

@@ -375,7 +375,7 @@ TRUE_LABEL = r"'truth' is the true label.*given_class="
         (f"evaluate t.csv.gz {PROBA}", "TABLE: t.csv.gz cannot be unpacked"),
         (f"{EVALUATE} --policy t.csv", "policy"),
         (f"{EVALUATE} --policy policy.json --threshold 0.5", "threshold: a policy has its own"),
-        (f"{EVALUATE} --audits 1000 .02 30", "--audits goes with policy"),
+        (f"{EVALUATE} --audits 1000 .02 30", "--audits needs a policy with one guarantee"),
         (f"{EVALUATE} --policy policy.json --audits 0 .02 30", "--audits must be the cases a day"),
         ("apply t.csv --policy none.json", "--policy: there is no file 'none.json'"),
         # The columns that the policy remembers, and others.

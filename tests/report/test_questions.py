@@ -233,15 +233,16 @@ def test_a_plan_of_audits_is_checked(audits, rng):
     found = select_threshold(rows, objective="risk", target=0.1, subgroups=site)
     with pytest.raises(ValueError, match=match):
         selective_report(None, rows, policy=found.policy, subgroups=site, audits=audits)
-    with pytest.raises(ValueError, match="audits goes with policy, whose answers are audited"):
-        selective_report(None, rows, audits=audits)
+    with pytest.raises(ValueError, match="audits needs a policy with one guarantee"):
+        selective_report(None, rows, audits=(1000, 1, 0))
     with pytest.raises(ValueError, match="audits needs a policy with one guarantee"):
         selective_report(None, rows, policy=found.policy, subgroups=site, audits=(1000, 1, 0))
 
 
 def test_audits_are_planned_for_a_risk_of_errors_only(rng):
     rows = draw(rng, 3000, 0.05)
-    for objective in (Coverage(0.5), GeneralizedRisk(0.1), "nothing"):
+    of_one_answer = Risk(0.1, given_prediction=True)
+    for objective in (Coverage(0.5), GeneralizedRisk(0.1), of_one_answer, "nothing"):
         policy = AbstentionPolicy(classes=np.array([False, True]), threshold=0.8)
         if objective != "nothing":
             policy = select_threshold(rows, objective=objective).policy
