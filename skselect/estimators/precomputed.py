@@ -46,6 +46,11 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
         What X holds: probabilities, logits (turned into probabilities by the softmax), or
         logarithms of probabilities. A single column, for two classes, is that of the second
         class: its probability, the log-odds, or the logarithm of its probability.
+    missing : {"raise", "spread"}, default="raise"
+        What becomes of classes without a logarithm (NaN or -inf), as where a language model tells
+        the most probable ones only. "spread": they share what the others leave of 1, evenly, and
+        none gets more than the least of the others. What is left even then belongs to answers that
+        are no class, and the row is divided by its sum. For ``kind="logprob"``.
 
     Attributes
     ----------
@@ -66,10 +71,13 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
     array(['cat', 'dog', 'abstain'], dtype='<U7')
     """
 
-    def __init__(self, classes: Any, *, columns: Any = None, kind: str = "proba") -> None:
+    def __init__(
+        self, classes: Any, *, columns: Any = None, kind: str = "proba", missing: str = "raise"
+    ) -> None:
         self.classes = classes
         self.columns = columns
         self.kind = kind
+        self.missing = missing
 
     @property
     def classes_(self) -> LabelArray:
@@ -124,6 +132,9 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
             If columns are missing, or the numbers are not what `kind` says.
         """
         check_choice("kind", self.kind, KINDS)
+        check_choice("missing", self.missing, ["raise", "spread"])
+        if self.missing == "spread" and self.kind != "logprob":
+            raise ValueError(f"missing='spread' goes with kind='logprob', not kind={self.kind!r}.")
         classes = self.classes_
         scores = self._check_scores(X, classes)
         if self.kind == "logit":
@@ -132,13 +143,15 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
                 one = scores.shape[1] == 1
                 scores = expit(scores) if one else softmax(scores, axis=1)
         elif self.kind == "logprob":
-            highest = float(np.max(scores))
+            highest = float(np.max(scores, initial=-np.inf, where=~np.isnan(scores)))
             if highest > RANGE_TOLERANCE:
                 raise ValueError(
                     "X must hold logarithms of probabilities, none above 0, got values up to "
                     f"{highest:g}; logits need kind='logit'."
                 )
-            scores = np.exp(np.minimum(scores, 0.0))
+            logs = np.minimum(scores, 0.0)
+            spreads = self.missing == "spread" and logs.shape[1] > 1
+            scores = spread_rest(logs) if spreads else np.exp(logs)
         if scores.shape[1] == 1 and len(classes) == 2:
             scores = np.column_stack([1.0 - scores, scores])
         return check_proba(scores, "X")
@@ -167,7 +180,8 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
             values = as_array(take_columns(X, [names[place] for place in places]), "X")
         table = _check_matrix(values)
         # Minus infinity is a logit.
-        bad = np.flatnonzero(np.any(np.isnan(table) | (table == np.inf), axis=0))
+        unknown = np.isnan(table) & (self.missing != "spread" or table.shape[1] == 1)
+        bad = np.flatnonzero(np.any(unknown | (table == np.inf), axis=0))
         if len(bad):
             place = int(bad[0]) if places is None else places[bad[0]]
             column = place if names is None else names[place]
@@ -176,6 +190,32 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
             remedy = "; name those that hold predictions with columns="
             check_class_columns(table.shape[1], classes, "X", remedy)
         return table
+
+
+def spread_rest(logs: FloatArray) -> FloatArray:
+    """Return probabilities of logarithms, of which some are NaN or -inf, as `missing` says.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.estimators.precomputed import spread_rest
+    >>> spread_rest(np.log([[.6, .3, np.nan], [.7, .1, np.nan]])).round(3)
+    array([[0.6  , 0.3  , 0.1  ],
+           [0.778, 0.111, 0.111]])
+    """
+    named = np.isfinite(logs)
+    highest = np.max(logs, axis=1, keepdims=True, initial=-np.inf, where=named)
+    highest = np.where(named.any(axis=1, keepdims=True), highest, 0.0)
+    # In units of the most probable class, so that no row underflows.
+    parts = np.exp(np.where(named, logs - highest, -np.inf))
+    with np.errstate(over="ignore"):
+        whole = np.exp(-highest)
+    rest = np.maximum(whole - parts.sum(axis=1, keepdims=True), 0.0)
+    least = np.min(parts, axis=1, keepdims=True, initial=1.0, where=named)
+    unnamed = np.maximum(np.sum(~named, axis=1, keepdims=True), 1)
+    parts = np.where(named, parts, np.minimum(rest / unnamed, least))
+    # A sum above 1 stays as it is, to be refused.
+    return np.asarray(parts / np.minimum(parts.sum(axis=1, keepdims=True), whole))
 
 
 def _check_columns(

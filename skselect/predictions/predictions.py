@@ -323,6 +323,54 @@ class Predictions:
             ),
         )
 
+    @staticmethod
+    def count_votes(votes: Any) -> tuple[LabelArray, FloatArray]:
+        """Return the most frequent answer of each row, and its share of the votes.
+
+        Of equally frequent answers the first in sorted order is taken, with its own share. The two
+        arrays are what :meth:`from_labels` and :meth:`AbstentionPolicy.decide` take.
+
+        Parameters
+        ----------
+        votes : array-like of shape (n, k)
+            The answers of k samples of a model, or of k models, to each case.
+
+        Returns
+        -------
+        ndarray of shape (n,), ndarray of shape (n,)
+
+        Raises
+        ------
+        ValueError
+            If a vote is missing; the message names the row.
+
+        Examples
+        --------
+        >>> from skselect import Predictions
+        >>> Predictions.count_votes([["a", "b", "b", "a"], ["b", "b", "b", "a"]])
+        (array(['a', 'b'], dtype='<U1'), array([0.5 , 0.75]))
+        """
+        cells = as_array(votes, "votes")
+        if cells.ndim != 2 or 0 in cells.shape:
+            raise ValueError(
+                "votes must have one row per case and one column per sample, got the shape "
+                f"{cells.shape}."
+            )
+        missing = pd.isna(cells) | (cells.astype(str) == "")
+        if np.any(missing):
+            row, column = np.argwhere(missing)[0].tolist()
+            raise ValueError(
+                f"votes: row {row} has no vote in column {column} (counted from 0); leave such "
+                "rows out, or ask again."
+            )
+        classes, codes = np.unique(check_labels(cells.ravel(), "votes"), return_inverse=True)
+        rows = np.repeat(np.arange(len(cells)), cells.shape[1])
+        pairs, counts = np.unique(rows * len(classes) + codes.ravel(), return_counts=True)
+        row, code = np.divmod(pairs, len(classes))
+        order = np.lexsort((code, -counts, row))
+        chosen = order[np.searchsorted(row[order], np.arange(len(cells)))]
+        return classes[code[chosen]], counts[chosen] / cells.shape[1]
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per case: true and predicted label, probabilities, weight."""
         known = self.y_true >= 0

@@ -1,11 +1,14 @@
 """Stored predictions serve calibration, tuning, searches and scorers like a classifier."""
 
+import math
 import pickle
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
@@ -219,3 +222,67 @@ def test_a_policy_of_decision_values_says_why_it_cannot_be_certified(rng):
     predictions = Predictions.from_proba(y, model.predict_proba(X))
     with pytest.raises(ValueError, match="reads decision values, which Predictions cannot hold"):
         certify(model.policy_, predictions)
+
+
+# Log-probabilities of some classes only ---------------------------------------------------------
+
+
+def spread_by_hand(row):
+    """Return what each class gets, a row at a time."""
+    named = [math.exp(x) for x in row if math.isfinite(x)]
+    if not named:
+        return [1 / len(row)] * len(row)
+    left = max(1 - sum(named), 0.0)
+    n_others = len(row) - len(named)
+    each = min(left / n_others, *named) if n_others else 0.0
+    parts = [math.exp(x) if math.isfinite(x) else each for x in row]
+    return [part / sum(parts) for part in parts]
+
+
+@given(st.data())
+def test_what_is_left_goes_to_the_unnamed_classes(data):
+    n_classes = data.draw(st.integers(2, 6))
+    parts = st.lists(st.floats(0.001, 1), min_size=n_classes + 1, max_size=n_classes + 1)
+    cells = np.array(data.draw(st.lists(parts, min_size=1, max_size=5)))
+    rows = np.log(cells / cells.sum(axis=1, keepdims=True))[:, :-1]  # the last is no class
+    hidden = data.draw(st.lists(st.sampled_from([0.0, np.nan, -np.inf]),
+                                min_size=rows.size, max_size=rows.size))  # fmt: skip
+    rows = rows + np.reshape(hidden, rows.shape)
+    found = PrecomputedClassifier(range(n_classes), kind="logprob", missing="spread").predict_proba(
+        rows
+    )
+    np.testing.assert_allclose(found, [spread_by_hand(row) for row in rows], rtol=1e-9)
+    named = np.isfinite(rows)
+    for proba, has in zip(found, named, strict=True):
+        assert np.max(proba[~has], initial=0) <= np.min(proba[has], initial=1) * (1 + 1e-12)
+
+
+def test_complete_log_probabilities_stay_and_tiny_ones_do_not_vanish():
+    proba = np.array([[0.7, 0.2, 0.1], [1.0, 0.0, 0.0]])
+    with np.errstate(divide="ignore"):
+        logs = np.log(proba)
+    spread = PrecomputedClassifier(["a", "b", "c"], kind="logprob", missing="spread")
+    np.testing.assert_allclose(spread.predict_proba(logs), proba, rtol=1e-12)
+    tiny = spread.predict_proba([[-800.0, -801.0, np.nan], [np.nan] * 3])
+    e = math.exp(-1)
+    np.testing.assert_allclose(tiny[0], np.array([1, e, e]) / (1 + 2 * e))
+    np.testing.assert_allclose(tiny[1], 1 / 3)
+    assert clone(spread).get_params()["missing"] == "spread"
+
+
+@pytest.mark.parametrize(
+    ("params", "X", "words"),
+    [
+        ({}, [[-0.5, np.nan, -3.0]], "X has NaN or infinite values, first in the column 1"),
+        ({"missing": "spread"}, [[0.5, np.nan, -3.0]], "none above 0, got values up to 0.5"),
+        ({"missing": "spread"}, [[-0.1, -0.2, np.nan]], "sum"),
+        ({"missing": "spread"}, [[np.inf, -0.2, np.nan]], "infinite"),
+        ({"missing": "spread", "kind": "proba"}, [[0.1, 0.2, 0.7]], "goes with kind='logprob'"),
+        ({"missing": "zero"}, [[-0.1, -0.2, -3]], "missing must be"),
+        ({"missing": "spread", "classes": ["a", "b"]}, [[-0.1], [np.nan]], "X has NaN"),
+    ],
+)
+def test_log_probabilities_that_cannot_be_are_named(params, X, words):
+    model = PrecomputedClassifier(**({"classes": ["a", "b", "c"], "kind": "logprob"} | params))
+    with pytest.raises(ValueError, match=words):
+        model.predict_proba(np.array(X))

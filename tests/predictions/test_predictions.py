@@ -1,11 +1,14 @@
 """Predictions: labels and probabilities of every kind in, class codes out."""
 
 import dataclasses
+from collections import Counter
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skselect import (
     AbstentionPolicy,
@@ -451,3 +454,34 @@ def test_bad_verdicts_are_named(arguments, words):
     good = {"verdict": [1, 0, 1], "confidence": [0.1, 0.2, 0.3]}
     with pytest.raises(ValueError, match=words):
         Predictions.from_verdicts(**(good | arguments))
+
+
+# Votes ------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 6).flatmap(
+    lambda k: st.lists(st.lists(st.sampled_from("abcd"), min_size=k, max_size=k), min_size=1)
+))  # fmt: skip
+def test_votes_are_counted(votes):
+    answers, share = Predictions.count_votes(votes)
+    for row, answer, part in zip(votes, answers.tolist(), share.tolist(), strict=True):
+        most = max(Counter(row).values())
+        assert answer == min(x for x in row if row.count(x) == most)
+        assert part == most / len(row)
+
+
+def test_votes_of_any_kind_and_missing_ones():
+    columns = {"a": [3, 2], "b": [1, 1], "c": [3, 3]}
+    for votes in ([[3, 1, 3], [2, 1, 3]], pd.DataFrame(columns), pl.DataFrame(columns)):
+        answers, share = Predictions.count_votes(votes)
+        assert answers.tolist() == [3, 1]
+        np.testing.assert_allclose(share, [2 / 3, 1 / 3])
+    for votes, words in [
+        ([["a", "b"], ["a", None]], "row 1 has no vote in column 1"),
+        ([["a", "b"], ["", "b"]], "row 1 has no vote in column 0"),
+        (np.array([[1.0, np.nan]]), "row 0 has no vote in column 1"),
+        (["a", "b"], "one row per case and one column per sample"),
+        (np.empty((0, 3)), "one row per case"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            Predictions.count_votes(votes)
