@@ -128,6 +128,13 @@ MUTANTS = [
     _mutant("metrics/_rows.py", "np.sqrt(np.sum(sums * sums) * m / (m - 1.0)) / n",
             "np.sqrt(np.sum(sums * sums)) / n", "metrics/test_rows.py",
             "inference/test_intervals.py"),
+    # Gaps between subgroups: a level that is not divided, a subgroup beside itself.
+    _mutant("inference/intervals.py", "failure / (n_pairs - 1)", "failure / len(shares.names)",
+            "inference/test_intervals.py"),
+    _mutant("inference/intervals.py", "np.max(high - _least_other(low[::-1]))",
+            "np.max(high - low[::-1].min(axis=1, keepdims=True))", "inference/test_intervals.py"),
+    _mutant("metrics/_threshold.py", "shares = self.over[some] / self.under[some]",
+            "shares = self.over / np.maximum(self.under, 1.0)", "metrics/test_threshold.py"),
     _mutant("_lib/decide.py", "(1.0 - share) * fitted + share * prior",
             "fitted + share * prior", "calibration/test_calibrators.py"),
     _mutant("calibration/_calibrators.py", "(np.add.reduceat(success, starts) + 1.0)",

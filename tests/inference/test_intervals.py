@@ -188,7 +188,13 @@ def bounds_of(hits, n, z):
 
 
 @pytest.mark.parametrize(
-    ("hits", "n"), [([3, 9], [10, 10]), ([0, 5, 40], [3, 60, 50]), ([0, 7, 7, 12], [0, 8, 30, 12])]
+    ("hits", "n"),
+    [
+        ([3, 9], [10, 10]),
+        ([1, 50, 55], [2, 100, 100]),
+        ([0, 5, 40], [3, 60, 50]),
+        ([0, 7, 7, 12], [0, 8, 30, 12]),
+    ],
 )
 def test_a_gap_lies_between_what_all_pairs_allow(hits, n):
     """The definition, pair by pair and corner by corner."""
