@@ -2,6 +2,7 @@
 
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.display.risk_coverage import RiskCoverageDisplay
+from skselect.estimators.cascade import CascadeClassifier
 from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.learned import LearnedConfidence
 from skselect.estimators.precomputed import PrecomputedClassifier
@@ -17,6 +18,7 @@ from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.report.calibration import calibration_report
 from skselect.report.selective import selective_report
+from skselect.selection.cascade import join_stages
 from skselect.selection.select import select_threshold
 from skselect.streaming.parquet import evaluate_parquet
 from skselect.streaming.state import SelectiveState
@@ -24,6 +26,7 @@ from skselect.streaming.state import SelectiveState
 __all__ = [
     "AbstentionPolicy",
     "Best",
+    "CascadeClassifier",
     "Cost",
     "Coverage",
     "GeneralizedRisk",
@@ -45,6 +48,7 @@ __all__ = [
     "check_policy",
     "evaluate",
     "evaluate_parquet",
+    "join_stages",
     "select_threshold",
     "selective_report",
 ]

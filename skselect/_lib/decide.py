@@ -93,6 +93,39 @@ def tell(
 # Scores ---------------------------------------------------------------------------------------
 
 
+def follow(
+    cascade: Policy, n: int, n_classes: int, ask: Callable[[int, Array], Array]
+) -> tuple[Array, Array]:
+    """Return the probabilities of the stage that keeps each row, and which stage that is.
+
+    A row goes on where its largest probability is below the cut of its stage. It waits, with NaN,
+    where nothing is known of it.
+
+    Parameters
+    ----------
+    cascade : mapping
+        Its part of the policy; the last cut is -inf.
+    n, n_classes : int
+    ask : callable
+        Returns what a stage says of some rows.
+    """
+    proba, stage = np.full((n, n_classes), np.nan), np.zeros(n, dtype=np.int64)
+    going = np.arange(n)
+    for k, cut in enumerate(cascade["cuts"]):
+        if len(going) == 0:
+            break
+        stage[going] = k
+        said = ask(k, going)
+        known = ~np.isnan(said).any(axis=1)
+        proba[going[~known]] = np.nan
+        going, said = going[known], said[known]
+        if cascade["calibrations"][k] is not None:
+            said = calibrate(cascade["calibrations"][k], np.ascontiguousarray(said))
+        proba[going] = said
+        going = going[row_max(said) < cut]
+    return proba, stage
+
+
 def check_decision_values(policy: Policy, values: Array) -> Array:
     """Return checked decision values."""
     n, n_classes = len(np.atleast_1d(values)), len(policy["classes"])

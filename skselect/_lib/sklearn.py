@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 # Names of scikit-learn that other rooms take from here.
-__all__ = ["BaseScorer", "CallbackSupportMixin", "with_callbacks"]
+__all__ = ["BaseComposition", "BaseScorer", "CallbackSupportMixin", "with_callbacks"]
 
 # Scorers must derive from the private base class: only then do searches route weights to
 # them, and multimetric scoring accept them beside scikit-learn's own.
@@ -41,6 +41,9 @@ except ImportError:  # pragma: no cover - kept for the day the name moves
 
         _score: Any  # what a subclass defines
 
+
+# An estimator with a list of named estimators reads and sets their parameters by it.
+from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 
 # Scoring strings -----------------------------------------------------------------------------
 

@@ -27,19 +27,23 @@ def has_decision_values(model: Any) -> bool:
     return hasattr(wrapped, "decision_function") and (not calibrated or model.calibrates_confidence)
 
 
+#: Raw scores, codes of the classifier's own answers, subgroups, what a learned confidence asks, and
+#: which stage of a cascade gave the scores: all but the scores may be None or empty.
+RawScores = tuple[FloatArray, IntArray | None, Any, dict[str, FloatArray], IntArray | None]
+
+
 class AbstainingMixin:
     """The methods that all abstaining estimators share.
 
     A class provides `policy_`, ``_read_rows(X)``, which returns what the policy needs of rows
-    (raw scores, codes of the classifier's own answers, subgroups, and what a learned confidence
-    asks, if it does), ``_find_records(X)``, and ``_raw()``, which returns the fitted classifier
+    (:data:`RawScores`), ``_find_records(X)``, and ``_raw()``, which returns the fitted classifier
     inside as a `RawClassifier`.
     """
 
     estimator: Any
     policy_: AbstentionPolicy
     _raw: Callable[[], Any]
-    _read_rows: Callable[[Any], tuple[FloatArray, IntArray | None, Any, dict[str, FloatArray]]]
+    _read_rows: Callable[[Any], RawScores]
     _find_records: Callable[[Any], list[tuple[SeenRows, Any] | None]]
 
     def _features(self, X: Any) -> Any:
@@ -124,19 +128,21 @@ class AbstainingMixin:
         DataFrame
             `label` (NA where it abstains), `suggestion` (the answer everywhere), `accepted`,
             `confidence`, `threshold`; with a shortlist also `shortlist` (a tuple of labels where it
-            abstains, most probable first; else NA).
+            abstains, most probable first; else NA), for a cascade `stage`, which gave the answer.
         """
         rows, policy = self._read_rows(X), self.policy_
         decisions = apply_policy(policy, *rows)
         return policy.frame(decisions, find_index(X, len(decisions.accepted)))
 
-    def raw_scores(self, X: Any) -> FloatArray:
+    def raw_scores(self, X: Any) -> Any:
         """Return what ``policy_.decide`` takes: the wrapped classifier's own output.
 
         That is ``predict_proba`` before calibration, or ``decision_function`` where there are
-        no probabilities. A service that has the classifier and the policy file computes these.
+        no probabilities; of a cascade a dict with what each stage says, NaN where it was not asked.
+        A service that has the classifier and the policy file computes these.
         """
-        return self._read_rows(X)[0]
+        cascade = find_cascade(self._raw().estimator)
+        return self._read_rows(X)[0] if cascade is None else cascade.stage_proba(X)
 
     def raw_auxiliary(self, X: Any) -> dict[str, FloatArray]:
         """Return what ``policy_.decide`` takes as `auxiliary`.
@@ -233,6 +239,26 @@ def decide_rows(estimator: AbstainingMixin, X: Any) -> Decisions:
     """Return all decisions of an abstaining estimator, as arrays."""
     rows = estimator._read_rows(X)  # noqa: SLF001 - what a class of the mixin provides
     return apply_policy(estimator.policy_, *rows)
+
+
+def find_cascade(estimator: Any) -> Any:
+    """Return the cascade that an estimator is, or that it froze; None for another classifier."""
+    while isinstance(estimator, FrozenEstimator):
+        estimator = estimator.estimator
+    return estimator if hasattr(estimator, "stage_proba") else None
+
+
+def find_rule(estimator: Any) -> Any:
+    """Return the rule of a fitted cascade, None for another classifier."""
+    cascade = find_cascade(estimator)
+    return None if cascade is None else cascade.cascade_
+
+
+def frozen_stages(estimator: Any) -> list[Any]:
+    """Return the classifiers of a cascade that other rows have trained."""
+    cascade = find_cascade(estimator)
+    stages = [] if cascade is None else [stage for _, stage in cascade.stages]
+    return [stage for stage in stages if isinstance(stage, FrozenEstimator)]
 
 
 def find_abstainer(estimator: Any, X: Any) -> tuple[Any, Any]:

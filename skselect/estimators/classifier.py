@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.arrays import BoolArray, IntArray, LabelArray
 from skselect._lib.checks import trusted, warn_user
 from skselect._lib.checks.options import (
     check_abstain_label,
@@ -46,7 +46,13 @@ from skselect._lib.decide import CONFIDENCES
 from skselect._lib.sklearn import CallbackSupportMixin, take_rows, with_callbacks
 from skselect.calibration._calibrators import CALIBRATORS, calibrator_name
 from skselect.calibration._scopes import SCOPES, Calibration, RawRows, fit_calibration
-from skselect.estimators.base import AbstainingMixin, find_records
+from skselect.estimators.base import (
+    AbstainingMixin,
+    RawScores,
+    find_records,
+    find_rule,
+    frozen_stages,
+)
 from skselect.estimators.learned import (
     LearnedConfidence,
     check_learner,
@@ -83,6 +89,7 @@ from skselect.estimators.raw_classifier import (
     spread,
     wrap_fitted,
 )
+from skselect.policy.cascade import Cascade
 from skselect.policy.policy import AbstentionPolicy, Decisions, apply_policy
 from skselect.policy.seen_rows import SeenRows
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, confidence_of_answers
@@ -278,7 +285,9 @@ class SelectiveClassifier(
         self._confidence_at_fit = self.confidence_in_use
         learned = not self._is_frozen or self._learns
         self._seen_rows = SeenRows.of(rows.X) if learned else None
-        self._policy = self._make_policy(raw.classes, raw.response, rows.rule, self.calibration_)
+        self._policy = self._make_policy(
+            raw.classes, raw.response, rows.rule, self.calibration_, find_rule(raw.estimator)
+        )
         fits.end()
         return self
 
@@ -455,7 +464,7 @@ class SelectiveClassifier(
             with silence_repeats():  # the fit on all rows warns
                 calibration = self._calibrate(rows, others)
             policy = self._make_policy(rows.classes, scored.response, rows.rule, calibration)
-            found = apply_policy(policy, own.scores, own.y_pred)
+            found = apply_policy(policy, own.scores, own.y_pred, stage=own.stage)
             decided.append(replace(own, response="predict_proba", **_as_said(found)))
         return OutOfFold.join(decided)
 
@@ -522,7 +531,7 @@ class SelectiveClassifier(
         # What was fitted to errors does not change.
         if not (kept or learnt or model.calibrates_confidence):
             confidence = confidence_of_answers(proba, y_pred, self.confidence_in_use, rows.rule)
-        return {"scores": proba, "y_pred": y_pred, "confidence": confidence}
+        return said | {"scores": proba, "y_pred": y_pred, "confidence": confidence}
 
     # Parameters ----------------------------------------------------------------------------
 
@@ -590,6 +599,7 @@ class SelectiveClassifier(
             asked = find_ready_models(self.confidence)
         if self._is_frozen:
             asked.append(self.estimator)
+        asked += frozen_stages(self.estimator)
         found: list[tuple[SeenRows, Any] | None] = [] if record is None else [(record, X)]
         return found + [record for one in asked for record in find_records(one, X)]
 
@@ -628,7 +638,8 @@ class SelectiveClassifier(
         rule = DecisionRule.checked(self.decision, self.cost_matrix, raw.classes)
         calibration = getattr(self, "calibration_", None)
         created = {"created": self._policy.created} if hasattr(self, "_policy") else {}
-        return self._make_policy(raw.classes, raw.response, rule, calibration, **created)
+        cascade = find_rule(raw.estimator)
+        return self._make_policy(raw.classes, raw.response, rule, calibration, cascade, **created)
 
     def _check_confidence_unchanged(self) -> None:
         now, fitted = self.confidence_in_use, getattr(self, "_confidence_at_fit", None)
@@ -650,6 +661,7 @@ class SelectiveClassifier(
         response: str,
         rule: DecisionRule,
         calibration: Any,
+        cascade: Cascade | None = None,
         **created: str,
     ) -> AbstentionPolicy:
         threshold = self.threshold
@@ -665,6 +677,7 @@ class SelectiveClassifier(
             response=response,
             abstain_label=self._find_label(classes),
             metadata={"classifier": type(find_inner(self.estimator)).__name__},
+            cascade=cascade,
             **created,
         )
 
@@ -685,7 +698,7 @@ class SelectiveClassifier(
             "classifier in FrozenEstimator (without calibration)."
         )
 
-    def _read_rows(self, X: Any) -> tuple[FloatArray, IntArray | None, None, dict[str, FloatArray]]:
+    def _read_rows(self, X: Any) -> RawScores:
         raw = self._raw()
         shape = X.shape if hasattr(X, "shape") else (len(X),) if hasattr(X, "__len__") else ()
         if tuple(shape)[:1] == (0,):  # one message, whichever classifier is wrapped
@@ -693,12 +706,13 @@ class SelectiveClassifier(
                 f"Found array with 0 sample(s) (shape={tuple(shape)}) while a minimum of 1 is "
                 f"required by {type(self).__name__}."
             )
-        scores = raw.scores(X)
+        scores, stage = raw.ask(X)
         if not hasattr(self, "_raw_classifier"):
             raw.check_decision(X, scores, self.decision)  # not checked yet: fit was not called
         y_pred = raw.predict_codes(X) if self.decision == "estimator" else None
         learnt = self.confidence_ if isinstance(self.confidence, LearnedConfidence) else None
-        return scores, y_pred, None, {} if learnt is None else read_auxiliary_proba(learnt, X)
+        asked = {} if learnt is None else read_auxiliary_proba(learnt, X)
+        return scores, y_pred, None, asked, stage
 
     # scikit-learn ------------------------------------------------------------------------
 
@@ -803,4 +817,5 @@ def _as_said(decisions: Decisions) -> dict[str, Any]:
         "scores": decisions.y_proba,
         "y_pred": decisions.y_pred,
         "confidence": decisions.confidence,
+        "stage": decisions.stage,
     }

@@ -296,6 +296,8 @@ class OutOfFold:
         What the scores are.
     y_pred, confidence : ndarray of shape (n,) or None, default=None
         Codes of the answers, and how sure they are, where they were asked for.
+    stage : ndarray of shape (n,) or None, default=None
+        Which stage of a cascade gave the scores.
     auxiliary : dict of ndarray of shape (n, K), default={}
         The probabilities of other classifiers.
     """
@@ -308,6 +310,7 @@ class OutOfFold:
     response: str = "predict_proba"
     y_pred: Any = None
     confidence: Any = None
+    stage: Any = None
     auxiliary: Mapping[str, FloatArray] = field(default_factory=dict)
 
     @classmethod

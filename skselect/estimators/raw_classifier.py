@@ -25,7 +25,7 @@ from skselect._lib.sklearn import (
     take_rows,
     weight_parameter,
 )
-from skselect.estimators.base import check_own_proba, find_abstainer
+from skselect.estimators.base import check_own_proba, find_abstainer, find_cascade
 from skselect.predictions.decisions import DecisionRule
 
 
@@ -55,11 +55,20 @@ class RawClassifier:
         A class that the classifier does not know has probability 0, or the decision value
         nan.
         """
-        n, n_own = count_rows(X), len(self.columns)
+        return self.ask(X)[0]
+
+    def ask(self, X: Any) -> tuple[FloatArray, IntArray | None]:
+        """Return raw scores, and which stage of a cascade gave those of each row."""
+        n, n_own, stage = count_rows(X), len(self.columns), None
         if self.response == "predict_proba":
-            own = check_proba(self.estimator.predict_proba(X), "predict_proba(X)")
+            cascade = find_cascade(self.estimator)
+            if cascade is None:
+                own = self.estimator.predict_proba(X)
+            else:
+                own, stage = cascade.follow(X)
+            own = check_proba(own, "predict_proba(X)")
             check_own_proba(own, n, n_own, self.estimator)
-            return spread(own, self.columns, len(self.classes), 0.0)
+            return spread(own, self.columns, len(self.classes), 0.0), stage
         own = np.asarray(self.estimator.decision_function(X), dtype=np.float64)
         name = f"estimator: decision_function of {type(self.estimator).__name__}"
         if own.shape != ((n,) if n_own == 2 else (n, n_own)):
@@ -74,14 +83,15 @@ class RawClassifier:
                 f"{bad[0]}; they say nothing about the answer."
             )
         if own.ndim == 1 and len(self.classes) == 2:
-            return own
+            return own, None
         if own.ndim == 1:
             own = np.column_stack([-own, own])
-        return spread(own, self.columns, len(self.classes), np.nan)
+        return spread(own, self.columns, len(self.classes), np.nan), None
 
     def say(self, X: Any, *, own_answers: bool) -> dict[str, Any]:
         """Return what it says of rows: its raw scores, and its own answers where asked for them."""
-        said = {"scores": self.scores(X), "response": self.response}
+        scores, stage = self.ask(X)
+        said = {"scores": scores, "response": self.response, "stage": stage}
         return said | {"y_pred": self.predict_codes(X)} if own_answers else said
 
     def predict_codes(self, X: Any) -> IntArray:

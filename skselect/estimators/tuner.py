@@ -41,7 +41,8 @@ from skselect._lib.sklearn import (
     with_callbacks,
 )
 from skselect.curve.curve import RiskCoverageCurve, threshold_below
-from skselect.estimators.base import AbstainingMixin, find_records
+from skselect.estimators.base import AbstainingMixin, RawScores, find_records
+from skselect.estimators.cascade import CascadeClassifier
 from skselect.estimators.classifier import (
     SelectiveClassifier,
     check_y,
@@ -77,6 +78,7 @@ from skselect.objectives import (
     Risk,
     SystemRisk,
     check_objective,
+    each_of,
     first_of,
     read_objective,
 )
@@ -680,9 +682,19 @@ class ThresholdTuner(
                 "that are fitted anyway."
             )
         base.set_params(threshold=None)
+        self._plan_cascade(base)
         if base.random_state is None:
             base.set_params(random_state=self.random_state)
         return base, fitted
+
+    def _plan_cascade(self, base: SelectiveClassifier) -> None:
+        """Let a cascade without a target plan for the risk that is asked for."""
+        if not isinstance(base.estimator, CascadeClassifier) or base.estimator.target is not None:
+            return
+        stated = each_of(read_objective(self.objective, self.target, self.delta))
+        targets = [one.target for one in stated if isinstance(one, Risk)]
+        if targets and base.cost_matrix is None:
+            base.set_params(estimator__target=min(targets))
 
     def _warn_if_refitted(self) -> None:
         inner = self.estimator.estimator
@@ -728,7 +740,11 @@ class ThresholdTuner(
         is_final: bool,
     ) -> None:
         accepted = found.accepts(outcomes.confidence, subgroups)
-        decides = {"abstain_label": base.abstain_label, "created": certificates.now()}
+        decides: dict[str, Any] = {"abstain_label": base.abstain_label}
+        decides["created"] = certificates.now()
+        if (rule := model.policy_.cascade) is not None:
+            is_fresh = is_final and not any(one.strikes for one in setting.caveats)
+            decides["cascade"] = rule.count(unseen.stage, is_fresh=is_fresh)
         policy = make_policy(
             found, outcomes, accepted, model_print=setting.fingerprints["model"],
             rated_by_others=not is_final, **(vars(model.policy_) | decides),
@@ -844,10 +860,10 @@ class ThresholdTuner(
         """Whether it has a threshold: always."""
         return True
 
-    def _read_rows(self, X: Any) -> tuple[FloatArray, IntArray | None, Any, dict[str, FloatArray]]:
+    def _read_rows(self, X: Any) -> RawScores:
         X = self._features(X)
-        scores, y_pred, _, auxiliary_proba = self._fitted()._read_rows(X)  # noqa: SLF001 - same family
-        return scores, y_pred, find_subgroups(self._subgroups, X), auxiliary_proba
+        scores, y_pred, _, *others = self._fitted()._read_rows(X)  # noqa: SLF001 - same family
+        return scores, y_pred, find_subgroups(self._subgroups, X), *others
 
     # In a notebook -----------------------------------------------------------------------
 

@@ -57,6 +57,7 @@ from skselect._lib.decide import (
 from skselect._lib.files import digest_json, give_text, read_json
 from skselect._lib.notebook import NotebookText, show_card, wrap
 from skselect.calibration._scopes import Calibration, ConfidenceCalibration, restore_calibration
+from skselect.policy.cascade import Cascade
 from skselect.policy.certificate import (
     Certificate,
     check_certified,
@@ -85,12 +86,12 @@ from skselect.predictions.decisions import DecisionRule
 
 SCHEMA = "skselect.policy"
 #: Version 2 added `decision`, `cost_matrix` and `groups`, version 3 `shortlist` and learned
-#: confidences; version 4 renamed two fields of certificates.
-VERSION = 5
+#: confidences; version 4 renamed two fields of certificates; version 6 added `cascade`.
+VERSION = 6
 #: Fields with the version that added them, and what older files mean.
 _ADDED = {
     "decision": (2, "argmax"), "cost_matrix": (2, None), "groups": (2, None),
-    "shortlist": (3, None),
+    "shortlist": (3, None), "cascade": (6, None),
 }  # fmt: skip
 #: Every file of this version or a later one has a digest.
 _SIGNED = 3
@@ -126,6 +127,8 @@ class Decisions:
     threshold : ndarray of shape (n,)
     answers : ndarray or None, default=None
         The answers that `y_pred` counts, where they came with a confidence; None: the classes.
+    stage : ndarray of shape (n,) or None, default=None
+        Which stage of a cascade answered.
     """
 
     y_proba: FloatArray
@@ -135,6 +138,7 @@ class Decisions:
     accepted: BoolArray
     threshold: FloatArray
     answers: LabelArray | None = None
+    stage: IntArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +173,8 @@ class AbstentionPolicy(NotebookText):
     shortlist : PolicyShortlist or None, default=None
         Which classes it names where it defers a case. A shortlist for another threshold is
         refused.
+    cascade : Cascade or None, default=None
+        Which of several classifiers answers a case, where a :class:`CascadeClassifier` decides.
     coverage : float or None, default=None
         Share of accepted rows when the threshold was tuned (for drift checks).
     n : int or None, default=None
@@ -209,6 +215,7 @@ class AbstentionPolicy(NotebookText):
     abstain_label: Any = None
     certificate: Certificate | None = None
     shortlist: PolicyShortlist | None = None
+    cascade: Cascade | None = None
     coverage: float | None = None
     n: int | None = None
     confidence_quantiles: dict[str, float] = field(default_factory=dict)
@@ -233,10 +240,10 @@ class AbstentionPolicy(NotebookText):
             )
         elif self.certificate is not None:
             shown.append(str(self.certificate))
-        return "\n\n".join([*shown, *self._words_about_shortlist()])
+        return "\n\n".join([*shown, *self._further_words()])
 
     def _repr_html_(self) -> str:
-        groups, named = self.groups, "".join(self._words_about_shortlist())
+        groups, named = self.groups, "\n".join(self._further_words())
         if groups is not None and (cards := show_guarantees(groups.by, groups.certificates)):
             table = tabulate_guarantees(groups.by, groups.thresholds, groups.certificates)
             cards += table.to_html(border=0, index=False)
@@ -246,10 +253,11 @@ class AbstentionPolicy(NotebookText):
             return super()._repr_html_()
         return f"<p>{escape(repr(self))}</p>{cards}{show_card(named, 'open') if named else ''}"
 
-    def _words_about_shortlist(self) -> list[str]:
-        """Return what is said of the shortlist, where the certificate does not say it already."""
+    def _further_words(self) -> list[str]:
+        """Return what is said of the cascade, and of a shortlist of which no certificate speaks."""
         said = self.certificate is not None and self.certificate.shortlist
-        return [] if self.shortlist is None or said else [str(self.shortlist)]
+        shortlist = None if said else self.shortlist
+        return [str(one) for one in (self.cascade, shortlist) if one is not None]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", check_classes(self.classes, "classes"))
@@ -279,6 +287,8 @@ class AbstentionPolicy(NotebookText):
         check_certified(self.certificate, used, what, "certificate=None")
         if self.shortlist is not None:
             self.shortlist.check_fits(self.threshold, len(self.classes))
+        if self.cascade is not None:
+            self.cascade.check_fits(len(self.classes))
         _check_facts(self)
 
     # Deciding ----------------------------------------------------------------------------
@@ -311,8 +321,9 @@ class AbstentionPolicy(NotebookText):
             The classifier's raw output (`response`), columns in the order of `classes`; the
             columns of a DataFrame are matched by name and its index is kept. (n,) or (n, 1) is
             the probability of the second of two classes. [.9, .1] is refused, because it may be
-            one row or two: pass [[.9, .1]] or [[.9], [.1]]. No rows give an empty table. Leave it
-            out with `confidence`.
+            one row or two: pass [[.9, .1]] or [[.9], [.1]]. No rows give an empty table. For a
+            cascade a dict with such a table for each stage, NaN in rows of which it was not asked.
+            Leave it out with `confidence`.
         y_pred : array-like of shape (n,), default=None
             The classifier's own answers. For a policy with ``decision="estimator"``, or with
             `confidence`: any labels or texts.
@@ -335,7 +346,7 @@ class AbstentionPolicy(NotebookText):
         DataFrame
             `label` (NA where abstained), `suggestion` (the answer everywhere), `accepted`,
             `confidence`, `threshold`; for a policy with a shortlist also `shortlist` (a tuple of
-            labels where abstained, most probable first; else NA).
+            labels where abstained, most probable first; else NA), for a cascade `stage`.
 
         Raises
         ------
@@ -356,8 +367,49 @@ class AbstentionPolicy(NotebookText):
         n = len(decisions.accepted)
         if n >= _LARGE:
             warn_if_far(self, count_at_quantiles(self, decisions.confidence), n, name)
+        given = next(iter(given.values())) if isinstance(given, Mapping) else given
         rows = find_index(given, n) if index is None else _check_index(index, n)
         return self.frame(decisions, rows)
+
+    def begin(self, y_proba: Any) -> LabelArray:
+        """Say which stage of a cascade each row must ask next, so that no other is asked.
+
+        Parameters
+        ----------
+        y_proba : dict of tables, or the table of the first stage
+            As for :meth:`decide`, from the stages asked so far.
+
+        Returns
+        -------
+        ndarray of str or None, shape (n,)
+            The stage to ask; None where the row needs no other: :meth:`decide` decides it.
+
+        Raises
+        ------
+        ValueError
+            If the policy has no cascade, or the tables do not fit it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skselect import AbstentionPolicy
+        >>> from skselect.policy.cascade import Cascade
+        >>> rule = Cascade(("cheap", "strong"), (.8,), (0, 1), (None, None))
+        >>> policy = AbstentionPolicy(np.array(["no", "yes"]), threshold=.7, cascade=rule)
+        >>> cheap = np.array([[.9, .1], [.4, .6]])
+        >>> policy.begin(cheap)
+        array([None, 'strong'], dtype=object)
+        >>> strong = np.array([[np.nan, np.nan], [.2, .8]])  # asked of the second row alone
+        >>> policy.decide({"cheap": cheap, "strong": strong})[["label", "stage"]]
+          label   stage
+        0    no   cheap
+        1   yes  strong
+        """
+        cascade = check_given(self.cascade, "cascade", "begin, which asks stage by stage,")
+        proba, stage = _follow(cascade, self.classes, y_proba)
+        names = np.empty(len(cascade.names) + 1, dtype=object)
+        names[:-1] = cascade.names  # None is the last
+        return names[np.where(np.isnan(proba).any(axis=1), stage, -1)]
 
     def decide_arrays(
         self,
@@ -410,7 +462,14 @@ class AbstentionPolicy(NotebookText):
         shortlist = None if self.shortlist is None else vars(self.shortlist)
         classes = self.classes if decisions.answers is None else decisions.answers
         told = {"classes": classes, "shortlist": shortlist}
-        return tell(told, proba, codes, rated, decisions.threshold)
+        columns = tell(told, proba, codes, rated, decisions.threshold)
+        return columns | self._name_stages(decisions)
+
+    def _name_stages(self, decisions: Decisions) -> dict[str, LabelArray]:
+        """Return the column that says which stage of a cascade answered, where there is one."""
+        if self.cascade is None or decisions.stage is None:
+            return {}
+        return {"stage": np.array(self.cascade.names)[decisions.stage]}
 
     def accepts(self, confidence: Any, *, subgroups: Any = None) -> BoolArray:
         """Tell which confidences are high enough, compared as float64.
@@ -474,7 +533,7 @@ class AbstentionPolicy(NotebookText):
             proba, least = decisions.y_proba, self.shortlist.least_proba
             columns["shortlist"] = list_rejected(proba, accepted, self.classes, least)
             columns["shortlist"][accepted] = pd.NA
-        return pd.DataFrame(columns, index=index)
+        return pd.DataFrame(columns | self._name_stages(decisions), index=index)
 
     # Saving ------------------------------------------------------------------------------
 
@@ -508,6 +567,7 @@ class AbstentionPolicy(NotebookText):
             "abstain_label": _to_plain(self.abstain_label),
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "shortlist": None if self.shortlist is None else self.shortlist.to_dict(),
+            "cascade": None if self.cascade is None else self.cascade.to_dict(),
             "coverage": self.coverage,
             "n": self.n,
             "confidence_quantiles": self.confidence_quantiles,
@@ -611,7 +671,7 @@ class AbstentionPolicy(NotebookText):
             texts += [describe_together(self.groups.certificates)]
         nothing = "GUARANTEES NOTHING for new rows: there is no certificate."
         texts = [text for text in texts if text] or [nothing]
-        return "\n\n".join([*texts, *self._words_about_shortlist()])
+        return "\n\n".join([*texts, *self._further_words()])
 
     @classmethod
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> AbstentionPolicy:
@@ -665,6 +725,7 @@ class AbstentionPolicy(NotebookText):
             confidence = External(str(confidence).removeprefix("external:"))
         calibration, certificate = stored["calibration"], stored["certificate"]
         groups, costs, shortlist = stored["groups"], stored["cost_matrix"], stored["shortlist"]
+        cascade = stored["cascade"]
         return cls(
             classes=_check_stored_classes(stored["classes"], stored["classes_dtype"]),
             threshold=threshold_from_json(stored["threshold"]),
@@ -676,6 +737,7 @@ class AbstentionPolicy(NotebookText):
             abstain_label=stored["abstain_label"],
             certificate=None if certificate is None else Certificate.from_dict(certificate),
             shortlist=None if shortlist is None else PolicyShortlist.from_dict(shortlist),
+            cascade=None if cascade is None else Cascade.from_dict(cascade),
             coverage=stored["coverage"],
             n=stored["n"],
             confidence_quantiles=stored["confidence_quantiles"],
@@ -765,13 +827,14 @@ def decide_given(
     _refuse_subgroups(policy, subgroups)
     if auxiliary and not asks:
         raise ValueError("auxiliary: this policy's confidence uses none; leave it out.")
-    scores = check_given_scores(policy, check_given(y_proba, "y_proba", "this policy"))
+    given = check_given(y_proba, "y_proba", "this policy")
+    scores, stage = _read_scores(policy, given)
     answers = auxiliary_proba = None
     if decision == "estimator":
         answers = _check_answers(policy, y_pred, len(scores))
     if asks:
         auxiliary_proba = _check_auxiliary(applied, auxiliary, len(scores))
-    return _apply(policy, applied, scores, answers, subgroups, auxiliary_proba)
+    return _apply(policy, applied, scores, answers, subgroups, auxiliary_proba, stage)
 
 
 def list_certificates(policy: AbstentionPolicy) -> list[Certificate]:
@@ -825,9 +888,34 @@ def _refuse_subgroups(policy: AbstentionPolicy, subgroups: Any) -> None:
 
 def check_given_scores(policy: AbstentionPolicy, y_proba: Any) -> FloatArray:
     """Return checked raw scores, a column per class or one decision value for two classes."""
+    return _read_scores(policy, y_proba)[0]
+
+
+def _read_scores(policy: AbstentionPolicy, y_proba: Any) -> tuple[FloatArray, IntArray | None]:
+    """Return checked raw scores, and which stage of a cascade gave them."""
+    if policy.cascade is not None:
+        proba, stage = _follow(policy.cascade, policy.classes, y_proba)
+        waits = np.flatnonzero(np.isnan(proba).any(axis=1))
+        if len(waits):
+            name = policy.cascade.names[stage[waits[0]]]
+            raise ValueError(
+                f"y_proba: {len(waits)} of {len(proba)} rows (first row {waits[0]}) must still ask "
+                f"the stage {name!r}; policy.begin(y_proba) says which."
+            )
+        return proba, stage
+    if isinstance(y_proba, Mapping):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            "y_proba: this policy has no cascade; pass one table, not a dict."
+        )
     if policy.response == "decision_function":
-        return check_decision_values({"classes": policy.classes}, as_array(y_proba, "y_proba"))
-    return _check_proba(policy.classes, y_proba, "y_proba")
+        values = check_decision_values({"classes": policy.classes}, as_array(y_proba, "y_proba"))
+        return values, None
+    return _check_proba(policy.classes, y_proba, "y_proba"), None
+
+
+def _follow(cascade: Cascade, classes: LabelArray, given: Any) -> tuple[FloatArray, IntArray]:
+    """Return the scores of the stage at which each row is, NaN where it waits, and that stage."""
+    return cascade.read(given, classes, partial(_check_proba, classes))
 
 
 def _check_proba(classes: LabelArray, given: Any, name: str) -> FloatArray:
@@ -881,6 +969,7 @@ def apply_policy(
     y_pred: IntArray | None = None,
     subgroups: Any = None,
     auxiliary_proba: Mapping[str, FloatArray] | None = None,
+    stage: IntArray | None = None,
 ) -> Decisions:
     """Decide on checked raw scores: used by policies, estimators and reports alike.
 
@@ -893,11 +982,13 @@ def apply_policy(
     subgroups : array-like of shape (n,) or DataFrame, default=None
     auxiliary_proba : dict of ndarray, default=None
         What a learned confidence asks beside the scores.
+    stage : ndarray of shape (n,), default=None
+        Which stage of a cascade gave the scores.
     """
     applied = describe_policy(policy)
     if applied["asks"] is not None:
         auxiliary_proba = check_asked(applied, auxiliary_proba, _NO_PREDICTIONS)
-    return _apply(policy, applied, scores, y_pred, subgroups, auxiliary_proba)
+    return _apply(policy, applied, scores, y_pred, subgroups, auxiliary_proba, stage)
 
 
 def _apply(
@@ -907,6 +998,7 @@ def _apply(
     y_pred: IntArray | None,
     subgroups: Any,
     auxiliary_proba: Mapping[str, FloatArray] | None,
+    stage: IntArray | None,
 ) -> Decisions:
     """Decide by a policy, as it is and as :mod:`skselect._lib.decide` takes it."""
     rule, groups = policy.rule, None
@@ -919,7 +1011,9 @@ def _apply(
     is_claim = is_claim or isinstance(policy.calibration, ConfidenceCalibration)
     if not is_claim and policy.confidence != rule.claim:
         claim = confidence_of_answers(proba, chosen, rule.claim, rule)
-    return Decisions(proba, chosen, confidence, claim, confidence >= threshold, threshold)
+    return Decisions(
+        proba, chosen, confidence, claim, confidence >= threshold, threshold, stage=stage
+    )
 
 
 def describe_policy(policy: AbstentionPolicy) -> dict[str, Any]:
@@ -942,6 +1036,7 @@ def describe_policy(policy: AbstentionPolicy) -> dict[str, Any]:
         "threshold": policy.threshold,
         "groups": None if policy.groups is None else vars(policy.groups),
         "shortlist": None if policy.shortlist is None else vars(policy.shortlist),
+        "cascade": None if policy.cascade is None else policy.cascade.applied(),
     }
 
 

@@ -35,6 +35,7 @@ from skselect._lib.decide import (
     check_numbers,
     decide_rows,
     find_thresholds,
+    follow,
     tell,
 )
 
@@ -60,7 +61,7 @@ def decide(
     `subgroups`: the subgroup of each row.
     `auxiliary`: what the learned confidence asks, by name.
     Returns arrays: "label" (None where it abstains), "suggestion" (the answer everywhere),
-    "accepted", "confidence", "threshold", and "shortlist" if the policy has one.
+    "accepted", "confidence", "threshold", and "shortlist" or "stage" if the policy has one.
     """
     given = auxiliary_proba = groups = None
     if str(policy["confidence"]).startswith("external:"):  # answers come with their confidence
@@ -79,8 +80,12 @@ def decide(
         return tell(own, answers, np.arange(len(rated)), rated, threshold)
     if policy["response"] == "decision_function":
         scores = check_decision_values(policy, np.asarray(y_proba))
-    else:
+    if policy["response"] != "decision_function" and policy["cascade"] is None:
         scores = read_proba(y_proba)
+    if policy["cascade"] is not None:
+        scores, stage = read_stages(y_proba)
+        if np.isnan(scores).any():
+            raise ValueError("y_proba: some rows must ask another stage; begin(y_proba) says which")
     if policy["decision"] == "estimator":
         given = read_answers(y_pred, len(scores))
     if not isinstance(policy["confidence"], str):
@@ -90,7 +95,21 @@ def decide(
     proba, answers, confidence, threshold = decide_rows(
         policy, scores, given, auxiliary_proba, groups
     )
-    return tell(policy, proba, answers, confidence, threshold)
+    decided = tell(policy, proba, answers, confidence, threshold)
+    if policy["cascade"] is not None:
+        decided["stage"] = np.array(policy["cascade"]["names"])[stage]
+    return decided
+
+
+def begin(y_proba: Any) -> Array:
+    """Return which stage of the cascade each row must ask next, None where it needs no other.
+
+    `y_proba`: a dict with the raw output of each stage asked so far, (n, K), in whole rows NaN
+    where the stage was not asked; or the output of the first stage.
+    """
+    scores, stage = read_stages(y_proba)
+    names = np.array([*policy["cascade"]["names"], None], dtype=object)
+    return np.asarray(names[np.where(np.isnan(scores).any(axis=1), stage, -1)])
 
 
 def accepts(confidence: Any, *, subgroups: Any = None) -> Array:
@@ -143,6 +162,36 @@ def read_proba(y_proba: Any, name: str = "y_proba") -> Array:
         what = f"values from {low:g} to {high:g} and a sum that is off by {gap:g}"
         raise ValueError(f"{name} needs rows of probabilities that sum to one, got {what}.")
     return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
+
+
+def read_stages(y_proba: Any) -> tuple[Array, Array]:
+    """Return the probabilities of the stage at which each row is, NaN where it waits; the stage."""
+    cascade, tables = policy["cascade"], y_proba
+    if not isinstance(y_proba, Mapping):
+        tables = {cascade["names"][0]: y_proba}
+    if not {cascade["names"][0]} <= set(tables) <= set(cascade["names"]):
+        raise ValueError(f"y_proba needs a table by stage, {cascade['names']}, got {list(tables)}.")
+    said = {name: read_stage(table, f"y_proba[{name!r}]") for name, table in tables.items()}
+    n = len(said[cascade["names"][0]])
+    if any(len(table) != n for table in said.values()):
+        raise ValueError(f"y_proba: the tables of the stages have other numbers of rows than {n}.")
+    each = [
+        said.get(name, np.full((n, len(policy["classes"])), np.nan)) for name in cascade["names"]
+    ]
+    return follow(cascade, n, len(policy["classes"]), lambda k, rows: each[k][rows])
+
+
+def read_stage(given: Any, name: str) -> Array:
+    """Return the probabilities of a stage, NaN in the rows of which it was not asked."""
+    values = np.asarray(given)
+    if values.dtype.kind != "f" or not np.isnan(values).any():
+        return read_proba(given, name)
+    unknown = np.isnan(values.reshape(len(values), -1)).all(axis=1)
+    table = np.full((len(values), len(policy["classes"])), np.nan)
+    if not unknown.all():
+        known = given.loc[~unknown] if hasattr(given, "loc") else values[~unknown]
+        table[~unknown] = read_proba(known, name)
+    return table
 
 
 def read_answers(y_pred: Any, n: int) -> Array:
@@ -253,6 +302,11 @@ def ready() -> dict[str, Any]:
             for one in POLICY["groups"]["members"]
         }
         policy["groups"] = {**POLICY["groups"], "thresholds": thresholds}
+    if POLICY["cascade"] is not None:
+        cuts = [ready_threshold(cut) for cut in POLICY["cascade"]["cuts"]]
+        stages = [None if x is None else ready_maps(x) for x in POLICY["cascade"]["calibrations"]]
+        cuts = [*cuts, -math.inf]
+        policy["cascade"] = {**POLICY["cascade"], "cuts": cuts, "calibrations": stages}
     return policy
 
 
@@ -266,7 +320,8 @@ def ready_maps(given: Mapping[str, Any]) -> dict[str, Any]:
     fitted = [{name: np.array(x, float) for name, x in one.items()} for one in given["maps"]]
     kind = "softmax" if isinstance(given["maps"][0].get("prior"), list) else given["kind"]
     applied = {**given, "maps": [partial(MAPS[kind], **one) for one in fitted]}
-    if not isinstance(policy["confidence"], str):  # there are several calibrations
+    # There are several calibrations.
+    if not isinstance(policy["confidence"], str) or policy["cascade"] is not None:
         is_proba = given.get("response", "predict_proba") == "predict_proba"
         reads = kind in ("temperature", "platt", "beta") and given["offset"] is not None
         applied |= {"kind": kind, "reads_log_odds": reads and is_proba}
@@ -307,8 +362,11 @@ if __name__ == "__main__":  # python gate.py policy.json: do both files belong t
 
 _WIDTH = 100
 #: Functions that stay functions; others that are called once are written out where they are called.
-_DOORS = ("decide", "accepts")
-_KEPT = (*_DOORS, "read_proba", "read_answers", "read_auxiliary", "read_subgroups", "calibrate")
+_DOORS = ("decide", "accepts", "begin")
+_KEPT = (
+    *_DOORS, "read_stages", "read_stage", "read_proba", "read_answers", "read_auxiliary",
+    "read_subgroups", "calibrate",
+)  # fmt: skip
 
 
 def write_source(stored: dict[str, Any], applied: Mapping[str, Any], certificate: str) -> str:
@@ -324,12 +382,17 @@ def write_source(stored: dict[str, Any], applied: Mapping[str, Any], certificate
         What is guaranteed, in words.
     """
     facts = {"policy": {**applied, "confidence": stored["confidence"]}, "POLICY": stored}
-    if isinstance(stored["confidence"], str):
-        facts["calibration"] = applied["calibration"]
-        words = {stored["confidence"], (applied["calibration"] or {}).get("kind")}
-    else:  # auxiliary models have calibrations too
-        maps = [stored["calibration"] or {}, *stored["confidence"]["auxiliary"].values()]
+    maps = [stored["calibration"] or {}]
+    if stored["cascade"] is not None:  # stages have calibrations too
+        maps += [one or {} for one in stored["cascade"]["calibrations"]]
+    if not isinstance(stored["confidence"], str):  # auxiliary models as well
+        maps += stored["confidence"]["auxiliary"].values()
+    if len(maps) > 1:
         words = {"softmax", *(one.get("kind") for one in maps)}
+    else:
+        facts["calibration"] = applied["calibration"]
+        words = {(applied["calibration"] or {}).get("kind")}
+    words |= {stored["confidence"]} if isinstance(stored["confidence"], str) else set()
     *parts, end = _find_parts(facts, words)
     imports = [part for part in parts if part.startswith(("import ", "from "))]
     imports.sort(key=lambda line: ("numpy" in line, line.startswith("from"), line))
@@ -360,7 +423,8 @@ def _find_parts(facts: Mapping[str, Any], words: set[Any]) -> list[str]:
         defined |= {table: f"{table} = {{{listed}}}"}
         if len(rows) == 1:
             single[rf'{table}\[(\w+|policy\["\w+"\])\]'] = "".join(rows.values())
-    waiting = [*_DOORS, *_names_in(_FOOT)]
+    doors = [x for x in _DOORS if x != "begin" or facts["policy"]["cascade"] is not None]
+    waiting = [*doors, *_names_in(_FOOT)]
     while waiting:
         name = waiting.pop()
         if name in defined and name not in (*found, "POLICY", "policy"):
@@ -374,7 +438,7 @@ def _find_parts(facts: Mapping[str, Any], words: set[Any]) -> list[str]:
     for name, part in found.items():
         if name == "end" or part.startswith("def "):
             found[name] = _drop_unread(part)
-    used = {*_DOORS, *(name for part in found.values() for name in _names_in(part))} & found.keys()
+    used = {*doors, *(name for part in found.values() for name in _names_in(part))} & found.keys()
     return [*(found[x] for x in defined if x in used), found["end"]]
 
 

@@ -71,6 +71,8 @@ class Predictions:
         Position among `classes` of what a reviewer of the deferred rows would answer.
     drawn : str
         How the rows were drawn from all cases, as a certificate assumes first; "" says nothing.
+    cascade : Cascade or None
+        How the tables of several models became one (:func:`~skselect.join_stages`).
 
     Examples
     --------
@@ -92,6 +94,7 @@ class Predictions:
     rule: DecisionRule = field(default_factory=DecisionRule)
     reviewer: IntArray | None = None
     drawn: str = ""
+    cascade: Any = None
 
     def __len__(self) -> int:
         return len(self.y_true)

@@ -228,6 +228,7 @@ def _add_policy(
         classes=source.classes,
         confidence=named,
         rule=source.rule,
+        cascade=source.cascade,
     )
     return replace(found, policy=policy)
 

@@ -1,0 +1,348 @@
+"""Several classifiers that are asked in turn, each only where those before it are not sure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted, indexable
+
+from skselect._lib.arrays import FloatArray, IntArray, LabelArray
+from skselect._lib.checks import shown
+from skselect._lib.checks.options import check_has_fit
+from skselect._lib.checks.rows import check_proba, check_weight
+from skselect._lib.sklearn import (
+    BaseComposition,
+    count_rows,
+    routing_enabled,
+    take_rows,
+    weight_parameter,
+)
+from skselect.estimators.base import find_abstainer
+from skselect.estimators.classifier import check_y, encode_y, frozen_classes
+from skselect.estimators.out_of_fold import Splits, check_cv, make_folds, predict_folds, score_rows
+from skselect.estimators.raw_classifier import (
+    RawClassifier,
+    TrainingRows,
+    check_n_jobs,
+    check_trainable,
+    is_ready,
+)
+from skselect.policy.cascade import Cascade, check_costs_of, check_stage_names
+from skselect.selection.cascade import check_plan, make_cascade
+
+
+class CascadeClassifier(ClassifierMixin, BaseComposition):
+    """Ask a cheap classifier first, and a stronger one only where the cheap one is not sure.
+
+    A stage keeps a case where its calibrated confidence reaches a cut; else the case goes on to the
+    next stage. The cuts are fixed on the training rows, from predictions by models that have not
+    seen them, so that :class:`ThresholdTuner` certifies what the whole cascade answers on other
+    rows, exactly as for any classifier. No stage is asked after the threshold is known: a case that
+    an early stage keeps, but below the final threshold, is deferred although a later stage might
+    have answered it, because asking again would be another rule than the certified one.
+
+    Parameters
+    ----------
+    stages : list of (str, classifier)
+        The cheapest first, each with ``predict_proba``. ``FrozenEstimator(fitted)`` and
+        :class:`PrecomputedClassifier` are not fitted.
+    costs : list of float, default=None
+        What asking each stage adds to the cost of a case, in any unit. None: 0, 1, 2, ... It does
+        not change the cuts; ``policy_.cascade.expected_costs`` says what a case will cost.
+    target : float in (0, 0.5], default=None
+        The bound to keep. The cuts are planned for this selective risk; a ThresholdTuner fills in
+        its own. Without one the accuracy of all answers counts.
+    max_loss : float in [0, 1], default=0.01
+        How much of the coverage that the last stage alone would certify at the target (or of its
+        accuracy) the cascade may lose on the training rows, in order to ask it less often.
+    calibration : str, calibrator or None, default="smooth_isotonic"
+        As for :class:`SelectiveClassifier`, for each stage, so that their confidences can be
+        compared.
+    cv : int, splitter or iterable, default=5
+        Folds of the predictions that fix the cuts and calibrations.
+    random_state : int, RandomState or None, default=None
+        For the folds of an integer `cv`.
+    n_jobs : int, default=None
+        Folds of `cv` fitted at the same time.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+    stages_ : list of (str, classifier)
+        Fitted to all rows.
+    cascade_ : Cascade
+        The rule: names, cuts, costs and calibrations.
+    n_features_in_, feature_names_in_
+        Those of the first stage, if it has them.
+
+    See Also
+    --------
+    join_stages : The same for tables of predictions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skselect import CascadeClassifier, ThresholdTuner
+    >>> X, y = load_digits(return_X_y=True)
+    >>> cascade = CascadeClassifier(
+    ...     [("linear", make_pipeline(StandardScaler(), LogisticRegression())),
+    ...      ("neighbours", KNeighborsClassifier())], random_state=0)
+    >>> tuner = ThresholdTuner(cascade, "risk", target=.02, random_state=0).fit(X, y)
+    >>> bool(tuner.policy_.cascade.expected_costs["asked"]["neighbours"] < .5)
+    True
+    >>> tuner.decide(X[:5]).columns.tolist()
+    ['label', 'suggestion', 'accepted', 'confidence', 'threshold', 'stage']
+    """
+
+    def __init__(
+        self,
+        stages: Any,
+        *,
+        costs: Any = None,
+        target: float | None = None,
+        max_loss: float = 0.01,
+        calibration: Any = "smooth_isotonic",
+        cv: Any = 5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.stages = stages
+        self.costs = costs
+        self.target = target
+        self.max_loss = max_loss
+        self.calibration = calibration
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any
+    ) -> CascadeClassifier:
+        """Fix where each stage keeps a case, and fit all stages to all rows.
+
+        Each stage is fitted once per fold, and once more.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts. For the stages and their calibrations.
+        **fit_params
+            Passed on to the classifier's ``fit``. ``groups`` goes to the splitter; others go to the
+            stages that request them (metadata routing).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is malformed, or a stage knows other classes than y.
+        """
+        self._check_parameters()
+        X, y = indexable(X, y)
+        y = check_y(y)
+        check_trainable(len(y))
+        classes = np.unique(y)
+        for name, stage in self.stages:
+            if is_ready(stage):
+                _check_same_classes(name, frozen_classes(stage), classes)
+        weight = check_weight(sample_weight, len(y), other="y")
+        params, split_params = self._route(weight, fit_params)
+        rows = TrainingRows(X, y, encode_y(y, classes), classes, weight, split_params=split_params)
+        splits = make_folds(self.cv, rows, split_params, self.random_state)
+        tables, fitted, tested = [], [], None
+        for name, stage in self.stages:
+            own = replace(rows, params=params[name])
+            tables.append(self._score(own, stage, splits))
+            fitted.append((name, own.fit(stage)))
+        tested = np.sort(np.concatenate([test for _, test in splits]))
+        self.cascade_: Cascade = make_cascade(
+            [name for name, _ in self.stages], tables, rows.codes[tested], costs=self.costs,
+            target=self.target, max_loss=self.max_loss, calibration=self.calibration,
+            weight=None if weight is None else weight[tested],
+        )  # fmt: skip
+        self._raw_stages: list[RawClassifier] = [raw for _, raw in fitted]
+        self.stages_ = [(name, raw.estimator) for name, raw in fitted]
+        self.classes_ = classes
+        return self
+
+    def _score(self, rows: TrainingRows, stage: Any, splits: Splits) -> FloatArray:
+        """Return what a stage says of the tested rows, by models that have not seen them."""
+        unseen = predict_folds(partial(score_rows, estimator=stage), rows, splits, self.n_jobs)
+        return unseen.scores[np.argsort(unseen.rows)].astype(np.float64)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the calibrated probabilities of the stage that keeps each row, (n, K)."""
+        return self.follow(X)[0]
+
+    def predict(self, X: Any) -> LabelArray:
+        """Return the most probable class of each row."""
+        proba = self.predict_proba(X)
+        labels: LabelArray = self.classes_[proba.argmax(axis=1)]
+        return labels
+
+    def follow(self, X: Any) -> tuple[FloatArray, IntArray]:
+        """Return probabilities, and which stage gave those of each row.
+
+        A stage is asked of the rows that come to it, and of no others.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+
+        Returns
+        -------
+        proba : ndarray of shape (n, K)
+        stage : ndarray of int, shape (n,)
+            Positions in `stages`.
+        """
+        check_is_fitted(self)
+        n = count_rows(X)
+        return self.cascade_.follow(n, len(self.classes_), partial(self._ask, X, n))
+
+    def stage_proba(self, X: Any) -> dict[str, FloatArray]:
+        """Return what each stage says before calibration, NaN in rows of which it is not asked.
+
+        That is what ``policy_.decide`` takes.
+        """
+        check_is_fitted(self)
+        n = count_rows(X)
+        said = {name: np.full((n, len(self.classes_)), np.nan) for name in self.cascade_.names}
+
+        def ask(k: int, rows: IntArray) -> FloatArray:
+            found = self._ask(X, n, k, rows)
+            said[self.cascade_.names[k]][rows] = found
+            return found
+
+        self.cascade_.follow(n, len(self.classes_), ask)
+        return said
+
+    def _ask(self, X: Any, n: int, k: int, rows: IntArray) -> FloatArray:
+        """Return what a stage says of some rows."""
+        scores = self._raw_stages[k].scores(X if len(rows) == n else take_rows(X, rows))
+        return check_proba(scores, f"stage {self.cascade_.names[k]!r}: predict_proba(X)")
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features, if the first stage counts them."""
+        check_is_fitted(self)
+        return int(self.stages_[0][1].n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the features, if the first stage has seen any."""
+        check_is_fitted(self)
+        return self.stages_[0][1].feature_names_in_
+
+    # Parameters ----------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that are malformed, before anything is trained."""
+        pairs = self.stages if isinstance(self.stages, list | tuple) else []
+        shapes = [isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs]
+        if len(pairs) < 2 or not all(shapes) or not all(isinstance(n, str) for n, _ in pairs):
+            raise ValueError(
+                "stages must be a list of two pairs (name, classifier) or more, the cheapest "
+                f"first, got {shown(self.stages)}."
+            )
+        names = [name for name, _ in pairs]
+        check_stage_names(names)
+        self._validate_names(names)
+        for name, stage in pairs:
+            check_has_fit(stage)
+            if not hasattr(stage, "predict_proba"):
+                raise ValueError(
+                    f"stages: {name!r}, a {type(stage).__name__}, has no predict_proba; wrap it, "
+                    "SelectiveClassifier(classifier, calibration='temperature')."
+                )
+            abstainer, _ = find_abstainer(stage, None)
+            if abstainer is not None and abstainer.abstains:
+                raise ValueError(
+                    f"stages: {name!r} abstains by itself; pass it with threshold=None, and tune "
+                    "the threshold of the whole cascade."
+                )
+        if self.costs is not None:
+            check_costs_of(self.costs, len(names))
+        check_plan(self.target, self.max_loss, self.calibration)
+        check_cv(self.cv)
+        check_n_jobs(self.n_jobs)
+
+    def _route(
+        self, weight: FloatArray | None, fit_params: Mapping[str, Any]
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+        """Return the arguments of fit of each stage, weights included, and of the splitter."""
+        params = dict(fit_params)
+        split = {"groups": params.pop("groups")} if params.get("groups") is not None else {}
+        if routing_enabled():
+            weighted = params if weight is None else params | {"sample_weight": weight}
+            routed = process_routing(self, "fit", **weighted)
+            return {name: dict(routed[name].fit) for name, _ in self.stages}, split
+        if params:
+            raise ValueError(
+                f"fit: {list(params)} could go to any stage; enable scikit-learn's metadata "
+                "routing, and let the stages request them."
+            )
+        return {name: _name_weight(name, stage, weight) for name, stage in self.stages}, split
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name, with those of each stage as ``name__parameter``."""
+        return dict(self._get_params("stages", deep=deep))
+
+    def set_params(self, **params: Any) -> CascadeClassifier:
+        """Set parameters by name, such as ``cheap__max_depth=3``, or a stage: ``cheap=...``."""
+        self._set_params("stages", **params)
+        return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say which stages get the arguments of ``fit``."""
+        router = MetadataRouter(owner=self)
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        return router.add(**dict(self.stages), method_mapping=to_fit)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = [get_tags(stage) for _, stage in self.stages]
+        for name in ("sparse", "allow_nan", "string", "categorical"):
+            everywhere = all(getattr(one.input_tags, name) for one in inner)
+            setattr(tags.input_tags, name, everywhere)
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "cascade_")
+
+
+def _check_same_classes(name: str, own: LabelArray, classes: LabelArray) -> None:
+    """Refuse a fitted stage that knows other classes than the rows."""
+    if not np.array_equal(np.sort(own), classes):
+        raise ValueError(
+            f"stages: {name!r} knows the classes {own.tolist()[:10]}, but y holds "
+            f"{classes.tolist()[:10]}; all stages answer with the same classes."
+        )
+
+
+def _name_weight(name: str, stage: Any, weight: FloatArray | None) -> dict[str, FloatArray]:
+    """Return the weights under the name by which a stage takes them."""
+    if weight is None:
+        return {}
+    parameter = weight_parameter(stage)
+    if parameter is None:
+        raise ValueError(
+            f"sample_weight: the stage {name!r}, a {type(stage).__name__}, takes no weights, so "
+            "they would be ignored. Leave sample_weight out, or choose a classifier that takes "
+            "them."
+        )
+    return {parameter: weight}

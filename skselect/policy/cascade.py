@@ -1,0 +1,227 @@
+"""The rule of a cascade: which of several models answers a case, and what asking them costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect._lib.arrays import FloatArray, IntArray, LabelArray
+from skselect._lib.checks import shown
+from skselect._lib.checks.options import check_count, check_number
+from skselect._lib.decide import follow
+from skselect._lib.notebook import percent, rounded
+from skselect.bounds._pointwise import clopper_pearson_interval
+from skselect.calibration._scopes import ClassCalibration
+from skselect.policy.certificate import check_texts, threshold_from_json, threshold_to_json
+
+#: Returns what a stage says of some rows: (m, K), NaN in rows of which it was not asked.
+Ask = Callable[[int, IntArray], FloatArray]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cascade:
+    """Which stage of a cascade answers a case, and how often each stage is asked.
+
+    A case begins at the first stage. A stage keeps it where its largest (calibrated) probability is
+    at least the stage's cut; else the case goes on to the next one. The last stage keeps all.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The stages, in the order in which they are asked.
+    cuts : tuple of float
+        One for each stage but the last; inf: the stage keeps nothing.
+    costs : tuple of float
+        What asking each stage adds to the cost of a case.
+    calibrations : tuple of ClassCalibration or None
+        How the probabilities of each stage are calibrated, None: they are taken as they are.
+    n_asked : tuple of int, default=()
+        Of how many of `n` labelled rows each stage was asked; () where nothing was counted.
+    n : int, default=0
+    is_fresh : bool, default=False
+        Whether these rows did not choose the cuts, so that intervals hold.
+    """
+
+    names: tuple[str, ...]
+    cuts: tuple[float, ...]
+    costs: tuple[float, ...]
+    calibrations: tuple[ClassCalibration | None, ...]
+    n_asked: tuple[int, ...] = ()
+    n: int = 0
+    is_fresh: bool = False
+
+    def __post_init__(self) -> None:
+        """Check what a file may hold."""
+        n_stages = len(check_texts("cascade: names", list(self.names)))
+        sizes = (len(self.cuts) + 1, len(self.costs), len(self.calibrations))
+        if n_stages < 2 or sizes != (n_stages, n_stages, n_stages):
+            raise ValueError(f"cascade: {sizes} entries do not fit the stages {list(self.names)}.")
+        check_stage_names(self.names)
+        check_costs_of(self.costs, n_stages)
+        counts = (*self.n_asked, self.n)
+        for count in counts:
+            check_count("cascade: n_asked", count, 0)
+        if self.n_asked and (len(self.n_asked) != n_stages or max(counts) > self.n):
+            raise ValueError(f"cascade: n_asked={self.n_asked} does not fit {self.n} rows.")
+
+    def follow(self, n: int, n_classes: int, ask: Ask) -> tuple[FloatArray, IntArray]:
+        """Return the probabilities of the stage that keeps each row, and which stage that is.
+
+        A row of which a stage has said nothing waits there: its probabilities are NaN.
+        """
+        return follow(self.applied(), n, n_classes, ask)
+
+    def read(
+        self, tables: Any, classes: LabelArray, check: Callable[[Any, str], FloatArray]
+    ) -> tuple[FloatArray, IntArray]:
+        """Follow the cascade through tables of probabilities, one for each stage.
+
+        Parameters
+        ----------
+        tables : mapping from stage to table, or the table of the first stage
+            Later tables may hold NaN in whole rows, those of which the stage was not asked.
+        classes : ndarray of shape (K,)
+        check : callable
+            Checks a table without such rows; it gets the table and its name.
+        """
+        if not isinstance(tables, Mapping):
+            tables = {self.names[0]: tables}
+        unknown = [name for name in tables if name not in self.names]
+        if unknown or self.names[0] not in tables:
+            raise ValueError(
+                "y_proba: this policy asks the stages "
+                f"{list(self.names)} in turn; pass a dict of their tables, the first one at least, "
+                f"got {shown(list(tables))}."
+            )
+        n, said = None, {}
+        for name, given in tables.items():
+            said[name] = _check_stage(given, f"y_proba[{name!r}]", check, len(classes))
+            n = len(said[name]) if n is None else n
+            if len(said[name]) != n:
+                raise ValueError(
+                    f"y_proba[{name!r}] has {len(said[name])} rows, but the others have {n}; a row "
+                    "of which a stage was not asked holds NaN."
+                )
+        missing = np.full((n or 0, len(classes)), np.nan)
+        each = [said.get(name, missing) for name in self.names]
+        return self.follow(len(missing), len(classes), lambda k, rows: each[k][rows])
+
+    def count(self, stage: IntArray, *, is_fresh: bool) -> Cascade:
+        """Return the rule with how often each stage was asked of these rows."""
+        asked = tuple(int(np.sum(stage >= k)) for k in range(len(self.names)))
+        return replace(self, n_asked=asked, n=len(stage), is_fresh=is_fresh)
+
+    @property
+    def saves(self) -> bool:
+        """Whether some stage but the last may keep a case."""
+        return min(self.cuts) < np.inf
+
+    @property
+    def expected_costs(self) -> pd.DataFrame:
+        """How often each stage is asked, and what a case costs: shares, costs and 95 % intervals.
+
+        The intervals (Clopper-Pearson) hold together. ``attrs["note"]`` says on which rows they
+        rest, and whether they are estimates.
+        """
+        if not self.n_asked:
+            raise ValueError("expected_costs: no rows were counted for this cascade.")
+        level = 1.0 - 0.05 / (len(self.names) - 1)
+        counts = np.array(self.n_asked[1:])
+        low, high = clopper_pearson_interval(counts, np.full(len(counts), self.n), level)
+        shares = np.array([[1.0, 1.0, 1.0], *np.column_stack([counts / self.n, low, high])])
+        table = pd.DataFrame(shares, pd.Index(self.names, name="stage"), ["asked", "low", "high"])
+        costs = shares * np.array(self.costs)[:, None]
+        table[["cost", "cost_low", "cost_high"]] = costs
+        table.loc["all"] = [np.nan] * 3 + costs.sum(axis=0).tolist()
+        kind = "rows that did not choose the rule" if self.is_fresh else (
+            "an estimate: other models than the final one rated these rows, or they chose the rule"
+        )  # fmt: skip
+        table.attrs["note"] = f"From {self.n:,} rows ({kind})."
+        return table
+
+    def __repr__(self) -> str:
+        return f"<Cascade: {' -> '.join(self.names)}, cuts {self.cuts}>"
+
+    def __str__(self) -> str:
+        order = " -> ".join(self.names)
+        if not self.saves:
+            return f"Cascade {order}: every case goes to {self.names[-1]!r}; it saves nothing."
+        if not self.n_asked:
+            return f"Cascade {order}."
+        table, last = self.expected_costs, self.names[-1]
+        asked, low, high = (percent(table[x][last]) for x in ("asked", "low", "high"))
+        sure = f"95 % interval {low} to {high}" if self.is_fresh else "an estimate"
+        cost = rounded(float(table["cost"]["all"]), 4)
+        return f"Cascade {order}: {asked} of the cases ask {last!r} ({sure}); cost {cost} a case."
+
+    def applied(self) -> dict[str, Any]:
+        """Return the rule as :mod:`skselect._lib.decide` takes it."""
+        maps = [None if one is None else one.applied() for one in self.calibrations]
+        return {"names": list(self.names), "cuts": [*self.cuts, -np.inf], "calibrations": maps}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        maps = [None if one is None else one.to_dict() for one in self.calibrations]
+        cuts = [threshold_to_json(cut) for cut in self.cuts]
+        return {
+            "names": list(self.names), "cuts": cuts, "costs": list(self.costs),
+            "calibrations": maps, "n_asked": list(self.n_asked), "n": self.n,
+            "is_fresh": self.is_fresh,
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Cascade:
+        """Rebuild the rule from :meth:`to_dict`."""
+        maps = [
+            None if x is None else ClassCalibration.from_dict(x) for x in stored["calibrations"]
+        ]
+        plain = {
+            "names": tuple(stored["names"]),
+            "cuts": tuple(threshold_from_json(cut) for cut in stored["cuts"]),
+            "costs": tuple(stored["costs"]),
+            "calibrations": tuple(maps),
+            "n_asked": tuple(stored["n_asked"]),
+        }
+        return cls(**(dict(stored) | plain))
+
+    def check_fits(self, n_classes: int) -> None:
+        """Refuse calibrations of another number of classes."""
+        for one in self.calibrations:
+            if one is not None:
+                one.check_fits(n_classes, "predict_proba")
+
+
+def check_stage_names(names: Sequence[str]) -> None:
+    """Refuse names of stages that a table or a parameter cannot be told by."""
+    if len(set(names)) < len(names) or "all" in names:
+        raise ValueError(f"stages: each needs a name of its own, other than 'all', got {names}.")
+
+
+def check_costs_of(costs: Any, n_stages: int) -> tuple[float, ...]:
+    """Return the costs of the stages: one each, none negative."""
+    values = list(costs) if np.iterable(costs) and not isinstance(costs, str) else []
+    if len(values) != n_stages:
+        raise ValueError(
+            f"costs must hold what asking each of the {n_stages} stages adds, such as "
+            f"{list(range(n_stages))}, got {shown(costs)}."
+        )
+    return tuple(check_number("costs", one, 0.0, np.inf, closed="left") for one in values)
+
+
+def _check_stage(
+    given: Any, name: str, check: Callable[[Any, str], FloatArray], n_classes: int
+) -> FloatArray:
+    """Return the checked table of a stage, with NaN in the rows of which it was not asked."""
+    values = np.asarray(given)
+    if values.dtype.kind != "f" or not np.isnan(values).any():
+        return check(given, name)
+    unknown = np.isnan(values) if values.ndim == 1 else np.isnan(values).all(axis=1)
+    table = np.full((len(values), n_classes), np.nan)
+    if not unknown.all():
+        known = given.loc[~unknown] if hasattr(given, "loc") else values[~unknown]
+        table[~unknown] = check(known, name)
+    return table

@@ -1,0 +1,235 @@
+"""Where the stages of a cascade keep a case: a rule from rows that do not certify."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from skselect._lib.arrays import BoolArray, FloatArray
+from skselect._lib.checks import shown, trusted, warn_user
+from skselect._lib.checks.options import check_calibration, check_number, check_risk_limit
+from skselect.calibration._calibrators import CALIBRATORS
+from skselect.calibration._scopes import ClassCalibration
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.policy.cascade import Cascade, check_costs_of
+from skselect.predictions.outcomes import Outcomes
+from skselect.predictions.predictions import Predictions
+from skselect.thresholds._rules import combined_risk
+
+#: How many cuts are tried for each stage: quantiles of its confidence.
+_N_CUTS = 50
+#: Every third row of a table sets the rule.
+_EVERY = 3
+#: A planned threshold is certified like this, and accepts at least a tenth.
+_DELTA, _LEAST_COVERAGE = 0.05, 0.1
+
+
+def plan_cuts(
+    confidence: Sequence[FloatArray],
+    wrong: Sequence[BoolArray],
+    target: float | None,
+    max_loss: float,
+) -> tuple[float, ...]:
+    """Return where each stage but the last keeps a case, planned from the last one backwards.
+
+    A stage keeps as many cases as it can while the worth of the cascade falls by at most `max_loss`
+    in all. The worth is the coverage that these rows would certify at the risk `target`, or their
+    accuracy without a target.
+
+    Parameters
+    ----------
+    confidence : sequence of ndarray of shape (n,)
+        Of each stage, how sure it is of each row, by models that have not seen it.
+    wrong : sequence of ndarray of bool, shape (n,)
+        Whether its answer is wrong.
+    target : float or None
+    max_loss : float in [0, 1]
+
+    Returns
+    -------
+    tuple of float
+        The least confidence at which each stage but the last keeps a case; inf: it keeps none.
+    """
+    own, lost = confidence[-1], wrong[-1]
+    best, n_steps = _worth(own, lost, target), len(confidence) - 1
+    cuts: list[float] = []
+    for step in range(n_steps):
+        k = n_steps - 1 - step
+        least = best - max_loss * (step + 1) / n_steps
+        levels = np.linspace(0.0, 1.0, _N_CUTS)
+        for cut in [*np.unique(np.quantile(confidence[k], levels, method="inverted_cdf")), np.inf]:
+            keeps = confidence[k] >= cut
+            both = np.where(keeps, confidence[k], own), np.where(keeps, wrong[k], lost)
+            if cut == np.inf or (best > 0 and _worth(*both, target) >= least):
+                break
+        own, lost = both
+        cuts.insert(0, float(cut))
+    return tuple(cuts)
+
+
+def _worth(confidence: FloatArray, wrong: BoolArray, target: float | None) -> float:
+    """Return the coverage that could be certified at a risk, or the accuracy without a target."""
+    if target is None:
+        return 1.0 - float(np.mean(wrong))
+    outcomes = trusted(
+        Outcomes, loss=wrong.astype(np.float64), confidence=confidence, sample_weight=None
+    )
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    n_blocks = combined_risk(curve, target, _DELTA, _LEAST_COVERAGE)
+    return curve.working_point(n_blocks)[0]
+
+
+def check_plan(target: Any, max_loss: Any, calibration: Any) -> float | None:
+    """Return the target of a plan, checked with its other parameters."""
+    check_number("max_loss", max_loss, 0.0, 1.0)
+    if calibration is not None:
+        check_calibration(calibration, CALIBRATORS)
+    if target is None:
+        return None
+    return check_risk_limit(check_number("target", target, 0.0, 1.0, closed="neither"))
+
+
+def make_cascade(
+    names: Sequence[str],
+    tables: Sequence[FloatArray],
+    codes: Any,
+    *,
+    costs: Any = None,
+    target: float | None = None,
+    max_loss: float,
+    calibration: Any,
+    weight: FloatArray | None = None,
+) -> Cascade:
+    """Return the rule of a cascade from what its stages say of rows that they have not seen.
+
+    Parameters are checked; the code -1 is a class that no stage knows.
+    """
+    n_classes, known = tables[0].shape[1], codes >= 0
+    weight = None if weight is None else weight[known]
+    maps = [
+        None if calibration is None else ClassCalibration.fit(
+            calibration, "predict_proba", table[known], codes[known], n_classes, weight
+        )
+        for table in tables
+    ]  # fmt: skip
+    proba = [
+        table if one is None else one.predict_proba(table)
+        for one, table in zip(maps, tables, strict=True)
+    ]
+    confidence = [one.max(axis=1).astype(np.float64) for one in proba]
+    wrong = [one.argmax(axis=1) != codes for one in proba]
+    cuts = plan_cuts(confidence, wrong, target, max_loss)
+    costs = check_costs_of(range(len(names)) if costs is None else costs, len(names))
+    rule = Cascade(tuple(names), cuts, costs, tuple(maps))
+    if not rule.saves:
+        warn_user(
+            f"The cascade saves nothing: on the rows that plan it, no cut of {names[0]!r} loses "
+            f"less than max_loss={max_loss:g}, so every case goes to {names[-1]!r}."
+        )
+    return rule
+
+
+def join_stages(
+    stages: Mapping[str, Predictions],
+    *,
+    target: float | None = None,
+    costs: Any = None,
+    max_loss: float = 0.01,
+    calibration: Any = "smooth_isotonic",
+) -> Predictions:
+    """Join the predictions of a cheap and of stronger models for the same rows to a cascade.
+
+    Every third row sets the rule: how each stage is calibrated, and where it keeps a case. The
+    others are returned with what the cascade answers, so that they can certify a threshold.
+
+    Parameters
+    ----------
+    stages : dict of Predictions
+        As for :class:`CascadeClassifier`, by name, the cheapest first: the probabilities of the
+        same rows in the same order.
+    target, costs, max_loss, calibration
+        As for :class:`CascadeClassifier`.
+
+    Returns
+    -------
+    Predictions
+        With the `cascade`, which the policy of :func:`select_threshold` takes over.
+
+    Raises
+    ------
+    ValueError
+        If the stages hold other rows or classes than the first, or no probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import Predictions, join_stages, select_threshold
+    >>> rng = np.random.default_rng(0)
+    >>> y, easy = rng.integers(0, 2, 3000), rng.random(3000) < .6
+    >>> sure = np.where(easy, .99, .6)
+    >>> right = rng.random(3000) < sure
+    >>> cheap = np.where((y == 1) == right, sure, 1 - sure)
+    >>> strong = np.where((y == 1) == (rng.random(3000) < .99), .99, .01)
+    >>> joined = join_stages({"cheap": Predictions.from_proba(y, cheap),
+    ...                       "strong": Predictions.from_proba(y, strong)}, target=.05)
+    >>> policy = select_threshold(joined, objective="risk", target=.05).policy
+    >>> bool(policy.cascade.expected_costs["asked"]["strong"] < .5)
+    True
+    """
+    target = check_plan(target, max_loss, calibration)
+    names, parts = _check_stages(stages)
+    first = parts[0]
+    plans = np.arange(len(first)) % _EVERY == 0
+    tables = [part.y_proba for part in parts if part.y_proba is not None]
+    weight = first.sample_weight
+    rule = make_cascade(
+        names, [table[plans] for table in tables], first.y_true[plans], costs=costs,
+        target=target, max_loss=max_loss, calibration=calibration,
+        weight=None if weight is None else weight[plans],
+    )  # fmt: skip
+    tables = [table[~plans] for table in tables]
+    n, n_classes = tables[0].shape
+    proba, stage = rule.follow(n, n_classes, lambda k, rows: tables[k][rows])
+    return replace(
+        first,
+        y_true=first.y_true[~plans],
+        y_pred=first.rule.choose(proba),
+        y_proba=proba,
+        sample_weight=None if weight is None else weight[~plans],
+        cascade=rule.count(stage, is_fresh=True),
+    )
+
+
+def _check_stages(stages: Any) -> tuple[list[str], list[Predictions]]:
+    """Return the names of the stages, and their predictions of the same rows."""
+    if not isinstance(stages, Mapping) or len(stages) < 2:
+        raise ValueError(
+            "stages must be a dict of two Predictions or more, the cheapest model first, got "
+            f"{shown(stages)}."
+        )
+    first = next(iter(stages.values()))
+    for name, part in stages.items():
+        if getattr(part, "y_proba", None) is None:
+            raise ValueError(
+                f"stages[{name!r}] must be Predictions with the probabilities of all classes, got "
+                f"{shown(part)}; build them with Predictions.from_proba(y_true, y_proba)."
+            )
+        if part.classes.tolist() != first.classes.tolist():
+            raise ValueError(
+                f"stages[{name!r}] has the classes {part.classes.tolist()[:10]}, the first stage "
+                f"{first.classes.tolist()[:10]}; pass labels= with all classes to both."
+            )
+        if not np.array_equal(part.y_true, first.y_true):
+            raise ValueError(
+                f"stages[{name!r}] has other true labels than the first stage, row by row; join "
+                "the tables by the name of the case first."
+            )
+        if part.rule.decision == "estimator":
+            raise ValueError(
+                f"stages[{name!r}]: decision='estimator' keeps answers that a cascade would mix; "
+                "leave it out."
+            )
+    return list(stages), list(stages.values())

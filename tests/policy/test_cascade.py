@@ -1,0 +1,172 @@
+"""The rule of a cascade against a loop over rows, in the library and in the gate file."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from skselect import AbstentionPolicy
+from skselect.calibration._scopes import ClassCalibration
+from skselect.policy.cascade import Cascade
+
+NAMES = ("cheap", "middle", "strong")
+
+
+def draw_tables(rng, n, n_classes):
+    """Return probabilities of three stages; some confidences are tied."""
+    return {name: rng.dirichlet(np.ones(n_classes), n).round(2) for name in NAMES}
+
+
+def whole(tables):
+    """Return tables whose rows sum to one."""
+    return {name: table / table.sum(axis=1, keepdims=True) for name, table in tables.items()}
+
+
+def follow_by_hand(tables, cuts):
+    """Return the kept probabilities and stages, row by row."""
+    kept, stages = [], []
+    for row in range(len(tables[NAMES[0]])):
+        for k, name in enumerate(NAMES):
+            own = tables[name][row]
+            if k == len(NAMES) - 1 or max(own) >= cuts[k]:
+                kept.append(own)
+                stages.append(name)
+                break
+    return np.array(kept), stages
+
+
+def make_policy(n_classes, cuts=(0.6, 0.7), calibrations=(None, None, None), **options):
+    rule = Cascade(NAMES, cuts, (0, 1, 5), calibrations)
+    return AbstentionPolicy(np.arange(n_classes), threshold=0.65, cascade=rule, **options)
+
+
+def run_gate(policy):
+    gate = {}
+    exec(policy.to_python(), gate)
+    return gate
+
+
+@given(st.integers(0, 10**6), st.sampled_from([2, 3, 6]), st.sampled_from([1, 2, 40]))
+def test_each_row_is_answered_by_the_first_stage_that_keeps_it(seed, n_classes, n):
+    rng = np.random.default_rng(seed)
+    tables = whole(draw_tables(rng, n, n_classes))
+    cuts = tuple(rng.choice(np.append(tables[name].max(axis=1), np.inf)) for name in NAMES[:2])
+    policy = make_policy(n_classes, cuts)
+    decided = policy.decide(tables)
+    proba, stages = follow_by_hand(tables, cuts)
+    assert decided["stage"].tolist() == stages
+    np.testing.assert_array_equal(decided["confidence"], proba.max(axis=1))
+    assert decided["suggestion"].tolist() == proba.argmax(axis=1).tolist()
+
+
+@given(st.integers(0, 10**6))
+def test_stage_by_stage_asks_as_few_rows_and_decides_the_same(seed):
+    rng = np.random.default_rng(seed)
+    tables = whole(draw_tables(rng, 30, 3))
+    policy, asked = make_policy(3), {NAMES[0]: tables[NAMES[0]]}
+    for name in NAMES[1:]:
+        rows = policy.begin(asked) == name
+        asked[name] = np.where(rows[:, None], tables[name], np.nan)
+    assert not any(policy.begin(asked))
+    assert policy.decide(asked).equals(policy.decide(tables))
+    _, stages = follow_by_hand(tables, (0.6, 0.7))
+    for k, name in enumerate(NAMES):
+        needed = sum(NAMES.index(stage) >= k for stage in stages)
+        assert np.sum(~np.isnan(asked[name][:, 0])) == needed
+
+
+@pytest.mark.parametrize("kind", ["smooth_isotonic", "temperature", "platt", "beta", "isotonic"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_files_decide_the_same_with_the_calibration_of_each_stage(kind, n_classes, tmp_path):
+    rng = np.random.default_rng(0)
+    tables = whole(draw_tables(rng, 200, n_classes))
+    codes = rng.integers(0, n_classes, 200)
+    maps = [
+        ClassCalibration.fit(kind, "predict_proba", tables[name], codes, n_classes)
+        for name in NAMES[:2]
+    ]
+    policy = make_policy(n_classes, (0.5, 0.55), (*maps, None))
+    decided = policy.decide(tables)
+    path = tmp_path / "policy.json"
+    policy.to_json(path)
+    assert AbstentionPolicy.from_json(path).decide(tables).equals(decided)
+    gate, arrays = run_gate(policy), policy.decide_arrays(tables)
+    for name, values in gate["decide"](tables).items():
+        np.testing.assert_array_equal(values, arrays[name])
+    first = tables[NAMES[0]]
+    np.testing.assert_array_equal(gate["begin"](first), policy.begin(first))
+
+
+def test_a_gate_without_a_cascade_knows_nothing_of_stages():
+    text = AbstentionPolicy(np.array([0, 1]), threshold=0.8).to_python()
+    assert "stage" not in text.replace('or "stage" if', "")
+    assert "begin" not in text
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({"strong": [[0.9, 0.1]]}, r"asks the stages \['cheap', 'middle', 'strong'\] in turn"),
+        ({"cheap": [[0.9, 0.1]], "best": [[0.9, 0.1]]}, "the first one at least, got"),
+        ({"cheap": [[0.5, 0.5]]}, "1 of 1 rows .first row 0. must still ask the stage 'middle'"),
+        ([[0.5, 0.5]], "must still ask the stage 'middle'; policy.begin"),
+        ({"cheap": [[0.5, 0.5]], "middle": [[0.5, 0.5]] * 2}, "has 2 rows, but the others have 1"),
+        ({"cheap": [[0.5, 0.6]]}, r"y_proba\['cheap'\]"),
+        ({"cheap": [[0.5, 0.5]], "middle": [[0.5, np.nan]]}, r"y_proba\['middle'\]"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused_here_and_in_the_gate(tables, message):
+    policy = make_policy(2)
+    with pytest.raises(ValueError, match=message):
+        policy.decide(tables)
+    with pytest.raises(ValueError, match="y_proba"):
+        run_gate(policy)["decide"](tables)
+
+
+def test_a_policy_without_a_cascade_takes_no_dict_and_asks_nothing():
+    policy = AbstentionPolicy(np.array([0, 1]), threshold=0.8)
+    with pytest.raises(ValueError, match="this policy has no cascade; pass one table"):
+        policy.decide({"cheap": [[0.9, 0.1]]})
+    with pytest.raises(ValueError, match="cascade is missing: begin, which asks stage by stage"):
+        policy.begin([[0.9, 0.1]])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"names": ("one", "one", "two")}, "each needs a name of its own"),
+        ({"names": ("one", "all", "two")}, "other than 'all'"),
+        ({"cuts": (0.5,)}, "do not fit the stages"),
+        ({"costs": (0, 1, -1)}, r"costs must be a number in \[0, inf"),
+        ({"n_asked": (9, 5, 2), "n": 8}, "does not fit 8 rows"),
+    ],
+)
+def test_a_rule_that_does_not_fit_itself_is_refused(change, message):
+    fields = {"names": NAMES, "cuts": (0.5, 0.6), "costs": (0, 1, 2), "calibrations": (None,) * 3}
+    with pytest.raises(ValueError, match=message):
+        Cascade(**(fields | change))
+
+
+def test_expected_costs_are_shares_times_costs_with_exact_intervals():
+    stage = np.repeat([0, 1, 2], [50, 30, 20])
+    rule = Cascade(NAMES, (0.5, 0.6), (1, 2, 10), (None,) * 3).count(stage, is_fresh=True)
+    table = rule.expected_costs
+    assert table["asked"].tolist()[:3] == [1.0, 0.5, 0.2]
+    assert table["cost"].tolist() == [1.0, 1.0, 2.0, 4.0]
+    for name, k in (("middle", 50), ("strong", 20)):  # both at once: 97.5 % each
+        low, high = stats.binomtest(k, 100).proportion_ci(0.975, method="exact")
+        np.testing.assert_allclose(table.loc[name, ["low", "high"]].astype(float), [low, high])
+    assert "did not choose the rule" in table.attrs["note"]
+    assert "95 % interval" in str(rule)
+    estimate = rule.count(stage, is_fresh=False)
+    assert "an estimate" in estimate.expected_costs.attrs["note"]
+    assert "an estimate" in str(estimate)
+    with pytest.raises(ValueError, match="no rows were counted"):
+        _ = Cascade(NAMES, (0.5, 0.6), (1, 2, 10), (None,) * 3).expected_costs
+
+
+def test_a_cascade_that_saves_nothing_says_so():
+    rule = Cascade(NAMES, (np.inf, np.inf), (0, 1, 2), (None,) * 3)
+    assert not rule.saves
+    assert str(rule).endswith("every case goes to 'strong'; it saves nothing.")
