@@ -969,7 +969,6 @@ class SystemRisk(Guarantee):
 
         The start and the thresholds must not depend on the rows that certify.
         """
-        self.check_reviewed(answered=outcomes.reviewer_loss is not None)
         if not self.reads_reviewer or isinstance(self.method, LevelSequence):
             return self, outcomes
         if len(outcomes) < NAMING:

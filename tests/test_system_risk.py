@@ -314,6 +314,7 @@ def test_answers_are_refused_where_they_do_not_belong():
         (lambda: Outcomes([0, 1], [1, 2], reviewer_loss=[0.5, 1]), "reviewer_loss must be 0 or 1"),
         (lambda: Outcomes([0, 1], [1, 2], reviewer_loss=[1]), "reviewer_loss has 1 rows"),
         (lambda: Outcomes([0, 1], [1, 2], reviewer_loss=[1, 0]), "needs 5 rows or more"),
+        (lambda: Outcomes([0, 1], [1, 2]), "reviewer: objective='system_risk' needs to know"),
         (
             lambda: Outcomes([0, 1] * 50, np.linspace(0, 1, 100), np.arange(100), np.zeros(100)),
             "Leave sample_weight out, or use a metric",

@@ -19,8 +19,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from skselect._lib.arrays import LabelArray
+from skselect._lib.arrays import BoolArray, FloatArray, LabelArray
 from skselect._lib.checks import warn_user
+from skselect._lib.checks.options import check_count
 from skselect._lib.checks.rows import (
     check_any_rows,
     check_class_columns,
@@ -72,6 +73,7 @@ from skselect.policy.policy import (
     External,
     count_at_quantiles,
     decide_given,
+    find_over_capacity,
     nullable,
     warn_if_far,
 )
@@ -172,11 +174,12 @@ def tune(given: Namespace) -> int:
     file = TableFile.open(given.table, layout=read_layout(given))
     columns, classes = _resolve(file, given, None)
     _refuse_misplaced_options(given, columns, classes)
-    names = ("delta", "max_analyses", "method", "min_coverage", "threshold_range")
+    names = ("delta", "max_analyses", "method", "min_coverage", "threshold_range", "reviewer")
     options = {name: vars(given)[name] for name in names}
     if given.audit_proba is not None:
         columns = replace(columns, audit_proba=given.audit_proba)
         options["method"] = _bet_on_audits(given)
+    options["reviewer_error"] = _parse_reviewer_error(given.reviewer_error)
     objective = name_options(given.objective, given.target, **options)
     shortlist = None if given.shortlist is None else _parse_shortlist(given.shortlist, given.seed)
     if shortlist is None and not columns.is_judged:
@@ -232,8 +235,22 @@ def _bet_on_audits(given: Namespace) -> Betting:
     return Betting(largest_weight=1.0 / given.min_audit_proba)
 
 
+def _parse_reviewer_error(given: list[float] | None) -> float | tuple[int, int] | None:
+    """Return a share, or errors and rows."""
+    if given is None or len(given) == 1:
+        return None if given is None else given[0]
+    if len(given) != 2 or not all(number.is_integer() for number in given):
+        raise ValueError(f"--reviewer-error takes a share, or errors and rows, got {given}.")
+    return int(given[0]), int(given[1])
+
+
 def _refuse_misplaced_options(given: Namespace, columns: Columns, classes: LabelArray) -> None:
     """Refuse options of `tune` that do not go with the table."""
+    if given.reviewer is not None and given.verdict is not None:
+        raise ValueError(
+            "--reviewer goes with --label: a verdict does not tell whether the reviewer's answer "
+            "is right. Name --reviewer-error."
+        )
     if given.label in columns.subgroups:
         raise ValueError(
             f"--subgroups: {given.label!r} is the true label, which nobody knows when the policy "
@@ -250,6 +267,8 @@ def apply(given: Namespace) -> int:
     """Decide every row of a table, piece by piece; return the exit code."""
     inputs = [given.table, given.policy, given.python]
     _check_outputs(inputs, {"--out": (given.out, [".csv", *PARQUET, ".tsv"])})
+    if given.capacity is not None:
+        check_count("--capacity", given.capacity, 0)
     policy = _read_policy(given.policy)
     if given.python is not None:
         _check_twin(given.python, given.policy)
@@ -258,10 +277,12 @@ def apply(given: Namespace) -> int:
     n_rows = n_accepted = n_rated = 0
     counts = count_at_quantiles(policy, np.empty(0))
     with _writer(given.out, read_layout(given)) as write:
-        for piece in file.rows():
+        # Which rows are least sure, only the whole table tells.
+        pieces = file.rows() if given.capacity is None else [pd.concat(file.rows())]
+        for piece in pieces:
             if len(piece) == 0:
                 continue
-            decided = _decide(policy, piece, columns, file)
+            decided = _decide(policy, piece, columns, file, given.capacity)
             if columns.proba:
                 rated = decided["confidence"].dropna().to_numpy()
                 counts += count_at_quantiles(policy, rated)
@@ -639,7 +660,7 @@ def _resolve(
 
 def _find_options(given: Namespace, policy: AbstentionPolicy | None) -> dict[str, Any]:
     """Return the columns that the command line names, else those that the policy stores."""
-    names = ("label", "verdict", "proba", "answer", "confidence_column", "subgroups")
+    names = ("label", "verdict", "proba", "answer", "confidence_column", "subgroups", "reviewer")
     named = {name: vars(given).get(name) for name in names}
     remembered = {} if policy is None else policy.metadata.get(_COLUMNS, {})
     by_answer = named["answer"] or named["confidence_column"]
@@ -739,7 +760,11 @@ def _warn_if_swapped(columns: Columns, classes: LabelArray, wrong: Any) -> None:
 
 
 def _decide(
-    policy: AbstentionPolicy, piece: pd.DataFrame, columns: Columns, file: TableFile
+    policy: AbstentionPolicy,
+    piece: pd.DataFrame,
+    columns: Columns,
+    file: TableFile,
+    capacity: int | None = None,
 ) -> pd.DataFrame:
     """Return the decisions for some rows; rows with a missing number are deferred."""
     subgroups: Any = _subgroups(_known_subgroups(policy, piece[list(columns.subgroups)]))
@@ -748,7 +773,12 @@ def _decide(
         proba[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are deferred
         with naming_rows(proba, piece.index, columns.proba, file):
             # `apply` compares the confidences of the whole table, not of a piece.
-            decided = policy.frame(decide_given(policy, proba, subgroups=subgroups), piece.index)
+            decisions = decide_given(policy, proba, subgroups=subgroups)
+        if capacity is not None:
+            over = _find_over(policy, decisions.accepted, decisions.confidence, known, capacity)
+            accepted = decisions.accepted | over
+            decisions = replace(decisions, accepted=accepted, over_capacity=over)
+        decided = policy.frame(decisions, piece.index)
         decided.loc[~known, ["label", "suggestion"]] = pd.NA
         decided.loc[~known, "confidence"] = np.nan
         decided["accepted"] &= known
@@ -770,10 +800,27 @@ def _decide(
     if policy.groups is not None and policy.groups.by_answer:
         subgroups = read_known_labels(stand_in, policy.classes, file)
     accepted = policy.accepts(np.where(known, sure[:, 0], 0.0), subgroups=subgroups)
-    accepted &= known & given
+    known = known & given
+    accepted &= known
     decision = nullable(check_labels(stand_in, f"column {columns.answer!r}"))
-    decision[~accepted] = pd.NA
-    return pd.DataFrame({"decision": decision, "accepted": accepted}, index=piece.index)
+    marks = {"accepted": accepted}
+    if capacity is not None:
+        over = _find_over(policy, accepted, sure[:, 0], known, capacity)
+        marks = {"accepted": accepted | over, "over_capacity": over}
+    decision[~marks["accepted"]] = pd.NA
+    return pd.DataFrame({"decision": decision, **marks}, index=piece.index)
+
+
+def _find_over(
+    policy: AbstentionPolicy,
+    accepted: BoolArray,
+    confidence: FloatArray,
+    known: BoolArray,
+    capacity: int,
+) -> BoolArray:
+    """Return the rows that are answered over capacity; those not known are deferred first."""
+    left = max(capacity - int(np.sum(~known)), 0)
+    return find_over_capacity(policy, accepted | ~known, confidence, left)
 
 
 def _join_labels(shortlist: pd.Series, policy: AbstentionPolicy) -> pd.Series:

@@ -253,10 +253,15 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
     ]),
     "tune": ("choose a threshold with a certificate; write it as a policy", _TUNE, [
         *_TABLE, *_LABELLED, *_INPUTS,
-        _option("--objective", "risk, generalized_risk, coverage, cost, or a metric such as "
-                "cwsa_plus (default: %(default)s)", default="risk", metavar="NAME"),
+        _option("--objective", "risk, generalized_risk, coverage, system_risk, cost, or a metric "
+                "such as cwsa_plus (default: %(default)s)", default="risk", metavar="NAME"),
         _option("--target", "the value that the objective must meet, such as 0.02", type=_target),
         _option("--delta", "probability that the certificate fails (default: 0.05)", type=float),
+        _column("--reviewer", "with --objective system_risk: the column of what a reviewer of the "
+                "deferred rows answers"),
+        _option("--reviewer-error", "instead of --reviewer: the largest share of all cases that "
+                "are deferred and then wrong, or errors and rows of a count, such as 12 600",
+                type=float, nargs="+", metavar=("SHARE", "ROWS")),
         _option("--max-analyses", "how often you will run tune at most while you add rows to this "
                 "table, this run included; plan it before the first run; all runs share --delta "
                 "(default: 1)", type=int, metavar="K"),
@@ -291,6 +296,9 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         *_INPUTS,
         _file("--python", "refuse to decide unless this Python file belongs to the policy"),
         _file("--out", ".csv, .tsv, .parquet or .pq (default: CSV on standard output)"),
+        _option("--capacity", "defer at most so many rows, the least sure ones; the others are "
+                "answered, marked over_capacity, and no guarantee covers them", type=int,
+                metavar="ROWS"),
         _option("--prefix", "text to put before the names of the new columns", default=""),
     ]),
     "monitor": ("watch whether a policy keeps its guarantee, from a log that grows", _MONITOR, [

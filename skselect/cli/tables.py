@@ -45,6 +45,7 @@ from skselect.predictions.predictions import (
     VERDICT_WORDS,
     VERDICTS,
     Predictions,
+    encode_reviewer,
     read_verdicts,
 )
 
@@ -423,6 +424,8 @@ class Columns:
         Whether the label is a verdict on the answer: right or wrong.
     audit_proba : str or None
         The probability with which a case was drawn for a verdict.
+    reviewer : str or None
+        What a reviewer answers.
     """
 
     label: str | None
@@ -432,11 +435,12 @@ class Columns:
     subgroups: tuple[str, ...] = ()
     is_judged: bool = False
     audit_proba: str | None = None
+    reviewer: str | None = None
 
     @property
     def used(self) -> list[str]:
         """All named columns, each once."""
-        single = [self.label, self.answer, self.confidence, self.audit_proba]
+        single = [self.label, self.answer, self.confidence, self.audit_proba, self.reviewer]
         return list(dict.fromkeys([*filter(None, single), *self.proba, *self.subgroups]))
 
     @property
@@ -458,12 +462,14 @@ def resolve_columns(
         raise ValueError("--answer and --confidence-column go together: name both columns.")
     if proba and answer is not None:
         raise ValueError("Name either --proba columns, or --answer and --confidence-column.")
-    named = [name for name in (given.get("label"), *proba, answer, confidence) if name is not None]
+    reviewer = given.get("reviewer")
+    single = (given.get("label"), *proba, answer, confidence, reviewer)
+    named = [name for name in single if name is not None]
     twice = sorted({name for name in named if named.count(name) > 1})
     if twice:
         raise ValueError(
-            f"Columns {twice} are named twice; label, answer, confidence and probabilities are "
-            "columns of their own."
+            f"Columns {twice} are named twice; label, answer, confidence, probabilities and "
+            "reviewer are columns of their own."
         )
     if not proba and answer is None and classes is not None:
         proba = tuple(map(str, classes))
@@ -476,7 +482,8 @@ def resolve_columns(
                 f"{list(file.names)[:20]}."
             )
     subgroups = tuple(given.get("subgroups") or ())
-    return Columns(given.get("label"), proba, answer, confidence, subgroups, is_judged)
+    shown = (given.get("label"), proba, answer, confidence, subgroups)
+    return Columns(*shown, is_judged, reviewer=reviewer)
 
 
 # Predictions, their classes and subgroups ----------------------------------------------------
@@ -510,7 +517,7 @@ def read_predictions(
     check_any_rows(len(parts), file.path.name)
     first = parts[0][0]
     joined: dict[str, Any] = {}
-    for name in ("y_true", "y_pred", "y_proba", "confidence", "sample_weight"):
+    for name in ("y_true", "y_pred", "y_proba", "confidence", "sample_weight", "reviewer"):
         if getattr(first, name) is not None:
             joined[name] = np.concatenate([getattr(found, name) for found, _ in parts])
     return replace(first, **joined), typed_subgroups(file, [groups for _, groups in parts])
@@ -523,15 +530,17 @@ def read_outcomes(
 
     Only the probabilities of one piece are in memory.
     """
-    wrong, sure, groups = [], [], []
+    wrong, sure, groups, missed = [], [], [], []
     counts = np.zeros(len(classes), dtype=np.int64)
     for found, subgroups in _predictions(file, columns, classes):
         wrong.append(found.y_true != found.y_pred)
         sure.append(compute_confidence(found, confidence if columns.proba else None))
         groups.append(subgroups if columns.subgroups else subgroups.iloc[:0])
+        missed += [] if found.reviewer is None else [found.reviewer != found.y_true]
         counts += np.bincount(found.y_true[found.y_true >= 0], minlength=len(classes))
     check_any_rows(len(wrong), file.path.name)
-    outcomes = Outcomes(np.concatenate(wrong), np.concatenate(sure))
+    by_reviewer = np.concatenate(missed) if missed else None
+    outcomes = Outcomes(np.concatenate(wrong), np.concatenate(sure), reviewer_loss=by_reviewer)
     return outcomes, typed_subgroups(file, groups), counts
 
 
@@ -564,6 +573,10 @@ def _predictions(
             answer = _read_labels(piece[str(columns.answer)], classes, file)
             sure = _read_complete_numbers(piece[[str(columns.confidence)]], file)
             found = Predictions.from_labels(y_true, answer, sure[:, 0], labels=classes)
+        if columns.reviewer is not None:
+            said = _read_labels(piece[columns.reviewer], classes, file)
+            codes = encode_reviewer(said, classes, len(piece), f"column {columns.reviewer!r}")
+            found = replace(found, reviewer=codes)
         yield found, piece[list(columns.subgroups)]
 
 

@@ -16,7 +16,13 @@ from sklearn.utils.metaestimators import available_if
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks.rows import check_labels, check_length, check_weight, encode_labels
-from skselect.policy.policy import AbstentionPolicy, Decisions, apply_policy, find_index
+from skselect.policy.policy import (
+    AbstentionPolicy,
+    Decisions,
+    apply_policy,
+    find_index,
+    limit_deferred,
+)
 from skselect.policy.seen_rows import SeenRows
 
 
@@ -120,18 +126,25 @@ class AbstainingMixin:
         """Tell which rows it accepts, shape (n,)."""
         return decide_rows(self, X).accepted
 
-    def decide(self, X: Any) -> pd.DataFrame:
+    def decide(self, X: Any, *, capacity: int | None = None) -> pd.DataFrame:
         """Return the decisions as a DataFrame with the index of `X`.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+        capacity : int, default=None
+            Defer at most so many of these rows, see :meth:`AbstentionPolicy.decide`.
 
         Returns
         -------
         DataFrame
             `label` (NA where it abstains), `suggestion` (the answer everywhere), `accepted`,
             `confidence`, `threshold`; with a shortlist also `shortlist` (a tuple of labels where it
-            abstains, most probable first; else NA), for a cascade `stage`, which gave the answer.
+            abstains, most probable first; else NA), for a cascade `stage`, which gave the answer,
+            with `capacity` also `over_capacity`.
         """
         rows, policy = self._read_rows(X), self.policy_
-        decisions = apply_policy(policy, *rows)
+        decisions = limit_deferred(policy, apply_policy(policy, *rows), capacity)
         return policy.frame(decisions, find_index(X, len(decisions.accepted)))
 
     def raw_scores(self, X: Any) -> Any:

@@ -10,13 +10,14 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_names
 from skselect._lib.checks import as_array, shown, warn_user
@@ -25,6 +26,7 @@ from skselect._lib.checks.options import (
     check_choice,
     check_confidence_fits,
     check_count,
+    check_delta,
     check_given,
     check_learnable,
     check_number,
@@ -56,6 +58,7 @@ from skselect._lib.decide import (
 )
 from skselect._lib.files import digest_json, give_text, read_json
 from skselect._lib.notebook import NotebookText, show_card, wrap
+from skselect.bounds._pointwise import clopper_pearson_upper
 from skselect.calibration._scopes import Calibration, ConfidenceCalibration, restore_calibration
 from skselect.policy.cascade import Cascade
 from skselect.policy.certificate import (
@@ -129,6 +132,8 @@ class Decisions:
         The answers that `y_pred` counts, where they came with a confidence; None: the classes.
     stage : ndarray of shape (n,) or None, default=None
         Which stage of a cascade answered.
+    over_capacity : ndarray of bool, shape (n,), or None, default=None
+        Which rows are accepted only because too many would be deferred.
     """
 
     y_proba: FloatArray
@@ -139,6 +144,7 @@ class Decisions:
     threshold: FloatArray
     answers: LabelArray | None = None
     stage: IntArray | None = None
+    over_capacity: BoolArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,6 +318,7 @@ class AbstentionPolicy(NotebookText):
         subgroups: Any = None,
         auxiliary: Any = None,
         index: Any = None,
+        capacity: int | None = None,
     ) -> pd.DataFrame:
         """Turn raw probabilities into decisions, calibration included.
 
@@ -340,13 +347,18 @@ class AbstentionPolicy(NotebookText):
             What names the rows of the result: pass ``X_new.index`` where `y_proba` is an array, so
             that the decisions join the table they are about. Default: the index of `y_proba`, else
             0, 1, 2, ...
+        capacity : int, default=None
+            Defer at most so many of these rows: of those below the threshold the least sure ones,
+            and of equally sure ones the first. The others are answered. No guarantee covers them,
+            and a :class:`SystemRisk` does not hold for these rows.
 
         Returns
         -------
         DataFrame
             `label` (NA where abstained), `suggestion` (the answer everywhere), `accepted`,
             `confidence`, `threshold`; for a policy with a shortlist also `shortlist` (a tuple of
-            labels where abstained, most probable first; else NA), for a cascade `stage`.
+            labels where abstained, most probable first; else NA), for a cascade `stage`; with
+            `capacity` also `over_capacity`, true where a row below the threshold is answered.
 
         Raises
         ------
@@ -360,9 +372,11 @@ class AbstentionPolicy(NotebookText):
             If 1,000 rows or more do not look like those that tuned the policy: the share of rows
             below one of `confidence_quantiles` is off by .05, and by more than it is with
             probability .001 in two samples of one population. The probabilities may be
-            calibrated already. Where the policy has no such quantiles, nothing is compared.
+            calibrated already. Where the policy has no such quantiles, nothing is compared. If rows
+            are answered over `capacity` although the policy has a certificate.
         """
         decisions = decide_given(self, y_proba, y_pred, subgroups, auxiliary, confidence)
+        decisions = limit_deferred(self, decisions, capacity)
         name, given = ("y_proba", y_proba) if confidence is None else ("confidence", confidence)
         n = len(decisions.accepted)
         if n >= _LARGE:
@@ -419,6 +433,7 @@ class AbstentionPolicy(NotebookText):
         confidence: Any = None,
         subgroups: Any = None,
         auxiliary: Any = None,
+        capacity: int | None = None,
     ) -> dict[str, LabelArray]:
         """Decide like :meth:`decide`, but return the columns as arrays, for services.
 
@@ -426,14 +441,14 @@ class AbstentionPolicy(NotebookText):
 
         Parameters
         ----------
-        y_proba, y_pred, confidence, subgroups, auxiliary
+        y_proba, y_pred, confidence, subgroups, auxiliary, capacity
             As for :meth:`decide`, with the same checks.
 
         Returns
         -------
         dict of ndarray of shape (n,)
             The columns of :meth:`decide` by name; what is missing there is None. These are also
-            the keys of ``decide`` in the file of :meth:`to_python`.
+            the keys of ``decide`` in the file of :meth:`to_python`, which knows no capacity.
 
         Raises
         ------
@@ -455,6 +470,7 @@ class AbstentionPolicy(NotebookText):
         {'label': None, 'suggestion': 'yes', 'accepted': False, 'confidence': 0.6, 'threshold': 0.8}
         """
         decisions = decide_given(self, y_proba, y_pred, subgroups, auxiliary, confidence)
+        decisions = limit_deferred(self, decisions, capacity)
         if (n := len(decisions.accepted)) >= _LARGE:
             name = "y_proba" if confidence is None else "confidence"
             warn_if_far(self, count_at_quantiles(self, decisions.confidence), n, name)
@@ -462,14 +478,19 @@ class AbstentionPolicy(NotebookText):
         shortlist = None if self.shortlist is None else vars(self.shortlist)
         classes = self.classes if decisions.answers is None else decisions.answers
         told = {"classes": classes, "shortlist": shortlist}
-        columns = tell(told, proba, codes, rated, decisions.threshold)
-        return columns | self._name_stages(decisions)
+        threshold, over = decisions.threshold, decisions.over_capacity
+        applied = threshold if over is None else np.where(over, -np.inf, threshold)
+        columns = tell(told, proba, codes, rated, applied) | {"threshold": threshold}
+        return columns | self._further_columns(decisions)
 
-    def _name_stages(self, decisions: Decisions) -> dict[str, LabelArray]:
-        """Return the column that says which stage of a cascade answered, where there is one."""
-        if self.cascade is None or decisions.stage is None:
-            return {}
-        return {"stage": np.array(self.cascade.names)[decisions.stage]}
+    def _further_columns(self, decisions: Decisions) -> dict[str, LabelArray]:
+        """Return which stage of a cascade answered, and what is over capacity, where it is so."""
+        columns = {}
+        if self.cascade is not None and decisions.stage is not None:
+            columns["stage"] = np.array(self.cascade.names)[decisions.stage]
+        if decisions.over_capacity is not None:
+            columns["over_capacity"] = decisions.over_capacity
+        return columns
 
     def accepts(self, confidence: Any, *, subgroups: Any = None) -> BoolArray:
         """Tell which confidences are high enough, compared as float64.
@@ -533,7 +554,51 @@ class AbstentionPolicy(NotebookText):
             proba, least = decisions.y_proba, self.shortlist.least_proba
             columns["shortlist"] = list_rejected(proba, accepted, self.classes, least)
             columns["shortlist"][accepted] = pd.NA
-        return pd.DataFrame(columns | self._name_stages(decisions), index=index)
+        return pd.DataFrame(columns | self._further_columns(decisions), index=index)
+
+    def capacity_needed(self, n: int, *, share: float = 0.95, delta: float = 0.05) -> int:
+        """Return the `capacity` that suffices in most batches of so many cases.
+
+        An estimate: the share of deferred cases is bounded (Clopper and Pearson) as if the rows
+        that tuned the policy had not chosen its threshold.
+
+        Parameters
+        ----------
+        n : int
+            Cases of a batch.
+        share : float in (0, 1), default=0.95
+            The share of batches in which it suffices.
+        delta : float in (0, 0.5], default=0.05
+            Probability that the bound of the share of deferred cases is too low.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range, or the policy does not know the rows that tuned it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skselect import AbstentionPolicy
+        >>> policy = AbstentionPolicy(np.array(["no", "yes"]), .8, coverage=.9, n=2000)
+        >>> policy.capacity_needed(1000)
+        128
+        """
+        n = check_count("n", n, 0)
+        check_number("share", share, 0.0, 1.0, closed="neither")
+        check_delta(delta)
+        if self.coverage is None or self.n is None:
+            raise ValueError(
+                "capacity_needed: this policy has no coverage and n, the facts about the rows that "
+                "tuned it. Take the policy of a tuner or of select_threshold."
+            )
+        deferred = round((1.0 - self.coverage) * self.n)
+        most = clopper_pearson_upper(deferred, self.n, delta)
+        return int(stats.binom.ppf(share, n, most))
 
     # Saving ------------------------------------------------------------------------------
 
@@ -835,6 +900,38 @@ def decide_given(
     if asks:
         auxiliary_proba = _check_auxiliary(applied, auxiliary, len(scores))
     return _apply(policy, applied, scores, answers, subgroups, auxiliary_proba, stage)
+
+
+def limit_deferred(
+    policy: AbstentionPolicy, decisions: Decisions, capacity: int | None
+) -> Decisions:
+    """Return decisions that defer at most `capacity` rows; None: any number."""
+    if capacity is None:
+        return decisions
+    capacity = check_count("capacity", capacity, 0)
+    over = find_over_capacity(policy, decisions.accepted, decisions.confidence, capacity)
+    return replace(decisions, accepted=decisions.accepted | over, over_capacity=over)
+
+
+def find_over_capacity(
+    policy: AbstentionPolicy, accepted: BoolArray, confidence: FloatArray, capacity: int
+) -> BoolArray:
+    """Return the rows that are not accepted, but not among the `capacity` least sure ones either.
+
+    Of equally sure rows the first are deferred. Warn of them where something is guaranteed.
+    """
+    below = np.flatnonzero(~accepted)
+    over = np.zeros(len(accepted), dtype=bool)
+    over[below[np.argsort(confidence[below], kind="stable")][capacity:]] = True
+    made = list_certificates(policy)
+    if np.any(over) and made:
+        system = any(one.reviewer for one in made)
+        warn_user(
+            f"capacity={capacity:,}: {np.sum(over):,} of the {len(below):,} cases below the "
+            "threshold are answered all the same (over_capacity). No guarantee covers them"
+            + (", and that of machine and reviewer together does not hold here." if system else ".")
+        )
+    return over
 
 
 def list_certificates(policy: AbstentionPolicy) -> list[Certificate]:

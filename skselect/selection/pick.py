@@ -131,7 +131,10 @@ def take_chosen(
     """
     rows, cases = None, ""
     if groups is None:
-        rows, cases = rows_given(source, the_only(objectives))
+        objective = the_only(objectives)
+        if isinstance(objective, SystemRisk):
+            objective.check_reviewed(answered=outcomes.reviewer_loss is not None)
+        rows, cases = rows_given(source, objective)
     if asked is not None:
         rows = tuning_mask(asked, len(outcomes), rows)
     if rows is None:

@@ -25,6 +25,7 @@ from skselect import (
     Outcomes,
     Predictions,
     Risk,
+    SystemRisk,
     check_policy,
     select_threshold,
 )
@@ -1040,3 +1041,60 @@ def test_probabilities_alone_are_refused_where_a_confidence_asks_more(
     told = refuse(f"{command} --policy policy.json {columns}")
     assert "its learned confidence also asks ['rater']" in told
     assert DECIDED in told
+
+
+# A reviewer who errs, and has so many hours ------------------------------------------------------
+
+
+def _person(frame):
+    wrong = np.random.default_rng(5).random(len(frame)) < 0.04
+    return np.where(wrong == (frame["truth"] == "yes"), "no", "yes")
+
+
+@KINDS
+@pytest.mark.parametrize("columns", [PROBA, ANSWER], ids=["proba", "answer"])
+def test_tune_reads_what_a_reviewer_answers(frame, kind, columns, run, refuse):
+    write(frame.assign(person=_person(frame)), f"both.{kind}")
+    command = f"tune both.{kind} {columns} --target 0.08 --objective system_risk"
+    said = run(f"{command} --reviewer person").out
+    if columns == PROBA:
+        proba = frame[["p_no", "p_yes"]].to_numpy()
+        rows = Predictions.from_proba(frame["truth"], proba, reviewer=_person(frame))
+    else:
+        shown = [frame[name] for name in ("truth", "said", "score")]
+        rows = Predictions.from_labels(*shown, reviewer=_person(frame))
+    expected = select_threshold(rows, objective=SystemRisk(0.08))
+    assert read().threshold == expected.threshold < np.inf
+    assert str(expected) in said
+    run(f"{command} --reviewer-error 0.03")
+    assert read().certificate.reviewer_error == 0.03
+    run(f"{command} --reviewer-error 12 600")
+    assert read().certificate.reviewer_error == pytest.approx(0.03465, abs=1e-4)
+    assert "reviewer: objective='system_risk' needs to know" in refuse(command)
+    assert "takes a share, or errors and rows" in refuse(f"{command} --reviewer-error 1 2 3")
+    assert "no column 'nobody'" in refuse(f"{command} --reviewer nobody")
+    plain = f"tune both.{kind} {columns} --target 0.08 --reviewer person"
+    assert "reviewer goes with the objectives ['system_risk']" in refuse(plain)
+
+
+@BOTH
+def test_apply_defers_the_least_sure_rows_of_the_whole_table(frame, columns, policy, run, refuse):
+    lacking = frame["id"] < 20
+    for name in ("p_no", "score"):
+        frame[name] = frame[name].where(~lacking)
+    write(frame, "t.csv")
+    said = run(f"apply t.csv --policy {policy} --out d.csv --capacity 120").err
+    assert "answered all the same (over_capacity). No guarantee covers them." in unwrap(said)
+    assert "2,880 answered (96.0 %), 120 deferred" in said
+    decided = pd.read_csv("d.csv")
+    assert not decided["accepted"][lacking].any()
+    sure = frame["p_yes"].where(frame["p_yes"] > 0.5, 1 - frame["p_yes"])[~lacking]
+    deferred = decided.index[~decided["accepted"] & ~lacking]
+    assert sorted(deferred) == sorted(sure.nsmallest(100).index)
+    assert decided["decision"][decided["accepted"]].equals(frame["said"][decided["accepted"]])
+    limit = read(policy).threshold / (1 if columns == PROBA else 100)
+    over = (sure < limit).reindex(frame.index, fill_value=False) & decided["accepted"]
+    assert decided["over_capacity"].tolist() == over.tolist()
+    assert "--capacity must be an integer of at least 0" in refuse(
+        f"apply t.csv --policy {policy} --out e.csv --capacity -1"
+    )

@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from fastjsonschema import JsonSchemaException
+from scipy import stats
+from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
@@ -20,7 +22,9 @@ from skselect import (
     AbstentionPolicy,
     PrecomputedClassifier,
     Predictions,
+    Risk,
     SelectiveClassifier,
+    SystemRisk,
     ThresholdTuner,
     select_threshold,
 )
@@ -35,7 +39,7 @@ from skselect.policy.policy import (
     count_at_quantiles,
     warn_if_far,
 )
-from skselect.policy.subgroups import GroupThresholds
+from skselect.policy.subgroups import GroupThresholds, PolicyShortlist
 from skselect.predictions.decisions import DecisionRule
 from skselect.scoring import get_scorer
 from tests.brute import named
@@ -758,3 +762,84 @@ def test_answers_with_a_confidence_need_no_probabilities():
             call()
     with pytest.raises(ValueError, match="y_proba is missing"):
         AbstentionPolicy(np.array(["no", "yes"]), 0.8).decide()
+
+
+# So many hours ----------------------------------------------------------------------------------
+
+
+def _batch(n=200):
+    sure = np.random.default_rng(0).uniform(0.5, 1, n).round(2)  # with ties
+    return np.column_stack([1 - sure, sure])
+
+
+@pytest.mark.parametrize("capacity", [0, 1, 30, np.int64(90), 500])
+def test_only_the_least_sure_rows_are_deferred_where_people_are_few(policy, capacity):
+    plain, decided = policy.decide(_batch()), policy.decide(_batch(), capacity=capacity)
+    below = [row for row in range(200) if not plain["accepted"][row]]
+    least_sure = sorted(below, key=lambda row: (plain["confidence"][row], row))[:capacity]
+    assert decided.index[~decided["accepted"]].tolist() == sorted(least_sure)
+    over = sorted(set(below) - set(least_sure))
+    assert decided.index[decided["over_capacity"]].tolist() == over
+    assert (decided["label"][over] == decided["suggestion"][over]).all()
+    assert decided["label"][least_sure].isna().all()
+    same = ["suggestion", "confidence", "threshold"]
+    pd.testing.assert_frame_equal(decided[same], plain[same])
+    assert "over_capacity" not in plain
+    arrays = policy.decide_arrays(_batch(), capacity=capacity)
+    assert list(arrays) == list(decided)
+    for name, column in arrays.items():
+        known = decided[name].astype(object).where(decided[name].notna(), None)
+        assert column.tolist() == known.tolist()
+
+
+def test_what_is_answered_over_capacity_has_no_shortlist():
+    policy = AbstentionPolicy(
+        classes=np.array(["a", "b", "c"]), threshold=0.8,
+        shortlist=PolicyShortlist(0.9, 0.2, 0.8, 100, ()),
+    )  # fmt: skip
+    proba = [[0.5, 0.3, 0.2], [0.7, 0.3, 0.0], [0.9, 0.1, 0.0]]
+    assert policy.decide(proba, capacity=1)["shortlist"].isna().tolist() == [False, True, True]
+    arrays = policy.decide_arrays(proba, capacity=1)
+    assert [names is None for names in arrays["shortlist"]] == [False, True, True]
+
+
+@pytest.mark.parametrize("capacity", [-1, 1.5, True, "10"])
+def test_a_capacity_is_a_number_of_rows(policy, capacity):
+    for decide in (policy.decide, policy.decide_arrays):
+        with pytest.raises(ValueError, match="capacity must be an integer of at least 0"):
+            decide(_batch(), capacity=capacity)
+
+
+def test_answers_over_capacity_are_covered_by_no_guarantee():
+    rng = np.random.default_rng(0)
+    sure = rng.uniform(0.5, 1, 2000)
+    wrong, person = rng.random(2000) > sure, rng.random(2000) < 0.02
+    rows = Predictions.from_proba(
+        np.where(wrong, 0, 1), np.column_stack([1 - sure, sure]), labels=[0, 1],
+        reviewer=np.where(person == wrong, 1, 0),
+    )  # fmt: skip
+    for objective, more in ((Risk(0.2), False), (SystemRisk(0.1), True)):
+        policy = select_threshold(rows, objective=objective).policy
+        with pytest.warns(UserWarning, match="No guarantee covers them") as caught:
+            policy.decide(_batch(), capacity=3)
+        [told] = [str(one.message) for one in caught]
+        assert ("machine and reviewer together does not hold here" in told) == more
+        assert re.match(r"capacity=3: \d+ of the \d+ cases below", told)
+        policy.decide(_batch(), capacity=200)  # nothing to warn of
+
+
+def test_an_estimator_passes_the_capacity_on():
+    X, y = np.arange(400.0)[:, None], np.resize([0, 1], 400)
+    model = SelectiveClassifier(DummyClassifier(strategy="prior"), threshold=0.9).fit(X, y)
+    assert model.decide(X, capacity=7)["accepted"].sum() == 393
+
+
+def test_the_capacity_that_suffices_in_most_batches():
+    policy = AbstentionPolicy(np.array([0, 1]), 0.8, coverage=0.9, n=2000)
+    most = stats.beta.ppf(0.9, 201, 1800)
+    for n, share in ((1000, 0.95), (50, 0.5), (0, 0.95)):
+        found = policy.capacity_needed(n, share=share, delta=0.1)
+        assert stats.binom.cdf(found, n, most) >= share
+        assert found == 0 or stats.binom.cdf(found - 1, n, most) < share
+    with pytest.raises(ValueError, match="capacity_needed: this policy has no coverage"):
+        AbstentionPolicy(np.array([0, 1]), 0.8).capacity_needed(100)
