@@ -556,7 +556,7 @@ class AbstentionPolicy(NotebookText):
             columns["shortlist"][accepted] = pd.NA
         return pd.DataFrame(columns | self._further_columns(decisions), index=index)
 
-    def capacity_needed(self, n: int, *, share: float = 0.95, delta: float = 0.05) -> int:
+    def capacity_needed(self, n_cases: int, *, share: float = 0.95, delta: float = 0.05) -> int:
         """Return the `capacity` that suffices in most batches of so many cases.
 
         An estimate: the share of deferred cases is bounded (Clopper and Pearson) as if the rows
@@ -564,12 +564,12 @@ class AbstentionPolicy(NotebookText):
 
         Parameters
         ----------
-        n : int
-            Cases of a batch.
+        n_cases : int
+            Size of a batch.
         share : float in (0, 1), default=0.95
             The share of batches in which it suffices.
         delta : float in (0, 0.5], default=0.05
-            Probability that the bound of the share of deferred cases is too low.
+            Probability that the guarantee fails. Here it is about the share of deferred cases.
 
         Returns
         -------
@@ -588,7 +588,7 @@ class AbstentionPolicy(NotebookText):
         >>> policy.capacity_needed(1000)
         128
         """
-        n = check_count("n", n, 0)
+        check_count("n_cases", n_cases, 0)
         check_number("share", share, 0.0, 1.0, closed="neither")
         check_delta(delta)
         if self.coverage is None or self.n is None:
@@ -598,7 +598,7 @@ class AbstentionPolicy(NotebookText):
             )
         deferred = round((1.0 - self.coverage) * self.n)
         most = clopper_pearson_upper(deferred, self.n, delta)
-        return int(stats.binom.ppf(share, n, most))
+        return int(stats.binom.ppf(share, n_cases, most))
 
     # Saving ------------------------------------------------------------------------------
 
