@@ -150,8 +150,8 @@ def selective_report(
     threshold : float, default=None
         Rows with confidence >= threshold are accepted. Give it only without a policy.
     subgroups : array-like of shape (n,), or DataFrame of shape (n, m), default=None
-        The subgroup of each row. Risk and coverage are reported for each; policies with a threshold
-        per subgroup need them too.
+        The subgroup of each row. Risk and coverage are reported for each, and how far two differ;
+        policies with a threshold per subgroup need them too.
     ids : array-like of shape (n,), default=None
         One name per case. The most confident errors are listed by it.
     features : DataFrame of shape (n, d), Series or mapping of str to array-like, default=None
