@@ -5,18 +5,20 @@ import pandas as pd
 import pytest
 from matplotlib.collections import PolyCollection
 from scipy.stats import binomtest
+from sklearn.naive_bayes import GaussianNB
 
-from skselect import Outcomes, RiskCoverageCurve, RiskCoverageDisplay
+from skselect import Outcomes, RiskCoverageCurve, RiskCoverageDisplay, SelectiveClassifier
 from skselect.display import (
     ConfidenceHistogramDisplay,
     ConfidenceWeightedRocDisplay,
     ReliabilityDisplay,
+    SelectiveConfusionDisplay,
     ThresholdDisplay,
+    WorkloadDisplay,
 )
 
-SEVERAL = [
-    ConfidenceWeightedRocDisplay, ReliabilityDisplay, RiskCoverageDisplay, ThresholdDisplay,
-]  # fmt: skip
+SEVERAL = [ConfidenceWeightedRocDisplay, ReliabilityDisplay, RiskCoverageDisplay, ThresholdDisplay,
+           WorkloadDisplay]  # fmt: skip
 
 
 def line_of(display):
@@ -73,6 +75,38 @@ def test_a_subgroup_may_lack_a_class():
     y, p = ["no", "yes", "no", "no"], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.7, 0.3]]
     shown = RiskCoverageDisplay.from_subgroups(y, p, ["a", "a", "b", "b"])
     np.testing.assert_array_equal(shown["b"].line_.get_xydata(), [[0.5, 0], [1, 0]])
+
+
+#: What a picture of counted rows shows.
+COUNTED = {
+    SelectiveConfusionDisplay: lambda display: display.confusion_matrix,
+    ConfidenceHistogramDisplay: lambda display: [display.right, display.wrong],
+    WorkloadDisplay: lambda display: display.line_.get_xydata(),
+}
+
+
+@pytest.mark.parametrize("kind", COUNTED)
+def test_weights_count_rows(kind, drawn, rng):
+    y, p = drawn
+    weight = rng.integers(0, 4, len(y))
+    sure = np.maximum(p, 1 - p)
+    weight[[sure.argmin(), sure.argmax()]] = 1  # the ends of a histogram
+    one = kind.from_predictions(y, p, sample_weight=weight, threshold=0.7)
+    two = kind.from_predictions(np.repeat(y, weight), np.repeat(p, weight), threshold=0.7)
+    np.testing.assert_allclose(COUNTED[kind](one), COUNTED[kind](two), atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [RiskCoverageDisplay, ConfidenceHistogramDisplay, WorkloadDisplay])
+def test_an_estimator_marks_its_threshold(kind, rng):
+    X, y = rng.normal(size=(200, 2)), rng.integers(0, 2, 200)
+    model = SelectiveClassifier(GaussianNB(), threshold=0.55).fit(X, y)
+    one, two = kind.from_estimator(model, X, y), kind.from_predictions(y, model.predict_proba(X))
+    assert (one.threshold, two.threshold) == (0.55, None)
+    if kind is ConfidenceHistogramDisplay:
+        assert one.ax_.get_title() == "SelectiveClassifier"
+        assert "threshold 0.55" in one.ax_.get_legend_handles_labels()[1]
+    else:
+        np.testing.assert_array_equal(one.line_.get_xydata(), two.line_.get_xydata())
 
 
 def test_one_model_is_no_comparison(drawn):

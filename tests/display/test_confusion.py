@@ -114,17 +114,6 @@ def test_classes_that_the_model_does_not_know(flowers):
     assert _names(display.ax_.get_yticklabels())[-1] == "unknown class"
 
 
-def test_weights_count_rows(drawn, rng):
-    y, p = drawn
-    weight = rng.integers(0, 4, len(y))
-    one = SelectiveConfusionDisplay.from_predictions(y, p, sample_weight=weight, threshold=0.7)
-    two = SelectiveConfusionDisplay.from_predictions(
-        np.repeat(y, weight), np.repeat(p, weight), threshold=0.7
-    )
-    np.testing.assert_array_equal(one.confusion_matrix, two.confusion_matrix)
-    assert _texts(one) == _texts(two)
-
-
 def test_deferrals_do_not_change_the_colours():
     few = SelectiveConfusionDisplay([[5, 1, 2], [0, 4, 3]]).plot()
     many = SelectiveConfusionDisplay([[5, 1, 900], [0, 4, 800]]).plot()

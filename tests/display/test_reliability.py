@@ -24,8 +24,9 @@ def test_points_are_the_reliability_curve(rng):
     np.testing.assert_allclose([bar[:, 1] for bar in bars], curve[["low", "high"]])
 
 
-def test_an_abstaining_estimator_is_drawn_by_its_claim(data_for_reliability):
-    X, y = data_for_reliability
+def test_an_abstaining_estimator_is_drawn_by_its_claim(rng):
+    y = rng.integers(0, 3, 300)
+    X = rng.normal(size=(300, 2)) + y[:, None]
     model = SelectiveClassifier(
         GaussianNB(), calibration="isotonic", calibration_scope="confidence", cv=3
     ).fit(X, y)
@@ -40,18 +41,13 @@ def test_an_abstaining_estimator_is_drawn_by_its_claim(data_for_reliability):
     )
 
 
-@pytest.fixture
-def data_for_reliability(rng):
-    y = rng.integers(0, 3, 300)
-    return rng.normal(size=(300, 2)) + y[:, None], y
-
-
-def test_several_reliability_curves_share_one_diagonal(data_for_reliability):
-    X, y = data_for_reliability
-    model = GaussianNB().fit(X, y)
-    first = ReliabilityDisplay.from_estimator(model, X, y)
-    second = ReliabilityDisplay.from_estimator(model, X, y, name="again", ax=first.ax_)
-    assert len(first.ax_.lines) == 3
+@pytest.mark.parametrize(
+    ("kind", "n_lines"), [(ReliabilityDisplay, 3), (ConfidenceWeightedRocDisplay, 5)]
+)
+def test_several_share_one_diagonal(kind, n_lines, drawn):
+    first = kind.from_predictions(*drawn)
+    second = kind.from_predictions(*drawn, name="again", ax=first.ax_)
+    assert len(first.ax_.lines) == n_lines
     assert first.line_.get_color() != second.line_.get_color()
     red = second.plot(name="red", curve_kwargs={"color": "red"}).line_
     assert red.get_color() == "red"
@@ -97,15 +93,6 @@ def test_text_labels_need_a_name(drawn):
         ConfidenceWeightedRocDisplay.from_predictions(text, proba)
     one = ConfidenceWeightedRocDisplay.from_predictions(text, proba, pos_label="yes")
     assert one.cw_auc == ConfidenceWeightedRocDisplay.from_predictions(y, p).cw_auc
-
-
-def test_several_share_one_diagonal_and_differ_in_colour(drawn):
-    y, p = drawn
-    shown = ConfidenceWeightedRocDisplay.from_models(y, {"one": p, "two": np.sqrt(p)})
-    ax = shown["one"].ax_
-    assert shown["two"].ax_ is ax
-    assert len(ax.lines) == 5
-    assert shown["one"].line_.get_color() != shown["two"].line_.get_color()
 
 
 def test_rows_of_one_class_are_refused():

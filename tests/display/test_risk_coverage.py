@@ -1,10 +1,7 @@
 """Pictures of risk, coverage and workload draw what the curve says."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
 
 from skselect import (
     Best,
@@ -13,7 +10,6 @@ from skselect import (
     Risk,
     RiskCoverageCurve,
     RiskCoverageDisplay,
-    SelectiveClassifier,
     select_threshold,
 )
 from skselect.display import WorkloadDisplay
@@ -48,14 +44,6 @@ def test_threshold_is_marked_where_it_works(curve):
     assert len(nothing.ax_.lines) == 1
 
 
-def test_several_on_one_axes(curve):
-    _, ax = plt.subplots()
-    RiskCoverageDisplay(curve, name="a").plot(ax)
-    RiskCoverageDisplay(curve, name="b").plot(ax)
-    assert len(ax.lines) == 2
-    assert ax.lines[0].get_color() != ax.lines[1].get_color()
-
-
 def test_a_higher_curve_is_not_cut_off(curve):
     good = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 0, 1], [0.9, 0.8, 0.7, 0.6]))
     bad = RiskCoverageCurve.from_outcomes(Outcomes([1, 1, 1, 1], [0.9, 0.8, 0.7, 0.6]))
@@ -63,16 +51,6 @@ def test_a_higher_curve_is_not_cut_off(curve):
     RiskCoverageDisplay(bad).plot(ax)
     assert ax.get_ylim()[0] == 0
     assert ax.get_ylim()[1] >= 1
-
-
-def test_from_estimator_and_from_predictions_agree(rng):
-    X, y = rng.normal(size=(200, 2)), rng.integers(0, 2, 200)
-    model = SelectiveClassifier(GaussianNB(), threshold=0.55).fit(X, y)
-    one = RiskCoverageDisplay.from_estimator(model, X, y)
-    two = RiskCoverageDisplay.from_predictions(y, model.predict_proba(X))
-    np.testing.assert_array_equal(one.line_.get_xydata(), two.line_.get_xydata())
-    assert one.threshold == 0.55
-    assert two.threshold is None
 
 
 def test_millions_of_points_are_thinned_both_ends_kept():
@@ -95,7 +73,12 @@ def test_without_matplotlib_the_error_says_what_to_install(tmp_path):
     assert done.stdout.strip() == "told"
 
 
-# Reliability ------------------------------------------------------------------------------
+# What is guaranteed -------------------------------------------------------------------------
+
+
+def few_errors(rng, order=np.asarray):
+    confidence = order(rng.random(3000))
+    return Outcomes(rng.random(3000) < 0.2 * (1 - confidence), confidence)
 
 
 def legend_of(display):
@@ -113,9 +96,8 @@ def legend_of(display):
     ],
 )
 def test_a_selection_is_drawn_with_what_is_guaranteed(rng, objective, target, method, said):
-    confidence = rng.random(3000)
-    outcomes = Outcomes(rng.random(3000) < 0.2 * (1 - confidence), confidence)
-    selection = select_threshold(outcomes, objective=GUARANTEES[objective](target, method=method))
+    stated = GUARANTEES[objective](target, method=method)
+    selection = select_threshold(few_errors(rng), objective=stated)
     drawn = legend_of(RiskCoverageDisplay.from_selection(selection, name="model"))
     x, y = selection.coverage, selection.risk
     limit = {"risk": [x, target], "generalized_risk": [x, target / x], "coverage": [target, y]}
@@ -126,8 +108,7 @@ def test_a_selection_is_drawn_with_what_is_guaranteed(rng, objective, target, me
 
 
 def test_rows_that_depend_on_their_order_are_drawn_as_not_certified(rng):
-    confidence = np.sort(rng.random(3000))
-    outcomes = Outcomes(rng.random(3000) < 0.2 * (1 - confidence), confidence)
+    outcomes = few_errors(rng, np.sort)
     with pytest.warns(UserWarning, match="The order of the rows matters"):
         selection = select_threshold(outcomes, objective="risk", target=0.05)
     drawn = legend_of(RiskCoverageDisplay.from_selection(selection))
@@ -135,9 +116,7 @@ def test_rows_that_depend_on_their_order_are_drawn_as_not_certified(rng):
 
 
 def test_the_bound_for_all_thresholds_is_drawn_on_request(rng):
-    confidence = rng.random(3000)
-    outcomes = Outcomes(rng.random(3000) < 0.2 * (1 - confidence), confidence)
-    selection = select_threshold(outcomes, objective="risk", target=0.05)
+    selection = select_threshold(few_errors(rng), objective="risk", target=0.05)
     drawn = legend_of(RiskCoverageDisplay.from_selection(selection, band=True))
     band = drawn["bound for all thresholds at once"].get_xydata()
     expected = simultaneous_band(selection.curve)
@@ -243,28 +222,6 @@ def test_a_threshold_is_marked(tied_curve):
     assert labels == ["accepts nothing"]
 
 
-def test_from_estimator_and_several_models(rng):
-    X = rng.normal(size=(300, 2))
-    y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
-    model = SelectiveClassifier(LogisticRegression(), threshold=0.7).fit(X, y)
-    display = WorkloadDisplay.from_estimator(model, X, y)
-    assert display.threshold == 0.7
-    p = model.predict_proba(X)[:, 1]
-    both = WorkloadDisplay.from_models(y, {"one": p, "$two$": 1 - p})
-    assert both["one"].ax_ is both["$two$"].ax_
-    assert both["one"].ax_.get_legend_handles_labels()[1] == ["one", r"\$two\$"]
-
-
-def test_weights_count_rows(drawn, rng):
-    y, p = drawn
-    weight = rng.integers(0, 4, len(y))
-    one = WorkloadDisplay.from_predictions(y, p, sample_weight=weight)
-    two = WorkloadDisplay.from_predictions(np.repeat(y, weight), np.repeat(p, weight))
-    np.testing.assert_allclose(one.line_.get_xydata(), two.line_.get_xydata(), atol=1e-9)
-    with pytest.raises(ValueError, match="unweighted"):
-        WorkloadDisplay.from_predictions(y, p, sample_weight=weight, confidence_level=0.95)
-
-
 @pytest.mark.parametrize("loss", [[0.0, 0.0], [1.0, 1.0]])
 def test_no_errors_and_nothing_else(loss):
     tied_curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, [0.6, 0.9]))
@@ -278,3 +235,5 @@ def test_refusals(drawn):
             WorkloadDisplay.from_predictions(*drawn, **options)
     with pytest.raises(ValueError, match="threshold"):
         WorkloadDisplay.from_predictions(*drawn, threshold="high")
+    with pytest.raises(ValueError, match="unweighted"):
+        WorkloadDisplay.from_predictions(*drawn, sample_weight=drawn[1], confidence_level=0.95)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
 
-from skselect import Outcomes, RiskCoverageCurve, SelectiveClassifier, ThresholdTuner
+from skselect import Outcomes, RiskCoverageCurve, ThresholdTuner
 from skselect.display import ConfidenceHistogramDisplay, ThresholdDisplay
 from skselect.metrics import coverage_score, cwsa_plus_score, cwsa_score, selective_accuracy_score
 
@@ -98,29 +97,6 @@ def test_bars_are_shares_of_their_own_kind(drawn):
     assert display.ax_.yaxis.get_major_formatter()(-0.25) == "25 %"
 
 
-def test_weights_count_rows(drawn, rng):
-    y, p = drawn
-    weight = rng.integers(0, 4, len(y))
-    one = ConfidenceHistogramDisplay.from_predictions(y, p, sample_weight=weight, n_bins=9)
-    two = ConfidenceHistogramDisplay.from_predictions(
-        np.repeat(y, weight), np.repeat(p, weight), n_bins=9
-    )
-    if np.array_equal(one.edges, two.edges):
-        np.testing.assert_array_equal(one.right, two.right)
-        np.testing.assert_array_equal(one.wrong, two.wrong)
-    assert np.sum(one.right) + np.sum(one.wrong) == weight.sum()
-
-
-def test_from_estimator_marks_its_threshold(rng):
-    X, y = rng.normal(size=(200, 2)), rng.integers(0, 2, 200)
-    model = SelectiveClassifier(GaussianNB(), threshold=0.55).fit(X, y)
-    display = ConfidenceHistogramDisplay.from_estimator(model, X, y)
-    assert display.threshold == 0.55
-    assert display.ax_.get_title() == "SelectiveClassifier"
-    assert "threshold 0.55" in display.ax_.get_legend_handles_labels()[1]
-    assert display.plot(name="mine").ax_.get_title() == "mine"
-
-
 @pytest.mark.parametrize(("y", "p"), [([1], [0.9]), ([0, 1], [0.2, 0.8]), ([1, 1], [0.5, 0.5])])
 def test_few_rows(y, p):
     display = ConfidenceHistogramDisplay.from_predictions(y, p, labels=[0, 1])
@@ -129,7 +105,8 @@ def test_few_rows(y, p):
 
 def test_styles_and_refusals(drawn):
     display = ConfidenceHistogramDisplay.from_predictions(*drawn)
-    again = display.plot(right_kwargs={"c": "black"}, wrong_kwargs={"lw": 3})
+    again = display.plot(name="mine", right_kwargs={"c": "black"}, wrong_kwargs={"lw": 3})
+    assert again.ax_.get_title() == "mine"
     assert again.bars_["wrong"].get_linewidth() == 3
     with pytest.raises(ValueError, match="n_bins"):
         ConfidenceHistogramDisplay.from_predictions(*drawn, n_bins=0)
