@@ -609,7 +609,7 @@ def test_length_of_weights_and_labels_of_a_frozen_classifier(data):
     with pytest.raises(ValueError, match="sample_weight has 3 rows, but y has 300"):
         SelectiveClassifier(GaussianNB()).fit(X, y, sample_weight=[1, 2, 3])
     frozen = FrozenEstimator(GaussianNB().fit(X[y < 2], y[y < 2]))
-    with pytest.raises(ValueError, match="labels that are not among .*was not trained on them"):
+    with pytest.raises(ValueError, match=r"labels that are not among .*was not trained on them"):
         SelectiveClassifier(frozen, calibration="platt").fit(X, y)
 
 
