@@ -295,21 +295,6 @@ def test_nothing_half_written_is_left_behind(policy, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("scores", "message"),
-    [
-        ([[0.5, 0.2, 0.3]], r"with 2 numbers, .* got the shape \(1, 3\)"),
-        ([[0.9, 0.2]], "sum to one"),
-        ([[np.nan, 0.2]], "NaN"),
-        (pd.DataFrame({"no": [0.5], "maybe": [0.5]}), "do not name the classes"),
-        ([0, 1], "look like labels"),
-    ],
-)
-def test_scores_that_do_not_fit_are_refused(policy, scores, message):
-    with pytest.raises(ValueError, match=message):
-        policy.decide(scores)
-
-
 def test_accepts_compares_as_float64_and_subgroups_wait_for_their_room(policy):
     assert policy.accepts(np.array([0.8], dtype=np.float32)).tolist() == [True]  # 0.800000012
     assert policy.accepts([0.7999999999]).tolist() == [False]
