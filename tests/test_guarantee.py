@@ -23,6 +23,7 @@ from skselect import (
     LearnedConfidence,
     Outcomes,
     PrecomputedClassifier,
+    Predictions,
     Risk,
     RiskCoverageCurve,
     SelectiveClassifier,
@@ -32,7 +33,9 @@ from skselect import (
 )
 from skselect._lib.notebook import unwrap
 from skselect.curve.curve import threshold_below
+from skselect.thresholds import Betting
 from skselect.thresholds._rules import combined_risk, empirical_risk
+from tests.common import mostly_slow
 
 LEVELS = 25
 
@@ -441,3 +444,62 @@ def test_a_certificate_of_a_learned_confidence_keeps_its_guarantee():
 @pytest.mark.filterwarnings("ignore:no threshold|.*nothing is accepted|risk")
 def test_certificates_of_learned_confidences_keep_their_guarantee():
     assert count_broken_guarantees(20, 60) <= 0.1 + 3 * np.sqrt(0.09 / 1200)
+
+
+# Verdicts on answers with a score -----------------------------------------------------------------
+
+#: The chance that an answer is wrong, by how many of its k votes agree (the first: all of them).
+VOTED = {
+    "flat": lambda r, k: np.full(k, 1.0001 * r),
+    "falling": lambda r, k: np.linspace(0.3, 3, k) * r,
+    "bad top": lambda r, k: (
+        np.where(np.arange(k) == 0, 1.05, np.where(np.arange(k) == 1, 0.6, 1.2)) * r
+    ),
+    "in and out": lambda r, k: np.where(np.arange(k) % 2 == 0, 1.0001, 0.9) * r,
+}
+
+
+def broken_by_votes(name, k, judged, draws, r=0.2, delta=0.1, n=800):
+    """Return how often a certificate from judged answers breaks; `judged`: who gets a verdict.
+
+    Cases are of two topics, and those of the second are wrong 1.5 times as often as those of the
+    first. "audited": they are judged half as often; a certificate that is not told breaks.
+    """
+    rng = np.random.default_rng(seed_of(name, k, judged))
+    wrong_at = VOTED[name](r, k)
+    method, count = Betting(largest_weight=2) if judged == "audited" else "auto", 0
+    for _ in range(draws):
+        level, topic = rng.integers(0, k, n), rng.random(n) < 0.5
+        right = rng.random(n) >= wrong_at[level] * np.where(topic, 0.8, 1.2)
+        drawn = np.where(topic, 1.0, 0.5) if judged != "random" else np.full(n, 0.6)
+        verdict = np.where(rng.random(n) < drawn, np.where(right, "right", "wrong"), "")
+        rows = Predictions.from_verdicts(
+            verdict, 1 - level / k, audit_proba=drawn if judged == "audited" else None
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # refusals and orders keep the guarantee
+            found = select_threshold(
+                rows, objective=Risk(r, delta=delta, method=method), on_infeasible="abstain"
+            )
+        kept = wrong_at[1 - np.arange(k) / k >= found.threshold]
+        count += len(kept) > 0 and kept.mean() > r
+    return count / draws
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "judged"),
+    mostly_slow(
+        [("flat", 2, "random"), ("flat", 5, "audited")]
+        + [(name, k, j) for name in VOTED for k in (1, 5, 20) for j in ("random", "audited")],
+        quick=2,
+        unpack=True,
+    ),
+)
+def test_certificates_of_judged_answers_keep_their_guarantee(name, k, judged, request):
+    draws = 1000 if request.node.get_closest_marker("slow") else 60
+    assert broken_by_votes(name, k, judged, draws) <= allowed(0.1, draws)
+
+
+@pytest.mark.slow
+def test_verdicts_that_were_not_drawn_at_random_break_it():
+    assert broken_by_votes("flat", 5, "audited, untold", 500) > 2 * allowed(0.1, 500)
