@@ -225,6 +225,19 @@ def test_many_subgroups_cost_little_time_and_only_the_lower_end():
     assert gap_interval(shares_of(hits, n), 0.95)[0] > 0.4
 
 
+@pytest.mark.parametrize("k", [2, 3, 7, 90])
+def test_the_interval_of_a_gap_holds_its_value_in_any_order(k):
+    rng = np.random.default_rng(k)
+    for most in (3, 30, 1000):
+        n = rng.integers(1, most, k)
+        hits, order = rng.binomial(n, rng.random(k)), rng.permutation(k)
+        for level in (0.01, 0.95, 0.999999):
+            low, high = gap_interval(shares_of(hits, n), level)
+            assert 0 <= low <= np.ptp(hits / n) + 1e-12 <= high + 2e-12 <= 1 + 2e-12
+            again = gap_interval(shares_of(hits[order], n[order]), level)
+            assert again == pytest.approx((low, high), rel=1e-12, abs=1e-13)
+
+
 def test_a_subgroup_without_rows_may_have_any_share():
     low, high = gap_interval(shares_of([10, 60], [100, 100]), 0.95)
     more = gap_interval(shares_of([10, 60, 0], [100, 100, 0]), 0.95)
