@@ -211,7 +211,7 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
             Positions in `stages`.
         """
         check_is_fitted(self)
-        n = count_rows(X)
+        [X], n = indexable(X), count_rows(X)
         return self.cascade_.follow(n, len(self.classes_), partial(self._ask, X, n))
 
     def stage_proba(self, X: Any) -> dict[str, FloatArray]:
@@ -220,7 +220,7 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         That is what ``policy_.decide`` takes.
         """
         check_is_fitted(self)
-        n = count_rows(X)
+        [X], n = indexable(X), count_rows(X)
         said = {name: np.full((n, len(self.classes_)), np.nan) for name in self.cascade_.names}
 
         def ask(k: int, rows: IntArray) -> FloatArray:

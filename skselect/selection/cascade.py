@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skselect._lib.arrays import BoolArray, FloatArray
-from skselect._lib.checks import shown, trusted, warn_user
+from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import check_calibration, check_number, check_risk_limit
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import ClassCalibration
@@ -17,7 +17,7 @@ from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy.cascade import Cascade, check_costs_of
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.thresholds._rules import combined_risk
+from skselect.thresholds._rules import combined_risk, empirical_risk
 
 #: How many cuts are tried for each stage: quantiles of its confidence.
 _N_CUTS = 50
@@ -32,12 +32,13 @@ def plan_cuts(
     wrong: Sequence[BoolArray],
     target: float | None,
     max_loss: float,
+    weight: FloatArray | None = None,
 ) -> tuple[float, ...]:
     """Return where each stage but the last keeps a case, planned from the last one backwards.
 
     A stage keeps as many cases as it can while the worth of the cascade falls by at most `max_loss`
-    in all. The worth is the coverage that these rows would certify at the risk `target`, or their
-    accuracy without a target.
+    in all. The worth is the coverage that these rows would certify at the risk `target` (that they
+    have, where they are weighted), or their accuracy without a target.
 
     Parameters
     ----------
@@ -47,6 +48,7 @@ def plan_cuts(
         Whether its answer is wrong.
     target : float or None
     max_loss : float in [0, 1]
+    weight : ndarray of shape (n,), default=None
 
     Returns
     -------
@@ -54,32 +56,33 @@ def plan_cuts(
         The least confidence at which each stage but the last keeps a case; inf: it keeps none.
     """
     own, lost = confidence[-1], wrong[-1]
-    best, n_steps = _worth(own, lost, target), len(confidence) - 1
+    best, n_steps = _worth(own, lost, target, weight), len(confidence) - 1
     cuts: list[float] = []
+    levels = np.linspace(0.0, 1.0, _N_CUTS)
     for step in range(n_steps):
         k = n_steps - 1 - step
         least = best - max_loss * (step + 1) / n_steps
-        levels = np.linspace(0.0, 1.0, _N_CUTS)
-        for cut in [*np.unique(np.quantile(confidence[k], levels, method="inverted_cdf")), np.inf]:
+        tried = np.quantile(confidence[k], levels, method="inverted_cdf", weights=weight)
+        for cut in [*np.unique(tried), np.inf]:
             keeps = confidence[k] >= cut
             both = np.where(keeps, confidence[k], own), np.where(keeps, wrong[k], lost)
-            if cut == np.inf or (best > 0 and _worth(*both, target) >= least):
+            if cut == np.inf or (best > 0 and _worth(*both, target, weight) >= least):
                 break
         own, lost = both
         cuts.insert(0, float(cut))
     return tuple(cuts)
 
 
-def _worth(confidence: FloatArray, wrong: BoolArray, target: float | None) -> float:
+def _worth(
+    confidence: FloatArray, wrong: BoolArray, target: float | None, weight: FloatArray | None
+) -> float:
     """Return the coverage that could be certified at a risk, or the accuracy without a target."""
     if target is None:
-        return 1.0 - float(np.mean(wrong))
-    outcomes = trusted(
-        Outcomes, loss=wrong.astype(np.float64), confidence=confidence, sample_weight=None
-    )
+        return 1.0 - float(np.average(wrong, weights=weight))
+    outcomes = Outcomes(wrong.astype(np.float64), confidence, weight)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
-    n_blocks = combined_risk(curve, target, _DELTA, _LEAST_COVERAGE)
-    return curve.working_point(n_blocks)[0]
+    find = combined_risk if weight is None else empirical_risk
+    return curve.working_point(find(curve, target, _DELTA, _LEAST_COVERAGE))[0]
 
 
 def check_plan(target: Any, max_loss: Any, calibration: Any) -> float | None:
@@ -108,10 +111,10 @@ def make_cascade(
     Parameters are checked; the code -1 is a class that no stage knows.
     """
     n_classes, known = tables[0].shape[1], codes >= 0
-    weight = None if weight is None else weight[known]
+    own_weight = None if weight is None else weight[known]
     maps = [
         None if calibration is None else ClassCalibration.fit(
-            calibration, "predict_proba", table[known], codes[known], n_classes, weight
+            calibration, "predict_proba", table[known], codes[known], n_classes, own_weight
         )
         for table in tables
     ]  # fmt: skip
@@ -121,7 +124,7 @@ def make_cascade(
     ]
     confidence = [one.max(axis=1).astype(np.float64) for one in proba]
     wrong = [one.argmax(axis=1) != codes for one in proba]
-    cuts = plan_cuts(confidence, wrong, target, max_loss)
+    cuts = plan_cuts(confidence, wrong, target, max_loss, weight)
     costs = check_costs_of(range(len(names)) if costs is None else costs, len(names))
     rule = Cascade(tuple(names), cuts, costs, tuple(maps))
     if not rule.saves:

@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from skselect import (
+    CascadeClassifier,
     LearnedConfidence,
     PrecomputedClassifier,
     Risk,
@@ -57,6 +58,7 @@ CERTIFIED = {
 CASES = [
     (SelectiveClassifier(GaussianNB(), calibration="isotonic"), {}),
     (ThresholdTuner(GaussianNB(), **RISK), CERTIFIED),
+    (CascadeClassifier([("one", GaussianNB()), ("two", LogisticRegression())]), {}),
 ]
 
 #: By default only those checks that look at what was fitted.

@@ -1,0 +1,106 @@
+"""Where stages keep a case, against a search by hand; tables of several models become one."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skselect import Outcomes, Predictions, Risk, join_stages, select_threshold
+from skselect.selection.cascade import plan_cuts
+
+
+def worth_by_hand(confidence, wrong, target):
+    """Return the accuracy, or what the certified road accepts."""
+    if target is None:
+        return 1 - np.mean(wrong)
+    objective, rows = Risk(target), Outcomes(wrong, confidence)
+    return select_threshold(rows, objective=objective, on_infeasible="abstain").coverage
+
+
+def merge(cut, first, second):
+    keeps = first[0] >= cut
+    return [np.where(keeps, a, b) for a, b in zip(first, second, strict=True)]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 10**6), st.sampled_from([None, 0.1, 0.3]), st.sampled_from([0.0, 0.02, 0.5]))
+def test_a_stage_keeps_as_much_as_the_loss_allows(seed, target, max_loss):
+    rng, n = np.random.default_rng(seed), 200
+    stages = []
+    for sharp in (1, 2, 3):
+        confidence = rng.choice(np.linspace(0.4, 1.0, 13), n)  # many ties
+        stages.append((confidence, rng.random(n) < (1 - confidence) / sharp))
+    cuts = plan_cuts(*zip(*stages, strict=True), target, max_loss)
+    best = worth_by_hand(*stages[2], target)
+    tail = stages[2]
+    for k, step in ((1, 1), (0, 2)):
+        allowed = best - max_loss * step / 2
+        good = [
+            cut for cut in np.unique(stages[k][0])
+            if best > 0 and worth_by_hand(*merge(cut, stages[k], tail), target) >= allowed
+        ]  # fmt: skip
+        assert cuts[k] == min(good, default=np.inf)
+        tail = merge(cuts[k], stages[k], tail)
+
+
+def test_weights_are_repetitions_where_the_accuracy_counts(rng):
+    confidence = [rng.choice([0.6, 0.7, 0.8, 0.9], 60) for _ in range(3)]
+    wrong = [rng.random(60) < 0.3 for _ in range(3)]
+    weight = rng.integers(1, 4, 60)
+    twice = [np.repeat(one, weight) for one in confidence], [np.repeat(x, weight) for x in wrong]
+    weighted = plan_cuts(confidence, wrong, None, 0.05, weight.astype(float))
+    assert weighted == plan_cuts(*twice, None, 0.05)
+
+
+def make_tables(rng, n=1500, labels=("no", "yes")):
+    """Return predictions of a cheap model that knows the easy rows, and of a strong one."""
+    codes, easy = rng.integers(0, 2, n), rng.random(n) < 0.6
+    tables = []
+    for sure in (np.where(easy, 0.98, 0.6), np.full(n, 0.98)):
+        right = rng.random(n) < sure
+        second = np.where((codes == 1) == right, sure, 1 - sure)
+        tables.append(np.column_stack([1 - second, second]))
+    y = np.array(labels)[codes]
+    parts = [Predictions.from_proba(y, table, labels=list(labels)) for table in tables]
+    return dict(zip(("cheap", "strong"), parts, strict=True)), codes
+
+
+@pytest.mark.parametrize("calibration", [None, "smooth_isotonic", "temperature"])
+def test_joined_tables_certify_and_their_policy_follows_the_stages(rng, calibration):
+    stages, codes = make_tables(rng)
+    joined = join_stages(stages, target=0.05, costs=[0, 3], calibration=calibration)
+    rest = np.arange(len(codes)) % 3 != 0  # every third row sets the rule
+    assert joined.y_true.tolist() == codes[rest].tolist()
+    selection = select_threshold(joined, objective="risk", target=0.05)
+    assert selection.certificate.is_certified
+    tables = {name: part.y_proba[rest] for name, part in stages.items()}
+    decided = selection.policy.decide(tables)
+    assert decided["suggestion"].tolist() == joined.answers.tolist()
+    np.testing.assert_array_equal(decided["confidence"], joined.y_proba.max(axis=1))
+    costs = selection.policy.cascade.expected_costs
+    assert costs["asked"]["strong"] == np.mean(decided["stage"] == "strong") < 0.6
+    assert costs["cost"]["all"] == 3 * costs["asked"]["strong"]
+
+
+def test_tables_that_do_not_belong_together_are_refused(rng):
+    stages, codes = make_tables(rng, 60)
+    cheap, y = stages["cheap"], np.array(["no", "yes"])[codes]
+    other = Predictions.from_proba(y[::-1], stages["strong"].y_proba, labels=["no", "yes"])
+    third = Predictions.from_proba(y, np.full((60, 3), 1 / 3), labels=["no", "other", "yes"])
+    answers = Predictions.from_labels(y, y, np.full(60, 0.9))
+    costs = Predictions.from_proba(
+        y, cheap.y_proba, labels=["no", "yes"], decision="estimator", y_pred=y
+    )
+    for parts, message in (
+        ({"cheap": cheap}, "stages must be a dict of two Predictions or more"),
+        ([cheap, cheap], "stages must be a dict"),
+        ({"cheap": cheap, "strong": other}, "has other true labels than the first stage"),
+        ({"cheap": cheap, "strong": third}, r"stages\['strong'\] has the classes"),
+        ({"cheap": cheap, "strong": answers}, "with the probabilities of all classes"),
+        ({"cheap": cheap, "strong": costs}, "keeps answers that a cascade would mix"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            join_stages(parts)
+    with pytest.raises(ValueError, match="max_loss must be a number in"):
+        join_stages(stages, max_loss=-0.1)
