@@ -823,7 +823,7 @@ class SystemRisk(Guarantee):
         Pearson at half of `delta`, and the rest of `delta` is for the machine.
     method : str or LevelSequence, default="auto"
         "level_sequence" with the reviewer's answers: every fifth row names thresholds and the one
-        to begin with, where the estimated system risk is smallest; the other rows test them from
+        to begin with, where the system risk seems smallest; the other rows test them from
         there down until one fails. A :class:`~skselect.thresholds.LevelSequence` names them
         beforehand. "binomial" with `reviewer_error`: it certifies
         ``GeneralizedRisk(target - reviewer_error)``.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -243,6 +244,9 @@ class WorkloadDisplay(CurveDisplay):
         for all targets at once (:func:`skselect.thresholds.simultaneous_band`), so that a target
         may be chosen from the picture. It needs errors of 0 or 1, unweighted, of rows that neither
         trained nor calibrated the classifier.
+    reviewer_error : float in [0, 1], default=None
+        The share of deferred cases that a reviewer gets wrong. The risk is then that of machine and
+        reviewer together, over all cases.
 
     Attributes
     ----------
@@ -270,7 +274,7 @@ class WorkloadDisplay(CurveDisplay):
     True
     """
 
-    _options: ClassVar = {"threshold": None, "confidence_level": None}
+    _options: ClassVar = {"threshold": None, "confidence_level": None, "reviewer_error": None}
     _reads: ClassVar = CountOptions
 
     curve: RiskCoverageCurve
@@ -278,6 +282,7 @@ class WorkloadDisplay(CurveDisplay):
     threshold: float | None = None
     name: str | None = None
     confidence_level: float | None = None
+    reviewer_error: float | None = None
 
     def __post_init__(self) -> None:
         if self.threshold is not None:
@@ -285,19 +290,30 @@ class WorkloadDisplay(CurveDisplay):
         if self.confidence_level is not None:
             check_number("confidence_level", self.confidence_level, 0.5, 1.0, closed="left")
             check_countable(self.curve)
+        if self.reviewer_error is not None:
+            check_number("reviewer_error", self.reviewer_error, 0.0, 1.0)
+            if self.confidence_level is not None:
+                raise ValueError(
+                    "confidence_level bounds the machine's risk alone; leave it out beside "
+                    "reviewer_error, and certify one target with SystemRisk."
+                )
 
     def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
         # From the risk of answering every row on, nothing is deferred.
         targets = np.linspace(0.0, min(1.25 * self.curve.mean_loss + 1e-3, 1.0), _TARGETS)
         style = self._style(ax, None if name is None else legend_name(name), given)
-        deferred = count_deferred(self.curve, self.curve.selective_risk, targets)
+        error, risk = self.reviewer_error, self.curve.selective_risk
+        if error is not None:
+            risk = self.curve.generalized_risk + error * (1.0 - self.curve.coverage)
+        deferred = count_deferred(self.curve, risk, targets)
         (self.line_,) = ax.plot(targets, deferred, drawstyle="steps-post", **style)
         if self.confidence_level is not None:
             self._draw_bound(ax, targets, self.confidence_level)
         if self.threshold is not None:
-            _mark_threshold(ax, self.curve, self.threshold, _describe_work)
+            _mark_threshold(ax, self.curve, self.threshold, partial(_describe_work, error))
+        about = "most wrong answers" if error is None else "most wrong cases, reviewer included"
         ax.set(
-            xlabel="Risk target: most wrong answers",
+            xlabel=f"Risk target: {about}",
             ylabel="Cases deferred per 1,000",
             ylim=(0, 1020),
         )
@@ -316,10 +332,14 @@ class WorkloadDisplay(CurveDisplay):
         ax.plot(targets[some], surely[some], drawstyle="steps-post", label=label, **_BOUND)
 
 
-def _describe_work(coverage: float, risk: float) -> tuple[float, float, str]:
+def _describe_work(
+    reviewer_error: float | None, coverage: float, risk: float
+) -> tuple[float, float, str]:
     """Return the place of a threshold, and what it does."""
-    deferred = 1000.0 * (1.0 - coverage)
-    return risk, deferred, f"{deferred:,.0f} per 1,000, {100 * risk:.1f} % wrong"
+    deferred, who = 1000.0 * (1.0 - coverage), ""
+    if reviewer_error is not None:
+        risk, who = coverage * risk + reviewer_error * (1.0 - coverage), " in all"
+    return risk, deferred, f"{deferred:,.0f} per 1,000, {100 * risk:.1f} % wrong{who}"
 
 
 def _mark_threshold(

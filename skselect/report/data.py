@@ -327,7 +327,9 @@ def _workload(case: Case, level: float) -> dict[str, Any]:
         point = {"coverage": coverage, "risk": risk, "threshold": threshold}
         found.append({"target": target} | left | point)
     now = None if case.accepted is None else 1000.0 * float(np.mean(~case.accepted))
-    return {"deferred_now": now, "targets": found}
+    knows = policy is not None and policy.coverage is not None and policy.n is not None
+    capacity = policy.capacity_needed(1000) if policy is not None and knows else None
+    return {"deferred_now": now, "capacity": capacity, "targets": found}
 
 
 def _coverages(case: Case) -> list[dict[str, float]]:

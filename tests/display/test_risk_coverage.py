@@ -222,6 +222,19 @@ def test_a_threshold_is_marked(tied_curve):
     assert labels == ["accepts nothing"]
 
 
+def test_a_reviewer_who_errs_counts_in_all_cases(tied_curve):
+    display = WorkloadDisplay(tied_curve, threshold=0.8, reviewer_error=0.1).plot()
+    share = tied_curve.coverage
+    system = share * tied_curve.selective_risk + 0.1 * (1 - share)
+    for target, deferred in list(zip(*display.line_.get_xydata().T, strict=True))[::37]:
+        assert deferred == pytest.approx(_least_deferred(tied_curve, system, target), abs=1e-9)
+    ((x, y),) = display.ax_.lines[-1].get_xydata()
+    at = int(tied_curve.n_blocks_accepted(np.array([0.8]))[0]) - 1
+    assert (x, y) == (pytest.approx(system[at]), pytest.approx(1000 * (1 - share[at])))
+    assert "reviewer included" in display.ax_.get_xlabel()
+    assert display.ax_.get_legend_handles_labels()[1][-1].endswith("% wrong in all")
+
+
 @pytest.mark.parametrize("loss", [[0.0, 0.0], [1.0, 1.0]])
 def test_no_errors_and_nothing_else(loss):
     tied_curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, [0.6, 0.9]))
@@ -237,3 +250,7 @@ def test_refusals(drawn):
         WorkloadDisplay.from_predictions(*drawn, threshold="high")
     with pytest.raises(ValueError, match="unweighted"):
         WorkloadDisplay.from_predictions(*drawn, sample_weight=drawn[1], confidence_level=0.95)
+    with pytest.raises(ValueError, match="reviewer_error must be"):
+        WorkloadDisplay.from_predictions(*drawn, reviewer_error=2)
+    with pytest.raises(ValueError, match="confidence_level bounds the machine's risk alone"):
+        WorkloadDisplay.from_predictions(*drawn, reviewer_error=0.1, confidence_level=0.9)

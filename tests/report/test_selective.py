@@ -26,6 +26,7 @@ from skselect import (
     select_threshold,
     selective_report,
 )
+from skselect._lib.notebook import unwrap
 from skselect.inference import compare_models, metric_interval
 from skselect.predictions.decisions import DecisionRule
 from skselect.report import data
@@ -588,6 +589,9 @@ def test_the_cheapest_threshold_of_each_target(rows, tuned, report):
             assert row["risk"] == pytest.approx(wrong[accepted].mean())
     decided = tuned.decide(X[600:])["accepted"]
     assert found["deferred_now"] == pytest.approx(1000 * np.mean(~decided))
+    capacity = found["capacity"]
+    assert capacity == tuned.policy_.capacity_needed(1000)
+    assert f"To review {capacity:,} is enough in 95 % of batches of 1,000" in unwrap(str(report))
 
 
 def test_a_low_confidence_level_has_no_bound_for_all_targets(rng):
