@@ -15,7 +15,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
 
 from skselect import (
     AbstentionPolicy,
@@ -27,6 +26,7 @@ from skselect import (
     selective_report,
 )
 from skselect._lib.notebook import unwrap
+from skselect.calibration._scopes import ClassCalibration
 from skselect.inference import compare_models, metric_interval
 from skselect.predictions.decisions import DecisionRule
 from skselect.report import data
@@ -161,10 +161,6 @@ def test_coverages_are_points_of_the_curve(rows, tuned, report):
         assert accepted.mean() == pytest.approx(row["coverage"])
 
 
-def test_it_is_plain(report):
-    assert json.loads(json.dumps(report.to_dict()))["n_rows"] == 300
-
-
 def test_several_models_are_compared(rows):
     X, y = rows
     models = {"bayes": GaussianNB(), "logistic": LogisticRegression(max_iter=500)}
@@ -279,16 +275,29 @@ def test_no_errors_at_all():
         ({"policy": {"other": None}}, "needs one for each model"),
         ({"threshold": 0.5, "policy": "given"}, "has its own"),
         ({"policy": "other classes"}, "is for the classes"),
+        ({"policy": "values"}, "it reads decision values"),
         ({"features": pd.DataFrame({"a": [1]})}, "features"),
         ({"n_errors": -1}, "n_errors"),
         ({"confidence_level": 2}, "confidence_level"),
         ({"subgroups": ["a"]}, "subgroups"),
+        ({"random_state": "x"}, "random_state"),
+        ({"ids": ["a"]}, "ids has 1 rows"),
+        ({"ids": "abc"}, "ids"),
+        ({"ids": {"a": [1] * 3, "b": [2] * 3}}, "one column"),
     ],
 )
 def test_refusals(options, message):
     policies = {
         "given": AbstentionPolicy(classes=np.array([0, 1]), threshold=0.5),
         "other classes": AbstentionPolicy(classes=np.array([1, 2]), threshold=0.5),
+        "values": AbstentionPolicy(
+            classes=np.array([0, 1]),
+            threshold=0.5,
+            response="decision_function",
+            calibration=ClassCalibration.fit(
+                "platt", "decision_function", np.array([-1.0, 1]), np.array([0, 1]), 2
+            ),
+        ),
     }
     if isinstance(options.get("policy"), str):
         options = options | {"policy": policies[options["policy"]]}
@@ -310,18 +319,12 @@ def test_what_does_not_go_together():
     table = Predictions.from_proba([0, 1], [0.2, 0.7])
     with pytest.raises(ValueError, match="y_true=None"):
         selective_report([0, 1], table)
-    with pytest.raises(ValueError, match="empty mapping"):
-        selective_report([0, 1], {})
+    for models, message in [({}, "empty mapping"), ({1: [0.2], "1": [0.2]}, "a name of its own")]:
+        with pytest.raises(ValueError, match=message):
+            selective_report([0, 1], models)
     other = Predictions.from_proba([1, 0], [0.2, 0.7])
     with pytest.raises(ValueError, match="different rows"):
         selective_report(None, {"a": table, "b": other})
-
-
-def test_policies_of_decision_values_are_refused(rows):
-    X, y = rows
-    model = SelectiveClassifier(LinearSVC(), calibration="platt", threshold=0.6, cv=3).fit(X, y)
-    with pytest.raises(ValueError, match="it reads decision values"):
-        selective_report(y, model.predict_proba(X), policy=model.policy_)
 
 
 def test_features_do_not_cover_the_report(rows):
@@ -336,14 +339,6 @@ def test_features_do_not_cover_the_report(rows):
         assert other["features"] == {"confidence": 0.0, "row": one["row"] + 7}
     array = selective_report(y, proba, features=X.to_numpy()).to_dict()
     assert set(array["models"]["model"]["errors"][0]["features"]) == {"0", "1", "2"}
-
-
-def test_names_and_seeds():
-    y, p = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
-    with pytest.raises(ValueError, match="a name of its own"):
-        selective_report(y, {1: p, "1": p})
-    with pytest.raises(ValueError, match="random_state"):
-        selective_report(y, p, random_state="x")
 
 
 def test_tied_confidences_are_one_line():
@@ -413,9 +408,10 @@ def test_large_numbers_and_dates_of_features_stay_as_they_are():
     assert "9007199254740993" in report.to_html()
 
 
-def test_it_is_strict_json(rows):
-    report = selective_report([0, 1], [0.2, 0.7], threshold=np.float32(2.0))
-    json.dumps(report.to_dict(), allow_nan=False)
+def test_it_is_strict_json(report):
+    extreme = selective_report([0, 1], [0.2, 0.7], threshold=np.float32(2.0))
+    for one, n_rows in ((report, 300), (extreme, 2)):
+        assert json.loads(json.dumps(one.to_dict(), allow_nan=False))["n_rows"] == n_rows
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, dict, None])
@@ -621,15 +617,6 @@ def test_features_of_any_table(make):
     assert error["features"] == {"age": 50, "site": "c"}
     one = selective_report(y, p, features=pd.Series([30, 40, 50], name="age"), ids=[1, 2, 3])
     assert one.to_dict()["models"]["model"]["errors"][0]["features"] == {"age": 50}
-
-
-@pytest.mark.parametrize(
-    ("ids", "message"),
-    [(["a"], "ids has 1 rows"), ("abc", "ids"), ({"a": [1] * 3, "b": [2] * 3}, "one column")],
-)  # fmt: skip
-def test_names_of_cases_are_checked(ids, message):
-    with pytest.raises(ValueError, match=message):
-        selective_report([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], ids=ids)
 
 
 @pytest.mark.parametrize(("level", "n_draws"), [(0.9, 99), (0.95, 199), (0.99, 999), (0.999, 5999)])
