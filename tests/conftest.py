@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from skselect import Outcomes, Predictions
 from skselect._lib import files as _files
 
 mpl.use("Agg")
@@ -32,6 +33,19 @@ def data_folder():
 @pytest.fixture
 def rng():
     return np.random.default_rng(12345)
+
+
+@pytest.fixture
+def predictions(rng):
+    p = rng.uniform(0, 1, 1500)
+    y = (rng.random(1500) < p).astype(int)
+    return Predictions.from_proba(y, np.column_stack([1 - p, p]))
+
+
+@pytest.fixture
+def good(rng):
+    confidence = rng.random(2000)
+    return Outcomes(rng.random(2000) < 0.1 * (1 - confidence) ** 2, confidence)
 
 
 @pytest.fixture
