@@ -54,7 +54,8 @@ COMPARISON = "For comparison with published values"
 HEADINGS = {
     "skselect": {
         "Estimators": (
-            "estimators.classifier estimators.tuner estimators.learned estimators.precomputed"
+            "estimators.classifier estimators.tuner estimators.learned estimators.cascade "
+            "estimators.precomputed"
         ),
         "Objectives": "objectives",
         "Thresholds, certificates and policies": "selection policy exceptions",
@@ -88,6 +89,7 @@ HEADINGS = {
 
 #: Classes that users get and need not import: each is documented on the page of what returns it.
 RESULTS = {
+    "skselect.CascadeClassifier": ("skselect.policy.cascade.Cascade",),
     "skselect.SelectiveRiskMonitor": (
         "skselect.monitoring.status.MonitorStatus",
         "skselect.monitoring.status.GuaranteeStatus",

@@ -166,6 +166,7 @@ def test_every_call_of_the_cheat_sheet_runs(tmp_path, monkeypatch):
     for value in (compare_models, detectable_risk, metrics_by_group, rows_needed):
         names[value.__name__] = value
     names |= {"FrozenEstimator": FrozenEstimator, "GridSearchCV": GridSearchCV}
+    names["strong"] = GaussianNB()
     names |= {"clf": GaussianNB(), "X": X, "y": y, "X_new": X_new, "y_new": y_new}
     names |= {"proba": proba, "raw": raw, "probas": {"a": proba, "b": 1 - proba}}
     names |= {"earlier": slice(-150), "latest": slice(-150, None), "costs": [[0, 20], [1, 0]]}
