@@ -1,4 +1,4 @@
-"""Maps of probabilities and of the confidence, what "auto" takes, and labels of every kind."""
+"""Maps of probabilities and of the confidence, what "auto" takes, and classes of few rows."""
 
 import json
 import warnings
@@ -51,7 +51,6 @@ from skselect.calibration._scopes import (
 from skselect.scoring import get_scorer
 from tests.calibration.cases import calibrated, profile, table
 from tests.common import check_schema, run_python
-from tests.kinds import THREE, TWO, shuffled_index
 
 
 def test_log_odds_are_finite_at_the_ends():
@@ -577,24 +576,11 @@ def test_overconfidence_that_remains_is_warned_of_once(data, monkeypatch):
         assert len(told) == 1
 
 
-# Labels of every kind, and classes of few rows ----------------------------------------------------
+# Decision values, pipelines, and classes of few rows ---------------------------------------------
 
 
 def proba(kind, X, y, estimator=None):
     return calibrated(kind, X, y, estimator).predict_proba(X)
-
-
-@pytest.mark.parametrize("kind", CALIBRATORS)
-@pytest.mark.parametrize("labels", [TWO, THREE], ids=["two classes", "three classes"])
-def test_labels_and_tables_of_every_kind(kind, labels):
-    X, codes = table(2 if labels is TWO else 3)
-    frame = pd.DataFrame(X, index=shuffled_index(X), columns=list("abc"))
-    expected = proba(kind, X, codes)
-    for name, values in labels.items():
-        y = values[codes]
-        for features, column in ((X, y), (frame, pd.Series(y, index=frame.index))):
-            found = proba(kind, features, column)
-            np.testing.assert_allclose(found, expected, atol=1e-12, err_msg=name)
 
 
 ESTIMATORS = {

@@ -313,18 +313,6 @@ def test_rare_classes_neither_warn_nor_shift_columns(kind, data):
     assert np.mean(model.predict(X) == y) > 0.5
 
 
-def test_two_row_class_of_nursery(data_folder):
-    frame = pd.read_parquet(data_folder / "nursery.parquet").sort_values("target")
-    rare = frame["target"].map(frame["target"].value_counts()) == 2
-    frame = frame[rare | (np.arange(len(frame)) % 8 == 0)]
-    assert rare.sum() == 2
-    X, y = frame.drop(columns="target"), frame["target"]
-    base = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=200))
-    model = SelectiveClassifier(base, calibration="isotonic", threshold=0.9,
-                                cv=StratifiedKFold(3, shuffle=True, random_state=0))  # fmt: skip
-    assert model.fit(X, y).score(X, y) > 0.7
-
-
 # Frozen and fitted ----------------------------------------------------------------------------
 
 
