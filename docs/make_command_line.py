@@ -29,7 +29,8 @@ the same as this page, which is written from the program.
    * - {cli.BROKEN}
      - *evaluate*, *monitor*: the guarantee is broken
    * - {cli.UNDECIDED}
-     - *evaluate*: undecided; *monitor*: it cannot go on without labels that are overdue
+     - *evaluate*: undecided; *monitor*: it cannot go on without labels that are overdue; *tune*:
+       the certificate is an estimate; *apply*: cases must ask a further stage of a cascade
    * - {cli.INTERRUPTED}
      - interrupted; nothing is written
 

@@ -164,14 +164,15 @@ def _read_cases(
 
 def tune(given: Namespace) -> int:
     """Choose a threshold, write the policy; return the exit code."""
-    from skselect.objectives import name_options
+    from skselect.objectives import Risk, name_options
+    from skselect.selection.cascade import certifying, join_stages
     from skselect.selection.pick import make_policy
     from skselect.selection.select import select_threshold
 
     _check_outputs(
-        [given.table], {"--out": (given.out, [".json"]), "--python": (given.python, [".py"])}
+        given.table, {"--out": (given.out, [".json"]), "--python": (given.python, [".py"])}
     )
-    file = TableFile.open(given.table, layout=read_layout(given))
+    file, *later = [TableFile.open(path, layout=read_layout(given)) for path in given.table]
     columns, classes = _resolve(file, given, None)
     _refuse_misplaced_options(given, columns, classes)
     names = ("delta", "max_analyses", "method", "min_coverage", "threshold_range", "reviewer")
@@ -182,11 +183,17 @@ def tune(given: Namespace) -> int:
     options["reviewer_error"] = _parse_reviewer_error(given.reviewer_error)
     objective = name_options(given.objective, given.target, **options)
     shortlist = None if given.shortlist is None else _parse_shortlist(given.shortlist, given.seed)
-    if shortlist is None and not columns.is_judged:
+    if shortlist is None and not columns.is_judged and not later:
         outcomes, groups, counts = read_outcomes(file, columns, classes, given.confidence)
         source: Predictions | Outcomes = outcomes
     else:  # takes all rows at once
-        source, groups = read_predictions(file, columns, classes)
+        if later:
+            stages, groups = _join_tables([file, *later], given, columns, classes)
+            target = given.target if isinstance(objective, Risk) else None
+            options = {"costs": given.costs, "max_loss": given.max_loss}
+            source, groups = join_stages(stages, target=target, **options), certifying(groups)
+        else:
+            source, groups = read_predictions(file, columns, classes)
         named = given.confidence if columns.proba else None
         outcomes = Outcomes.from_predictions(source, confidence=named)
         counts = np.bincount(source.y_true, minlength=len(classes))
@@ -207,6 +214,7 @@ def tune(given: Namespace) -> int:
         found.accepts(outcomes.confidence, subgroups),
         classes=classes,
         confidence=given.confidence if columns.proba else External(str(columns.confidence)),
+        cascade=source.cascade if isinstance(source, Predictions) else None,
         metadata={_COLUMNS: _store_columns(columns)},
     )
     texts = {given.out: f"{policy.to_json(allow_external=True)}\n"}
@@ -218,6 +226,8 @@ def tune(given: Namespace) -> int:
         if note is not None:
             warn_user(note)
     print(found)
+    if policy.cascade is not None:
+        print(f"\n{wrap(str(policy.cascade))}")
     print(f"\nWritten: {', '.join(str(p) for p in (given.out, given.python) if p is not None)}")
     issued = [one for one in found.certificates.values() if one is not None]
     return 0 if all(one.is_certified for one in issued) else UNDECIDED
@@ -251,6 +261,8 @@ def _refuse_misplaced_options(given: Namespace, columns: Columns, classes: Label
             "--reviewer goes with --label: a verdict does not tell whether the reviewer's answer "
             "is right. Name --reviewer-error."
         )
+    if len(given.table) == 1 and (given.id is not None or given.costs is not None):
+        raise ValueError("--id and --costs go with several tables, the stages of a cascade.")
     if given.label in columns.subgroups:
         raise ValueError(
             f"--subgroups: {given.label!r} is the true label, which nobody knows when the policy "
@@ -265,24 +277,34 @@ def _refuse_misplaced_options(given: Namespace, columns: Columns, classes: Label
 
 def apply(given: Namespace) -> int:
     """Decide every row of a table, piece by piece; return the exit code."""
-    inputs = [given.table, given.policy, given.python]
-    _check_outputs(inputs, {"--out": (given.out, [".csv", *PARQUET, ".tsv"])})
+    inputs = [*given.table, given.policy, given.python]
+    outputs = {"--out": (given.out, [".csv", *PARQUET, ".tsv"]), "--ask": (given.ask, [".csv"])}
+    _check_outputs(inputs, outputs)
     if given.capacity is not None:
         check_count("--capacity", given.capacity, 0)
     policy = _read_policy(given.policy)
     if given.python is not None:
         _check_twin(given.python, given.policy)
-    file = TableFile.open(given.table, layout=read_layout(given))
+    file, *later = [TableFile.open(path, layout=read_layout(given)) for path in given.table]
     columns, _ = _resolve(file, given, policy)
+    pieces, asked, follows = file.rows(), None, _follows(policy, columns, given)
+    if follows or given.capacity is not None:
+        # Which cases go on, and which rows are least sure, only the whole table tells.
+        pieces = iter([_whole(pieces, file)])
+    if follows:
+        asked, waiting = _ask_stages(policy, columns, [file, *later], given)
+        if given.ask is not None:
+            with whole_file(given.ask) as part:
+                waiting.to_csv(part, index=False, **read_layout(given).writes(given.ask))
+        if len(waiting):
+            return _say_who_waits(waiting, given)
     n_rows = n_accepted = n_rated = 0
     counts = count_at_quantiles(policy, np.empty(0))
     with _writer(given.out, read_layout(given)) as write:
-        # Which rows are least sure, only the whole table tells.
-        pieces = file.rows() if given.capacity is None else [pd.concat(file.rows())]
         for piece in pieces:
             if len(piece) == 0:
                 continue
-            decided = _decide(policy, piece, columns, file, given.capacity)
+            decided = _decide(policy, piece, columns, file, asked, given.capacity)
             if columns.proba:
                 rated = decided["confidence"].dropna().to_numpy()
                 counts += count_at_quantiles(policy, rated)
@@ -627,7 +649,7 @@ def _resolve(
             )
     described = _find_options(given, policy)
     if policy is not None:
-        _refuse_probabilities_alone(policy, described)
+        _refuse_probabilities_alone(policy, described, given.command)
     if described["label"] is not None:
         check_columns([described["label"]], file.names, file.path.name)
     if policy is not None:
@@ -656,6 +678,73 @@ def _resolve(
             f"{classes.tolist()}, in this order."
         )
     return replace(columns, proba=proba), classes
+
+
+def _join_tables(
+    files: Sequence[TableFile], given: Namespace, columns: Columns, classes: LabelArray
+) -> tuple[dict[str, Predictions], pd.DataFrame]:
+    """Return what each stage says of the cases of the first table, and their subgroups."""
+    parts: dict[str, Predictions] = {}
+    for file in files:
+        name, ids = _stage(file.path), _read_ids(file, given)
+        if name in parts:
+            raise ValueError(
+                f"TABLE: several tables have the name {name!r}, and their names are those of the "
+                "stages; rename the files."
+            )
+        part, subgroups = read_predictions(file, columns, classes)
+        if part.y_proba is None:
+            raise ValueError("Several tables are the stages of a cascade, which reads --proba.")
+        _warn_if_swapped(columns, classes, part.y_true != part.y_pred, f"{file.path.name}: ")
+        if not parts:
+            first, order, groups = part, ids, subgroups
+            columns = Columns(columns.label, columns.proba)  # the others are of the first table
+        both = f"{files[0].path.name} and {file.path.name}"
+        for other, lost in (files[0], order.difference(ids)), (file, ids.difference(order)):
+            if len(lost):
+                raise ValueError(
+                    f"--id: of {both}, only {other.path.name} has {_name_some(lost)}; each table "
+                    "needs all cases."
+                )
+        rows = ids.get_indexer(order)
+        differs = part.y_true[rows] != first.y_true
+        if differs.any():
+            raise ValueError(f"--label: {both} differ for {_name_some(order[differs])}.")
+        parts[name] = replace(first, y_pred=part.y_pred[rows], y_proba=part.y_proba[rows])
+    return parts, groups
+
+
+def _stage(path: Path) -> str:
+    """Return the stage that a table names: the file without its endings."""
+    return Path(path.stem).stem if path.suffix in (".gz", ".bz2", ".zst") else path.stem
+
+
+def _whole(pieces: Iterator[pd.DataFrame], file: TableFile) -> pd.DataFrame:
+    """Return all rows of a file at once."""
+    found = list(pieces)
+    check_any_rows(sum(map(len, found)), file.path.name)
+    return pd.concat(found)
+
+
+def _read_ids(file: TableFile, given: Namespace) -> pd.Index:
+    """Return the names of the cases, each of which has one row."""
+    if given.id is None:
+        raise ValueError(
+            "--id is missing: name the column of the cases' names, which joins the tables of a "
+            "cascade."
+        )
+    names = pd.Index(read_names(_whole(file.pieces([given.id]), file)[given.id], file))
+    if not names.is_unique:
+        twice = names[names.duplicated()].unique()
+        raise ValueError(
+            f"--id: {file.path.name} has several rows for {_name_some(twice)}; each case has one."
+        )
+    return names
+
+
+def _name_some(ids: Sequence[Any] | pd.Index) -> str:
+    """Say how many cases there are, and the names of the first ones."""
+    return f"{count(len(ids), 'case')} ({', '.join(map(repr, ids[:3]))}{', ...' * (len(ids) > 3)})"
 
 
 def _find_options(given: Namespace, policy: AbstentionPolicy | None) -> dict[str, Any]:
@@ -746,12 +835,12 @@ def _say_what_is_meant(proba: tuple[str, ...], names: list[str]) -> None:
     warn_user(f"probabilities: {meant} (use --classes to change this)")
 
 
-def _warn_if_swapped(columns: Columns, classes: LabelArray, wrong: Any) -> None:
+def _warn_if_swapped(columns: Columns, classes: LabelArray, wrong: Any, where: str = "") -> None:
     """Ask whether two classes are swapped, where swapping would make more answers right."""
     right = 1.0 - float(np.mean(wrong))
     if columns.proba and len(classes) == 2 and right < 0.5:
         warn_user(
-            f"right in {100 * right:.1f} % of the rows, but with the classes swapped in "
+            f"{where}right in {100 * right:.1f} % of the rows, but with the classes swapped in "
             f"{100 - 100 * right:.1f} %: is the order of --classes right?"
         )
 
@@ -759,27 +848,91 @@ def _warn_if_swapped(columns: Columns, classes: LabelArray, wrong: Any) -> None:
 # Deciding -------------------------------------------------------------------------------------
 
 
+def _follows(policy: AbstentionPolicy, columns: Columns, given: Namespace) -> bool:
+    """Tell whether the tables are followed from stage to stage; refuse those that do not fit."""
+    if policy.cascade is None or not columns.proba:
+        if len(given.table) > 1 or given.id is not None or given.ask is not None:
+            raise ValueError(
+                "--policy: several tables, --id and --ask go with the policy of a cascade and the "
+                "probabilities of its stages."
+            )
+        return False
+    stages, names = policy.cascade.names, [_stage(path) for path in given.table]
+    moved = (x in stages and x != y for x, y in zip(names, stages, strict=False))
+    if len(names) > len(stages) or any(moved):
+        raise ValueError(
+            f"--policy: its stages are {list(stages)}; give a table of each, in this order, got "
+            f"{[path.name for path in given.table]}."
+        )
+    return True
+
+
+def _ask_stages(
+    policy: AbstentionPolicy, columns: Columns, files: Sequence[TableFile], given: Namespace
+) -> tuple[tuple[dict[str, FloatArray], BoolArray], pd.DataFrame]:
+    """Return what each stage says, which cases lack no number, and which must ask on and cannot."""
+    assert policy.cascade is not None
+    ids, names = _read_ids(files[0], given), policy.cascade.names
+    known, stage, proba = np.full(len(ids), True), np.full(len(ids), names[0], object), {}
+    for name, file in zip(names, files, strict=False):
+        asks = stage == name
+        if not asks.any():
+            break
+        table = _whole(file.pieces(columns.proba), file)
+        numbers, complete = known_numbers(table, columns.proba, file)
+        rows = _read_ids(file, given).get_indexer(ids)
+        known &= ~asks | (rows < 0) | complete[rows]
+        told = (asks & known & (rows >= 0))[:, None]
+        proba[name] = np.where(told, numbers[rows], np.nan)
+        with naming_rows(numbers, table.index, columns.proba, file):
+            stage = policy.begin(proba)
+    waits = known & pd.notna(stage)
+    for name in names:
+        proba.setdefault(name, np.full_like(proba[names[0]], np.nan))
+        proba[name][~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are deferred
+    return (proba, known), pd.DataFrame({given.id: ids[waits], "stage": stage[waits]})
+
+
+def _say_who_waits(waiting: pd.DataFrame, given: Namespace) -> int:
+    """Say which cases must ask a further stage, and return the exit code."""
+    stages = " or ".join(map(repr, waiting["stage"].unique()))
+    said = (
+        f"{_name_some(waiting[given.id].tolist())} must ask {stages}, and its table has no row of "
+        f"them. Nothing is decided yet; {given.ask or '--ask FILE'} lists them."
+    )
+    if given.ask is None:
+        raise ValueError(said)
+    print(f"skselect: {said}", file=sys.stderr)
+    return UNDECIDED
+
+
 def _decide(
     policy: AbstentionPolicy,
     piece: pd.DataFrame,
     columns: Columns,
     file: TableFile,
-    capacity: int | None = None,
+    asked: tuple[dict[str, FloatArray], BoolArray] | None,
+    capacity: int | None,
 ) -> pd.DataFrame:
     """Return the decisions for some rows; rows with a missing number are deferred."""
     subgroups: Any = _subgroups(_known_subgroups(policy, piece[list(columns.subgroups)]))
     if columns.proba:
-        proba, known = known_numbers(piece, columns.proba, file)
-        proba[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are deferred
-        with naming_rows(proba, piece.index, columns.proba, file):
-            # `apply` compares the confidences of the whole table, not of a piece.
+        if asked is not None:
+            proba, known = asked
             decisions = decide_given(policy, proba, subgroups=subgroups)
+        else:
+            proba, known = known_numbers(piece, columns.proba, file)
+            proba[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are deferred
+            with naming_rows(proba, piece.index, columns.proba, file):
+                # `apply` compares the confidences of the whole table, not of a piece.
+                decisions = decide_given(policy, proba, subgroups=subgroups)
         if capacity is not None:
             over = _find_over(policy, decisions.accepted, decisions.confidence, known, capacity)
             accepted = decisions.accepted | over
             decisions = replace(decisions, accepted=accepted, over_capacity=over)
         decided = policy.frame(decisions, piece.index)
-        decided.loc[~known, ["label", "suggestion"]] = pd.NA
+        named = decided.columns.intersection(["label", "suggestion", "stage"])
+        decided.loc[~known, named] = pd.NA
         decided.loc[~known, "confidence"] = np.nan
         decided["accepted"] &= known
         if policy.shortlist is not None:
@@ -853,9 +1006,17 @@ def _refuse_uncalibrated_answers(policy: AbstentionPolicy) -> None:
         )
 
 
-def _refuse_probabilities_alone(policy: AbstentionPolicy, described: Mapping[str, Any]) -> None:
-    """Refuse probabilities where the confidence also asks models that no option names."""
+def _refuse_probabilities_alone(
+    policy: AbstentionPolicy, described: Mapping[str, Any], command: str
+) -> None:
+    """Refuse probabilities where the policy also asks models that no option names."""
     by_answer = described["answer"] or described["confidence_column"]
+    if policy.cascade is not None and command != "apply" and not by_answer:
+        raise ValueError(
+            f"--policy: it asks the stages {list(policy.cascade.names)} in turn, and {command} "
+            "reads one table. Decide with skselect apply, and name the columns that it writes: "
+            "--answer suggestion --confidence-column confidence."
+        )
     if isinstance(policy.confidence, LearnedScore) and policy.confidence.asks and not by_answer:
         raise ValueError(
             f"--policy: its learned confidence also asks {list(policy.confidence.asks)}, and a "

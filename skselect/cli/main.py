@@ -65,6 +65,12 @@ examples:
   skselect tune llm.csv --label truth --answer said --confidence-column score --target 0.1
   skselect tune llm.jsonl --verdict judged --answer text --confidence-column score \\
       --target 0.1
+  skselect tune cheap.csv strong.csv --id case --label truth --proba p_no p_yes --target 0.03
+
+Several tables are the stages of a cascade: each case asks the cheapest model first, and goes on
+where that is not sure enough. The files name the stages. All hold the same cases and columns; their
+rows are joined by --id, in the order of the first table. Every third row sets where a stage keeps a
+case, the others certify.
 
 exit codes: 0 written, 2 wrong input, 3 no threshold meets the target, 5 written, but the
 certificate is an estimate (its first line says why), 130 interrupted (nothing is written)
@@ -81,10 +87,19 @@ written as it is read: with the same separator, decimal sign and encoding. If th
 learned confidence that asks other models, name the columns suggestion and confidence of
 policy.decide: --answer, --confidence-column.
 
+For the policy of a cascade give a table of each stage, in their order. The later ones need only the
+cases that ask them: --ask says which these are. All tables are read at once. The command also
+appends the column stage.
+
 examples:
   skselect apply new.csv --policy policy.json --out decided.csv
   skselect apply new.parquet --policy policy.json --proba p_no p_yes --out decided.parquet
   skselect apply new.csv --policy policy.json --prefix gate_ > decided.csv
+  skselect apply cheap.csv --policy policy.json --id case --ask ask.csv
+  skselect apply cheap.csv strong.csv --policy policy.json --id case --out decided.csv
+
+exit codes: 0 written, 2 wrong input, 5 cases must ask a further stage: --ask lists them, and no
+decisions are written; 130 interrupted (nothing is written)
 """
 _MONITOR = """The log has one row per decided case: its name, its time, what the model said, and
 its true label. The label is empty until somebody knows it. Run the command as often as you like,
@@ -199,6 +214,10 @@ _TABLE: list[Option] = [
             "an Excel file (.xlsx; needs openpyxl), or - for CSV on standard input",
             type=Path, metavar="TABLE"),
 ]
+_TABLES: list[Option] = [
+    _option("table", f"{_TABLE[0][1]['help']}; or one table for each stage of a cascade, the "
+            "cheapest model first", type=Path, metavar="TABLE", nargs="+"),
+]
 _INPUTS: list[Option] = [
     _column("--proba", "columns of the probabilities, in the order of the classes (of two classes "
             "the second is enough)", nargs="+"),
@@ -252,7 +271,14 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         _file("--html", "the page (default: %(default)s)", default=Path("report.html")),
     ]),
     "tune": ("choose a threshold with a certificate; write it as a policy", _TUNE, [
-        *_TABLE, *_LABELLED, *_INPUTS,
+        *_TABLES, *_LABELLED, *_INPUTS,
+        _column("--id", "with several tables: the column of the cases' names, by which their rows "
+                "are joined"),
+        _option("--costs", "with several tables: what asking each stage adds to the cost of a case "
+                "(default: 0 1 ...)", type=float, nargs="+", metavar="COST"),
+        _option("--max-loss", "with several tables: how much coverage the cascade may lose against "
+                "its last stage alone (default: %(default)s)", type=float, default=0.01,
+                metavar="SHARE"),
         _option("--objective", "risk, generalized_risk, coverage, system_risk, cost, or a metric "
                 "such as cwsa_plus (default: %(default)s)", default="risk", metavar="NAME"),
         _option("--target", "the value that the objective must meet, such as 0.02", type=_target),
@@ -291,9 +317,12 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         _file("--python", "also write the policy as one Python file"),
     ]),
     "apply": ("decide the rows of a table by a policy", _APPLY, [
-        *_TABLE,
+        *_TABLES,
         _file("--policy", "the policy: a file of skselect tune or policy.to_json", required=True),
         *_INPUTS,
+        _column("--id", "with the policy of a cascade: the column of the cases' names"),
+        _file("--ask", "with the policy of a cascade: a CSV file of the cases that must ask a "
+              "further stage, and of that stage; decisions are written once there are none"),
         _file("--python", "refuse to decide unless this Python file belongs to the policy"),
         _file("--out", ".csv, .tsv, .parquet or .pq (default: CSV on standard output)"),
         _option("--capacity", "defer at most so many rows, the least sure ones; the others are "

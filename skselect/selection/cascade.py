@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks import shown, warn_user
@@ -202,8 +203,14 @@ def join_stages(
         y_pred=first.rule.choose(proba),
         y_proba=proba,
         sample_weight=None if weight is None else weight[~plans],
+        reviewer=None if first.reviewer is None else first.reviewer[~plans],
         cascade=rule.count(stage, is_fresh=True),
     )
+
+
+def certifying(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that :func:`join_stages` keeps; the others set the rule."""
+    return table[np.arange(len(table)) % _EVERY > 0]
 
 
 def _check_stages(stages: Any) -> tuple[list[str], list[Predictions]]:

@@ -27,6 +27,7 @@ from skselect import (
     Risk,
     SystemRisk,
     check_policy,
+    join_stages,
     select_threshold,
 )
 from skselect._lib import files as _files
@@ -1098,3 +1099,182 @@ def test_apply_defers_the_least_sure_rows_of_the_whole_table(frame, columns, pol
     assert "--capacity must be an integer of at least 0" in refuse(
         f"apply t.csv --policy {policy} --out e.csv --capacity -1"
     )
+
+
+# A cascade: a table for each stage ----------------------------------------------------------------
+
+JOINED = "--label truth --proba p_no p_yes --classes no yes --id id"
+TUNED = f"{JOINED} --target 0.05 --out c.json"
+
+
+@pytest.fixture
+def stages(frame):
+    """Return the tables of three models, the cheapest first; the later ones have other orders."""
+    rng, made = np.random.default_rng(7), {"cheap": frame}
+    for name, right in [("middle", 0.9), ("strong", 0.97)]:
+        sure = rng.beta(20 * right, 20 * (1 - right), len(frame)).clip(0.01, 0.99)
+        p = np.where((rng.random(len(frame)) < sure) == (frame["truth"] == "yes"), sure, 1 - sure)
+        made[name] = frame[["id", "truth"]].assign(p_no=1 - p, p_yes=p)
+    for name, table in made.items():
+        write(table, f"{name}.parquet")
+        write(table if name == "cheap" else table.sample(frac=1, random_state=1), f"{name}.csv")
+    return made
+
+
+def facts(policy):
+    """Return what a policy holds, without the time and the names of columns."""
+    stored = json.loads(policy.to_json())
+    stored["certificate"].pop("created")
+    return {x: stored[x] for x in stored.keys() - {"created", "metadata", "digest"}}
+
+
+@pytest.mark.parametrize("names", [["cheap", "strong"], ["cheap", "middle", "strong"]], ids=len)
+def test_tables_are_the_stages_of_a_cascade_as_in_python(stages, names, run):
+    said = run(f"tune {' '.join(f'{x}.csv' for x in names)} {TUNED} --python gate.py").out
+    parts = {name: predictions_of(stages[name]) for name in names}
+    found = select_threshold(join_stages(parts, target=0.05), objective=Risk(0.05))
+    assert facts(read("c.json")) == facts(found.policy)
+    assert str(found) in said
+    assert str(found.policy.cascade) in unwrap(said)
+    kinds = zip(names, ["parquet", "csv", "parquet"], strict=False)
+    run(f"tune {' '.join(f'{x}.{kind}' for x, kind in kinds)} {TUNED}")  # in other orders
+    assert facts(read("c.json")) == facts(found.policy)
+    run(f"tune {' '.join(f'{x}.csv' for x in names)} {TUNED} --python gate.py")
+    files = " ".join(f"{x}.csv" for x in names)
+    run(f"apply {files} --policy c.json --id id --python gate.py --out d.csv")
+    decided = pd.read_csv("d.csv")
+    proba = {name: stages[name][["p_no", "p_yes"]].to_numpy() for name in names}
+    expected = found.policy.decide(proba)
+    for name in ["suggestion", "accepted", "confidence", "stage"]:
+        assert decided[name].tolist() == expected[name].tolist()
+    assert decided["id"].tolist() == stages["cheap"]["id"].tolist()
+
+
+def test_options_of_a_cascade(stages, run):
+    tune = f"tune cheap.csv strong.csv {TUNED}"
+    run(f"{tune} --costs 0.5 3 --max-loss 0.2")
+    rule = read("c.json").cascade
+    parts = {name: predictions_of(stages[name]) for name in ["cheap", "strong"]}
+    plan = {"target": 0.05, "costs": [0.5, 3.0], "max_loss": 0.2}
+    assert rule.to_dict() == join_stages(parts, **plan).cascade.to_dict()
+    certifying = np.arange(len(stages["cheap"])) % 3 > 0
+    run(f"{tune} --subgroups site")
+    joined, site = join_stages(parts, target=0.05), stages["cheap"]["site"][certifying]
+    expected = select_threshold(joined, objective=Risk(0.05), subgroups=site)
+    assert read("c.json").groups.thresholds == expected.thresholds
+    write(stages["cheap"].assign(person=_person(stages["cheap"])), "cheap.csv")
+    run(f"{tune} --objective system_risk --reviewer person")
+    joined = join_stages({
+        "cheap": replace(parts["cheap"], reviewer=(_person(stages["cheap"]) == "yes").astype(int)),
+        "strong": parts["strong"],
+    })  # fmt: skip
+    assert (
+        read("c.json").threshold == select_threshold(joined, objective=SystemRisk(0.05)).threshold
+    )
+
+
+def test_later_stages_are_asked_only_for_the_cases_that_need_them(stages, run, refuse):
+    run(f"tune cheap.csv middle.csv strong.csv {TUNED}")
+    run("apply cheap.csv middle.csv strong.csv --policy c.json --id id --out all.csv")
+    command = "apply cheap.csv --policy c.json --id id"
+    first = refuse(command)
+    assert re.search(r"[\d,]+ cases \('\d+', '\d+', '\d+', ...\) must ask 'middle'", first)
+    assert not Path("d.csv").exists()
+    for name in ["middle", "strong"]:
+        run(f"{command} --ask ask.csv --out d.csv", code=UNDECIDED)
+        waiting = pd.read_csv("ask.csv")
+        assert set(waiting["stage"]) == {name}
+        assert not Path("d.csv").exists()
+        table = stages[name][stages[name]["id"].isin(waiting["id"])]
+        assert 0 < len(table) < len(stages[name])
+        write(table, f"some_{name}.csv")
+        command = command.replace(" --policy", f" some_{name}.csv --policy")
+    run(f"{command} --ask ask.csv --out d.csv")
+    assert Path("ask.csv").read_text() == "id,stage\n"
+    assert Path("d.csv").read_bytes() == Path("all.csv").read_bytes()
+    assert set(pd.read_csv("d.csv")["stage"]) == {"cheap", "middle", "strong"}
+    write(table[1:], "some_strong.csv")
+    assert "1 case (" in refuse(f"{command} --out d.csv")
+
+
+def test_cases_without_numbers_are_deferred_and_ask_no_stage(stages, run):
+    run(f"tune cheap.csv strong.csv {TUNED}")
+    run("apply cheap.csv strong.csv --policy c.json --id id --out whole.csv")
+    whole = pd.read_csv("whole.csv")
+    cheap, strong = stages["cheap"].copy(), stages["strong"].copy()
+    cheap.loc[:9, "p_no"] = np.nan
+    strong.loc[5:400, ["p_no", "p_yes"]] = np.nan
+    write(cheap, "cheap.csv")
+    write(strong[10:], "strong.csv")
+    run("apply cheap.csv strong.csv --policy c.json --id id --out d.csv")
+    decided = pd.read_csv("d.csv")
+    lost = (whole.index < 10) | ((whole["stage"] == "strong") & (whole.index <= 400))
+    assert not decided["accepted"][lost].any()
+    assert decided[["decision", "suggestion", "confidence", "stage"]][lost].isna().all(axis=None)
+    names = ["decision", "accepted", "confidence", "stage"]
+    assert decided.loc[~lost, names].equals(whole.loc[~lost, names])
+
+
+def test_decisions_of_a_cascade_are_evaluated_and_watched(stages, run, refuse):
+    run(f"tune cheap.csv strong.csv {TUNED}")
+    new = {name: table.iloc[np.arange(3000) % 3 == 0] for name, table in stages.items()}
+    for name, table in new.items():
+        write(table.assign(when=np.arange(1000)), f"{name}.csv")
+    run("apply cheap.csv strong.csv --policy c.json --id id --out d.csv")
+    columns = "--label truth --answer suggestion --confidence-column confidence"
+    decided = pd.read_csv("d.csv")
+    write(decided.assign(truth=decided["suggestion"]), "d.csv")
+    assert "HOLDS" in run(f"evaluate d.csv {columns} --policy c.json --brief").out
+    watch = "--policy c.json --time when --id id --label-delay 9 --state s.json"
+    assert "1,000 cases decided" in run(f"monitor d.csv {columns} {watch}").out
+    for command in [f"evaluate cheap.csv {PROBA} --policy c.json",
+                    f"monitor cheap.csv {PROBA} {watch}"]:  # fmt: skip
+        assert "it asks the stages ['cheap', 'strong'] in turn" in refuse(command)
+
+
+def test_tables_that_make_no_cascade_are_refused(stages, run, refuse):
+    def told(table, options=TUNED):
+        Path("other").mkdir(exist_ok=True)
+        write(table, "other/strong.csv")
+        return refuse(f"tune cheap.csv other/strong.csv {options}")
+
+    strong = stages["strong"]
+    assert "--id is missing" in told(strong, TUNED.replace("--id id", ""))
+    assert "only cheap.csv has 5 cases ('0', '1', '2', ...); each" in told(strong[5:])
+    more = pd.concat([strong, strong[:1].assign(id=-1)])
+    assert "only strong.csv has 1 case ('-1'); each" in told(more)
+    twice = pd.concat([strong, strong[:2]])
+    assert "strong.csv has several rows for 2 cases ('0', '1')" in told(twice)
+    wrong = strong.assign(truth=strong["truth"].where(strong["id"] > 0, "maybe"))
+    assert "strong.csv: column 'truth' has labels that are not among the classes" in told(wrong)
+    flipped = np.where(strong["truth"] == "no", "yes", "no")
+    other = strong.assign(truth=strong["truth"].where(strong["id"] > 1, flipped))
+    assert "--label: cheap.csv and strong.csv differ for 2 cases ('0', '1')." in told(other)
+    assert "no column 'p_yes'" in told(strong.rename(columns={"p_yes": "yes"}))
+    assert "costs must hold" in told(strong, f"{TUNED} --costs 1")
+    judged = f"{ANSWER} --id id --target 0.1"
+    assert "which reads --proba" in told(stages["cheap"], judged)
+    write(strong, "other/cheap.csv")
+    same = refuse(f"tune cheap.csv other/cheap.csv {TUNED}")
+    assert "several tables have the name 'cheap'" in same
+    assert "go with several tables" in refuse(f"tune cheap.csv {TUNED}")
+    swapped = refuse(f"tune cheap.csv strong.csv {TUNED.replace('no yes', 'yes no')}", code=3)
+    assert "strong.csv: right in" in swapped
+
+
+def test_tables_that_do_not_fit_a_cascade_are_refused(stages, run, refuse):
+    run(f"tune cheap.csv strong.csv {TUNED}")
+    command = "--policy c.json --out d.csv"
+    assert "--id is missing" in refuse(f"apply cheap.csv strong.csv {command}")
+    for files in ["strong.csv cheap.csv", "cheap.csv middle.csv strong.csv"]:
+        told = refuse(f"apply {files} {command} --id id")
+        assert "its stages are ['cheap', 'strong']; give a table of each, in this order" in told
+    plain = refuse("apply cheap.csv strong.csv --policy policy.json --id id")
+    assert "go with the policy of a cascade" in plain
+    write(stages["strong"].assign(p_yes=7.0), "strong.csv")
+    told = refuse(f"apply cheap.csv strong.csv {command} --id id")
+    assert "strong.csv: column 'p_yes' must hold probabilities from 0 to 1" in told
+    for name in ["cheap", "strong"]:
+        write(stages["cheap"][:0], f"{name}.parquet")
+        files = f"cheap.csv {name}.parquet" if name == "strong" else "cheap.parquet"
+        assert f"{name}.parquet has no rows" in refuse(f"apply {files} {command} --id id")
