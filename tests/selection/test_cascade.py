@@ -5,8 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skselect import Outcomes, Predictions, Risk, join_stages, select_threshold
+from skselect import (
+    InfeasibleTargetError,
+    Outcomes,
+    Predictions,
+    Risk,
+    join_stages,
+    select_threshold,
+)
 from skselect.selection.cascade import plan_cuts
+from tests.common import mostly_slow
 
 
 def worth_by_hand(confidence, wrong, target):
@@ -104,3 +112,30 @@ def test_tables_that_do_not_belong_together_are_refused(rng):
             join_stages(parts)
     with pytest.raises(ValueError, match="max_loss must be a number in"):
         join_stages(stages, max_loss=-0.1)
+
+
+def draw_flat(rng, n_stages, risk, n=450):
+    """Return stages that are wrong in a share `risk` of the cases, however sure they are."""
+    y, stages = rng.integers(0, 2, n), {}
+    for k in range(n_stages):
+        sure, wrong = rng.uniform(0.5, 1.0, n), rng.random(n) < risk
+        stages[f"stage {k}"] = Predictions.from_proba(y, np.where(wrong == y, 1 - sure, sure))
+    return stages
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # no cut is good enough; an order by chance
+@pytest.mark.parametrize(
+    ("n_stages", "plan", "draws"),
+    mostly_slow([(2, None, 200), (2, 0.1, 1000), (3, None, 1000)], unpack=True),
+)
+def test_a_risk_just_above_the_target_is_certified_as_rarely_as_delta_allows(n_stages, plan, draws):
+    rng, n_false = np.random.default_rng(0), 0
+    for _ in range(draws):
+        stages = draw_flat(rng, n_stages, 1.0001 * 0.05)
+        joined = join_stages(stages, target=plan, calibration=None)
+        try:
+            selection = select_threshold(joined, objective="risk", target=0.05, delta=0.1)
+        except InfeasibleTargetError:
+            continue
+        n_false += selection.coverage > 0
+    assert 0.01 * draws < n_false < draws * 0.1 + 3 * np.sqrt(draws * 0.1 * 0.9)
