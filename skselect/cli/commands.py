@@ -307,8 +307,11 @@ def apply(given: Namespace) -> int:
             decided = _decide(policy, piece, columns, file, asked, given.capacity)
             if columns.proba:
                 rated = decided["confidence"].dropna().to_numpy()
-                counts += count_at_quantiles(policy, rated)
-                n_rated += len(rated)
+            else:
+                sure, known = known_numbers(piece, [str(columns.confidence)], file)
+                rated = sure[known, 0]
+            counts += count_at_quantiles(policy, rated)
+            n_rated += len(rated)
             decided = decided.add_prefix(given.prefix)
             kept = piece.drop(columns=list(columns.proba))
             taken = [name for name in decided.columns if name in kept.columns]
@@ -321,7 +324,7 @@ def apply(given: Namespace) -> int:
             n_rows += len(piece)
             n_accepted += int(decided[f"{given.prefix}accepted"].sum())
         check_any_rows(n_rows, file.path.name)
-    warn_if_far(policy, counts, n_rated, "--proba")
+    warn_if_far(policy, counts, n_rated, "--proba" if columns.proba else "confidence")
     share = 100 * n_accepted / n_rows
     print(
         f"{count(n_rows, 'row')}: {n_accepted:,} answered ({share:.1f} %), "

@@ -297,9 +297,7 @@ class Predictions:
         known: BoolArray = codes >= 0
         weight: FloatArray | None = None
         if np.any(codes == UNREADABLE):
-            found = np.unique(
-                as_array(verdict, "verdict").astype(str)[codes == UNREADABLE]
-            ).tolist()
+            found = pd.Series(list(verdict)).astype(str)[codes == UNREADABLE].unique().tolist()
             raise ValueError(f"verdict must hold {VERDICT_WORDS}, got {shown(found)}.")
         if not np.any(known):
             raise ValueError(f"verdict is missing in each of the {len(codes)} rows.")

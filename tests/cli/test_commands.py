@@ -162,6 +162,10 @@ def test_apply_compares_the_whole_table_with_the_rows_that_tuned(frame, run):
         told = run("apply n.csv --policy policy.json --out d.csv").err
         assert ("rows have a confidence below" in told) == (words is not None)
         assert (words or "") in told
+    for table, is_far in [(by_confidence, False), (frame.assign(score=frame["score"] - 5), True)]:
+        write(table, "n.csv")
+        told = run("apply n.csv --policy rated.json --out d.csv").err
+        assert ("the confidence is computed in another way" in told) == is_far
 
 
 def test_apply_to_standard_output_with_a_prefix(frame, run, refuse):

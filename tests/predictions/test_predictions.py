@@ -440,7 +440,7 @@ def test_verdicts(verdict):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"verdict": ["right", "maybe", 2]}, r"must hold right or wrong .*got \['2', 'maybe'\]"),
+        ({"verdict": ["right", "maybe", 2]}, r"must hold right or wrong .*got \['maybe', '2'\]"),
         ({"verdict": [None, None, ""]}, "verdict is missing in each of the 3 rows"),
         ({"verdict": [["right"] * 3]}, "verdict"),
         ({"confidence": [0.1, 0.2]}, "confidence has 2 rows, but verdict has 3"),
