@@ -156,6 +156,18 @@ MUTANTS = [
     # What follows lies in rooms that are being rebuilt: these rows have to be found again there.
     _mutant("objectives.py", "self.delta / self.objective.max_analyses", "self.delta",
             "selection/test_select.py", "selection/test_pick.py"),
+    # Machine and reviewer: rows that name thresholds certify too, ties, half of delta, all missed.
+    _mutant("objectives.py", "LevelSequence(levels)), outcomes.take(~names)",
+            "LevelSequence(levels)), outcomes", "test_system_risk.py"),
+    _mutant("thresholds/_rules.py", "np.searchsorted(confidence[order], levels)\n",
+            "np.searchsorted(confidence[order], levels, side=\"right\")\n", "test_system_risk.py"),
+    _mutant("objectives.py", "outcomes.confidence < threshold", "outcomes.confidence <= threshold",
+            "test_system_risk.py"),
+    _mutant("objectives.py", "return 0.5 if isinstance(self.reviewer_error",
+            "return 1.0 if isinstance(self.reviewer_error", "test_system_risk.py"),
+    _mutant("monitoring/labelled.py", "[rows & ~accepted]", "[rows]", "test_system_risk.py"),
+    _mutant("policy/policy.py", "kind=\"stable\")][capacity:]", "kind=\"stable\")][capacity + 1 :]",
+            "policy/test_policy.py"),
     _mutant("objectives.py", "objective.delta / n_subgroups, target, cases",
             "objective.delta, target, cases", "selection/test_select.py"),
     _mutant("selection/pick.py", "/ len(names) / len(parts)", "/ len(names)",

@@ -149,6 +149,8 @@ _SGR = (
 )
 #: Every so many rows name the thresholds that the others test.
 NAMING = 5
+#: What is assumed where a reviewer's answers are counted.
+AS_HERE = "the reviewer will work as on these rows"
 #: Why a guarantee in expectation is an estimate.
 MEAN_ONLY = (
     "only the mean over many calibrations is kept, and single ones miss it about every second time"
@@ -893,7 +895,7 @@ class SystemRisk(Guarantee):
         """What is assumed about the reviewer."""
         given = self.reviewer_error
         if given is None:
-            return ("the reviewer will work as on these rows",)
+            return (AS_HERE,)
         if isinstance(given, tuple | list):
             return (f"the reviewer's {given[1]:,} cases were drawn from all cases at random",)
         most = percent(given, up=True)

@@ -32,6 +32,7 @@ from skselect import (
     RiskCoverageCurve,
     SelectiveClassifier,
     SelectiveState,
+    SystemRisk,
     ThresholdTuner,
     certify,
     check_policy,
@@ -93,6 +94,12 @@ def _rows(kind, seed=1, n=800):
     return classes[true], proba, classes[own], site
 
 
+def _reviewer(true, seed):
+    """Return what a reviewer of two classes answers who is wrong in one case of 32."""
+    wrong = _draw(10 * seed + 8, len(true), 32) == 0
+    return np.where(wrong == (true == "yes"), "no", "yes")
+
+
 def _source(rows, seed=1, n=800):
     """Return what a row of the table below calls "rows": predictions of one kind or another."""
     kind = "three" if rows in ("three", "flat", "own") else "two"
@@ -107,6 +114,7 @@ def _source(rows, seed=1, n=800):
         "flat": functools.partial(build, cost_matrix=FLAT),
         "own": functools.partial(build, decision="estimator", y_pred=own),
         "weights": functools.partial(build, sample_weight=weight),
+        "reviewed": functools.partial(build, reviewer=_reviewer(true, seed)),
         "labels": functools.partial(Predictions.from_labels, true, own, proba.max(1)),
         "graded": lambda: graded,
         "curve": lambda: RiskCoverageCurve.from_outcomes(Outcomes.from_predictions(build())),
@@ -222,6 +230,11 @@ CASES = [
     ("table", "costs", "generalized_risk", "auto", 0.25, {}),
     ("table", "two", "generalized_risk", "auto", 0.1, {"among": ("true", "yes")}),
     ("table", "flat", "generalized_risk", "auto", 0.5, {"subgroups": "predicted_class"}),
+    ("table", "reviewed", "system_risk", "auto", 0.0625, {}),
+    ("table", "reviewed", "system_risk", "auto", 0.125, {"max_analyses": 2, "delta": 0.1}),
+    ("table", "reviewed", "system_risk", "auto", 0.01, {"on_infeasible": "abstain"}),
+    ("table", "two", "system_risk", "auto", 0.125, {"reviewer_error": 0.0625}),
+    ("table", "two", "system_risk", "auto", 0.125, {"reviewer_error": (25, 800)}),
     ("table", "two", "coverage", "auto", 0.8, {}),
     ("table", "two", "coverage", "mean", 0.8, {}),
     ("table", "three", "coverage", "empirical", 0.6, {}),
@@ -280,6 +293,8 @@ CHECKS = [
     ("check_policy", "table two risk auto 0.15 among", {"seed": 2}),
     ("check_policy", "table two generalized_risk auto 0.05", {"seed": 2}),
     ("check_policy", "table two generalized_risk auto 0.1 among", {"seed": 2}),
+    ("check_policy", "table reviewed system_risk auto 0.0625", {"seed": 2}),
+    ("check_policy", "table two system_risk auto 0.125 reviewer_error", {"seed": 2}),
     ("check_policy", "table two coverage auto 0.8", {"seed": 2}),
     ("check_policy", "table two coverage auto 0.8", {"seed": 2, "target": 0.99}),
     ("check_policy", "table two risk auto by_class subgroups", {"seed": 2}),
@@ -317,8 +332,10 @@ def _check_name(how, which, options):
 # The adapter: the one place that knows how a row of the tables becomes a call ------------------
 
 
-KINDS = {"risk": Risk, "generalized_risk": GeneralizedRisk, "coverage": Coverage, "cost": Cost}
-OWNED = ("delta", "max_analyses", "min_coverage", "threshold_range", "constraint", "loss")
+KINDS = {"risk": Risk, "generalized_risk": GeneralizedRisk, "coverage": Coverage,
+         "system_risk": SystemRisk, "cost": Cost}  # fmt: skip
+OWNED = ("delta", "max_analyses", "min_coverage", "threshold_range", "constraint", "loss",
+         "reviewer_error")  # fmt: skip
 
 
 def _objective(objective, method, target, options):
@@ -380,6 +397,10 @@ def _call_check(how, which, options):
     true, proba, _, site = _rows(kind, **ROWS[options.pop("seed")])
     if policy.groups is not None and policy.groups.by == "site":
         options["subgroups"] = site
+    if rows == "reviewed":
+        reviewer = _reviewer(true, 2)
+        reviewed = Predictions.from_proba(true, proba, labels=LABELS[kind], reviewer=reviewer)
+        return check_policy(policy, reviewed, **options)
     if how == "check_policy":
         return check_policy(policy, true, proba, **options)
     if "max_analyses" in options:

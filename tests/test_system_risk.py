@@ -390,6 +390,7 @@ def test_a_check_notices_when_either_gets_worse(reviewer, wrong, verdict):
     errors = _system_errors(Outcomes.of(rows), _policy().threshold)
     assert one.value == pytest.approx(errors / 4000)
     assert "machine and reviewer together are wrong in at most 9 % of cases" in one.statement
+    assert "(not proved): the reviewer will work as on these rows; the rows" in unwrap(str(check))
 
 
 def test_a_check_by_a_bound_is_about_the_machine_alone():

@@ -63,6 +63,7 @@ examples:
   skselect tune answers.parquet --label truth --target 0.05 --subgroups site --out sites.json
   skselect tune answers.csv --label truth --objective cwsa_plus --python gate.py
   skselect tune llm.csv --label truth --answer said --confidence-column score --target 0.1
+  skselect tune cases.csv --label truth --objective system_risk --target 0.06 --reviewer person
   skselect tune llm.jsonl --verdict judged --answer text --confidence-column score \\
       --target 0.1
   skselect tune cheap.csv strong.csv --id case --label truth --proba p_no p_yes --target 0.03
@@ -79,7 +80,7 @@ _APPLY = """The command appends the columns decision (empty where a row is defer
 accepted, confidence and threshold. It drops the columns of probabilities and keeps all others. A
 policy with a shortlist also appends the column shortlist: the probable classes of a deferred row,
 the most probable first, with | between them. For answers with a confidence it appends decision and
-accepted only.
+accepted only. With --capacity it appends over_capacity, and reads the whole table at once.
 
 A row is deferred if it lacks a probability, the answer or the confidence, or if its subgroup is
 unknown. A number is missing if its cell is empty or contains NA, N/A, NaN, null, None or -. CSV is
@@ -95,6 +96,7 @@ examples:
   skselect apply new.csv --policy policy.json --out decided.csv
   skselect apply new.parquet --policy policy.json --proba p_no p_yes --out decided.parquet
   skselect apply new.csv --policy policy.json --prefix gate_ > decided.csv
+  skselect apply today.csv --policy policy.json --capacity 200 --out decided.csv
   skselect apply cheap.csv --policy policy.json --id case --ask ask.csv
   skselect apply cheap.csv strong.csv --policy policy.json --id case --out decided.csv
 

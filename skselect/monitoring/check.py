@@ -35,6 +35,7 @@ from skselect.monitoring.labelled import (
     share_reused,
 )
 from skselect.objectives import (
+    AS_HERE,
     FIXED_METHOD,
     GUARANTEES,
     Goal,
@@ -365,9 +366,11 @@ class PolicyCheck:
             self.max_analyses,
             (f" over all of {self.max_analyses} checks", certificates.PLANNED),
         )
+        reviewed = any(one.kind is SystemRisk for one in self.guarantees)
+        assumed = "; ".join([*([AS_HERE] if reviewed else []), *_TRUSTED, rows])
         return (
             f"The chance of a wrong verdict is at most {wrong} %{which}. Assumptions (not proved): "
-            f"{'; '.join([*_TRUSTED, rows])}. {self._tell_reused()}"
+            f"{assumed}. {self._tell_reused()}"
         )
 
     @property
