@@ -456,8 +456,11 @@ def resolve_columns(
     proba = tuple(given.get("proba") or ())
     answer, confidence = given.get("answer"), given.get("confidence_column")
     is_judged = given.get("verdict") is not None
-    if is_judged and answer is None:
-        raise ValueError("--verdict goes with --answer and --confidence-column: name both columns.")
+    if is_judged and (answer is None or given.get("reviewer") is not None):
+        raise ValueError(
+            "--verdict goes with --answer and --confidence-column, and without --reviewer: it does "
+            "not say what the right answer is."
+        )
     if (answer is None) != (confidence is None):
         raise ValueError("--answer and --confidence-column go together: name both columns.")
     if proba and answer is not None:

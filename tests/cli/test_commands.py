@@ -562,6 +562,7 @@ def test_verdicts_on_some_rows(frame, run, refuse, rng, kind):
         (f"tune v.{kind} {VERDICT} --label truth", "not allowed with argument"),
         (f"tune v.{kind} --target 0.1", "one of the arguments --label --verdict is required"),
         (f"tune v.{kind} --verdict judged --target 0.1", "--verdict goes with --answer"),
+        (f"tune v.{kind} {VERDICT} --reviewer truth", "and without --reviewer"),
         (f"tune v.{kind} --verdict site {VERDICT[17:]} --target 0.1", "'site' must hold right or"),
         (f"tune v.{kind} {VERDICT} --target 0.1 --audit-proba chance", "--min-audit-proba"),
         (f"tune t.csv {ANSWER} --target 0.1 --audit-proba score", "goes with --verdict"),
