@@ -120,7 +120,7 @@ def follow(
         proba[going[~known]] = np.nan
         going, said = going[known], said[known]
         if cascade["calibrations"][k] is not None:
-            said = calibrate(cascade["calibrations"][k], np.ascontiguousarray(said))
+            said = calibrate_stage(cascade["calibrations"][k], np.ascontiguousarray(said))
         proba[going] = said
         going = going[row_max(said) < cut]
     return proba, stage
@@ -143,6 +143,13 @@ def check_decision_values(policy: Policy, values: Array) -> Array:
 
 
 # Calibration ----------------------------------------------------------------------------------
+
+
+def calibrate_stage(calibration: Policy, said: Array) -> Array:
+    """Return what a stage says, calibrated: probabilities, or the one column of a confidence."""
+    if calibration["scope"] == "confidence":
+        return calibrate_confidence(calibration, said[:, 0])[:, None]
+    return calibrate(calibration, said)
 
 
 def calibrate(calibration: Policy, scores: Array) -> Array:

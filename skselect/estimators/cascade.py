@@ -26,7 +26,14 @@ from skselect._lib.sklearn import (
 )
 from skselect.estimators.base import find_abstainer
 from skselect.estimators.classifier import check_y, encode_y, frozen_classes
-from skselect.estimators.out_of_fold import Splits, check_cv, make_folds, predict_folds, score_rows
+from skselect.estimators.out_of_fold import (
+    Splits,
+    check_cv,
+    find_tested_rows,
+    make_folds,
+    predict_folds,
+    score_rows,
+)
 from skselect.estimators.raw_classifier import (
     RawClassifier,
     TrainingRows,
@@ -55,7 +62,7 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         :class:`PrecomputedClassifier` are not fitted.
     costs : list of float, default=None
         What asking each stage adds to the cost of a case, in any unit. None: 0, 1, 2, ... It does
-        not change the cuts; ``policy_.cascade.expected_costs`` says what a case will cost.
+        not change the cuts; ``policy_.expected_costs`` says what a case will cost.
     target : float in (0, 0.5], default=None
         The bound to keep. The cuts are planned for this selective risk; a ThresholdTuner fills in
         its own. Without one the accuracy of all answers counts.
@@ -99,7 +106,7 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
     ...     [("linear", make_pipeline(StandardScaler(), LogisticRegression())),
     ...      ("neighbours", KNeighborsClassifier())], random_state=0)
     >>> tuner = ThresholdTuner(cascade, "risk", target=.02, random_state=0).fit(X, y)
-    >>> bool(tuner.policy_.cascade.expected_costs["asked"]["neighbours"] < .5)
+    >>> bool(tuner.policy_.expected_costs["asked"]["neighbours"] < .5)
     True
     >>> tuner.decide(X[:5]).columns.tolist()
     ['label', 'suggestion', 'accepted', 'confidence', 'threshold', 'stage']
@@ -164,19 +171,17 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         params, split_params = self._route(weight, fit_params)
         rows = TrainingRows(X, y, encode_y(y, classes), classes, weight, split_params=split_params)
         splits = make_folds(self.cv, rows, split_params, self.random_state)
-        tables, fitted, tested = [], [], None
-        for name, stage in self.stages:
-            own = replace(rows, params=params[name])
-            tables.append(self._score(own, stage, splits))
-            fitted.append((name, own.fit(stage)))
-        tested = np.sort(np.concatenate([test for _, test in splits]))
+        each = [(replace(rows, params=params[name]), stage) for name, stage in self.stages]
+        tested, names = find_tested_rows(splits), [name for name, _ in self.stages]
         self.cascade_: Cascade = make_cascade(
-            [name for name, _ in self.stages], tables, rows.codes[tested], costs=self.costs,
-            target=self.target, max_loss=self.max_loss, calibration=self.calibration,
+            names, [self._score(own, stage, splits) for own, stage in each],
+            [rows.codes[tested]] * len(names), costs=self.costs, target=self.target,
+            max_loss=self.max_loss, calibration=self.calibration,
             weight=None if weight is None else weight[tested],
         )  # fmt: skip
-        self._raw_stages: list[RawClassifier] = [raw for _, raw in fitted]
-        self.stages_ = [(name, raw.estimator) for name, raw in fitted]
+        self._raw_stages: list[RawClassifier] = [own.fit(stage) for own, stage in each]
+        fitted = [raw.estimator for raw in self._raw_stages]
+        self.stages_ = list(zip(names, fitted, strict=True))
         self.classes_ = classes
         return self
 

@@ -15,7 +15,7 @@ from skselect._lib.checks.options import check_count, check_number
 from skselect._lib.decide import follow
 from skselect._lib.notebook import percent, rounded
 from skselect.bounds._pointwise import clopper_pearson_interval
-from skselect.calibration._scopes import ClassCalibration
+from skselect.calibration._scopes import Calibration, restore_calibration
 from skselect.policy.certificate import check_texts, threshold_from_json, threshold_to_json
 
 #: Returns what a stage says of some rows: (m, K), NaN in rows of which it was not asked.
@@ -37,8 +37,9 @@ class Cascade:
         One for each stage but the last; inf: the stage keeps nothing.
     costs : tuple of float
         What asking each stage adds to the cost of a case.
-    calibrations : tuple of ClassCalibration or None
-        How the probabilities of each stage are calibrated, None: they are taken as they are.
+    calibrations : tuple of ClassCalibration, ConfidenceCalibration or None
+        How the probabilities of each stage are calibrated, or the confidence in its answers where
+        these came with one; None: they are taken as they are.
     n_asked : tuple of int, default=()
         Of how many of `n` labelled rows each stage was asked; () where nothing was counted.
     n : int, default=0
@@ -49,7 +50,7 @@ class Cascade:
     names: tuple[str, ...]
     cuts: tuple[float, ...]
     costs: tuple[float, ...]
-    calibrations: tuple[ClassCalibration | None, ...]
+    calibrations: tuple[Calibration | None, ...]
     n_asked: tuple[int, ...] = ()
     n: int = 0
     is_fresh: bool = False
@@ -76,7 +77,7 @@ class Cascade:
         return follow(self.applied(), n, n_classes, ask)
 
     def read(
-        self, tables: Any, classes: LabelArray, check: Callable[[Any, str], FloatArray]
+        self, tables: Any, n_classes: int, check: Callable[[Any, str], FloatArray]
     ) -> tuple[FloatArray, IntArray]:
         """Follow the cascade through tables of probabilities, one for each stage.
 
@@ -84,7 +85,8 @@ class Cascade:
         ----------
         tables : mapping from stage to table, or the table of the first stage
             Later tables may hold NaN in whole rows, those of which the stage was not asked.
-        classes : ndarray of shape (K,)
+        n_classes : int
+            1 for confidences.
         check : callable
             Checks a table without such rows; it gets the table and its name.
         """
@@ -99,16 +101,32 @@ class Cascade:
             )
         n, said = None, {}
         for name, given in tables.items():
-            said[name] = _check_stage(given, f"y_proba[{name!r}]", check, len(classes))
+            said[name] = _check_stage(given, f"y_proba[{name!r}]", check, n_classes)
             n = len(said[name]) if n is None else n
             if len(said[name]) != n:
                 raise ValueError(
                     f"y_proba[{name!r}] has {len(said[name])} rows, but the others have {n}; a row "
                     "of which a stage was not asked holds NaN."
                 )
-        missing = np.full((n or 0, len(classes)), np.nan)
+        missing = np.full((n or 0, n_classes), np.nan)
         each = [said.get(name, missing) for name in self.names]
-        return self.follow(len(missing), len(classes), lambda k, rows: each[k][rows])
+        return self.follow(len(missing), n_classes, lambda k, rows: each[k][rows])
+
+    def take_answers(self, y_pred: Any, stage: IntArray) -> LabelArray:
+        """Return the answer of each row, from those of its stage."""
+        given = y_pred if isinstance(y_pred, Mapping) else {self.names[0]: y_pred}
+        wanted = [self.names[k] for k in np.unique(stage)]
+        lengths = {len(given[name]) if name in given else -1 for name in wanted}
+        if lengths - {len(stage)}:
+            raise ValueError(
+                f"y_pred must be a dict with the answers of {wanted} to all {len(stage)} rows, as "
+                f"for the confidence, got {shown(y_pred)}."
+            )
+        answers = np.empty(len(stage), dtype=object)
+        for k, name in enumerate(self.names):
+            if name in wanted:
+                answers[stage == k] = np.asarray(given[name], dtype=object)[stage == k]
+        return answers
 
     def count(self, stage: IntArray, *, is_fresh: bool) -> Cascade:
         """Return the rule with how often each stage was asked of these rows."""
@@ -176,9 +194,7 @@ class Cascade:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Cascade:
         """Rebuild the rule from :meth:`to_dict`."""
-        maps = [
-            None if x is None else ClassCalibration.from_dict(x) for x in stored["calibrations"]
-        ]
+        maps = [None if x is None else restore_calibration(x) for x in stored["calibrations"]]
         plain = {
             "names": tuple(stored["names"]),
             "cuts": tuple(threshold_from_json(cut) for cut in stored["cuts"]),

@@ -385,13 +385,15 @@ class AbstentionPolicy(NotebookText):
         rows = find_index(given, n) if index is None else _check_index(index, n)
         return self.frame(decisions, rows)
 
-    def begin(self, y_proba: Any) -> LabelArray:
+    def begin(self, y_proba: Any = None, *, confidence: Any = None) -> LabelArray:
         """Say which stage of a cascade each row must ask next, so that no other is asked.
 
         Parameters
         ----------
         y_proba : dict of tables, or the table of the first stage
             As for :meth:`decide`, from the stages asked so far.
+        confidence : dict of arrays, or the array of the first stage, default=None
+            As for :meth:`decide`, where answers come with a confidence.
 
         Returns
         -------
@@ -420,10 +422,17 @@ class AbstentionPolicy(NotebookText):
         1   yes  strong
         """
         cascade = check_given(self.cascade, "cascade", "begin, which asks stage by stage,")
-        proba, stage = _follow(cascade, self.classes, y_proba)
+        given = y_proba if confidence is None else confidence
+        proba, stage = _follow(self, cascade, given)
         names = np.empty(len(cascade.names) + 1, dtype=object)
         names[:-1] = cascade.names  # None is the last
         return names[np.where(np.isnan(proba).any(axis=1), stage, -1)]
+
+    @property
+    def expected_costs(self) -> pd.DataFrame:
+        """What a case of a cascade costs, see :attr:`Cascade.expected_costs`."""
+        rule: Cascade = check_given(self.cascade, "cascade", "expected_costs")
+        return rule.expected_costs
 
     def decide_arrays(
         self,
@@ -699,7 +708,8 @@ class AbstentionPolicy(NotebookText):
         Raises
         ------
         ValueError
-            If the policy cannot be saved as JSON; see :meth:`to_json`.
+            If the policy cannot be saved as JSON (see :meth:`to_json`), or is a cascade of answers
+            that come with a confidence.
 
         Notes
         -----
@@ -720,6 +730,11 @@ class AbstentionPolicy(NotebookText):
         >>> gate["decide"]([[.9, .1], [.4, .6]])["label"]
         array(['no', None], dtype=object)
         """
+        if self.cascade is not None and isinstance(self.confidence, External):
+            raise ValueError(
+                "to_python: a cascade of answers that come with a confidence has no gate file; "
+                "save the policy with to_json."
+            )
         stored = json.loads(str(self.to_json()))
         text = write_source(stored, describe_policy(self), self._describe_guarantees())
         return give_text(text, path)
@@ -952,6 +967,10 @@ def _decide_answers(
     policy: AbstentionPolicy, y_pred: Any, confidence: Any, subgroups: Any
 ) -> Decisions:
     """Decide on answers that come with a confidence; they need not be among the classes."""
+    stage = None
+    if policy.cascade is not None:
+        scores, stage = _follow_to_end(policy, policy.cascade, confidence)
+        confidence, y_pred = scores[:, 0], policy.cascade.take_answers(y_pred, stage)
     none = np.shape(y_pred) == (0,)
     answers = policy.classes[:0] if none else check_labels(y_pred, "y_pred")
     check_length("y_pred", answers, len(confidence), "confidence")
@@ -960,7 +979,8 @@ def _decide_answers(
         subgroups = answers
     values, threshold = _find_thresholds(policy, confidence, subgroups)
     proba, codes = np.empty((len(values), 0)), np.arange(len(values))
-    return Decisions(proba, codes, values, values, values >= threshold, threshold, answers)
+    accepted = values >= threshold
+    return Decisions(proba, codes, values, values, accepted, threshold, answers, stage)
 
 
 def _find_thresholds(
@@ -991,15 +1011,7 @@ def check_given_scores(policy: AbstentionPolicy, y_proba: Any) -> FloatArray:
 def _read_scores(policy: AbstentionPolicy, y_proba: Any) -> tuple[FloatArray, IntArray | None]:
     """Return checked raw scores, and which stage of a cascade gave them."""
     if policy.cascade is not None:
-        proba, stage = _follow(policy.cascade, policy.classes, y_proba)
-        waits = np.flatnonzero(np.isnan(proba).any(axis=1))
-        if len(waits):
-            name = policy.cascade.names[stage[waits[0]]]
-            raise ValueError(
-                f"y_proba: {len(waits)} of {len(proba)} rows (first row {waits[0]}) must still ask "
-                f"the stage {name!r}; policy.begin(y_proba) says which."
-            )
-        return proba, stage
+        return _follow_to_end(policy, policy.cascade, y_proba)
     if isinstance(y_proba, Mapping):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
             "y_proba: this policy has no cascade; pass one table, not a dict."
@@ -1010,9 +1022,28 @@ def _read_scores(policy: AbstentionPolicy, y_proba: Any) -> tuple[FloatArray, In
     return _check_proba(policy.classes, y_proba, "y_proba"), None
 
 
-def _follow(cascade: Cascade, classes: LabelArray, given: Any) -> tuple[FloatArray, IntArray]:
-    """Return the scores of the stage at which each row is, NaN where it waits, and that stage."""
-    return cascade.read(given, classes, partial(_check_proba, classes))
+def _follow_to_end(
+    policy: AbstentionPolicy, cascade: Cascade, given: Any
+) -> tuple[FloatArray, IntArray]:
+    """Return the scores of the stage that answers each row, and that stage; no row may wait."""
+    scores, stage = _follow(policy, cascade, given)
+    waits = np.flatnonzero(np.isnan(scores).any(axis=1))
+    if len(waits):
+        raise ValueError(
+            f"y_proba: {len(waits)} of {len(scores)} rows (first row {waits[0]}) must still ask "
+            f"the stage {cascade.names[stage[waits[0]]]!r}; policy.begin(y_proba) says which."
+        )
+    return scores, stage
+
+
+def _follow(policy: AbstentionPolicy, cascade: Cascade, given: Any) -> tuple[FloatArray, IntArray]:
+    """Return the scores of the stage at which each row is, NaN where it waits, and that stage.
+
+    Where answers come with a confidence, that is the one column of the scores.
+    """
+    if isinstance(policy.confidence, External):
+        return cascade.read(given, 1, lambda values, name: check_confidence(values, name)[:, None])
+    return cascade.read(given, len(policy.classes), partial(_check_proba, policy.classes))
 
 
 def _check_proba(classes: LabelArray, given: Any, name: str) -> FloatArray:

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import BoolArray, FloatArray
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray
 from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import check_calibration, check_number, check_risk_limit
 from skselect.calibration._calibrators import CALIBRATORS
-from skselect.calibration._scopes import ClassCalibration
+from skselect.calibration._scopes import Calibration, ClassCalibration, ConfidenceCalibration
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy.cascade import Cascade, check_costs_of
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions
+from skselect.predictions.predictions import VERDICTS, Predictions
 from skselect.thresholds._rules import combined_risk, empirical_risk
 
 #: How many cuts are tried for each stage: quantiles of its confidence.
@@ -99,7 +99,8 @@ def check_plan(target: Any, max_loss: Any, calibration: Any) -> float | None:
 def make_cascade(
     names: Sequence[str],
     tables: Sequence[FloatArray],
-    codes: Any,
+    codes: Sequence[IntArray],
+    answers: Sequence[IntArray] | None = None,
     *,
     costs: Any = None,
     target: float | None = None,
@@ -109,31 +110,52 @@ def make_cascade(
 ) -> Cascade:
     """Return the rule of a cascade from what its stages say of rows that they have not seen.
 
-    Parameters are checked; the code -1 is a class that no stage knows.
+    Parameters are checked. Of each stage `tables` holds the probabilities, and `codes` the true
+    classes, -1 where no stage knows them; with `answers` the one column of `tables` is how sure the
+    stage is of them.
     """
-    n_classes, known = tables[0].shape[1], codes >= 0
-    own_weight = None if weight is None else weight[known]
-    maps = [
-        None if calibration is None else ClassCalibration.fit(
-            calibration, "predict_proba", table[known], codes[known], n_classes, own_weight
-        )
-        for table in tables
-    ]  # fmt: skip
-    proba = [
-        table if one is None else one.predict_proba(table)
-        for one, table in zip(maps, tables, strict=True)
+    given: Sequence[IntArray | None] = answers or [None] * len(tables)
+    rated = [
+        _rate_stage(calibration, *one, weight) for one in zip(tables, codes, given, strict=True)
     ]
-    confidence = [one.max(axis=1).astype(np.float64) for one in proba]
-    wrong = [one.argmax(axis=1) != codes for one in proba]
+    maps, confidence, wrong = zip(*rated, strict=True)
     cuts = plan_cuts(confidence, wrong, target, max_loss, weight)
     costs = check_costs_of(range(len(names)) if costs is None else costs, len(names))
-    rule = Cascade(tuple(names), cuts, costs, tuple(maps))
+    rule = Cascade(tuple(names), cuts, costs, maps)
     if not rule.saves:
         warn_user(
             f"The cascade saves nothing: on the rows that plan it, no cut of {names[0]!r} loses "
             f"less than max_loss={max_loss:g}, so every case goes to {names[-1]!r}."
         )
     return rule
+
+
+def _rate_stage(
+    calibration: Any,
+    table: FloatArray,
+    codes: IntArray,
+    answers: IntArray | None,
+    weight: FloatArray | None,
+) -> tuple[Calibration | None, FloatArray, BoolArray]:
+    """Return how a stage is calibrated, and by that its confidence and errors."""
+    fitted: Calibration | None = None
+    if answers is not None:
+        confidence, right = table[:, 0], (answers == codes).astype(np.float64)
+        if calibration is not None:
+            bounded = bool(np.all((confidence >= 0) & (confidence <= 1)))
+            fitted = ConfidenceCalibration.fit(
+                calibration, confidence, right, weight, is_probability=bounded
+            )
+            confidence = fitted.calibrate_confidence(confidence)
+        return fitted, confidence, right == 0
+    if calibration is not None:
+        known = codes >= 0
+        own = None if weight is None else weight[known]
+        fitted = ClassCalibration.fit(
+            calibration, "predict_proba", table[known], codes[known], table.shape[1], own
+        )
+        table = fitted.predict_proba(table)
+    return fitted, table.max(axis=1).astype(np.float64), table.argmax(axis=1) != codes
 
 
 def join_stages(
@@ -153,7 +175,8 @@ def join_stages(
     ----------
     stages : dict of Predictions
         As for :class:`CascadeClassifier`, by name, the cheapest first: the probabilities of the
-        same rows in the same order.
+        same rows in the same order, or answers with a confidence. Verdicts differ between stages,
+        so that nothing but the number of rows is compared: judge the same cases in all stages.
     target, costs, max_loss, calibration
         As for :class:`CascadeClassifier`.
 
@@ -165,7 +188,7 @@ def join_stages(
     Raises
     ------
     ValueError
-        If the stages hold other rows or classes than the first, or no probabilities.
+        If the stages hold other rows or classes than the first, or some of them no probabilities.
 
     Examples
     --------
@@ -180,37 +203,50 @@ def join_stages(
     >>> joined = join_stages({"cheap": Predictions.from_proba(y, cheap),
     ...                       "strong": Predictions.from_proba(y, strong)}, target=.05)
     >>> policy = select_threshold(joined, objective="risk", target=.05).policy
-    >>> bool(policy.cascade.expected_costs["asked"]["strong"] < .5)
+    >>> bool(policy.expected_costs["asked"]["strong"] < .5)
     True
     """
     target = check_plan(target, max_loss, calibration)
     names, parts = _check_stages(stages)
     first = parts[0]
     plans = np.arange(len(first)) % _EVERY == 0
-    tables = [part.y_proba for part in parts if part.y_proba is not None]
-    weight = first.sample_weight
+    tables = [_scores_of(part) for part in parts]
+    truth, answers = ([getattr(part, name) for part in parts] for name in ("y_true", "y_pred"))
+    by_answer, weight = first.y_proba is None, first.sample_weight
     rule = make_cascade(
-        names, [table[plans] for table in tables], first.y_true[plans], costs=costs,
-        target=target, max_loss=max_loss, calibration=calibration,
+        names, [table[plans] for table in tables], [codes[plans] for codes in truth],
+        [codes[plans] for codes in answers] if by_answer else None,
+        costs=costs, target=target, max_loss=max_loss, calibration=calibration,
         weight=None if weight is None else weight[plans],
     )  # fmt: skip
     tables = [table[~plans] for table in tables]
-    n, n_classes = tables[0].shape
-    proba, stage = rule.follow(n, n_classes, lambda k, rows: tables[k][rows])
+    n, width = tables[0].shape
+    scores, stage = rule.follow(n, width, lambda k, rows: tables[k][rows])
+    of_stage = stage, np.flatnonzero(~plans)
+    said: dict[str, Any] = {"confidence": scores[:, 0], "y_pred": np.stack(answers)[of_stage]}
+    if not by_answer:
+        said = {"y_proba": scores, "y_pred": first.rule.choose(scores)}
     return replace(
         first,
-        y_true=first.y_true[~plans],
-        y_pred=first.rule.choose(proba),
-        y_proba=proba,
+        y_true=np.stack(truth)[of_stage],
         sample_weight=None if weight is None else weight[~plans],
         reviewer=None if first.reviewer is None else first.reviewer[~plans],
         cascade=rule.count(stage, is_fresh=True),
+        **said,
     )
 
 
 def certifying(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that :func:`join_stages` keeps; the others set the rule."""
     return table[np.arange(len(table)) % _EVERY > 0]
+
+
+def _scores_of(part: Predictions) -> FloatArray:
+    """Return the probabilities, or the confidence in answers that came with one as a column."""
+    if part.y_proba is not None:
+        return part.y_proba
+    assert part.confidence is not None
+    return part.confidence[:, None]
 
 
 def _check_stages(stages: Any) -> tuple[list[str], list[Predictions]]:
@@ -222,22 +258,24 @@ def _check_stages(stages: Any) -> tuple[list[str], list[Predictions]]:
         )
     first = next(iter(stages.values()))
     for name, part in stages.items():
-        if getattr(part, "y_proba", None) is None:
+        if not isinstance(part, Predictions) or (part.y_proba is None) != (first.y_proba is None):
             raise ValueError(
-                f"stages[{name!r}] must be Predictions with the probabilities of all classes, got "
-                f"{shown(part)}; build them with Predictions.from_proba(y_true, y_proba)."
+                f"stages[{name!r}] must be Predictions, with probabilities in all stages or in "
+                f"none, got {shown(part)}."
             )
         if part.classes.tolist() != first.classes.tolist():
             raise ValueError(
                 f"stages[{name!r}] has the classes {part.classes.tolist()[:10]}, the first stage "
                 f"{first.classes.tolist()[:10]}; pass labels= with all classes to both."
             )
-        if not np.array_equal(part.y_true, first.y_true):
+        judged = part.y_proba is None and part.classes.tolist() == VERDICTS.tolist()
+        same = len(part) == len(first) if judged else np.array_equal(part.y_true, first.y_true)
+        if not same:
             raise ValueError(
                 f"stages[{name!r}] has other true labels than the first stage, row by row; join "
                 "the tables by the name of the case first."
             )
-        if part.rule.decision == "estimator":
+        if part.y_proba is not None and part.rule.decision == "estimator":
             raise ValueError(
                 f"stages[{name!r}]: decision='estimator' keeps answers that a cascade would mix; "
                 "leave it out."

@@ -130,7 +130,7 @@ def test_the_policy_follows_the_stages_as_the_tuner_does(tuner, rows, tmp_path):
 
 
 def test_costs_are_counted_on_the_rows_that_certify(tuner):
-    table = tuner.policy_.cascade.expected_costs
+    table = tuner.policy_.expected_costs
     assert tuner.certificate_.is_certified
     assert "480 rows (rows that did not choose the rule)" in table.attrs["note"]
     share = table["asked"]["forest"]
@@ -143,7 +143,7 @@ def test_costs_are_counted_on_the_rows_that_certify(tuner):
 @pytest.mark.parametrize("options", [{"cv": 3}, {"refit": True}])
 def test_costs_are_an_estimate_where_other_models_rated_the_rows(rows, options):
     tuner = ThresholdTuner(make_cascade(), "risk", target=0.15, random_state=0, **options)
-    assert "an estimate" in tuner.fit(*rows).policy_.cascade.expected_costs.attrs["note"]
+    assert "an estimate" in tuner.fit(*rows).policy_.expected_costs.attrs["note"]
 
 
 def test_the_tuner_tells_the_target_and_leaves_a_stated_one(rows):

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skselect import (
+    AbstentionPolicy,
     InfeasibleTargetError,
     Outcomes,
     Predictions,
@@ -86,7 +87,7 @@ def test_joined_tables_certify_and_their_policy_follows_the_stages(rng, calibrat
     decided = selection.policy.decide(tables)
     assert decided["suggestion"].tolist() == joined.answers.tolist()
     np.testing.assert_array_equal(decided["confidence"], joined.y_proba.max(axis=1))
-    costs = selection.policy.cascade.expected_costs
+    costs = selection.policy.expected_costs
     assert costs["asked"]["strong"] == np.mean(decided["stage"] == "strong") < 0.6
     assert costs["cost"]["all"] == 3 * costs["asked"]["strong"]
 
@@ -105,7 +106,8 @@ def test_tables_that_do_not_belong_together_are_refused(rng):
         ([cheap, cheap], "stages must be a dict"),
         ({"cheap": cheap, "strong": other}, "has other true labels than the first stage"),
         ({"cheap": cheap, "strong": third}, r"stages\['strong'\] has the classes"),
-        ({"cheap": cheap, "strong": answers}, "with the probabilities of all classes"),
+        ({"cheap": cheap, "strong": answers}, "with probabilities in all stages or in none"),
+        ({"cheap": answers, "strong": y}, "with probabilities in all stages or in none"),
         ({"cheap": cheap, "strong": costs}, "keeps answers that a cascade would mix"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -139,3 +141,47 @@ def test_a_risk_just_above_the_target_is_certified_as_rarely_as_delta_allows(n_s
             continue
         n_false += selection.coverage > 0
     assert 0.01 * draws < n_false < draws * 0.1 + 3 * np.sqrt(draws * 0.1 * 0.9)
+
+
+@pytest.mark.parametrize("calibration", [None, "smooth_isotonic", "platt"])
+@pytest.mark.parametrize("judged", [False, True])
+def test_answers_with_a_score_are_joined_and_decided_stage_by_stage(rng, judged, calibration):
+    n, names = 1500, ("small", "large")
+    truth, scores, answers = rng.choice(["a", "b"], n), {}, {}
+    for name, skill in zip(names, (1.0, 3.0), strict=True):
+        scores[name] = rng.normal(size=n)
+        right = rng.random(n) < 1 / (1 + np.exp(-skill * (scores[name] + 1)))
+        answers[name] = np.where(right, truth, np.where(truth == "a", "b", "a"))
+    stages = {
+        name: (
+            Predictions.from_verdicts(answers[name] == truth, scores[name])
+            if judged
+            else Predictions.from_labels(truth, answers[name], scores[name])
+        )
+        for name in names
+    }
+    joined = join_stages(stages, target=0.1, calibration=calibration)
+    policy = select_threshold(joined, objective="risk", target=0.1).policy
+    rest = np.arange(n) % 3 != 0
+    first = policy.begin(confidence=scores["small"][rest])
+    goes_on = first == "large"
+    asked = np.where(goes_on, scores["large"][rest], np.nan)
+    said = np.where(goes_on, answers["large"][rest], "")
+    decided = policy.decide(
+        y_pred={"small": answers["small"][rest], "large": said},
+        confidence={"small": scores["small"][rest], "large": asked},
+    )
+    np.testing.assert_array_equal(decided["confidence"], joined.confidence)
+    expected = np.where(goes_on, answers["large"][rest], answers["small"][rest])
+    assert decided["suggestion"].tolist() == expected.tolist()
+    assert (decided["stage"] == "large").tolist() == goes_on.tolist()
+    wrong = decided["accepted"] & (expected != truth[rest])
+    assert int(wrong.sum()) == policy.certificate.n_errors
+    again = AbstentionPolicy.from_json(policy.to_json(allow_external=True))
+    assert again.begin(confidence=scores["small"][rest]).tolist() == first.tolist()
+    with pytest.raises(ValueError, match="must still ask the stage 'large'"):
+        policy.decide(y_pred=answers["small"], confidence=scores["small"])
+    with pytest.raises(ValueError, match="y_pred must be a dict with the answers of"):
+        policy.decide(y_pred=answers["small"], confidence=scores)
+    with pytest.raises(ValueError, match="has no gate file"):
+        policy.to_python()
