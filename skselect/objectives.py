@@ -830,7 +830,7 @@ class SystemRisk(Guarantee):
         beforehand. "binomial" with `reviewer_error`: it certifies
         ``GeneralizedRisk(target - reviewer_error)``.
     given_prediction, given_class
-        Not used: the guarantee is about all cases.
+        Refused: the guarantee is about all cases.
 
     See Also
     --------
@@ -959,7 +959,8 @@ class SystemRisk(Guarantee):
     @classmethod
     def describe(cls, target: float, loss: Loss, cases: str) -> str:  # noqa: ARG003
         """Return the guarantee in words."""
-        return f"machine and reviewer together are wrong in at most {percent(target)} of cases"
+        bound = loss.amount(target)
+        return f"machine and reviewer together are wrong in at most {bound} of cases"
 
     @classmethod
     def count(cls, n: int, n_accepted: int, n_errors: int) -> tuple[int, int]:  # noqa: ARG003

@@ -415,7 +415,13 @@ def test_what_knows_no_answers_of_the_reviewer_says_so():
     with pytest.raises(ValueError, match="guarantees a largest risk"):
         SelectiveRiskMonitor(policy)
     assert SelectiveRiskMonitor(policy, target=0.2).target == 0.2
-    assert "machine and reviewer together" in str(selective_report(None, alone, policy=policy))
+    assert "NOTHING TO CHECK" in str(selective_report(None, alone, policy=policy))
+
+
+def test_a_report_checks_machine_and_reviewer_together():
+    report = unwrap(str(selective_report(None, _fresh(reviewer=0.03), policy=_policy())))
+    assert "HOLDS: machine and reviewer together are wrong in at most 9 % of cases" in report
+    assert "Alone, the reviewer is wrong in" in report  # as its certificate says
 
 
 def test_tables_show_the_answers_of_the_reviewer():

@@ -114,7 +114,8 @@ def make_case(
     decisions = apply_policy(policy, scores, raw.y_pred, own)
     same = np.array_equal(decisions.y_pred, raw.y_pred)  # then kept in memory once
     answers = raw.y_pred if same else decisions.y_pred
-    after = Predictions(raw.y_true, answers, raw.classes, decisions.y_proba, rule=policy.rule)
+    rows = raw.y_true, answers, raw.classes, decisions.y_proba
+    after = Predictions(*rows, rule=policy.rule, reviewer=raw.reviewer)
     scored = score_rows(after, confidence=decisions.confidence, correctness=decisions.claim)
     return Case(name, raw, policy, single, scored, decisions.accepted)
 
