@@ -45,6 +45,18 @@ class Cascade:
     n : int, default=0
     is_fresh : bool, default=False
         Whether these rows did not choose the cuts, so that intervals hold.
+
+    Examples
+    --------
+    >>> from skselect.policy.cascade import Cascade
+    >>> rule = Cascade(("cheap", "strong"), (.8,), (0, 1), (None, None))
+    >>> rule = rule.count(np.repeat([0, 1], [70, 30]), is_fresh=True)
+    >>> rule.expected_costs[["asked", "cost"]]
+            asked  cost
+    stage
+    cheap     1.0   0.0
+    strong    0.3   0.3
+    all       NaN   0.3
     """
 
     names: tuple[str, ...]

@@ -968,7 +968,7 @@ def _decide_answers(
 ) -> Decisions:
     """Decide on answers that come with a confidence; they need not be among the classes."""
     stage = None
-    if policy.cascade is not None:
+    if policy.cascade is not None and isinstance(policy.confidence, External):
         scores, stage = _follow_to_end(policy, policy.cascade, confidence)
         confidence, y_pred = scores[:, 0], policy.cascade.take_answers(y_pred, stage)
     none = np.shape(y_pred) == (0,)
