@@ -28,7 +28,8 @@ It trains, certifies and tests on one table. What it tries after the certificate
 nothing is guaranteed for it.
 """
 _EVALUATE = """The table has one row per labelled case: a column with the true label, and one column
-of probabilities per class, or a column with the answer and one with its confidence.
+of probabilities per class, or a column with the answer and one with its confidence. Where nobody
+wrote the true label, a column may say which answers are right: --verdict.
 
 examples:
   skselect evaluate answers.csv --label truth --proba p_no p_yes --classes no yes

@@ -278,7 +278,7 @@ class SelectiveRiskMonitor:
             The probability with which each case was drawn. None: `min_audit_proba`.
         confidence : array-like of shape (n,), default=None
             How sure the classifier is of each row. Instead of `y_proba`, with the answers in
-            `y_pred`: for a policy that reads a confidence of your own, as ``policy.accepts`` does,
+            `y_pred`: for a policy that reads a confidence of your own, as ``policy.decide`` does,
             or a learned one.
         auxiliary : dict, default=None
             What a learned confidence asks, by name. Of each auxiliary model its raw probabilities
@@ -393,7 +393,7 @@ class SelectiveRiskMonitor:
             The probability with which each case was drawn. None: `min_audit_proba`.
         confidence : array-like of shape (n,), default=None
             How sure the classifier is of each row. Instead of `y_proba`, with the answers in
-            `y_pred`: for a policy that reads a confidence of your own, as ``policy.accepts`` does,
+            `y_pred`: for a policy that reads a confidence of your own, as ``policy.decide`` does,
             or a learned one.
         auxiliary : dict, default=None
             What a learned confidence asks, by name. Of each auxiliary model its raw probabilities

@@ -692,7 +692,8 @@ class AbstentionPolicy(NotebookText):
         """Save the policy as one Python file that decides with numpy alone.
 
         Where skselect, scikit-learn, scipy and pandas are not installed, the file makes the
-        same decisions: ``decide(y_proba)`` returns a dict of arrays, ``accepts(confidence)`` a
+        same decisions: ``decide(y_proba)``, or ``decide(y_pred=..., confidence=...)`` where answers
+        come with a confidence, returns a dict of arrays, ``accepts(confidence)`` a
         mask. Both also take what this policy needs, of `y_pred`, `subgroups` and `auxiliary`, and
         nothing else. For the rows of a file, use ``skselect apply``.
 
