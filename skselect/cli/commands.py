@@ -287,12 +287,13 @@ def apply(given: Namespace) -> int:
         _check_twin(given.python, given.policy)
     file, *later = [TableFile.open(path, layout=read_layout(given)) for path in given.table]
     columns, _ = _resolve(file, given, policy)
-    pieces, asked, follows = file.rows(), None, _follows(policy, columns, given)
+    follows, asked, pieces = _follows(policy, columns, given), None, file.rows()
     if follows or given.capacity is not None:
         # Which cases go on, and which rows are least sure, only the whole table tells.
-        pieces = iter([_whole(pieces, file)])
+        whole = _whole(pieces, file)
+        pieces = iter([whole])
     if follows:
-        asked, waiting = _ask_stages(policy, columns, [file, *later], given)
+        asked, waiting = _ask_stages(policy, columns, [file, *later], given, whole)
         if given.ask is not None:
             with whole_file(given.ask) as part:
                 waiting.to_csv(part, index=False, **read_layout(given).writes(given.ask))
@@ -729,14 +730,16 @@ def _whole(pieces: Iterator[pd.DataFrame], file: TableFile) -> pd.DataFrame:
     return pd.concat(found)
 
 
-def _read_ids(file: TableFile, given: Namespace) -> pd.Index:
+def _read_ids(file: TableFile, given: Namespace, table: pd.DataFrame | None = None) -> pd.Index:
     """Return the names of the cases, each of which has one row."""
     if given.id is None:
         raise ValueError(
             "--id is missing: name the column of the cases' names, which joins the tables of a "
             "cascade."
         )
-    names = pd.Index(read_names(_whole(file.pieces([given.id]), file)[given.id], file))
+    check_columns([given.id], file.names, file.path.name)
+    table = _whole(file.pieces([given.id]), file) if table is None else table
+    names = pd.Index(read_names(table[given.id], file))
     if not names.is_unique:
         twice = names[names.duplicated()].unique()
         raise ValueError(
@@ -871,19 +874,24 @@ def _follows(policy: AbstentionPolicy, columns: Columns, given: Namespace) -> bo
 
 
 def _ask_stages(
-    policy: AbstentionPolicy, columns: Columns, files: Sequence[TableFile], given: Namespace
+    policy: AbstentionPolicy,
+    columns: Columns,
+    files: Sequence[TableFile],
+    given: Namespace,
+    first: pd.DataFrame,
 ) -> tuple[tuple[dict[str, FloatArray], BoolArray], pd.DataFrame]:
     """Return what each stage says, which cases lack no number, and which must ask on and cannot."""
     assert policy.cascade is not None
-    ids, names = _read_ids(files[0], given), policy.cascade.names
+    ids, names = _read_ids(files[0], given, first), policy.cascade.names
     known, stage, proba = np.full(len(ids), True), np.full(len(ids), names[0], object), {}
     for name, file in zip(names, files, strict=False):
         asks = stage == name
         if not asks.any():
             break
-        table = _whole(file.pieces(columns.proba), file)
+        wanted = [given.id, *columns.proba]
+        table = first if file is files[0] else _whole(file.pieces(wanted), file)
         numbers, complete = known_numbers(table, columns.proba, file)
-        rows = _read_ids(file, given).get_indexer(ids)
+        rows = _read_ids(file, given, table).get_indexer(ids)
         known &= ~asks | (rows < 0) | complete[rows]
         told = (asks & known & (rows >= 0))[:, None]
         proba[name] = np.where(told, numbers[rows], np.nan)

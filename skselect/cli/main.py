@@ -90,8 +90,8 @@ learned confidence that asks other models, name the columns suggestion and confi
 policy.decide: --answer, --confidence-column.
 
 For the policy of a cascade give a table of each stage, in their order. The later ones need only the
-cases that ask them: --ask says which these are. All tables are read at once. The command also
-appends the column stage.
+cases that ask them: --ask says which these are. The tables are read whole. The command also appends
+the column stage.
 
 examples:
   skselect apply new.csv --policy policy.json --out decided.csv

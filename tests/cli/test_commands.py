@@ -1153,6 +1153,11 @@ def test_tables_are_the_stages_of_a_cascade_as_in_python(stages, names, run):
     for name in ["suggestion", "accepted", "confidence", "stage"]:
         assert decided[name].tolist() == expected[name].tolist()
     assert decided["id"].tolist() == stages["cheap"]["id"].tolist()
+    few = found.policy.decide(proba, capacity=50)
+    run(f"apply {files} --policy c.json --id id --out d.csv --capacity 50")
+    decided = pd.read_csv("d.csv")
+    for name in ["accepted", "over_capacity", "stage"]:
+        assert decided[name].tolist() == few[name].tolist()
 
 
 def test_options_of_a_cascade(stages, run):
@@ -1271,6 +1276,7 @@ def test_tables_that_do_not_fit_a_cascade_are_refused(stages, run, refuse):
     run(f"tune cheap.csv strong.csv {TUNED}")
     command = "--policy c.json --out d.csv"
     assert "--id is missing" in refuse(f"apply cheap.csv strong.csv {command}")
+    assert "no column 'name'" in refuse(f"apply cheap.csv strong.csv {command} --id name")
     for files in ["strong.csv cheap.csv", "cheap.csv middle.csv strong.csv"]:
         told = refuse(f"apply {files} {command} --id id")
         assert "its stages are ['cheap', 'strong']; give a table of each, in this order" in told
