@@ -123,6 +123,8 @@ def make_cascade(
     costs = check_costs_of(range(len(names)) if costs is None else costs, len(names))
     rule = Cascade(tuple(names), cuts, costs, maps)
     if not rule.saves:
+        # It then answers exactly as its last stage does alone.
+        rule = replace(rule, calibrations=(None,) * len(names))
         warn_user(
             f"The cascade saves nothing: on the rows that plan it, no cut of {names[0]!r} loses "
             f"less than max_loss={max_loss:g}, so every case goes to {names[-1]!r}."

@@ -268,7 +268,9 @@ def test_a_cascade_that_saves_nothing_warns(rows):
     stages = [("blind", DummyClassifier(strategy="prior")), ("linear", LINEAR)]
     with pytest.warns(UserWarning, match="saves nothing.*every case goes to 'linear'"):
         cascade = CascadeClassifier(stages, random_state=0, max_loss=0).fit(X, y)
-    assert np.all(cascade.follow(X)[1] == 1)
+    proba, stage = cascade.follow(X)
+    assert np.all(stage == 1)
+    np.testing.assert_array_equal(proba, cascade.stages_[1][1].predict_proba(X))
 
 
 @pytest.mark.parametrize(
