@@ -622,6 +622,11 @@ def _read_policy(path: Path) -> AbstentionPolicy:
         for name, value in stored.items()
     ):
         raise ValueError(f"--policy: the names of its columns are damaged: {stored!r}.")
+    if policy.cascade is not None and isinstance(policy.confidence, External):
+        raise ValueError(
+            "--policy: it is a cascade of answers that come with a confidence, which no command "
+            "reads; call policy.begin and policy.decide in Python."
+        )
     return policy
 
 
@@ -698,7 +703,10 @@ def _join_tables(
             )
         part, subgroups = read_predictions(file, columns, classes)
         if part.y_proba is None:
-            raise ValueError("Several tables are the stages of a cascade, which reads --proba.")
+            raise ValueError(
+                "Several tables are the stages of a cascade, and tune reads their probabilities, "
+                "--proba. For answers with a confidence call join_stages in Python."
+            )
         _warn_if_swapped(columns, classes, part.y_true != part.y_pred, f"{file.path.name}: ")
         if not parts:
             first, order, groups = part, ids, subgroups

@@ -784,6 +784,8 @@ def naming_rows(
     try:
         yield
     except ValueError:
+        if proba is None:  # answers with a confidence
+            raise
         outside = (proba < -RANGE_TOLERANCE) | (proba > 1 + RANGE_TOLERANCE)
         if outside.any():
             row, column = np.argwhere(outside)[0].tolist()

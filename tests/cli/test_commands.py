@@ -1263,7 +1263,7 @@ def test_tables_that_make_no_cascade_are_refused(stages, run, refuse):
     assert "no column 'p_yes'" in told(strong.rename(columns={"p_yes": "yes"}))
     assert "costs must hold" in told(strong, f"{TUNED} --costs 1")
     judged = f"{ANSWER} --id id --target 0.1"
-    assert "which reads --proba" in told(stages["cheap"], judged)
+    assert "reads their probabilities, --proba" in told(stages["cheap"], judged)
     write(strong, "other/cheap.csv")
     same = refuse(f"tune cheap.csv other/cheap.csv {TUNED}")
     assert "several tables have the name 'cheap'" in same
@@ -1282,6 +1282,15 @@ def test_tables_that_do_not_fit_a_cascade_are_refused(stages, run, refuse):
         assert "its stages are ['cheap', 'strong']; give a table of each, in this order" in told
     plain = refuse("apply cheap.csv strong.csv --policy policy.json --id id")
     assert "go with the policy of a cascade" in plain
+    cheap = stages["cheap"]
+    parts = {name: Predictions.from_labels(cheap["truth"], cheap["said"], cheap["score"] / 100)
+             for name in ["cheap", "strong"]}  # fmt: skip
+    rated = select_threshold(join_stages(parts), objective=Risk(0.1)).policy
+    rated.to_json("answers.json", allow_external=True)
+    for name in ["apply", "evaluate"]:
+        label = "" if name == "apply" else "--label truth"
+        told = refuse(f"{name} cheap.csv --policy answers.json {label}")
+        assert "a cascade of answers that come with a confidence" in told
     write(stages["strong"].assign(p_yes=7.0), "strong.csv")
     told = refuse(f"apply cheap.csv strong.csv {command} --id id")
     assert "strong.csv: column 'p_yes' must hold probabilities from 0 to 1" in told

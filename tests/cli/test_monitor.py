@@ -172,6 +172,10 @@ def test_subgroups_and_audits(cases, refused):
         subgroups=cases["site"].astype(int), audited=cases["drawn"], audit_proba=cases["chance"],
     )  # fmt: skip
     assert "--subgroups is missing" in refused(cases)
+    save_policy(threshold=7, confidence=External("score"))
+    cases.loc[5, "chance"] = 0.2
+    told = refused(cases, f"--answer said --confidence-column score {audits}")
+    assert "--audit-proba" in told
 
 
 def test_numbers_as_times_and_labels(cases):
