@@ -888,7 +888,15 @@ def _ask_stages(
     given: Namespace,
     first: pd.DataFrame,
 ) -> tuple[tuple[dict[str, FloatArray], BoolArray], pd.DataFrame]:
-    """Return what each stage says, which cases lack no number, and which must ask on and cannot."""
+    """Follow the cases of the first table from stage to stage.
+
+    Returns
+    -------
+    asked : tuple of dict and ndarray of bool
+        What each stage says, and which cases lack no number.
+    waiting : DataFrame
+        The cases that must ask a stage whose table has no row of them, and that stage.
+    """
     assert policy.cascade is not None
     ids, names = _read_ids(files[0], given, first), policy.cascade.names
     known, stage, proba = np.full(len(ids), True), np.full(len(ids), names[0], object), {}
