@@ -880,10 +880,14 @@ class SystemRisk(Guarantee):
     @property
     def reviewer_bound(self) -> float | None:
         """The upper bound of the share of all cases that are deferred and then wrong."""
-        if not isinstance(self.reviewer_error, tuple | list):
-            return cast("float | None", self.reviewer_error)
-        errors, rows = self.reviewer_error
-        return float(clopper_pearson_upper(errors, rows, self.delta / 2))
+        given = self.reviewer_error
+        if isinstance(given, tuple | list) and len(given) == 2:
+            errors = check_count("reviewer_error: errors", given[0], 0)
+            rows = check_count("reviewer_error: rows", given[1], max(errors, 1))
+            return float(clopper_pearson_upper(errors, rows, self.delta / 2))
+        if given is None:
+            return None
+        return check_number("reviewer_error", given, 0.0, 1.0, closed="left")
 
     @property
     def machine_share(self) -> float:
@@ -934,26 +938,14 @@ class SystemRisk(Guarantee):
                     "reviewer must name a column of X; pass answers as "
                     f"fit(X, y, reviewer_pred=...). Got {shown(self.reviewer)}.",
                 )
-        given = self.reviewer_error
-        if isinstance(given, tuple | list):
-            if len(given) != 2:
-                raise ArgumentError(
-                    "reviewer_error",
-                    f"reviewer_error must be a share, or (errors, rows), got {shown(given)}.",
-                )
-            rows = check_count("reviewer_error: rows", given[1])
-            errors = check_count("reviewer_error: errors", given[0], 0)
-            check_number("reviewer_error: errors", errors, 0, rows)
-        elif given is not None:
-            check_number("reviewer_error", given, 0.0, 1.0, closed="left")
         bound = self.reviewer_bound
         if bound is not None and bound >= self.target:
             raise ArgumentError(
                 "reviewer_error",
-                f"reviewer_error={given!r} leaves nothing to the machine: the reviewer may be "
-                f"wrong in {percent(bound, up=True)} of all cases, and machine and reviewer "
+                f"reviewer_error={self.reviewer_error!r} leaves nothing to the machine: the "
+                f"reviewer may be wrong in {percent(bound, up=True)} of all cases, and both "
                 f"together in {percent(self.target)} (target). Use a larger target, or the "
-                "reviewer's answers, which count only the cases that are deferred.",
+                "reviewer's answers, which count deferred cases only.",
             )
 
     @classmethod

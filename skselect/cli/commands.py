@@ -74,6 +74,7 @@ from skselect.policy.policy import (
     count_at_quantiles,
     decide_given,
     find_over_capacity,
+    limit_deferred,
     nullable,
     warn_if_far,
 )
@@ -180,7 +181,8 @@ def tune(given: Namespace) -> int:
     if given.audit_proba is not None:
         columns = replace(columns, audit_proba=given.audit_proba)
         options["method"] = _bet_on_audits(given)
-    options["reviewer_error"] = _parse_reviewer_error(given.reviewer_error)
+    if (bound := given.reviewer_error) is not None:
+        options["reviewer_error"] = bound[0] if len(bound) == 1 else tuple(bound)
     objective = name_options(given.objective, given.target, **options)
     shortlist = None if given.shortlist is None else _parse_shortlist(given.shortlist, given.seed)
     if shortlist is None and not columns.is_judged and not later:
@@ -243,15 +245,6 @@ def _bet_on_audits(given: Namespace) -> Betting:
             "probabilities, and without --method: bets certify such rows."
         )
     return Betting(largest_weight=1.0 / given.min_audit_proba)
-
-
-def _parse_reviewer_error(given: list[float] | None) -> float | tuple[int, int] | None:
-    """Return a share, or errors and rows."""
-    if given is None or len(given) == 1:
-        return None if given is None else given[0]
-    if len(given) != 2 or not all(number.is_integer() for number in given):
-        raise ValueError(f"--reviewer-error takes a share, or errors and rows, got {given}.")
-    return int(given[0]), int(given[1])
 
 
 def _refuse_misplaced_options(given: Namespace, columns: Columns, classes: LabelArray) -> None:
@@ -953,10 +946,10 @@ def _decide(
             with naming_rows(proba, piece.index, columns.proba, file):
                 # `apply` compares the confidences of the whole table, not of a piece.
                 decisions = decide_given(policy, proba, subgroups=subgroups)
-        if capacity is not None:
-            over = _find_over(policy, decisions.accepted, decisions.confidence, known, capacity)
-            accepted = decisions.accepted | over
-            decisions = replace(decisions, accepted=accepted, over_capacity=over)
+        if capacity is not None:  # which rows that lack a number use up first
+            left = max(capacity - int(np.sum(~known)), 0)
+            decisions = replace(decisions, accepted=decisions.accepted | ~known)
+            decisions = limit_deferred(policy, decisions, left)
         decided = policy.frame(decisions, piece.index)
         named = decided.columns.intersection(["label", "suggestion", "stage"])
         decided.loc[~known, named] = pd.NA
@@ -985,22 +978,11 @@ def _decide(
     decision = nullable(check_labels(stand_in, f"column {columns.answer!r}"))
     marks = {"accepted": accepted}
     if capacity is not None:
-        over = _find_over(policy, accepted, sure[:, 0], known, capacity)
+        left = max(capacity - int(np.sum(~known)), 0)
+        over = find_over_capacity(policy, accepted | ~known, sure[:, 0], left)
         marks = {"accepted": accepted | over, "over_capacity": over}
     decision[~marks["accepted"]] = pd.NA
     return pd.DataFrame({"decision": decision, **marks}, index=piece.index)
-
-
-def _find_over(
-    policy: AbstentionPolicy,
-    accepted: BoolArray,
-    confidence: FloatArray,
-    known: BoolArray,
-    capacity: int,
-) -> BoolArray:
-    """Return the rows that are answered over capacity; those not known are deferred first."""
-    left = max(capacity - int(np.sum(~known)), 0)
-    return find_over_capacity(policy, accepted | ~known, confidence, left)
 
 
 def _join_labels(shortlist: pd.Series, policy: AbstentionPolicy) -> pd.Series:

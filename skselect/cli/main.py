@@ -290,7 +290,7 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 "deferred rows answers"),
         _option("--reviewer-error", "instead of --reviewer: the largest share of all cases that "
                 "are deferred and then wrong, or errors and rows of a count, such as 12 600",
-                type=float, nargs="+", metavar=("SHARE", "ROWS")),
+                type=_number, nargs="+", metavar=("SHARE", "ROWS")),
         _option("--max-analyses", "how often you will run tune at most while you add rows to this "
                 "table, this run included; plan it before the first run; all runs share --delta "
                 "(default: 1)", type=int, metavar="K"),

@@ -420,13 +420,12 @@ class ThresholdTuner(
                     f"{objective.name!r}; leave it out."
                 )
             return X, None
-        column = objective.reviewer
+        column, names = objective.reviewer, column_names(X) or []
         if column is not None:
             if given is not None:
                 raise ValueError(
                     f"reviewer_pred stands beside reviewer={column!r}; pass one of the two."
                 )
-            names = column_names(X) or []
             if column not in names:
                 raise ValueError(
                     f"reviewer={column!r}: X has no such column; it has {names[:20]}. Where X is "
@@ -438,11 +437,9 @@ class ThresholdTuner(
 
     def _features(self, X: Any) -> Any:
         """Return X without the column of a reviewer, which later rows need not have."""
-        column = getattr(self.objective, "reviewer", None)
-        names = column_names(X) if column is not None else None
-        if names is None or column not in names:
-            return X
-        return take_columns(X, [name for name in names if name != column])
+        column, names = getattr(self.objective, "reviewer", None), column_names(X) or []
+        kept = [name for name in names if name != column]
+        return X if column is None or len(kept) == len(names) else take_columns(X, kept)
 
     def _check_shortlist(self, rows: TrainingRows) -> Shortlist | None:
         """Return the shortlist that is asked for, checked, with a seed."""

@@ -1077,7 +1077,8 @@ def test_tune_reads_what_a_reviewer_answers(frame, kind, columns, run, refuse):
     run(f"{command} --reviewer-error 12 600")
     assert read().certificate.reviewer_error == pytest.approx(0.03465, abs=1e-4)
     assert "reviewer: objective='system_risk' needs to know" in refuse(command)
-    assert "takes a share, or errors and rows" in refuse(f"{command} --reviewer-error 1 2 3")
+    for wrong in ("1 2 3", "some", "12.5 600"):
+        assert "--reviewer-error" in refuse(f"{command} --reviewer-error {wrong}")
     assert "no column 'nobody'" in refuse(f"{command} --reviewer nobody")
     plain = f"tune both.{kind} {columns} --target 0.08 --reviewer person"
     assert "reviewer goes with the objectives ['system_risk']" in refuse(plain)
