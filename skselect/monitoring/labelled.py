@@ -350,12 +350,14 @@ def check_is_policy(policy: Any) -> None:
         )
 
 
-def _predictions_for(policy: AbstentionPolicy, y_true: Any, y_proba: Any) -> Predictions:
+def predictions_for(policy: AbstentionPolicy, y_true: Any, y_proba: Any) -> Predictions:
     """Read labels and raw probabilities as the policy does: its classes, one column for two."""
     truth = check_labels(y_true)
     codes = encode_labels(truth, policy.classes)
     check_known(codes, truth, policy.classes, "y_true", "The policy cannot answer with others.")
-    return Predictions.from_proba(truth, check_given_scores(policy, y_proba), labels=policy.classes)
+    scores = check_given_scores(policy, y_proba)
+    found = Predictions.from_proba(truth, scores, labels=policy.classes)
+    return found if policy.cascade is None else replace(found, cascade=policy.cascade)
 
 
 def decide_labelled(
@@ -375,7 +377,7 @@ def decide_labelled(
             "policy: it reads decision values, which Predictions cannot hold, so it cannot be "
             "certified later. Certify it when it is tuned, or use a classifier with predict_proba."
         )
-    predictions = read_rows(rows, tables, partial(_predictions_for, policy))
+    predictions = read_rows(rows, tables, partial(predictions_for, policy))
     by_column = isinstance(policy.confidence, External) and policy.calibration is None
     by_column = by_column or isinstance(policy.confidence, LearnedScore)
     if predictions.y_proba is None and not by_column:
@@ -409,6 +411,12 @@ def check_answers_fit(
             f"{which}: the policy keeps the classifier's own answers; build them with "
             "Predictions.from_proba(y_true, y_proba, decision='estimator', y_pred=...), and pass "
             "them alone."
+        )
+    cascade = None if predictions.y_proba is None else policy.cascade
+    if cascade is not None and not cascade.is_rule_of(predictions.cascade):
+        raise ValueError(
+            f"{which}: this policy asks the stages {list(cascade.names)} in turn, and these "
+            "were not joined by its rule; pass the labels and a dict of the tables of the stages."
         )
 
 

@@ -145,6 +145,13 @@ class Cascade:
         asked = tuple(int(np.sum(stage >= k)) for k in range(len(self.names)))
         return replace(self, n_asked=asked, n=len(stage), is_fresh=is_fresh)
 
+    def is_rule_of(self, other: Cascade | None) -> bool:
+        """Say whether another cascade has the same rule, whatever rows were counted."""
+        if other is None:
+            return False
+        rules = [replace(one, n_asked=(), n=0, is_fresh=False).to_dict() for one in (self, other)]
+        return rules[0] == rules[1]
+
     @property
     def saves(self) -> bool:
         """Whether some stage but the last may keep a case."""

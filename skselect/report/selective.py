@@ -26,6 +26,7 @@ from skselect._lib.notebook import NotebookText
 from skselect.inference.compare import compared
 from skselect.inference.intervals import Sampling
 from skselect.metrics import SPECS
+from skselect.monitoring.labelled import predictions_for
 from skselect.policy.certificate import now
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.predictions import Predictions
@@ -143,7 +144,8 @@ def selective_report(
     y_proba : array-like of shape (n, K) or (n,), Predictions, or mapping of str to these
         Class probabilities. Those of one model, or of several by name. With a `policy` these are
         the raw ones, before its calibration. Predictions (of labels and a confidence, for example)
-        bring their true labels: pass them, or a mapping of them, alone.
+        bring their true labels: pass them, or a mapping of them, alone. For the policy of a cascade
+        a mapping of its stages to their tables.
     policy : AbstentionPolicy, or mapping of str to AbstentionPolicy, default=None
         Its threshold, calibration and certificate are reported. It applies its own calibration,
         so pass raw probabilities (``tuner.raw_scores(X)``): a second one is not noticed.
@@ -209,14 +211,17 @@ def selective_report(
         if not isinstance(y_true, Predictions | Mapping):
             raise ValueError("y_proba is missing; pass selective_report(y_true, y_proba).")
         y_true, y_proba = None, y_true
-    given = y_proba if isinstance(y_proba, Mapping) else {UNNAMED: y_proba}
+    by_stage = isinstance(policy, AbstentionPolicy) and policy.cascade is not None
+    given = y_proba if isinstance(y_proba, Mapping) and not by_stage else {UNNAMED: y_proba}
     _check_model_names(given)
+    policies = _resolve_policies(policy, threshold, list(map(str, given)))
     tables = {
-        str(name): _check_predictions(y_true, one, labels=labels, pos_label=pos_label)
+        str(name): _check_predictions(
+            y_true, one, policies[str(name)], labels=labels, pos_label=pos_label
+        )
         for name, one in given.items()
     }
     truth = check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
-    policies = _resolve_policies(policy, threshold, list(tables))
     threshold = None if threshold is None else check_threshold(threshold)
     names = None if ids is None else _check_ids(ids, len(truth))
     features = None if features is None else _check_features(features, len(truth))
@@ -274,11 +279,15 @@ def _check_features(features: Any, n: int) -> pd.DataFrame:
     return frame
 
 
-def _check_predictions(y_true: Any, given: Any, **options: Any) -> Predictions:
+def _check_predictions(
+    y_true: Any, given: Any, policy: AbstentionPolicy | None, **options: Any
+) -> Predictions:
     if isinstance(given, Predictions):
         refuse_second_truth(y_true)
         refuse_weights(given.sample_weight, "a report")
         return given
+    if policy is not None and policy.cascade is not None:
+        return predictions_for(policy, y_true, given)
     return Predictions.from_proba(y_true, given, **options)
 
 

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from skselect import AbstentionPolicy
+from skselect import (
+    AbstentionPolicy,
+    Predictions,
+    SelectiveRiskMonitor,
+    certify,
+    check_policy,
+    selective_report,
+)
 from skselect.calibration._scopes import ClassCalibration
 from skselect.policy.cascade import Cascade
 
@@ -170,3 +177,30 @@ def test_a_cascade_that_saves_nothing_says_so():
     rule = Cascade(NAMES, (np.inf, np.inf), (0, 1, 2), (None,) * 3)
     assert not rule.saves
     assert str(rule).endswith("every case goes to 'strong'; it saves nothing.")
+
+
+def test_checks_and_reports_read_the_stages_and_refuse_one_of_them_alone():
+    rng = np.random.default_rng(0)
+    tables, y = whole(draw_tables(rng, 400, 3)), rng.integers(0, 3, 400)
+    policy = make_policy(3)
+    decided = policy.decide(tables)
+    accepted = decided["accepted"].to_numpy()
+    wrong = int(np.sum(accepted & (decided["suggestion"] != y)))
+    certificate = certify(policy, y, tables, target=0.5)
+    assert (certificate.n_accepted, certificate.n_errors) == (accepted.sum(), wrong)
+    check = check_policy(policy, y, tables, target=0.5)
+    assert f"({wrong} of {accepted.sum()};" in str(check)
+    monitor = SelectiveRiskMonitor(policy, target=0.5).update(y, tables)
+    assert monitor.status_.n_known == accepted.sum()
+    shown = selective_report(y, tables, policy=policy).to_frame().set_index("metric")["value"]
+    assert shown["coverage"] == accepted.mean()
+    alone = Predictions.from_proba(y, tables["cheap"])
+    for call in (
+        lambda: certify(policy, alone, target=0.5),
+        lambda: check_policy(policy, alone, target=0.5),
+        lambda: selective_report(alone, policy=policy),
+    ):
+        with pytest.raises(ValueError, match="these were not joined by its rule; pass the labels"):
+            call()
+    with pytest.raises(ValueError, match="must still ask the stage 'middle'"):
+        selective_report(y, tables["cheap"], policy=policy)
