@@ -1,7 +1,10 @@
-"""Values and derivatives agree with the definitions; XGBoost trains with the objectives."""
+"""Values and derivatives agree with the definitions; XGBoost and torch train with them."""
 
 import copy
+import math
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,9 +14,57 @@ from sklearn.datasets import make_classification
 from sklearn.model_selection import GridSearchCV
 
 from skselect import SelectiveClassifier, ThresholdTuner
-from skselect.losses import CAUObjective, SoftCWSAObjective
+from skselect.losses import CAUObjective, SoftCWSAObjective, cau_loss, soft_cwsa_loss
 from skselect.metrics import cau_score, cwsa_score
-from tests.losses.cases import OBJECTIVES, brute, probabilities, rows
+
+OBJECTIVES = [
+    CAUObjective(alpha=0.7, lambda_=1.3),
+    CAUObjective(alpha=0.7, lambda_=1.3, variant="shares"),
+    SoftCWSAObjective(threshold=0.6, temperature=0.1, alpha=0.8),
+]
+
+
+def rows(n_classes, n=12, seed=0):
+    """Return logits, classes and weights."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(scale=1.5, size=(n, n_classes))
+    return logits, rng.integers(n_classes, size=n), rng.uniform(0.5, 2.0, size=n)
+
+
+def probabilities(logits):
+    powers = [math.exp(z - max(logits)) for z in logits]
+    return [power / sum(powers) for power in powers]
+
+
+def brute(objective, logits, codes, weight, right=None):
+    """Return the loss; `right` says which rows count as right, by default those that are."""
+    tables = [probabilities(row) for row in logits]
+    if right is None:
+        right = [p.index(max(p)) == k for p, k in zip(tables, codes, strict=True)]
+    triples = list(zip(tables, right, weight, strict=True))
+    total = sum(weight)
+    cross_entropy = sum(
+        -w * math.log(p[k]) for p, k, w in zip(tables, codes, weight, strict=True)
+    ) / total  # fmt: skip
+    if isinstance(objective, SoftCWSAObjective):
+        t = objective.threshold
+        above = accepted = 0.0
+        for p, is_right, w in triples:
+            u = (max(p) - t) / objective.temperature
+            phi = objective.temperature * math.log(1 + math.exp(u)) / (1 - t)
+            above += w * phi * (1 if is_right else -1)
+            accepted += w / (1 + math.exp(-u))
+        return cross_entropy - objective.alpha * above / (accepted + 1e-6 * total)
+    parts = {True: [0.0, 0.0], False: [0.0, 0.0]}
+    for p, is_right, w in triples:
+        h = -sum(q * math.log(q) for q in p) / math.log(len(p))
+        parts[is_right][0] += w * -math.log(1 - h if is_right else h)
+        parts[is_right][1] += w
+    cau_1, cau_0 = (
+        found / (total if objective.variant == "shares" else n) for found, n in parts.values()
+    )
+    return cross_entropy + objective.alpha * (cau_1 + objective.lambda_ * cau_0)
+
 
 with_objectives = pytest.mark.parametrize("objective", OBJECTIVES, ids=str)
 
@@ -285,3 +336,91 @@ def test_other_ways_to_call_xgboost_are_refused(xgboost):
     for labels in (y + 0.5, y - 1, y + 1):
         with pytest.raises(ValueError, match="labels that are not 0 to 1; it is for XGBClass"):
             regressor.fit(X, labels)
+
+
+# In torch, with autograd --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="the torch losses need torch", exc_type=ImportError)
+
+
+def loss(objective, logits, codes, weight=None):
+    """Return the loss that has the parameters of an objective."""
+    function = cau_loss if isinstance(objective, CAUObjective) else soft_cwsa_loss
+    import torch
+
+    weight = None if weight is None else torch.tensor(weight)
+    return function(logits, torch.tensor(codes), sample_weight=weight, **vars(objective))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+@with_objectives
+def test_value_and_derivatives_are_those_of_the_kernels(objective, n_classes, torch):
+    table, codes, weight = rows(n_classes)
+    wanted = objective._derivatives(table, codes, weight)
+    logits = torch.tensor(table, requires_grad=True)
+    found = loss(objective, logits, codes, weight)
+    found.backward()
+    second = torch.autograd.functional.hessian(
+        lambda z: loss(objective, z, codes, weight), logits.detach()
+    )
+    second = second.reshape(table.size, table.size).diagonal().reshape(table.shape)
+    assert found.item() == pytest.approx(wanted.value, rel=1e-12)
+    np.testing.assert_allclose(logits.grad.numpy(), wanted.gradient, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(second.numpy(), wanted.hessian, rtol=1e-9, atol=1e-12)
+
+
+@with_objectives
+def test_one_logit_for_two_classes(objective, torch):
+    table, codes, _ = rows(2)
+    margin = torch.tensor(table[:, 1] - table[:, 0])
+    two = loss(objective, torch.tensor(table), codes)
+    assert loss(objective, margin, codes).item() == pytest.approx(two.item(), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "bfloat16"])
+@pytest.mark.parametrize("scale", [0.0, 1e-4, 30.0, 1e4])
+@with_objectives
+def test_probabilities_of_0_and_1_and_ties_are_safe(objective, kind, scale, torch):
+    table, codes, _ = rows(3)
+    logits = torch.tensor(scale * table, dtype=getattr(torch, kind), requires_grad=True)
+    found = loss(objective, logits, codes)
+    found.backward()
+    assert torch.isfinite(found)
+    assert torch.isfinite(logits.grad).all()
+
+
+@with_objectives
+def test_a_part_without_rows_is_left_out(objective, torch):
+    table, _, _ = rows(3)
+    codes = table.argmax(axis=1)
+    for target in (codes, (codes + 1) % 3):
+        logits = torch.tensor(table, requires_grad=True)
+        loss(objective, logits, target).backward()
+        assert torch.isfinite(logits.grad).all()
+
+
+@with_objectives
+def test_a_net_learns(objective, torch):
+    torch.manual_seed(0)
+    X = torch.randn(200, 2)
+    y = (X[:, 0] > 0).long().numpy()
+    net = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+    before = loss(objective, net(X), y).item()
+    for _ in range(30):
+        optimizer.zero_grad()
+        loss(objective, net(X), y).backward()
+        optimizer.step()
+    assert loss(objective, net(X), y).item() < before
+    assert (net(X).argmax(dim=1).numpy() == y).mean() > 0.9
+
+
+def test_the_loop_in_the_docs_runs(capsys, torch):
+    text = (Path(__file__).parents[1] / "docs" / "losses.md").read_text()
+    (loop,) = re.findall(r"(?s)```python\n(import torch.*?)```", text)
+    torch.manual_seed(0)
+    exec(loop, {})
+    assert capsys.readouterr().out.startswith("CERTIFIED")
