@@ -585,7 +585,7 @@ def _predictions(
 
 def read_judged(values: pd.Series, file: TableFile) -> LabelArray:
     """Return verdicts as the words right and wrong, empty where there is none."""
-    cells = values.where(has_label(values, VERDICTS), "")
+    cells = np.where(has_label(values, VERDICTS), values.astype(object), "")
     codes = read_verdicts(cells)
     if np.any(codes == UNREADABLE):
         raise _make_error(VERDICT_WORDS, values, codes == UNREADABLE, file)

@@ -196,7 +196,7 @@ class Cascade:
         return f"Cascade {order}: {asked} of the cases ask {last!r} ({sure}); cost {cost} a case."
 
     def applied(self) -> dict[str, Any]:
-        """Return the rule as :mod:`skselect._lib.decide` takes it."""
+        """Return the rule as the kernel of decisions takes it."""
         maps = [None if one is None else one.applied() for one in self.calibrations]
         return {"names": list(self.names), "cuts": [*self.cuts, -np.inf], "calibrations": maps}
 

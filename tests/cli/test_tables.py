@@ -20,6 +20,7 @@ from skselect.cli.tables import (
     CsvLayout,
     TableFile,
     find_classes,
+    read_judged,
     read_outcomes,
     read_predictions,
     write_rows,
@@ -124,6 +125,10 @@ def test_verdicts_are_those_of_the_table(kind, written, rng):
         expected = Predictions.from_verdicts(words, frame["score"], audit_proba=drawn)
         pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame(), rtol=1e-9)
         assert groups["site"].tolist() == frame["site"][words != ""].tolist()
+    for cells in ([1.0, 0.0, None], [True, False, None], [True, False, True]):
+        file = written(pd.DataFrame({"judged": cells, "b": 1}), kind)
+        read = read_judged(next(file.pieces(["judged"]))["judged"], file).tolist()
+        assert read == [{True: "right", False: "wrong", None: ""}[cell] for cell in cells]
     frame["judged"] = frame["judged"].replace("Right", "perhaps")
     with pytest.raises(ValueError, match=r"'judged' must hold right or wrong .* holds 'perhaps'"):
         read_predictions(written(frame, kind), JUDGED, VERDICTS)
