@@ -64,6 +64,8 @@ def test_the_levels_of_every_fifth_row_are_tested_one_by_one(decimals):
     named = np.quantile(naming.confidence, np.linspace(0, 1, 51), method="higher")
     named = sorted(set(named), reverse=True)
     errors = [_system_errors(naming, level) for level in named]
+    assert errors[-1] == naming.loss.sum()
+    named[-1] = 0.0  # the last one accepts all
     shares = [np.mean(naming.confidence >= level) for level in named]
     start = int(np.argmin(np.polynomial.Polynomial.fit(shares, errors, 2)(np.array(shares))))
     chosen = None
@@ -87,6 +89,16 @@ def test_the_levels_of_every_fifth_row_are_tested_one_by_one(decimals):
     assert "machine and reviewer together are wrong in at most 8 % of cases over all" in said
     assert f"together {together:,} of {n:,} are wrong" in said
     assert said.index("reviewer will work as on these rows") < said.index("independent draws")
+
+
+def test_the_last_level_accepts_rows_that_are_less_sure_than_those_that_named_it():
+    rows = _rows(500)
+    right = Outcomes(np.zeros(500), rows.confidence, reviewer_loss=rows.reviewer_loss)
+    assert select_threshold(right, objective=SystemRisk(0.05)).threshold == 0.0
+    scores = Outcomes(np.zeros(500), 10 * rows.confidence, reviewer_loss=rows.reviewer_loss)
+    found = select_threshold(scores, objective=SystemRisk(0.05))
+    assert found.coverage == 1.0
+    assert found.threshold < 2.0  # of scores from 5 to 10
 
 
 def test_levels_that_the_user_names_leave_all_rows_to_test_them():
@@ -203,7 +215,7 @@ def _broken(cell, n, target, delta, draws, seed):
         goal = Goal(named, method="level_sequence", delta=delta, own_target=target)
         found = named.find(goal, RiskCoverageCurve.from_outcomes(testing), testing)
         if np.isfinite(found.threshold or 0.0):
-            broken += truth[20 - int(found.threshold)] > target
+            broken += truth[min(20 - int(found.threshold), 19)] > target
     return broken / draws
 
 

@@ -333,6 +333,9 @@ def system_levels(
     """
     spread = np.linspace(0.0, 1.0, FEW_LEVELS + 1)
     levels = np.unique(np.quantile(confidence, spread, method="higher"))[::-1]
+    # Other rows may be less sure than all of these: the last level accepts them, too.
+    is_share = levels[-1] >= 0.0 and levels[0] <= 1.0
+    levels[-1] = 0.0 if is_share else 2.0 * levels[-1] - levels[0]
     errors: Any = count_system_errors(loss, reviewer_loss, confidence, levels)
     if len(levels) > 3:
         accepted = 1.0 - np.searchsorted(np.sort(confidence), levels) / len(confidence)
