@@ -412,11 +412,14 @@ def check_answers_fit(
             "Predictions.from_proba(y_true, y_proba, decision='estimator', y_pred=...), and pass "
             "them alone."
         )
-    cascade = None if predictions.y_proba is None else policy.cascade
+    # Decisions that a cascade of probabilities has written come with their final confidence.
+    decided = predictions.y_proba is None and not isinstance(policy.confidence, External)
+    cascade = None if decided else policy.cascade
     if cascade is not None and not cascade.is_rule_of(predictions.cascade):
         raise ValueError(
             f"{which}: this policy asks the stages {list(cascade.names)} in turn, and these "
-            "were not joined by its rule; pass the labels and a dict of the tables of the stages."
+            "were not joined by its rule; pass the labels and a dict of the tables of the stages, "
+            "or policy.cascade.join({stage: Predictions, ...})."
         )
 
 

@@ -17,6 +17,7 @@ from skselect._lib.notebook import percent, rounded
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.calibration._scopes import Calibration, restore_calibration
 from skselect.policy.certificate import check_texts, threshold_from_json, threshold_to_json
+from skselect.predictions.predictions import VERDICTS, Predictions
 
 #: Returns what a stage says of some rows: (m, K), NaN in rows of which it was not asked.
 Ask = Callable[[int, IntArray], FloatArray]
@@ -140,17 +141,46 @@ class Cascade:
                 answers[stage == k] = np.asarray(given[name], dtype=object)[stage == k]
         return answers
 
+    def join(self, stages: Mapping[str, Predictions]) -> Predictions:
+        """Return what the cascade answers in rows that did not set its rule.
+
+        Parameters
+        ----------
+        stages : dict of Predictions
+            As for :func:`~skselect.join_stages`.
+
+        Returns
+        -------
+        Predictions
+            For :func:`~skselect.check_policy` and reports.
+
+        Raises
+        ------
+        ValueError
+            As for :func:`~skselect.join_stages`.
+        """
+        parts = check_stages(stages)
+        if tuple(stages) != self.names:
+            raise ValueError(f"stages must be {list(self.names)}, got {list(stages)}.")
+        first, tables = parts[0], [scores_of(part) for part in parts]
+        n, width = tables[0].shape
+        scores, stage = self.follow(n, width, lambda k, rows: tables[k][rows])
+        of_stage = stage, np.arange(n)
+        answers = np.stack([part.y_pred for part in parts])[of_stage]
+        said: dict[str, Any] = {"confidence": scores[:, 0], "y_pred": answers}
+        if first.y_proba is not None:
+            said = {"y_proba": scores, "y_pred": first.rule.choose(scores)}
+        truth = np.stack([part.y_true for part in parts])[of_stage]
+        return replace(first, y_true=truth, cascade=self.count(stage, is_fresh=True), **said)
+
     def count(self, stage: IntArray, *, is_fresh: bool) -> Cascade:
         """Return the rule with how often each stage was asked of these rows."""
         asked = tuple(int(np.sum(stage >= k)) for k in range(len(self.names)))
         return replace(self, n_asked=asked, n=len(stage), is_fresh=is_fresh)
 
     def is_rule_of(self, other: Cascade | None) -> bool:
-        """Say whether another cascade has the same rule, whatever rows were counted."""
-        if other is None:
-            return False
-        rules = [replace(one, n_asked=(), n=0, is_fresh=False).to_dict() for one in (self, other)]
-        return rules[0] == rules[1]
+        """Tell whether another cascade has the same stages and cuts."""
+        return other is not None and (self.names, self.cuts) == (other.names, other.cuts)
 
     @property
     def saves(self) -> bool:
@@ -260,3 +290,45 @@ def _check_stage(
         known = given.loc[~unknown] if hasattr(given, "loc") else values[~unknown]
         table[~unknown] = check(known, name)
     return table
+
+
+def scores_of(part: Predictions) -> FloatArray:
+    """Return the probabilities, or the confidence in answers that came with one as a column."""
+    if part.y_proba is not None:
+        return part.y_proba
+    assert part.confidence is not None
+    return part.confidence[:, None]
+
+
+def check_stages(stages: Any) -> list[Predictions]:
+    """Return the predictions of the stages, which are of the same rows."""
+    if not isinstance(stages, Mapping) or len(stages) < 2:
+        raise ValueError(
+            "stages must be a dict of two Predictions or more, the cheapest model first, got "
+            f"{shown(stages)}."
+        )
+    first = next(iter(stages.values()))
+    for name, part in stages.items():
+        if not isinstance(part, Predictions) or (part.y_proba is None) != (first.y_proba is None):
+            raise ValueError(
+                f"stages[{name!r}] must be Predictions, with probabilities in all stages or in "
+                f"none, got {shown(part)}."
+            )
+        if part.classes.tolist() != first.classes.tolist():
+            raise ValueError(
+                f"stages[{name!r}] has the classes {part.classes.tolist()[:10]}, the first stage "
+                f"{first.classes.tolist()[:10]}; pass labels= with all classes to both."
+            )
+        judged = part.y_proba is None and part.classes.tolist() == VERDICTS.tolist()
+        same = len(part) == len(first) if judged else np.array_equal(part.y_true, first.y_true)
+        if not same:
+            raise ValueError(
+                f"stages[{name!r}] has other true labels than the first stage, row by row; join "
+                "the tables by the name of the case first."
+            )
+        if part.y_proba is not None and part.rule.decision == "estimator":
+            raise ValueError(
+                f"stages[{name!r}]: decision='estimator' keeps answers that a cascade would mix; "
+                "leave it out."
+            )
+    return list(stages.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -371,6 +371,12 @@ class Predictions:
         order = np.lexsort((code, -counts, row))
         chosen = order[np.searchsorted(row[order], np.arange(len(cells)))]
         return classes[code[chosen]], counts[chosen] / cells.shape[1]
+
+    def take(self, rows: IntArray | BoolArray) -> Predictions:
+        """Return some of the rows."""
+        own = {name: value for name, value in vars(self).items() if name != "classes"}
+        per_row: dict[str, Any] = {x: own[x] for x in own if isinstance(own[x], np.ndarray)}
+        return replace(self, **{name: value[rows] for name, value in per_row.items()})
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per case: true and predicted label, probabilities, weight."""

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray
-from skselect._lib.checks import shown, warn_user
+from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_calibration, check_number, check_risk_limit
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import Calibration, ClassCalibration, ConfidenceCalibration
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.policy.cascade import Cascade, check_costs_of
+from skselect.policy.cascade import Cascade, check_costs_of, check_stages, scores_of
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import VERDICTS, Predictions
+from skselect.predictions.predictions import Predictions
 from skselect.thresholds._rules import combined_risk, empirical_risk
 
 #: How many cuts are tried for each stage: quantiles of its confidence.
@@ -209,77 +209,20 @@ def join_stages(
     True
     """
     target = check_plan(target, max_loss, calibration)
-    names, parts = _check_stages(stages)
-    first = parts[0]
-    plans = np.arange(len(first)) % _EVERY == 0
-    tables = [_scores_of(part) for part in parts]
-    truth, answers = ([getattr(part, name) for part in parts] for name in ("y_true", "y_pred"))
-    by_answer, weight = first.y_proba is None, first.sample_weight
+    names, parts = list(stages), check_stages(stages)
+    plans = np.arange(len(parts[0])) % _EVERY == 0
+    tables = [scores_of(part)[plans] for part in parts]
+    truth, answers = ([getattr(part, x)[plans] for part in parts] for x in ("y_true", "y_pred"))
+    weight = parts[0].sample_weight
     rule = make_cascade(
-        names, [table[plans] for table in tables], [codes[plans] for codes in truth],
-        [codes[plans] for codes in answers] if by_answer else None,
+        names, tables, truth, answers if parts[0].y_proba is None else None,
         costs=costs, target=target, max_loss=max_loss, calibration=calibration,
         weight=None if weight is None else weight[plans],
     )  # fmt: skip
-    tables = [table[~plans] for table in tables]
-    n, width = tables[0].shape
-    scores, stage = rule.follow(n, width, lambda k, rows: tables[k][rows])
-    of_stage = stage, np.flatnonzero(~plans)
-    said: dict[str, Any] = {"confidence": scores[:, 0], "y_pred": np.stack(answers)[of_stage]}
-    if not by_answer:
-        said = {"y_proba": scores, "y_pred": first.rule.choose(scores)}
-    return replace(
-        first,
-        y_true=np.stack(truth)[of_stage],
-        sample_weight=None if weight is None else weight[~plans],
-        reviewer=None if first.reviewer is None else first.reviewer[~plans],
-        cascade=rule.count(stage, is_fresh=True),
-        **said,
-    )
+    rest = [part.take(~plans) for part in parts]
+    return rule.join(dict(zip(names, rest, strict=True)))
 
 
 def certifying(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that :func:`join_stages` keeps; the others set the rule."""
     return table[np.arange(len(table)) % _EVERY > 0]
-
-
-def _scores_of(part: Predictions) -> FloatArray:
-    """Return the probabilities, or the confidence in answers that came with one as a column."""
-    if part.y_proba is not None:
-        return part.y_proba
-    assert part.confidence is not None
-    return part.confidence[:, None]
-
-
-def _check_stages(stages: Any) -> tuple[list[str], list[Predictions]]:
-    """Return the names of the stages, and their predictions of the same rows."""
-    if not isinstance(stages, Mapping) or len(stages) < 2:
-        raise ValueError(
-            "stages must be a dict of two Predictions or more, the cheapest model first, got "
-            f"{shown(stages)}."
-        )
-    first = next(iter(stages.values()))
-    for name, part in stages.items():
-        if not isinstance(part, Predictions) or (part.y_proba is None) != (first.y_proba is None):
-            raise ValueError(
-                f"stages[{name!r}] must be Predictions, with probabilities in all stages or in "
-                f"none, got {shown(part)}."
-            )
-        if part.classes.tolist() != first.classes.tolist():
-            raise ValueError(
-                f"stages[{name!r}] has the classes {part.classes.tolist()[:10]}, the first stage "
-                f"{first.classes.tolist()[:10]}; pass labels= with all classes to both."
-            )
-        judged = part.y_proba is None and part.classes.tolist() == VERDICTS.tolist()
-        same = len(part) == len(first) if judged else np.array_equal(part.y_true, first.y_true)
-        if not same:
-            raise ValueError(
-                f"stages[{name!r}] has other true labels than the first stage, row by row; join "
-                "the tables by the name of the case first."
-            )
-        if part.y_proba is not None and part.rule.decision == "estimator":
-            raise ValueError(
-                f"stages[{name!r}]: decision='estimator' keeps answers that a cascade would mix; "
-                "leave it out."
-            )
-    return list(stages), list(stages.values())

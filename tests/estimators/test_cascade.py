@@ -26,6 +26,7 @@ from skselect import (
     AbstentionPolicy,
     CascadeClassifier,
     PrecomputedClassifier,
+    Predictions,
     Risk,
     SelectiveClassifier,
     SelectiveRiskMonitor,
@@ -211,7 +212,15 @@ def test_a_policy_of_stages_is_checked_certified_and_watched(tuner, rows):
     monitor.update(y, tables)
     assert monitor.status_.n_decided == 300
     assert "Cascade" in str(policy)
-    report = selective_report(y, tuner.predict_proba(X), policy=policy)
+    every = [
+        (name, Predictions.from_proba(y, model.predict_proba(X)))
+        for name, model in tuner.estimator_.estimator_.stages_
+    ]
+    joined = policy.cascade.join(dict(every))
+    assert check_policy(policy, joined).n_errors == n_errors
+    with pytest.raises(ValueError, match="this policy asks the stages"):
+        check_policy(policy, every[0][1])
+    report = selective_report(None, joined, policy=policy)
     assert f"{check.n_errors} of {check.n_accepted}" in str(report)
 
 

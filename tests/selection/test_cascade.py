@@ -11,6 +11,7 @@ from skselect import (
     Outcomes,
     Predictions,
     Risk,
+    check_policy,
     join_stages,
     select_threshold,
 )
@@ -177,6 +178,12 @@ def test_answers_with_a_score_are_joined_and_decided_stage_by_stage(rng, judged,
     assert (decided["stage"] == "large").tolist() == goes_on.tolist()
     wrong = decided["accepted"] & (expected != truth[rest])
     assert int(wrong.sum()) == policy.certificate.n_errors
+    fresh = policy.cascade.join({name: part.take(rest) for name, part in stages.items()})
+    assert check_policy(policy, fresh).n_accepted == decided["accepted"].sum()
+    with pytest.raises(ValueError, match="this policy asks the stages"):
+        check_policy(policy, stages["small"])
+    with pytest.raises(ValueError, match=r"stages must be \['small', 'large'\]"):
+        policy.cascade.join(dict(reversed(stages.items())))
     again = AbstentionPolicy.from_json(policy.to_json(allow_external=True))
     assert again.begin(confidence=scores["small"][rest]).tolist() == first.tolist()
     with pytest.raises(ValueError, match="must still ask the stage 'large'"):
