@@ -441,6 +441,20 @@ def test_a_report_checks_machine_and_reviewer_together():
     assert "Alone, the reviewer is wrong in" in report  # as its certificate says
 
 
+def test_a_report_says_what_machine_and_reviewer_get_wrong_at_each_target():
+    rows = _fresh(reviewer=0.03)
+    report = selective_report(None, rows)
+    outcomes = Outcomes.of(rows)
+    targets = report.to_dict()["models"]["model"]["workload"]["targets"]
+    for row in targets:
+        level = np.inf if row["threshold"] is None else row["threshold"]
+        assert row["together"] == pytest.approx(_system_errors(outcomes, level) / 4000)
+    assert targets[0]["together"] != targets[-1]["together"]
+    assert "with the reviewer, of all" in str(report)
+    alone = Predictions(rows.y_true, rows.y_pred, rows.classes, rows.y_proba)
+    assert "with the reviewer" not in str(selective_report(None, alone))
+
+
 def test_tables_show_the_answers_of_the_reviewer():
     rows = _fresh(50)
     assert (rows.to_frame()["reviewer"] == rows.classes[rows.reviewer]).all()

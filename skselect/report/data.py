@@ -326,11 +326,26 @@ def _workload(case: Case, level: float) -> dict[str, Any]:
         threshold = curve.threshold_at(n_blocks - 1) if n_blocks else np.nan
         left = {"deferred": 1000.0 * (1.0 - coverage), "deferred_surely": float(most)}
         point = {"coverage": coverage, "risk": risk, "threshold": threshold}
-        found.append({"target": target} | left | point)
+        together = _wrong_together(case, threshold if n_blocks else np.inf)
+        found.append({"target": target} | left | point | together)
     now = None if case.accepted is None else 1000.0 * float(np.mean(~case.accepted))
     knows = policy is not None and policy.coverage is not None and policy.n is not None
     capacity = policy.capacity_needed(1000) if policy is not None and knows else None
     return {"deferred_now": now, "capacity": capacity, "targets": found}
+
+
+def _wrong_together(case: Case, threshold: float) -> dict[str, float]:
+    """Return the share that machine and reviewer get wrong, where the reviewer's answers are known.
+
+    The machine answers from a threshold up.
+    """
+    rows = case.predictions
+    if rows.reviewer is None:
+        return {}
+    answers = case.scored.outcomes.confidence >= threshold
+    return {
+        "together": float(np.mean(np.where(answers, rows.y_pred, rows.reviewer) != rows.y_true))
+    }
 
 
 def _coverages(case: Case) -> list[dict[str, float]]:
