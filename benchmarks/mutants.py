@@ -208,6 +208,19 @@ MUTANTS = [
             "estimators/test_raw_classifier.py", "estimators/test_classifier.py"),
     _mutant("estimators/tuner.py", "self._wants_exact(objective) and not refits and",
             "self._wants_exact(objective) and", "estimators/test_tuner.py"),
+    # Cascades: a tie that goes on, a rule from the rows that certify, costs and counts.
+    _mutant("_lib/decide.py", "going = going[row_max(said) < cut]",
+            "going = going[row_max(said) <= cut]", "policy/test_cascade.py"),
+    _mutant("selection/cascade.py", "rest = [part.take(~plans) for part in parts]",
+            "rest = list(parts)", "selection/test_cascade.py"),
+    _mutant("selection/cascade.py", "best - max_loss * (step + 1) / n_steps",
+            "best - max_loss * (step + 1)", "selection/test_cascade.py"),
+    _mutant("policy/cascade.py", "level = 1.0 - 0.05 / (len(self.names) - 1)", "level = 0.95",
+            "policy/test_cascade.py"),
+    _mutant("estimators/tuner.py", "is_fresh = not any(", "is_fresh = not all(",
+            "estimators/test_cascade.py"),
+    _mutant("estimators/classifier.py", "asked += frozen_stages(self.estimator)", "pass",
+            "estimators/test_cascade.py"),
 ]  # fmt: skip
 
 

@@ -75,7 +75,7 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
     cv : int, splitter or iterable, default=5
         Folds of the predictions that fix the cuts and calibrations.
     random_state : int, RandomState or None, default=None
-        For the folds of an integer `cv`.
+        For the folds of an integer `cv`. A ThresholdTuner fills in its own.
     n_jobs : int, default=None
         Folds of `cv` fitted at the same time.
 

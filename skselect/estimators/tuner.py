@@ -685,8 +685,12 @@ class ThresholdTuner(
         return base, fitted
 
     def _plan_cascade(self, base: SelectiveClassifier) -> None:
-        """Let a cascade without a target plan for the risk that is asked for."""
-        if not isinstance(base.estimator, CascadeClassifier) or base.estimator.target is not None:
+        """Tell a cascade the seed, and the risk that is asked for, unless it has its own."""
+        if not isinstance(base.estimator, CascadeClassifier):
+            return
+        if base.estimator.random_state is None:
+            base.set_params(estimator__random_state=self.random_state)
+        if base.estimator.target is not None:
             return
         stated = each_of(read_objective(self.objective, self.target, self.delta))
         targets = [one.target for one in stated if isinstance(one, Risk)]
@@ -740,7 +744,7 @@ class ThresholdTuner(
         decides: dict[str, Any] = {"abstain_label": base.abstain_label}
         decides["created"] = certificates.now()
         if (rule := model.policy_.cascade) is not None:
-            is_fresh = is_final and not any(one.strikes for one in setting.caveats)
+            is_fresh = not any(one.strikes for one in setting.caveats)
             decides["cascade"] = rule.count(unseen.stage, is_fresh=is_fresh)
         policy = make_policy(
             found, outcomes, accepted, model_print=setting.fingerprints["model"],

@@ -147,6 +147,14 @@ def test_costs_are_an_estimate_where_other_models_rated_the_rows(rows, options):
     assert "an estimate" in tuner.fit(*rows).policy_.expected_costs.attrs["note"]
 
 
+def test_the_tuner_tells_its_seed(rows):
+    X, y = rows
+    stages = make_cascade().stages
+    tuner = ThresholdTuner(CascadeClassifier(stages), "risk", target=0.1, random_state=7)
+    first, again = (clone(tuner).fit(X, y).policy_ for _ in range(2))
+    assert (first.threshold, first.cascade.cuts) == (again.threshold, again.cascade.cuts)
+
+
 def test_the_tuner_tells_the_target_and_leaves_a_stated_one(rows):
     X, y = rows
     for objective, given, planned in (

@@ -54,6 +54,14 @@ def test_a_stage_keeps_as_much_as_the_loss_allows(seed, target, max_loss):
         tail = merge(cuts[k], stages[k], tail)
 
 
+def test_stages_share_what_may_be_lost():
+    wrong = [np.arange(100) < 3, np.arange(100) >= 97, np.zeros(100, dtype=bool)]
+    confidence = [np.full(100, level) for level in (0.5, 0.7, 0.9)]
+    assert plan_cuts(confidence, wrong, None, 0.05) == (0.5, np.inf)  # .025 and .05 may be lost
+    assert plan_cuts(confidence, wrong, None, 0.06) == (0.5, 0.7)
+    assert plan_cuts(confidence, wrong, None, 0.02) == (np.inf, np.inf)
+
+
 def test_weights_are_repetitions_where_the_accuracy_counts(rng):
     confidence = [rng.choice([0.6, 0.7, 0.8, 0.9], 60) for _ in range(3)]
     wrong = [rng.random(60) < 0.3 for _ in range(3)]
