@@ -7,7 +7,7 @@ FOLDER holds Parquet tables whose column `target` is the label. A tree of depth 
 it is not sure; ThresholdTuner certifies the cascade, and XGBoost alone, on the same 40 % of the
 rows. Without a folder populations of known truth: each is a list of cases with their probabilities,
 so that the true risk of a certified cascade is a sum over the list. Needs
-`pip install ".[benchmarks]"`. Two processes take two minutes, and twenty.
+`pip install ".[benchmarks]"`. Two processes take two minutes, and half an hour.
 """
 
 import os
