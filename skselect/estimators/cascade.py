@@ -64,8 +64,9 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         What asking each stage adds to the cost of a case, in any unit. None: 0, 1, 2, ... It does
         not change the cuts; ``policy_.expected_costs`` says what a case will cost.
     target : float in (0, 0.5], default=None
-        The bound to keep. The cuts are planned for this selective risk; a ThresholdTuner fills in
-        its own. Without one the accuracy of all answers counts.
+        The bound to keep. The cuts are planned for this selective risk; a ThresholdTuner with the
+        objective Risk fills in its own. Without one, and with other objectives, the accuracy of all
+        answers counts.
     max_loss : float in [0, 1], default=0.01
         How much of the coverage that the last stage alone would certify at the target (or of its
         accuracy) the cascade may lose on the training rows, in order to ask it less often.

@@ -23,8 +23,10 @@ def worth_by_hand(confidence, wrong, target):
     """Return the accuracy, or what the certified road accepts."""
     if target is None:
         return 1 - np.mean(wrong)
-    objective, rows = Risk(target), Outcomes(wrong, confidence)
-    return select_threshold(rows, objective=objective, on_infeasible="abstain").coverage
+    try:
+        return select_threshold(Outcomes(wrong, confidence), objective=Risk(target)).coverage
+    except InfeasibleTargetError:
+        return 0.0
 
 
 def merge(cut, first, second):
