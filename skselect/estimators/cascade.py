@@ -22,14 +22,12 @@ from skselect._lib.sklearn import (
     count_rows,
     routing_enabled,
     take_rows,
-    weight_parameter,
 )
 from skselect.estimators.base import find_abstainer
 from skselect.estimators.classifier import check_y, encode_y, frozen_classes
 from skselect.estimators.out_of_fold import (
     Splits,
     check_cv,
-    find_tested_rows,
     make_folds,
     predict_folds,
     score_rows,
@@ -40,8 +38,10 @@ from skselect.estimators.raw_classifier import (
     check_n_jobs,
     check_trainable,
     is_ready,
+    pass_weight,
 )
 from skselect.policy.cascade import Cascade, check_costs_of, check_stage_names
+from skselect.predictions.predictions import Predictions
 from skselect.selection.cascade import check_plan, make_cascade
 
 
@@ -166,30 +166,35 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         check_trainable(len(y))
         classes = np.unique(y)
         for name, stage in self.stages:
-            if is_ready(stage):
-                _check_same_classes(name, frozen_classes(stage), classes)
+            own = np.sort(frozen_classes(stage)) if is_ready(stage) else classes
+            if not np.array_equal(own, classes):
+                raise ValueError(
+                    f"stages: {name!r} knows the classes {own.tolist()[:10]}, but y holds "
+                    f"{classes.tolist()[:10]}; all stages answer with the same classes."
+                )
         weight = check_weight(sample_weight, len(y), other="y")
         params, split_params = self._route(weight, fit_params)
         rows = TrainingRows(X, y, encode_y(y, classes), classes, weight, split_params=split_params)
         splits = make_folds(self.cv, rows, split_params, self.random_state)
-        each = [(replace(rows, params=params[name]), stage) for name, stage in self.stages]
-        tested, names = find_tested_rows(splits), [name for name, _ in self.stages]
+        each = {name: (replace(rows, params=params[name]), x) for name, x in self.stages}
+        said = {name: self._test_stage(own, x, splits) for name, (own, x) in each.items()}
         self.cascade_: Cascade = make_cascade(
-            names, [self._score(own, stage, splits) for own, stage in each],
-            [rows.codes[tested]] * len(names), costs=self.costs, target=self.target,
-            max_loss=self.max_loss, calibration=self.calibration,
-            weight=None if weight is None else weight[tested],
+            said, costs=self.costs, target=self.target, max_loss=self.max_loss,
+            calibration=self.calibration,
         )  # fmt: skip
-        self._raw_stages: list[RawClassifier] = [own.fit(stage) for own, stage in each]
+        self._raw_stages: list[RawClassifier] = [own.fit(x) for own, x in each.values()]
         fitted = [raw.estimator for raw in self._raw_stages]
-        self.stages_ = list(zip(names, fitted, strict=True))
+        self.stages_ = list(zip(each, fitted, strict=True))
         self.classes_ = classes
         return self
 
-    def _score(self, rows: TrainingRows, stage: Any, splits: Splits) -> FloatArray:
+    def _test_stage(self, rows: TrainingRows, stage: Any, splits: Splits) -> Predictions:
         """Return what a stage says of the tested rows, by models that have not seen them."""
         unseen = predict_folds(partial(score_rows, estimator=stage), rows, splits, self.n_jobs)
-        return unseen.scores[np.argsort(unseen.rows)].astype(np.float64)
+        found = unseen.take(np.argsort(unseen.rows))
+        proba = found.scores.astype(np.float64)
+        said = replace(found, scores=proba, y_pred=proba.argmax(axis=1))
+        return said.as_predictions(rows.classes, rows.rule)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the calibrated probabilities of the stage that keeps each row, (n, K)."""
@@ -216,31 +221,29 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         stage : ndarray of int, shape (n,)
             Positions in `stages`.
         """
-        check_is_fitted(self)
-        [X], n = indexable(X), count_rows(X)
-        return self.cascade_.follow(n, len(self.classes_), partial(self._ask, X, n))
+        return self._follow(X)[1:]
 
     def stage_proba(self, X: Any) -> dict[str, FloatArray]:
         """Return what each stage says before calibration, NaN in rows of which it is not asked.
 
         That is what ``policy_.decide`` takes.
         """
+        return self._follow(X)[0]
+
+    def _follow(self, X: Any) -> tuple[dict[str, FloatArray], FloatArray, IntArray]:
+        """Return what each stage says, and the probabilities and the stage that keep each row."""
         check_is_fitted(self)
         [X], n = indexable(X), count_rows(X)
-        said = {name: np.full((n, len(self.classes_)), np.nan) for name in self.cascade_.names}
+        names, n_classes = self.cascade_.names, len(self.classes_)
+        said = {name: np.full((n, n_classes), np.nan) for name in names}
 
         def ask(k: int, rows: IntArray) -> FloatArray:
-            found = self._ask(X, n, k, rows)
-            said[self.cascade_.names[k]][rows] = found
-            return found
+            scores = self._raw_stages[k].scores(X if len(rows) == n else take_rows(X, rows))
+            scores = check_proba(scores, f"stage {names[k]!r}: predict_proba(X)")
+            said[names[k]][rows] = scores
+            return scores
 
-        self.cascade_.follow(n, len(self.classes_), ask)
-        return said
-
-    def _ask(self, X: Any, n: int, k: int, rows: IntArray) -> FloatArray:
-        """Return what a stage says of some rows."""
-        scores = self._raw_stages[k].scores(X if len(rows) == n else take_rows(X, rows))
-        return check_proba(scores, f"stage {self.cascade_.names[k]!r}: predict_proba(X)")
+        return said, *self.cascade_.follow(n, n_classes, ask)
 
     @property
     def n_features_in_(self) -> int:
@@ -291,18 +294,18 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         self, weight: FloatArray | None, fit_params: Mapping[str, Any]
     ) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
         """Return the arguments of fit of each stage, weights included, and of the splitter."""
-        params = dict(fit_params)
+        params, pairs = dict(fit_params), self.stages
         split = {"groups": params.pop("groups")} if params.get("groups") is not None else {}
         if routing_enabled():
             weighted = params if weight is None else params | {"sample_weight": weight}
             routed = process_routing(self, "fit", **weighted)
-            return {name: dict(routed[name].fit) for name, _ in self.stages}, split
+            return {name: dict(routed[name].fit) for name, _ in pairs}, split
         if params:
             raise ValueError(
                 f"fit: {list(params)} could go to any stage; enable scikit-learn's metadata "
                 "routing, and let the stages request them."
             )
-        return {name: _name_weight(name, stage, weight) for name, stage in self.stages}, split
+        return {name: pass_weight(x, weight, f"the stage {name!r}, ") for name, x in pairs}, split
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name, with those of each stage as ``name__parameter``."""
@@ -329,26 +332,3 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "cascade_")
-
-
-def _check_same_classes(name: str, own: LabelArray, classes: LabelArray) -> None:
-    """Refuse a fitted stage that knows other classes than the rows."""
-    if not np.array_equal(np.sort(own), classes):
-        raise ValueError(
-            f"stages: {name!r} knows the classes {own.tolist()[:10]}, but y holds "
-            f"{classes.tolist()[:10]}; all stages answer with the same classes."
-        )
-
-
-def _name_weight(name: str, stage: Any, weight: FloatArray | None) -> dict[str, FloatArray]:
-    """Return the weights under the name by which a stage takes them."""
-    if weight is None:
-        return {}
-    parameter = weight_parameter(stage)
-    if parameter is None:
-        raise ValueError(
-            f"sample_weight: the stage {name!r}, a {type(stage).__name__}, takes no weights, so "
-            "they would be ignored. Leave sample_weight out, or choose a classifier that takes "
-            "them."
-        )
-    return {parameter: weight}

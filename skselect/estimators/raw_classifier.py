@@ -230,20 +230,28 @@ def route_fit(
     params = dict(fit_params)
     if not routing_enabled():
         groups = params.pop("groups", None)
-        if weight is not None:
-            name = weight_parameter(owner.estimator)
-            if name is None:
-                raise ValueError(
-                    f"sample_weight: {type(owner.estimator).__name__}.fit takes no weights (or a "
-                    "classifier inside takes none), so they would be ignored. Leave sample_weight "
-                    "out, or choose a classifier that takes them."
-                )
-            params[name] = weight
+        params |= pass_weight(owner.estimator, weight)
         return params, {} if groups is None else {"groups": groups}
     if weight is not None:
         params["sample_weight"] = weight
     routed = process_routing(owner, "fit", **params)
     return dict(routed.estimator.fit), dict(routed.splitter.split)
+
+
+def pass_weight(
+    estimator: Any, weight: FloatArray | None, which: str = ""
+) -> dict[str, FloatArray]:
+    """Return the weights under the name by which `fit` takes them; refuse to lose them."""
+    if weight is None:
+        return {}
+    name = weight_parameter(estimator)
+    if name is None:
+        raise ValueError(
+            f"sample_weight: {which}{type(estimator).__name__}.fit takes no weights (or a "
+            "classifier inside takes none), so they would be ignored. Leave sample_weight out, or "
+            "choose a classifier that takes them."
+        )
+    return {name: weight}
 
 
 # Fitting -------------------------------------------------------------------------------------

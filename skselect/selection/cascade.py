@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray
+from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_calibration, check_number, check_risk_limit
 from skselect.calibration._calibrators import CALIBRATORS
@@ -97,31 +97,24 @@ def check_plan(target: Any, max_loss: Any, calibration: Any) -> float | None:
 
 
 def make_cascade(
-    names: Sequence[str],
-    tables: Sequence[FloatArray],
-    codes: Sequence[IntArray],
-    answers: Sequence[IntArray] | None = None,
+    stages: Mapping[str, Predictions],
     *,
-    costs: Any = None,
-    target: float | None = None,
+    costs: Any,
+    target: float | None,
     max_loss: float,
     calibration: Any,
-    weight: FloatArray | None = None,
 ) -> Cascade:
-    """Return the rule of a cascade from what its stages say of rows that they have not seen.
+    """Return the rule of a cascade from predictions for rows that its stages have not seen.
 
-    Parameters are checked. Of each stage `tables` holds the probabilities, and `codes` the true
-    classes, -1 where no stage knows them; with `answers` the one column of `tables` is how sure the
-    stage is of them.
+    Parameters are checked. The weights are those of the first stage.
     """
-    given: Sequence[IntArray | None] = answers or [None] * len(tables)
-    rated = [
-        _rate_stage(calibration, *one, weight) for one in zip(tables, codes, given, strict=True)
-    ]
+    names, parts = tuple(stages), list(stages.values())
+    weight = parts[0].sample_weight
+    rated = [_rate_stage(part, calibration, weight) for part in parts]
     maps, confidence, wrong = zip(*rated, strict=True)
     cuts = plan_cuts(confidence, wrong, target, max_loss, weight)
     costs = check_costs_of(range(len(names)) if costs is None else costs, len(names))
-    rule = Cascade(tuple(names), cuts, costs, maps)
+    rule = Cascade(names, cuts, costs, maps)
     if not rule.saves:
         # It then answers exactly as its last stage does alone.
         rule = replace(rule, calibrations=(None,) * len(names))
@@ -133,16 +126,13 @@ def make_cascade(
 
 
 def _rate_stage(
-    calibration: Any,
-    table: FloatArray,
-    codes: IntArray,
-    answers: IntArray | None,
-    weight: FloatArray | None,
+    part: Predictions, calibration: Any, weight: FloatArray | None
 ) -> tuple[Calibration | None, FloatArray, BoolArray]:
     """Return how a stage is calibrated, and by that its confidence and errors."""
     fitted: Calibration | None = None
-    if answers is not None:
-        confidence, right = table[:, 0], (answers == codes).astype(np.float64)
+    table, codes = scores_of(part), part.y_true
+    if part.y_proba is None:
+        confidence, right = table[:, 0], (part.y_pred == codes).astype(np.float64)
         if calibration is not None:
             bounded = bool(np.all((confidence >= 0) & (confidence <= 1)))
             fitted = ConfidenceCalibration.fit(
@@ -209,18 +199,12 @@ def join_stages(
     True
     """
     target = check_plan(target, max_loss, calibration)
-    names, parts = list(stages), check_stages(stages)
-    plans = np.arange(len(parts[0])) % _EVERY == 0
-    tables = [scores_of(part)[plans] for part in parts]
-    truth, answers = ([getattr(part, x)[plans] for part in parts] for x in ("y_true", "y_pred"))
-    weight = parts[0].sample_weight
+    plans = np.arange(len(check_stages(stages)[0])) % _EVERY == 0
     rule = make_cascade(
-        names, tables, truth, answers if parts[0].y_proba is None else None,
+        {name: part.take(plans) for name, part in stages.items()},
         costs=costs, target=target, max_loss=max_loss, calibration=calibration,
-        weight=None if weight is None else weight[plans],
     )  # fmt: skip
-    rest = [part.take(~plans) for part in parts]
-    return rule.join(dict(zip(names, rest, strict=True)))
+    return rule.join({name: part.take(~plans) for name, part in stages.items()})
 
 
 def certifying(table: pd.DataFrame) -> pd.DataFrame:

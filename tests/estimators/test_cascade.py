@@ -259,7 +259,7 @@ def test_arguments_of_fit_reach_the_stages_that_ask_for_them(rows):
         routed = CascadeClassifier(asks, random_state=0).fit(X, y, sample_weight=weight)
     np.testing.assert_allclose(routed.stages_[0][1].theta_, expected.theta_)
     neighbours = CascadeClassifier([("near", KNeighborsClassifier()), stages[0]])
-    with pytest.raises(ValueError, match="the stage 'near', a KNeighborsClassifier, takes no weig"):
+    with pytest.raises(ValueError, match=r"stage 'near', KNeighborsClassifier.fit takes no weig"):
         neighbours.fit(X, y, sample_weight=weight)
     with pytest.raises(ValueError, match=r"fit: \['eval_set'\] could go to any stage"):
         neighbours.fit(X, y, eval_set=[])
