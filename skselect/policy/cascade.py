@@ -112,33 +112,30 @@ class Cascade:
                 f"{list(self.names)} in turn; pass a dict of their tables, the first one at least, "
                 f"got {shown(list(tables))}."
             )
-        n, said = None, {}
-        for name, given in tables.items():
-            said[name] = _check_stage(given, f"y_proba[{name!r}]", check, n_classes)
-            n = len(said[name]) if n is None else n
-            if len(said[name]) != n:
+        said = {x: _check_stage(tables[x], f"y_proba[{x!r}]", check, n_classes) for x in tables}
+        n = len(said[self.names[0]])
+        for name, table in said.items():
+            if len(table) != n:
                 raise ValueError(
-                    f"y_proba[{name!r}] has {len(said[name])} rows, but the others have {n}; a row "
+                    f"y_proba[{name!r}] has {len(table)} rows, but the first stage has {n}; a row "
                     "of which a stage was not asked holds NaN."
                 )
-        missing = np.full((n or 0, n_classes), np.nan)
+        missing = np.full((n, n_classes), np.nan)
         each = [said.get(name, missing) for name in self.names]
-        return self.follow(len(missing), n_classes, lambda k, rows: each[k][rows])
+        return self.follow(n, n_classes, lambda k, rows: each[k][rows])
 
     def take_answers(self, y_pred: Any, stage: IntArray) -> LabelArray:
         """Return the answer of each row, from those of its stage."""
         given = y_pred if isinstance(y_pred, Mapping) else {self.names[0]: y_pred}
-        wanted = [self.names[k] for k in np.unique(stage)]
-        lengths = {len(given[name]) if name in given else -1 for name in wanted}
-        if lengths - {len(stage)}:
+        wanted = {k: self.names[k] for k in np.unique(stage)}
+        if any(name not in given or len(given[name]) != len(stage) for name in wanted.values()):
             raise ValueError(
-                f"y_pred must be a dict with the answers of {wanted} to all {len(stage)} rows, as "
-                f"for the confidence, got {shown(y_pred)}."
+                f"y_pred must be a dict with the answers of {[*wanted.values()]} to all "
+                f"{len(stage)} rows, as for the confidence, got {shown(y_pred)}."
             )
         answers = np.empty(len(stage), dtype=object)
-        for k, name in enumerate(self.names):
-            if name in wanted:
-                answers[stage == k] = np.asarray(given[name], dtype=object)[stage == k]
+        for k, name in wanted.items():
+            answers[stage == k] = np.asarray(given[name], dtype=object)[stage == k]
         return answers
 
     def join(self, stages: Mapping[str, Predictions]) -> Predictions:
@@ -165,13 +162,12 @@ class Cascade:
         first, tables = parts[0], [scores_of(part) for part in parts]
         n, width = tables[0].shape
         scores, stage = self.follow(n, width, lambda k, rows: tables[k][rows])
-        of_stage = stage, np.arange(n)
-        answers = np.stack([part.y_pred for part in parts])[of_stage]
-        said: dict[str, Any] = {"confidence": scores[:, 0], "y_pred": answers}
+        joined = replace(first, cascade=self.count(stage, is_fresh=True))
         if first.y_proba is not None:
-            said = {"y_proba": scores, "y_pred": first.rule.choose(scores)}
-        truth = np.stack([part.y_true for part in parts])[of_stage]
-        return replace(first, y_true=truth, cascade=self.count(stage, is_fresh=True), **said)
+            return replace(joined, y_proba=scores, y_pred=first.rule.choose(scores))
+        codes = np.array([(part.y_true, part.y_pred) for part in parts])
+        y_true, y_pred = codes[stage, :, np.arange(n)].T
+        return replace(joined, y_true=y_true, y_pred=y_pred, confidence=scores[:, 0])
 
     def count(self, stage: IntArray, *, is_fresh: bool) -> Cascade:
         """Return the rule with how often each stage was asked of these rows."""
@@ -243,15 +239,10 @@ class Cascade:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Cascade:
         """Rebuild the rule from :meth:`to_dict`."""
-        maps = [None if x is None else restore_calibration(x) for x in stored["calibrations"]]
-        plain = {
-            "names": tuple(stored["names"]),
-            "cuts": tuple(threshold_from_json(cut) for cut in stored["cuts"]),
-            "costs": tuple(stored["costs"]),
-            "calibrations": tuple(maps),
-            "n_asked": tuple(stored["n_asked"]),
-        }
-        return cls(**(dict(stored) | plain))
+        lists = {x: tuple(stored[x]) for x in ("names", "costs", "n_asked")}
+        cuts = tuple(threshold_from_json(cut) for cut in stored["cuts"])
+        maps = tuple(x if x is None else restore_calibration(x) for x in stored["calibrations"])
+        return cls(**{**stored, **lists, "cuts": cuts, "calibrations": maps})
 
     def check_fits(self, n_classes: int) -> None:
         """Refuse calibrations of another number of classes."""

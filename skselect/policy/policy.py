@@ -376,11 +376,8 @@ class AbstentionPolicy(NotebookText):
             are answered over `capacity` although the policy has a certificate.
         """
         decisions = decide_given(self, y_proba, y_pred, subgroups, auxiliary, confidence)
-        decisions = limit_deferred(self, decisions, capacity)
-        name, given = ("y_proba", y_proba) if confidence is None else ("confidence", confidence)
-        n = len(decisions.accepted)
-        if n >= _LARGE:
-            warn_if_far(self, count_at_quantiles(self, decisions.confidence), n, name)
+        decisions = self._check_batch(decisions, capacity)
+        n, given = len(decisions.accepted), y_proba if confidence is None else confidence
         given = next(iter(given.values())) if isinstance(given, Mapping) else given
         rows = find_index(given, n) if index is None else _check_index(index, n)
         return self.frame(decisions, rows)
@@ -422,10 +419,8 @@ class AbstentionPolicy(NotebookText):
         1   yes  strong
         """
         cascade = check_given(self.cascade, "cascade", "begin, which asks stage by stage,")
-        given = y_proba if confidence is None else confidence
-        proba, stage = _follow(self, cascade, given)
-        names = np.empty(len(cascade.names) + 1, dtype=object)
-        names[:-1] = cascade.names  # None is the last
+        proba, stage = _follow(self, cascade, y_proba if confidence is None else confidence)
+        names = np.array([*cascade.names, None], dtype=object)
         return names[np.where(np.isnan(proba).any(axis=1), stage, -1)]
 
     @property
@@ -478,19 +473,26 @@ class AbstentionPolicy(NotebookText):
         >>> {name: column.item() for name, column in decided.items()}
         {'label': None, 'suggestion': 'yes', 'accepted': False, 'confidence': 0.6, 'threshold': 0.8}
         """
-        decisions = decide_given(self, y_proba, y_pred, subgroups, auxiliary, confidence)
+        decided = decide_given(self, y_proba, y_pred, subgroups, auxiliary, confidence)
+        decided = self._check_batch(decided, capacity)
+        shortlist = None if self.shortlist is None else vars(self.shortlist)
+        told = {"classes": self._answers(decided), "shortlist": shortlist}
+        threshold, over = decided.threshold, decided.over_capacity
+        applied = threshold if over is None else np.where(over, -np.inf, threshold)
+        columns = tell(told, decided.y_proba, decided.y_pred, decided.confidence, applied)
+        return columns | {"threshold": threshold} | self._further_columns(decided)
+
+    def _check_batch(self, decisions: Decisions, capacity: int | None) -> Decisions:
+        """Defer at most `capacity` rows; warn where many are unlike those that tuned the policy."""
         decisions = limit_deferred(self, decisions, capacity)
         if (n := len(decisions.accepted)) >= _LARGE:
-            name = "y_proba" if confidence is None else "confidence"
+            name = "y_proba" if decisions.answers is None else "confidence"
             warn_if_far(self, count_at_quantiles(self, decisions.confidence), n, name)
-        proba, codes, rated = decisions.y_proba, decisions.y_pred, decisions.confidence
-        shortlist = None if self.shortlist is None else vars(self.shortlist)
-        classes = self.classes if decisions.answers is None else decisions.answers
-        told = {"classes": classes, "shortlist": shortlist}
-        threshold, over = decisions.threshold, decisions.over_capacity
-        applied = threshold if over is None else np.where(over, -np.inf, threshold)
-        columns = tell(told, proba, codes, rated, applied) | {"threshold": threshold}
-        return columns | self._further_columns(decisions)
+        return decisions
+
+    def _answers(self, decisions: Decisions) -> LabelArray:
+        """Return the answers that `y_pred` counts."""
+        return self.classes if decisions.answers is None else decisions.answers
 
     def _further_columns(self, decisions: Decisions) -> dict[str, LabelArray]:
         """Return which stage of a cascade answered, and what is over capacity, where it is so."""
@@ -549,8 +551,7 @@ class AbstentionPolicy(NotebookText):
 
     def frame(self, decisions: Decisions, index: Any = None) -> pd.DataFrame:
         """Return decisions as a DataFrame."""
-        answers = self.classes if decisions.answers is None else decisions.answers
-        labels, accepted = nullable(answers), decisions.accepted
+        labels, accepted = nullable(self._answers(decisions)), decisions.accepted
         codes = np.where(accepted, decisions.y_pred, -1)
         columns = {
             "label": labels.take(codes, allow_fill=True),

@@ -118,7 +118,7 @@ def test_a_gate_without_a_cascade_knows_nothing_of_stages():
         ({"cheap": [[0.9, 0.1]], "best": [[0.9, 0.1]]}, "the first one at least, got"),
         ({"cheap": [[0.5, 0.5]]}, "1 of 1 rows .first row 0. must still ask the stage 'middle'"),
         ([[0.5, 0.5]], "must still ask the stage 'middle'; policy.begin"),
-        ({"cheap": [[0.5, 0.5]], "middle": [[0.5, 0.5]] * 2}, "has 2 rows, but the others have 1"),
+        ({"cheap": [[0.5, 0.5]], "middle": [[0.5, 0.5]] * 2}, "2 rows, but the first stage has 1"),
         ({"cheap": [[0.5, 0.6]]}, r"y_proba\['cheap'\]"),
         ({"cheap": [[0.5, 0.5]], "middle": [[0.5, np.nan]]}, r"y_proba\['middle'\]"),
     ],
