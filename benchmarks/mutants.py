@@ -211,8 +211,8 @@ MUTANTS = [
     # Cascades: a tie that goes on, a rule from the rows that certify, costs and counts.
     _mutant("_lib/decide.py", "going = going[row_max(said) < cut]",
             "going = going[row_max(said) <= cut]", "policy/test_cascade.py"),
-    _mutant("selection/cascade.py", "rest = [part.take(~plans) for part in parts]",
-            "rest = list(parts)", "selection/test_cascade.py"),
+    _mutant("selection/cascade.py", "rule.join({name: part.take(~plans) for",
+            "rule.join({name: part for", "selection/test_cascade.py"),
     _mutant("selection/cascade.py", "best - max_loss * (step + 1) / n_steps",
             "best - max_loss * (step + 1)", "selection/test_cascade.py"),
     _mutant("policy/cascade.py", "level = 1.0 - 0.05 / (len(self.names) - 1)", "level = 0.95",
