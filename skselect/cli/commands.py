@@ -249,11 +249,6 @@ def _bet_on_audits(given: Namespace) -> Betting:
 
 def _refuse_misplaced_options(given: Namespace, columns: Columns, classes: LabelArray) -> None:
     """Refuse options of `tune` that do not go with the table."""
-    if given.reviewer is not None and given.verdict is not None:
-        raise ValueError(
-            "--reviewer goes with --label: a verdict does not tell whether the reviewer's answer "
-            "is right. Name --reviewer-error."
-        )
     if len(given.table) == 1 and (given.id is not None or given.costs is not None):
         raise ValueError("--id and --costs go with several tables, the stages of a cascade.")
     if given.label in columns.subgroups:
@@ -298,12 +293,7 @@ def apply(given: Namespace) -> int:
         for piece in pieces:
             if len(piece) == 0:
                 continue
-            decided = _decide(policy, piece, columns, file, asked, given.capacity)
-            if columns.proba:
-                rated = decided["confidence"].dropna().to_numpy()
-            else:
-                sure, known = known_numbers(piece, [str(columns.confidence)], file)
-                rated = sure[known, 0]
+            decided, rated = _decide(policy, piece, columns, file, asked, given.capacity)
             counts += count_at_quantiles(policy, rated)
             n_rated += len(rated)
             decided = decided.add_prefix(given.prefix)
@@ -695,7 +685,7 @@ def _join_tables(
                 "stages; rename the files."
             )
         part, subgroups = read_predictions(file, columns, classes)
-        if part.y_proba is None:
+        if not columns.proba:
             raise ValueError(
                 "Several tables are the stages of a cascade, and tune reads their probabilities, "
                 "--proba. For answers with a confidence call join_stages in Python."
@@ -711,11 +701,10 @@ def _join_tables(
                     f"--id: of {both}, only {other.path.name} has {_name_some(lost)}; each table "
                     "needs all cases."
                 )
-        rows = ids.get_indexer(order)
-        differs = part.y_true[rows] != first.y_true
+        parts[name] = part.take(ids.get_indexer(order))
+        differs = parts[name].y_true != first.y_true
         if differs.any():
             raise ValueError(f"--label: {both} differ for {_name_some(order[differs])}.")
-        parts[name] = replace(first, y_pred=part.y_pred[rows], y_proba=part.y_proba[rows])
     return parts, groups
 
 
@@ -933,23 +922,17 @@ def _decide(
     file: TableFile,
     asked: tuple[dict[str, FloatArray], BoolArray] | None,
     capacity: int | None,
-) -> pd.DataFrame:
-    """Return the decisions for some rows; rows with a missing number are deferred."""
+) -> tuple[pd.DataFrame, FloatArray]:
+    """Return decisions, and the confidences that are known; rows that lack a number are deferred."""
     subgroups: Any = _subgroups(_known_subgroups(policy, piece[list(columns.subgroups)]))
     if columns.proba:
-        if asked is not None:
-            proba, known = asked
-            decisions = decide_given(policy, proba, subgroups=subgroups)
-        else:
-            proba, known = known_numbers(piece, columns.proba, file)
+        proba, known = asked or known_numbers(piece, columns.proba, file)
+        if asked is None:
             proba[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are deferred
-            with naming_rows(proba, piece.index, columns.proba, file):
-                # `apply` compares the confidences of the whole table, not of a piece.
-                decisions = decide_given(policy, proba, subgroups=subgroups)
-        if capacity is not None:  # which rows that lack a number use up first
-            left = max(capacity - int(np.sum(~known)), 0)
-            decisions = replace(decisions, accepted=decisions.accepted | ~known)
-            decisions = limit_deferred(policy, decisions, left)
+        with naming_rows(None if asked else proba, piece.index, columns.proba, file):
+            # `apply` compares the confidences of the whole table, not of a piece.
+            decisions = decide_given(policy, proba, subgroups=subgroups)
+        decisions = limit_deferred(policy, decisions, capacity, known)
         decided = policy.frame(decisions, piece.index)
         named = decided.columns.intersection(["label", "suggestion", "stage"])
         decided.loc[~known, named] = pd.NA
@@ -957,7 +940,7 @@ def _decide(
         decided["accepted"] &= known
         if policy.shortlist is not None:
             decided["shortlist"] = _join_labels(decided["shortlist"].where(known, pd.NA), policy)
-        return decided.rename(columns={"label": "decision"})
+        return decided.rename(columns={"label": "decision"}), decisions.confidence[known]
     _refuse_uncalibrated_answers(policy)
     if policy.shortlist is not None:
         asks = isinstance(policy.confidence, LearnedScore) and policy.confidence.asks
@@ -972,17 +955,17 @@ def _decide(
     stand_in = answers.where(given, policy.classes[0])
     if policy.groups is not None and policy.groups.by_answer:
         subgroups = read_known_labels(stand_in, policy.classes, file)
+    rated = sure[known, 0]
     accepted = policy.accepts(np.where(known, sure[:, 0], 0.0), subgroups=subgroups)
     known = known & given
     accepted &= known
     decision = nullable(check_labels(stand_in, f"column {columns.answer!r}"))
     marks = {"accepted": accepted}
     if capacity is not None:
-        left = max(capacity - int(np.sum(~known)), 0)
-        over = find_over_capacity(policy, accepted | ~known, sure[:, 0], left)
+        over = find_over_capacity(policy, accepted, sure[:, 0], capacity, known)
         marks = {"accepted": accepted | over, "over_capacity": over}
     decision[~marks["accepted"]] = pd.NA
-    return pd.DataFrame({"decision": decision, **marks}, index=piece.index)
+    return pd.DataFrame({"decision": decision, **marks}, index=piece.index), rated
 
 
 def _join_labels(shortlist: pd.Series, policy: AbstentionPolicy) -> pd.Series:

@@ -458,8 +458,8 @@ def resolve_columns(
     is_judged = given.get("verdict") is not None
     if is_judged and (answer is None or given.get("reviewer") is not None):
         raise ValueError(
-            "--verdict goes with --answer and --confidence-column, and without --reviewer: it does "
-            "not say what the right answer is."
+            "--verdict goes with --answer and --confidence-column, and without --reviewer (name "
+            "--reviewer-error): it does not say what the right answer is."
         )
     if (answer is None) != (confidence is None):
         raise ValueError("--answer and --confidence-column go together: name both columns.")

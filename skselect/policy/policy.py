@@ -920,26 +920,27 @@ def decide_given(
 
 
 def limit_deferred(
-    policy: AbstentionPolicy, decisions: Decisions, capacity: int | None
+    policy: AbstentionPolicy, decisions: Decisions, capacity: int | None, known: Any = True
 ) -> Decisions:
     """Return decisions that defer at most `capacity` rows; None: any number."""
     if capacity is None:
         return decisions
     capacity = check_count("capacity", capacity, 0)
-    over = find_over_capacity(policy, decisions.accepted, decisions.confidence, capacity)
+    over = find_over_capacity(policy, decisions.accepted, decisions.confidence, capacity, known)
     return replace(decisions, accepted=decisions.accepted | over, over_capacity=over)
 
 
 def find_over_capacity(
-    policy: AbstentionPolicy, accepted: BoolArray, confidence: FloatArray, capacity: int
+    policy: AbstentionPolicy, accepted: BoolArray, confidence: FloatArray, capacity: int, known: Any
 ) -> BoolArray:
     """Return the rows that are not accepted, but not among the `capacity` least sure ones either.
 
-    Of equally sure rows the first are deferred. Warn of them where something is guaranteed.
+    Of equally sure rows the first are deferred; those that are not `known` (their numbers are
+    missing) are deferred before all others. Warn of rows where something is guaranteed.
     """
-    below = np.flatnonzero(~accepted)
-    over = np.zeros(len(accepted), dtype=bool)
-    over[below[np.argsort(confidence[below], kind="stable")][capacity:]] = True
+    over, known = np.zeros(len(accepted), dtype=bool), np.broadcast_to(known, len(accepted))
+    below, left = np.flatnonzero(~accepted & known), max(capacity - int(np.sum(~known)), 0)
+    over[below[np.argsort(confidence[below], kind="stable")][left:]] = True
     made = list_certificates(policy)
     if np.any(over) and made:
         system = any(one.reviewer for one in made)
