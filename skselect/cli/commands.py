@@ -923,8 +923,9 @@ def _decide(
     asked: tuple[dict[str, FloatArray], BoolArray] | None,
     capacity: int | None,
 ) -> tuple[pd.DataFrame, FloatArray]:
-    """Return decisions, and the confidences that are known; rows that lack a number are deferred."""
+    """Decide some rows, defer those that lack a number; also return the known confidences."""
     subgroups: Any = _subgroups(_known_subgroups(policy, piece[list(columns.subgroups)]))
+    proba: Any
     if columns.proba:
         proba, known = asked or known_numbers(piece, columns.proba, file)
         if asked is None:

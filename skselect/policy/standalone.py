@@ -303,9 +303,8 @@ def ready() -> dict[str, Any]:
         }
         policy["groups"] = {**POLICY["groups"], "thresholds": thresholds}
     if POLICY["cascade"] is not None:
-        cuts = [ready_threshold(cut) for cut in POLICY["cascade"]["cuts"]]
+        cuts = [*(ready_threshold(x) for x in POLICY["cascade"]["cuts"]), -math.inf]
         stages = [None if x is None else ready_maps(x) for x in POLICY["cascade"]["calibrations"]]
-        cuts = [*cuts, -math.inf]
         policy["cascade"] = {**POLICY["cascade"], "cuts": cuts, "calibrations": stages}
     return policy
 

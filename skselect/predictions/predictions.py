@@ -34,13 +34,14 @@ from skselect._lib.checks.rows import (
 from skselect.predictions.decisions import DecisionRule
 
 _IN_ORDER = "or pass an array with its columns in the order of labels="
-#: The classes of verdicts, and what may stand for them.
+#: The classes of verdicts, what may stand for them, and the code of anything else.
 VERDICTS = np.array(["right", "wrong"])
-_RIGHT, _WRONG = (
-    ("right", "correct", "true", "1", "1.0"),
-    ("wrong", "incorrect", "false", "0", "0.0"),
-)
-_DRAWN = "the cases with a verdict were drawn {}from those that the policy will decide"
+_WORDS = {
+    "": -1, "right": 0, "correct": 0, "true": 0, "1": 0, "1.0": 0,
+    "wrong": 1, "incorrect": 1, "false": 1, "0": 1, "0.0": 1,
+}  # fmt: skip
+VERDICT_WORDS = "right or wrong (or correct/incorrect, true/false, 1/0; empty: not judged)"
+UNREADABLE = -2
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,7 +296,7 @@ class Predictions:
         """
         codes = read_verdicts(verdict)
         known: BoolArray = codes >= 0
-        weight: FloatArray | None = None
+        weight, how = None, "at random"
         if np.any(codes == UNREADABLE):
             found = pd.Series(list(verdict)).astype(str)[codes == UNREADABLE].unique().tolist()
             raise ValueError(f"verdict must hold {VERDICT_WORDS}, got {shown(found)}.")
@@ -311,7 +312,7 @@ class Predictions:
                     "audit_proba must hold probabilities above 0 and up to 1, got values from "
                     f"{np.min(drawn[known]):g} to {np.max(drawn[known]):g}."
                 )
-            weight = 1.0 / drawn[known]
+            weight, how = 1.0 / drawn[known], "with the given probabilities"
         return cls(
             y_true=codes[known],
             y_pred=np.zeros_like(codes[known]),
@@ -319,9 +320,8 @@ class Predictions:
             confidence=check_confidence(scores[known]).copy(),
             sample_weight=weight,
             rule=DecisionRule("estimator"),
-            drawn=_DRAWN.format(
-                "at random " if weight is None else "with the given probabilities "
-            ),
+            drawn=f"the cases with a verdict were drawn {how} from those that the policy will "
+            "decide",
         )
 
     @staticmethod
@@ -374,9 +374,9 @@ class Predictions:
 
     def take(self, rows: IntArray | BoolArray) -> Predictions:
         """Return some of the rows."""
-        own = {name: value for name, value in vars(self).items() if name != "classes"}
-        per_row: dict[str, Any] = {x: own[x] for x in own if isinstance(own[x], np.ndarray)}
-        return replace(self, **{name: value[rows] for name, value in per_row.items()})
+        arrays = {x: value for x, value in vars(self).items() if isinstance(value, np.ndarray)}
+        taken: dict[str, Any] = {x: value[rows] for x, value in arrays.items() if x != "classes"}
+        return replace(self, **taken)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per case: true and predicted label, probabilities, weight."""
@@ -394,19 +394,13 @@ class Predictions:
         return pd.DataFrame(columns)
 
 
-#: The code of what is neither right nor wrong, and what is.
-UNREADABLE = -2
-VERDICT_WORDS = "right or wrong (or correct/incorrect, true/false, 1/0; empty: not judged)"
-
-
 def read_verdicts(values: Any) -> IntArray:
     """Return 0 for right, 1 for wrong, -1 where there is no verdict, else `UNREADABLE`."""
     if isinstance(values, pd.Series | pd.api.extensions.ExtensionArray):  # missing ones stay
         values = values.astype(object)
     cells = check_one_per_row(as_array(values, "verdict"), "verdict")
     codes, distinct = pd.factorize(cells.astype(object))
-    words = dict.fromkeys(_RIGHT, 0) | dict.fromkeys(_WRONG, 1) | {"": -1}
-    read = [words.get(str(one).strip().lower(), UNREADABLE) for one in distinct]
+    read = [_WORDS.get(str(one).strip().lower(), UNREADABLE) for one in distinct]
     return np.array([*read, -1], dtype=np.int64)[codes]
 
 

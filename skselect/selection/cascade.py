@@ -60,9 +60,8 @@ def plan_cuts(
     best, n_steps = _worth(own, lost, target, weight), len(confidence) - 1
     cuts: list[float] = []
     levels = np.linspace(0.0, 1.0, _N_CUTS)
-    for step in range(n_steps):
-        k = n_steps - 1 - step
-        least = best - max_loss * (step + 1) / n_steps
+    for k in reversed(range(n_steps)):
+        least = best - max_loss * (n_steps - k) / n_steps
         tried = np.quantile(confidence[k], levels, method="inverted_cdf", weights=weight)
         for cut in [*np.unique(tried), np.inf]:
             keeps = confidence[k] >= cut
