@@ -394,12 +394,12 @@ def make_parser() -> argparse.ArgumentParser:
             name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.", epilog=epilog,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
-        truth = dict(options).keys() & {"--label", "--verdict"}
-        either: Any = (
-            command.add_mutually_exclusive_group(required=True) if truth - {"--label"} else command
-        )
+        either: Any = command
+        if "--verdict" in dict(options):
+            either = command.add_mutually_exclusive_group(required=True)
         for option, settings in [*options, *_CSV]:
-            (either if option in truth else command).add_argument(option, **settings)
+            owner = either if option in ("--label", "--verdict") else command
+            owner.add_argument(option, **settings)
     return parser
 
 

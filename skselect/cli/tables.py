@@ -38,7 +38,6 @@ from skselect._lib.checks.rows import (
 )
 from skselect._lib.decide import RANGE_TOLERANCE, SUM_TOLERANCE
 from skselect._lib.files import naming_output, read_parquet, row_bar
-from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import (
     UNREADABLE,
@@ -518,12 +517,15 @@ def read_predictions(
     if columns.is_judged and not parts:
         raise ValueError(f"{file.path.name}: column {columns.label!r} holds no verdict.")
     check_any_rows(len(parts), file.path.name)
-    first = parts[0][0]
-    joined: dict[str, Any] = {}
-    for name in ("y_true", "y_pred", "y_proba", "confidence", "sample_weight", "reviewer"):
-        if getattr(first, name) is not None:
-            joined[name] = np.concatenate([getattr(found, name) for found, _ in parts])
-    return replace(first, **joined), typed_subgroups(file, [groups for _, groups in parts])
+    found, groups = zip(*parts, strict=True)
+    names = ("y_true", "y_pred", "y_proba", "confidence", "sample_weight", "reviewer")
+    return replace(found[0], **_join(found, names)), typed_subgroups(file, groups)
+
+
+def _join(parts: Sequence[Any], names: Sequence[str]) -> dict[str, Any]:
+    """Put the arrays of several pieces together, those that are there."""
+    values = {name: [getattr(part, name) for part in parts] for name in names}
+    return {name: np.concatenate(x) for name, x in values.items() if x[0] is not None}
 
 
 def read_outcomes(
@@ -533,17 +535,15 @@ def read_outcomes(
 
     Only the probabilities of one piece are in memory.
     """
-    wrong, sure, groups, missed = [], [], [], []
+    parts, groups = [], []
     counts = np.zeros(len(classes), dtype=np.int64)
     for found, subgroups in _predictions(file, columns, classes):
-        wrong.append(found.y_true != found.y_pred)
-        sure.append(compute_confidence(found, confidence if columns.proba else None))
+        named = confidence if columns.proba else None
+        parts.append(Outcomes.from_predictions(found, confidence=named))
         groups.append(subgroups if columns.subgroups else subgroups.iloc[:0])
-        missed += [] if found.reviewer is None else [found.reviewer != found.y_true]
         counts += np.bincount(found.y_true[found.y_true >= 0], minlength=len(classes))
-    check_any_rows(len(wrong), file.path.name)
-    by_reviewer = np.concatenate(missed) if missed else None
-    outcomes = Outcomes(np.concatenate(wrong), np.concatenate(sure), reviewer_loss=by_reviewer)
+    check_any_rows(len(parts), file.path.name)
+    outcomes = Outcomes(**_join(parts, ("loss", "confidence", "reviewer_loss")))
     return outcomes, typed_subgroups(file, groups), counts
 
 
@@ -629,7 +629,7 @@ def _refuse_missing(missing: Any, values: Any, file: TableFile) -> None:
         )
 
 
-def typed_subgroups(file: TableFile, pieces: list[pd.DataFrame]) -> pd.DataFrame:
+def typed_subgroups(file: TableFile, pieces: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return subgroups as one table; a column of a text file as numbers if all are numbers."""
     table = pd.concat(pieces)
     if not file.is_text:

@@ -224,7 +224,7 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         return self._follow(X)[1:]
 
     def stage_proba(self, X: Any) -> dict[str, FloatArray]:
-        """Return what each stage says before calibration, NaN in rows of which it is not asked.
+        """Return what each stage says before calibration, NaN in rows where it is not asked.
 
         That is what ``policy_.decide`` takes.
         """

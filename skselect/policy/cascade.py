@@ -19,7 +19,7 @@ from skselect.calibration._scopes import Calibration, restore_calibration
 from skselect.policy.certificate import check_texts, threshold_from_json, threshold_to_json
 from skselect.predictions.predictions import VERDICTS, Predictions
 
-#: Returns what a stage says of some rows: (m, K), NaN in rows of which it was not asked.
+#: Returns what a stage says of some rows: (m, K), NaN in rows where it was not asked.
 Ask = Callable[[int, IntArray], FloatArray]
 
 
@@ -42,7 +42,7 @@ class Cascade:
         How the probabilities of each stage are calibrated, or the confidence in its answers where
         these came with one; None: they are taken as they are.
     n_asked : tuple of int, default=()
-        Of how many of `n` labelled rows each stage was asked; () where nothing was counted.
+        How many of `n` labelled rows asked each stage; () where nothing was counted.
     n : int, default=0
     is_fresh : bool, default=False
         Whether these rows did not choose the cuts, so that intervals hold.
@@ -85,7 +85,7 @@ class Cascade:
     def follow(self, n: int, n_classes: int, ask: Ask) -> tuple[FloatArray, IntArray]:
         """Return the probabilities of the stage that keeps each row, and which stage that is.
 
-        A row of which a stage has said nothing waits there: its probabilities are NaN.
+        A row waits at a stage that has said nothing of it: its probabilities are NaN.
         """
         return follow(self.applied(), n, n_classes, ask)
 
@@ -97,7 +97,7 @@ class Cascade:
         Parameters
         ----------
         tables : mapping from stage to table, or the table of the first stage
-            Later tables may hold NaN in whole rows, those of which the stage was not asked.
+            Later tables may hold NaN in whole rows, where the stage was not asked.
         n_classes : int
             1 for confidences.
         check : callable
@@ -117,8 +117,8 @@ class Cascade:
         for name, table in said.items():
             if len(table) != n:
                 raise ValueError(
-                    f"y_proba[{name!r}] has {len(table)} rows, but the first stage has {n}; a row "
-                    "of which a stage was not asked holds NaN."
+                    f"y_proba[{name!r}] has {len(table)} rows, but the first stage has {n}; put "
+                    "NaN in rows where a stage was not asked."
                 )
         missing = np.full((n, n_classes), np.nan)
         each = [said.get(name, missing) for name in self.names]
@@ -271,7 +271,7 @@ def check_costs_of(costs: Any, n_stages: int) -> tuple[float, ...]:
 def _check_stage(
     given: Any, name: str, check: Callable[[Any, str], FloatArray], n_classes: int
 ) -> FloatArray:
-    """Return the checked table of a stage, with NaN in the rows of which it was not asked."""
+    """Return the checked table of a stage, with NaN in rows where it was not asked."""
     values = np.asarray(given)
     if values.dtype.kind != "f" or not np.isnan(values).any():
         return check(given, name)

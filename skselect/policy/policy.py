@@ -260,7 +260,7 @@ class AbstentionPolicy(NotebookText):
         return f"<p>{escape(repr(self))}</p>{cards}{show_card(named, 'open') if named else ''}"
 
     def _further_words(self) -> list[str]:
-        """Return what is said of the cascade, and of a shortlist of which no certificate speaks."""
+        """Describe the cascade, and the shortlist unless the certificate does."""
         said = self.certificate is not None and self.certificate.shortlist
         shortlist = None if said else self.shortlist
         return [str(one) for one in (self.cascade, shortlist) if one is not None]
@@ -329,7 +329,7 @@ class AbstentionPolicy(NotebookText):
             columns of a DataFrame are matched by name and its index is kept. (n,) or (n, 1) is
             the probability of the second of two classes. [.9, .1] is refused, because it may be
             one row or two: pass [[.9, .1]] or [[.9], [.1]]. No rows give an empty table. For a
-            cascade a dict with such a table for each stage, NaN in rows of which it was not asked.
+            cascade a dict with such a table for each stage, NaN in rows where it was not asked.
             Leave it out with `confidence`.
         y_pred : array-like of shape (n,), default=None
             The classifier's own answers. For a policy with ``decision="estimator"``, or with

@@ -182,7 +182,7 @@ def read_stages(y_proba: Any) -> tuple[Array, Array]:
 
 
 def read_stage(given: Any, name: str) -> Array:
-    """Return the probabilities of a stage, NaN in the rows of which it was not asked."""
+    """Return the probabilities of a stage, NaN in rows where it was not asked."""
     values = np.asarray(given)
     if values.dtype.kind != "f" or not np.isnan(values).any():
         return read_proba(given, name)
