@@ -389,13 +389,10 @@ def _corner_bounds(shares: SubgroupShares, delta: float) -> tuple[FloatArray, Fl
         return float(beyond[0] + np.sum(-np.diff(x, append=0.0) * beyond[::-1])) - delta
 
     fails = ndtr(-brentq(excess, 0.0, 40.0) * cosines)
-    hits, n = shares.over, shares.under
-    bound: Callable[..., Any] = clopper_pearson_upper
-    rest = n - hits
-    if shares.is_graded:
-        bound, scale = hoeffding_bentkus_upper, np.maximum(n, 1.0)
-        hits, rest = hits / scale, rest / scale
-    high, right = (np.array([bound(side, n, d) for d in fails]) for side in (hits, rest))
+    n, graded = shares.under, shares.is_graded
+    bound: Callable[..., Any] = hoeffding_bentkus_upper if graded else clopper_pearson_upper
+    sides = np.array([shares.over, n - shares.over]) / (np.maximum(n, 1.0) if graded else 1.0)
+    high, right = (np.array([bound(side, n, d) for d in fails]) for side in sides)
     return 1.0 - right, high
 
 

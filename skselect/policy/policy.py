@@ -891,11 +891,10 @@ def decide_given(
 ) -> Decisions:
     """Decide on what a user gives; nothing is compared with the rows that tuned the policy."""
     if confidence is not None:
-        if y_proba is not None or y_pred is None:
-            raise ValueError("confidence goes with y_pred, the answers, and y_proba=None.")
-        if auxiliary:
+        if y_proba is not None or y_pred is None or auxiliary:
             raise ValueError(
-                "auxiliary goes with y_proba; the confidence knows its answers already."
+                "confidence goes with y_pred, the answers, and y_proba=None; auxiliary goes with "
+                "y_proba."
             )
         return _decide_answers(policy, y_pred, confidence, subgroups)
     if y_proba is None and isinstance(policy.confidence, External):

@@ -293,19 +293,12 @@ class Outcomes:
 
     def take(self, rows: IntArray | BoolArray) -> Outcomes:
         """Return some of the rows; at least one of them must count."""
-        loss, confidence = self.loss[rows], self.confidence[rows]
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        wrong = None if self.reviewer_loss is None else self.reviewer_loss[rows]
-        check_weight(weight, len(loss))
-        return trusted(
-            Outcomes, loss=loss, confidence=confidence, sample_weight=weight, reviewer_loss=wrong
-        )
+        taken: dict[str, Any] = {
+            name: x if x is None else x[rows] for name, x in vars(self).items()
+        }
+        check_weight(taken["sample_weight"], len(taken["loss"]))
+        return trusted(Outcomes, **taken)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per case: loss, confidence, and what else was given."""
-        columns = {"loss": self.loss, "confidence": self.confidence}
-        if self.sample_weight is not None:
-            columns["sample_weight"] = self.sample_weight
-        if self.reviewer_loss is not None:
-            columns["reviewer_loss"] = self.reviewer_loss
-        return pd.DataFrame(columns)
+        return pd.DataFrame({name: x for name, x in vars(self).items() if x is not None})
