@@ -178,7 +178,7 @@ def tune(given: Namespace) -> int:
     _refuse_misplaced_options(given, columns, classes)
     names = ("delta", "max_analyses", "method", "min_coverage", "threshold_range", "reviewer")
     options = {name: vars(given)[name] for name in names}
-    if given.audit_proba is not None:
+    if given.audit_proba is not None or given.min_audit_proba is not None:
         columns = replace(columns, audit_proba=given.audit_proba)
         options["method"] = _bet_on_audits(given)
     if (bound := given.reviewer_error) is not None:
@@ -239,7 +239,8 @@ def _bet_on_audits(given: Namespace) -> Betting:
     """Return the method that certifies rows which were drawn with different probabilities."""
     from skselect.thresholds import Betting
 
-    if given.verdict is None or given.min_audit_proba is None or given.method is not None:
+    needed = (given.verdict, given.audit_proba, given.min_audit_proba)
+    if None in needed or given.method is not None:
         raise ValueError(
             "--audit-proba goes with --verdict and --min-audit-proba, the smallest of these "
             "probabilities, and without --method: bets certify such rows."
@@ -676,6 +677,11 @@ def _join_tables(
     files: Sequence[TableFile], given: Namespace, columns: Columns, classes: LabelArray
 ) -> tuple[dict[str, Predictions], pd.DataFrame]:
     """Return what each stage says of the cases of the first table, and their subgroups."""
+    if not columns.proba:
+        raise ValueError(
+            "Several tables are the stages of a cascade, and tune reads their probabilities, "
+            "--proba. For answers with a confidence call join_stages in Python."
+        )
     parts: dict[str, Predictions] = {}
     for file in files:
         name, ids = _stage(file.path), _read_ids(file, given)
@@ -685,11 +691,6 @@ def _join_tables(
                 "stages; rename the files."
             )
         part, subgroups = read_predictions(file, columns, classes)
-        if not columns.proba:
-            raise ValueError(
-                "Several tables are the stages of a cascade, and tune reads their probabilities, "
-                "--proba. For answers with a confidence call join_stages in Python."
-            )
         _warn_if_swapped(columns, classes, part.y_true != part.y_pred, f"{file.path.name}: ")
         if not parts:
             first, order, groups = part, ids, subgroups

@@ -348,11 +348,10 @@ def _copy_lines(path: Path, argument: str) -> Any:
         with pa.input_stream(str(path)) as stream:
             text = stream.read()
         table = arrow_json.read_json(io.BytesIO(text))
-        if any(pa.types.is_timestamp(kind) for kind in table.schema.types):  # texts stay as written
-            fields = [(x.name, pa.string() if pa.types.is_timestamp(x.type) else x.type)
-                      for x in table.schema]  # fmt: skip
-            given = arrow_json.ParseOptions(explicit_schema=pa.schema(fields))
-            table = arrow_json.read_json(io.BytesIO(text), parse_options=given)
+        times = [(x.name, pa.string()) for x in table.schema if pa.types.is_timestamp(x.type)]
+        if times:  # texts stay as written
+            names, given = table.column_names, arrow_json.ParseOptions(pa.schema(times))
+            table = arrow_json.read_json(io.BytesIO(text), parse_options=given).select(names)
     except (pa.ArrowInvalid, OSError) as error:
         raise ValueError(
             f"{argument}: {path.name} is no table with one JSON object per line: {error} (rows are "

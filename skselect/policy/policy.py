@@ -233,9 +233,9 @@ class AbstentionPolicy(NotebookText):
         start = f"<AbstentionPolicy: {len(self.classes)} classes"
         if self.groups is not None:
             return f"{start}, thresholds {self.groups.in_brief}>"
-        own = self.certificate
-        sure = "certified" if own is not None and own.is_certified else "not certified"
-        word = "no certificate" if own is None else sure
+        word = "no certificate"
+        if self.certificate is not None:
+            word = "certified" if self.certificate.is_certified else "not certified"
         return f"{start}, threshold {self.threshold:.6g}, {word}>"
 
     def __str__(self) -> str:

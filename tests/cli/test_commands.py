@@ -566,6 +566,7 @@ def test_verdicts_on_some_rows(frame, run, refuse, rng, kind):
         (f"tune v.{kind} --verdict site {VERDICT[17:]} --target 0.1", "'site' must hold right or"),
         (f"tune v.{kind} {VERDICT} --target 0.1 --audit-proba chance", "--min-audit-proba"),
         (f"tune t.csv {ANSWER} --target 0.1 --audit-proba score", "goes with --verdict"),
+        (f"tune v.{kind} {VERDICT} --target 0.1 --min-audit-proba 0.4", "--audit-proba goes with"),
         (f"evaluate v.{kind} {VERDICT} --policy policy.json", "--verdict: the policy was tuned on"),
     ]:
         assert words in refuse(command)
