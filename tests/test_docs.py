@@ -171,6 +171,7 @@ def test_every_call_of_the_cheat_sheet_runs(tmp_path, monkeypatch):
     names |= {"proba": proba, "raw": raw, "probas": {"a": proba, "b": 1 - proba}}
     names |= {"earlier": slice(-150), "latest": slice(-150, None), "costs": [[0, 20], [1, 0]]}
     names |= {"verdict": fitted.predict(X) == y, "score": proba.max(axis=1)}
+    names |= {"decided": {"accepted": proba.max(axis=1) > 0.9}}
     names |= {"person": y, "grid": {"estimator__var_smoothing": [1e-9, 1e-6]}}
 
     page = (ROOT / "docs" / "cheatsheet.md").read_text()

@@ -239,6 +239,8 @@ _LABELLED: list[Option] = [
 _EVALUATED: list[Option] = [
     *_TABLE, *_LABELLED, *_INPUTS,
     _file("--policy", "report on the decisions of this policy, its calibration included"),
+    _column("--reviewer", "with --policy of machine and reviewer together: the column of what the "
+            "reviewer answers"),
     _option("--threshold", "instead of --policy: accept rows with at least this confidence",
             type=float),
     _column("--id", "the column of the cases' names; the list of the most confident errors shows "

@@ -259,11 +259,18 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
 
     # Parameters ----------------------------------------------------------------------------
 
+    @property
+    def _pairs(self) -> list[tuple[str, Any]]:
+        """The stages; [] where they are malformed, which fit refuses."""
+        pairs = list(self.stages) if isinstance(self.stages, list | tuple) else []
+        named = [one for one in pairs if isinstance(one, tuple | list) and len(one) == 2]
+        whole = len(named) == len(pairs) and all(isinstance(name, str) for name, _ in named)
+        return pairs if whole else []
+
     def _check_parameters(self) -> None:
         """Refuse parameters that are malformed, before anything is trained."""
-        pairs = self.stages if isinstance(self.stages, list | tuple) else []
-        shapes = [isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs]
-        if len(pairs) < 2 or not all(shapes) or not all(isinstance(n, str) for n, _ in pairs):
+        pairs = self._pairs
+        if len(pairs) < 2:
             raise ValueError(
                 "stages must be a list of two pairs (name, classifier) or more, the cheapest "
                 f"first, got {shown(self.stages)}."
@@ -309,7 +316,7 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name, with those of each stage as ``name__parameter``."""
-        return dict(self._get_params("stages", deep=deep))
+        return dict(self._get_params("stages", deep=deep and bool(self._pairs)))
 
     def set_params(self, **params: Any) -> CascadeClassifier:
         """Set parameters by name, such as ``cheap__max_depth=3``, or a stage: ``cheap=...``."""
@@ -324,7 +331,7 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = [get_tags(stage) for _, stage in self.stages]
+        inner = [get_tags(stage) for _, stage in self._pairs]
         for name in ("sparse", "allow_nan", "string", "categorical"):
             everywhere = all(getattr(one.input_tags, name) for one in inner)
             setattr(tags.input_tags, name, everywhere)

@@ -112,6 +112,7 @@ class Cascade:
                 f"{list(self.names)} in turn; pass a dict of their tables, the first one at least, "
                 f"got {shown(list(tables))}."
             )
+        check_same_index({f"y_proba[{name!r}]": table for name, table in tables.items()})
         said = {x: _check_stage(tables[x], f"y_proba[{x!r}]", check, n_classes) for x in tables}
         n = len(said[self.names[0]])
         for name, table in said.items():
@@ -249,6 +250,19 @@ class Cascade:
         for one in self.calibrations:
             if one is not None:
                 one.check_fits(n_classes, "predict_proba")
+
+
+def check_same_index(given: Mapping[str, Any]) -> None:
+    """Refuse pandas tables whose rows have other names: they would be mixed up."""
+    indices = {name: getattr(table, "index", None) for name, table in given.items()}
+    named = {name: one for name, one in indices.items() if isinstance(one, pd.Index)}
+    first = next(iter(named), "")
+    for name, index in named.items():
+        if len(index) == len(named[first]) and not index.equals(named[first]):
+            raise ValueError(
+                f"{name} has another index than {first}, so that its rows are other cases, or in "
+                f"another order; pass {name}.reindex(...) with the index of {first}, or arrays."
+            )
 
 
 def check_stage_names(names: Sequence[str]) -> None:

@@ -60,7 +60,7 @@ from skselect._lib.files import digest_json, give_text, read_json
 from skselect._lib.notebook import NotebookText, show_card, wrap
 from skselect.bounds._pointwise import clopper_pearson_upper
 from skselect.calibration._scopes import Calibration, ConfidenceCalibration, restore_calibration
-from skselect.policy.cascade import Cascade
+from skselect.policy.cascade import Cascade, check_same_index
 from skselect.policy.certificate import (
     Certificate,
     check_certified,
@@ -970,6 +970,7 @@ def _decide_answers(
 ) -> Decisions:
     """Decide on answers that come with a confidence; they need not be among the classes."""
     stage = None
+    check_same_index({"y_pred": y_pred, "confidence": confidence})
     if policy.cascade is not None and isinstance(policy.confidence, External):
         scores, stage = _follow_to_end(policy, policy.cascade, confidence)
         confidence, y_pred = scores[:, 0], policy.cascade.take_answers(y_pred, stage)
@@ -1028,6 +1029,11 @@ def _follow_to_end(
     policy: AbstentionPolicy, cascade: Cascade, given: Any
 ) -> tuple[FloatArray, IntArray]:
     """Return the scores of the stage that answers each row, and that stage; no row may wait."""
+    if not isinstance(given, Mapping):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"y_proba: this policy asks the stages {list(cascade.names)} in turn; pass a dict of "
+            "what each of them says, such as tuner.raw_scores(X)."
+        )
     scores, stage = _follow(policy, cascade, given)
     waits = np.flatnonzero(np.isnan(scores).any(axis=1))
     if len(waits):

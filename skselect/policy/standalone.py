@@ -65,12 +65,8 @@ def decide(
     """
     given = auxiliary_proba = groups = None
     if str(policy["confidence"]).startswith("external:"):  # answers come with their confidence
-        rated, answers = read_confidence(confidence), np.asarray(y_pred, dtype=object)
-        if answers.shape != rated.shape:
-            raise ValueError(
-                f"y_pred must hold one answer per confidence, got the shape {answers.shape}, but "
-                f"confidence has the shape {rated.shape}."
-            )
+        rated = read_confidence(confidence)
+        answers = read_texts(y_pred, len(rated))
         if policy["groups"] is not None:
             if policy["groups"]["by_answer"]:
                 subgroups = y_pred
@@ -84,8 +80,8 @@ def decide(
         scores = read_proba(y_proba)
     if policy["cascade"] is not None:
         scores, stage = read_stages(y_proba)
-        if np.isnan(scores).any():
-            raise ValueError("y_proba: some rows must ask another stage; begin(y_proba) says which")
+        if np.isnan(scores).any() or not isinstance(y_proba, Mapping):
+            raise ValueError("y_proba needs what each stage says; begin(y_proba) says what to ask")
     if policy["decision"] == "estimator":
         given = read_answers(y_pred, len(scores))
     if not isinstance(policy["confidence"], str):
@@ -173,8 +169,9 @@ def read_stages(y_proba: Any) -> tuple[Array, Array]:
         raise ValueError(f"y_proba needs a table by stage, {cascade['names']}, got {list(tables)}.")
     said = {name: read_stage(table, f"y_proba[{name!r}]") for name, table in tables.items()}
     n = len(said[cascade["names"][0]])
-    if any(len(table) != n for table in said.values()):
-        raise ValueError(f"y_proba: the tables of the stages have other numbers of rows than {n}.")
+    names = [list(table.index) for table in tables.values() if hasattr(table, "loc")]
+    if any(len(table) != n for table in said.values()) or any(x != names[0] for x in names):
+        raise ValueError("y_proba: the tables of the stages hold other rows, or another order.")
     each = [
         said.get(name, np.full((n, len(policy["classes"])), np.nan)) for name in cascade["names"]
     ]
@@ -192,6 +189,17 @@ def read_stage(given: Any, name: str) -> Array:
         known = given.loc[~unknown] if hasattr(given, "loc") else values[~unknown]
         table[~unknown] = read_proba(known, name)
     return table
+
+
+def read_texts(y_pred: Any, n: int) -> Array:
+    """Return answers that come with a confidence, one for each of `n` rows."""
+    answers = np.asarray(y_pred, dtype=object)
+    if answers.shape != (n,) or any(x is None or x != x for x in answers):  # noqa: PLR0124
+        raise ValueError(
+            f"y_pred must hold one answer per confidence, {n}, and none may be missing; got the "
+            f"shape {answers.shape}."
+        )
+    return answers
 
 
 def read_answers(y_pred: Any, n: int) -> Array:

@@ -398,6 +398,8 @@ def read_verdicts(values: Any) -> IntArray:
     """Return 0 for right, 1 for wrong, -1 where there is no verdict, else `UNREADABLE`."""
     if isinstance(values, pd.Series | pd.api.extensions.ExtensionArray):  # missing ones stay
         values = values.astype(object)
+    if isinstance(values, list | tuple) and all(map(np.isscalar, filter(None, values))):
+        values = np.array(values, dtype=object)
     cells = check_one_per_row(as_array(values, "verdict"), "verdict")
     codes, distinct = pd.factorize(cells.astype(object))
     read = [_WORDS.get(str(one).strip().lower(), UNREADABLE) for one in distinct]

@@ -122,6 +122,12 @@ def verify_guarantee(policy: AbstentionPolicy, check: PolicyCheck | None) -> Ans
     "holds", "broken" or "undecided" is the verdict of a check; "certified" if these rows chose
     the threshold and certify it; "nothing" if there is no guarantee that labelled rows can check.
     """
+    if check is None and policy.certificate is not None and policy.certificate.reads_reviewer:
+        return Answer(
+            "undecided",
+            "UNDECIDED: it guarantees how often machine and reviewer together are wrong, and "
+            "these rows lack the reviewer's answers; pass them (reviewer=, --reviewer).",
+        )
     if check is None:
         return Answer(
             "nothing", "NOTHING TO CHECK: it guarantees nothing that these rows can check."

@@ -1073,6 +1073,10 @@ def test_tune_reads_what_a_reviewer_answers(frame, kind, columns, run, refuse):
     expected = select_threshold(rows, objective=SystemRisk(0.08))
     assert read().threshold == expected.threshold < np.inf
     assert str(expected) in said
+    evaluated = f"evaluate both.{kind} {columns} --policy policy.json"
+    said = run(evaluated, code=UNDECIDED).out
+    assert "UNDECIDED: it guarantees how often machine and reviewer together" in unwrap(said)
+    assert "NOTHING TO CHECK" not in run(f"{evaluated} --reviewer person", code=UNDECIDED).out
     run(f"{command} --reviewer-error 0.03")
     assert read().certificate.reviewer_error == 0.03
     run(f"{command} --reviewer-error 12 600")

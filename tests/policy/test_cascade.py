@@ -1,6 +1,7 @@
 """The rule of a cascade against a loop over rows, in the library and in the gate file."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,7 +118,14 @@ def test_a_gate_without_a_cascade_knows_nothing_of_stages():
         ({"strong": [[0.9, 0.1]]}, r"asks the stages \['cheap', 'middle', 'strong'\] in turn"),
         ({"cheap": [[0.9, 0.1]], "best": [[0.9, 0.1]]}, "the first one at least, got"),
         ({"cheap": [[0.5, 0.5]]}, "1 of 1 rows .first row 0. must still ask the stage 'middle'"),
-        ([[0.5, 0.5]], "must still ask the stage 'middle'; policy.begin"),
+        ([[0.9, 0.1]], "pass a dict of what each of them says, such as tuner.raw_scores"),
+        (
+            {
+                "cheap": pd.DataFrame([[0.9, 0.1]], index=["a"]),
+                "strong": pd.DataFrame([[0.9, 0.1]], index=["b"]),
+            },
+            r"y_proba\['strong'\] has another index than y_proba\['cheap'\]",
+        ),
         ({"cheap": [[0.5, 0.5]], "middle": [[0.5, 0.5]] * 2}, "2 rows, but the first stage has 1"),
         ({"cheap": [[0.5, 0.6]]}, r"y_proba\['cheap'\]"),
         ({"cheap": [[0.5, 0.5]], "middle": [[0.5, np.nan]]}, r"y_proba\['middle'\]"),
@@ -202,5 +210,5 @@ def test_checks_and_reports_read_the_stages_and_refuse_one_of_them_alone():
     ):
         with pytest.raises(ValueError, match="these were not joined by its rule; pass the labels"):
             call()
-    with pytest.raises(ValueError, match="must still ask the stage 'middle'"):
+    with pytest.raises(ValueError, match="pass a dict of what each of them says"):
         selective_report(y, tables["cheap"], policy=policy)

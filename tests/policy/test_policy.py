@@ -732,6 +732,11 @@ def test_answers_with_a_confidence_need_no_probabilities():
     assert table["suggestion"].tolist() == ["Paris", "no"]
     assert table["accepted"].tolist() == policy.accepts([0.8, 0.7]).tolist() == [True, False]
     assert policy.decide(y_pred=[], confidence=[]).shape == (0, 5)
+    gate = {}
+    exec(policy.to_python(), gate)
+    for answers in (["x", None], ["x", float("nan")], ["x"]):
+        with pytest.raises(ValueError, match="one answer per confidence, 2, and none may be miss"):
+            gate["decide"](y_pred=answers, confidence=[1.0, 1.0])
     restored = AbstentionPolicy.from_json(policy.to_json())  # nothing is lost: it holds a name
     assert isinstance(restored.confidence, External)
     for call, words in [
@@ -740,6 +745,16 @@ def test_answers_with_a_confidence_need_no_probabilities():
         (lambda: policy.decide(confidence=[0.9]), "confidence goes with y_pred"),
         (lambda: policy.decide([[0.9, 0.1]], y_pred=["no"], confidence=[0.9]), "y_proba=None"),
         (lambda: policy.decide(y_pred=["no"], confidence=[0.9, 0.8]), "y_pred has 1 rows"),
+        (
+            lambda: policy.decide(y_pred=pd.Series(["a", "b"]), confidence=pd.Series([1.0], [7])),
+            "y_pred has 2 rows",
+        ),
+        (
+            lambda: policy.decide(
+                y_pred=pd.Series(["a", "b"], [1, 2]), confidence=pd.Series([1.0, 0.5], [2, 1])
+            ),
+            "confidence has another index than y_pred, so that its rows are other cases",
+        ),
         (lambda: policy.decide(y_pred=["no"], confidence=[0.9], subgroups=["a"]), "subgroups"),
         (lambda: policy.decide(y_pred=["no"], confidence=[0.9], auxiliary={"a": 1}), "auxiliary"),
     ]:

@@ -197,6 +197,8 @@ def test_answers_with_a_score_are_joined_and_decided_stage_by_stage(rng, judged,
     again = AbstentionPolicy.from_json(policy.to_json(allow_external=True))
     assert again.begin(confidence=scores["small"][rest]).tolist() == first.tolist()
     with pytest.raises(ValueError, match="must still ask the stage 'large'"):
+        policy.decide(y_pred=answers, confidence={"small": scores["small"]})
+    with pytest.raises(ValueError, match="pass a dict of what each of them says"):
         policy.decide(y_pred=answers["small"], confidence=scores["small"])
     with pytest.raises(ValueError, match="y_pred must be a dict with the answers of"):
         policy.decide(y_pred=answers["small"], confidence=scores)
