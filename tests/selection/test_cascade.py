@@ -107,6 +107,8 @@ def test_tables_that_do_not_belong_together_are_refused(rng):
     stages, codes = make_tables(rng, 60)
     cheap, y = stages["cheap"], np.array(["no", "yes"])[codes]
     other = Predictions.from_proba(y[::-1], stages["strong"].y_proba, labels=["no", "yes"])
+    table = stages["strong"].y_proba
+    weighted = Predictions.from_proba(y, table, labels=["no", "yes"], sample_weight=[2.0] * 60)
     third = Predictions.from_proba(y, np.full((60, 3), 1 / 3), labels=["no", "other", "yes"])
     answers = Predictions.from_labels(y, y, np.full(60, 0.9))
     costs = Predictions.from_proba(
@@ -115,7 +117,8 @@ def test_tables_that_do_not_belong_together_are_refused(rng):
     for parts, message in (
         ({"cheap": cheap}, "stages must be a dict of two Predictions or more"),
         ([cheap, cheap], "stages must be a dict"),
-        ({"cheap": cheap, "strong": other}, "has other true labels than the first stage"),
+        ({"cheap": cheap, "strong": other}, "has other true labels or weights than the first"),
+        ({"cheap": cheap, "strong": weighted}, "has other true labels or weights than the first"),
         ({"cheap": cheap, "strong": third}, r"stages\['strong'\] has the classes"),
         ({"cheap": cheap, "strong": answers}, "with probabilities in all stages or in none"),
         ({"cheap": answers, "strong": y}, "with probabilities in all stages or in none"),
