@@ -16,7 +16,7 @@ import pprint
 import re
 import sys
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path  # noqa: F401 - the file needs it
 from textwrap import dedent
 from typing import Any
@@ -449,9 +449,10 @@ def _find_parts(facts: Mapping[str, Any], words: set[Any]) -> list[str]:
     return [*(found[x] for x in defined if x in used), found["end"]]
 
 
-def _names_in(code: str) -> list[str]:
+@lru_cache(1000)
+def _names_in(code: str) -> tuple[str, ...]:
     """Return all names in a piece of code."""
-    return [x.id for x in ast.walk(ast.parse(code)) if isinstance(x, ast.Name)]
+    return tuple(x.id for x in ast.walk(ast.parse(code)) if isinstance(x, ast.Name))
 
 
 @cache

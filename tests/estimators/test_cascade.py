@@ -49,7 +49,7 @@ def make_rows(n=1500, labels=("no", "yes", "perhaps")):
 
 
 def make_cascade(**options):
-    stages = [("linear", LINEAR), ("forest", RandomForestClassifier(30, random_state=0))]
+    stages = [("linear", LINEAR), ("forest", RandomForestClassifier(10, random_state=0))]
     return CascadeClassifier(stages, random_state=0).set_params(**options)
 
 
@@ -61,7 +61,7 @@ def rows():
 @pytest.fixture(scope="module")
 def tuner(rows):
     X, y = rows
-    cascade = make_cascade(costs=[1, 4], linear=GaussianNB())
+    cascade = make_cascade(costs=[1, 4], linear=GaussianNB(), forest__n_estimators=30)
     return ThresholdTuner(cascade, "risk", target=0.05, random_state=0).fit(X[:1200], y[:1200])
 
 
@@ -180,7 +180,7 @@ def test_a_calibration_on_top_and_one_subgroup_each(rows):
 def test_frozen_stages_are_not_fitted_and_have_no_record(rows):
     X, y = rows
     linear = clone(LINEAR).fit(X[:500], y[:500])
-    stages = [("linear", FrozenEstimator(linear)), ("forest", RandomForestClassifier(30))]
+    stages = [("linear", FrozenEstimator(linear)), ("forest", RandomForestClassifier(10))]
     tuner = ThresholdTuner(CascadeClassifier(stages, max_loss=0.1), "risk", target=0.15)
     tuner.set_params(random_state=0).fit(X[500:], y[500:])
     assert tuner.estimator_.estimator_.stages_[0][1].estimator is linear
@@ -189,7 +189,7 @@ def test_frozen_stages_are_not_fitted_and_have_no_record(rows):
 
 def test_stored_predictions_side_by_side_are_stages(rows):
     X, y = rows
-    linear, forest = clone(LINEAR).fit(X[:500], y[:500]), RandomForestClassifier(30, random_state=0)
+    linear, forest = clone(LINEAR).fit(X[:500], y[:500]), RandomForestClassifier(10, random_state=0)
     forest.fit(X[:500], y[:500])
     tables = [
         pd.DataFrame(model.predict_proba(X[500:]), columns=model.classes_).add_prefix(f"{name} ")
