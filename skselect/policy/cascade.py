@@ -326,8 +326,8 @@ def check_stages(stages: Any) -> list[Predictions]:
             )
         judged = part.y_proba is None and part.classes.tolist() == VERDICTS.tolist()
         same = len(part) == len(first) if judged else np.array_equal(part.y_true, first.y_true)
-        weights = [np.asarray(one.sample_weight) for one in (part, first)]
-        if not same or not np.array_equal(*weights):
+        own, wanted = np.asarray(part.sample_weight), np.asarray(first.sample_weight)
+        if not same or not np.array_equal(own, wanted):
             raise ValueError(
                 f"stages[{name!r}] has other true labels or weights than the first stage, row by "
                 "row; join the tables by the name of the case first."
