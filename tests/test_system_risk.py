@@ -255,11 +255,12 @@ def test_the_model_never_sees_the_column_of_the_reviewer():
     other = _tuner().fit(X, y, reviewer_pred=person)
     assert tuner.certificate_.is_certified
     assert 0.1 < tuner.policy_.coverage <= 1
-    assert tuner.threshold_ == other.threshold_
+    # A table without the column has another layout in memory, and with it other last digits.
+    assert tuner.threshold_ == pytest.approx(other.threshold_)
     assert list(tuner.feature_names_in_) == ["a", "b", "c"]
     pd.testing.assert_frame_equal(tuner.decide(both), other.decide(X))  # new rows may lack it
     pd.testing.assert_frame_equal(tuner.decide(X), other.decide(X))
-    np.testing.assert_array_equal(tuner.decision_function(both), other.decision_function(X))
+    np.testing.assert_allclose(tuner.decision_function(both), other.decision_function(X))
     loaded = AbstentionPolicy.from_json(tuner.policy_.to_json())
     assert loaded.certificate == tuner.certificate_
     assert pickle.loads(pickle.dumps(tuner)).threshold_ == tuner.threshold_

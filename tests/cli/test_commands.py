@@ -1156,8 +1156,9 @@ def test_tables_are_the_stages_of_a_cascade_as_in_python(stages, names, run):
     decided = pd.read_csv("d.csv")
     proba = {name: stages[name][["p_no", "p_yes"]].to_numpy() for name in names}
     expected = found.policy.decide(proba)
-    for name in ["suggestion", "accepted", "confidence", "stage"]:
+    for name in ["suggestion", "accepted", "stage"]:
         assert decided[name].tolist() == expected[name].tolist()
+    np.testing.assert_allclose(decided["confidence"], expected["confidence"])
     assert decided["id"].tolist() == stages["cheap"]["id"].tolist()
     few = found.policy.decide(proba, capacity=50)
     run(f"apply {files} --policy c.json --id id --out d.csv --capacity 50")

@@ -126,10 +126,10 @@ def test_the_certificate_counts_the_rows_that_chose(predictions):
 @pytest.mark.parametrize(
     ("objective", "shortlist", "caveats"),
     [
-        (Risk(0.05), Shortlist(0.9, share=0.5), []),
+        (Risk(0.05), Shortlist(0.9, share=0.5, random_state=0), []),
         (Cost(0.2, method="chow"), 0.9, []),  # no row chose that threshold
         (Risk(0.05), 0.9, ["these rows also chose the threshold.*Shortlist\\(0.9, share=0.5\\)"]),
-        (Risk(0.05, max_analyses=2), Shortlist(0.9, share=0.5),
+        (Risk(0.05, max_analyses=2), Shortlist(0.9, share=0.5, random_state=0),
          ["several analyses of growing rows are planned"]),
     ],
 )  # fmt: skip
