@@ -27,7 +27,7 @@ QUICK = {
     ROOT / "tests" / file
     for file in [
         "bounds/test_pointwise.py", "calibration/test_calibrators.py", "cli/test_main.py",
-        "curve/test_areas.py", "curve/test_tie_blocks.py", "curve/test_scan.py",
+        "curve/test_areas.py", "curve/test_tie_blocks.py",
         "display/test_thresholds.py",
         "estimators/test_precomputed.py", "estimators/test_shortlist.py",
         "inference/test_by_group.py", "metrics/test_threshold.py",
