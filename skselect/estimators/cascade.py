@@ -221,29 +221,30 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         stage : ndarray of int, shape (n,)
             Positions in `stages`.
         """
-        return self._follow(X)[1:]
+        check_is_fitted(self)
+        [X], shape = indexable(X), (count_rows(X), len(self.classes_))
+        return self.cascade_.follow(*shape, partial(self._ask, X))
 
     def stage_proba(self, X: Any) -> dict[str, FloatArray]:
         """Return what each stage says before calibration, NaN in rows where it is not asked.
 
         That is what ``policy_.decide`` takes.
         """
-        return self._follow(X)[0]
-
-    def _follow(self, X: Any) -> tuple[dict[str, FloatArray], FloatArray, IntArray]:
-        """Return what each stage says, and the probabilities and the stage that keep each row."""
         check_is_fitted(self)
-        [X], n = indexable(X), count_rows(X)
-        names, n_classes = self.cascade_.names, len(self.classes_)
-        said = {name: np.full((n, n_classes), np.nan) for name in names}
+        [X], shape = indexable(X), (count_rows(X), len(self.classes_))
+        tables = [np.full(shape, np.nan) for _ in self.stages_]
 
         def ask(k: int, rows: IntArray) -> FloatArray:
-            scores = self._raw_stages[k].scores(X if len(rows) == n else take_rows(X, rows))
-            scores = check_proba(scores, f"stage {names[k]!r}: predict_proba(X)")
-            said[names[k]][rows] = scores
-            return scores
+            tables[k][rows] = said = self._ask(X, k, rows)
+            return said
 
-        return said, *self.cascade_.follow(n, n_classes, ask)
+        self.cascade_.follow(*shape, ask)
+        return dict(zip(self.cascade_.names, tables, strict=True))
+
+    def _ask(self, X: Any, k: int, rows: IntArray) -> FloatArray:
+        """Return what a stage says of some rows."""
+        scores = self._raw_stages[k].scores(X if len(rows) == count_rows(X) else take_rows(X, rows))
+        return check_proba(scores, f"stage {self.cascade_.names[k]!r}: predict_proba(X)")
 
     @property
     def n_features_in_(self) -> int:

@@ -326,6 +326,7 @@ class ThresholdTuner(
         check_has_fit(self.estimator)
         base, fitted = self._base()
         objectives, loss = self._check_objective(base)
+        self._plan_cascade(base, objectives, loss)
         base._check_parameters()  # noqa: SLF001 - same family
         X, y = indexable(X, y)
         objective = first_of(objectives)
@@ -679,22 +680,20 @@ class ThresholdTuner(
                 "that are fitted anyway."
             )
         base.set_params(threshold=None)
-        self._plan_cascade(base)
         if base.random_state is None:
             base.set_params(random_state=self.random_state)
         return base, fitted
 
-    def _plan_cascade(self, base: SelectiveClassifier) -> None:
-        """Tell a cascade the seed, and the risk that is asked for, unless it has its own."""
+    def _plan_cascade(
+        self, base: SelectiveClassifier, objectives: Objectives, loss: LossSpec
+    ) -> None:
+        """Tell a cascade the seed, and the risk of errors asked for, unless it has its own."""
         if not isinstance(base.estimator, CascadeClassifier):
             return
         if base.estimator.random_state is None:
             base.set_params(estimator__random_state=self.random_state)
-        if base.estimator.target is not None:
-            return
-        stated = each_of(read_objective(self.objective, self.target, self.delta))
-        targets = [one.target for one in stated if isinstance(one, Risk)]
-        if targets and base.cost_matrix is None:
+        targets = [one.target for one in each_of(objectives) if isinstance(one, Risk)]
+        if targets and loss == "zero_one" and base.estimator.target is None:
             base.set_params(estimator__target=min(targets))
 
     def _warn_if_refitted(self) -> None:

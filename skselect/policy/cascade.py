@@ -112,7 +112,7 @@ class Cascade:
                 f"{list(self.names)} in turn; pass a dict of their tables, the first one at least, "
                 f"got {shown(list(tables))}."
             )
-        check_same_index({f"y_proba[{name!r}]": table for name, table in tables.items()})
+        check_same_index(y_proba=tables)
         said = {x: _check_stage(tables[x], f"y_proba[{x!r}]", check, n_classes) for x in tables}
         n = len(said[self.names[0]])
         for name, table in said.items():
@@ -176,7 +176,7 @@ class Cascade:
         return replace(self, n_asked=asked, n=len(stage), is_fresh=is_fresh)
 
     def is_rule_of(self, other: Cascade | None) -> bool:
-        """Tell whether another cascade has the same stages and cuts."""
+        """Tell whether another cascade has the same stages and cuts; calibrations are not seen."""
         return other is not None and (self.names, self.cuts) == (other.names, other.cuts)
 
     @property
@@ -252,9 +252,13 @@ class Cascade:
                 one.check_fits(n_classes, "predict_proba")
 
 
-def check_same_index(given: Mapping[str, Any]) -> None:
-    """Refuse pandas tables whose rows have other names: they would be mixed up."""
-    indices = {name: getattr(table, "index", None) for name, table in given.items()}
+def check_same_index(**given: Any) -> None:
+    """Refuse pandas tables, also in dicts, whose rows have other names: they would be mixed up."""
+    tables: dict[str, Any] = {}
+    for name, one in given.items():
+        parts = one if isinstance(one, Mapping) else {None: one}
+        tables |= {name if x is None else f"{name}[{x!r}]": table for x, table in parts.items()}
+    indices = {name: getattr(table, "index", None) for name, table in tables.items()}
     named = {name: one for name, one in indices.items() if isinstance(one, pd.Index)}
     first = next(iter(named), "")
     for name, index in named.items():

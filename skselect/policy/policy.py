@@ -970,7 +970,7 @@ def _decide_answers(
 ) -> Decisions:
     """Decide on answers that come with a confidence; they need not be among the classes."""
     stage = None
-    check_same_index({"y_pred": y_pred, "confidence": confidence})
+    check_same_index(y_pred=y_pred, confidence=confidence)
     if policy.cascade is not None and isinstance(policy.confidence, External):
         scores, stage = _follow_to_end(policy, policy.cascade, confidence)
         confidence, y_pred = scores[:, 0], policy.cascade.take_answers(y_pred, stage)

@@ -159,6 +159,7 @@ def test_the_tuner_tells_the_target_and_leaves_a_stated_one(rows):
     X, y = rows
     for objective, given, planned in (
         (Risk(0.12), None, 0.12), (Risk(0.12), 0.3, 0.3), ("cwsa_plus", None, None),
+        (Risk(0.7, loss=lambda y_true, y_pred: (y_true != y_pred) / 2), None, None),
     ):  # fmt: skip
         tuner = ThresholdTuner(make_cascade(target=given), objective, random_state=0).fit(X, y)
         assert tuner.estimator_.estimator.target == planned

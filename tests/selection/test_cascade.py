@@ -1,6 +1,7 @@
 """Where stages keep a case, against a search by hand; tables of several models become one."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -205,5 +206,9 @@ def test_answers_with_a_score_are_joined_and_decided_stage_by_stage(rng, judged,
         policy.decide(y_pred=answers["small"], confidence=scores["small"])
     with pytest.raises(ValueError, match="y_pred must be a dict with the answers of"):
         policy.decide(y_pred=answers["small"], confidence=scores)
+    named = {"small": pd.Series(scores["small"]), "large": pd.Series(scores["large"])}
+    other = {name: pd.Series(answers[name], index=range(n)[::-1]) for name in names}
+    with pytest.raises(ValueError, match=r"confidence\['small'\] has another index than y_pred"):
+        policy.decide(y_pred=other, confidence=named)
     with pytest.raises(ValueError, match="has no gate file"):
         policy.to_python()
