@@ -128,8 +128,8 @@ def evaluate(given: Namespace) -> int:
     with waiting_line("computing the report", len(predictions)):
         found = selective_report(
             None, predictions, policy=policy, threshold=given.threshold, ids=names,
-            features=features, audits=given.audits, subgroups=_subgroups(groups),
-            title=given.title or file.path.name,
+            features=features, audits=given.audits, reviewing=given.reviewing,
+            subgroups=_subgroups(groups), title=given.title or file.path.name,
         )  # fmt: skip
     if given.html is not None:
         found.to_html(given.html, interactive=True)

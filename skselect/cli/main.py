@@ -250,6 +250,9 @@ _EVALUATED: list[Option] = [
             "the days until their labels come, such as 1000 0.02 30; the report says which risk "
             "skselect monitor would notice within 90 days", type=float, nargs=3,
             metavar=("CASES", "SHARE", "DAYS")),
+    _option("--reviewing", "the share of deferred cases that the reviewer gets wrong, the minutes "
+            "of a case, the cost of an hour, such as .03 6 40; the report says what each risk "
+            "target takes", type=float, nargs=3, metavar=("ERROR", "MINUTES", "COST")),
     _file("--csv", "write the metrics as a table"),
     _option("--title", "title of the report (default: the name of the table)"),
 ]

@@ -25,6 +25,7 @@ from skselect.display.common import (
     show_percent,
     thin,
 )
+from skselect.exceptions import ArgumentError
 from skselect.metrics._metric import CountOptions
 from skselect.objectives import Loss, Risk
 from skselect.policy.certificate import Certificate
@@ -247,6 +248,10 @@ class WorkloadDisplay(CurveDisplay):
     reviewer_error : float in [0, 1], default=None
         The share of deferred cases that a reviewer gets wrong. The risk is then that of machine and
         reviewer together, over all cases.
+    minutes : float above 0, default=None
+        What a reviewer needs for a case: a second axis shows the hours per 1,000 cases.
+    hourly_cost : float, default=None
+        With `minutes`: the second axis shows the cost of these hours instead.
 
     Attributes
     ----------
@@ -274,7 +279,9 @@ class WorkloadDisplay(CurveDisplay):
     True
     """
 
-    _options: ClassVar = {"threshold": None, "confidence_level": None, "reviewer_error": None}
+    _options: ClassVar = dict.fromkeys(
+        ["threshold", "confidence_level", "reviewer_error", "minutes", "hourly_cost"]
+    )
     _reads: ClassVar = CountOptions
 
     curve: RiskCoverageCurve
@@ -283,6 +290,8 @@ class WorkloadDisplay(CurveDisplay):
     name: str | None = None
     confidence_level: float | None = None
     reviewer_error: float | None = None
+    minutes: float | None = None
+    hourly_cost: float | None = None
 
     def __post_init__(self) -> None:
         if self.threshold is not None:
@@ -297,6 +306,12 @@ class WorkloadDisplay(CurveDisplay):
                     "confidence_level bounds the machine's risk alone; leave it out beside "
                     "reviewer_error, and certify one target with SystemRisk."
                 )
+        if self.minutes is not None:
+            check_number("minutes", self.minutes, 0.0, closed="neither")
+        elif self.hourly_cost is not None:
+            raise ArgumentError("hourly_cost", "hourly_cost goes with minutes, those of a case.")
+        if self.hourly_cost is not None:
+            check_number("hourly_cost", self.hourly_cost, 0.0, closed="neither")
 
     def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
         # From the risk of answering every row on, nothing is deferred.
@@ -321,6 +336,17 @@ class WorkloadDisplay(CurveDisplay):
         ax.set_xlim(left=0)
         show_percent(ax.xaxis)
         ax.yaxis.set_major_formatter("{x:,.0f}")
+        if self.minutes is not None:
+            self._draw_hours(ax, self.minutes / 60.0)
+
+    def _draw_hours(self, ax: Any, hours: float) -> None:
+        """Add an axis with the hours of review, or what they cost; `hours` are those of a case."""
+        unit = hours * (self.hourly_cost or 1.0)
+        scale = (lambda cases: unit * cases, lambda shown: shown / unit)
+        what = "Hours" if self.hourly_cost is None else "Cost"
+        axis = ax.secondary_yaxis("right", functions=scale)
+        axis.set_ylabel(f"{what} of review per 1,000 cases")
+        axis.yaxis.set_major_formatter("{x:,.4g}" if unit < 1.0 else "{x:,.0f}")
 
     def _draw_bound(self, ax: Any, targets: FloatArray, level: float) -> None:
         """Draw the deferrals that keep the risk within all targets, where any do."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from bisect import bisect_left
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skselect._lib.arrays import ROUNDING, BoolArray, FloatArray, IntArray, is_graded
+from skselect._lib.checks import shown
 from skselect._lib.checks.options import choose_draws
 from skselect._lib.checks.rows import check_has_proba, check_subgroups
 from skselect._lib.notebook import count
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.curve import count_deferred, count_within
+from skselect.exceptions import ArgumentError
 from skselect.inference.by_group import Rate, rate_classes, tabulate_metric
 from skselect.inference.intervals import Sampling, interval_around
 from skselect.metrics._csr import run_csr_test
@@ -50,6 +54,38 @@ MOST_CLASSES = 10
 #: Bounds for all thresholds at once have at least this confidence.
 LEAST_LEVEL = 0.5
 _DRAWS, _MANY_ROWS = 999, 1_000_000
+
+
+class Review(NamedTuple):
+    """What is known of a reviewer: his errors, and what a case takes.
+
+    `error` is the share of deferred cases that he gets wrong.
+    """
+
+    error: float
+    minutes: float
+    hourly_cost: float
+
+    @classmethod
+    def read(cls, reviewing: Any) -> Review:
+        """Check what the user says of the reviewer."""
+        with suppress(TypeError, ValueError):
+            given = cls(*map(float, reviewing))
+            costs = given.minutes > 0.0 and given.hourly_cost >= 0.0
+            if 0.0 <= given.error <= 1.0 and costs and math.isfinite(sum(given)):
+                return given
+        raise ArgumentError(
+            "reviewing",
+            "reviewing must be the share of deferred cases that the reviewer gets wrong (0 to 1), "
+            "the minutes that a case takes (above 0) and the cost of an hour (0 or more), such as "
+            f"(0.03, 6, 40), got {shown(reviewing)}.",
+        )
+
+    def describe(self, coverage: float, risk: float) -> dict[str, float]:
+        """Return what 1,000 cases take, and the share that machine and reviewer get wrong."""
+        hours = 1000.0 * (1.0 - coverage) * self.minutes / 60.0
+        errors = self.error * (1.0 - coverage) + (coverage * risk if coverage > 0.0 else 0.0)
+        return {"hours": hours, "cost": hours * self.hourly_cost, "together": errors}
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +157,14 @@ def make_case(
 
 
 def make_contents(
-    case: Case, subgroups: Any, ids: Any, features: Any, n_errors: int, level: float, seed: Any
+    case: Case,
+    subgroups: Any,
+    ids: Any,
+    features: Any,
+    n_errors: int,
+    level: float,
+    seed: Any,
+    review: Review | None = None,
 ) -> dict[str, Any]:
     """Return the contents of the report about one model."""
     errors = case.scored.outcomes.loss
@@ -135,7 +178,7 @@ def make_contents(
         "metrics": _metrics(case, level),
         "decisions": _decisions(case, level),
         "by_class": _by_class(case, level),
-        "workload": _workload(case, level),
+        "workload": _workload(case, level, review),
         "coverages": _coverages(case),
         "calibration": _calibration(case, level, seed),
         "certificate": _certificate(case),
@@ -309,7 +352,7 @@ def _confusion(case: Case, shown: IntArray) -> dict[str, Any]:
     return {"true": names + unknown, "answers": columns, "counts": table}
 
 
-def _workload(case: Case, level: float) -> dict[str, Any]:
+def _workload(case: Case, level: float, review: Review | None) -> dict[str, Any]:
     """Return what is deferred per 1,000 cases now, and at a few risk targets."""
     curve, policy = case.scored.curve, case.policy
     made = None if policy is None else policy.certificate
@@ -326,8 +369,9 @@ def _workload(case: Case, level: float) -> dict[str, Any]:
         threshold = curve.threshold_at(n_blocks - 1) if n_blocks else np.nan
         left = {"deferred": 1000.0 * (1.0 - coverage), "deferred_surely": float(most)}
         point = {"coverage": coverage, "risk": risk, "threshold": threshold}
+        reviewed = {} if review is None else review.describe(coverage, risk)
         together = _wrong_together(case, threshold if n_blocks else np.inf)
-        found.append({"target": target} | left | point | together)
+        found.append({"target": target} | left | point | reviewed | together)
     now = None if case.accepted is None else 1000.0 * float(np.mean(~case.accepted))
     knows = policy is not None and policy.coverage is not None and policy.n is not None
     capacity = policy.capacity_needed(1000) if policy is not None and knows else None

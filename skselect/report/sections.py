@@ -250,12 +250,18 @@ def _show_classes(model: dict[str, Any], level: float) -> Section:
 
 
 def _show_workload(model: dict[str, Any], level: float) -> Section:
-    surely = (f"with {percent(level)} confidence", "deferred_surely", _whole)
-    work = (("risk target", "target", percent), ("deferred", "deferred", _whole), surely)
-    targets, wrong = model["workload"]["targets"], [("wrong here", "risk", _rough_share)]
-    if "together" in targets[0]:
-        wrong.append(("with the reviewer, of all", "together", _rough_share))
-    table = make_table(targets, *work, *wrong, ("lowest confidence", "threshold", number))
+    targets = model["workload"]["targets"]
+    columns: list[tuple[str, str, Callable[[Any], str]]] = [
+        ("risk target", "target", percent),
+        ("deferred", "deferred", _whole),
+        (f"with {percent(level)} confidence", "deferred_surely", _whole),
+        ("hours", "hours", number),
+        ("cost", "cost", _whole),
+        ("wrong here", "risk", _rough_share),
+        ("with the reviewer, of all", "together", _rough_share),
+        ("lowest confidence", "threshold", number),
+    ]
+    table = make_table(targets, *(column for column in columns if column[1] in targets[0]))
     title = "What does a risk target cost? Cases deferred per 1,000"
     return Section("workload", title, tables={"": table}, note=_explain_workload(model, level))
 

@@ -30,7 +30,15 @@ from skselect.monitoring.labelled import predictions_for
 from skselect.policy.certificate import now
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.predictions import Predictions
-from skselect.report.data import UNNAMED, Case, check_case, count_classes, make_case, make_contents
+from skselect.report.data import (
+    UNNAMED,
+    Case,
+    Review,
+    check_case,
+    count_classes,
+    make_case,
+    make_contents,
+)
 from skselect.report.questions import plan_monitor, which_is_best
 from skselect.report.render import render_page, render_text
 
@@ -128,6 +136,7 @@ def selective_report(
     ids: Any = None,
     features: Any = None,
     audits: tuple[float, float, float] | None = None,
+    reviewing: tuple[float, float, float] | None = None,
     labels: Any = None,
     pos_label: Any = None,
     confidence_level: float = 0.95,
@@ -162,6 +171,11 @@ def selective_report(
         With a policy: cases a day, the share of its answers that will be audited, and the days
         until their labels come. The report says which risk a monitor would notice within 90 days
         (:func:`skselect.monitoring.detectable_risk`).
+    reviewing : (float, float, float), default=None
+        Of the person who gets the deferred cases: the share of them that he gets wrong, the minutes
+        that a case takes, and the cost of an hour. At each risk target the report then says how
+        many hours 1,000 cases take, what they cost, and which share of all cases machine and
+        reviewer get wrong. Where the rows bring the reviewer's answers, these count.
     labels, pos_label
         As in the metrics.
     confidence_level : float in (0, 1), default=0.95
@@ -230,10 +244,11 @@ def selective_report(
         make_case(name, table, policies[name], threshold, subgroups)
         for name, table in tables.items()
     )
+    review = None if reviewing is None else Review.read(reviewing)
     planned = () if audits is None else cases
     plans = {one.name: plan_monitor(check_case(one, subgroups), audits) for one in planned}
     models = {
-        case.name: make_contents(case, subgroups, names, features, n_errors, level, seed)
+        case.name: make_contents(case, subgroups, names, features, n_errors, level, seed, review)
         for case in cases
     }
     for name, plan in plans.items():

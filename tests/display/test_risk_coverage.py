@@ -235,6 +235,18 @@ def test_a_reviewer_who_errs_counts_in_all_cases(tied_curve):
     assert display.ax_.get_legend_handles_labels()[1][-1].endswith("% wrong in all")
 
 
+@pytest.mark.parametrize(
+    ("options", "shown", "unit"),
+    [({"minutes": 6}, "Hours", 0.1), ({"minutes": 6, "hourly_cost": 40}, "Cost", 4.0)],
+)
+def test_a_second_axis_shows_what_review_takes(tied_curve, options, shown, unit):
+    axes = WorkloadDisplay(tied_curve, **options).plot().ax_
+    [right] = [one for one in axes.child_axes if one.get_ylabel()]
+    assert right.get_ylabel() == f"{shown} of review per 1,000 cases"
+    axes.figure.canvas.draw()
+    assert right.get_ylim() == pytest.approx(unit * np.array(axes.get_ylim()))
+
+
 @pytest.mark.parametrize("loss", [[0.0, 0.0], [1.0, 1.0]])
 def test_no_errors_and_nothing_else(loss):
     tied_curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, [0.6, 0.9]))
@@ -250,6 +262,10 @@ def test_refusals(drawn):
         WorkloadDisplay.from_predictions(*drawn, threshold="high")
     with pytest.raises(ValueError, match="unweighted"):
         WorkloadDisplay.from_predictions(*drawn, sample_weight=drawn[1], confidence_level=0.95)
+    with pytest.raises(ValueError, match="hourly_cost goes with minutes"):
+        WorkloadDisplay.from_predictions(*drawn, hourly_cost=40)
+    with pytest.raises(ValueError, match="minutes must be"):
+        WorkloadDisplay.from_predictions(*drawn, minutes=0)
     with pytest.raises(ValueError, match="reviewer_error must be"):
         WorkloadDisplay.from_predictions(*drawn, reviewer_error=2)
     with pytest.raises(ValueError, match="confidence_level bounds the machine's risk alone"):

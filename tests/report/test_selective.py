@@ -590,6 +590,35 @@ def test_the_cheapest_threshold_of_each_target(rows, tuned, report):
     assert f"To review {capacity:,} is enough in 95 % of batches of 1,000" in unwrap(str(report))
 
 
+def test_a_report_says_what_review_takes(rng):
+    y, p = rng.integers(0, 2, 400), rng.random(400)
+    p = np.where(rng.random(400) < 0.8, 0.5 * (p + y), p)
+    person = np.where(rng.random(400) < 0.05, 1 - y, y)
+    for rows in (Predictions.from_proba(y, p), Predictions.from_proba(y, p, reviewer=person)):
+        report = selective_report(rows, reviewing=(0.03, 6, 40))
+        for row in report.to_dict()["models"]["model"]["workload"]["targets"]:
+            c = np.maximum(p, 1 - p)
+            answers = c >= (np.inf if row["threshold"] is None else row["threshold"])
+            wrong = np.where(answers, (p >= 0.5) != y, 0.03)
+            if rows.reviewer is not None:
+                wrong = np.where(answers, (p >= 0.5) != y, person != y)
+            assert row["together"] == pytest.approx(wrong.mean())
+            assert row["hours"] == pytest.approx(100 * np.mean(~answers))
+            assert row["cost"] == pytest.approx(40 * row["hours"])
+        assert "with the reviewer, of all" in str(report)
+    for reviewing in [
+        (0.03, 6),
+        6,
+        "often",
+        (3, 6, 40),
+        (0.03, 0, 40),
+        (0.03, 6, -1),
+        (0, np.inf, 1),
+    ]:
+        with pytest.raises(ValueError, match=r"reviewing must be .* such as \(0.03, 6, 40\), got "):
+            selective_report(y, p, reviewing=reviewing)
+
+
 def test_a_low_confidence_level_has_no_bound_for_all_targets(rng):
     y, p = rng.integers(0, 2, 50), rng.random(50)
     report = selective_report(y, p, confidence_level=0.4)
