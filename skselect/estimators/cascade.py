@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted, indexable
 from skselect._lib.arrays import FloatArray, IntArray, LabelArray
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_has_fit
-from skselect._lib.checks.rows import check_proba, check_weight
+from skselect._lib.checks.rows import check_weight
+from skselect._lib.decide import follow
 from skselect._lib.sklearn import (
     BaseComposition,
     count_rows,
@@ -40,7 +42,7 @@ from skselect.estimators.raw_classifier import (
     is_ready,
     pass_weight,
 )
-from skselect.policy.cascade import Cascade, check_costs_of, check_stage_names
+from skselect.policy.cascade import Cascade, check_stages_named, describe_cascade
 from skselect.predictions.predictions import Predictions
 from skselect.selection.cascade import check_plan, make_cascade
 
@@ -179,13 +181,15 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         each = {name: (replace(rows, params=params[name]), x) for name, x in self.stages}
         said = {name: self._test_stage(own, x, splits) for name, (own, x) in each.items()}
         self.cascade_: Cascade = make_cascade(
-            said, costs=self.costs, target=self.target, max_loss=self.max_loss,
-            calibration=self.calibration,
-        )  # fmt: skip
+            said, self.costs, self.target, self.max_loss, self.calibration
+        )
         self._raw_stages: list[RawClassifier] = [own.fit(x) for own, x in each.values()]
         fitted = [raw.estimator for raw in self._raw_stages]
         self.stages_ = list(zip(each, fitted, strict=True))
         self.classes_ = classes
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(fitted[0], name):
+                setattr(self, name, getattr(fitted[0], name))
         return self
 
     def _test_stage(self, rows: TrainingRows, stage: Any, splits: Splits) -> Predictions:
@@ -202,9 +206,7 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
 
     def predict(self, X: Any) -> LabelArray:
         """Return the most probable class of each row."""
-        proba = self.predict_proba(X)
-        labels: LabelArray = self.classes_[proba.argmax(axis=1)]
-        return labels
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def follow(self, X: Any) -> tuple[FloatArray, IntArray]:
         """Return probabilities, and which stage gave those of each row.
@@ -221,65 +223,45 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         stage : ndarray of int, shape (n,)
             Positions in `stages`.
         """
-        check_is_fitted(self)
-        [X], shape = indexable(X), (count_rows(X), len(self.classes_))
-        return self.cascade_.follow(*shape, partial(self._ask, X))
+        return self._ask_stages(X)[:2]
 
     def stage_proba(self, X: Any) -> dict[str, FloatArray]:
         """Return what each stage says before calibration, NaN in rows where it is not asked.
 
         That is what ``policy_.decide`` takes.
         """
-        check_is_fitted(self)
-        [X], shape = indexable(X), (count_rows(X), len(self.classes_))
-        tables = [np.full(shape, np.nan) for _ in self.stages_]
-
-        def ask(k: int, rows: IntArray) -> FloatArray:
-            tables[k][rows] = said = self._ask(X, k, rows)
-            return said
-
-        self.cascade_.follow(*shape, ask)
+        tables = self._ask_stages(X)[2]
         return dict(zip(self.cascade_.names, tables, strict=True))
 
-    def _ask(self, X: Any, k: int, rows: IntArray) -> FloatArray:
-        """Return what a stage says of some rows."""
-        scores = self._raw_stages[k].scores(X if len(rows) == count_rows(X) else take_rows(X, rows))
-        return check_proba(scores, f"stage {self.cascade_.names[k]!r}: predict_proba(X)")
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features, if the first stage counts them."""
+    def _ask_stages(self, X: Any) -> tuple[FloatArray, IntArray, list[FloatArray]]:
+        """Return probabilities, the stage that gave them, and what each stage says itself."""
         check_is_fitted(self)
-        return int(self.stages_[0][1].n_features_in_)
+        [X], n, n_classes = indexable(X), count_rows(X), len(self.classes_)
+        tables = [np.full((n, n_classes), np.nan) for _ in self.stages_]
 
-    @property
-    def feature_names_in_(self) -> Any:
-        """Names of the features, if the first stage has seen any."""
-        check_is_fitted(self)
-        return self.stages_[0][1].feature_names_in_
+        def ask(k: int, rows: IntArray) -> FloatArray:
+            said = self._raw_stages[k].scores(X if len(rows) == n else take_rows(X, rows))
+            tables[k][rows] = said
+            return said
+
+        return *follow(describe_cascade(self.cascade_), n, n_classes, ask), tables
 
     # Parameters ----------------------------------------------------------------------------
 
-    @property
-    def _pairs(self) -> list[tuple[str, Any]]:
-        """The stages; [] where they are malformed, which fit refuses."""
-        pairs = list(self.stages) if isinstance(self.stages, list | tuple) else []
-        named = [one for one in pairs if isinstance(one, tuple | list) and len(one) == 2]
-        whole = len(named) == len(pairs) and all(isinstance(name, str) for name, _ in named)
-        return pairs if whole else []
-
     def _check_parameters(self) -> None:
         """Refuse parameters that are malformed, before anything is trained."""
-        pairs = self._pairs
-        if len(pairs) < 2:
+        try:
+            names, models = zip(*self.stages, strict=True)
+        except (TypeError, ValueError):
+            names, models = (), ()
+        if len(names) < 2 or not all(isinstance(name, str) for name in names):
             raise ValueError(
                 "stages must be a list of two pairs (name, classifier) or more, the cheapest "
                 f"first, got {shown(self.stages)}."
             )
-        names = [name for name, _ in pairs]
-        check_stage_names(names)
+        check_stages_named(names, range(len(names)) if self.costs is None else self.costs)
         self._validate_names(names)
-        for name, stage in pairs:
+        for name, stage in zip(names, models, strict=True):
             check_has_fit(stage)
             if not hasattr(stage, "predict_proba"):
                 raise ValueError(
@@ -292,8 +274,6 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
                     f"stages: {name!r} abstains by itself; pass it with threshold=None, and tune "
                     "the threshold of the whole cascade."
                 )
-        if self.costs is not None:
-            check_costs_of(self.costs, len(names))
         check_plan(self.target, self.max_loss, self.calibration)
         check_cv(self.cv)
         check_n_jobs(self.n_jobs)
@@ -317,7 +297,7 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name, with those of each stage as ``name__parameter``."""
-        return dict(self._get_params("stages", deep=deep and bool(self._pairs)))
+        return dict(self._get_params("stages", deep=deep))
 
     def set_params(self, **params: Any) -> CascadeClassifier:
         """Set parameters by name, such as ``cheap__max_depth=3``, or a stage: ``cheap=...``."""
@@ -332,11 +312,8 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = [get_tags(stage) for _, stage in self._pairs]
-        for name in ("sparse", "allow_nan", "string", "categorical"):
-            everywhere = all(getattr(one.input_tags, name) for one in inner)
-            setattr(tags.input_tags, name, everywhere)
+        with contextlib.suppress(TypeError, ValueError):  # stages are malformed: fit refuses them
+            inner = [get_tags(stage).input_tags for _, stage in self.stages]
+            for name in ("sparse", "allow_nan", "string", "categorical"):
+                setattr(tags.input_tags, name, all(getattr(one, name) for one in inner))
         return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "cascade_")

@@ -83,6 +83,7 @@ from skselect.objectives import (
     read_objective,
 )
 from skselect.policy import certificate as certificates
+from skselect.policy.cascade import count_asked
 from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.seen_rows import LEAST, Overlap, SeenRows
@@ -744,7 +745,7 @@ class ThresholdTuner(
         decides["created"] = certificates.now()
         if (rule := model.policy_.cascade) is not None:
             is_fresh = not any(one.strikes for one in setting.caveats)
-            decides["cascade"] = rule.count(unseen.stage, is_fresh=is_fresh)
+            decides["cascade"] = count_asked(rule, unseen.stage, is_fresh=is_fresh)
         policy = make_policy(
             found, outcomes, accepted, model_print=setting.fingerprints["model"],
             rated_by_others=not is_final, **(vars(model.policy_) | decides),

@@ -415,7 +415,9 @@ def check_answers_fit(
     # Decisions that a cascade of probabilities has written come with their final confidence.
     decided = predictions.y_proba is None and not isinstance(policy.confidence, External)
     cascade = None if decided else policy.cascade
-    if cascade is not None and not cascade.is_rule_of(predictions.cascade):
+    joined = predictions.cascade
+    rule = None if joined is None else (joined.names, joined.cuts)
+    if cascade is not None and rule != (cascade.names, cascade.cuts):
         raise ValueError(
             f"{which}: this policy asks the stages {list(cascade.names)} in turn, and these "
             "were not joined by its rule; pass the labels and a dict of the tables of the stages, "

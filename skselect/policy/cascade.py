@@ -12,6 +12,7 @@ import pandas as pd
 from skselect._lib.arrays import FloatArray, IntArray, LabelArray
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_count, check_number
+from skselect._lib.checks.rows import check_length
 from skselect._lib.decide import follow
 from skselect._lib.notebook import percent, rounded
 from skselect.bounds._pointwise import clopper_pearson_interval
@@ -19,8 +20,8 @@ from skselect.calibration._scopes import Calibration, restore_calibration
 from skselect.policy.certificate import check_texts, threshold_from_json, threshold_to_json
 from skselect.predictions.predictions import VERDICTS, Predictions
 
-#: Returns what a stage says of some rows: (m, K), NaN in rows where it was not asked.
-Ask = Callable[[int, IntArray], FloatArray]
+#: A cascade that asks its last stage in this share of the cases saves next to nothing.
+_NEARLY_ALL = 0.95
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,8 +51,9 @@ class Cascade:
     Examples
     --------
     >>> from skselect.policy.cascade import Cascade
-    >>> rule = Cascade(("cheap", "strong"), (.8,), (0, 1), (None, None))
-    >>> rule = rule.count(np.repeat([0, 1], [70, 30]), is_fresh=True)
+    >>> rule = Cascade(("cheap", "strong"), (.8,), (0, 1), (None, None), (100, 30), 100)
+    >>> print(rule)
+    Cascade cheap -> strong: 30 % of the cases ask 'strong' (an estimate); cost 0.3 a case.
     >>> rule.expected_costs[["asked", "cost"]]
             asked  cost
     stage
@@ -74,70 +76,10 @@ class Cascade:
         sizes = (len(self.cuts) + 1, len(self.costs), len(self.calibrations))
         if n_stages < 2 or sizes != (n_stages, n_stages, n_stages):
             raise ValueError(f"cascade: {sizes} entries do not fit the stages {list(self.names)}.")
-        check_stage_names(self.names)
-        check_costs_of(self.costs, n_stages)
-        counts = (*self.n_asked, self.n)
-        for count in counts:
-            check_count("cascade: n_asked", count, 0)
+        check_stages_named(self.names, self.costs)
+        counts = [check_count("cascade: n_asked", one, 0) for one in (*self.n_asked, self.n)]
         if self.n_asked and (len(self.n_asked) != n_stages or max(counts) > self.n):
             raise ValueError(f"cascade: n_asked={self.n_asked} does not fit {self.n} rows.")
-
-    def follow(self, n: int, n_classes: int, ask: Ask) -> tuple[FloatArray, IntArray]:
-        """Return the probabilities of the stage that keeps each row, and which stage that is.
-
-        A row waits at a stage that has said nothing of it: its probabilities are NaN.
-        """
-        return follow(self.applied(), n, n_classes, ask)
-
-    def read(
-        self, tables: Any, n_classes: int, check: Callable[[Any, str], FloatArray]
-    ) -> tuple[FloatArray, IntArray]:
-        """Follow the cascade through tables of probabilities, one for each stage.
-
-        Parameters
-        ----------
-        tables : mapping from stage to table, or the table of the first stage
-            Later tables may hold NaN in whole rows, where the stage was not asked.
-        n_classes : int
-            1 for confidences.
-        check : callable
-            Checks a table without such rows; it gets the table and its name.
-        """
-        if not isinstance(tables, Mapping):
-            tables = {self.names[0]: tables}
-        unknown = [name for name in tables if name not in self.names]
-        if unknown or self.names[0] not in tables:
-            raise ValueError(
-                "y_proba: this policy asks the stages "
-                f"{list(self.names)} in turn; pass a dict of their tables, the first one at least, "
-                f"got {shown(list(tables))}."
-            )
-        check_same_index(y_proba=tables)
-        said = {x: _check_stage(tables[x], f"y_proba[{x!r}]", check, n_classes) for x in tables}
-        n = len(said[self.names[0]])
-        for name, table in said.items():
-            if len(table) != n:
-                raise ValueError(
-                    f"y_proba[{name!r}] has {len(table)} rows, but the first stage has {n}; put "
-                    "NaN in rows where a stage was not asked."
-                )
-        missing = np.full((n, n_classes), np.nan)
-        each = [said.get(name, missing) for name in self.names]
-        return self.follow(n, n_classes, lambda k, rows: each[k][rows])
-
-    def take_answers(self, y_pred: Any, stage: IntArray) -> LabelArray:
-        """Return the answer of each row, from those of its stage."""
-        given = y_pred if isinstance(y_pred, Mapping) else {self.names[0]: y_pred}
-        wanted = {k: self.names[k] for k in np.unique(stage)}
-        if any(name not in given or len(given[name]) != len(stage) for name in wanted.values()):
-            raise ValueError(
-                f"y_pred must be a dict with the answers of {[*wanted.values()]} to all "
-                f"{len(stage)} rows, as for the confidence, got {shown(y_pred)}."
-            )
-        answers = np.empty(len(stage), dtype=object)
-        for k, name in wanted.items():
-            answers[stage == k] = np.asarray(given[name], dtype=object)[stage == k]
-        return answers
 
     def join(self, stages: Mapping[str, Predictions]) -> Predictions:
         """Return what the cascade answers in rows that did not set its rule.
@@ -162,27 +104,14 @@ class Cascade:
             raise ValueError(f"stages must be {list(self.names)}, got {list(stages)}.")
         first, tables = parts[0], [scores_of(part) for part in parts]
         n, width = tables[0].shape
-        scores, stage = self.follow(n, width, lambda k, rows: tables[k][rows])
-        joined = replace(first, cascade=self.count(stage, is_fresh=True))
+        rule = describe_cascade(self)
+        scores, stage = follow(rule, n, width, lambda k, rows: tables[k][rows])
+        joined = replace(first, cascade=count_asked(self, stage, is_fresh=True))
         if first.y_proba is not None:
             return replace(joined, y_proba=scores, y_pred=first.rule.choose(scores))
         codes = np.array([(part.y_true, part.y_pred) for part in parts])
         y_true, y_pred = codes[stage, :, np.arange(n)].T
         return replace(joined, y_true=y_true, y_pred=y_pred, confidence=scores[:, 0])
-
-    def count(self, stage: IntArray, *, is_fresh: bool) -> Cascade:
-        """Return the rule with how often each stage was asked of these rows."""
-        asked = tuple(int(np.sum(stage >= k)) for k in range(len(self.names)))
-        return replace(self, n_asked=asked, n=len(stage), is_fresh=is_fresh)
-
-    def is_rule_of(self, other: Cascade | None) -> bool:
-        """Tell whether another cascade has the same stages and cuts; calibrations are not seen."""
-        return other is not None and (self.names, self.cuts) == (other.names, other.cuts)
-
-    @property
-    def saves(self) -> bool:
-        """Whether some stage but the last may keep a case."""
-        return min(self.cuts) < np.inf
 
     @property
     def expected_costs(self) -> pd.DataFrame:
@@ -193,10 +122,9 @@ class Cascade:
         """
         if not self.n_asked:
             raise ValueError("expected_costs: no rows were counted for this cascade.")
-        level = 1.0 - 0.05 / (len(self.names) - 1)
-        counts = np.array(self.n_asked[1:])
-        low, high = clopper_pearson_interval(counts, np.full(len(counts), self.n), level)
-        shares = np.array([[1.0, 1.0, 1.0], *np.column_stack([counts / self.n, low, high])])
+        level, counts = 1.0 - 0.05 / (len(self.names) - 1), np.array(self.n_asked[1:])
+        low, high = clopper_pearson_interval(counts, self.n, level)
+        shares = np.vstack([np.ones(3), np.column_stack([counts / self.n, low, high])])
         table = pd.DataFrame(shares, pd.Index(self.names, name="stage"), ["asked", "low", "high"])
         costs = shares * np.array(self.costs)[:, None]
         table[["cost", "cost_low", "cost_high"]] = costs
@@ -211,79 +139,61 @@ class Cascade:
         return f"<Cascade: {' -> '.join(self.names)}, cuts {self.cuts}>"
 
     def __str__(self) -> str:
-        order = " -> ".join(self.names)
-        if not self.saves:
-            return f"Cascade {order}: every case goes to {self.names[-1]!r}; it saves nothing."
+        order, last = f"Cascade {' -> '.join(self.names)}", self.names[-1]
+        if min(self.cuts) == np.inf:
+            return f"{order}: every case goes to {last!r}; it saves nothing."
         if not self.n_asked:
-            return f"Cascade {order}."
-        table, last = self.expected_costs, self.names[-1]
+            return f"{order}."
+        table = self.expected_costs
         asked, low, high = (percent(table[x][last]) for x in ("asked", "low", "high"))
         sure = f"95 % interval {low} to {high}" if self.is_fresh else "an estimate"
         cost = rounded(float(table["cost"]["all"]), 4)
-        return f"Cascade {order}: {asked} of the cases ask {last!r} ({sure}); cost {cost} a case."
-
-    def applied(self) -> dict[str, Any]:
-        """Return the rule as the kernel of decisions takes it."""
-        maps = [None if one is None else one.applied() for one in self.calibrations]
-        return {"names": list(self.names), "cuts": [*self.cuts, -np.inf], "calibrations": maps}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        maps = [None if one is None else one.to_dict() for one in self.calibrations]
-        cuts = [threshold_to_json(cut) for cut in self.cuts]
-        return {
-            "names": list(self.names), "cuts": cuts, "costs": list(self.costs),
-            "calibrations": maps, "n_asked": list(self.n_asked), "n": self.n,
-            "is_fresh": self.is_fresh,
-        }  # fmt: skip
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> Cascade:
-        """Rebuild the rule from :meth:`to_dict`."""
-        lists = {x: tuple(stored[x]) for x in ("names", "costs", "n_asked")}
-        cuts = tuple(threshold_from_json(cut) for cut in stored["cuts"])
-        maps = tuple(x if x is None else restore_calibration(x) for x in stored["calibrations"])
-        return cls(**{**stored, **lists, "cuts": cuts, "calibrations": maps})
-
-    def check_fits(self, n_classes: int) -> None:
-        """Refuse calibrations of another number of classes."""
-        for one in self.calibrations:
-            if one is not None:
-                one.check_fits(n_classes, "predict_proba")
+        little = "; it saves next to nothing" if table["asked"][last] >= _NEARLY_ALL else ""
+        return f"{order}: {asked} of the cases ask {last!r} ({sure}); cost {cost} a case{little}."
 
 
-def check_same_index(**given: Any) -> None:
-    """Refuse pandas tables, also in dicts, whose rows have other names: they would be mixed up."""
-    tables: dict[str, Any] = {}
-    for name, one in given.items():
-        parts = one if isinstance(one, Mapping) else {None: one}
-        tables |= {name if x is None else f"{name}[{x!r}]": table for x, table in parts.items()}
-    indices = {name: getattr(table, "index", None) for name, table in tables.items()}
-    named = {name: one for name, one in indices.items() if isinstance(one, pd.Index)}
-    first = next(iter(named), "")
-    for name, index in named.items():
-        if len(index) == len(named[first]) and not index.equals(named[first]):
-            raise ValueError(
-                f"{name} has another index than {first}, so that its rows are other cases, or in "
-                f"another order; pass {name}.reindex(...) with the index of {first}, or arrays."
-            )
+# The rule applied ----------------------------------------------------------------------------
 
 
-def check_stage_names(names: Sequence[str]) -> None:
-    """Refuse names of stages that a table or a parameter cannot be told by."""
-    if len(set(names)) < len(names) or "all" in names:
-        raise ValueError(f"stages: each needs a name of its own, other than 'all', got {names}.")
+def describe_cascade(cascade: Cascade) -> dict[str, Any]:
+    """Return a cascade as :func:`skselect._lib.decide.follow` takes it."""
+    maps = [None if one is None else one.applied() for one in cascade.calibrations]
+    return {"names": [*cascade.names], "cuts": [*cascade.cuts, -np.inf], "calibrations": maps}
 
 
-def check_costs_of(costs: Any, n_stages: int) -> tuple[float, ...]:
-    """Return the costs of the stages: one each, none negative."""
-    values = list(costs) if np.iterable(costs) and not isinstance(costs, str) else []
-    if len(values) != n_stages:
+def follow_tables(
+    cascade: Cascade, tables: Any, n_classes: int, check: Callable[[Any, str], FloatArray]
+) -> tuple[FloatArray, IntArray]:
+    """Follow a cascade through tables of probabilities, one for each stage.
+
+    Return the probabilities of the stage that keeps each row, NaN where it waits at a stage that
+    has said nothing of it, and which stage that is.
+
+    Parameters
+    ----------
+    cascade : Cascade
+    tables : mapping from stage to table, or the table of the first stage
+        Later tables may hold NaN in whole rows, where the stage was not asked.
+    n_classes : int
+        1 for confidences.
+    check : callable
+        Checks a table without such rows; it gets the table and its name.
+    """
+    first = cascade.names[0]
+    tables = tables if isinstance(tables, Mapping) else {first: tables}
+    if not {first} <= set(tables) <= set(cascade.names):
         raise ValueError(
-            f"costs must hold what asking each of the {n_stages} stages adds, such as "
-            f"{list(range(n_stages))}, got {shown(costs)}."
+            f"y_proba: this policy asks the stages {list(cascade.names)} in turn; pass a dict of "
+            f"their tables, the first one at least, got {shown(list(tables))}."
         )
-    return tuple(check_number("costs", one, 0.0, np.inf, closed="left") for one in values)
+    check_same_index(y_proba=tables)
+    said = {x: _check_stage(tables[x], f"y_proba[{x!r}]", check, n_classes) for x in tables}
+    n = len(said[first])
+    for name, table in said.items():
+        check_length(f"y_proba[{name!r}]", table, n, "the first stage")
+    missing = np.full((n, n_classes), np.nan)
+    each = [said.get(name, missing) for name in cascade.names]
+    return follow(describe_cascade(cascade), n, n_classes, lambda k, rows: each[k][rows])
 
 
 def _check_stage(
@@ -293,12 +203,79 @@ def _check_stage(
     values = np.asarray(given)
     if values.dtype.kind != "f" or not np.isnan(values).any():
         return check(given, name)
-    unknown = np.isnan(values) if values.ndim == 1 else np.isnan(values).all(axis=1)
+    asked = ~np.isnan(values.reshape(len(values), -1)).all(axis=1)
     table = np.full((len(values), n_classes), np.nan)
-    if not unknown.all():
-        known = given.loc[~unknown] if hasattr(given, "loc") else values[~unknown]
-        table[~unknown] = check(known, name)
+    if asked.any():
+        table[asked] = check(given[asked] if hasattr(given, "loc") else values[asked], name)
     return table
+
+
+def take_answers(cascade: Cascade, y_pred: Any, stage: IntArray) -> LabelArray:
+    """Return the answer of each row, from those of its stage."""
+    given = y_pred if isinstance(y_pred, Mapping) else {cascade.names[0]: y_pred}
+    wanted = {k: cascade.names[k] for k in np.unique(stage)}
+    if any(name not in given or len(given[name]) != len(stage) for name in wanted.values()):
+        raise ValueError(
+            f"y_pred must be a dict with the answers of {[*wanted.values()]} to all "
+            f"{len(stage)} rows, as for the confidence, got {shown(y_pred)}."
+        )
+    answers = np.empty(len(stage), dtype=object)
+    for k, name in wanted.items():
+        answers[stage == k] = np.asarray(given[name], dtype=object)[stage == k]
+    return answers
+
+
+def count_asked(cascade: Cascade, stage: IntArray, *, is_fresh: bool) -> Cascade:
+    """Return a cascade with how often each stage was asked of these rows."""
+    asked = tuple(int(np.sum(stage >= k)) for k in range(len(cascade.names)))
+    return replace(cascade, n_asked=asked, n=len(stage), is_fresh=is_fresh)
+
+
+def store_cascade(cascade: Cascade) -> dict[str, Any]:
+    """Return a cascade as plain values."""
+    maps = [None if one is None else one.to_dict() for one in cascade.calibrations]
+    cuts = [threshold_to_json(cut) for cut in cascade.cuts]
+    return vars(cascade) | {"cuts": cuts, "calibrations": maps}
+
+
+def restore_cascade(stored: Mapping[str, Any]) -> Cascade:
+    """Rebuild a cascade from plain values."""
+    lists = {x: tuple(stored[x]) for x in ("names", "costs", "n_asked")}
+    cuts = tuple(threshold_from_json(cut) for cut in stored["cuts"])
+    maps = tuple(x if x is None else restore_calibration(x) for x in stored["calibrations"])
+    return Cascade(**{**stored, **lists, "cuts": cuts, "calibrations": maps})
+
+
+# What users give -----------------------------------------------------------------------------
+
+
+def check_same_index(**given: Any) -> None:
+    """Refuse pandas tables, also in dicts, whose rows have other names: they would be mixed up."""
+    tables: dict[str, Any] = {}
+    for name, one in given.items():
+        parts = one if isinstance(one, Mapping) else {None: one}
+        tables |= {name if x is None else f"{name}[{x!r}]": table for x, table in parts.items()}
+    named = [(x, t.index) for x, t in tables.items() if isinstance(t, pd.DataFrame | pd.Series)]
+    for name, index in named[1:]:
+        first, wanted = named[0]
+        if len(index) == len(wanted) and not index.equals(wanted):
+            raise ValueError(
+                f"{name} has another index than {first}, so that its rows are other cases, or in "
+                f"another order; pass {name}.reindex(...) with the index of {first}, or arrays."
+            )
+
+
+def check_stages_named(names: Sequence[str], costs: Any) -> tuple[float, ...]:
+    """Check that stages can be told by their names; return the costs: one each, none negative."""
+    if len(set(names)) < len(names) or "all" in names:
+        raise ValueError(f"stages: each needs a name of its own, other than 'all', got {names}.")
+    values = list(costs) if np.iterable(costs) and not isinstance(costs, str) else []
+    if len(values) != len(names):
+        raise ValueError(
+            f"costs must hold what asking each of the {len(names)} stages adds, such as "
+            f"{list(range(len(names)))}, got {shown(costs)}."
+        )
+    return tuple(check_number("costs", one, 0.0, np.inf, closed="left") for one in values)
 
 
 def scores_of(part: Predictions) -> FloatArray:

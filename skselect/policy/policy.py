@@ -60,7 +60,15 @@ from skselect._lib.files import digest_json, give_text, read_json
 from skselect._lib.notebook import NotebookText, show_card, wrap
 from skselect.bounds._pointwise import clopper_pearson_upper
 from skselect.calibration._scopes import Calibration, ConfidenceCalibration, restore_calibration
-from skselect.policy.cascade import Cascade, check_same_index
+from skselect.policy.cascade import (
+    Cascade,
+    check_same_index,
+    describe_cascade,
+    follow_tables,
+    restore_cascade,
+    store_cascade,
+    take_answers,
+)
 from skselect.policy.certificate import (
     Certificate,
     check_certified,
@@ -294,7 +302,9 @@ class AbstentionPolicy(NotebookText):
         if self.shortlist is not None:
             self.shortlist.check_fits(self.threshold, len(self.classes))
         if self.cascade is not None:
-            self.cascade.check_fits(len(self.classes))
+            for one in self.cascade.calibrations:
+                if one is not None:
+                    one.check_fits(len(self.classes), "predict_proba")
         _check_facts(self)
 
     # Deciding ----------------------------------------------------------------------------
@@ -642,7 +652,7 @@ class AbstentionPolicy(NotebookText):
             "abstain_label": _to_plain(self.abstain_label),
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "shortlist": None if self.shortlist is None else self.shortlist.to_dict(),
-            "cascade": None if self.cascade is None else self.cascade.to_dict(),
+            "cascade": None if self.cascade is None else store_cascade(self.cascade),
             "coverage": self.coverage,
             "n": self.n,
             "confidence_quantiles": self.confidence_quantiles,
@@ -819,7 +829,7 @@ class AbstentionPolicy(NotebookText):
             abstain_label=stored["abstain_label"],
             certificate=None if certificate is None else Certificate.from_dict(certificate),
             shortlist=None if shortlist is None else PolicyShortlist.from_dict(shortlist),
-            cascade=None if cascade is None else Cascade.from_dict(cascade),
+            cascade=None if cascade is None else restore_cascade(cascade),
             coverage=stored["coverage"],
             n=stored["n"],
             confidence_quantiles=stored["confidence_quantiles"],
@@ -973,7 +983,7 @@ def _decide_answers(
     check_same_index(y_pred=y_pred, confidence=confidence)
     if policy.cascade is not None and isinstance(policy.confidence, External):
         scores, stage = _follow_to_end(policy, policy.cascade, confidence)
-        confidence, y_pred = scores[:, 0], policy.cascade.take_answers(y_pred, stage)
+        confidence, y_pred = scores[:, 0], take_answers(policy.cascade, y_pred, stage)
     none = np.shape(y_pred) == (0,)
     answers = policy.classes[:0] if none else check_labels(y_pred, "y_pred")
     check_length("y_pred", answers, len(confidence), "confidence")
@@ -1050,8 +1060,9 @@ def _follow(policy: AbstentionPolicy, cascade: Cascade, given: Any) -> tuple[Flo
     Where answers come with a confidence, that is the one column of the scores.
     """
     if isinstance(policy.confidence, External):
-        return cascade.read(given, 1, lambda values, name: check_confidence(values, name)[:, None])
-    return cascade.read(given, len(policy.classes), partial(_check_proba, policy.classes))
+        return follow_tables(cascade, given, 1, lambda x, name: check_confidence(x, name)[:, None])
+    check = partial(_check_proba, policy.classes)
+    return follow_tables(cascade, given, len(policy.classes), check)
 
 
 def _check_proba(classes: LabelArray, given: Any, name: str) -> FloatArray:
@@ -1172,7 +1183,7 @@ def describe_policy(policy: AbstentionPolicy) -> dict[str, Any]:
         "threshold": policy.threshold,
         "groups": None if policy.groups is None else vars(policy.groups),
         "shortlist": None if policy.shortlist is None else vars(policy.shortlist),
-        "cascade": None if policy.cascade is None else policy.cascade.applied(),
+        "cascade": None if policy.cascade is None else describe_cascade(policy.cascade),
     }
 
 

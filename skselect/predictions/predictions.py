@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -32,6 +32,9 @@ from skselect._lib.checks.rows import (
     same_kind,
 )
 from skselect.predictions.decisions import DecisionRule
+
+if TYPE_CHECKING:  # a later room
+    from skselect.policy.cascade import Cascade
 
 _IN_ORDER = "or pass an array with its columns in the order of labels="
 #: The classes of verdicts, what may stand for them, and the code of anything else.
@@ -95,7 +98,7 @@ class Predictions:
     rule: DecisionRule = field(default_factory=DecisionRule)
     reviewer: IntArray | None = None
     drawn: str = ""
-    cascade: Any = None
+    cascade: Cascade | None = None
 
     def __len__(self) -> int:
         return len(self.y_true)

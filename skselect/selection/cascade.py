@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,11 @@ import pandas as pd
 from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_calibration, check_number, check_risk_limit
+from skselect._lib.decide import calibrate_stage
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import Calibration, ClassCalibration, ConfidenceCalibration
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.policy.cascade import Cascade, check_costs_of, check_stages, scores_of
+from skselect.policy.cascade import Cascade, check_stages, check_stages_named, scores_of
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.thresholds._rules import combined_risk, empirical_risk
@@ -97,7 +97,6 @@ def check_plan(target: Any, max_loss: Any, calibration: Any) -> float | None:
 
 def make_cascade(
     stages: Mapping[str, Predictions],
-    *,
     costs: Any,
     target: float | None,
     max_loss: float,
@@ -105,48 +104,44 @@ def make_cascade(
 ) -> Cascade:
     """Return the rule of a cascade from predictions for rows that its stages have not seen.
 
-    Parameters are checked. The weights are those of the first stage.
+    The other parameters are checked; the weights are those of the first stage.
     """
     names, parts = tuple(stages), list(stages.values())
-    weight = parts[0].sample_weight
-    rated = [_rate_stage(part, calibration, weight) for part in parts]
+    costs = check_stages_named(names, range(len(names)) if costs is None else costs)
+    rated = (_rate_stage(part, calibration) for part in parts)
     maps, confidence, wrong = zip(*rated, strict=True)
-    cuts = plan_cuts(confidence, wrong, target, max_loss, weight)
-    costs = check_costs_of(range(len(names)) if costs is None else costs, len(names))
-    rule = Cascade(names, cuts, costs, maps)
-    if not rule.saves:
-        # It then answers exactly as its last stage does alone.
-        rule = replace(rule, calibrations=(None,) * len(names))
+    cuts = plan_cuts(confidence, wrong, target, max_loss, parts[0].sample_weight)
+    if min(cuts) == np.inf:
+        maps = (None,) * len(names)  # it then answers exactly as its last stage does alone
         warn_user(
             f"The cascade saves nothing: on the rows that plan it, no cut of {names[0]!r} loses "
             f"less than max_loss={max_loss:g}, so every case goes to {names[-1]!r}."
         )
-    return rule
+    return Cascade(names, cuts, costs, maps)
 
 
 def _rate_stage(
-    part: Predictions, calibration: Any, weight: FloatArray | None
+    part: Predictions, calibration: Any
 ) -> tuple[Calibration | None, FloatArray, BoolArray]:
     """Return how a stage is calibrated, and by that its confidence and errors."""
+    table, codes, weight = scores_of(part), part.y_true, part.sample_weight
     fitted: Calibration | None = None
-    table, codes = scores_of(part), part.y_true
-    if part.y_proba is None:
+    if calibration is not None and part.y_proba is None:
         confidence, right = table[:, 0], (part.y_pred == codes).astype(np.float64)
-        if calibration is not None:
-            bounded = bool(np.all((confidence >= 0) & (confidence <= 1)))
-            fitted = ConfidenceCalibration.fit(
-                calibration, confidence, right, weight, is_probability=bounded
-            )
-            confidence = fitted.calibrate_confidence(confidence)
-        return fitted, confidence, right == 0
-    if calibration is not None:
+        bounded = bool(np.all((confidence >= 0) & (confidence <= 1)))
+        fitted = ConfidenceCalibration.fit(
+            calibration, confidence, right, weight, is_probability=bounded
+        )
+    elif calibration is not None:
         known = codes >= 0
         own = None if weight is None else weight[known]
         fitted = ClassCalibration.fit(
             calibration, "predict_proba", table[known], codes[known], table.shape[1], own
         )
-        table = fitted.predict_proba(table)
-    return fitted, table.max(axis=1).astype(np.float64), table.argmax(axis=1) != codes
+    if fitted is not None:
+        table = calibrate_stage(fitted.applied(), table)
+    answers = part.y_pred if part.y_proba is None else table.argmax(axis=1)
+    return fitted, table.max(axis=1).astype(np.float64), answers != codes
 
 
 def join_stages(
@@ -199,10 +194,8 @@ def join_stages(
     """
     target = check_plan(target, max_loss, calibration)
     plans = np.arange(len(check_stages(stages)[0])) % _EVERY == 0
-    rule = make_cascade(
-        {name: part.take(plans) for name, part in stages.items()},
-        costs=costs, target=target, max_loss=max_loss, calibration=calibration,
-    )  # fmt: skip
+    planning = {name: part.take(plans) for name, part in stages.items()}
+    rule = make_cascade(planning, costs, target, max_loss, calibration)
     return rule.join({name: part.take(~plans) for name, part in stages.items()})
 
 

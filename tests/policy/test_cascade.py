@@ -16,7 +16,7 @@ from skselect import (
     selective_report,
 )
 from skselect.calibration._scopes import ClassCalibration
-from skselect.policy.cascade import Cascade
+from skselect.policy.cascade import Cascade, count_asked
 
 NAMES = ("cheap", "middle", "strong")
 
@@ -165,7 +165,8 @@ def test_a_rule_that_does_not_fit_itself_is_refused(change, message):
 
 def test_expected_costs_are_shares_times_costs_with_exact_intervals():
     stage = np.repeat([0, 1, 2], [50, 30, 20])
-    rule = Cascade(NAMES, (0.5, 0.6), (1, 2, 10), (None,) * 3).count(stage, is_fresh=True)
+    plain = Cascade(NAMES, (0.5, 0.6), (1, 2, 10), (None,) * 3)
+    rule = count_asked(plain, stage, is_fresh=True)
     table = rule.expected_costs
     assert table["asked"].tolist()[:3] == [1.0, 0.5, 0.2]
     assert table["cost"].tolist() == [1.0, 1.0, 2.0, 4.0]
@@ -174,17 +175,23 @@ def test_expected_costs_are_shares_times_costs_with_exact_intervals():
         np.testing.assert_allclose(table.loc[name, ["low", "high"]].astype(float), [low, high])
     assert "did not choose the rule" in table.attrs["note"]
     assert "95 % interval" in str(rule)
-    estimate = rule.count(stage, is_fresh=False)
+    estimate = count_asked(rule, stage, is_fresh=False)
     assert "an estimate" in estimate.expected_costs.attrs["note"]
     assert "an estimate" in str(estimate)
     with pytest.raises(ValueError, match="no rows were counted"):
-        _ = Cascade(NAMES, (0.5, 0.6), (1, 2, 10), (None,) * 3).expected_costs
+        _ = plain.expected_costs
 
 
 def test_a_cascade_that_saves_nothing_says_so():
     rule = Cascade(NAMES, (np.inf, np.inf), (0, 1, 2), (None,) * 3)
-    assert not rule.saves
     assert str(rule).endswith("every case goes to 'strong'; it saves nothing.")
+
+
+@pytest.mark.parametrize(("n_strong", "little"), [(94, False), (95, True)])
+def test_a_cascade_that_asks_the_last_stage_of_nearly_all_cases_says_so(n_strong, little):
+    counts = (100, 100, n_strong), 100
+    rule = Cascade(NAMES, (0.5, 0.6), (0, 1, 2), (None,) * 3, *counts)
+    assert str(rule).endswith("a case; it saves next to nothing." if little else "a case.")
 
 
 def test_checks_and_reports_read_the_stages_and_refuse_one_of_them_alone():
