@@ -9,8 +9,7 @@ import json
 import math
 import os
 import secrets
-import stat
-import time
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -26,12 +25,6 @@ except ImportError:  # on Windows
 _BAR_DELAY = 1.0
 # Rows from which on a line says what is being computed.
 _MANY_ROWS = 100_000
-# Seconds after which a file that nobody has touched is taken for abandoned.
-_ABANDONED = 86400.0
-_MOUNTED = (
-    "It is mounted as a single file, and so cannot be replaced by a whole new one; mount the "
-    "folder that holds it"
-)
 # Error numbers of a full disk, a full quota and a file above the size limit.
 _NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
@@ -87,25 +80,18 @@ def whole_file(path: Path, before_replacing: Callable[[], None] | None = None) -
         with naming_output(str(path)):
             yield path
         return
-    _remove_parts(target.parent)
     part = target.with_name(f".skselect-{secrets.token_hex(8)}.part")
     with naming_output(str(path), instead_of=part), ExitStack() as stack:
         stack.callback(part.unlink, missing_ok=True)
-        while not part.exists():  # another run may remove it until it is locked
-            _make_like(part, target)
-            if fcntl is not None:
-                _lock(stack.enter_context(part.open("r+b")))
+        part.touch(mode=0o600 if target.exists() else 0o666, exist_ok=False)  # less the umask
+        if target.exists():
+            shutil.copymode(target, part)
         yield part
         _flush(part)
         if before_replacing is not None:
             stack.enter_context(_locked(target.parent))
             before_replacing()
-        try:
-            part.replace(target)
-        except OSError as error:
-            if error.errno in (errno.EBUSY, errno.EXDEV):
-                raise OSError(error.errno, _MOUNTED, str(path)) from error
-            raise
+        part.replace(target)
         with suppress(OSError):  # not every system can
             _flush(target.parent)
 
@@ -123,32 +109,6 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _lock(file: Any) -> bool | None:
-    """Lock a file until it is closed, at the latest when its process ends.
-
-    False: another process holds it. None: files cannot be locked here.
-    """
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except (AttributeError, OSError):
-        return None
-    return True
-
-
-def _remove_parts(folder: Path) -> None:
-    """Remove what runs that were killed had begun to write: nobody holds it any more.
-
-    Where files cannot be locked, they go when they have not been touched for a day.
-    """
-    for part in folder.glob(".skselect-*.part"):
-        with suppress(OSError), part.open("r+b") as file:
-            free = _lock(file)
-            if free or (free is None and time.time() - part.stat().st_mtime > _ABANDONED):
-                part.unlink()
 
 
 def _flush(path: Path) -> None:
@@ -173,20 +133,6 @@ def check_output(path: Path, argument: str) -> None:
             "written there as a new file first, so that it is whole or as it was. Make the folder "
             "writable, or choose another."
         )
-    if path.is_file() and _is_open_stream(path):
-        raise ValueError(
-            f"{argument}: {str(path)!r} is where the standard output (or error) of this program "
-            "goes, and would be replaced; choose another name."
-        )
-
-
-def _is_open_stream(path: Path) -> bool:
-    """Tell whether standard output or error goes into this file, as after `> file`."""
-    for descriptor in (1, 2):
-        with suppress(OSError):  # it is closed
-            if os.path.samestat(path.stat(), os.fstat(descriptor)):
-                return True
-    return False
 
 
 def _is_device(path: Path) -> bool:
@@ -206,20 +152,6 @@ def naming_output(name: str, instead_of: Path | None = None) -> Iterator[None]:
         raise
 
 
-def _make_like(part: Path, target: Path) -> None:
-    """Make an empty file with the owner and the mode of the file that it will replace."""
-    try:
-        old = target.stat()
-    except FileNotFoundError:
-        part.touch(mode=0o666, exist_ok=False)  # less what the user's umask takes away
-        return
-    part.touch(mode=0o600, exist_ok=False)
-    if hasattr(os, "chown"):  # not on Windows
-        with suppress(OSError):  # without permission the file keeps the user as its owner
-            os.chown(part, old.st_uid, old.st_gid)
-    part.chmod(stat.S_IMODE(old.st_mode))
-
-
 def write_whole(path: Path, text: str, before_replacing: Callable[[], None] | None = None) -> None:
     """Write the whole text, or leave the file as it was; see :func:`whole_file`."""
     with whole_file(path, before_replacing) as part:
@@ -235,28 +167,10 @@ def give_text(text: str, path: Any, end: str = "") -> str | None:
 
 
 def write_together(texts: Mapping[Path, str]) -> None:
-    """Write all of these files, or leave all of them as they were."""
+    """Write all of these files whole before the first of them replaces an old one."""
     with ExitStack() as stack:
         for path, text in texts.items():
-            stack.enter_context(_put_back_on_failure(path, text.encode()))
-        for path, text in texts.items():
-            stack.enter_context(whole_file(path)).write_bytes(text.encode())
-
-
-@contextmanager
-def _put_back_on_failure(path: Path, new: bytes) -> Iterator[None]:
-    """Restore the old contents of a file if an error occurs after `new` was written to it."""
-    old = path.read_bytes() if path.is_file() else None
-    try:
-        yield
-    except BaseException:
-        if path.is_file() and path.read_bytes() == new:
-            if old is None:
-                Path(os.path.realpath(path)).unlink()
-            else:
-                with whole_file(path) as part:
-                    part.write_bytes(old)
-        raise
+            stack.enter_context(whole_file(path)).write_text(text, encoding="utf-8")
 
 
 # JSON files that end with a digest of what they say ----------------------------------------------

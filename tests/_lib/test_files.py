@@ -1,6 +1,5 @@
 """Files are written as a whole or not at all."""
 
-import errno
 import os
 import stat
 import threading
@@ -8,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skselect._lib import files as _files
 from skselect._lib.files import whole_file, write_together, write_whole
-from tests.common import run_python
 
 
 def mode_of(path):
@@ -79,20 +76,6 @@ def test_a_folder_that_takes_no_new_file_is_refused(tmp_path, monkeypatch, is_th
     write_whole(Path("/dev/null"), "text")
 
 
-@pytest.mark.parametrize("number", [errno.EBUSY, errno.EXDEV])
-def test_a_file_that_is_mounted_alone_is_said_to_be(tmp_path, monkeypatch, number):
-    path = tmp_path / "f.txt"
-    path.write_text("old")
-
-    def fails(part, target):
-        raise OSError(number, "no", str(part), None, str(target))
-
-    monkeypatch.setattr(Path, "replace", fails)
-    with pytest.raises(OSError, match=r"mount the folder that holds it: '.*f.txt'"):
-        write_whole(path, "new")
-    assert (path.read_text(), list(tmp_path.iterdir())) == ("old", [path])
-
-
 def test_a_file_is_on_the_disk_before_it_replaces_the_old_one(tmp_path, monkeypatch):
     path, done = tmp_path / "f.txt", []
     path.write_text("old")
@@ -101,38 +84,6 @@ def test_a_file_is_on_the_disk_before_it_replaces_the_old_one(tmp_path, monkeypa
     monkeypatch.setattr(Path, "replace", lambda *both: done.append("replace") or replace(*both))
     write_whole(path, "new")
     assert done == [path.stat().st_ino, "replace", tmp_path.stat().st_ino]
-
-
-LEFT = ".skselect-0123456789abcdef.part"
-
-
-def test_the_next_run_removes_what_a_killed_one_left(tmp_path):
-    code = f"""
-import os, signal
-from pathlib import Path
-from skselect._lib.files import whole_file
-with whole_file(Path({str(tmp_path / "t")!r})) as part:
-    part.write_text("half")
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-    run_python(code, folder=tmp_path.parent, check=False)
-    assert len(list(tmp_path.iterdir())) == 1
-    with whole_file(tmp_path / "a") as one:
-        one.write_text("a")
-        write_whole(tmp_path / "b", "b")  # leaves alone what is being written
-        (tmp_path / ".skselect.part").touch()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".skselect.part", "a", "b"]
-
-
-def test_without_locks_only_old_files_are_removed(tmp_path, monkeypatch):
-    monkeypatch.setattr(_files, "fcntl", None)
-    left = tmp_path / LEFT
-    left.touch()
-    write_whole(tmp_path / "t", "text")
-    assert left.exists()
-    os.utime(left, (0, 0))
-    write_whole(tmp_path / "t", "text")
-    assert list(tmp_path.iterdir()) == [tmp_path / "t"]
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
@@ -165,29 +116,14 @@ def test_two_runs_do_not_share_what_they_write(tmp_path):
     assert path.read_text() == "one"
 
 
-@pytest.mark.parametrize("old", [None, "old"])
-@pytest.mark.parametrize("failing", ["a", "b"])
-def test_files_are_written_together_or_not_at_all(tmp_path, old, failing, monkeypatch):
-    paths = [tmp_path / "a", tmp_path / "b"]
-    link = tmp_path / "link"
-    link.symlink_to(paths[1])
-    for path in paths if old else []:
-        path.write_text(old)
-    replace = Path.replace
-
-    def fails(part, target):
-        if target.name == failing:
-            raise OSError(errno.EPERM, "no", str(part))
-        return replace(part, target)
-
-    monkeypatch.setattr(Path, "replace", fails)
-    with pytest.raises(OSError, match=r"'.*(a|link)'"):
-        write_together({paths[0]: "new a", link: "new b"})
-    assert [path.read_text() if path.exists() else None for path in paths] == [old, old]
-    assert sorted(tmp_path.iterdir()) == sorted([*(paths if old else []), link])
-    monkeypatch.undo()
-    write_together({paths[0]: "new a", link: "new b"})
-    assert [path.read_text() for path in paths] == ["new a", "new b"]
+def test_nothing_is_replaced_unless_all_can_be_written(tmp_path):
+    paths = [tmp_path / "a", tmp_path / "nowhere" / "b"]
+    paths[0].write_text("old")
+    with pytest.raises(ValueError, match="there is no folder"):
+        write_together(dict.fromkeys(paths, "new"))
+    assert paths[0].read_text() == "old"
+    write_together({paths[0]: "new a", tmp_path / "b": "new b"})
+    assert [path.read_text() for path in sorted(tmp_path.iterdir())] == ["new a", "new b"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")

@@ -880,18 +880,6 @@ def test_signals_leave_nothing_half_written(number, monkeypatch, refuse, request
     assert signal.getsignal(number) is usual
 
 
-def test_where_the_output_goes_is_not_replaced(refuse):
-    usual = os.dup(1)
-    with Path("log.txt").open("w") as log:
-        os.dup2(log.fileno(), 1)
-    try:
-        told = refuse("apply t.csv --policy policy.json --out /dev/stdout")
-    finally:
-        os.dup2(usual, 1)
-        os.close(usual)
-    assert "--out: '/dev/stdout' is where the standard output" in told
-
-
 @pytest.mark.parametrize(
     ("command", "stream", "code", "told"),
     [
