@@ -29,11 +29,7 @@ def evaluate(
     y_true: Any,
     y_proba: Any,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
-    *,
-    labels: Any = None,
-    confidence: ConfidenceSpec = "max_proba",
-    mode: str = "exact",
-    thresholds: Any = None,
+    **options: Any,
 ) -> pd.Series | pd.DataFrame:
     """Compute metrics of predictions in a Dask collection.
 
@@ -47,16 +43,8 @@ def evaluate(
     metrics : iterable of str, or mapping of str to dict
         Short names as in ``skselect.metrics.SPECS``. A mapping gives the parameters of each, such
         as ``{"cwsa": {"threshold": .8}, "aurc": {}}``; metrics that read classes are refused.
-    labels : array-like of shape (K,), default=None
-        All classes, in the order of the columns. None finds them in one more pass over
-        `y_true`.
-    confidence : {"max_proba", "margin", "entropy", "gini"} or callable, default="max_proba"
-        How sure the classifier is of each row. In [0, 1].
-    mode : {"exact", "certified"}, default="exact"
-        "exact" counts each confidence; "certified" counts cells of them, in less memory, and
-        gives bounds.
-    thresholds : array-like in [0, 1], default=None
-        For "certified": the thresholds at which you will ask for coverage, risk and CWSA.
+    **options
+        `labels`, `confidence`, `mode` and `thresholds` of :func:`skselect.dask.state`.
 
     Returns
     -------
@@ -88,10 +76,7 @@ def evaluate(
     dtype: float64
     """
     requests(metrics)  # refuses unknown names before the rows are read
-    found = state(
-        y_true, y_proba, labels=labels, confidence=confidence, mode=mode, thresholds=thresholds
-    )
-    return found.evaluate(metrics)
+    return state(y_true, y_proba, **options).evaluate(metrics)
 
 
 def state(

@@ -72,37 +72,6 @@ def check_soft_cwsa(threshold: Any, temperature: Any, alpha: Any) -> None:
     check_number("alpha", alpha, 0.0, np.inf, closed="left")
 
 
-# Losses ----------------------------------------------------------------------------------
-
-
-def cau_derivatives(
-    logits: FloatArray,
-    codes: IntArray,
-    weight: FloatArray,
-    alpha: float,
-    lambda_: float,
-    variant: str,
-) -> Derivatives:
-    """Return cross-entropy + alpha (CAU_1 + lambda CAU_0), and its derivatives."""
-    log_p = log_softmax(logits, axis=1)
-    term = _cau(log_p, codes, weight, lambda_, variant)
-    return _cross_entropy(log_p, codes, weight).plus(alpha, term)
-
-
-def soft_cwsa_derivatives(
-    logits: FloatArray,
-    codes: IntArray,
-    weight: FloatArray,
-    threshold: float,
-    temperature: float,
-    alpha: float,
-) -> Derivatives:
-    """Return cross-entropy - alpha soft CWSA, and its derivatives."""
-    log_p = log_softmax(logits, axis=1)
-    term = _minus_soft_cwsa(log_p, codes, weight, threshold, temperature)
-    return _cross_entropy(log_p, codes, weight).plus(alpha, term)
-
-
 # Terms -----------------------------------------------------------------------------------
 
 
@@ -310,7 +279,9 @@ class CAUObjective(_Objective):
         check_cau(self.alpha, self.lambda_, self.variant)
 
     def _derivatives(self, logits: FloatArray, codes: IntArray, weight: FloatArray) -> Derivatives:
-        return cau_derivatives(logits, codes, weight, self.alpha, self.lambda_, self.variant)
+        log_p = log_softmax(logits, axis=1)
+        term = _cau(log_p, codes, weight, self.lambda_, self.variant)
+        return _cross_entropy(log_p, codes, weight).plus(self.alpha, term)
 
 
 @dataclass(frozen=True)
@@ -378,9 +349,9 @@ class SoftCWSAObjective(_Objective):
         check_soft_cwsa(self.threshold, self.temperature, self.alpha)
 
     def _derivatives(self, logits: FloatArray, codes: IntArray, weight: FloatArray) -> Derivatives:
-        return soft_cwsa_derivatives(
-            logits, codes, weight, self.threshold, self.temperature, self.alpha
-        )
+        log_p = log_softmax(logits, axis=1)
+        term = _minus_soft_cwsa(log_p, codes, weight, self.threshold, self.temperature)
+        return _cross_entropy(log_p, codes, weight).plus(self.alpha, term)
 
 
 def cau_loss(

@@ -23,15 +23,7 @@ Paths = str | Path | Iterable[str | Path]
 def evaluate_parquet(
     paths: Paths,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
-    *,
-    y_true: str | None = None,
-    y_proba: str | Sequence[str] | None = None,
-    confidence: str | None = None,
-    loss: str | None = None,
-    labels: Any = None,
-    mode: str = "exact",
-    thresholds: Any = None,
-    progress: bool = True,
+    **options: Any,
 ) -> pd.Series | pd.DataFrame:
     """Compute metrics of predictions in Parquet files, whatever their size.
 
@@ -42,20 +34,10 @@ def evaluate_parquet(
     metrics : iterable of str, or mapping of str to dict
         Short names as in ``skselect.metrics.SPECS``. A mapping gives the parameters of each, such
         as ``{"cwsa": {"threshold": .8}, "aurc": {}}``; metrics that read classes are refused.
-    y_true, y_proba : str and str or list of str, default=None
-        Columns of the true label and of the class probabilities, in the order of `labels`; one
-        column is the probability of the second of two classes.
-    confidence, loss : str and str, default=None
-        Instead of them: columns of a confidence in [0, 1] and of the error, 0 or 1.
-    labels : array-like of shape (K,), default=None
-        All classes, in the order of the columns. Needed with `y_proba`.
-    mode : {"exact", "certified"}, default="exact"
-        "exact" counts each confidence; "certified" counts cells of them, in less memory, and
-        gives bounds.
-    thresholds : array-like in [0, 1], default=None
-        For "certified": the thresholds at which you will ask for coverage, risk and CWSA.
-    progress : bool, default=True
-        Whether to show a progress bar, on a terminal.
+    **options
+        The columns and how to count them, as in :func:`skselect.streaming.parquet_state`:
+        ``y_true="label", y_proba=["p_no", "p_yes"], labels=["no", "yes"]``, or
+        ``confidence="confidence", loss="error"``.
 
     Returns
     -------
@@ -86,10 +68,7 @@ def evaluate_parquet(
     dtype: float64
     """
     requests(metrics)  # refuses unknown names before the files are read
-    state = parquet_state(
-        paths, y_true=y_true, y_proba=y_proba, confidence=confidence, loss=loss, labels=labels,
-        mode=mode, thresholds=thresholds, progress=progress,
-    )  # fmt: skip
+    state = parquet_state(paths, **options)
     check_any_rows(state.n_rows, str(paths))
     return state.evaluate(metrics)
 
