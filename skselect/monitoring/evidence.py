@@ -227,9 +227,9 @@ def _end(inside: float, outside: float, is_ruled_out: Any, sign: float) -> float
     return outside
 
 
-def total(values: FloatArray) -> float:
-    """Return a sum that does not depend on the order: of multiples of 2**-30, which is exact."""
-    return float(np.sum(np.round(values * _GRAINS)) / _GRAINS)
+def in_grains(values: FloatArray) -> FloatArray:
+    """Return multiples of 2**-30, whose sums are exact and so do not depend on the order."""
+    return np.round(values * _GRAINS) / _GRAINS
 
 
 # Planning -----------------------------------------------------------------------------------------
@@ -397,8 +397,8 @@ class Watched:
             self.alarm_at = self.n_known + int(rich[0]) + 1
             self.alarm_when = float(when[rich[0]])
         self.n_known += len(loss)
-        self.weight += total(weight)
-        self.loss += total(weight * loss)
+        self.weight += float(np.sum(in_grains(weight)))
+        self.loss += float(np.sum(in_grains(weight * loss)))
         return wealth
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray
+from skselect._lib.arrays import BoolArray, FloatArray
 from skselect.bounds._pointwise import clopper_pearson_interval
-from skselect.monitoring.evidence import Evidence, advance, bets_on_shares, total, wealth_of
+from skselect.monitoring.evidence import Evidence, advance, bets_on_shares, in_grains, wealth_of
 from skselect.policy.certificate import UNCHANGED
 from skselect.policy.policy import AbstentionPolicy, list_certificates
 
+#: Cases, batches or days: rows with named columns.
+Records = NDArray[Any]
 #: So many batches, or days, are kept; when there are more, each two neighbours become one.
 MOST_BATCHES = 512
 # Shares known from the rows that tuned a policy are not known exactly: intervals of this level.
@@ -26,100 +29,51 @@ _LEVEL = 0.99
 _OUTER = 0.2
 
 
-@dataclass
-class Batch:
-    """Counts of one batch of cases.
-
-    Parameters
-    ----------
-    first : int
-        The number of its first case.
-    start : float
-        When that was decided.
-    n, n_accepted : int
-        Cases decided, and those among them that were answered.
-    n_known : int
-        Answered cases whose outcome has entered.
-    weight, loss : float
-        Sums of their weights, and of weight times loss.
-    evidence : float
-        The most evidence after any of them.
-    """
-
-    first: int
-    start: float
-    n: int = 0
-    n_accepted: int = 0
-    n_known: int = 0
-    weight: float = 0.0
-    loss: float = 0.0
-    evidence: float = 0.0
-
-    @classmethod
-    def restore(cls, values: Sequence[Any]) -> Batch:
-        """Rebuild a batch from its values, in the order above."""
-        first, start, n, n_accepted, n_known, *sums = values
-        counts = map(operator.index, (n, n_accepted, n_known))
-        return cls(operator.index(first), float(start), *counts, *map(float, sums))
-
-    def joined(self, later: Batch) -> Batch:
-        """Return this batch and the next one as one."""
-        sums = {
-            name: getattr(self, name) + getattr(later, name)
-            for name in ("n", "n_accepted", "n_known", "weight", "loss")
-        }
-        return Batch(self.first, self.start, **sums, evidence=max(self.evidence, later.evidence))
+#: A batch of cases. `first` is the number of its first case, `start` when that was decided; `n` are
+#: the cases decided, `n_accepted` those of them that were answered, `n_known` those of these that
+#: have entered, with the sums of their weights, and of weight times loss, and the most evidence
+#: after any of them.
+BATCH = np.dtype(
+    [("first", "i8"), ("start", "f8"), ("n", "i8"), ("n_accepted", "i8"), ("n_known", "i8"),
+     ("weight", "f8"), ("loss", "f8"), ("evidence", "f8")]
+)  # fmt: skip
+_SUMS = ["n", "n_accepted", "n_known", "weight", "loss"]
+#: A day, ``time // width``: how many rows it has, the sum of their losses, and of their hashes.
+DAY = np.dtype([("day", "f8"), ("n", "i8"), ("loss", "f8"), ("hashes", "u8")])
 
 
-@dataclass
-class History:
-    """The batches so far, oldest first.
-
-    Parameters
-    ----------
-    batches : list of Batch
-    """
-
-    batches: list[Batch] = field(default_factory=list)
-
-    def begin(self, first: int, start: float) -> None:
-        """Begin a new batch; join old ones where there are too many."""
-        if len(self.batches) == MOST_BATCHES:
-            pairs = zip(self.batches[::2], self.batches[1::2], strict=True)
-            self.batches = [one.joined(other) for one, other in pairs]
-        self.batches.append(Batch(first, start))
-
-    def enter(
-        self, numbers: IntArray, loss: FloatArray, weight: FloatArray, evidence: FloatArray
-    ) -> None:
-        """Add outcomes of cases, which have rising numbers, to the batches they belong to."""
-        firsts = [batch.first for batch in self.batches]
-        place = np.searchsorted(firsts, numbers, side="right") - 1
-        for rows in runs(place):
-            batch = self.batches[place[rows.start]]
-            batch.n_known += rows.stop - rows.start
-            batch.weight += total(weight[rows])
-            batch.loss += total(weight[rows] * loss[rows])
-            batch.evidence = max(batch.evidence, float(np.max(evidence[rows])))
-
-    def latest(self, n: int, counted: str) -> Batch:
-        """Return the latest batches as one: as few as hold `n` cases of the kind `counted`."""
-        whole = Batch(0, 0.0)
-        for batch in reversed(self.batches):
-            whole = batch.joined(whole)
-            if getattr(whole, counted) >= n:
-                break
-        return whole
+def begin_batch(batches: Records, first: int, start: float) -> Records:
+    """Return batches, oldest first, with a new one; where they are too many, two become one."""
+    if len(batches) == MOST_BATCHES:
+        later, batches = batches[1::2], batches[::2].copy()
+        for name in _SUMS:
+            batches[name] += later[name]
+        batches["evidence"] = np.maximum(batches["evidence"], later["evidence"])
+    return np.append(batches, np.array([(first, start, 0, 0, 0, 0.0, 0.0, 0.0)], BATCH))
 
 
-def runs(keys: FloatArray | IntArray) -> list[slice]:
+def enter_outcomes(batches: Records, cases: Records, loss: FloatArray, wealth: FloatArray) -> None:
+    """Add outcomes of cases to the batches that they belong to, with the evidence after each."""
+    place = np.searchsorted(batches["first"], cases["number"], side="right") - 1
+    np.add.at(batches["n_known"], place, 1)
+    np.add.at(batches["weight"], place, in_grains(cases["weight"]))
+    np.add.at(batches["loss"], place, in_grains(cases["weight"] * loss))
+    np.maximum.at(batches["evidence"], place, wealth)
+
+
+def latest_batches(batches: Records, n: int, counted: str) -> Records:
+    """Return the latest batches: as few as hold `n` cases of the kind `counted`."""
+    held = np.cumsum(batches[counted][::-1])
+    return batches[max(len(batches) - 1 - int(np.searchsorted(held, n)), 0) :]
+
+
+def runs(keys: FloatArray) -> list[slice]:
     """Return where neighbours are equal."""
     starts = np.flatnonzero(keys[1:] != keys[:-1]) + 1
     ends = [0, *starts.tolist(), len(keys)]
     return [slice(a, b) for a, b in pairwise(ends) if b > a]
 
 
-@dataclass
 class Daily:
     """How many rows each day has, the sum of their losses, and that of their hashes.
 
@@ -129,72 +83,67 @@ class Daily:
     ----------
     width : float
         The length of a day, in the units of the times.
-    days : dict of float to (int, float, int)
-        By the number of the day, ``time // width``.
+    days : ndarray of DAY
+        In their order.
     """
 
-    width: float
-    days: dict[float, tuple[int, float, int]] = field(default_factory=dict)
+    def __init__(self, width: float, days: Records | None = None) -> None:
+        self.width = width
+        self.days = np.empty(0, DAY) if days is None else days
 
     def add(self, hashes: NDArray[np.uint64], times: FloatArray, loss: FloatArray) -> None:
         """Add rows; where there are too many days, each two become one."""
-        keys, place = np.unique(np.floor_divide(times, self.width), return_inverse=True)
-        sums = np.zeros(len(keys), dtype=np.uint64)
-        np.add.at(sums, place, hashes)
-        counts, losses = np.bincount(place), np.bincount(place, weights=loss)
-        new = zip(counts.tolist(), losses.tolist(), sums.tolist(), strict=True)
-        for key, day in zip(keys.tolist(), new, strict=True):
-            self._join(key, day)
+        rows = np.ones(len(times), DAY)
+        rows["day"], rows["loss"] = np.floor_divide(times, self.width), loss
+        rows["hashes"] = hashes
+        self._join(np.append(self.days, rows))
         while len(self.days) > MOST_BATCHES:
             self.widen()
 
-    def _join(self, key: float, day: tuple[int, float, int]) -> None:
-        n, loss, total_hash = self.days.get(key, (0, 0.0, 0))
-        self.days[key] = (n + day[0], loss + day[1], (total_hash + day[2]) % 2**64)
+    def _join(self, rows: Records) -> None:
+        keys, place = np.unique(rows["day"], return_inverse=True)
+        self.days = np.zeros(len(keys), DAY)
+        self.days["day"] = keys
+        for name in ("n", "loss", "hashes"):
+            np.add.at(self.days[name], place, rows[name])
 
     def widen(self) -> None:
         """Make one day of each two."""
-        old, self.days, self.width = self.days, {}, 2.0 * self.width
-        for key, day in old.items():
-            self._join(key // 2, day)
+        self.width *= 2.0
+        self.days["day"] //= 2
+        self._join(self.days)
 
-    def compare(self, other: Daily) -> tuple[dict[float, int], dict[float, int], dict[float, int]]:
+    def compare(self, other: Daily) -> pd.DataFrame:
         """Return how many rows `other` has at least that these are not, by the start of the day.
 
-        Of a day with more rows it is how many more (the first result). A day with as many rows, but
-        other ones, counts as its losses differ, and as one at least (the second). A day with
-        fewer rows says nothing, because rows may have been removed: the third result counts them.
+        Of a day with more rows it is how many more (`more`). A day with as many rows, but other
+        ones, counts as its losses differ, and as one at least (`others`). A day with fewer rows
+        says nothing, because rows may have been removed: `fewer` counts them.
         """
-        one, other = (Daily(each.width, dict(each.days)) for each in (self, other))
-        while one.days and other.days and one.width != other.width:
+        one, other = (Daily(each.width, each.days.copy()) for each in (self, other))
+        while len(one.days) and len(other.days) and one.width != other.width:
             min(one, other, key=lambda each: each.width).widen()
-        more: dict[float, int] = {}
-        others, fewer = more.copy(), more.copy()
-        for key, (n, loss, total_hash) in sorted(other.days.items()):
-            n_then, loss_then, hash_then = one.days.get(key, (0, 0.0, 0))
-            if n > n_then:
-                more[key * other.width] = n - n_then
-            elif n == n_then and total_hash != hash_then:
-                others[key * other.width] = max(1, math.ceil(abs(loss - loss_then) - 1e-6))
-            elif n < n_then:
-                fewer[key * other.width] = n
-        return more, others, fewer
+        now, then = (pd.DataFrame(each.days).set_index("day") for each in (other, one))
+        then = then.reindex(now.index, fill_value=0)
+        same = (now["n"] == then["n"]) & (now["hashes"] != then["hashes"])
+        off = np.ceil((now["loss"] - then["loss"]).abs() - 1e-6).clip(lower=1)
+        found = {
+            "more": (now["n"] - then["n"]).clip(lower=0),
+            "others": off.where(same, 0),
+            "fewer": now["n"].where(now["n"] < then["n"], 0),
+        }
+        return pd.DataFrame(found).set_axis(now.index * other.width)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        days = [
-            [key, n, loss, f"{total:016x}"] for key, (n, loss, total) in sorted(self.days.items())
-        ]
+        days = [[*day, f"{hashes:016x}"] for *day, hashes in self.days.tolist()]
         return {"width": self.width, "days": days}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Daily:
         """Rebuild it from :meth:`to_dict`."""
-        days = {
-            float(key): (operator.index(n), float(loss), int(total, 16))
-            for key, n, loss, total in stored["days"]
-        }
-        return cls(float(stored["width"]), days)
+        days = [(*day, int(hashes, 16)) for *day, hashes in stored["days"]]
+        return cls(float(stored["width"]), np.array(days, DAY))
 
 
 @dataclass

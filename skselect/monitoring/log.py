@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -156,121 +155,45 @@ def show_time(time: float, kind: str | None) -> Any:
 _SEVERAL = 30
 
 
-@dataclass(frozen=True)
-class Cases:
-    """Answered cases that have not entered, in the order in which they were decided.
+#: An answered case that has not entered: its name, its place among all decided cases, when it was
+#: decided (microseconds since 1970, or the user's numbers), the code of its answer, the number of
+#: its guarantee, its weight, and its loss, which is nan as long as there is no label.
+CASE = np.dtype(
+    [("id", "O"), ("number", "i8"), ("when", "f8"), ("answer", "i8"), ("guarantee", "i8"),
+     ("weight", "f8"), ("loss", "f8")]
+)  # fmt: skip
 
-    Parameters
-    ----------
-    id : ndarray of str, shape (n,)
-    number : ndarray of shape (n,)
-        Their places among all decided cases.
-    when : ndarray of shape (n,)
-        Microseconds since 1970, or the user's numbers.
-    answer : ndarray of shape (n,)
-        Codes of classes.
-    guarantee : ndarray of shape (n,)
-        Numbers of the guarantees they belong to.
-    weight, loss : ndarray of shape (n,)
-        In [0, 1]; a loss is nan as long as there is no label.
-    """
 
-    id: LabelArray
-    number: IntArray
-    when: FloatArray
-    answer: IntArray
-    guarantee: IntArray
-    weight: FloatArray
-    loss: FloatArray
+def cases_of(**columns: Any) -> NDArray[Any]:
+    """Return cases, one row each, from the columns of `CASE`."""
+    cases = np.empty(len(columns["id"]), CASE)
+    for name in CASE.names or ():
+        values = np.asarray(columns[name], CASE[name])
+        if values.shape != cases.shape:
+            raise ValueError("the columns of cases have different lengths")
+        cases[name] = values
+    return cases
 
-    @classmethod
-    def none(cls) -> Cases:
-        """Return no cases."""
-        return cls._of([], [], [], [], [], [], [])
 
-    @classmethod
-    def _of(cls, *columns: Any) -> Cases:
-        kinds = (object, np.int64, np.float64, np.int64, np.int64, np.float64, np.float64)
-        return cls(*(np.array(c, dtype=k) for c, k in zip(columns, kinds, strict=True)))
+def store_cases(cases: NDArray[Any]) -> dict[str, list[Any]]:
+    """Return cases as plain values, whole numbers as integers: JSON reads them sooner."""
+    stored = {name: _plain(cases[name]) for name in CASE.names or ()}
+    known = ~np.isnan(cases["loss"])
+    losses = np.full(len(cases), None, dtype=object)
+    losses[known] = _plain(cases["loss"][known])
+    return stored | {"loss": losses.tolist()}
 
-    def take(self, rows: BoolArray) -> Cases:
-        """Return some of the cases."""
-        return Cases(*(column[rows] for column in vars(self).values()))
 
-    @classmethod
-    def join(cls, parts: Sequence[Cases]) -> Cases:
-        """Return the cases of several parts, oldest first."""
-        columns = zip(*(vars(part).values() for part in parts), strict=True)
-        return cls(*(np.concatenate(column) for column in columns))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        unknown = np.isnan(self.loss)
-        columns = {**vars(self), "loss": np.where(unknown, 0.0, self.loss)}
-        plain = {name: _plain(column) for name, column in columns.items()}
-        pairs = zip(plain["loss"], unknown.tolist(), strict=True)
-        return plain | {"loss": [None if is_unknown else loss for loss, is_unknown in pairs]}
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> Cases:
-        """Rebuild them from :meth:`to_dict`."""
-        columns = dict(stored)
-        columns["loss"] = [math.nan if loss is None else loss for loss in stored["loss"]]
-        if len({len(column) for column in columns.values()}) > 1:
-            raise ValueError("the columns of waiting cases have different lengths")
-        return cls._of(*(columns[name] for name in cls.__dataclass_fields__))
+def restore_cases(stored: Mapping[str, Any]) -> NDArray[Any]:
+    """Return the cases of :func:`store_cases`."""
+    losses = [math.nan if loss is None else loss for loss in stored["loss"]]
+    return cases_of(**{**stored, "loss": losses})
 
 
 def _plain(values: NDArray[Any]) -> list[Any]:
-    """Return a list, of whole numbers as integers: JSON reads them several times faster."""
     if values.dtype.kind == "f" and np.all((values == np.floor(values)) & (abs(values) < 2**53)):
         values = values.astype(np.int64)
     return values.tolist()
-
-
-class Waiting:
-    """The cases that wait, which are found by their names.
-
-    Parameters
-    ----------
-    cases : Cases
-
-    Attributes
-    ----------
-    number_of : dict of str to int
-        The number of each case by its name.
-    """
-
-    def __init__(self, cases: Cases) -> None:
-        self._parts = [cases]
-        self.number_of = dict(zip(cases.id.tolist(), cases.number.tolist(), strict=True))
-
-    @property
-    def cases(self) -> Cases:
-        """All of them, oldest first; parts are joined only when somebody looks."""
-        if len(self._parts) > 1:
-            self._parts = [Cases.join(self._parts)]
-        return self._parts[0]
-
-    def add(self, later: Cases) -> None:
-        """Add cases that were decided later."""
-        self._parts.append(later)
-        self.number_of |= zip(later.id.tolist(), later.number.tolist(), strict=True)
-
-    def find(self, names: LabelArray) -> IntArray:
-        """Return the places of cases, -1 where none that waits has this name."""
-        number = np.array([self.number_of.get(name, -1) for name in names], dtype=np.int64)
-        return np.where(number < 0, -1, np.searchsorted(self.cases.number, number))
-
-    def set_losses(self, loss: FloatArray) -> None:
-        """Replace the losses of all cases."""
-        self._parts = [replace(self.cases, loss=loss)]
-
-    def drop(self, rows: BoolArray) -> None:
-        """Drop some cases."""
-        for name in self.cases.id[rows].tolist():
-            del self.number_of[name]
-        self._parts = [self.cases.take(~rows)]
 
 
 def check_names(ids: Any) -> LabelArray:
@@ -306,25 +229,16 @@ def join_hashes(hashes: NDArray[np.uint64], column: FloatArray) -> NDArray[np.ui
     return pd.util.hash_array(hashes * np.uint64(31) + pd.util.hash_array(column + 0.0))
 
 
-def check_unique_ids(names: LabelArray, known: Mapping[str, Any]) -> None:
+def check_unique_ids(names: LabelArray, known: Any) -> None:
     """Refuse names that would stand for two cases."""
-    seen: set[str] = set(names.tolist())
-    if len(seen) == len(names) and seen.isdisjoint(known):
-        return
-    seen.clear()
-    twice = []
-    for name in names.tolist():
-        if name in seen or name in known:
-            twice.append(name)
-        seen.add(name)
+    column = pd.Series(names, dtype=object)
+    twice = column[column.duplicated() | column.isin(known)].tolist()
     if twice:
         raise ValueError(f"ids: each case needs a name of its own; not so {twice[:5]}.")
 
 
 def refuse_two_labels(names: LabelArray, truth: IntArray) -> None:
     """Refuse different labels for one case."""
-    if len(set(names.tolist())) == len(names):
-        return
     told = pd.DataFrame({"name": names, "truth": truth}).drop_duplicates()
     twice = told.loc[told["name"].duplicated(), "name"].tolist()
     if twice:

@@ -35,7 +35,16 @@ from skselect.monitoring.evidence import (
     risk_interval,
     wealth_of,
 )
-from skselect.monitoring.history import MOST_BATCHES, Batch, Daily, History, Workload, runs
+from skselect.monitoring.history import (
+    BATCH,
+    MOST_BATCHES,
+    Daily,
+    Workload,
+    begin_batch,
+    enter_outcomes,
+    latest_batches,
+    runs,
+)
 from skselect.monitoring.labelled import check_is_policy
 from skselect.monitoring.status import GuaranteeStatus, MonitorStatus
 from skselect.objectives import read_guarantee
@@ -218,9 +227,9 @@ class SelectiveRiskMonitor:
         self
         """
         self._guarantees = [replace(guarantee) for guarantee in self._found]
-        self._waiting = log.Waiting(log.Cases.none())
+        self._waiting = np.empty(0, log.CASE)
         self._counts = _Counts()
-        self._history = History()
+        self._history = np.empty(0, BATCH)
         self._workload = Workload.of_policy(self.policy)
         self._key: float | None = None
         self._kind = self._given_kind
@@ -294,7 +303,7 @@ class SelectiveRiskMonitor:
             If an argument does not fit; the monitor is then as it was.
         """
         decided = self._decide(y_proba, y_pred, subgroups, confidence, auxiliary)
-        self._note(decided, None, ids, when, subgroups, audited, audit_proba)
+        self._note(decided, None, ids, when, audited, audit_proba)
         return self
 
     @_locked
@@ -337,16 +346,16 @@ class SelectiveRiskMonitor:
         truth = encode_labels(labels, self.policy.classes, "y")
         log.refuse_two_labels(names, truth)
         times, kind, until = self._times_of_labels(when, len(names))
-        cases, place = self._waiting.cases, self._waiting.find(names)
+        cases = self._waiting
+        place = pd.Index(cases["id"], dtype=object).get_indexer(names)
         counts = place >= 0
         self._refuse_unknown(labels[counts], truth[counts])
-        log.warn_unmatched_ids(names, cases.id, int(np.sum(counts)))
+        log.warn_unmatched_ids(names, cases["id"], int(np.sum(counts)))
         if self.unlabelled == "correct":  # what came too late does not count
-            counts[counts] = times[counts] - cases.when[place[counts]] <= float(self._age or 0.0)
-        losses, place = cases.loss.copy(), place[counts]
-        losses[place] = self._losses(truth[counts], cases.answer[place])
+            counts[counts] = times[counts] - cases["when"][place[counts]] <= float(self._age or 0.0)
+        place = place[counts]
         self._kind = kind
-        self._waiting.set_losses(losses)
+        cases["loss"][place] = self._losses(truth[counts], cases["answer"][place])
         self._counts.n_other += int(np.sum(~counts))
         self._labels_until = max(self._labels_until, until)
         self._enter()
@@ -410,7 +419,7 @@ class SelectiveRiskMonitor:
         """
         labels = self._known_labels(y)
         decided = self._decide(y_proba, y_pred, subgroups, confidence, auxiliary)
-        self._note(decided, labels, ids, when, subgroups, audited, audit_proba)
+        self._note(decided, labels, ids, when, audited, audit_proba)
         if when is not None:
             self._labels_until = max(self._labels_until, self._last_decided)
         self._enter()
@@ -418,36 +427,48 @@ class SelectiveRiskMonitor:
 
     def _decide(
         self, y_proba: Any, y_pred: Any, subgroups: Any, confidence: Any, auxiliary: Any
-    ) -> tuple[BoolArray, FloatArray, LabelArray]:
-        """Return which cases the policy accepts, its confidence, and its answers."""
+    ) -> tuple[BoolArray, FloatArray, IntArray, IntArray]:
+        """Return which cases the policy accepts, its confidence, answers, and their guarantees.
+
+        Answers are codes; a guarantee is its number, -1 where there is none for the case.
+        """
         decided = self.policy.decide_arrays(
             y_proba, y_pred=y_pred, confidence=confidence, subgroups=subgroups, auxiliary=auxiliary
         )
-        return decided["accepted"], decided["confidence"], decided["suggestion"]
+        answers, groups = decided["suggestion"], self.policy.groups
+        codes = encode_labels(answers, self.policy.classes, "y_pred")
+        check_known(codes, answers, self.policy.classes, "y_pred")
+        numbers = np.full(len(answers), 0 if groups is None else -1)
+        members = {} if groups is None else groups.members(answers, subgroups)
+        for number, guarantee in enumerate(self._guarantees):
+            if guarantee.group in members:
+                numbers[members[guarantee.group]] = number
+        return decided["accepted"], decided["confidence"], codes, numbers
 
     def _note(
-        self, decided: tuple[BoolArray, FloatArray, LabelArray],
-        labels: tuple[LabelArray, IntArray] | None, ids: Any, when: Any, subgroups: Any,
+        self, decided: tuple[BoolArray, FloatArray, IntArray, IntArray],
+        labels: tuple[LabelArray, IntArray] | None, ids: Any, when: Any,
         audited: Any, audit_proba: Any,
     ) -> None:  # fmt: skip
         """Check and count decided cases; those that were answered begin to wait."""
-        accepted, confidence, answers = decided
-        n, answer = len(accepted), self._codes_of(answers)
-        truth = None if labels is None else labels[1]
+        accepted, confidence, answer, guarantee = decided
+        n, truth = len(accepted), None if labels is None else labels[1]
         if truth is not None:
             check_length("y", truth, n, "y_proba")
         number = self._counts.n_decided + np.arange(n)
         names = _names(ids, number, truth, accepted)
         times, kind = self._read_when(when, number)
-        log.check_unique_ids(names, self._waiting.number_of)
-        log.check_unique_ids(names[times == self._last_decided], self._latest)
+        log.check_unique_ids(names, self._waiting["id"])
+        log.check_unique_ids(names[times == self._last_decided], list(self._latest))
         weight, drawn = log.read_audits(audited, audit_proba, n, self.min_audit_proba)
         loss = np.full(n, np.nan) if truth is None else self._losses(truth, answer)
-        guarantee = self._guarantee_of(answers, subgroups, n)
         waits = accepted & drawn & (guarantee >= 0)
         if labels is not None:
             self._refuse_unknown(labels[0][waits], labels[1][waits])
-        cases = log.Cases(names, number, times, answer, guarantee, weight, loss).take(waits)
+        cases = log.cases_of(
+            id=names, number=number, when=times, answer=answer, guarantee=guarantee,
+            weight=weight, loss=loss,
+        )  # fmt: skip
         # Nothing is changed before everything is checked.
         self._kind = kind
         self._record(self._read, names, times)
@@ -455,7 +476,7 @@ class SelectiveRiskMonitor:
             known = self._latest if times[-1] == self._last_decided else {}
             self._latest = known | dict.fromkeys(names[times == times[-1]].tolist())
         self._count(times, accepted, confidence)
-        self._waiting.add(cases)
+        self._waiting = np.append(self._waiting, cases[waits])
 
     def _read_when(self, when: Any, number: IntArray) -> tuple[FloatArray, str | None]:
         """Return the times of decisions, which are the numbers of the cases if none are given."""
@@ -483,49 +504,45 @@ class SelectiveRiskMonitor:
             if keys[rows.start] != self._key:
                 if self._key is not None:
                     self._workload.close(self._level, self._last_decided)
-                self._history.begin(first + rows.start, float(times[rows.start]))
+                self._history = begin_batch(self._history, first + rows.start, times[rows.start])
                 self._key = float(keys[rows.start])
             self._workload.count(accepted[rows], confidence[rows])
-            batch = self._history.batches[-1]
-            batch.n += rows.stop - rows.start
-            batch.n_accepted += int(np.count_nonzero(accepted[rows]))
+            self._history["n"][-1] += rows.stop - rows.start
+            self._history["n_accepted"][-1] += np.count_nonzero(accepted[rows])
             self._last_decided = float(times[rows.stop - 1])
         self._counts.n_decided += len(times)
         self._counts.n_accepted += int(np.count_nonzero(accepted))
 
     def _enter(self) -> None:
         """Bet on cases in the order of decisions, up to the first that is still open."""
-        cases = self._waiting.cases
-        unlabelled = np.isnan(cases.loss)
+        cases = self._waiting
+        unlabelled = np.isnan(cases["loss"])
         is_open = unlabelled
         if self.unlabelled == "correct":
-            is_open = unlabelled & (self._labels_until - cases.when <= float(self._age or 0.0))
+            is_open = unlabelled & (self._labels_until - cases["when"] <= float(self._age or 0.0))
         enters = np.zeros(len(is_open), dtype=bool)
         wealth = np.empty(len(is_open))
-        loss = np.where(unlabelled, 0.0, cases.loss)
-        for code, guarantee in enumerate(self._guarantees):
-            mine = np.flatnonzero(cases.guarantee == code)
-            still_open = np.flatnonzero(is_open[mine])
-            rows = mine[: still_open[0]] if len(still_open) else mine
+        loss = np.where(unlabelled, 0.0, cases["loss"])
+        for number, guarantee in enumerate(self._guarantees):
+            mine = np.flatnonzero(cases["guarantee"] == number)
+            rows = mine[: np.argmax(np.append(is_open[mine], True))]
             if len(rows):
                 enters[rows] = True
-                own = guarantee.bet(loss[rows], cases.weight[rows], cases.when[rows])
+                own = guarantee.bet(loss[rows], cases["weight"][rows], cases["when"][rows])
                 wealth[rows] = own * (guarantee.delta / self._level)
         if np.any(enters):
+            entered, loss = cases[enters], loss[enters]
             self._counts.n_unlabelled += int(np.sum(unlabelled[enters]))
-            self._history.enter(
-                cases.number[enters], loss[enters], cases.weight[enters], wealth[enters]
-            )
-            entered = cases.take(enters)
-            self._record(self._entered, entered.id, entered.when, loss[enters])
-            self._waiting.drop(enters)
+            enter_outcomes(self._history, entered, loss, wealth[enters])
+            self._record(self._entered, entered["id"], entered["when"], loss)
+            self._waiting = cases[~enters]
 
     def _record(
         self, daily: Daily, names: LabelArray, times: FloatArray, *loss: FloatArray
     ) -> None:
         """Count rows by day; numbers have no days, but spans as long as `label_delay`."""
         if self._kind in ("time", "number"):
-            daily.width = daily.width if daily.days else self._day
+            daily.width = daily.width if len(daily.days) else self._day
             hashes = log.row_hashes(names, times, *loss)
             daily.add(hashes, times, *(loss or [np.zeros(len(times))]))
 
@@ -540,32 +557,32 @@ class SelectiveRiskMonitor:
     @_locked
     def status_(self) -> MonitorStatus:
         """The answer, in words and numbers."""
-        counts, cases = self._counts, self._waiting.cases
-        known = self._history.latest(_LATEST, "n_known")
-        decided = self._history.latest(_LATEST, "n")
-        is_open = np.isnan(cases.loss)
-        blocks = is_open & np.isin(cases.guarantee, cases.guarantee[~is_open])
+        cases, unit = self._waiting, self._loss.unit
+        known = latest_batches(self._history, _LATEST, "n_known")
+        decided = latest_batches(self._history, _LATEST, "n")
+        is_open = np.isnan(cases["loss"])
+        blocks = is_open & np.isin(cases["guarantee"], cases["guarantee"][~is_open])
         now = max(self._last_decided, self._labels_until)
         age = math.inf if self._age is None else self._age
-        overdue = cases.id[is_open & (now - cases.when > age)]
+        overdue = cases["id"][is_open & (now - cases["when"] > age)]
         workload = "ok" if self._workload.shares else "unknown"
         changed = self._workload.changed
         return MonitorStatus(
             guarantees=tuple(self._status_of(guarantee) for guarantee in self._guarantees),
             by=None if self.policy.groups is None else self.policy.groups.by,
             loss=self._loss.kind,
-            latest_risk=self._loss.unit * known.loss / known.weight if known.weight else math.nan,
-            n_latest=known.n_known,
-            **vars(counts),
+            latest_risk=_ratio(unit * known["loss"].sum(), known["weight"].sum()),
+            n_latest=int(known["n_known"].sum()),
+            **vars(self._counts),
             n_known=sum(guarantee.n_known for guarantee in self._guarantees),
-            n_waiting=len(cases.id),
+            n_waiting=len(cases),
             n_blocked=int(np.sum(~is_open)),
-            blocked_by=str(cases.id[blocks][0]) if np.any(blocks) else None,
+            blocked_by=str(cases["id"][blocks][0]) if np.any(blocks) else None,
             n_overdue=len(overdue),
             overdue=tuple(overdue[:5].tolist()),
             unlabelled=self.unlabelled,
-            waiting_since=log.show_time(cases.when[0], self._kind) if len(cases.id) else None,
-            coverage=decided.n_accepted / decided.n if decided.n else math.nan,
+            waiting_since=log.show_time(cases["when"][0], self._kind) if len(cases) else None,
+            coverage=_ratio(decided["n_accepted"].sum(), decided["n"].sum()),
             coverage_then=self.policy.coverage,
             workload=workload if changed is None else "changed",
             workload_when=None if changed is None else log.show_time(changed, self._kind),
@@ -584,7 +601,7 @@ class SelectiveRiskMonitor:
             alarm_at=guarantee.alarm_at,
             alarm_when=None if when is None else log.show_time(when, self._kind),
             n_known=guarantee.n_known,
-            estimate=unit * guarantee.loss / guarantee.weight if guarantee.weight else math.nan,
+            estimate=_ratio(unit * guarantee.loss, guarantee.weight),
             interval=(unit * low, unit * high),
         )
 
@@ -592,9 +609,9 @@ class SelectiveRiskMonitor:
     @_locked
     def waiting_(self) -> pd.DataFrame:
         """The cases that wait: `id`, `when`, `has_label` (it waits for cases before it)."""
-        cases = self._waiting.cases
-        when: Any = log.to_dates(cases.when) if self._kind == "time" else cases.when
-        return pd.DataFrame({"id": cases.id, "when": when, "has_label": ~np.isnan(cases.loss)})
+        cases = pd.DataFrame(self._waiting[["id", "when"]])
+        cases["when"] = self._dates(cases["when"])
+        return cases.assign(has_label=~np.isnan(self._waiting["loss"]))
 
     @_locked
     def is_new(self, ids: Any, when: Any) -> BoolArray:
@@ -626,7 +643,7 @@ class SelectiveRiskMonitor:
         until = max(self._last_decided, self._labels_until)
         if not math.isfinite(until):
             return None
-        return log.to_dates([until])[0] if self._kind == "time" else until
+        return self._dates([until])[0]
 
     @_locked
     def find_changes(
@@ -669,9 +686,10 @@ class SelectiveRiskMonitor:
         ValueError
             If an argument does not fit.
         """
-        accepted, _, answers = self._decide(y_proba, y_pred, subgroups, confidence, auxiliary)
-        n, answer = len(accepted), self._codes_of(answers)
-        truth = self._known_labels(y)[1]
+        accepted, _, answer, guarantee = self._decide(
+            y_proba, y_pred, subgroups, confidence, auxiliary
+        )
+        n, truth = len(accepted), self._known_labels(y)[1]
         check_length("y", truth, n, "y_proba")
         names = _names(ids, np.arange(n), None, accepted)
         times, _ = log.read_times(when, n, self._kind, needed=True)
@@ -680,24 +698,23 @@ class SelectiveRiskMonitor:
         if self.unlabelled == "correct":
             loss = np.where(np.isnan(loss), 0.0, loss)
         hashes = log.row_hashes(names, times)
+        waiting = log.row_hashes(self._waiting["id"], self._waiting["when"])
         old = ~self._is_new(names, times) & (times > self._recorded_from)
-        waiting = log.row_hashes(self._waiting.cases.id, self._waiting.cases.when)
-        entered = old & accepted & drawn & (self._guarantee_of(answers, subgroups, n) >= 0)
-        cases = pd.Series(hashes)
-        entered &= ~np.isnan(loss) & ~cases.isin(waiting).to_numpy()
+        old &= ~pd.Series(hashes).duplicated().to_numpy()
+        entered = old & accepted & drawn & (guarantee >= 0) & ~np.isnan(loss)
+        entered &= ~pd.Series(hashes).isin(waiting).to_numpy()
         read, known = Daily(self._day), Daily(self._day)
-        first = ~cases.duplicated().to_numpy()
-        rows = first & old
-        read.add(hashes[rows], times[rows], np.zeros(n)[rows])
-        rows = first & entered
-        known.add(log.join_hashes(hashes[rows], loss[rows]), times[rows], loss[rows])
-        more, others, fewer = self._read.compare(read)
-        columns = {"unread": more | others, "relabelled": self._entered.compare(known)[1],
-                   "partial": fewer}  # fmt: skip
-        found = pd.DataFrame({k: pd.Series(v) for k, v in columns.items()}, dtype="float64")
-        found = found.fillna(0).astype("int64").sort_index()
-        start: Any = log.to_dates(found.index) if self._kind == "time" else found.index
-        return found.reset_index(drop=True).assign(start=start)[["start", *columns]]
+        read.add(hashes[old], times[old], np.zeros(n)[old])
+        final = log.join_hashes(hashes[entered], loss[entered])
+        known.add(final, times[entered], loss[entered])
+        days = self._read.compare(read)
+        columns = {"unread": days["more"] + days["others"],
+                   "relabelled": self._entered.compare(known)["others"],
+                   "partial": days["fewer"]}  # fmt: skip
+        found = pd.DataFrame(columns).fillna(0).astype("int64").sort_index()
+        found = found[found.any(axis=1)]
+        found.insert(0, "start", self._dates(found.index))
+        return found.reset_index(drop=True)
 
     @_locked
     def to_frame(self) -> pd.DataFrame:
@@ -711,19 +728,18 @@ class SelectiveRiskMonitor:
             scaled so that the alarm is at `alarm_line`), `alarm_line`. Where there would be more
             than 512 rows, neighbours are joined.
         """
-        rows = pd.DataFrame([vars(b) for b in self._history.batches], columns=_BATCH_COLUMNS)
-        start: Any = log.to_dates(rows["start"]) if self._kind == "time" else rows["start"]
+        rows = pd.DataFrame(self._history)
         known = rows["weight"] > 0
         risk = self._loss.unit * rows["loss"] / rows["weight"].where(known)
         return pd.DataFrame(
             {
-                "start": start,
-                "decided": rows["n"].astype("int64"),
-                "accepted": rows["n_accepted"].astype("int64"),
+                "start": self._dates(rows["start"]),
+                "decided": rows["n"],
+                "accepted": rows["n_accepted"],
                 "coverage": rows["n_accepted"] / rows["n"],
-                "known": rows["n_known"].astype("int64"),
-                "risk": risk.astype(float),
-                "evidence": rows["evidence"].where(known).astype(float),
+                "known": rows["n_known"],
+                "risk": risk,
+                "evidence": rows["evidence"].where(known),
                 "alarm_line": 1.0 / self._level,
             }
         )
@@ -734,7 +750,7 @@ class SelectiveRiskMonitor:
         alarm = any(guarantee.alarm_at is not None for guarantee in self._guarantees)
         return (
             f"SelectiveRiskMonitor: {'alarm' if alarm else 'ok'}, {known} cases of known outcome, "
-            f"{len(self._waiting.number_of)} wait"
+            f"{len(self._waiting)} wait"
         )
 
     def _repr_html_(self) -> str:
@@ -773,9 +789,9 @@ class SelectiveRiskMonitor:
             "policy": json.loads(str(self.policy.to_json(allow_external=is_named))),
             "options": {name: log.plain_span(getattr(self, name)) for name in OPTIONS},
             "guarantees": [guarantee.to_dict() for guarantee in self._guarantees],
-            "waiting": self._waiting.cases.to_dict(),
+            "waiting": log.store_cases(self._waiting),
             "counts": vars(self._counts),
-            "history": [list(vars(batch).values()) for batch in self._history.batches],
+            "history": self._history.tolist(),
             "workload": self._workload.to_dict(),
             "batch_key": self._key,
             "kind": self._kind,
@@ -830,10 +846,10 @@ class SelectiveRiskMonitor:
     def _restore(self, stored: Mapping[str, Any]) -> None:
         for guarantee, saved in zip(self._guarantees, stored["guarantees"], strict=True):
             guarantee.restore(saved)
-        self._waiting = log.Waiting(log.Cases.from_dict(stored["waiting"]))
+        self._waiting = log.restore_cases(stored["waiting"])
         counts = {name: operator.index(count) for name, count in stored["counts"].items()}
         self._counts = _Counts(**counts)
-        self._history = History([Batch.restore(values) for values in stored["history"]])
+        self._history = np.array([tuple(batch) for batch in stored["history"]], BATCH)
         self._workload.restore(stored["workload"])
         self._key, self._kind = stored["batch_key"], stored["kind"]
         if self._kind not in (None, *log.KINDS):
@@ -861,10 +877,9 @@ class SelectiveRiskMonitor:
             truth[known] = encode_labels(check_labels(values[known], "y"), self.policy.classes, "y")
         return values, truth
 
-    def _codes_of(self, answers: LabelArray) -> IntArray:
-        """Return the codes of answers, all of them classes."""
-        codes = encode_labels(answers, self.policy.classes, "y_pred")
-        return check_known(codes, answers, self.policy.classes, "y_pred")
+    def _dates(self, times: Any) -> Any:
+        """Return times as users know them: dates, if they are."""
+        return log.to_dates(times) if self._kind == "time" else times
 
     def _refuse_unknown(self, labels: LabelArray, truth: IntArray) -> None:
         """Refuse labels that are none of the classes."""
@@ -878,18 +893,6 @@ class SelectiveRiskMonitor:
         else:
             loss = (truth != answer).astype(np.float64)
         return np.where(truth == _MISSING, np.nan, loss)
-
-    def _guarantee_of(self, answers: LabelArray, subgroups: Any, n: int) -> IntArray:
-        """Return the number of the guarantee that each case belongs to, -1 for none."""
-        groups = self.policy.groups
-        if groups is None:
-            return np.zeros(n, dtype=np.int64)
-        found = np.full(n, -1)
-        members = groups.members(answers, subgroups)
-        for code, guarantee in enumerate(self._guarantees):
-            if guarantee.group in members:
-                found[members[guarantee.group]] = code
-        return found
 
     def _times_of_labels(self, when: Any, n: int) -> tuple[FloatArray, str | None, float]:
         """Return when labels came, of which kind the times are, and up to when none is missing."""
@@ -907,7 +910,6 @@ _REMEDY = (
     "it is an error: pass any class but the one that was answered."
 )
 _NO_DAYS: dict[str, Any] = {"width": 1.0, "days": []}
-_BATCH_COLUMNS = list(Batch.__dataclass_fields__)
 
 
 def _names(ids: Any, number: IntArray, truth: IntArray | None, accepted: BoolArray) -> LabelArray:
@@ -921,6 +923,10 @@ def _names(ids: Any, number: IntArray, truth: IntArray | None, accepted: BoolArr
     names = log.check_names(ids)
     check_length("ids", names, len(accepted), "y_proba")
     return names
+
+
+def _ratio(one: float, other: float) -> float:
+    return float(one / other) if other else math.nan
 
 
 def _finite_or_none(value: float) -> float | None:
