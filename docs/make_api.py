@@ -96,7 +96,7 @@ RESULTS = {
     ),
     "skselect.check_policy": (
         "skselect.monitoring.check.PolicyCheck",
-        "skselect.monitoring.labelled.GuaranteeCheck",
+        "skselect.monitoring.check.GuaranteeCheck",
     ),
     "skselect.inference.metric_interval": ("skselect.inference.intervals.MetricInterval",),
     "skselect.metrics.SPECS": ("skselect.metrics._metric.MetricSpec",),

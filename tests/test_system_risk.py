@@ -430,7 +430,7 @@ def test_what_knows_no_answers_of_the_reviewer_says_so():
     state.update(rows.classes[rows.y_true], rows.y_proba)
     with pytest.raises(ValueError, match="a state does not count the reviewer's errors"):
         check_policy(policy, state)
-    with pytest.raises(ValueError, match="guarantees a largest risk"):
+    with pytest.raises(ValueError, match=r"does not watch the reviewer. Check it with check_pol"):
         SelectiveRiskMonitor(policy)
     assert SelectiveRiskMonitor(policy, target=0.2).target == 0.2
     report = " ".join(str(selective_report(None, alone, policy=policy)).split())

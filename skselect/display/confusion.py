@@ -13,7 +13,7 @@ from skselect._lib.checks.options import check_choice, check_threshold
 from skselect.display.common import legend_name, new_axes
 from skselect.estimators.scoring import score_estimator
 from skselect.metrics._threshold import count_decisions
-from skselect.monitoring.labelled import decide_labelled
+from skselect.monitoring.check import decide_labelled
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions

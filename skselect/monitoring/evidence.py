@@ -19,8 +19,8 @@ from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_count, check_delta, check_number
 from skselect.exceptions import ArgumentError
-from skselect.monitoring.labelled import Asked, find_guarantees, is_guarantee
-from skselect.objectives import Loss, Risk, read_guarantee
+from skselect.monitoring.check import Asked, find_guarantees, is_guarantee
+from skselect.objectives import Loss, Risk, SystemRisk, read_guarantee
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
 
@@ -417,13 +417,18 @@ def find_watched(
     policy: AbstentionPolicy, target: float | None, delta: float | None
 ) -> tuple[Loss, list[Watched]]:
     """Return which loss is watched, and the guarantees."""
-    certificates = _certificates_of_risk(policy)
+    groups, own = policy.groups, policy.certificate
+    known = {None: None if own is not None and own.cases else own}
+    if groups is not None:  # those of each subgroup that is answered
+        answered = (group for group, at in groups.thresholds.items() if at < math.inf)
+        known = {group: groups.certificates.get(group) for group in answered}
     made = {
         group: one
-        for group, one in certificates.items()
+        for group, one in known.items()
         if target is not None or (is_guarantee(one) and one.kind.is_selective)
     }
-    _check_any(made, certificates, target)
+    if not made:
+        raise _refuse([one for one in known.values() if one is not None], target)
     listed = [(one, "", np.ones(1, dtype=bool)) for one in made.values()]
     asked = Asked(None if target is None else Risk, target, delta)
     found = find_guarantees(policy, listed, asked)
@@ -433,32 +438,26 @@ def find_watched(
     ]
 
 
-def _certificates_of_risk(policy: AbstentionPolicy) -> dict[Any, Certificate | None]:
-    """Return the certificate about all cases, or that of each subgroup that is answered."""
-    groups, certificate = policy.groups, policy.certificate
-    if groups is not None:
-        return {
-            group: groups.certificates.get(group)
-            for group, threshold in groups.thresholds.items()
-            if threshold < math.inf
-        }
-    is_about_some = certificate is not None and bool(certificate.cases)
-    return {None: None if is_about_some else certificate}
-
-
-def _check_any(made: Mapping[Any, Any], certificates: Mapping[Any, Any], target: Any) -> None:
-    """Refuse a policy that guarantees nothing, or decides nothing."""
-    if made:
-        return
+def _refuse(certificates: list[Certificate], target: float | None) -> ArgumentError:
+    """Return the error for a policy that guarantees nothing that is watched, or decides nothing."""
     if target is not None:
-        raise ValueError("policy: it defers all cases of every subgroup; nothing is watched.")
-    if any(one is not None and one.is_of_users_loss for one in certificates.values()):
-        raise ValueError(
-            "policy: its certificate is about a loss of your own, which a policy does not hold. "
-            "Pass target=, to watch the share of errors (or the costs)."
+        why = "it defers all cases of every subgroup; nothing is watched."
+    elif any(one.kind is SystemRisk for one in certificates):
+        why = (
+            "its certificate is about machine and reviewer together, and the monitor does not "
+            "watch the reviewer. Check it with check_policy(policy, rows) on fresh rows with the "
+            "reviewer's answers (in a terminal: skselect evaluate --policy), or pass target= to "
+            "watch the answers of the machine alone."
         )
-    raise ArgumentError(
-        "target",
-        "target is missing: no certificate of this policy guarantees a largest risk. Say what to "
-        "watch, such as target=0.05.",
-    )
+    elif any(one.is_of_users_loss for one in certificates):
+        why = (
+            "its certificate is about a loss of your own, which a policy does not hold. Pass "
+            "target=, to watch the share of errors (or the costs)."
+        )
+    else:
+        return ArgumentError(
+            "target",
+            "target is missing: no certificate of this policy guarantees a largest risk. Say what "
+            "to watch, such as target=0.05.",
+        )
+    return ArgumentError("policy", f"policy: {why}")

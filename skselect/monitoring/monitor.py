@@ -28,6 +28,7 @@ from skselect._lib.checks.rows import (
 )
 from skselect._lib.files import digest_json, give_text, read_json
 from skselect.monitoring import log
+from skselect.monitoring.check import check_is_policy
 from skselect.monitoring.evidence import (
     Watched,
     bets_on_cases,
@@ -45,7 +46,6 @@ from skselect.monitoring.history import (
     latest_batches,
     runs,
 )
-from skselect.monitoring.labelled import check_is_policy
 from skselect.monitoring.status import GuaranteeStatus, MonitorStatus
 from skselect.objectives import read_guarantee
 from skselect.policy.policy import AbstentionPolicy, External

@@ -26,8 +26,13 @@ from skselect.metrics._evaluate import GAPS, SPECS
 from skselect.metrics._metric import MetricSpec
 from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.metrics._threshold import count_decisions
-from skselect.monitoring.check import PolicyCheck, check_decided
-from skselect.monitoring.labelled import Asked, check_answers_fit, chose_threshold
+from skselect.monitoring.check import (
+    Asked,
+    PolicyCheck,
+    check_answers_fit,
+    check_decided,
+    chose_threshold,
+)
 from skselect.policy.certificate import threshold_to_json
 from skselect.policy.policy import AbstentionPolicy, accept_answers, apply_policy
 from skselect.policy.subgroups import (

@@ -26,7 +26,7 @@ from skselect._lib.notebook import NotebookText
 from skselect.inference.compare import compared
 from skselect.inference.intervals import Sampling
 from skselect.metrics import SPECS
-from skselect.monitoring.labelled import predictions_for
+from skselect.monitoring.check import predictions_for
 from skselect.policy.certificate import now
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.predictions import Predictions

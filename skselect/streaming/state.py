@@ -176,7 +176,7 @@ class SelectiveState:
         ValueError
             If a confidence lies outside [0, 1], or a loss is neither 0 nor 1.
         """
-        return self._count(*check_counted_rows(confidence, loss))
+        return self._count(*check_seen_rows(confidence, loss))
 
     def _count(self, confidence: FloatArray, wrong: NDArray[Any]) -> Self:
         for start in range(0, len(confidence), _BATCH):
@@ -511,7 +511,7 @@ class SubgroupStates:
         ValueError
             If an argument is malformed; nothing is counted then.
         """
-        values, wrong = check_counted_rows(confidence, loss)
+        values, wrong = check_seen_rows(confidence, loss)
         names = check_subgroups(subgroups, len(values), other="confidence")
         if names.shape[1] != 1:
             raise ValueError(
@@ -610,7 +610,7 @@ def check_unit_floats(name: str, values: Any) -> FloatArray:
     return array
 
 
-def check_counted_rows(confidence: Any, loss: Any) -> tuple[FloatArray, NDArray[Any]]:
+def check_seen_rows(confidence: Any, loss: Any) -> tuple[FloatArray, NDArray[Any]]:
     """Return a confidence in [0, 1] and an error, 0 or 1, per row.
 
     They keep their dtype: conversion to float64 would take longer than counting.

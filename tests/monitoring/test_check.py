@@ -23,8 +23,7 @@ from skselect import (
 )
 from skselect._lib.notebook import TONES, percent, unwrap
 from skselect.bounds._pointwise import critical_counts, log_evidence_below
-from skselect.monitoring.check import PolicyCheck
-from skselect.monitoring.labelled import Guarantee, Seen, check_counted
+from skselect.monitoring.check import Guarantee, PolicyCheck, Seen, check_seen
 from skselect.objectives import GUARANTEES
 from skselect.policy import Certificate
 from skselect.policy.certificate import NOT_MET
@@ -468,7 +467,7 @@ def test_tables_grown_as_advised_keep_the_level(wrong):
     """300 rows, then as many more as the answer asks for, eight times."""
     n_draws, risk = 1000, 0.0501 if wrong == "holds" else 0.05
     rng, guarantee, n_wrong = np.random.default_rng(26), guaranteed(0.05), np.zeros(8, dtype=int)
-    ask = cache(lambda n, n_errors: check_counted(guarantee, Seen(n, n, n_errors)))
+    ask = cache(lambda n, n_errors: check_seen(guarantee, Seen(n, n, n_errors)))
     for _ in range(n_draws):
         n, n_errors, said = 300, rng.binomial(300, risk), ""
         for look in range(8):
@@ -1079,3 +1078,12 @@ def test_ten_broken_guarantees_are_said_and_the_others_counted(policy, n_groups,
     assert all(repr(site) in line for site, line in zip(sites, notice[:10], strict=False))
     more = [f"The same is true of {others} more subgroups."] if others else []
     assert notice[10:] == more
+
+
+def test_a_verdict_assumes_first_how_the_rows_were_drawn():
+    rows = Predictions.from_verdicts(["right"] * 300, [0.9] * 300)
+    policy = select_threshold(rows, objective="risk", target=0.05).policy
+    fresh = Predictions.from_verdicts(["right", None] * 300, [0.95, 0.3] * 300)
+    check = check_policy(policy, fresh, target=0.1)
+    assert check.assumptions[0] == fresh.drawn
+    assert f"Assumptions (not proved): {fresh.drawn}; the rows are" in unwrap(str(check))
