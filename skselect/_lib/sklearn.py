@@ -1,7 +1,6 @@
 """The only door to scikit-learn's private names, each with the reason it is needed.
 
-A test fails when one of them moves; at run time a missing one costs the convenience that
-needs it, never the import.
+A test fails when one of them moves.
 """
 
 from __future__ import annotations
@@ -15,35 +14,18 @@ from typing import Any
 import numpy as np
 import sklearn
 from sklearn.frozen import FrozenEstimator
+
+# Scorers must derive from the private base class: only then do searches route weights to
+# them, and multimetric scoring accept them beside scikit-learn's own.
+from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.utils import _safe_indexing
+
+# An estimator with a list of named estimators reads and sets their parameters by it.
+from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 # Names of scikit-learn that other rooms take from here.
 __all__ = ["BaseComposition", "BaseScorer", "CallbackSupportMixin", "with_callbacks"]
-
-# Scorers must derive from the private base class: only then do searches route weights to
-# them, and multimetric scoring accept them beside scikit-learn's own.
-try:
-    from sklearn.metrics._scorer import _BaseScorer as BaseScorer
-except ImportError:  # pragma: no cover - kept for the day the name moves
-
-    class BaseScorer:  # type: ignore[no-redef]
-        """The least that a scorer needs in order to be called."""
-
-        def __init__(
-            self, score_func: Any, sign: int, kwargs: Any, response_method: str = "predict"
-        ) -> None:
-            self._score_func, self._sign, self._kwargs = score_func, sign, kwargs
-            self._response_method = response_method
-
-        def __call__(self, estimator: Any, X: Any, y_true: Any, **kwargs: Any) -> float:
-            return self._score(None, estimator, X, y_true, **kwargs)
-
-        _score: Any  # what a subclass defines
-
-
-# An estimator with a list of named estimators reads and sets their parameters by it.
-from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 
 # Scoring strings -----------------------------------------------------------------------------
 

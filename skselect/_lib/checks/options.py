@@ -112,28 +112,20 @@ def choose_draws(n_draws: int | None, usual: int, alpha: float, factor: int) -> 
 def check_delta(value: Any, name: str = "delta") -> float:
     """Return the allowed probability of failure, in (0, 0.5]."""
     delta = check_number(name, value, 0.0, 1.0, closed="neither")
-    return _check_at_most_half(delta, name, (
-        "the chance that the guarantee fails, not the confidence, so that this one would fail "
-        f"{100.0 * delta:g} times in 100"
-    ))  # fmt: skip
+    meaning = "the chance that the guarantee fails, not the confidence"
+    return _check_at_most_half(delta, name, meaning)
 
 
 def check_risk_limit(value: float, name: str = "target") -> float:
     """Return the largest share of errors, a number that must be at most 0.5."""
-    return _check_at_most_half(value, name, (
-        "the largest share of errors, not the accuracy, so that "
-        f"{100.0 * value:g} % of the answers might be wrong"
-    ))  # fmt: skip
+    return _check_at_most_half(value, name, "the largest share of errors, not the accuracy")
 
 
 def _check_at_most_half(value: float, name: str, meaning: str) -> float:
     """Refuse a value above 0.5: the user probably means one minus it."""
     if value > 0.5:
-        raise ArgumentError(
-            name,
-            f"{name} must be at most 0.5, got {value:g}: it is {meaning}. Did you mean "
-            f"{1.0 - value:.6g}?",
-        )
+        wanted = f"{name} must be at most 0.5, got {value:g}: it is {meaning}."
+        raise ArgumentError(name, f"{wanted} Did you mean {1.0 - value:.6g}?")
     return value
 
 
@@ -303,54 +295,31 @@ def check_shared_confidence(confidence: Any) -> None:
 def check_abstain_label(label: Any, classes: LabelArray) -> Any:
     """Return the abstain label: not one of the classes, and of a type that can hold both."""
     plain = plain_labels(np.asarray(classes), "classes")
-    kind = plain.dtype.kind
-    # Boolean classes are predicted as 0 and 1 where there is an abstain label.
-    taken = [0, 1] if kind == "b" else plain.tolist()
+    is_text, is_bool = plain.dtype.kind in "US", plain.dtype.kind == "b"
     if isinstance(label, str) and label == "auto":
-        label = _automatic_label(plain)
-    if kind in "US":
-        if not isinstance(label, str):
-            raise ValueError(
-                f"abstain_label must be a string like the classes, got {shown(label)}."
-            )
-    elif isinstance(label, str) or not isinstance(label, numbers.Real):
-        raise ValueError(
-            f"abstain_label must be a number, since the classes are {plain[:5].tolist()}, got "
-            f"{shown(label)}; for example abstain_label=-9."
+        label = "abstain" if is_text else -1
+    if not isinstance(label, str if is_text else numbers.Real):
+        kind = "string" if is_text else "number"
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"abstain_label must be a {kind}, like the classes {plain[:5].tolist()}, got "
+            f"{shown(label)}."
         )
-    if not isinstance(label, str) and math.isnan(label):
-        raise ValueError("abstain_label must not be nan, which equals nothing, itself included.")
-    if label in taken:
+    # Boolean classes are predicted as 0 and 1 where there is an abstain label.
+    if label in ([0, 1] if is_bool else plain.tolist()):
         raise ValueError(
             f"abstain_label={label!r} is one of the classes {plain[:10].tolist()}; choose another."
         )
-    if kind == "b" and not _holds(np.dtype(np.int64), label):
+    dtype = np.dtype(np.int64) if is_bool else plain.dtype
+    if not is_text and not _holds(dtype, label):
         raise ValueError(
-            f"abstain_label must be a whole number where the classes are booleans, which are then "
-            f"predicted as 0 and 1, got {label!r}; for example abstain_label=-1."
-        )
-    if kind in "iuf" and not _holds(plain.dtype, label):
-        raise ValueError(
-            f"abstain_label={label!r} cannot be stored in the classes' dtype {plain.dtype}; choose "
-            "a label that can, or cast y, for example y.astype('int64')."
+            f"abstain_label={label!r} cannot be stored in the dtype {dtype} of the answers; choose "
+            "a label that can, such as -9, or cast y, for example y.astype('int64')."
         )
     return label
 
 
-def _automatic_label(classes: LabelArray) -> Any:
-    """Return "abstain" for classes that are strings, -1 for others unless they are -1 and 1."""
-    if classes.dtype.kind in "US":
-        return "abstain"
-    if classes.dtype.kind == "b" or not set(classes.tolist()) <= {-1, 1}:
-        return -1
-    raise ValueError(
-        f"abstain_label='auto' has no safe choice for the classes {classes.tolist()}: pass a label "
-        "of your own that is not one of them, for example abstain_label=-9."
-    )
-
-
 def _holds(dtype: np.dtype[Any], label: Any) -> bool:
-    """Tell whether an array of this type can hold the label unchanged."""
+    """Tell whether an array of numbers can hold the label unchanged; no array can compare nan."""
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         return float(label).is_integer() and info.min <= label <= info.max
