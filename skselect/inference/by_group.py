@@ -11,10 +11,7 @@ import pandas as pd
 
 from skselect._lib.arrays import BoolArray, FloatArray, spans
 from skselect._lib.checks import warn_user
-from skselect._lib.checks.options import (
-    check_number,
-    check_threshold,
-)
+from skselect._lib.checks.options import check_given, check_number, check_threshold
 from skselect._lib.checks.rows import check_subgroups
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.inference.intervals import (
@@ -25,11 +22,11 @@ from skselect.inference.intervals import (
     find_interval,
     is_shaky,
     measure,
-    score_unweighted,
+    read_scored,
 )
 from skselect.metrics._evaluate import requests
 from skselect.metrics._metric import CountOptions, MetricSpec, WeighedRowOptions, share_options
-from skselect.metrics._rows import ScoredRows, score_proba
+from skselect.metrics._rows import ScoredRows
 from skselect.metrics._threshold import accepted_rows
 from skselect.predictions.predictions import Predictions
 
@@ -39,10 +36,10 @@ _DEFAULT = ("coverage", "selective_risk", "cwsa", "augrc")
 def _score(y_true: Any, y_proba: Any, level: float | None, **options: Any) -> ScoredRows:
     """Compute loss and confidence of each row; rows with weights have no intervals."""
     if level is None:
-        return score_proba(y_true, y_proba, **options)
+        return read_scored(y_true, y_proba, None, **options)
     check_number("confidence_level", level, 0.0, 1.0, closed="neither")
     remedy = ", or pass confidence_level=None for values without intervals"
-    return score_unweighted(y_true, y_proba, remedy, **options)
+    return read_scored(y_true, y_proba, remedy, **options)
 
 
 # Subgroups -------------------------------------------------------------------------------
@@ -94,7 +91,7 @@ def tabulate_metric(
         "low": low,
         "high": high,
         "n_rows": len(part.outcomes) if weight is None else float(np.sum(weight)),
-        "n_errors": count_errors(spec, part, parameters),
+        "n_errors": count_errors(spec, part, parameters)[1],
         "contribution": contribution,
         "shaky": shaky,
     }
@@ -103,8 +100,8 @@ def tabulate_metric(
 @share_options
 def metrics_by_group(
     y_true: Any,
-    y_proba: Any,
-    subgroups: Any,
+    y_proba: Any = None,
+    subgroups: Any = None,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = _DEFAULT,
     *,
     confidence_level: float | None = 0.95,
@@ -114,6 +111,9 @@ def metrics_by_group(
     **options: Unpack[WeighedRowOptions],
 ) -> pd.DataFrame:
     """Compute metrics for each subgroup, with counts and intervals, as a tidy table.
+
+    Predictions take the place of `y_true` and `y_proba`:
+    ``metrics_by_group(predictions, subgroups=...)``.
 
     Parameters
     ----------
@@ -172,6 +172,7 @@ def metrics_by_group(
     4        m  selective_risk   0.50           NaN
     5        m            cwsa   0.20          0.10
     """
+    check_given(subgroups, "subgroups", "metrics_by_group")
     wanted = requests(metrics, {"subgroups": subgroups})
     level = 0.95 if confidence_level is None else confidence_level
     checked = Sampling.checked(method, level, n_resamples, random_state)
@@ -293,13 +294,15 @@ def _rate(n_hits: FloatArray, n_rows: FloatArray, level: float | None) -> Rate:
 @share_options
 def metrics_by_class(
     y_true: Any,
-    y_proba: Any,
+    y_proba: Any = None,
     *,
     threshold: float = 0.5,
     confidence_level: float | None = 0.95,
     **options: Unpack[CountOptions],
 ) -> pd.DataFrame:
     """Compute how often each class is recognised and missed, before and after abstaining.
+
+    Predictions take the place of `y_true` and `y_proba`: ``metrics_by_class(predictions)``.
 
     Parameters
     ----------

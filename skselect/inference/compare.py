@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, Unpack
 
@@ -16,11 +16,7 @@ from scipy.stats import wilcoxon
 
 from skselect._lib.arrays import ROUNDING, FloatArray, IntArray
 from skselect._lib.checks import warn_user
-from skselect._lib.checks.options import (
-    check_models,
-    check_number,
-    check_shared_confidence,
-)
+from skselect._lib.checks.options import check_models, check_number, check_shared_confidence
 from skselect._lib.checks.rows import check_same_rows, refuse_second_truth, refuse_weights
 from skselect.inference.intervals import (
     FEW_ERRORS,
@@ -58,42 +54,32 @@ def holm(p_values: FloatArray) -> FloatArray:
     return adjusted
 
 
-@dataclass(frozen=True, eq=False)
-class _Paired:
-    """Estimates of several models and the standard error of each difference."""
-
-    estimates: FloatArray
-    error: FloatArray  # (K, K)
-
-    def p_value(self, i: int, j: int, cluster: IntArray | None) -> float:
-        """Return the two-sided p-value of equal values in the population."""
-        difference = abs(float(self.estimates[i] - self.estimates[j]))
-        if difference == 0:
-            return 1.0
-        error = float(self.error[i, j])
-        if math.isnan(difference) or not error > ROUNDING:
-            return math.nan  # all rows or draws are equal: the error is unknown
-        z = difference / error
-        return float(2.0 * (ndtr(-z) if cluster is None else stdtr(max(cluster.max(), 1), -z)))
+def _p_value(difference: float, error: float, cluster: IntArray | None) -> float:
+    """Return the two-sided p-value of equal values in the population."""
+    if difference == 0:
+        return 1.0
+    if math.isnan(difference) or not error > ROUNDING:
+        return math.nan  # all rows or draws are equal: the error is unknown
+    z = abs(difference) / error
+    return float(2.0 * (ndtr(-z) if cluster is None else stdtr(max(cluster.max(), 1), -z)))
 
 
-def _pair(measured: Sequence[Measured], how: Sampling) -> _Paired:
-    estimates = np.array([model.estimate for model in measured])
+def _find_errors(measured: Sequence[Measured], how: Sampling) -> FloatArray:
+    """Return the standard error of the difference of each two of K models, shape (K, K)."""
     error = np.zeros((len(measured), len(measured)))
-    pairs = list(combinations(range(len(measured)), 2))
     closed = [model.influence.values for model in measured if model.influence is not None]  # noqa: PD011
-    if len(closed) == len(measured):
-        for i, j in pairs:
+    is_closed = len(closed) == len(measured)
+    if not is_closed:
+        resamplers = [Resampler(model.spec, model.rows, model.parameters) for model in measured]
+        drawn = bootstrap(resamplers, measured[0].rows.n_rows, how)
+    for i, j in combinations(range(len(measured)), 2):
+        if is_closed:
             error[i, j] = error[j, i] = clustered_error(closed[i] - closed[j], how.cluster)
-        return _Paired(estimates, error)
-    resamplers = [Resampler(model.spec, model.rows, model.parameters) for model in measured]
-    n_rows = len(measured[0].rows.outcomes)
-    drawn = bootstrap(resamplers, n_rows, how)
-    for i, j in pairs:
+            continue
         differences = drawn[:, i] - drawn[:, j]
         differences = differences[np.isfinite(differences)]
         error[i, j] = error[j, i] = np.std(differences, ddof=1) if len(differences) > 1 else np.nan
-    return _Paired(estimates, error)
+    return error
 
 
 def _find_best(spec: MetricSpec, values: FloatArray) -> int:
@@ -121,24 +107,25 @@ def compared(
     names, n_models = list(models), len(models)
     measured = [measure(spec, model, parameters, how.method) for model in models.values()]
     intervals = [find_interval(model, how) for model in measured]
-    paired = _pair(measured, how)
-    reference = _find_best(spec, paired.estimates) if baseline is None else names.index(baseline)
-    if math.isnan(paired.estimates[reference]):
+    estimates = np.array([model.estimate for model in measured])
+    error = _find_errors(measured, how)
+    reference = _find_best(spec, estimates) if baseline is None else names.index(baseline)
+    if math.isnan(estimates[reference]):
         raise ValueError(f"baseline: {spec.name!r} is undefined (nan) for it.")
     family = {
-        (i, j): paired.p_value(i, j, how.cluster)
+        (i, j): _p_value(float(estimates[i] - estimates[j]), float(error[i, j]), how.cluster)
         for i, j in combinations(range(n_models), 2)
         if baseline is None or reference in (i, j)
     }
     p_values = _adjust(family, reference, n_models)
-    difference = paired.estimates - paired.estimates[reference]
-    reach = quantile(how.level, how.cluster) * paired.error[reference]
+    difference = estimates - estimates[reference]
+    reach = quantile(how.level, how.cluster) * error[reference]
     # What a confident error takes from the difference: one of the model, or of the reference.
     unseen = np.array([model.confident_error for model in measured])
     taken = np.maximum(-np.sign(difference) * unseen, np.sign(difference) * unseen[reference])
     found = pd.DataFrame(
         {
-            "estimate": paired.estimates,
+            "estimate": estimates,
             "low": [interval.low for interval in intervals],
             "high": [interval.high for interval in intervals],
             "difference": difference,

@@ -19,9 +19,15 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtr, ndtri, stdtrit
 
 from skselect._lib.arrays import ROUNDING, ConfidenceSpec, FloatArray, IntArray, LossSpec, is_graded
-from skselect._lib.checks import as_array, warn_user
+from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice, check_count, check_generator, check_number
-from skselect._lib.checks.rows import check_countable, check_length, refuse_weights
+from skselect._lib.checks.rows import (
+    check_countable,
+    check_length,
+    check_one_per_row,
+    label_array,
+    refuse_weights,
+)
 from skselect._lib.notebook import NotebookText
 from skselect.bounds._pointwise import (
     clopper_pearson_interval,
@@ -37,7 +43,7 @@ from skselect.metrics._metric import MetricSpec, WeighedRowOptions, find_asked_c
 from skselect.metrics._rows import Influence, RankedInfluence, ScoredRows, score_rows
 from skselect.metrics._threshold import SubgroupShares
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions
+from skselect.predictions.predictions import Predictions, read_rows
 
 #: Number of cells that rows are put into for `cell_bootstrap`.
 N_CELLS = 4096
@@ -296,12 +302,15 @@ def find_interval(measured: Measured, how: Sampling) -> MetricInterval:
     elif measured.influence is not None:
         low, high, error, used = interval_around(measured.influence, how.level, how.cluster)
         low, high = np.clip((low, high), *spec.limits).tolist()
+    elif isinstance(rows.source, RiskCoverageCurve):  # no rows to draw
+        low, high, error, used = _NO_ENDS
     else:
         low, high, error, used = _percentiles(_draw(measured, how), how.level)
         low, high = _reach(low, high, measured.confident_error, *spec.limits)
         if spec.chance_raises != "nothing" and used == "bootstrap":
             rejected = how.cluster is None and _rejects_calibration(rows, how.level)
             low = min(low, measured.estimate) if rejected else 0.0
+    n_accepted, n_errors = count_errors(spec, rows, parameters)
     return MetricInterval(
         metric=spec.name,
         estimate=measured.estimate,
@@ -310,9 +319,9 @@ def find_interval(measured: Measured, how: Sampling) -> MetricInterval:
         standard_error=error,
         confidence_level=how.level,
         method=used,
-        n_rows=len(rows.outcomes),
-        n_accepted=_count_accepted(spec, rows, parameters),
-        n_errors=count_errors(spec, rows, parameters),
+        n_rows=rows.n_rows,
+        n_accepted=n_accepted,
+        n_errors=n_errors,
     )
 
 
@@ -460,22 +469,16 @@ def _rejects_calibration(rows: ScoredRows, level: float) -> bool:
     return found.has_many_rows and least <= (1.0 - level) / 2.0
 
 
-def _count_accepted(
+def count_errors(
     spec: MetricSpec, rows: ScoredRows, parameters: Mapping[str, Any]
-) -> int | None:
-    if not spec.at_threshold:
-        return None
-    threshold = parameters.get("threshold", 0.5)
-    return int(np.sum(_threshold.accepted_rows(rows.outcomes, threshold)))
-
-
-def count_errors(spec: MetricSpec, rows: ScoredRows, parameters: Mapping[str, Any]) -> float:
-    """Return the errors that a metric rests on: the accepted ones for one at a threshold."""
-    outcomes = rows.outcomes
+) -> tuple[int | None, float]:
+    """Count the errors that a metric rests on: for one at a threshold, accepted rows and theirs."""
+    outcomes, n_accepted = rows.outcomes, None
     loss = outcomes.loss if outcomes.sample_weight is None else outcomes.weight * outcomes.loss
     if spec.at_threshold:
-        loss = loss[_threshold.accepted_rows(outcomes, parameters.get("threshold", 0.5))]
-    return float(np.sum(loss))
+        accepted = _threshold.accepted_rows(outcomes, parameters.get("threshold", 0.5))
+        loss, n_accepted = loss[accepted], int(np.sum(accepted))
+    return n_accepted, float(np.sum(loss))
 
 
 def is_shaky(interval: MetricInterval) -> bool:
@@ -491,13 +494,7 @@ def check_clusters(values: Any, n: int, name: str = "cluster") -> IntArray | Non
     """Return the number of each row's cluster, or None; refuse missing ones."""
     if values is None:
         return None
-    # numpy would turn a list such as ["a", nan] into strings, and nan into "nan".
-    listed = isinstance(values, list | tuple)
-    array = np.asarray(values, dtype=object) if listed else as_array(values, name)
-    if array.ndim != 1:
-        raise ValueError(
-            f"{name} must hold one name or number per row, got the shape {array.shape}."
-        )
+    array = check_one_per_row(label_array(values, name), name)
     codes, seen = pd.factorize(array)
     check_length(name, codes, n)
     if np.any(codes < 0):
@@ -617,26 +614,32 @@ def metric_interval(
     how = Sampling.checked(method, confidence_level, n_resamples, random_state, "cell_bootstrap")
     spec, parameters = request(metric, metric_params, gaps={})
     parameters = add_pos_label(spec, parameters, y_proba, options.get("pos_label"))
-    rows = score_unweighted(y_true, y_proba, **options)
-    how = how._replace(cluster=check_clusters(cluster, len(rows.outcomes)))
+    rows = read_scored(y_true, y_proba, **options)
+    how = how._replace(cluster=check_clusters(cluster, rows.n_rows))
     found = find_interval(measure(spec, rows, parameters, method), how)
     _warn_if_shaky(found)
     return found
 
 
-def score_unweighted(
+def read_scored(
     y_true: Any,
     y_proba: Any,
-    remedy: str = "",
+    remedy: str | None = "",
     *,
     confidence: ConfidenceSpec | None = None,
     loss: LossSpec = "zero_one",
     **options: Any,
 ) -> ScoredRows:
-    """Compute loss and confidence of rows; drop constant weights, refuse others."""
-    predictions = Predictions.from_proba(y_true, y_proba, **options)
-    refuse_weights(predictions.sample_weight, "an interval", remedy)
-    return score_rows(replace(predictions, sample_weight=None), confidence=confidence, loss=loss)
+    """Compute loss and confidence of rows, or of Predictions without `y_proba`.
+
+    Constant weights are dropped, others refused with a remedy; with None all are kept.
+    """
+    given = (y_true,) if y_proba is None else (y_true, y_proba)
+    predictions = read_rows(given, (Predictions,), **options)
+    if remedy is not None:
+        refuse_weights(predictions.sample_weight, "an interval", remedy)
+        predictions = replace(predictions, sample_weight=None)
+    return score_rows(predictions, confidence=confidence, loss=loss)
 
 
 def add_pos_label(
@@ -656,18 +659,8 @@ def find_curve_interval(
     ranking = [name for name, spec in SPECS.items() if spec.interval == "ranking"]
     check_choice("metric", metric, ranking)
     check_countable(curve)
-    level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
-    spec, parameters = request(metric)
-    rows = ScoredRows(curve)
-    estimate = spec.value(rows, parameters)
-    influence = spec.influence(rows, parameters)
-    low, high, error, used = _NO_ENDS
-    if influence is not None and not math.isnan(estimate):
-        low, high, error, used = interval_around(influence, level)
-        low, high = np.clip((low, high), *spec.limits).tolist()
-    found = MetricInterval(
-        metric, estimate, low, high, error, level, used, curve.n_rows, None, curve.sums.loss
-    )
+    how = Sampling.checked("analytic", confidence_level, 2, None)
+    found = find_interval(measure(SPECS[metric], ScoredRows(curve), {}, how.method), how)
     _warn_if_shaky(found)
     return found
 

@@ -139,6 +139,12 @@ class ScoredRows:
         return ScoredRows(outcomes, replace(self.predictions, confidence=confidence))
 
     @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        rows = self.source
+        return rows.n_rows if isinstance(rows, RiskCoverageCurve) else len(rows)
+
+    @property
     def single_threshold(self) -> float | None:
         """The threshold of all rows; None if there is none, or one per subgroup."""
         if self.threshold is None or np.any(self.threshold != self.threshold[0]):

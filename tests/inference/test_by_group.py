@@ -268,3 +268,20 @@ def test_refusals(rng):
         metrics_by_class(y, p, confidence_level=95)
     with pytest.raises(ValueError, match="threshold"):
         metrics_by_class(y, p, threshold=None)
+
+
+def test_predictions_take_the_place_of_labels_and_probabilities(rng):
+    y, p, answer, confidence = _draw(rng)
+    site = rng.choice(["a", None], len(y))
+    rows = Predictions.from_proba(y, p)
+    pd.testing.assert_frame_equal(metrics_by_class(rows), metrics_by_class(y, p))
+    pd.testing.assert_frame_equal(
+        metrics_by_group(rows, subgroups=site), metrics_by_group(y, p, site)
+    )
+    answers = Predictions.from_labels(y, answer, confidence)
+    table = metrics_by_group(answers, subgroups=site, metrics=["coverage_gap", "selective_risk"])
+    assert table["value"].notna().all()
+    with pytest.raises(ValueError, match="labels goes with y_true and y_proba"):
+        metrics_by_class(rows, labels=[0, 1, 2])
+    with pytest.raises(ValueError, match="subgroups is missing"):
+        metrics_by_group(y, p)
