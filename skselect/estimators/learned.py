@@ -20,7 +20,7 @@ from skselect._lib.notebook import NotebookText
 from skselect._lib.sklearn import weight_parameter
 from skselect.calibration._scopes import Calibration, ClassCalibration
 from skselect.estimators.out_of_fold import OutOfFold
-from skselect.estimators.raw_classifier import TrainingRows, find_inner, is_ready
+from skselect.estimators.raw_classifier import TrainingRows, ask_auxiliary, find_inner, is_ready
 from skselect.inference.intervals import check_clusters
 from skselect.metrics._areas import augrc_influence
 from skselect.metrics._rows import ScoredRows, clustered_error
@@ -262,21 +262,14 @@ def learn_confidence(
         cluster = np.unique(cluster[answers.rows], return_inverse=True)[1]
     columns = {name: x[answers.rows] for name, x in read_columns(learner, rows.X).items()}
     learner.score_, learner.report_ = _learn(learner, answers, columns, cluster)
-    asked = {} if learner.score_ is None else auxiliary
-    learner.auxiliary_ = {
-        name: rows.fit_auxiliary_model(name, auxiliary_model)
-        for name, auxiliary_model in asked.items()
-    }
+    learner.auxiliary_ = {} if learner.score_ is None else rows.fit_auxiliary(auxiliary)
 
 
 def read_auxiliary_proba(learner: LearnedConfidence, X: Any) -> dict[str, FloatArray]:
     """Return what a fitted confidence asks beside the classifier's probabilities, by name."""
     if learner.score_ is None:
         return {}
-    auxiliary_proba = {
-        name: auxiliary_model.scores(X) for name, auxiliary_model in learner.auxiliary_.items()
-    }
-    return auxiliary_proba | read_columns(learner, X)
+    return ask_auxiliary(learner.auxiliary_, X) | read_columns(learner, X)
 
 
 def read_columns(learner: LearnedConfidence, X: Any) -> dict[str, FloatArray]:
@@ -444,40 +437,39 @@ def _encode(X: Any, *, scale: bool) -> list[Any]:
 
     if hasattr(X, "tocsr"):
         return [StandardScaler(with_mean=False)] if scale else []
-    numeric = _hold_numbers(X)
-    numbers: list[Any] = [
+    _as_frame(X)  # refuses what is no table
+    numbers = [
         FunctionTransformer(_as_numbers),
         SimpleImputer(strategy="median", keep_empty_features=True),
+        StandardScaler() if scale else "passthrough",
     ]
     texts = [
         FunctionTransformer(_as_texts),
         OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=_MOST_LEVELS),
     ]
-    kinds = [
-        ("numbers", [*numbers, StandardScaler()] if scale else numbers, numeric),
-        ("names", texts, ~numeric),
-    ]
-    parts = [
-        (name, make_pipeline(*steps), np.flatnonzero(at).tolist()) for name, steps, at in kinds
-    ]
-    return [ColumnTransformer(parts, sparse_threshold=0.0)]
-
-
-def _hold_numbers(X: Any) -> BoolArray:
-    """Tell which columns of a table hold numbers."""
-    names = column_names(X)
-    if names is None and np.ndim(np.asarray(X)) != 2:
-        raise ValueError(
-            "auxiliary: the default ones read tables with one row per case, got "
-            f"{shown(X)}; pass auxiliary=[...] that read what the classifier reads."
-        )
-    columns = np.asarray(X).T if names is None else [take_columns(X, [name]) for name in names]
-    kinds = [_as_frame(column).infer_objects().dtypes.iloc[0] for column in columns]
-    return np.array([pd.api.types.is_numeric_dtype(kind) for kind in kinds], dtype=bool)
+    columns = ColumnTransformer(
+        [("numbers", make_pipeline(*numbers), _find_numbers)],
+        remainder=make_pipeline(*texts),
+        sparse_threshold=0.0,
+    )
+    return [FunctionTransformer(_as_frame), columns]
 
 
 def _as_frame(table: Any) -> pd.DataFrame:
-    return pd.DataFrame(table if hasattr(table, "iloc") else np.asarray(table))
+    """Return a table as a data frame, in which columns of numbers have a type of numbers."""
+    table = table.to_pandas() if hasattr(table, "to_pandas") else table
+    table = table if hasattr(table, "iloc") else np.asarray(table)
+    if table.ndim != 2:
+        raise ValueError(
+            "auxiliary: the default ones read tables with one row per case, got "
+            f"{shown(table)}; pass auxiliary=[...] that read what the classifier reads."
+        )
+    return pd.DataFrame(table).infer_objects().set_axis(range(table.shape[1]), axis=1)
+
+
+def _find_numbers(frame: pd.DataFrame) -> list[int]:
+    """Return the columns that hold numbers."""
+    return [k for k, kind in enumerate(frame.dtypes) if pd.api.types.is_numeric_dtype(kind)]
 
 
 def _as_numbers(table: Any) -> FloatArray:

@@ -23,7 +23,7 @@ from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks import shown
 from skselect._lib.notebook import percent
 from skselect._lib.sklearn import take_rows
-from skselect.estimators.raw_classifier import FitTask, TrainingRows
+from skselect.estimators.raw_classifier import FitTask, TrainingRows, ask_auxiliary
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
@@ -418,8 +418,4 @@ def score_rows(
     said = raw.say(X, own_answers=own_answers)
     if decision is not None:
         raw.check_decision(X, said["scores"], decision)
-    auxiliary_proba = {
-        name: known.fit_auxiliary_model(name, one).scores(X)
-        for name, one in (auxiliary or {}).items()
-    }
-    return said | {"auxiliary": auxiliary_proba}
+    return said | {"auxiliary": ask_auxiliary(known.fit_auxiliary(auxiliary or {}), X)}

@@ -40,7 +40,8 @@ class RawClassifier:
     classes : ndarray of shape (K,)
         All classes of the task.
     columns : ndarray of shape (k,)
-        Positions of the classifier's own classes in `classes`.
+        Positions of the classifier's own classes in `classes`; -1 for a further class, which only
+        an auxiliary model may have. The others then share its probability.
     response : {"predict_proba", "decision_function"}
     """
 
@@ -68,7 +69,7 @@ class RawClassifier:
                 own, stage = cascade.follow(X)
             own = check_proba(own, "predict_proba(X)")
             check_own_proba(own, n, n_own, self.estimator)
-            return spread(own, self.columns, len(self.classes), 0.0), stage
+            return self._spread_proba(own), stage
         own = np.asarray(self.estimator.decision_function(X), dtype=np.float64)
         name = f"estimator: decision_function of {type(self.estimator).__name__}"
         if own.shape != ((n,) if n_own == 2 else (n, n_own)):
@@ -87,6 +88,16 @@ class RawClassifier:
         if own.ndim == 1:
             own = np.column_stack([-own, own])
         return spread(own, self.columns, len(self.classes), np.nan), None
+
+    def _spread_proba(self, own: FloatArray) -> FloatArray:
+        """Return a column for every class of the task, which sum to one."""
+        known, n_classes = self.columns >= 0, len(self.classes)
+        if known.all():
+            return spread(own, self.columns, n_classes, 0.0)
+        table = spread(own[:, known], self.columns[known], n_classes, 0.0)
+        uniform = np.full_like(table, 1.0 / n_classes)
+        total = table.sum(axis=1, keepdims=True)
+        return np.divide(table, total, out=uniform, where=total > 0)
 
     def say(self, X: Any, *, own_answers: bool) -> dict[str, Any]:
         """Return what it says of rows: its raw scores, and its own answers where asked for them."""
@@ -315,49 +326,27 @@ class TrainingRows:
             fitted.fit(self.X, own_codes, **params)
         return RawClassifier(fitted, self.classes, known, find_response(fitted))
 
-    def fit_auxiliary_model(self, name: str, estimator: Any) -> AuxiliaryModel:
-        """Fit a clone of a classifier whose opinion is asked; weights reach it if it takes them."""
-        if is_ready(estimator):
-            fitted = clone(estimator)
-            columns = _match_classes(f"auxiliary[{name!r}]", fitted.classes_, self.classes)
-            return AuxiliaryModel(name, fitted, columns, len(self.classes))
-        weighted = {} if self.weight is None else _name_weights(estimator, self.weight)
+    def fit_auxiliary(self, models: Mapping[str, Any]) -> dict[str, RawClassifier]:
+        """Fit clones of classifiers whose opinion is asked; weights reach those that take them."""
+        fitted = {}
+        for name, model in models.items():
+            with _name_model(name):
+                if is_ready(model):
+                    columns = _match_classes(f"auxiliary[{name!r}]", model.classes_, self.classes)
+                    raw = RawClassifier(clone(model), self.classes, columns, "predict_proba")
+                else:
+                    raw = replace(self, params=_name_weights(model, self.weight)).fit(model)
+            fitted[name] = raw
+        return fitted
+
+
+def ask_auxiliary(models: Mapping[str, RawClassifier], X: Any) -> dict[str, FloatArray]:
+    """Return the probabilities that each of the fitted auxiliary models gives, by its name."""
+    said = {}
+    for name, model in models.items():
         with _name_model(name):
-            raw = replace(self, params=weighted).fit(estimator)
-        return AuxiliaryModel(name, raw.estimator, raw.columns, len(self.classes))
-
-
-@dataclass(frozen=True, eq=False)
-class AuxiliaryModel:
-    """A fitted classifier whose opinion of another one's answers is asked.
-
-    Parameters
-    ----------
-    name : str
-    estimator : object
-    columns : ndarray of int
-        Position of each of its own classes among those of the task; -1 for others.
-    n_classes : int
-        Of the task.
-    """
-
-    name: str
-    estimator: Any
-    columns: IntArray
-    n_classes: int
-
-    def scores(self, X: Any) -> FloatArray:
-        """Return its probabilities of the task's classes: 0 for one that it does not know."""
-        with _name_model(self.name):
-            own = check_proba(self.estimator.predict_proba(X), "auxiliary: predict_proba(X)")
-            check_own_proba(own, count_rows(X), len(self.columns), self.estimator)
-        known = self.columns >= 0
-        table = spread(own[:, known], self.columns[known], self.n_classes, 0.0)
-        if known.all():
-            return table
-        total = table.sum(axis=1, keepdims=True)
-        uniform = np.full_like(table, 1.0 / self.n_classes)
-        return np.divide(table, total, out=uniform, where=total > 0)
+            said[name] = model.scores(X)
+    return said
 
 
 @contextlib.contextmanager
@@ -386,13 +375,14 @@ def _match_classes(name: str, own: Any, classes: LabelArray) -> IntArray:
     return columns
 
 
-def _name_weights(estimator: Any, weight: FloatArray) -> dict[str, FloatArray]:
+def _name_weights(estimator: Any, weight: FloatArray | None) -> dict[str, FloatArray]:
     """Return the weights under the name by which `fit` takes them; nothing if it takes none."""
     if routing_enabled():
         wants = get_routing_for_object(estimator).consumes("fit", ["sample_weight"])
-        return {"sample_weight": weight} if wants else {}
-    name = weight_parameter(estimator)
-    return {} if name is None else {name: weight}
+        name = "sample_weight" if wants else None
+    else:
+        name = weight_parameter(estimator)
+    return {} if weight is None or name is None else {name: weight}
 
 
 def _encode_eval_labels(labels: Any, classes: LabelArray) -> IntArray:
