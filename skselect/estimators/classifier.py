@@ -43,12 +43,13 @@ from skselect._lib.checks.rows import (
     silence_repeats,
 )
 from skselect._lib.decide import CONFIDENCES
-from skselect._lib.sklearn import CallbackSupportMixin, take_rows, with_callbacks
+from skselect._lib.sklearn import CallbackSupportMixin, count_rows, take_rows, with_callbacks
 from skselect.calibration._calibrators import CALIBRATORS, calibrator_name
 from skselect.calibration._scopes import SCOPES, Calibration, RawRows, fit_calibration
 from skselect.estimators.base import (
     AbstainingMixin,
     RawScores,
+    decide_rows,
     find_records,
     find_rule,
     frozen_stages,
@@ -89,7 +90,7 @@ from skselect.estimators.raw_classifier import (
     spread,
     wrap_fitted,
 )
-from skselect.policy.cascade import Cascade
+from skselect.policy.certificate import now
 from skselect.policy.policy import AbstentionPolicy, Decisions, apply_policy
 from skselect.policy.seen_rows import SeenRows
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, confidence_of_answers
@@ -282,23 +283,11 @@ class SelectiveClassifier(
         self._learn(rows, own if scored is None else scored, parts, each_fold)
         self.estimator_ = raw.estimator
         self._raw_classifier = raw
-        self._confidence_at_fit = self.confidence_in_use
+        self._confidence_at_fit, self._created = self.confidence_in_use, now()
         learned = not self._is_frozen or self._learns
         self._seen_rows = SeenRows.of(rows.X) if learned else None
-        self._policy = self._make_policy(
-            raw.classes, raw.response, rows.rule, self.calibration_, find_rule(raw.estimator)
-        )
         fits.end()
         return self
-
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def _fit_raw(self, rows: TrainingRows) -> RawClassifier:
-        """Fit the classifier alone to checked rows; the tuner calibrates it by other folds."""
-        fits = Fits(self, rows.X, rows.y)
-        raw = rows.fit(self.estimator, fits.begin(1, first=["all rows"])[0])
-        self._check_scores(rows, raw)
-        fits.end()
-        return raw
 
     def _count_fits(self, rows: TrainingRows) -> int:
         """Return how often fitting to these rows fits the classifier."""
@@ -313,17 +302,12 @@ class SelectiveClassifier(
 
     def _folds(self, rows: TrainingRows) -> Splits:
         """Return the folds whose predictions fit the calibration and the learned confidence."""
-        asks = isinstance(self.confidence, LearnedConfidence)
-        if not self._learns_from(rows) or (self._is_frozen and not (asks or self._chooses)):
+        asks, chooses = isinstance(self.confidence, LearnedConfidence), self.calibration == "auto"
+        if not self._learns_from(rows) or (self._is_frozen and not (asks or chooses)):
             return []
         # No model of a frozen classifier's folds can lack a class.
         find_folds = read_splits if self._is_frozen and not asks else make_folds
         return find_folds(self.cv, rows, rows.split_params, self.random_state)
-
-    @property
-    def _chooses(self) -> bool:
-        """Whether it chooses its calibration itself."""
-        return isinstance(self.calibration, str) and self.calibration == "auto"
 
     @property
     def _is_frozen(self) -> bool:
@@ -409,7 +393,9 @@ class SelectiveClassifier(
         *tasks, _ = fits.begin(n_fits, n_folds=n_folds, last=["all rows"])  # the last is the refit
         if not shared:
             return predict_folds(self._decide_fold, rows, splits, n_jobs, tasks), None
-        scored = predict_folds(self._score_fold, rows, splits, n_jobs, tasks)
+        own = rows.rule.decision == "estimator"
+        say = partial(score_rows, estimator=self.estimator, own_answers=own)
+        scored = predict_folds(say, rows, splits, n_jobs, tasks)
         in_order = scored.take(np.argsort(scored.rows)) if again else None
         return self._calibrate_folds(rows, scored), in_order
 
@@ -439,7 +425,7 @@ class SelectiveClassifier(
         parameters to share them. A choice among calibrations compares two other folds or more.
         """
         learnt = isinstance(self.confidence, LearnedConfidence)
-        least = 3 if self._chooses else 2
+        least = 3 if self.calibration == "auto" else 2
         if self.calibration is None or learnt or is_ready(self.estimator) or len(splits) < least:
             return False
         n = len(rows.codes)
@@ -450,12 +436,6 @@ class SelectiveClassifier(
             np.all(find_known_rows(splits, rows.codes))
         )
 
-    def _score_fold(self, known: TrainingRows, X: Any, task: FitTask | None) -> dict[str, Any]:
-        model = clone(self)
-        with run(task, model, known.X, known.y), silence_repeats():
-            raw = model._fit_raw(known)  # noqa: SLF001 - the same class
-        return raw.say(X, own_answers=known.rule.decision == "estimator")
-
     def _calibrate_folds(self, rows: TrainingRows, scored: OutOfFold) -> OutOfFold:
         """Decide each fold by a calibration fitted to what the others say of their own folds."""
         decided = []
@@ -463,7 +443,10 @@ class SelectiveClassifier(
             own, others = scored.take(scored.fold == k), scored.take(scored.fold != k)
             with silence_repeats():  # the fit on all rows warns
                 calibration = self._calibrate(rows, others)
-            policy = self._make_policy(rows.classes, scored.response, rows.rule, calibration)
+            policy = trusted(
+                AbstentionPolicy, classes=rows.classes, threshold=0.0, rule=rows.rule,
+                confidence=self.confidence_in_use, calibration=calibration, response=own.response,
+            )  # fmt: skip
             found = apply_policy(policy, own.scores, own.y_pred, stage=own.stage)
             decided.append(replace(own, response="predict_proba", **_as_said(found)))
         return OutOfFold.join(decided)
@@ -519,9 +502,7 @@ class SelectiveClassifier(
         The confidence of such a model is computed among all classes, as that of the final one
         will be; a model that is `kept` is the final one.
         """
-        # The parameters of a clone were checked; those of a fitted classifier may be new.
-        policy = model.policy_ if model is self else model._policy
-        said = _as_said(apply_policy(policy, *model._read_rows(X)))
+        said = _as_said(decide_rows(model, X))
         if len(model.classes_) == len(rows.classes):
             return said
         columns = np.flatnonzero(np.isin(rows.classes, model.classes_))
@@ -634,59 +615,28 @@ class SelectiveClassifier(
         """
         raw = self._raw()
         self._check_parameters()
-        self._check_confidence_unchanged()
         rule = DecisionRule.checked(self.decision, self.cost_matrix, raw.classes)
-        calibration = getattr(self, "calibration_", None)
-        created = {"created": self._policy.created} if hasattr(self, "_policy") else {}
-        cascade = find_rule(raw.estimator)
-        return self._make_policy(raw.classes, raw.response, rule, calibration, cascade, **created)
-
-    def _check_confidence_unchanged(self) -> None:
-        now, fitted = self.confidence_in_use, getattr(self, "_confidence_at_fit", None)
-        if now is fitted or now == fitted:
-            return
-        if isinstance(now, LearnedConfidence):
-            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-                "confidence is a LearnedConfidence that fit has not seen; call fit again."
-            )
-        if self.calibrates_confidence:
-            raise ValueError(
-                f"confidence was {fitted!r} when the calibration was fitted to it and is {now!r} "
-                "now; call fit again."
-            )
-
-    def _make_policy(
-        self,
-        classes: LabelArray,
-        response: str,
-        rule: DecisionRule,
-        calibration: Any,
-        cascade: Cascade | None = None,
-        **created: str,
-    ) -> AbstentionPolicy:
-        threshold = self.threshold
-        if threshold is None:
-            threshold = 0.0 if self.confidence_is_bounded else -np.inf
+        confidence, fitted = self.confidence_in_use, getattr(self, "_confidence_at_fit", None)
+        learns = isinstance(confidence, LearnedConfidence)
+        if (learns or self.calibrates_confidence) and confidence != fitted:
+            raise ValueError("confidence is not the one that fit has learnt with; call fit again.")
+        if learns:  # the learned one only where it is used
+            score = None if self.confidence_ is None else self.confidence_.score_
+            confidence = rule.default_confidence if score is None else score
+        never = 0.0 if self.confidence_is_bounded else -np.inf
         return trusted(
             AbstentionPolicy,
-            classes=classes,
-            threshold=float(threshold),
-            confidence=self._fitted_confidence(rule),
+            classes=raw.classes,
+            threshold=never if self.threshold is None else float(self.threshold),
+            confidence=confidence,
             rule=rule,
-            calibration=calibration,
-            response=response,
-            abstain_label=self._find_label(classes),
+            calibration=getattr(self, "calibration_", None),
+            response=raw.response,
+            abstain_label=self._find_label(raw.classes),
             metadata={"classifier": type(find_inner(self.estimator)).__name__},
-            cascade=cascade,
-            **created,
+            cascade=find_rule(raw.estimator),
+            created=getattr(self, "_created", None) or now(),
         )
-
-    def _fitted_confidence(self, rule: DecisionRule) -> Any:
-        """Return what the policy applies; a learned confidence only where it is used."""
-        if not isinstance(self.confidence, LearnedConfidence):
-            return self.confidence_in_use
-        learnt = None if self.confidence_ is None else self.confidence_.score_
-        return rule.default_confidence if learnt is None else learnt
 
     def _raw(self) -> RawClassifier:
         if hasattr(self, "_raw_classifier"):
@@ -700,11 +650,10 @@ class SelectiveClassifier(
 
     def _read_rows(self, X: Any) -> RawScores:
         raw = self._raw()
-        shape = X.shape if hasattr(X, "shape") else (len(X),) if hasattr(X, "__len__") else ()
-        if tuple(shape)[:1] == (0,):  # one message, whichever classifier is wrapped
+        if count_rows(X) == 0:  # one message, whichever classifier is wrapped
             raise ValueError(
-                f"Found array with 0 sample(s) (shape={tuple(shape)}) while a minimum of 1 is "
-                f"required by {type(self).__name__}."
+                f"Found array with 0 sample(s) (shape={getattr(X, 'shape', (0,))}) while a minimum "
+                f"of 1 is required by {type(self).__name__}."
             )
         scores, stage = raw.ask(X)
         if not hasattr(self, "_raw_classifier"):

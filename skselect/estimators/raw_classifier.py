@@ -472,8 +472,9 @@ def run(task: FitTask | None, model: Any, X: Any, y: Any) -> Iterator[None]:
     if task is None:
         yield
         return
-    start = time.perf_counter()
-    with task.context.propagate_callback_context(model):
+    start, takes_callbacks = time.perf_counter(), hasattr(model, "set_callbacks")
+    pass_on = task.context.propagate_callback_context if takes_callbacks else contextlib.nullcontext
+    with pass_on(model):
         task.context.call_on_fit_task_begin(estimator=task.owner, X=X, y=y)
         yield
     task.context.call_on_fit_task_end(estimator=task.owner, X=X, y=y)

@@ -4,7 +4,6 @@ import copy
 import pickle
 import warnings
 from collections import deque
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -721,7 +720,7 @@ def test_classifier_without_any_confidence_is_refused(data):
 def test_the_policy_of_a_fit_stays_the_same(data):
     X, y = data
     model = SelectiveClassifier(GaussianNB(), calibration="platt", threshold=0.8).fit(X, y)
-    model._policy = replace(model._policy, created="2026-01-01T00:00:00+00:00")
+    model._created = "2026-01-01T00:00:00+00:00"
     policy, answers = model.policy_.to_json(), model.predict(X)
     assert "2026-01-01" in policy
     model.decide(X)

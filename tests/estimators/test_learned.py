@@ -351,7 +351,7 @@ def test_it_is_a_parameter_like_any_other(data):
     again = pickle.loads(pickle.dumps(fitted)).predict_confidence(X)
     np.testing.assert_array_equal(again, fitted.predict_confidence(X))
     assert fitted.set_params(confidence="margin").policy_.confidence == "margin"
-    with pytest.raises(ValueError, match="fit has not seen; call fit again"):
+    with pytest.raises(ValueError, match="fit has learnt with; call fit again"):
         fitted.set_params(confidence=learn()).predict_confidence(X)
 
 
