@@ -318,7 +318,7 @@ def test_a_fold_that_lacks_a_class_keeps_its_own_confidence(confidence):
 def test_the_confidence_cannot_change_under_its_map():
     model, X, _ = fitted("platt")
     model.set_params(confidence="margin")
-    with pytest.raises(ValueError, match="confidence was 'max_proba' when the calibration"):
+    with pytest.raises(ValueError, match="confidence is not the one that fit has learnt with"):
         model.predict(X)
     model.set_params(confidence="max_proba", threshold=0.5).predict(X)
 
