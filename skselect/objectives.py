@@ -46,7 +46,7 @@ from skselect.thresholds._metric import (
     best_metric,
 )
 from skselect.thresholds._rules import (
-    FEW_LEVELS,
+    are_tied,
     band_risk,
     betting_generalized_risk,
     betting_risk,
@@ -635,8 +635,7 @@ class Risk(Guarantee):
     @property
     def is_open(self) -> bool:
         """Whether a tuner may choose how the threshold is found."""
-        about_all = self.given_prediction is None and self.given_class is None
-        return about_all and isinstance(self.method, str) and self.method == "auto"
+        return isinstance(self.method, str) and self.method == "auto"
 
     def find(self, goal: Goal, curve: RiskCoverageCurve, outcomes: Outcomes | None) -> Found:
         """Find the threshold on a curve: a level itself where levels are tested."""
@@ -660,12 +659,20 @@ class Risk(Guarantee):
             else f"about {needed:,} {rows}{goal.name_all(needed)} would do if their errors fell "
             "as they do here"
         )
-        if self.is_open and len(curve) <= FEW_LEVELS:
+        if self._loses_by_ties(curve, goal):
             advice.append(
-                f"the confidences are tied, {len(curve)} different ones, and this method splits "
-                "ties at a loss: other rows can name levels to test, method=LevelSequence.of(...)"
+                f"ties are the reason: the number of different confidences is {len(curve)}, and "
+                "tests of these levels would pass. Let other rows name the levels: "
+                "method=LevelSequence.of(...)"
             )
         return advice, needed
+
+    def _loses_by_ties(self, curve: RiskCoverageCurve, goal: Goal) -> bool:
+        """Tell whether confidences are tied, and a test of their levels would have passed."""
+        if not self.is_open or not are_tied(len(curve), curve.n_rows):
+            return False
+        levels = LevelSequence.of(curve, curve.n_rows, goal.target, goal.level)
+        return levels(curve, goal.target, goal.level, self.min_coverage) > 0
 
 
 @dataclass(repr=False, kw_only=True)

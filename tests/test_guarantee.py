@@ -202,6 +202,78 @@ def test_a_sequence_of_levels_keeps_its_guarantee_and_accepts_tied_rows(cell):
         assert answered[0] >= 0.8 * answered[1], answered
 
 
+#: Shares and risks of four levels, the surest first, for answers 0 and 1. "flat" and "bad first"
+#: have sets just above the target of 10 %, also among the rows of each true class.
+TIED_ANSWERS = {
+    "flat": ([[0.4, 0.3, 0.2, 0.1]] * 2, [[0.10001] * 4] * 2),
+    "bad first": ([[0.3, 0.3, 0.3, 0.1]] * 2, [[0.10001, 0.05, 0.2, 0.3]] * 2),
+    "two shapes": (
+        [[0.6, 0.2, 0.1, 0.1], [0.2, 0.3, 0.4, 0.1]],
+        [[0.02, 0.1, 0.3, 0.4], [0.0, 0.03, 0.06, 0.5]],
+    ),
+}
+
+
+def certify_tied_answers(name, about, method, n, draws, target=0.1, delta=0.1):
+    """Return how often a tuner breaks a guarantee about answers or classes, and its coverage."""
+    rng = np.random.default_rng(seed_of(name, about, n))
+    shares, risks = map(np.array, TIED_ANSWERS[name])
+    levels, wrong = np.array([0.95, 0.85, 0.75, 0.65]), shares * risks / 2
+    right = shares / 2 - wrong
+    one = {"given_class": (wrong[0], right[1])}.get(about, (wrong[1], right[1]))
+    masses = [(wrong[0], right[0]), one] if about == "group_by" else [one]
+    given = {} if about == "group_by" else {about: 1}
+    tuner = ThresholdTuner(
+        PrecomputedClassifier([0, 1]),
+        Risk(target, delta=delta, method=method, **given),
+        cv=[(slice(None, 100), slice(100, None))],  # the first rows show that there are ties
+        group_by="predicted_class" if about == "group_by" else None,
+        on_infeasible="abstain", assume="independent",
+    )  # fmt: skip
+    broken, covered = 0, 0.0
+    for _ in range(draws):
+        answer, level = rng.integers(0, 2, n + 100), np.empty(n + 100, dtype=int)
+        for k in (0, 1):
+            level[answer == k] = rng.choice(4, np.sum(answer == k), p=shares[k])
+        proba = np.where(answer == 1, levels[level], 1 - levels[level])
+        y = np.where(rng.random(n + 100) < risks[answer, level], 1 - answer, answer)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # refusals keep the guarantee
+            tuner.fit(np.column_stack([1 - proba, proba]), y)
+        accepted = [levels >= threshold for threshold in tuner.thresholds_.values()]
+        sums = [
+            (bad[kept].sum(), good[kept].sum(), bad.sum() + good.sum())
+            for kept, (bad, good) in zip(accepted, masses, strict=True)
+        ]
+        broken += any(bad > target * (bad + good) for bad, good, _ in sums)
+        covered += np.mean([(bad + good) / total for bad, good, total in sums]) / draws
+    assert {one.method for one in tuner.certificates_.values()} == {
+        "level_sequence" if method == "auto" else method
+    }
+    return broken / draws, covered
+
+
+@pytest.mark.parametrize("about", ["group_by", "given_prediction", "given_class"])
+@pytest.mark.parametrize(
+    ("name", "n"),
+    mostly_slow([(name, n) for name in TIED_ANSWERS for n in (250, 800)], quick=1, unpack=True),
+)
+def test_levels_of_subgroups_and_classes_keep_their_guarantee(name, n, about, request):
+    draws = 1000 if request.node.get_closest_marker("slow") else 10
+    broken, covered = certify_tied_answers(name, about, "auto", n, draws)
+    print(f"{name}, {about}, n={n}: broken {broken:.4f}, coverage {covered:.4f}")  # noqa: T201
+    assert broken <= allowed(0.1, draws)
+
+
+def test_levels_of_subgroups_and_classes_accept_more_than_ranks():
+    for about in ("group_by", "given_prediction", "given_class"):
+        by_levels, by_ranks = (
+            certify_tied_answers("two shapes", about, method, 500, 8)[1]
+            for method in ("auto", "combined")
+        )
+        assert by_levels > by_ranks + 0.1, (about, by_levels, by_ranks)
+
+
 def random_population(rng, r, tied):
     """A risk that crosses the target at random places, never far from it."""
     knots = np.concatenate([[0.0], np.sort(rng.random(rng.integers(2, 8))), [1.0]])

@@ -40,7 +40,7 @@ from skselect._lib.sklearn import (
     take_rows,
     with_callbacks,
 )
-from skselect.curve.curve import RiskCoverageCurve, threshold_below
+from skselect.curve.curve import threshold_below
 from skselect.estimators.base import AbstainingMixin, RawScores, find_records
 from skselect.estimators.cascade import CascadeClassifier
 from skselect.estimators.classifier import (
@@ -100,6 +100,7 @@ from skselect.selection.pick import (
     Setting,
     find_order,
     make_policy,
+    name_levels,
     pick,
     refuse_given,
     rows_given,
@@ -109,15 +110,13 @@ from skselect.selection.pick import (
 )
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.selection.shortlist import add_shortlist, check_shortlist
-from skselect.thresholds import LevelSequence, Shortlist
-from skselect.thresholds._rules import FEW_LEVELS
+from skselect.thresholds import Shortlist
+from skselect.thresholds._rules import are_tied
 
 # The share of the rows that certifies under cv="auto".
 _HELD_OUT = 0.4
 # A smaller share of errors makes it likely that the rows trained a classifier without a record.
 _TOO_GOOD = 0.01
-# Where confidences are tied, every tenth of the held-out rows names levels.
-_NAMING = 10
 # A larger share of rows that also trained the classifier makes a certificate an estimate where not
 # all of them are known.
 _MOST_UNKNOWN = 0.01
@@ -343,7 +342,9 @@ class ThresholdTuner(
         fits = Fits(self, X, rows.y)
         model, unseen, basis = self._predict_rows(base, fitted, rows, split_params, objective, fits)
         what = Loss.of(loss, rows.rule)
-        objectives, unseen = self._name_levels(objectives, what.is_error, base, model, rows, unseen)
+        objectives, unseen = self._name_levels(
+            objectives, what.is_error, base, model, rows, unseen, subgroups
+        )
         check_confidence_by_row(unseen.scores, base.confidence_in_use)
         predictions = unseen.as_predictions(rows.classes, rows.rule)
         if reviewer is not None:
@@ -567,31 +568,27 @@ class ThresholdTuner(
         model: SelectiveClassifier | None,
         rows: TrainingRows,
         unseen: OutOfFold,
+        subgroups: Any,
     ) -> tuple[Objectives, OutOfFold]:
         """Where confidences are tied, let a tenth of the rows name the levels that the others test.
 
-        They are tied where up to 1,000 rows that trained the classifier hold 2 to 50 different
-        ones. The rows that certify must not choose the rule, so nothing is read from them.
+        Up to 1,000 rows that do not certify, most of which trained the classifier, tell whether
+        they are tied. The rows that certify must not choose the rule.
         """
-        frozen = isinstance(self.estimator, FrozenEstimator) or is_ready(base.estimator)
-        if model is None or frozen or self.group_by is not None or not is_error:
+        wanted = any(isinstance(one, Risk) and one.is_open for one in each_of(objectives))
+        others = np.setdiff1d(np.arange(len(rows.codes)), unseen.rows)
+        if model is None or not is_error or not wanted or len(others) == 0:
             return objectives, unseen
-        objective = the_only(objectives)
-        if not (isinstance(objective, Risk) and objective.is_open):
-            return objectives, unseen
-        trained = np.setdiff1d(np.arange(len(rows.codes)), unseen.rows)
-        X = take_rows(rows.X, some_of(trained))
-        said = base._decide_by(model, rows, X)  # noqa: SLF001 - same family
-        if not 1 < len(np.unique(said["confidence"])) <= FEW_LEVELS:
-            return objectives, unseen
-        names = np.arange(len(unseen.rows)) % _NAMING == 0
-        named, unseen = unseen.take(names), unseen.take(~names)
-        curve = RiskCoverageCurve.from_outcomes(
-            Outcomes(np.zeros(len(named.rows)), named.confidence)
+        said = base._decide_by(  # noqa: SLF001 - same family
+            model, rows, take_rows(rows.X, some_of(others))
         )
-        level = objective.delta / objective.max_analyses
-        levels = LevelSequence.of(curve, len(unseen.rows), objective.target, level)
-        return replace(objective, method=levels), unseen
+        n_levels = len(np.unique(said["confidence"]))
+        if n_levels == 1 or not are_tied(n_levels, len(said["confidence"])):
+            return objectives, unseen
+        predictions = unseen.as_predictions(rows.classes, rows.rule)
+        members = self._group(subgroups, predictions, unseen.rows)
+        objectives, names = name_levels(predictions, unseen.confidence, objectives, members)
+        return objectives, unseen.take(~names)
 
     def _find_order(
         self,

@@ -42,6 +42,7 @@ from skselect.objectives import (
     Loss,
     Objective,
     Objectives,
+    Risk,
     SystemRisk,
     each_of,
 )
@@ -54,9 +55,11 @@ from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, rows_of_class
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.selection.shortlist import tuning_mask
-from skselect.thresholds import Shortlist
+from skselect.thresholds import LevelSequence, Shortlist
 from skselect.thresholds._metric import MetricOptimum
 
+# Where confidences are tied, every tenth row names levels.
+_NAMING = 10
 # There are messages about so many subgroups at most.
 _FEW = 5
 _REMEDY = "With on_infeasible='abstain' nothing is accepted instead."
@@ -142,6 +145,42 @@ def take_chosen(
     if groups is not None:
         groups = groups._replace(subgroups=take_rows(groups.subgroups, rows))
     return outcomes.take(rows), groups, cases
+
+
+def name_levels(
+    predictions: Predictions,
+    confidence: FloatArray,
+    objectives: Objectives,
+    groups: Grouping | None,
+) -> tuple[Objectives, BoolArray]:
+    """Let every tenth row name the confidence levels that the others test.
+
+    Each subgroup has levels of its own; a guarantee about one class takes those of its rows. Fewer
+    than ten rows keep their objective. Returns the objectives, and which rows name.
+    """
+    names = np.zeros(len(confidence), dtype=bool)
+    if groups is None:
+        given, _ = rows_given(predictions, the_only(objectives))
+        codes = np.zeros(len(names), np.int64) if given is None else given.astype(np.int64) - 1
+        keys: list[Any] = [None]
+    else:
+        codes, keys = subgroup_codes(groups.subgroups, len(names))
+    members = {keys[code]: np.flatnonzero(codes == code) for code in np.unique(codes[codes >= 0])}
+    found = {}
+    each = _objective_by_group(objectives, list(members))
+    for (group, rows), objective in zip(members.items(), each, strict=True):
+        found[group] = objective
+        if isinstance(objective, Risk) and objective.is_open and len(rows) >= _NAMING:
+            named = rows[::_NAMING]
+            names[named] = True
+            other = Outcomes(np.zeros(len(named)), confidence[named])
+            level = objective.delta / objective.max_analyses / len(members)
+            levels = LevelSequence.of(
+                RiskCoverageCurve.from_outcomes(other), len(rows) - len(named),
+                objective.target, level,
+            )  # fmt: skip
+            found[group] = replace(objective, method=levels)
+    return (found[None] if groups is None else found or objectives), names
 
 
 def pick(

@@ -230,6 +230,11 @@ FEW_LEVELS = 50
 _ROOM_FOR_ERRORS = 2.0
 
 
+def are_tied(n_levels: int, n_rows: int) -> bool:
+    """Tell whether so few different confidences of so many rows should be tested as levels."""
+    return n_levels <= FEW_LEVELS and 2 * n_levels <= n_rows
+
+
 @dataclass(frozen=True, init=False)
 class LevelSequence:
     """Test confidence levels from the highest down until one fails: ``method=LevelSequence(...)``.

@@ -20,6 +20,7 @@ from skselect import (
     Outcomes,
     Predictions,
     Risk,
+    RiskCoverageCurve,
     certify,
     select_threshold,
 )
@@ -27,8 +28,15 @@ from skselect._lib.notebook import unwrap
 from skselect.bounds._pointwise import betting_upper, rows_for_betting
 from skselect.objectives import GUARANTEES, first_of, read_objective
 from skselect.policy import Certificate, Subgroups
-from skselect.selection.pick import LEVEL, TAKE_LATEST, find_order, order_p_value
-from skselect.thresholds import Betting, Combined, FixedSequence
+from skselect.selection.pick import (
+    LEVEL,
+    TAKE_LATEST,
+    Grouping,
+    find_order,
+    name_levels,
+    order_p_value,
+)
+from skselect.thresholds import Betting, Combined, FixedSequence, LevelSequence
 
 COSTS = [[0, 1], [10, 0]]
 
@@ -77,6 +85,25 @@ def test_each_subgroup_is_selected_by_itself_at_its_share_of_delta(table):
     assert frame["certified"].tolist() == [True, True, False]
     assert frame["n"].sum() == 4000
     assert "hopeless" in str(found)
+
+
+def test_every_tenth_row_of_a_subgroup_names_the_levels_of_the_others(table):
+    predictions, group = predictions_of(table), table[2].astype(object)
+    confidence = np.round(Outcomes.from_predictions(predictions).confidence, 1)
+    group[5], group[-3:] = None, "rare"
+    one, planned = Risk(0.1), Risk(0.2, delta=0.1, max_analyses=2)
+    each = {"a": one, "b": planned, "hopeless": GeneralizedRisk(0.1), "rare": one}
+    found, names = name_levels(predictions, confidence, each, Grouping("site", group))
+    assert list(found) == list(each)
+    for key, level in (("a", 0.05 / 4), ("b", 0.1 / 2 / 4)):
+        rows = np.flatnonzero(group == key)
+        assert np.array_equal(np.flatnonzero(names & (group == key)), rows[::10])
+        other = RiskCoverageCurve.from_outcomes(Outcomes(rows[::10] * 0.0, confidence[rows[::10]]))
+        n, target = len(rows) - len(rows[::10]), each[key].target
+        assert found[key].method == LevelSequence.of(other, n, target, level)
+        assert found[key].set_params(method="auto") == each[key]
+    assert (found["hopeless"], found["rare"]) == (each["hopeless"], one)
+    assert not np.any(names[~np.isin(group, ["a", "b"])])
 
 
 def test_the_policy_of_subgroups_decides_like_the_selection(table):

@@ -14,12 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.stats import binom
+from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from skselect import (
     InfeasibleTargetError,
     Outcomes,
+    PrecomputedClassifier,
+    Predictions,
     Risk,
     RiskCoverageCurve,
     ThresholdTuner,
@@ -716,24 +719,99 @@ def test_the_word_alone_is_refused():
         select_threshold(outcomes, objective=Risk(0.05, method="level_sequence"))
 
 
-def test_a_refusal_says_that_confidences_are_tied():
+def test_a_refusal_says_that_ties_are_the_reason():
     rng = np.random.default_rng(0)
-    tied = Outcomes(rng.random(400) < 0.03, rng.choice([0.9, 0.6], 400, p=[0.9, 0.1]))
-    with pytest.raises(InfeasibleTargetError, match="confidences are tied, 2 different ones"):
-        select_threshold(tied, objective=Risk(0.035))
-    untied = Outcomes(tied.loss, rng.random(400))
-    with pytest.raises(InfeasibleTargetError, match="No threshold") as refused:
-        select_threshold(untied, objective=Risk(0.02))
-    assert "tied" not in str(refused.value)
+    tied = Outcomes(rng.random(400) < 0.02, rng.choice([0.9, 0.6], 400, p=[0.9, 0.1]))
+    with pytest.raises(
+        InfeasibleTargetError,
+        match="Ties are the reason: the number of different confidences is 2,",
+    ):
+        select_threshold(tied, objective=Risk(0.05))
+    other_reasons = [
+        Outcomes(rng.random(400) < 0.3, tied.confidence),  # no level passes
+        Outcomes(rng.random(400) < 0.2, rng.random(400)),
+        Outcomes(np.zeros(40), rng.random(40)),  # as few confidences, for there are few rows
+    ]
+    for outcomes in other_reasons:
+        with pytest.raises(InfeasibleTargetError, match="No threshold") as refused:
+            select_threshold(outcomes, objective=Risk(0.05))
+        assert "Ties" not in str(refused.value)
+
+
+def test_a_refusal_about_one_class_says_it_too(rng):
+    proba = np.tile([[0.1, 0.9], [0.9, 0.1]], (400, 1))
+    y = np.where(rng.random(800) < 0.02, 1 - proba[:, 1].round(), proba[:, 1].round())
+    rows = Predictions.from_proba(y, proba)
+    with pytest.raises(
+        InfeasibleTargetError,
+        match="Ties are the reason: the number of different confidences is 1,",
+    ):
+        select_threshold(rows, objective=Risk(0.05, given_prediction=1))
+
+
+def votes(n, rng):
+    """Rows for k neighbours, of three sites; the third is rare."""
+    X = np.column_stack([rng.normal(size=(n, 2)), rng.choice(3, n, p=[0.55, 0.44, 0.01])])
+    return X, (X[:, 0] + 0.3 * rng.normal(size=n) > 0).astype(int)
+
+
+def fit_votes(objective, X, y, **options):
+    """Tune ten neighbours."""
+    return ThresholdTuner(KNeighborsClassifier(10), objective, random_state=0, **options).fit(X, y)
 
 
 def test_a_tuner_sets_a_tenth_of_the_held_out_rows_apart_where_votes_are_tied(rng):
-    X = rng.normal(size=(500, 2))
-    y = (X[:, 0] + 0.3 * rng.normal(size=500) > 0).astype(int)
-    votes = ThresholdTuner(KNeighborsClassifier(10), "risk", target=0.2, random_state=0).fit(X, y)
-    assert votes.certificate_.method == "level_sequence"
-    assert votes.certificate_.n == 180  # of the 200 that are held out
-    asked = Risk(0.2, method="combined")
-    assert ThresholdTuner(votes.estimator, asked, random_state=0).fit(X, y).certificate_.n == 200
-    smooth = ThresholdTuner(GaussianNB(), "risk", target=0.2, random_state=0).fit(X, y)
-    assert (smooth.certificate_.method, smooth.certificate_.n) == ("combined", 200)
+    X, y = votes(500, rng)
+    tied = fit_votes(Risk(0.2), X, y).certificate_
+    assert (tied.method, tied.n) == ("level_sequence", 180)  # of the 200 that are held out
+    asked = fit_votes(Risk(0.2, method="combined"), X, y).certificate_
+    assert (asked.method, asked.n) == ("combined", 200)
+    smooth = ThresholdTuner(GaussianNB(), Risk(0.2), random_state=0).fit(X, y).certificate_
+    assert (smooth.method, smooth.n) == ("combined", 200)
+
+
+def test_few_rows_have_few_confidences_and_are_not_tied_for_that(rng):
+    X, y = votes(70, rng)
+    smooth = ThresholdTuner(GaussianNB(), Risk(0.4), random_state=0).fit(X, y).certificate_
+    assert (smooth.method, smooth.n) == ("combined", 28)
+
+
+@pytest.mark.filterwarnings("ignore:2 2.0")
+def test_a_tenth_of_each_subgroup_names_its_levels(rng):
+    X, y = votes(600, rng)
+    found = fit_votes(Risk(0.3), X, y, group_by=2, on_infeasible="abstain").certificates_
+    by_ranks = Risk(0.3, method="combined")
+    ranks = fit_votes(by_ranks, X, y, group_by=2, on_infeasible="abstain").certificates_
+    for site in (0, 1):
+        assert found[site].method == "level_sequence"
+        assert found[site].n == ranks[site].n - -(-ranks[site].n // 10)
+        assert found[site].is_certified
+    assert ranks[2].n < 10  # too few: the rule and all rows stay
+    assert (found[2].method, found[2].n) == ("combined", ranks[2].n)
+    by_site = {0: by_ranks, 1: Risk(0.3), 2: by_ranks}
+    mixed = fit_votes(by_site, X, y, group_by=2, on_infeasible="abstain").certificates_
+    assert (mixed[0].method, mixed[0].n) == ("combined", ranks[0].n)
+    assert (mixed[1].threshold, mixed[1].n) == (found[1].threshold, found[1].n)
+
+
+@pytest.mark.parametrize("about", ["given_prediction", "given_class"])
+def test_a_tenth_of_a_class_names_the_levels_of_a_guarantee_about_it(about, rng):
+    X, y = votes(600, rng)
+    found = fit_votes(Risk(0.3, **{about: 1}), X, y).certificate_
+    ranks = fit_votes(Risk(0.3, method="combined", **{about: 1}), X, y).certificate_
+    assert (found.method, found.n) == ("level_sequence", ranks.n - -(-ranks.n // 10))
+    assert found.is_certified
+
+
+def test_a_frozen_classifier_needs_rows_that_do_not_certify(rng):
+    X, y = votes(600, rng)
+    frozen = FrozenEstimator(KNeighborsClassifier(10).fit(X[:300], y[:300]))
+    objective, certifying = Risk(0.3), (slice(None, 300), slice(300, None))
+    known = ThresholdTuner(frozen, objective, cv=[certifying]).fit(X, y).certificate_
+    assert (known.method, known.n) == ("level_sequence", 270)
+    alone = ThresholdTuner(frozen, objective).fit(X[300:], y[300:]).certificate_
+    assert (alone.method, alone.n) == ("combined", 300)
+    proba = frozen.predict_proba(X)
+    table = PrecomputedClassifier([0, 1])
+    same = ThresholdTuner(table, objective, cv=[certifying]).fit(proba, y).certificate_
+    assert (same.threshold, same.n) == (known.threshold, known.n)
