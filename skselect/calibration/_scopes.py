@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -33,10 +34,8 @@ from skselect.predictions.outcomes import Outcomes
 
 
 @dataclass(frozen=True, eq=False)
-class ClassCalibration:
-    """Calibrated class probabilities from raw scores: one map for two classes, else one per class.
-
-    Temperature scaling needs one map for any number of classes.
+class Calibration(ABC):
+    """Fitted maps of one scope: how they are stored, and how the kernel of decisions takes them.
 
     Parameters
     ----------
@@ -45,16 +44,66 @@ class ClassCalibration:
     response : {"predict_proba", "decision_function"}
         What the raw scores are.
     maps : tuple of calibrators
-    offset : float, default=1e-15
+    offset : float or None, default=1e-15
         Added to p and 1 - p before log-odds are taken: half the smallest raw probability of the
         calibration rows, so that 0 of 200 trees of a forest counts like half a tree, and not as
-        certainty.
+        certainty. None for a confidence that is no probability.
     """
 
     kind: str
     response: str
     maps: tuple[Any, ...]
-    offset: float = LEAST_OFFSET
+    offset: float | None = LEAST_OFFSET
+
+    scope: ClassVar[str]
+    #: What a file says of the maps, beside their numbers.
+    stored: ClassVar[tuple[str, ...]] = ("scope", "kind", "offset")
+
+    def applied(self) -> dict[str, Any]:
+        """Return the calibration as :mod:`skselect._lib.decide` takes it."""
+        maps = [partial(_apply_where_known, fitted) for fitted in self.maps]
+        said = _describe(self.maps[0], self.kind, self.response, self.offset)
+        return {**said, "scope": self.scope, "maps": maps}
+
+    def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
+        """Return the maps as plain numbers; a calibrator of yours leaves its name only."""
+        maps = store_maps(self.kind, self.maps, allow_external=allow_external)
+        return {**{name: getattr(self, name) for name in self.stored}, "maps": maps}
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Self:
+        """Rebuild the maps from plain numbers."""
+        maps, offset = (
+            restore_maps(stored["kind"], stored["maps"]),
+            stored.get("offset", LEAST_OFFSET),
+        )
+        if offset is not None or "response" in cls.stored:
+            offset = float(offset)
+            if not 0.0 < offset <= 0.5:
+                raise ValueError(f"offset must lie in (0, 0.5], got {offset!r}.")
+        return cls(stored["kind"], stored.get("response", "predict_proba"), maps, offset)
+
+    def predict_proba(self, scores: FloatArray) -> FloatArray:
+        """Return the class probabilities as they are, unless these are calibrated."""
+        return scores
+
+    def calibrate_confidence(self, confidence: FloatArray) -> FloatArray:
+        """Return the confidence as it is, unless this is calibrated."""
+        return confidence
+
+    @abstractmethod
+    def check_fits(self, n_classes: int, response: str) -> None:
+        """Refuse a number of classes or a response that the maps were not fitted to."""
+
+
+class ClassCalibration(Calibration):
+    """Calibrated class probabilities from raw scores: one map for two classes, else one per class.
+
+    Temperature scaling needs one map for any number of classes.
+    """
+
+    scope = "probabilities"
+    stored = ("scope", "kind", "response", "offset")
 
     @classmethod
     def fit(
@@ -112,34 +161,6 @@ class ClassCalibration:
         """
         return calibrate(self.applied(), scores)
 
-    def calibrate_confidence(self, confidence: FloatArray) -> FloatArray:
-        """Return the confidence as it is: it comes from calibrated probabilities."""
-        return confidence
-
-    def applied(self) -> dict[str, Any]:
-        """Return the calibration as :mod:`skselect._lib.decide` takes it."""
-        maps = [partial(_apply_where_known, fitted) for fitted in self.maps]
-        said = _describe(self.maps[0], self.kind, self.response, self.offset)
-        return {**said, "scope": "probabilities", "maps": maps}
-
-    def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
-        """Return the maps as plain numbers; a calibrator of yours leaves its name only."""
-        maps = store_maps(self.kind, self.maps, allow_external=allow_external)
-        return {
-            "scope": "probabilities",
-            "kind": self.kind,
-            "response": self.response,
-            "offset": self.offset,
-            "maps": maps,
-        }
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> ClassCalibration:
-        """Rebuild the maps from plain numbers."""
-        maps = restore_maps(stored["kind"], stored["maps"])
-        offset = _check_offset(stored.get("offset", LEAST_OFFSET))
-        return cls(stored["kind"], stored["response"], maps, offset)
-
     def check_fits(self, n_classes: int, response: str) -> None:
         """Refuse a number of classes or a response that the maps were not fitted to."""
         if isinstance(self.maps[0], Missing):
@@ -187,21 +208,11 @@ def _is_native(kind: str, n_classes: int) -> bool:
     return kind == "temperature" and n_classes > 2
 
 
-@dataclass(frozen=True, eq=False)
-class ConfidenceCalibration:
+class ConfidenceCalibration(Calibration):
     """One rising map from confidence to the probability that the predicted class is right.
 
     Predicted classes and probabilities stay as they are, and so does the order of the rows by
     confidence, except that some may tie.
-
-    Parameters
-    ----------
-    kind : str
-        A name in `CALIBRATORS`, or "external:" and the class name of a calibrator of yours.
-    map : calibrator
-    offset : float or None
-        Added to c and 1 - c before log-odds are taken; None for a confidence that is not a
-        probability (from a callable), which is read as it is.
 
     Examples
     --------
@@ -214,9 +225,7 @@ class ConfidenceCalibration:
     array([0.33, 0.71, 0.8 ])
     """
 
-    kind: str
-    map: Any
-    offset: float | None
+    scope = "confidence"
 
     @classmethod
     def fit(
@@ -246,44 +255,22 @@ class ConfidenceCalibration:
         offset = log_odds_offset(confidence[weight > 0]) if is_probability else None
         kind = calibrator_name(template)
         (read,) = find_inputs(_describe(template, kind, "predict_proba", offset), confidence)
-        return cls(kind, fit_map(template, read, correct, weight), offset)
-
-    def predict_proba(self, scores: FloatArray) -> FloatArray:
-        """Return the class probabilities as they are."""
-        return scores
+        fitted = fit_map(template, read, correct, weight)
+        return cls(kind, "predict_proba", (fitted,), offset)
 
     def calibrate_confidence(self, confidence: FloatArray) -> FloatArray:
         """Return the calibrated confidence: the probability of being right, shape (n,)."""
         return calibrate_confidence(self.applied(), confidence)
 
-    def applied(self) -> dict[str, Any]:
-        """Return the calibration as :mod:`skselect._lib.decide` takes it."""
-        said = _describe(self.map, self.kind, "predict_proba", self.offset)
-        return {**said, "scope": "confidence", "maps": [partial(apply_map, self.map)]}
-
-    def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
-        """Return the map as plain numbers; a calibrator of yours leaves its name only."""
-        maps = store_maps(self.kind, (self.map,), allow_external=allow_external)
-        return {"scope": "confidence", "kind": self.kind, "offset": self.offset, "maps": maps}
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> ConfidenceCalibration:
-        """Rebuild the map from plain numbers."""
-        (restored,) = restore_maps(stored["kind"], stored["maps"])
-        offset = stored["offset"]
-        return cls(stored["kind"], restored, None if offset is None else _check_offset(offset))
-
     def check_fits(self, n_classes: int, response: str) -> None:  # noqa: ARG002 - any number
         """Refuse scores that are not probabilities, and a map of all classes at once."""
         check_choice("response", response, ["predict_proba"])
-        if np.ndim(getattr(self.map, "prior_", 0.0)):
+        if len(self.maps) != 1 or np.ndim(getattr(self.maps[0], "prior_", 0.0)):
             raise ValueError("calibration: a map of class probabilities cannot map a confidence.")
 
 
 #: Names accepted by `calibration_scope=`.
 SCOPES = ("probabilities", "confidence")
-
-Calibration = ClassCalibration | ConfidenceCalibration
 
 
 def restore_calibration(stored: dict[str, Any]) -> Calibration:
@@ -291,14 +278,6 @@ def restore_calibration(stored: dict[str, Any]) -> Calibration:
     scope = check_choice("scope", stored.get("scope", SCOPES[0]), SCOPES)
     kind: type[Calibration] = ClassCalibration if scope == SCOPES[0] else ConfidenceCalibration
     return kind.from_dict(stored)
-
-
-def _check_offset(value: Any) -> float:
-    """Return the stored offset of log-odds, which must be a positive share."""
-    offset = float(value)
-    if not 0.0 < offset <= 0.5:
-        raise ValueError(f"offset must lie in (0, 0.5], got {value!r}.")
-    return offset
 
 
 # What `calibration="auto"` chooses, and from what ----------------------------------------------

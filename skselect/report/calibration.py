@@ -168,21 +168,18 @@ def _check_calibrations(calibrations: Any) -> dict[str, Any]:
             f"calibrators, got {shown(calibrations)}."
         )
     if isinstance(calibrations, Mapping):
-        names, given = list(calibrations), list(calibrations.values())
+        pairs = list(calibrations.items())
     else:
-        given = list(calibrations)
-        names = [c if isinstance(c, str) else type(c).__name__ for c in given]
-    repeated = sorted({str(name) for name in names if names.count(name) > 1})
-    if repeated or "raw" in names:
+        pairs = [(c if isinstance(c, str) else type(c).__name__, c) for c in calibrations]
+    found = dict(pairs)
+    if len(found) < len(pairs) or "raw" in found or None in found.values():
         raise ValueError(
-            "calibrations: each needs a name of its own, other than 'raw', but "
-            f"{repeated or ['raw']} would name two rows; pass a mapping of names to calibrators."
+            f"calibrations: {[str(name) for name, _ in pairs]} must be names of calibrators, each "
+            "once; a mapping gives others a name. The row 'raw' is always shown; leave None out."
         )
-    for calibration in given:
-        if calibration is None:
-            raise ValueError("calibrations: raw probabilities are always shown; leave None out.")
+    for calibration in found.values():
         check_calibration(calibration, known)
-    return dict(zip(names, given, strict=True))
+    return found
 
 
 def _score_rows(

@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 import warnings
 from bisect import bisect_left
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skselect._lib.arrays import ROUNDING, BoolArray, FloatArray, IntArray, is_graded
-from skselect._lib.checks import shown
 from skselect._lib.checks.options import choose_draws
 from skselect._lib.checks.rows import check_has_proba, check_subgroups
 from skselect._lib.notebook import count
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.curve import count_deferred, count_within
-from skselect.exceptions import ArgumentError
 from skselect.inference.by_group import Rate, rate_classes, tabulate_metric
 from skselect.inference.intervals import Sampling, interval_around
 from skselect.metrics._csr import run_csr_test
@@ -45,7 +42,12 @@ from skselect.policy.subgroups import (
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.report.questions import assess_calibration, explain_metric, verify_guarantee
+from skselect.report.questions import (
+    assess_calibration,
+    explain_metric,
+    read_numbers,
+    verify_guarantee,
+)
 from skselect.thresholds import simultaneous_band
 
 #: What a single model is called, unless it is given a name.
@@ -74,17 +76,13 @@ class Review(NamedTuple):
     @classmethod
     def read(cls, reviewing: Any) -> Review:
         """Check what the user says of the reviewer."""
-        with suppress(TypeError, ValueError):
-            given = cls(*map(float, reviewing))
-            costs = given.minutes > 0.0 and given.hourly_cost >= 0.0
-            if 0.0 <= given.error <= 1.0 and costs and math.isfinite(sum(given)):
-                return given
-        raise ArgumentError(
-            "reviewing",
-            "reviewing must be the share of deferred cases that the reviewer gets wrong (0 to 1), "
-            "the minutes that a case takes (above 0) and the cost of an hour (0 or more), such as "
-            f"(0.03, 6, 40), got {shown(reviewing)}.",
+        wanted = (
+            "the share of deferred cases that the reviewer gets wrong (0 to 1), the minutes that a "
+            "case takes (above 0) and the cost of an hour (0 or more), such as (0.03, 6, 40)"
         )
+        return cls(*read_numbers("reviewing", reviewing, wanted, lambda error, minutes, cost: (
+            0.0 <= error <= 1.0 and 0.0 < minutes < math.inf and 0.0 <= cost < math.inf
+        )))  # fmt: skip
 
     def describe(self, coverage: float, risk: float) -> dict[str, float]:
         """Return what 1,000 cases take, and the share that machine and reviewer get wrong."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -71,7 +72,8 @@ def assess_calibration(
         elif found:
             start = "but near certainty it is overconfident"
         found[start] = near
-    if not found and _has_gaps(outcomes, each):
+    gaps = run_ecce_test(outcomes)
+    if not found and gaps.has_many_rows and gaps.r_p_value <= each:
         found["No"] = f"{on_average}, but at some confidences it claims too much or too little"
     if found:
         said = "; ".join(f"{start}: {text}" for start, text in found.items())
@@ -110,12 +112,6 @@ def _errors_near_certainty(outcomes: Outcomes) -> str:
     return told
 
 
-def _has_gaps(outcomes: Outcomes, level: float) -> bool:
-    """Tell whether the gaps between accuracy and confidence add up to more than chance."""
-    found = run_ecce_test(outcomes)
-    return found.has_many_rows and found.r_p_value <= level
-
-
 def verify_guarantee(policy: AbstentionPolicy, check: PolicyCheck | None) -> Answer:
     """Say whether a policy keeps its guarantee on these rows.
 
@@ -149,7 +145,14 @@ def verify_guarantee(policy: AbstentionPolicy, check: PolicyCheck | None) -> Ans
 
 def plan_monitor(check: PolicyCheck | None, audits: Any) -> str:
     """Say which risk a monitor of this policy would notice."""
-    cases, share, delay = _check_audits(audits)
+    wanted = (
+        "the cases a day (above 0), the share of the answers that is audited (above 0, up to 1) "
+        f"and the days until their labels come (0 or more, below {_HORIZON}), such as "
+        "(1000, 0.02, 30)"
+    )
+    cases, share, delay = read_numbers("audits", audits, wanted, lambda n, share, days: (
+        0.0 < n < math.inf and 0.0 < share <= 1.0 and 0.0 <= days < _HORIZON
+    ))  # fmt: skip
     found = [] if check is None else [(g.objective, g.loss, g.cases) for g in check.guarantees]
     if check is None or found != [("risk", "zero_one", "")]:
         raise ArgumentError(
@@ -173,18 +176,15 @@ def plan_monitor(check: PolicyCheck | None, audits: Any) -> str:
     )
 
 
-def _check_audits(audits: Any) -> tuple[float, float, float]:
-    """Return cases a day, the share of the answers that is audited, the days until labels come."""
+def read_numbers(
+    name: str, given: Any, wanted: str, holds: Callable[..., bool]
+) -> tuple[float, ...]:
+    """Return the numbers of a tuple if they are as many as wanted, and as they must be."""
     with suppress(TypeError, ValueError):
-        cases, share, delay = map(float, audits)
-        if 0.0 < cases < math.inf and 0.0 < share <= 1.0 and 0.0 <= delay < _HORIZON:
-            return cases, share, delay
-    raise ArgumentError(
-        "audits",
-        "audits must be the cases a day (above 0), the share of the answers that is audited (above "
-        f"0, up to 1) and the days until their labels come (0 or more, below {_HORIZON}), such as "
-        f"(1000, 0.02, 30), got {shown(audits)}.",
-    )
+        numbers = tuple(map(float, given))
+        if holds(*numbers):
+            return numbers
+    raise ArgumentError(name, f"{name} must be {wanted}, got {shown(given)}.")
 
 
 def explain_metric(spec: MetricSpec, value: float) -> str:

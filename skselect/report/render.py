@@ -6,7 +6,8 @@ import base64
 import io
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import resources
 from typing import Any
 
@@ -125,7 +126,9 @@ def render_page(
                 "pictures": list(_draw_pictures(case, level)),
                 "workload": [_draw_workload(case, level)],
             }
-        together = [_draw_together(cases)] if len(cases) > 1 else []
+        curves = [RiskCoverageDisplay(case.scored.curve, name=case.name).plot for case in cases]
+        caption = "Lower is better. From left to right a model accepts more rows."
+        together = [_draw(caption, *curves)] if len(cases) > 1 else []
     page = environment.from_string(source).render(
         title=contents["title"], rows=describe_rows(contents), models=models,
         comparison=make_comparison(contents), together=together, footnote=FOOTNOTE,
@@ -163,43 +166,46 @@ def _draw_pictures(case: Case, level: float) -> Iterator[tuple[str, str]]:
     """Yield the plots of one model with their captions."""
     curve, outcomes, threshold = case.scored.curve, case.scored.outcomes, case.threshold
     shown_level = level if curve.counted and not curve.is_graded else None
-    ax = new_figure(size=_SIZE)
-    RiskCoverageDisplay(curve, threshold=threshold, confidence_level=shown_level).plot(ax)
-    yield (
+    yield _draw(
         "The share of errors among accepted rows, from the most confident rows to all.",
-        _encode_picture(ax),
+        RiskCoverageDisplay(curve, threshold=threshold, confidence_level=shown_level).plot,
     )
-    ax = new_figure(size=_SIZE)
-    ConfidenceHistogramDisplay.from_outcomes(outcomes, threshold=threshold, ax=ax)
-    yield "How confident its right and its wrong answers are.", _encode_picture(ax)
+    yield _draw(
+        "How confident its right and its wrong answers are.",
+        partial(ConfidenceHistogramDisplay.from_outcomes, outcomes, threshold=threshold),
+    )
     if is_unit(case.scored.by_correctness.outcomes):
-        ax = new_figure(size=_SIZE)
-        for state, rows in find_claims(case):
-            ReliabilityDisplay.from_outcomes(rows.outcomes, name=state, ax=ax)
-        caption = "How often it is right at each confidence; on the line it is calibrated."
-        yield caption, _encode_picture(ax)
+        yield _draw(
+            "How often it is right at each confidence; on the line it is calibrated.",
+            *(
+                partial(ReliabilityDisplay.from_outcomes, rows.outcomes, name=state)
+                for state, rows in find_claims(case)
+            ),
+        )
     if is_unit(outcomes):
-        ax = new_figure(size=_SIZE)
-        ThresholdDisplay(curve, threshold=threshold, confidence_level=shown_level).plot(ax)
-        yield "Coverage and metrics at every threshold.", _encode_picture(ax)
+        yield _draw(
+            "Coverage and metrics at every threshold.",
+            ThresholdDisplay(curve, threshold=threshold, confidence_level=shown_level).plot,
+        )
 
 
 def _draw_workload(case: Case, level: float) -> tuple[str, str]:
     """Return the deferrals at each risk target, with their caption."""
-    curve, ax = case.scored.curve, new_figure(size=_SIZE)
+    curve = case.scored.curve
     sure = level if curve.counted and level >= LEAST_LEVEL else None
-    WorkloadDisplay(curve, threshold=case.threshold, name="estimate", confidence_level=sure).plot(
-        ax
+    return _draw(
+        "Deferrals per 1,000 cases at each risk target.",
+        WorkloadDisplay(
+            curve, threshold=case.threshold, name="estimate", confidence_level=sure
+        ).plot,
     )
-    return "Deferrals per 1,000 cases at each risk target.", _encode_picture(ax)
 
 
-def _draw_together(cases: tuple[Case, ...]) -> tuple[str, str]:
-    """Return all risk-coverage curves in one plot, with its caption."""
+def _draw(caption: str, *plots: Callable[..., Any]) -> tuple[str, str]:
+    """Return a caption, and all of these plots on the same axes."""
     ax = new_figure(size=_SIZE)
-    for case in cases:
-        RiskCoverageDisplay(case.scored.curve, name=case.name).plot(ax)
-    caption = "Lower is better. From left to right a model accepts more rows."
+    for plot in plots:
+        plot(ax=ax)
     return caption, _encode_picture(ax)
 
 

@@ -227,8 +227,10 @@ def selective_report(
         y_true, y_proba = None, y_true
     by_stage = isinstance(policy, AbstentionPolicy) and policy.cascade is not None
     given = y_proba if isinstance(y_proba, Mapping) and not by_stage else {UNNAMED: y_proba}
-    _check_model_names(given)
-    policies = _resolve_policies(policy, threshold, list(map(str, given)))
+    names = list(map(str, given))
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"y_proba must hold models, each by a name of its own, got {names}.")
+    policies = _resolve_policies(policy, threshold, names)
     tables = {
         str(name): _check_predictions(
             y_true, one, policies[str(name)], labels=labels, pos_label=pos_label
@@ -237,7 +239,11 @@ def selective_report(
     }
     truth = check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
     threshold = None if threshold is None else check_threshold(threshold)
-    names = None if ids is None else _check_ids(ids, len(truth))
+    if ids is not None:
+        named = check_subgroups(ids, len(truth), "ids")
+        if named.shape[1] > 1:
+            raise ValueError(f"ids must be one column, got {list(named.columns)}.")
+        ids = named.iloc[:, 0]
     features = None if features is None else _check_features(features, len(truth))
     seed = check_generator(random_state).integers(2**63)
     cases = tuple(
@@ -248,7 +254,7 @@ def selective_report(
     planned = () if audits is None else cases
     plans = {one.name: plan_monitor(check_case(one, subgroups), audits) for one in planned}
     models = {
-        case.name: make_contents(case, subgroups, names, features, n_errors, level, seed, review)
+        case.name: make_contents(case, subgroups, ids, features, n_errors, level, seed, review)
         for case in cases
     }
     for name, plan in plans.items():
@@ -266,23 +272,6 @@ def selective_report(
         "best": None if comparison is None else which_is_best(comparison),
     }
     return SelectiveReport(replace_nan(contents), cases)
-
-
-def _check_model_names(models: Mapping[Any, Any]) -> None:
-    """Refuse a mapping without models, or with two of one name."""
-    if not models:
-        raise ValueError("y_proba is an empty mapping; it must hold at least one model by name.")
-    names = list(map(str, models))
-    if len(set(names)) < len(names):
-        raise ValueError(f"y_proba: each model needs a name of its own, got {shown(list(models))}.")
-
-
-def _check_ids(ids: Any, n: int) -> pd.Series:
-    """Return one name per row."""
-    frame = check_subgroups(ids, n, "ids")
-    if frame.shape[1] > 1:
-        raise ValueError(f"ids must be one column, got {list(frame.columns)}.")
-    return frame.iloc[:, 0]
 
 
 def _check_features(features: Any, n: int) -> pd.DataFrame:

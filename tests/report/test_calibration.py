@@ -189,10 +189,10 @@ def test_n_jobs_changes_nothing():
 
 def test_names_of_their_own():
     X, y = rows()
-    with pytest.raises(ValueError, match="each needs a name of its own"):
+    with pytest.raises(ValueError, match="must be names of calibrators"):
         calibration_report(GaussianNB(), X, y, calibrations={"raw": "platt"})
     twice = [PlattCalibrator(), PlattCalibrator(safeguard=False)]
-    with pytest.raises(ValueError, match=r"\['PlattCalibrator'\] would name two rows"):
+    with pytest.raises(ValueError, match="must be names of calibrators, each once"):
         calibration_report(GaussianNB(), X, y, calibrations=twice)
 
 
