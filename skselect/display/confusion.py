@@ -96,59 +96,53 @@ class SelectiveConfusionDisplay:
         pos_label: Any = None,
         confidence: ConfidenceSpec | None = None,
         sample_weight: Any = None,
-        normalize: str | None = None,
-        display_labels: Any = None,
         **options: Any,
     ) -> Self:
-        """Draw class probabilities; arguments as in the metrics, `options` as in :meth:`plot`."""
+        """Draw class probabilities; arguments as in the metrics.
+
+        `options` are `normalize` and `display_labels`, as in the class, and those of :meth:`plot`.
+        """
         threshold = check_threshold(threshold)
         rows = Predictions.from_proba(
             y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
         )
         accepted = compute_confidence(rows, confidence) >= threshold
-        return cls._draw_decisions(rows, accepted, normalize, display_labels, options)
+        return cls._draw_decisions(rows, accepted, **options)
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        normalize: str | None = None,
-        display_labels: Any = None,
-        **options: Any,
+        cls, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, **options: Any
     ) -> Self:
-        """Draw a fitted estimator, which decides by its own threshold if it has one."""
+        """Draw a fitted estimator, which decides by its own threshold if it has one.
+
+        `options` are `normalize` and `display_labels`, as in the class, and those of :meth:`plot`.
+        """
         found = score_estimator(estimator, X, y, sample_weight)
-        rows, accepted = found.predictions, None
+        accepted = None
         if found.threshold is not None:
             accepted = found.outcomes.confidence >= found.threshold
-        return cls._draw_decisions(rows, accepted, normalize, display_labels, options)
+        return cls._draw_decisions(found.predictions, accepted, **options)
 
     @classmethod
     def from_policy(
-        cls,
-        policy: AbstentionPolicy,
-        *rows: Any,
-        subgroups: Any = None,
-        normalize: str | None = None,
-        display_labels: Any = None,
-        **options: Any,
+        cls, policy: AbstentionPolicy, *rows: Any, subgroups: Any = None, **options: Any
     ) -> Self:
-        """Draw what a policy decides; arguments as in :func:`skselect.check_policy`."""
+        """Draw what a policy decides; arguments as in :func:`skselect.check_policy`.
+
+        `options` are `normalize` and `display_labels`, as in the class, and those of :meth:`plot`.
+        """
         answered, accepted, _ = decide_labelled(policy, rows, subgroups, cls.__name__)
-        return cls._draw_decisions(answered, accepted, normalize, display_labels, options)
+        return cls._draw_decisions(answered, accepted, **options)
 
     @classmethod
     def _draw_decisions(
         cls,
         rows: Predictions,
         accepted: BoolArray | None,
-        normalize: str | None,
-        display_labels: Any,
-        options: Mapping[str, Any],
+        *,
+        normalize: str | None = None,
+        display_labels: Any = None,
+        **options: Any,
     ) -> Self:
         """Count rows, turn the counts into shares where asked, and draw."""
         counts = count_decisions(
@@ -214,7 +208,8 @@ class SelectiveConfusionDisplay:
             self.text_ = np.empty(values.shape, dtype=object)
             for line, column in np.ndindex(*values.shape):
                 value = values[line, column]
-                dark = column < n_classes and _is_dark(self.im_.cmap(self.im_.norm(value)))
+                red, green, blue, _ = self.im_.cmap(self.im_.norm(value))
+                dark = column < n_classes and 0.3 * red + 0.59 * green + 0.11 * blue < 0.5
                 own = {"ha": "center", "va": "center", "color": "white" if dark else "0.1"}
                 self.text_[line, column] = ax.text(
                     column, line, self._format(value, values_format), **(own | dict(text_kw or {}))
@@ -225,7 +220,8 @@ class SelectiveConfusionDisplay:
         ax.set(xticks=range(n_columns), xticklabels=[*names, "abstains"], xlabel="Answer")
         ax.set(yticks=range(n_lines), yticklabels=[*names, *unknown], ylabel="True class")
         ax.set(xlim=(-0.5, n_classes + 0.5), ylim=(n_lines - 0.5, -0.5))
-        ax.tick_params(axis="x", rotation=_angle(xticks_rotation))
+        angle = {"horizontal": 0.0, "vertical": 90.0}.get(xticks_rotation, xticks_rotation)
+        ax.tick_params(axis="x", rotation=angle)
         if colorbar:
             bar = ax.figure.colorbar(self.im_, ax=ax)
             bar.ax.yaxis.set_major_formatter(lambda value, _: self._format(value, None))
@@ -238,13 +234,3 @@ class SelectiveConfusionDisplay:
         if self.normalize is not None:
             return f"{100 * value:.3g} %"
         return f"{value:,.0f}" if value == round(value) else f"{value:,.4g}"
-
-
-def _is_dark(colour: Any) -> bool:
-    """Tell whether white text is easier to read on a colour than black text."""
-    red, green, blue, _ = colour
-    return bool(0.3 * red + 0.59 * green + 0.11 * blue < 0.5)
-
-
-def _angle(rotation: Any) -> float:
-    return {"horizontal": 0.0, "vertical": 90.0}.get(rotation, rotation)

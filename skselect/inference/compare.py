@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, Unpack
@@ -82,18 +82,20 @@ def _find_errors(measured: Sequence[Measured], how: Sampling) -> FloatArray:
     return error
 
 
-def _find_best(spec: MetricSpec, values: FloatArray) -> int:
-    scores = np.array([spec.as_score(value) for value in values])
-    if np.all(np.isnan(scores)):
-        raise ValueError(f"metric: {spec.name!r} is undefined (nan) for every model.")
-    return int(np.nanargmax(scores))
+def _compare_with_one(
+    p_of_pair: Callable[[int, int], float], n: int, one: int, baseline: Any, level: float
+) -> dict[str, Any]:
+    """Return Holm's p-value of each model against one, and which could be as good as this.
 
-
-def _adjust(p: Mapping[tuple[int, int], float], reference: int, n_models: int) -> FloatArray:
-    """Return Holm's p-value of each model against the reference; 1 for the reference."""
-    adjusted = dict(zip(p, holm(np.array(list(p.values()))), strict=True))
-    against = [(min(i, reference), max(i, reference)) for i in range(n_models)]
-    return np.array([1.0 if a == b else adjusted[a, b] for a, b in against])
+    The family of tests are all pairs of models, or those with the baseline.
+    """
+    pairs = [(i, j) for i, j in combinations(range(n), 2) if baseline is None or one in (i, j)]
+    adjusted = dict(zip(pairs, holm(np.array([p_of_pair(*pair) for pair in pairs])), strict=True))
+    p_values = np.array([adjusted.get((min(k, one), max(k, one)), 1.0) for k in range(n)])
+    tied = pd.array(p_values > 1.0 - level, dtype="boolean")
+    tied[np.isnan(p_values)] = pd.NA
+    name = "tied_with_best" if baseline is None else "tied_with_baseline"
+    return {"p_value": p_values, name: tied}
 
 
 def compared(
@@ -104,20 +106,24 @@ def compared(
     baseline: str | None = None,
 ) -> pd.DataFrame:
     """Return the table of :func:`compare_models`, with columns `shaky` and `hangs`."""
-    names, n_models = list(models), len(models)
+    names = list(models)
     measured = [measure(spec, model, parameters, how.method) for model in models.values()]
     intervals = [find_interval(model, how) for model in measured]
     estimates = np.array([model.estimate for model in measured])
     error = _find_errors(measured, how)
-    reference = _find_best(spec, estimates) if baseline is None else names.index(baseline)
+    scores = np.array([spec.as_score(value) for value in estimates])
+    if baseline is None and np.all(np.isnan(scores)):
+        raise ValueError(f"metric: {spec.name!r} is undefined (nan) for every model.")
+    reference = int(np.nanargmax(scores)) if baseline is None else names.index(baseline)
     if math.isnan(estimates[reference]):
         raise ValueError(f"baseline: {spec.name!r} is undefined (nan) for it.")
-    family = {
-        (i, j): _p_value(float(estimates[i] - estimates[j]), float(error[i, j]), how.cluster)
-        for i, j in combinations(range(n_models), 2)
-        if baseline is None or reference in (i, j)
-    }
-    p_values = _adjust(family, reference, n_models)
+    tests = _compare_with_one(
+        lambda i, j: _p_value(float(estimates[i] - estimates[j]), float(error[i, j]), how.cluster),
+        len(names),
+        reference,
+        baseline,
+        how.level,
+    )
     difference = estimates - estimates[reference]
     reach = quantile(how.level, how.cluster) * error[reference]
     # What a confident error takes from the difference: one of the model, or of the reference.
@@ -131,26 +137,13 @@ def compared(
             "difference": difference,
             "difference_low": difference - reach,
             "difference_high": difference + reach,
-            "p_value": p_values,
-            _name_ties(baseline): _find_ties(p_values, how.level),
-            "hangs": (p_values <= 1.0 - how.level) & (np.abs(difference) - taken <= reach),
+            **tests,
+            "hangs": (tests["p_value"] <= 1.0 - how.level) & (np.abs(difference) - taken <= reach),
             "shaky": [is_shaky(interval) for interval in intervals],
         },
         index=pd.Index(names),
     )
-    scores = np.array([spec.as_score(value) for value in found["estimate"]])
     return found.iloc[np.argsort(-scores, kind="stable")]
-
-
-def _find_ties(p_values: FloatArray, level: float) -> Any:
-    """Tell which p-values exceed 1 - level; missing where there is no p-value."""
-    tied = pd.array(p_values > 1.0 - level, dtype="boolean")
-    tied[np.isnan(p_values)] = pd.NA
-    return tied
-
-
-def _name_ties(baseline: Any) -> str:
-    return "tied_with_best" if baseline is None else "tied_with_baseline"
 
 
 # Public functions ------------------------------------------------------------------------
@@ -280,15 +273,15 @@ def compare_models(
         how._replace(cluster=check_clusters(cluster, len(tables[names[0]]))),
         baseline,
     )
-    few = found.pop("shaky")
-    shaky = [name for name in names if few[name]]
+    shaky, hanging = (
+        [name for name in names if marks[name]]
+        for marks in (found.pop("shaky"), found.pop("hangs"))
+    )
     if shaky:
         warn_user(
             f"{spec.name}: the estimates of {shaky} rest on fewer than {FEW_ERRORS} errors; "
             "intervals and p-values may be far off."
         )
-    hangs = found.pop("hangs")
-    hanging = [name for name in names if hangs[name]]
     if hanging:
         warn_user(
             f"{spec.name}: if the surest right answer of one model were wrong, the differences of "
@@ -368,12 +361,13 @@ def compare_across_datasets(
     ranks = frame.rank(axis=1, ascending=not greater_is_better).mean()
     reference = names.index(ranks.idxmin() if baseline is None else baseline)
     numbers = frame.to_numpy(dtype=np.float64)
-    family = {
-        (i, j): _signed_ranks(numbers[:, i] - numbers[:, j])
-        for i, j in combinations(range(len(names)), 2)
-        if baseline is None or reference in (i, j)
-    }
-    p_values = _adjust(family, reference, len(names))
+    tests = _compare_with_one(
+        lambda i, j: _signed_ranks(numbers[:, i] - numbers[:, j]),
+        len(names),
+        reference,
+        baseline,
+        level,
+    )
     difference = numbers - numbers[:, [reference]]
     gain = difference if greater_is_better else -difference
     table = pd.DataFrame(
@@ -383,8 +377,7 @@ def compare_across_datasets(
             "difference": np.median(difference, axis=0),
             "wins": (gain > 0).sum(axis=0),
             "losses": (gain < 0).sum(axis=0),
-            "p_value": p_values,
-            _name_ties(baseline): _find_ties(p_values, level),
+            **tests,
         },
         index=pd.Index(names, name=None),
     )
@@ -399,21 +392,21 @@ def _signed_ranks(differences: FloatArray) -> float:
         return float(wilcoxon(differences, zero_method="pratt").pvalue)
 
 
-def _check_value_table(values: Any, name: str = "values") -> pd.DataFrame:
+def _check_value_table(values: Any) -> pd.DataFrame:
     """Return one finite number per data set (row) and model (column)."""
     frame = pd.DataFrame(values.to_pandas() if hasattr(values, "to_pandas") else values)
-    if not frame.columns.is_unique:
-        twice = frame.columns[frame.columns.duplicated()].tolist()
-        raise ValueError(f"{name} names the models {twice} twice.")
+    if not frame.columns.is_unique or len(frame) < 2:
+        raise ValueError(
+            "values must have at least two rows (data sets) and a column per model, each of "
+            f"another name, got {len(frame)} rows and the columns {list(frame.columns)}."
+        )
     try:
         numbers = frame.to_numpy(dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers: {error}.") from error
-    if len(frame) < 2:
-        raise ValueError(f"{name} needs at least two data sets (rows), got {len(frame)}.")
+        raise ValueError(f"values must hold numbers: {error}.") from error
     if not np.all(np.isfinite(numbers)):
         raise ValueError(
-            f"{name} has {int(np.sum(~np.isfinite(numbers)))} missing or infinite values; leave "
+            f"values has {int(np.sum(~np.isfinite(numbers)))} missing or infinite numbers; leave "
             "out the data sets that some model has no value for."
         )
     return frame

@@ -6,6 +6,7 @@ The public functions take labels and probabilities.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Unpack
 
@@ -210,24 +211,15 @@ def risk_gap(outcomes: Outcomes, subgroups: Any, threshold: float = 0.5) -> floa
 # How much each row moves them ------------------------------------------------------------
 
 
-def coverage_influence(rows: ScoredRows, threshold: float = 0.5) -> Influence | None:
-    accepted = _marks(rows, threshold)
-    return share_of(accepted, np.ones_like(accepted))
+def _share(
+    sides: Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]],
+) -> Callable[..., Influence | None]:
+    """Return the influence of a share of rows: `sides` are its counts, from accepted and loss."""
 
+    def influence(rows: ScoredRows, threshold: float = 0.5) -> Influence | None:
+        return share_of(*sides(_marks(rows, threshold), rows.outcomes.loss))
 
-def selective_risk_influence(rows: ScoredRows, threshold: float = 0.5) -> Influence | None:
-    accepted = _marks(rows, threshold)
-    return share_of(accepted * rows.outcomes.loss, accepted)
-
-
-def selective_accuracy_influence(rows: ScoredRows, threshold: float = 0.5) -> Influence | None:
-    accepted = _marks(rows, threshold)
-    return share_of(accepted * (1.0 - rows.outcomes.loss), accepted)
-
-
-def generalized_risk_influence(rows: ScoredRows, threshold: float = 0.5) -> Influence | None:
-    silent = _marks(rows, threshold) * rows.outcomes.loss
-    return share_of(silent, np.ones_like(silent))
+    return influence
 
 
 def selective_cost_influence(
@@ -263,7 +255,7 @@ def _marks(rows: ScoredRows, threshold: float) -> FloatArray:
     coverage,
     "higher",
     undefined="nothing accepted: 0",
-    closed_form=coverage_influence,
+    closed_form=_share(lambda accepted, _: (accepted, np.ones_like(accepted))),
     rests_on="rows",
     registered=True,
     meaning="It answers {share} of the rows on its own.",
@@ -308,7 +300,7 @@ def coverage_score(
     selective_risk,
     "lower",
     undefined="nothing accepted: nan; scorer -1",
-    closed_form=selective_risk_influence,
+    closed_form=_share(lambda accepted, loss: (accepted * loss, accepted)),
 )
 def selective_risk_score(
     y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[RowOptions]
@@ -354,7 +346,7 @@ def selective_risk_score(
     selective_accuracy,
     "higher",
     undefined="nothing accepted: nan; scorer 0",
-    closed_form=selective_accuracy_influence,
+    closed_form=_share(lambda accepted, loss: (accepted * (1.0 - loss), accepted)),
     registered=True,
     meaning="Of its answers, {share} are right.",
 )
@@ -394,7 +386,7 @@ def selective_accuracy_score(
     generalized_risk,
     "lower",
     undefined="nothing accepted: 0; scorer -1",
-    closed_form=generalized_risk_influence,
+    closed_form=_share(lambda accepted, loss: (accepted * loss, np.ones_like(loss))),
     meaning="{share} of all rows get a wrong answer.",
 )
 def generalized_risk_score(

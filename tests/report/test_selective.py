@@ -319,7 +319,10 @@ def test_what_does_not_go_together():
     table = Predictions.from_proba([0, 1], [0.2, 0.7])
     with pytest.raises(ValueError, match="y_true=None"):
         selective_report([0, 1], table)
-    for models, message in [({}, "must hold models"), ({1: [0.2], "1": [0.2]}, "a name of its own")]:
+    for models, message in [
+        ({}, "must hold models"),
+        ({1: [0.2], "1": [0.2]}, "a name of its own"),
+    ]:
         with pytest.raises(ValueError, match=message):
             selective_report([0, 1], models)
     other = Predictions.from_proba([1, 0], [0.2, 0.7])
