@@ -242,15 +242,13 @@ def _deferred(policy: AbstentionPolicy, case: Case, subgroups: Any) -> list[str]
 
 def _metrics(case: Case, level: float) -> list[dict[str, Any]]:
     """Return each metric with its interval, where there is a closed form."""
-    shown = [spec for spec in SPECS.values() if spec.meaning]
-    wanted: list[tuple[MetricSpec, dict[str, Any]]]
-    wanted = [(spec, {}) for spec in shown if not spec.at_threshold]
-    if case.threshold is not None:
-        wanted += [(spec, {"threshold": case.threshold}) for spec in shown if spec.at_threshold]
     found = []
-    for spec, parameters in wanted:
+    for spec in sorted(SPECS.values(), key=lambda spec: spec.at_threshold):
+        if not spec.meaning or (spec.at_threshold and case.threshold is None):
+            continue
+        parameters = {"threshold": case.threshold} if spec.at_threshold else {}
         rows = spec.choose_rows(case.scored)
-        inside = is_unit(rows.outcomes) and 0 <= parameters.get("threshold", 0) < 1
+        inside = is_unit(rows.outcomes) and 0 <= (parameters.get("threshold") or 0.0) < 1
         if spec.confidence != "any" and not inside:
             continue
         # The report shows nan and intervals.

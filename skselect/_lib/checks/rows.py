@@ -272,13 +272,9 @@ def check_subgroups(
             f"column per attribute, got {type(values).__name__} of shape {np.shape(values)}."
         )
     else:
-        title = getattr(values, "name", None)
-        if isinstance(values, pd.Series) and isinstance(values.dtype, pd.StringDtype):
-            column = values.to_numpy(dtype=object)
-        else:
-            column = np.empty(len(values), dtype=object)
-            column[:] = [None if value is np.ma.masked else value for value in values]
-        frame = pd.DataFrame({"subgroup" if title is None else title: column}).infer_objects()
+        column = pd.Series(values, dtype=object)  # numpy would turn ["a", nan] into strings
+        title = "subgroup" if column.name is None else column.name
+        frame = pd.DataFrame({title: column}).infer_objects()
     check_length(name, frame, n, other)
     if frame.shape[1] == 0:
         raise ValueError(f"{name} has no columns; pass the subgroup of each row.")
