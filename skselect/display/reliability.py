@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from skselect._lib.arrays import LabelArray
-from skselect._lib.checks.rows import check_both_kinds, check_has_proba, resolve_pos_label
+from skselect._lib.checks.rows import resolve_pos_label
 from skselect.display.common import CurveDisplay, full_names, legend_name, show_percent, thin
 from skselect.metrics._calibration_errors import reliability
-from skselect.metrics._confidence_weighted import roc_points, weigh_by_confidence
+from skselect.metrics._confidence_weighted import roc_points, set_apart
 from skselect.metrics._evaluate import evaluate
 from skselect.metrics._metric import CountOptions, write_options
 from skselect.metrics._rows import ScoredRows, score_proba
@@ -181,10 +181,8 @@ class ConfidenceWeightedRocDisplay(CurveDisplay):
         owner, predictions = "ConfidenceWeightedRocDisplay", rows.by_correctness.predictions
         label = _resolve_one_class(predictions.classes, pos_label)
         place = predictions.classes.tolist().index(label)
-        proba = check_has_proba(predictions.y_proba, owner)
-        score, positive = proba[:, place].astype(np.float64), predictions.y_true == place
-        mass, weight = weigh_by_confidence(predictions), predictions.sample_weight
-        check_both_kinds(mass, positive, owner)
+        score, positive, mass = set_apart(predictions, place, owner)
+        weight = predictions.sample_weight
         fpr, tpr, _ = roc_points(score, positive, mass)
         plain = roc_points(score, positive, np.ones(len(score)) if weight is None else weight)
         area = float(np.trapezoid(tpr, fpr))

@@ -14,7 +14,6 @@ import numpy as np
 from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.rows import (
-    check_both_kinds,
     check_has_proba,
     check_two_classes,
     check_unit_confidence,
@@ -211,6 +210,17 @@ def roc_points(
     fpr = np.concatenate([[0.0], below / below[-1]])
     tpr = np.concatenate([[0.0], above / above[-1]])
     return fpr, tpr, np.concatenate([[np.inf], score[ends]])
+
+
+def set_apart(
+    predictions: Predictions, place: int, purpose: str
+) -> tuple[FloatArray, BoolArray, FloatArray]:
+    """Return the score of one class, which rows belong to it, and each row times its confidence."""
+    proba = check_has_proba(predictions.y_proba, purpose)
+    mass, positive = weigh_by_confidence(predictions), predictions.y_true == place
+    if not (np.any(mass[positive] > 0) and np.any(mass[~positive] > 0)):
+        raise ValueError(f"y_true: {purpose} needs rows of both classes with positive weight.")
+    return proba[:, place].astype(np.float64), positive, mass
 
 
 def area_under_roc(score: FloatArray, positive: BoolArray, weight: FloatArray) -> float:
@@ -703,7 +713,4 @@ def cw_roc_curve(
     remedy = "; cw_auc_score takes any number"
     check_two_classes(predictions.classes, "cw_roc_curve", remedy)
     place = find_positive(predictions, options.get("pos_label"))
-    proba = check_has_proba(predictions.y_proba, "cw_roc_curve")
-    mass, positive = weigh_by_confidence(predictions), predictions.y_true == place
-    check_both_kinds(mass, positive, "cw_roc_curve")
-    return roc_points(proba[:, place].astype(np.float64), positive, mass)
+    return roc_points(*set_apart(predictions, place, "cw_roc_curve"))

@@ -450,7 +450,8 @@ def coverage_gap_score(
     ----------
     %(data)s
     subgroups : array-like of shape (n,)
-        The subgroup of each row. It is one attribute, and missing values form a subgroup.
+        The subgroup of each row. It is one attribute. Missing values form a subgroup, as in
+        :func:`skselect.inference.metrics_by_group`; leave those rows out to compare the others.
     threshold : float, default=0.5
         Rows with confidence >= threshold are accepted. For the decisions of a policy pass
         ``confidence=decided["accepted"]``: 1 where it answers, else 0.
@@ -508,7 +509,8 @@ def risk_gap_score(
     ----------
     %(data)s
     subgroups : array-like of shape (n,)
-        The subgroup of each row. It is one attribute, and missing values form a subgroup.
+        The subgroup of each row. It is one attribute. Missing values form a subgroup, as in
+        :func:`skselect.inference.metrics_by_group`; leave those rows out to compare the others.
     threshold : float, default=0.5
         Rows with confidence >= threshold are accepted. For the decisions of a policy pass
         ``confidence=decided["accepted"]``: 1 where it answers, else 0.

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from skselect._lib.arrays import (
-    BoolArray,
     FloatArray,
     IntArray,
     LabelArray,
@@ -151,12 +150,6 @@ def check_more_classes(classes: LabelArray, why: str) -> None:
     """Refuse labels of a single class."""
     if len(classes) < 2:
         raise ValueError(f"y has one class only, {classes.tolist()}: {why}.")
-
-
-def check_both_kinds(weight: FloatArray, positive: BoolArray, purpose: str) -> None:
-    """Refuse rows of a single class where two are compared."""
-    if not (np.any(weight[positive] > 0) and np.any(weight[~positive] > 0)):
-        raise ValueError(f"y_true: {purpose} needs rows of both classes with positive weight.")
 
 
 #: Sums of weights above this may overflow, and sums of weights below its inverse may underflow.
