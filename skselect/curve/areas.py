@@ -206,14 +206,21 @@ class AcceptedSums(Protocol):
         """Sum of 1 - c over wrong rows; CWSA+ does not read it."""
 
 
-def sum_terms(accepted: AcceptedSums, slope: FloatArray, sign: float) -> FloatArray:
-    """Return the sum of the terms of accepted rows; `slope` is 1/(1 - t)."""
+def sum_right_terms(accepted: AcceptedSums, slope: FloatArray) -> FloatArray:
+    """Return the sum of the terms of right rows; `slope` is 1/(1 - t). Rounding may make it < 0."""
     total = accepted.weight - accepted.loss
     total -= accepted.shortfall_right * slope
-    if sign == 0.0:
-        return np.maximum(total, 0.0, out=total)  # only rounding takes it below 0
-    total += sign * accepted.loss
-    total -= sign * accepted.shortfall_wrong * slope
+    return total
+
+
+def sum_terms(
+    accepted: AcceptedSums, slope: FloatArray, right: FloatArray, *, plus: bool
+) -> FloatArray:
+    """Return the sum of the terms of accepted rows, given that of the right ones."""
+    if plus:
+        return np.maximum(right, 0.0)
+    total = right - accepted.loss
+    total += accepted.shortfall_wrong * slope
     return total
 
 

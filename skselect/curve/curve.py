@@ -28,13 +28,11 @@ from skselect.curve import areas, tie_blocks
 from skselect.curve.scan import (
     CURVES,
     Accepted,
-    MeanRisk,
     Sums,
     accumulate_chunk,
     compute_curves,
     count_blocks,
     evenly,
-    mean_risk,
     sum_accepted,
     sum_blocks,
 )
@@ -188,10 +186,6 @@ class RiskCoverageCurve:
     def sums(self) -> Sums:
         """Sums over all blocks."""
         return sum_blocks(self.blocks)
-
-    @cached_property
-    def _mean_risk(self) -> MeanRisk:
-        return mean_risk(self.blocks, self.sums)
 
     def __len__(self) -> int:
         return self.sums.n_blocks
@@ -481,7 +475,7 @@ class RiskCoverageCurve:
             "the empirical AURC",
             ", or take aurc(estimator='integral'), which does not depend on their scale",
         )
-        return self._mean_risk.aurc
+        return self.sums.mean_risk.aurc
 
     @cached_property
     def _best_aurc(self) -> float:
@@ -492,7 +486,7 @@ class RiskCoverageCurve:
             loss = np.flatnonzero(totals > 0).astype(np.float64)
             weight = totals[totals > 0]
             best = group_sorted_rows(-loss, weight, weight * loss, whole=self.counted)
-        return mean_risk(best, sum_blocks(best)).aurc
+        return sum_blocks(best).mean_risk.aurc
 
     def best_aurc(self) -> float:
         """Return the empirical AURC of the best possible order of the same losses."""
@@ -501,14 +495,14 @@ class RiskCoverageCurve:
     @property
     def perfect_order(self) -> bool:
         """Whether every row has a higher confidence than each row with a larger loss."""
-        return self.sums.discordant == 0.0 if self.graded is None else self.graded.ordered
+        return self.sums.products.discordant == 0.0 if self.graded is None else self.graded.ordered
 
     def eaurc(self) -> float:
         """Return the excess AURC over the best possible order, exactly 0 for that order."""
         if self.perfect_order:
             return 0.0
-        if self._mean_risk.excess is not None:
-            return self._mean_risk.excess
+        if self.sums.mean_risk.excess is not None:
+            return self.sums.mean_risk.excess
         return max(self.aurc() - self.best_aurc(), 0.0)
 
     def eaugrc(self) -> float:
@@ -609,7 +603,9 @@ class RiskCoverageCurve:
         """Return CWSA or CWSA+ at checked thresholds, 0 where no row is accepted."""
         self.check_unit("CWSA")
         accepted = self.accepted_at(thresholds)
-        total = areas.sum_terms(accepted, areas.slope(1.0 - thresholds), 0.0 if plus else -1.0)
+        slope = areas.slope(1.0 - thresholds)
+        right = areas.sum_right_terms(accepted, slope)
+        total = areas.sum_terms(accepted, slope, right, plus=plus)
         return total / np.where(accepted.weight > 0, accepted.weight, 1.0)
 
     def check_unit(self, metric: str) -> None:

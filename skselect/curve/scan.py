@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skselect._lib.arrays import FloatArray, IntArray, dot
 from skselect.curve import areas
@@ -22,28 +23,6 @@ from skselect.curve.tie_blocks import CHUNK, Chunk, TieBlocks
 # Running sums ------------------------------------------------------------------------------
 
 _COUNTS = np.arange(1.0, CHUNK + 1.0)
-
-
-class RunningSum:
-    """Cumulative sums of values that come chunk by chunk."""
-
-    def __init__(self, total: float = 0.0) -> None:
-        self.total = total
-
-    def add(self, values: FloatArray, *, whole: bool = False) -> FloatArray:
-        """Return the running sum at each value, continued from the chunks before."""
-        # Sums of integers are the same as sums of whole floats, and faster.
-        sums = np.cumsum(values.astype(np.int64)).astype(np.float64) if whole else np.cumsum(values)
-        return self._continue(sums)
-
-    def add_ones(self, n: int) -> FloatArray:
-        """Return the running sum at each of n ones."""
-        return self._continue(_COUNTS[:n].copy())
-
-    def _continue(self, sums: FloatArray) -> FloatArray:
-        sums += self.total
-        self.total = float(sums[-1])
-        return sums
 
 
 class Accumulated(NamedTuple):
@@ -57,15 +36,27 @@ class Accumulated(NamedTuple):
 
 def accumulate(blocks: TieBlocks) -> Iterator[Accumulated]:
     """Yield chunk after chunk with the sums so far."""
-    weight, loss = RunningSum(), RunningSum()
+    weight = loss = 0.0
     for offset, chunk in blocks.chunks():
-        yield _add_up(offset, chunk, weight, loss)
+        yield (found := _add_up(offset, chunk, weight, loss))
+        weight, loss = float(found.weight[-1]), float(found.loss[-1])
 
 
-def _add_up(offset: int, chunk: Chunk, weight: RunningSum, loss: RunningSum) -> Accumulated:
-    n, whole = len(chunk), chunk.whole
-    weights = weight.add_ones(n) if chunk.all_one else weight.add(chunk.weight, whole=whole)
-    return Accumulated(offset, chunk, weights, loss.add(chunk.loss, whole=whole))
+def _add_up(offset: int, chunk: Chunk, weight: float, loss: float) -> Accumulated:
+    """Return a chunk with its sums, continued from the weight and the loss before it."""
+    if chunk.all_one:
+        weights = _COUNTS[: len(chunk)] + weight
+    else:
+        weights = _continue(chunk.weight, weight, whole=chunk.whole)
+    return Accumulated(offset, chunk, weights, _continue(chunk.lost, loss, whole=chunk.whole))
+
+
+def _continue(values: NDArray[Any], total: float, *, whole: bool) -> FloatArray:
+    # Sums of integers are the same as sums of whole floats, and faster.
+    values = values.astype(np.int64, copy=False) if whole else values
+    sums = values.cumsum().astype(np.float64, copy=False)
+    sums += total
+    return sums
 
 
 # Totals ------------------------------------------------------------------------------------
@@ -80,146 +71,6 @@ class Accepted(NamedTuple):
     shortfall_wrong: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """Sums over all blocks.
-
-    Parameters
-    ----------
-    discordant : float
-        Pairs whose wrong row is surer than the right one, ties by half: the sum of the products
-        of their weights, both in multiples of `unit`.
-    unit : float
-        A power of two: 1, unless squares of weights would overflow.
-    confidence, confidence_right : float
-        Weighted sum of the confidences of all rows and of the right ones.
-    largest, smallest : float
-        Confidence of the first and of the last block.
-    n_blocks : int
-    offsets, first : ndarray of shape (k,)
-        Where each chunk starts: its offset in the source, and its first confidence.
-    before : Accepted, arrays of shape (k + 1,)
-        The sums before each chunk, and after the last one.
-    """
-
-    discordant: float
-    unit: float
-    confidence: float
-    confidence_right: float
-    largest: float
-    smallest: float
-    n_blocks: int
-    offsets: IntArray
-    first: FloatArray
-    before: Accepted
-
-    @property
-    def weight(self) -> float:
-        """Weight of all rows."""
-        return float(self.before.weight[-1])
-
-    @property
-    def loss(self) -> float:
-        """Weighted loss of all rows."""
-        return float(self.before.loss[-1])
-
-    @property
-    def augrc(self) -> float:
-        """Area under generalised risk over coverage, from pairs of a wrong and another row."""
-        return self.discordant_share + (self.loss / self.weight) ** 2 / 2.0
-
-    @property
-    def discordant_share(self) -> float:
-        """Discordant pairs as a share of the squared weight: what the order adds to the AUGRC."""
-        return self.discordant / (self.weight / self.unit) ** 2
-
-    @property
-    def auroc(self) -> float:
-        """Chance that a right row is surer than a wrong one, ties by half."""
-        right, wrong = (self.weight - self.loss) / self.unit, self.loss / self.unit
-        return 1.0 - min(self.discordant / (right * wrong), 1.0)
-
-
-def sum_blocks(blocks: TieBlocks) -> Sums:
-    """Add up all blocks; what needs harmonic series is left to `mean_risk`."""
-    discordant = confidence = confidence_right = 0.0
-    shortfall_right = shortfall_wrong = smallest = 0.0
-    n_blocks = 0
-    offsets, first, before = [], [], [(0.0, 0.0, 0.0, 0.0)]
-    for offset, chunk, weight, loss in accumulate(blocks):
-        offsets.append(offset)
-        first.append(float(chunk.confidence[0]))
-        smallest = float(chunk.confidence[-1])
-        n_blocks += len(chunk)
-        discordant += _discordant_pairs(chunk, loss, blocks.unit)
-        confidence_right += dot(chunk.right, chunk.confidence)
-        confidence += dot(chunk.weight, chunk.confidence)
-        shortfall_right += dot(chunk.right, chunk.shortfall)
-        shortfall_wrong += dot(chunk.loss, chunk.shortfall)
-        before.append((float(weight[-1]), float(loss[-1]), shortfall_right, shortfall_wrong))
-    return Sums(
-        discordant=discordant,
-        unit=blocks.unit,
-        confidence=confidence,
-        confidence_right=confidence_right,
-        largest=first[0],
-        smallest=smallest,
-        n_blocks=n_blocks,
-        offsets=np.array(offsets),
-        first=np.array(first),
-        before=Accepted(*np.array(before).T),
-    )
-
-
-def _discordant_pairs(chunk: Chunk, loss: FloatArray, unit: float) -> float:
-    """Return the weighted pairs of a right row in the chunk and a wrong one that is surer."""
-    # A pair within a block counts by half; where each row is a block there are none.
-    surer = loss if chunk.all_one and chunk.whole else loss - chunk.loss / 2.0
-    return dot(chunk.right, surer) if unit == 1.0 else dot(chunk.right / unit, surer / unit)
-
-
-def sum_accepted(blocks: TieBlocks, sums: Sums, thresholds: FloatArray) -> Accepted:
-    """Return the sums over what each threshold accepts (a tie with it is accepted)."""
-    place = np.searchsorted(-sums.first, -thresholds, side="right") - 1
-    found = np.zeros((4, len(thresholds)))
-    for k in np.unique(place[place >= 0]):
-        here = place == k
-        chunk = blocks.chunk_from(int(sums.offsets[k]))
-        n_blocks = np.searchsorted(-chunk.confidence, -thresholds[here], side="right")
-        right, wrong = chunk.right * chunk.shortfall, chunk.loss * chunk.shortfall
-        for row, part in enumerate((chunk.weight, chunk.loss, right, wrong)):
-            inside = np.concatenate([[0.0], np.cumsum(part)])
-            found[row, here] = sums.before[row][k] + inside[n_blocks]
-    return Accepted(*found)
-
-
-def accumulate_chunk(blocks: TieBlocks, sums: Sums, k: int) -> Accumulated:
-    """Return the k-th chunk with the sums so far, as `accumulate` does."""
-    offset, before = int(sums.offsets[k]), sums.before
-    weight, loss = RunningSum(float(before.weight[k])), RunningSum(float(before.loss[k]))
-    return _add_up(offset, blocks.chunk_from(offset), weight, loss)
-
-
-def count_blocks(
-    blocks: TieBlocks, sums: Sums, name: str, values: Any, side: Literal["left", "right"]
-) -> IntArray:
-    """Return where values stand among the accepted weights or losses of all blocks.
-
-    It is `np.searchsorted` of an array with one entry per block, which is not built.
-    """
-    values = np.asarray(values)
-    place = np.searchsorted(getattr(sums.before, name)[1:], values, side=side)
-    found = np.full(values.shape, sums.n_blocks)
-    for k in np.unique(place[place < len(sums.offsets)]).tolist():
-        inside = getattr(accumulate_chunk(blocks, sums, k), name)
-        here = place == k
-        found[here] = k * CHUNK + np.searchsorted(inside, values[here], side=side)
-    return found
-
-
-# AURC --------------------------------------------------------------------------------------
-
-
 class MeanRisk(NamedTuple):
     """Mean over rows of the risk among the rows at least as sure, ties in random order.
 
@@ -231,20 +82,219 @@ class MeanRisk(NamedTuple):
     excess: float | None
 
 
+class Products(NamedTuple):
+    """Sums of products over all blocks.
+
+    Parameters
+    ----------
+    discordant : float
+        Pairs whose wrong row is surer than the right one, ties by half: the sum of the products
+        of their weights, both in multiples of the blocks' `unit`.
+    confidence, confidence_right : float
+        Weighted sum of the confidences of all rows and of the right ones.
+    shortfall_right, shortfall_wrong : ndarray of shape (k + 1,)
+        Sums of 1 - confidence before each chunk, and after the last one.
+    risks : list
+        The risk and excess risk that each chunk adds to the AURC, None where rows are tied.
+    """
+
+    discordant: float
+    confidence: float
+    confidence_right: float
+    shortfall_right: FloatArray
+    shortfall_wrong: FloatArray
+    risks: list[tuple[float, float] | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over all blocks: the cheap ones at once, the others when they are asked for.
+
+    Parameters
+    ----------
+    blocks : TieBlocks
+    offsets : ndarray of shape (k,)
+        Where each chunk starts in the source.
+    weight_before, loss_before : ndarray of shape (k + 1,)
+        Weight and weighted loss before each chunk, and after the last one.
+    n_blocks : int
+    """
+
+    blocks: TieBlocks
+    offsets: IntArray
+    weight_before: FloatArray
+    loss_before: FloatArray
+    n_blocks: int
+
+    @property
+    def weight(self) -> float:
+        """Weight of all rows."""
+        return float(self.weight_before[-1])
+
+    @property
+    def loss(self) -> float:
+        """Weighted loss of all rows."""
+        return float(self.loss_before[-1])
+
+    @cached_property
+    def first(self) -> FloatArray:
+        """The first confidence of each chunk."""
+        return self.blocks.confidence_at(self.offsets)
+
+    @property
+    def largest(self) -> float:
+        """Confidence of the first block."""
+        return float(self.first[0])
+
+    @property
+    def smallest(self) -> float:
+        """Confidence of the last block."""
+        return float(self.blocks.confidence_at([-1])[0])
+
+    @cached_property
+    def products(self) -> Products:
+        """Sums of products, which take another pass."""
+        return sum_products(self.blocks, self)
+
+    @cached_property
+    def mean_risk(self) -> MeanRisk:
+        """The AURC, which takes harmonic series where rows are tied."""
+        return mean_risk(self.blocks, self)
+
+    @property
+    def augrc(self) -> float:
+        """Area under generalised risk over coverage, from pairs of a wrong and another row."""
+        return self.discordant_share + (self.loss / self.weight) ** 2 / 2.0
+
+    @property
+    def discordant_share(self) -> float:
+        """Discordant pairs as a share of the squared weight: what the order adds to the AUGRC."""
+        return self.products.discordant / (self.weight / self.blocks.unit) ** 2
+
+    @property
+    def auroc(self) -> float:
+        """Chance that a right row is surer than a wrong one, ties by half."""
+        unit = self.blocks.unit
+        right, wrong = (self.weight - self.loss) / unit, self.loss / unit
+        return 1.0 - min(self.products.discordant / (right * wrong), 1.0)
+
+
+def sum_blocks(blocks: TieBlocks) -> Sums:
+    """Add up weight and loss of all blocks."""
+    offsets, weight, loss, n_blocks = [], [0.0], [0.0], 0
+    for offset, chunk in blocks.chunks():
+        offsets.append(offset)
+        weight.append(weight[-1] + _sum_like_running(chunk.weight, whole=chunk.whole))
+        loss.append(loss[-1] + _sum_like_running(chunk.lost, whole=chunk.whole))
+        n_blocks += len(chunk)
+    return Sums(blocks, np.array(offsets), np.array(weight), np.array(loss), n_blocks)
+
+
+def _sum_like_running(values: NDArray[Any], *, whole: bool) -> float:
+    """Return the last one of the running sums, to the last bit."""
+    return float(values.sum() if whole else values.cumsum()[-1])
+
+
+def sum_products(blocks: TieBlocks, sums: Sums) -> Products:
+    """Add up products over all blocks; what needs harmonic series is left to `mean_risk`."""
+    discordant = confidence = confidence_right = 0.0
+    shortfall_right, shortfall_wrong, risks = [0.0], [0.0], []
+    for at in accumulate(blocks):
+        chunk = at.chunk
+        right, shortfall = chunk.right, chunk.shortfall
+        discordant += _discordant_pairs(at, right, blocks.unit)
+        confidence_right += dot(right, chunk.confidence)
+        confidence += dot(chunk.weight, chunk.confidence)
+        shortfall_right.append(shortfall_right[-1] + dot(right, shortfall))
+        shortfall_wrong.append(shortfall_wrong[-1] + dot(chunk.loss, shortfall))
+        risks.append(_sum_risks(at, sums) if chunk.all_one else None)
+    return Products(
+        discordant,
+        confidence,
+        confidence_right,
+        np.array(shortfall_right),
+        np.array(shortfall_wrong),
+        risks,
+    )
+
+
+def _discordant_pairs(at: Accumulated, right: FloatArray, unit: float) -> float:
+    """Return the weighted pairs of a right row in the chunk and a wrong one that is surer."""
+    chunk, loss = at.chunk, at.loss
+    # A pair within a block counts by half; where each row is a block there are none.
+    surer = loss if chunk.all_one and chunk.whole else loss - chunk.loss / 2.0
+    return dot(right, surer) if unit == 1.0 else dot(right / unit, surer / unit)
+
+
+def sum_accepted(blocks: TieBlocks, sums: Sums, thresholds: FloatArray) -> Accepted:
+    """Return the sums over what each threshold accepts (a tie with it is accepted)."""
+    place = np.searchsorted(-sums.first, -thresholds, side="right") - 1
+    found = np.zeros((4, len(thresholds)))
+    products = sums.products
+    before = (
+        sums.weight_before,
+        sums.loss_before,
+        products.shortfall_right,
+        products.shortfall_wrong,
+    )
+    for k in np.unique(place[place >= 0]):
+        here = place == k
+        chunk = blocks.chunk_from(int(sums.offsets[k]))
+        n_blocks = np.searchsorted(-chunk.confidence, -thresholds[here], side="right")
+        right, wrong = chunk.right * chunk.shortfall, chunk.loss * chunk.shortfall
+        for row, part in enumerate((chunk.weight, chunk.loss, right, wrong)):
+            inside = np.concatenate([[0.0], np.cumsum(part)])
+            found[row, here] = before[row][k] + inside[n_blocks]
+    return Accepted(*found)
+
+
+def accumulate_chunk(blocks: TieBlocks, sums: Sums, k: int) -> Accumulated:
+    """Return the k-th chunk with the sums so far, as `accumulate` does."""
+    offset, weight, loss = sums.offsets[k], sums.weight_before[k], sums.loss_before[k]
+    return _add_up(int(offset), blocks.chunk_from(int(offset)), float(weight), float(loss))
+
+
+def count_blocks(
+    blocks: TieBlocks, sums: Sums, name: str, values: Any, side: Literal["left", "right"]
+) -> IntArray:
+    """Return where values stand among the accepted weights or losses of all blocks.
+
+    It is `np.searchsorted` of an array with one entry per block, which is not built.
+    """
+    values = np.asarray(values)
+    place = np.searchsorted(getattr(sums, f"{name}_before")[1:], values, side=side)
+    found = np.full(values.shape, sums.n_blocks)
+    for k in np.unique(place[place < len(sums.offsets)]).tolist():
+        inside = getattr(accumulate_chunk(blocks, sums, k), name)
+        here = place == k
+        found[here] = k * CHUNK + np.searchsorted(inside, values[here], side=side)
+    return found
+
+
+# AURC --------------------------------------------------------------------------------------
+
+
 def mean_risk(blocks: TieBlocks, sums: Sums) -> MeanRisk:
     """Return the AURC, and its excess where rows count once and are right or wrong."""
     risk = excess = 0.0
-    n_right = sums.weight - sums.loss if blocks.whole else None
-    for _, chunk, weight, loss in accumulate(blocks):
-        risks = _block_risks(chunk, weight, loss)
-        chunk_risk = float(np.sum(risks))
-        risk += chunk_risk
-        if n_right is None or weight[-1] <= n_right:  # the best order has no error so far
-            excess += chunk_risk
-        else:
-            excess += _excess_risk(chunk, weight, loss, risks, n_right)
-    known = None if n_right is None else max(excess, 0.0) / sums.weight
-    return MeanRisk(max(risk, 0.0) / sums.weight, known)
+    for k, known in enumerate(sums.products.risks):
+        here = known or _sum_risks(accumulate_chunk(blocks, sums, k), sums)
+        risk, excess = risk + here[0], excess + here[1]
+    known_excess = max(excess, 0.0) / sums.weight if blocks.whole else None
+    return MeanRisk(max(risk, 0.0) / sums.weight, known_excess)
+
+
+def _sum_risks(at: Accumulated, sums: Sums) -> tuple[float, float]:
+    """Return the sum of a chunk's block risks, and how much larger it is than for the best order.
+
+    The latter is known for whole numbers only.
+    """
+    _, chunk, weight, loss = at
+    risks, n_right = _block_risks(chunk, weight, loss), sums.weight - sums.loss
+    total = float(risks.sum())
+    if not chunk.whole or weight[-1] <= n_right:  # the best order has no error so far
+        return total, total
+    return total, _excess_risk(chunk, weight, loss, risks, n_right)
 
 
 def _block_risks(chunk: Chunk, weight: FloatArray, loss: FloatArray) -> FloatArray:
@@ -279,18 +329,18 @@ def _excess_risk(
         width = np.maximum(weight[tied] - start, 0.0)
         gap, rest = areas.harmonic_terms(start, width)
         more[tied] = risks[tied] - np.where(width > 0, (start - n_right) * gap + rest, 0.0)
-    return float(np.sum(more))
+    return float(more.sum())
 
 
 # Curves ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Points:
     """What is accepted at the end of each block of a chunk; shortfalls are added up if needed.
 
-    `next_confidence` is that of the block after the last one, 0 after the very last; `right` and
-    `wrong` add up 1 - confidence over right and wrong rows.
+    `next_confidence` is that of the block after the last one, 0 after the very last; `before` is
+    the shortfalls before the chunk.
     """
 
     chunk: Chunk
@@ -298,39 +348,71 @@ class _Points:
     loss: FloatArray
     total_weight: float
     next_confidence: float
-    right: RunningSum
-    wrong: RunningSum
+    before: tuple[float, float]
 
     @cached_property
+    def shortfall(self) -> FloatArray:
+        return self.chunk.shortfall
+
+    @cached_property
+    def shortfalls(self) -> tuple[FloatArray, FloatArray]:
+        """Sums of 1 - confidence over right and over wrong rows.
+
+        One running sum of complex numbers takes as long as one of floats, and rounds each part
+        as that does.
+        """
+        sums = np.empty(len(self.chunk), dtype=np.complex128)
+        np.multiply(self.chunk.right, self.shortfall, out=sums.real)
+        np.multiply(self.chunk.loss, self.shortfall, out=sums.imag)
+        sums.cumsum(out=sums)
+        return sums.real + self.before[0], sums.imag + self.before[1]
+
+    @property
     def shortfall_right(self) -> FloatArray:
-        return self.right.add(self.chunk.right * self.chunk.shortfall)
+        return self.shortfalls[0]
 
-    @cached_property
+    @property
     def shortfall_wrong(self) -> FloatArray:
-        return self.wrong.add(self.chunk.loss * self.chunk.shortfall)
+        return self.shortfalls[1]
 
     @cached_property
     def slope(self) -> FloatArray:
-        return areas.slope(self.chunk.shortfall)
+        return areas.slope(self.shortfall)
 
     @cached_property
     def slope_below(self) -> FloatArray:
-        return areas.slope(np.append(self.chunk.shortfall[1:], 1.0 - self.next_confidence))
+        return areas.slope(np.append(self.shortfall[1:], 1.0 - self.next_confidence))
+
+    @cached_property
+    def right_terms(self) -> FloatArray:
+        return areas.sum_right_terms(self, self.slope)
+
+    @cached_property
+    def right_terms_below(self) -> FloatArray:
+        return areas.sum_right_terms(self, self.slope_below)
 
 
-#: The curves by name. The limits are the values just above the next lower confidence, where the
-#: accepted rows are still the same.
-CURVES: dict[str, Callable[[_Points], FloatArray]] = {
-    "threshold": lambda at: at.chunk.confidence,
-    "accepted_weight": lambda at: at.weight,
-    "accepted_loss": lambda at: at.loss,
-    "coverage": lambda at: at.weight / at.total_weight,
-    "selective_risk": lambda at: at.loss / at.weight,
-    "generalized_risk": lambda at: at.loss / at.total_weight,
-    "cwsa": lambda at: areas.sum_terms(at, at.slope, -1.0) / at.weight,
-    "cwsa_plus": lambda at: areas.sum_terms(at, at.slope, 0.0) / at.weight,
-    "cwsa_limit": lambda at: areas.sum_terms(at, at.slope_below, -1.0) / at.weight,
-    "cwsa_plus_limit": lambda at: areas.sum_terms(at, at.slope_below, 0.0) / at.weight,
+def _cwsa(at: _Points, *, plus: bool) -> FloatArray:
+    return areas.sum_terms(at, at.slope, at.right_terms, plus=plus)
+
+
+def _cwsa_limit(at: _Points, *, plus: bool) -> FloatArray:
+    return areas.sum_terms(at, at.slope_below, at.right_terms_below, plus=plus)
+
+
+#: The curves by name, as numerator and denominator. The limits are the values just above the next
+#: lower confidence.
+CURVES: dict[str, Callable[[_Points], tuple[FloatArray, FloatArray | float]]] = {
+    "threshold": lambda at: (at.chunk.confidence, 1.0),
+    "accepted_weight": lambda at: (at.weight, 1.0),
+    "accepted_loss": lambda at: (at.loss, 1.0),
+    "coverage": lambda at: (at.weight, at.total_weight),
+    "selective_risk": lambda at: (at.loss, at.weight),
+    "generalized_risk": lambda at: (at.loss, at.total_weight),
+    "cwsa": lambda at: (_cwsa(at, plus=False), at.weight),
+    "cwsa_plus": lambda at: (_cwsa(at, plus=True), at.weight),
+    "cwsa_limit": lambda at: (_cwsa_limit(at, plus=False), at.weight),
+    "cwsa_plus_limit": lambda at: (_cwsa_limit(at, plus=True), at.weight),
 }
 
 
@@ -342,19 +424,20 @@ def compute_curves(
     `entries` are the numbers of the blocks that are wanted, ascending; None is all of them.
     """
     found = {name: np.empty(sums.n_blocks if entries is None else len(entries)) for name in names}
-    right, wrong = RunningSum(), RunningSum()
     next_confidences = np.append(sums.first[1:], 0.0).tolist()
-    start = 0
+    before, start = (0.0, 0.0), 0
     for k, (_, chunk, weight, loss) in enumerate(accumulate(blocks)):
-        points = _Points(chunk, weight, loss, sums.weight, next_confidences[k], right, wrong)
+        points = _Points(chunk, weight, loss, sums.weight, next_confidences[k], before)
         end = start + len(chunk)
         for name, values in found.items():
-            here = CURVES[name](points)
+            above, below = CURVES[name](points)
             if entries is None:
-                values[start:end] = here
+                np.divide(above, below, out=values[start:end])
             else:
                 first, last = np.searchsorted(entries, [start, end])
-                values[first:last] = here[entries[first:last] - start]
+                values[first:last] = (above / below)[entries[first:last] - start]
+        if "shortfalls" in vars(points):
+            before = float(points.shortfall_right[-1]), float(points.shortfall_wrong[-1])
         start = end
     return found
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -180,35 +180,53 @@ CHUNK = SPAN
 _ONES = np.ones(CHUNK)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Chunk:
     """Consecutive tie blocks.
 
     Parameters
     ----------
-    confidence, weight, loss : ndarray of shape (m,)
-        Of each block: its confidence, the weight of its rows, their weighted loss.
+    ranking : ndarray of shape (m,)
+        The confidence of each block, or the bits that pack it, until it is asked for.
+    weight : ndarray of shape (m,)
+        The weight of the rows of each block.
+    lost : ndarray of shape (m,)
+        Their weighted loss; counted errors are integers, until `loss` is asked for.
     all_one : bool
         Whether every weight is one, as it is for rows that count once and have no ties.
     whole : bool
         Whether weights and losses are whole numbers.
     """
 
-    confidence: FloatArray
+    ranking: NDArray[Any]
     weight: FloatArray
-    loss: FloatArray
+    lost: NDArray[Any]
     all_one: bool
     whole: bool
 
     def __len__(self) -> int:
-        return len(self.confidence)
+        return len(self.ranking)
 
-    @cached_property
+    @property
+    def confidence(self) -> FloatArray:
+        """The confidence of each block."""
+        if self.ranking.dtype.kind == "u":
+            self.ranking = unpack_confidence(self.ranking)
+        return self.ranking
+
+    @property
+    def loss(self) -> FloatArray:
+        """The weighted loss of each block."""
+        if self.lost.dtype.kind == "i":
+            self.lost = self.lost.astype(np.float64)
+        return self.lost
+
+    @property
     def right(self) -> FloatArray:
         """Weight of each block less its loss: that of its right rows."""
         return self.weight - self.loss
 
-    @cached_property
+    @property
     def shortfall(self) -> FloatArray:
         """One minus the confidence, exact for confidences of one half or more."""
         return 1.0 - self.confidence
@@ -251,6 +269,10 @@ class SummedBlocks:
         all_one = bool(np.all(weight == 1.0))
         return Chunk(self.confidence[part], weight, loss, all_one, self.whole)
 
+    def confidence_at(self, offsets: Any) -> FloatArray:
+        """Return the confidences at some offsets."""
+        return self.confidence[offsets]
+
     def contents(self) -> tuple[FloatArray, FloatArray, IntArray]:
         """Return weight, loss and number of rows of every block."""
         return self.weight, self.loss, self.rows
@@ -268,6 +290,7 @@ class PackedBlocks:
     """
 
     keys: KeyArray
+    _untied: set[int] = field(default_factory=set, init=False, repr=False)  # offsets of chunks
 
     @property
     def unit(self) -> float:
@@ -291,23 +314,24 @@ class PackedBlocks:
         """Return the chunk that starts there."""
         return self._read(offset)[0]
 
+    def confidence_at(self, offsets: Any) -> FloatArray:
+        """Return the confidences at some offsets."""
+        return unpack_confidence(self.keys[offsets] >> 1)
+
     def _read(self, offset: int) -> tuple[Chunk, int]:
         """Return the chunk that starts at a row, and the row at which the next one starts."""
         bits = self.keys[offset : offset + CHUNK + 1] >> 1
-        if np.any(bits[1:] == bits[:-1]):
-            last, wrong = self._last_rows(offset)
-            keys = self.keys[offset:].take(last)
-            bits = keys >> 1
-            rows, errors = _differences(last, before=-1), _differences(wrong, before=0)
-            weight, all_one = rows.astype(np.float64), bool(rows.max() == 1)
-            end = offset + int(last[-1]) + 1
-        else:
-            keys, bits = self.keys[offset : offset + CHUNK], bits[:CHUNK]
+        if offset in self._untied or not (bits[1:] == bits[:-1]).any():
+            self._untied.add(offset)
+            keys = self.keys[offset : offset + CHUNK]
             errors = (keys & 1).view(f"i{keys.itemsize}")
-            weight, all_one = _ONES[: len(keys)], True
-            end = offset + len(keys)
-        confidence = unpack_confidence(bits)
-        return Chunk(confidence, weight, errors.astype(np.float64), all_one, whole=True), end
+            chunk = Chunk(bits[:CHUNK], _ONES[: len(keys)], errors, all_one=True, whole=True)
+            return chunk, offset + len(keys)
+        last, wrong = self._last_rows(offset)
+        rows, errors = _differences(last, before=-1), _differences(wrong, before=0)
+        bits = self.keys[offset:].take(last) >> 1
+        weight, all_one = rows.astype(np.float64), bool(rows.max() == 1)
+        return Chunk(bits, weight, errors, all_one, whole=True), offset + int(last[-1]) + 1
 
     def _last_rows(self, offset: int) -> tuple[IntArray, IntArray]:
         """Return the last row of each block of a chunk, from `offset` on, and the errors so far."""
@@ -357,7 +381,7 @@ def group_rows(loss: FloatArray, confidence: FloatArray, weight: FloatArray | No
     """Sort rows whose losses are 0 or 1, and find their blocks."""
     if weight is None and packable(confidence):
         keys = pack(confidence, loss, narrow=are_float32(confidence))
-        keys.sort()
+        _sort_keys(keys, confidence)
         return PackedBlocks(keys)
     if weight is None:
         confidence, lost = sort_rows(confidence, loss)
@@ -369,6 +393,17 @@ def group_rows(loss: FloatArray, confidence: FloatArray, weight: FloatArray | No
     lost = np.negative(signed)
     np.maximum(lost, 0.0, out=lost)
     return group_sorted_rows(confidence, np.abs(signed, out=signed), lost)
+
+
+def _sort_keys(keys: KeyArray, confidence: FloatArray) -> None:
+    """Sort packed keys in place: as floats, which is faster, where these have the same order.
+
+    No key has its sign bit set, and floats without it sort like their bits but for NaN and, where
+    a processor takes them for zero, numbers below the least normal one. The keys of confidences
+    from that number up to 1 are neither.
+    """
+    is_normal = confidence.min() >= np.finfo(np.float64).tiny and confidence.max() <= 1.0
+    (keys.view(np.float64) if keys.itemsize == 8 and is_normal else keys).sort()
 
 
 def group_sorted_rows(

@@ -172,11 +172,11 @@ def cw_matthews(predictions: Predictions) -> float:
 def cw_accuracy(curve: RiskCoverageCurve) -> float:
     """Return sum w c (1 - l) / sum w c; nan if every confidence is zero."""
     curve.check_unit("cw_accuracy")
-    total = curve.sums.confidence
+    total = curve.sums.products.confidence
     if not total > 0:
         warn_user("cw_accuracy is undefined (nan): the confidence is 0 for every row.")
         return float("nan")
-    return curve.sums.confidence_right / total
+    return curve.sums.products.confidence_right / total
 
 
 def cw_gain(curve: RiskCoverageCurve) -> float:

@@ -47,7 +47,7 @@ def csr(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
         shortfall = find_shortfall(chunk.confidence[wrong], eps)
         if len(wrong) and shortfall[0] == 0:  # the surest rows come first
             return math.inf
-        total += float(np.sum(chunk.loss[wrong] / shortfall))
+        total += float((chunk.loss[wrong] / shortfall).sum())
     return total / curve.sums.weight
 
 

@@ -104,7 +104,9 @@ def test_terms_and_their_sums_are_the_definition(sign, rows, threshold):
     sums = (kept, kept * loss, kept * (1 - loss) * (1 - confidence), kept * loss * (1 - confidence))
     accepted = Accepted(*(np.sum(values, keepdims=True) for values in sums))
     slope = areas.slope(np.array([1 - threshold]))
-    assert_close(areas.sum_terms(accepted, slope, sign), [float(sum(expected))], tiny=1e-13)
+    right = areas.sum_right_terms(accepted, slope)
+    total = areas.sum_terms(accepted, slope, right, plus=sign == 0)
+    assert_close(total, [float(sum(expected))], tiny=1e-13)
 
     phi = np.where(kept > 0, areas.phi(confidence, threshold), 0.0)
     powers = (kept, kept * (1 - confidence), kept * (1 - confidence) ** 2)

@@ -74,11 +74,11 @@ def test_sums_over_many_chunks_are_exact(ties, n):
     wrong = np.bincount(place, weights=loss).astype(np.int64)
     right = np.bincount(place).astype(np.int64) - wrong
     twice = int(np.sum(right * (2 * np.cumsum(wrong) - wrong)))
-    assert sums.discordant == twice / 2
+    assert sums.products.discordant == twice / 2
     assert sums.auroc == 1 - twice / 2 / (int(right.sum()) * int(wrong.sum()))
     assert sums.n_blocks == len(levels)
-    assert sums.before.weight[-1] == n
-    assert sums.before.loss[-1] == loss.sum()
+    assert sums.weight == n
+    assert sums.loss == loss.sum()
 
 
 @pytest.mark.parametrize("n", [10, 2 * CHUNK + 9])

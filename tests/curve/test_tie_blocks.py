@@ -12,6 +12,7 @@ from skselect.curve.tie_blocks import (
     blocks_from_counts,
     group_rows,
     group_sorted_rows,
+    pack,
 )
 from tests.brute import examples
 
@@ -137,6 +138,28 @@ def test_packed_rows_and_counted_blocks_give_equal_chunks(kind, n):
         again = packed.chunk_from(offset)
         assert np.array_equal(again.confidence, one.confidence)
         assert np.array_equal(again.loss, one.loss)
+
+
+TINY, ABOVE = np.finfo(float).tiny, np.nextafter(1.0, 2.0)
+NORMAL = [TINY, np.nextafter(TINY, 1), 1e-300, 0.25, 0.5, np.nextafter(1.0, 0.0), 1.0]
+
+
+def test_keys_of_confidences_up_to_one_are_normal_floats_in_the_same_order():
+    powers = np.array(
+        [*NORMAL, *np.ldexp(1.0, np.arange(-1022, 1)), *np.ldexp(1.9, np.arange(-1022, 0))]
+    )
+    for wrong in (0, 1):
+        floats = pack(powers, np.full(len(powers), wrong), narrow=False).view(float)
+        assert np.all(np.isfinite(floats) & (floats >= TINY))
+        assert np.array_equal(np.argsort(floats, kind="stable"), np.argsort(-powers, kind="stable"))
+
+
+@pytest.mark.parametrize("others", [[], [0.0, -0.0], [5e-324, TINY / 3], [ABOVE, 1.75, 2 - 2**-52]])
+def test_rows_are_sorted_right_whether_or_not_their_keys_are_normal_floats(others, rng):
+    confidence = rng.permutation(np.repeat([*NORMAL, *others], 300))
+    wrong = rng.random(len(confidence)) < 0.4
+    keys = group_rows(wrong.astype(float), confidence, None).keys
+    assert np.array_equal(keys, np.sort(pack(confidence, wrong, narrow=False)))
 
 
 @pytest.mark.parametrize("kind", ["untied", "mixed"])
