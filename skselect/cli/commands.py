@@ -9,7 +9,6 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,87 +18,36 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from skselect._lib import files
 from skselect._lib.arrays import BoolArray, FloatArray, LabelArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_count
-from skselect._lib.checks.rows import (
-    check_any_rows,
-    check_class_columns,
-    check_classes,
-    check_columns,
-    check_labels,
-    refuse_threshold_and_policy,
-)
-from skselect._lib.files import (
-    check_output,
-    read_json,
-    waiting_line,
-    whole_file,
-    write_together,
-    write_whole,
-)
+from skselect._lib.checks.rows import check_any_rows, check_columns, refuse_threshold_and_policy
 from skselect._lib.notebook import count, wrap
-from skselect.cli import BROKEN, UNDECIDED
-from skselect.cli.tables import (
-    COMMAS,
-    JSONL,
-    PARQUET,
-    WORKBOOKS,
-    Columns,
-    CsvLayout,
-    TableFile,
-    check_table_file,
-    find_classes,
-    has_label,
-    known_classes,
-    known_numbers,
-    majority_class_suffices,
-    naming_rows,
-    parse_times,
-    read_booleans,
-    read_judged,
-    read_known_labels,
-    read_layout,
-    read_names,
-    read_outcomes,
-    read_predictions,
-    read_times,
-    resolve_columns,
-    text_to_numbers,
-    write_rows,
-)
-from skselect.policy.policy import (
-    AbstentionPolicy,
-    External,
-    count_at_quantiles,
-    decide_given,
-    find_over_capacity,
-    limit_deferred,
-    nullable,
-    warn_if_far,
-)
+from skselect.cli import BROKEN, UNDECIDED, tables
+from skselect.cli.tables import PARQUET, CsvLayout, Table, TableFile, open_table, read_layout
+from skselect.policy import policy as policies
+from skselect.policy.policy import AbstentionPolicy, External
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import VERDICTS, Predictions
+from skselect.predictions.predictions import Predictions
 
 if TYPE_CHECKING:
     from skselect.monitoring.monitor import SelectiveRiskMonitor
-    from skselect.thresholds import Betting, Shortlist
+    from skselect.thresholds import Betting
 
 # A command imports what only it needs in its function: `apply` starts without reports and fitting.
 # ruff: noqa: PLC0415
 
 #: Stands between the labels of a shortlist in a table.
 _SEPARATOR = "|"
-#: The entry of a policy's metadata that names the columns it was tuned on.
-_COLUMNS = "skselect_columns"
 #: The exit code of each answer to "is it still true?".
 _EXIT_CODES = {"holds": 0, "broken": BROKEN, "undecided": UNDECIDED}
 _A_DAY = pd.Timedelta("1D")
 # Endings that name a format: no other format is written to such a file.
 _FORMATS = {
-    ".csv", ".tsv", ".parquet", ".pq", ".json", ".html", ".htm", ".py", ".pdf", ".png", ".gz",
-    ".zip", *JSONL, *WORKBOOKS,
+    ".csv", ".tsv", ".json", ".html", ".htm", ".py", ".pdf", ".png", ".gz", ".zip", *PARQUET,
+    *tables.JSONL, *tables.WORKBOOKS,
 }  # fmt: skip
 
 
@@ -116,32 +64,31 @@ def evaluate(given: Namespace) -> int:
     policy = None if given.policy is None else _read_policy(given.policy)
     if policy is not None:
         refuse_threshold_and_policy(given.threshold)
-    file = TableFile.open(given.table, layout=read_layout(given))
-    columns, classes = _resolve(file, given, policy)
-    predictions, groups = read_predictions(file, columns, classes)
-    names, features = _read_cases(file, given, groups.index)
+    table = open_table(given.table, given, policy)
+    predictions, groups = table.predictions()
+    named = [*filter(None, [given.id]), *(given.features or [])]
+    shown = table.file.rows(named).loc[groups.index].apply(tables.plain) if named else None
     if policy is not None:
         groups = _known_subgroups(policy, groups)
-    _warn_if_swapped(columns, classes, predictions.y_true != predictions.y_pred)
-    if policy is not None and predictions.y_proba is None:
-        _refuse_uncalibrated_answers(policy)
-    with waiting_line("computing the report", len(predictions)):
+    _warn_if_swapped(table, predictions.y_true != predictions.y_pred)
+    with files.waiting_line("computing the report", len(predictions)):
         found = selective_report(
-            None, predictions, policy=policy, threshold=given.threshold, ids=names,
-            features=features, audits=given.audits, reviewing=given.reviewing,
-            subgroups=_subgroups(groups), title=given.title or file.path.name,
+            None, predictions, policy=policy, threshold=given.threshold,
+            ids=None if shown is None or given.id is None else shown[given.id],
+            features=None if shown is None or not given.features else shown[given.features],
+            audits=given.audits, reviewing=given.reviewing, subgroups=_subgroups(groups),
+            title=given.title or table.name,
         )  # fmt: skip
     if given.html is not None:
         found.to_html(given.html, interactive=True)
     if given.csv is not None:
-        with whole_file(given.csv) as part:
-            found.to_frame().to_csv(part, index=False, **read_layout(given).writes(given.csv))
-    [case] = found.cases
-    check = check_case(case, _subgroups(groups))
-    print(render_text(found.contents, brief=given.brief))
+        with files.whole_file(given.csv) as part:
+            found.to_frame().to_csv(part, index=False, **read_layout(given).options(given.csv))
+    check = check_case(found.cases[0], _subgroups(groups))
+    _print(render_text(found.contents, brief=given.brief))
     written = [str(path) for path in (given.html, given.csv) if path is not None]
     if written:
-        print(f"\nWritten: {', '.join(written)}")
+        _print(f"\nWritten: {', '.join(written)}")
     if check is not None:
         return _EXIT_CODES[check.verdict]
     own = None if policy is None else policy.certificate
@@ -154,61 +101,48 @@ def report(given: Namespace) -> int:
     return evaluate(given)
 
 
-def _read_cases(
-    file: TableFile, given: Namespace, rows: pd.Index
-) -> tuple[pd.Series | None, pd.DataFrame | None]:
-    """Return the names and the features of some rows, as they are written in the table."""
-    features = given.features or []
-    named = [*features] if given.id is None else [given.id, *features]
-    if not named:
-        return None, None
-    table = pd.concat(file.pieces(named)).loc[rows]
-    return (None if given.id is None else table[given.id], table[features] if features else None)
-
-
 def tune(given: Namespace) -> int:
     """Choose a threshold, write the policy; return the exit code."""
     from skselect.objectives import Risk, name_options
-    from skselect.selection.cascade import certifying, join_stages
     from skselect.selection.pick import make_policy
     from skselect.selection.select import select_threshold
+    from skselect.thresholds import Shortlist
 
     _check_outputs(
         given.table, {"--out": (given.out, [".json"]), "--python": (given.python, [".py"])}
     )
-    file, *later = [TableFile.open(path, layout=read_layout(given)) for path in given.table]
-    columns, classes = _resolve(file, given, None)
-    _refuse_misplaced_options(given, columns, classes)
+    table = open_table(given.table[0], given)
+    _refuse_misplaced_options(given, table)
     names = ("delta", "max_analyses", "method", "min_coverage", "threshold_range", "reviewer")
     options = {name: vars(given)[name] for name in names}
     if given.audit_proba is not None or given.min_audit_proba is not None:
-        columns = replace(columns, audit_proba=given.audit_proba)
         options["method"] = _bet_on_audits(given)
     if (bound := given.reviewer_error) is not None:
         options["reviewer_error"] = bound[0] if len(bound) == 1 else tuple(bound)
     objective = name_options(given.objective, given.target, **options)
-    shortlist = None if given.shortlist is None else _parse_shortlist(given.shortlist, given.seed)
-    if shortlist is None and not columns.is_judged and not later:
-        outcomes, groups, counts = read_outcomes(file, columns, classes, given.confidence)
-        source: Predictions | Outcomes = outcomes
-    else:  # takes all rows at once
-        if later:
-            stages, groups = _join_tables([file, *later], given, columns, classes)
-            target = given.target if isinstance(objective, Risk) else None
-            options = {"costs": given.costs, "max_loss": given.max_loss}
-            source, groups = join_stages(stages, target=target, **options), certifying(groups)
-        else:
-            source, groups = read_predictions(file, columns, classes)
-        named = given.confidence if columns.proba else None
-        outcomes = Outcomes.from_predictions(source, confidence=named)
-        counts = np.bincount(source.y_true, minlength=len(classes))
-    _warn_if_swapped(columns, classes, outcomes.loss)
-    subgroups = _subgroups(groups)
-    with waiting_line("choosing a threshold", len(source)):
+    shortlist = None
+    if given.shortlist is not None:
+        level, share = (*given.shortlist, 0.0)[:2]
+        shortlist = Shortlist(level, share, random_state=given.seed)
+    confidence = given.confidence if table.proba else None
+    source: Predictions | Outcomes
+    if len(given.table) > 1:
+        target = given.target if isinstance(objective, Risk) else None
+        source, groups = _join_tables(table, given, target)
+    elif shortlist is not None or table.is_judged:
+        source, groups = table.predictions()
+    else:
+        source, groups, counts = table.outcomes(confidence)
+        outcomes = source
+    if isinstance(source, Predictions):
+        outcomes = Outcomes.from_predictions(source, confidence=confidence)
+        counts = np.bincount(source.y_true, minlength=len(table.classes))
+    _warn_if_swapped(table, outcomes.loss)
+    with files.waiting_line("choosing a threshold", len(source)):
         found = select_threshold(
             source,
             objective=objective,
-            subgroups=subgroups,
+            subgroups=_subgroups(groups),
             confidence=None if shortlist is None else given.confidence,
             shortlist=shortlist,
             assume=given.assume,
@@ -216,26 +150,38 @@ def tune(given: Namespace) -> int:
     policy = make_policy(
         found,
         outcomes,
-        found.accepts(outcomes.confidence, subgroups),
-        classes=classes,
-        confidence=given.confidence if columns.proba else External(str(columns.confidence)),
+        found.accepts(outcomes.confidence, _subgroups(groups)),
+        classes=table.classes,
+        confidence=confidence or External(str(table.confidence)),
         cascade=source.cascade if isinstance(source, Predictions) else None,
-        metadata={_COLUMNS: _store_columns(columns)},
+        metadata={tables.COLUMNS: table.stored},
     )
     texts = {given.out: f"{policy.to_json(allow_external=True)}\n"}
     if given.python is not None:
         texts[given.python] = str(policy.to_python())
-    write_together(texts)
-    if objective.reads_costs and objective.certifies and not columns.is_judged:
-        note = majority_class_suffices(classes, counts, given.target)
+    files.write_together(texts)
+    if objective.reads_costs and objective.certifies and not table.is_judged:
+        note = majority_class_suffices(table.classes, counts, given.target)
         if note is not None:
             warn_user(note)
-    print(found)
+    _print(found)
     if policy.cascade is not None:
-        print(f"\n{wrap(str(policy.cascade))}")
-    print(f"\nWritten: {', '.join(str(p) for p in (given.out, given.python) if p is not None)}")
+        _print(f"\n{wrap(str(policy.cascade))}")
+    _print(f"\nWritten: {', '.join(map(str, texts))}")
     issued = [one for one in found.certificates.values() if one is not None]
     return 0 if all(one.is_certified for one in issued) else UNDECIDED
+
+
+def majority_class_suffices(classes: LabelArray, counts: Any, target: float) -> str | None:
+    """Return a note if always predicting the largest class would meet the target."""
+    others = 1.0 - float(np.max(counts) / np.sum(counts))
+    if others > target:
+        return None
+    commonest = str(classes[np.argmax(counts)])
+    return (
+        f"always answering {commonest!r} would meet this target: {100 * others:.3g} % of the rows "
+        "are of another class."
+    )
 
 
 def _bet_on_audits(given: Namespace) -> Betting:
@@ -251,20 +197,27 @@ def _bet_on_audits(given: Namespace) -> Betting:
     return Betting(largest_weight=1.0 / given.min_audit_proba)
 
 
-def _refuse_misplaced_options(given: Namespace, columns: Columns, classes: LabelArray) -> None:
+def _refuse_misplaced_options(given: Namespace, table: Table) -> None:
     """Refuse options of `tune` that do not go with the table."""
-    if len(given.table) == 1 and (given.id is not None or given.costs is not None):
-        raise ValueError("--id and --costs go with several tables, the stages of a cascade.")
-    if given.label in columns.subgroups:
+    of_cascades = (given.id, given.costs, given.max_loss)
+    if len(given.table) == 1 and of_cascades != (None, None, None):
+        raise ValueError(
+            "--id, --costs and --max-loss go with several tables, the stages of a cascade."
+        )
+    if given.label in table.subgroups:
         raise ValueError(
             f"--subgroups: {given.label!r} is the true label, which nobody knows when the policy "
             "decides. For a guarantee about the rows of one true class, in Python: "
             "select_threshold(..., objective=GeneralizedRisk(0.01, given_class=...))."
         )
     if given.shortlist is not None:
-        if not columns.proba:
+        if not table.proba:
             raise ValueError("--shortlist goes with --proba: it is made of the probabilities.")
-        _refuse_unclear_lists(classes, "--shortlist")
+        if len(given.shortlist) > 2:
+            raise ValueError(
+                f"--shortlist takes a level and perhaps a share, got {given.shortlist}."
+            )
+        _refuse_unclear_lists(table.classes, "--shortlist")
 
 
 def apply(given: Namespace) -> int:
@@ -277,31 +230,30 @@ def apply(given: Namespace) -> int:
     policy = _read_policy(given.policy)
     if given.python is not None:
         _check_twin(given.python, given.policy)
-    file, *later = [TableFile.open(path, layout=read_layout(given)) for path in given.table]
-    columns, _ = _resolve(file, given, policy)
-    follows, asked, pieces = _follows(policy, columns, given), None, file.rows()
+    table = open_table(given.table[0], given, policy)
+    follows, asked, pieces = _follows(policy, table, given), None, table.file.pieces()
     if follows or given.capacity is not None:
         # Which cases go on, and which rows are least sure, only the whole table tells.
-        whole = _whole(pieces, file)
+        whole = table.file.rows()
         pieces = iter([whole])
     if follows:
-        asked, waiting = _ask_stages(policy, columns, [file, *later], given, whole)
+        asked, waiting = _ask_stages(policy, table, given, whole)
         if given.ask is not None:
-            with whole_file(given.ask) as part:
-                waiting.to_csv(part, index=False, **read_layout(given).writes(given.ask))
+            with files.whole_file(given.ask) as part:
+                waiting.to_csv(part, index=False, **read_layout(given).options(given.ask))
         if len(waiting):
             return _say_who_waits(waiting, given)
     n_rows = n_accepted = n_rated = 0
-    counts = count_at_quantiles(policy, np.empty(0))
+    counts = policies.count_at_quantiles(policy, np.empty(0))
     with _writer(given.out, read_layout(given)) as write:
         for piece in pieces:
-            if len(piece) == 0:
-                continue
-            decided, rated = _decide(policy, piece, columns, file, asked, given.capacity)
-            counts += count_at_quantiles(policy, rated)
+            decided, rated = _decide(policy, table, piece, asked, given.capacity)
+            counts += policies.count_at_quantiles(policy, rated)
             n_rated += len(rated)
+            n_rows += len(piece)
+            n_accepted += int(decided["accepted"].sum())
             decided = decided.add_prefix(given.prefix)
-            kept = piece.drop(columns=list(columns.proba))
+            kept = piece.drop(columns=list(table.proba))
             taken = [name for name in decided.columns if name in kept.columns]
             if taken:
                 raise ValueError(
@@ -309,13 +261,10 @@ def apply(given: Namespace) -> int:
                     "such as --prefix gate_."
                 )
             write(pd.concat([kept, decided], axis=1))
-            n_rows += len(piece)
-            n_accepted += int(decided[f"{given.prefix}accepted"].sum())
-        check_any_rows(n_rows, file.path.name)
-    warn_if_far(policy, counts, n_rated, "--proba" if columns.proba else "confidence")
-    share = 100 * n_accepted / n_rows
+        check_any_rows(n_rows, table.name)
+    policies.warn_if_far(policy, counts, n_rated, "--proba" if table.proba else "confidence")
     print(
-        f"{count(n_rows, 'row')}: {n_accepted:,} answered ({share:.1f} %), "
+        f"{count(n_rows, 'row')}: {n_accepted:,} answered ({100 * n_accepted / n_rows:.1f} %), "
         f"{n_rows - n_accepted:,} deferred.",
         file=sys.stderr,
     )
@@ -332,28 +281,26 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
     saved = _content(given.state)
     watched = _open_state(given, policy)
     before = watched.status_
-    file = TableFile.open(given.table, layout=read_layout(given))
-    columns, _ = _resolve(file, given, policy)
-    if columns.answer is not None:
-        _refuse_uncalibrated_answers(policy)
+    log = _Log(open_table(given.table, given, policy), given, watched)
     if given.audited is None and (given.audit_proba or given.min_audit_proba < 1):
         raise ValueError("--audited is missing: name the column that says which cases were drawn.")
-    if policy.groups is not None and not policy.groups.by_answer and not columns.subgroups:
+    if policy.groups is not None and not policy.groups.by_answer and not log.table.subgroups:
         raise ValueError("--subgroups is missing: the policy has a threshold per subgroup.")
     latest = None if given.allow_future else pd.Timestamp(clock(), unit="s", tz="UTC") + _A_DAY
     now = None if given.now is None else _parse_now(given.now)
     _refuse_future(f"--state: {given.state.name} was read", watched.known_until_, latest)
     _refuse_future("--now is", now, latest)
-    source = _Source(file, given, columns, watched)
-    parts = list(_read_log(source, latest))
+    parts = list(_read_log(log, latest))
     changes = pd.DataFrame(columns=["start", "unread", "relabelled", "partial"])
-    with waiting_line("comparing decisions with labels", sum(map(len, parts))):
+    with files.waiting_line("comparing decisions with labels", sum(map(len, parts))):
         if parts:
-            log = pd.concat(parts)
-            if not log["is new"].all():
-                changes = _find_changes(log[~log["is new"]], source)
-            _take_decisions(log[log["is new"]], source)
-            _take_labels(log, source)
+            rows = pd.concat(parts)
+            if not rows["is new"].all():
+                changes = _find_changes(log, rows[~rows["is new"]])
+            decided, said = _said(log, rows[rows["is new"]].sort_values("when", kind="stable"))
+            if len(decided):
+                watched.add_decisions(**said)
+            _take_labels(log, rows)
         if now is not None:
             watched.add_labels([], [], when=now)
 
@@ -364,19 +311,18 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
                 "work; it is left as that one wrote it. Run the command again, after the other."
             )
 
-    write_whole(given.state, f"{watched.to_json()}\n", refuse_other_runs)
+    files.write_whole(given.state, f"{watched.to_json()}\n", refuse_other_runs)
     status = watched.status_
-    _say_changes(changes, watched, "unread")
-    print(status)
-    _say_changes(changes, watched, "relabelled")
-    _say_changes(changes, watched, "partial")
-    print(
+    said_of = {name: _describe_changes(changes, watched, name) for name in changes.columns[1:]}
+    _print(
+        *said_of["unread"], status, *said_of["relabelled"], *said_of["partial"],
         f"\nSince last time: {status.n_decided - before.n_decided:,} cases decided, "
-        f"{status.n_known - before.n_known:,} outcomes entered. Written: {given.state}"
-    )
+        f"{status.n_known - before.n_known:,} outcomes entered. Written: {given.state}",
+        sep="\n",
+    )  # fmt: skip
     if status.risk == "alarm":
         return BROKEN
-    return UNDECIDED if status.is_stuck or changes["unread"].any() else 0
+    return UNDECIDED if status.is_stuck or said_of["unread"] else 0
 
 
 def _content(path: Path) -> bytes | None:
@@ -411,7 +357,7 @@ def _open_state(given: Namespace, policy: AbstentionPolicy) -> SelectiveRiskMoni
 
 def _parse_now(text: Any) -> Any:
     """Return a time of the command line."""
-    time = parse_times(pd.Series([text])).iloc[0]
+    time = tables.parse_times(pd.Series([text])).iloc[0]
     if pd.isna(time):
         raise ValueError(
             f"--now must be a number, or a date such as 2026-01-31T09:30, got {text!r}."
@@ -429,47 +375,39 @@ def _refuse_future(what: str, when: Any, latest: pd.Timestamp | None) -> None:
         )
 
 
-class _Source(NamedTuple):
-    """A log, what its columns mean, and the monitor that reads it."""
+class _Log(NamedTuple):
+    """A table of decided cases, and the monitor that reads it."""
 
-    file: TableFile
+    table: Table
     given: Namespace
-    columns: Columns
     watched: SelectiveRiskMonitor
 
 
-def _read_log(source: _Source, latest: pd.Timestamp | None) -> Iterator[pd.DataFrame]:
+def _read_log(log: _Log, latest: pd.Timestamp | None) -> Iterator[pd.DataFrame]:
     """Yield the rows of each piece, and tell which of them are new, labelled and waiting."""
     from skselect.monitoring.log import join_hashes, row_hashes
     from skselect.monitoring.log import read_times as microseconds_of
 
-    file, given, columns, watched = source
-    if given.id is None and "id" not in file.names:
+    table, given, watched = log
+    name, file = given.id or "id", table.file
+    if name not in file.types and given.id is None:
         raise ValueError(
-            f"--id: {file.path.name} has no column 'id'; name the column of the cases' names, by "
+            f"--id: {table.name} has no column 'id'; name the column of the cases' names, by "
             "which their labels are found later."
         )
-    name = given.id or "id"
-    audits = list(filter(None, [given.audited, given.audit_proba]))
-    waiting = watched.waiting_
+    used, waiting = [*table.used, *filter(None, [given.audited])], watched.waiting_
     numbers = pd.Index(row_hashes(waiting["id"].to_numpy(dtype=object)))
-    for piece in file.pieces([name, given.time, *audits, *columns.used]):
-        if len(piece) == 0:
-            continue
-        rows = piece[list(dict.fromkeys([*audits, *columns.used]))].assign(
-            name=read_names(piece[name], file), when=read_times(piece[given.time], file, given)
+    for piece in file.pieces([name, given.time, *used]):
+        rows = piece[list(dict.fromkeys(used))].assign(
+            name=file.names(piece[name]), when=file.times(piece[given.time], given)
         )
-        if columns.is_judged:  # each answer is predicted to be right
-            rows[given.label] = read_judged(rows[given.label], file)
-            answers = rows[str(columns.answer)]
-            rows[str(columns.answer)] = np.where(has_label(answers, VERDICTS), VERDICTS[0], "")
         last = int(rows["when"].argmax())
         place = file.place(rows.index[last])
-        _refuse_future(f"{file.path.name}: {place} has", rows["when"].iloc[last], latest)
+        _refuse_future(f"{table.name}: {place} has", rows["when"].iloc[last], latest)
         when, _ = microseconds_of(rows["when"], len(rows), None, needed=True)
         named = row_hashes(rows["name"].to_numpy())
         rows["case"] = join_hashes(named, when)
-        rows["has label"] = has_label(rows[given.label], watched.policy.classes)
+        rows["label"] = table.codes(piece[str(table.label)])
         rows["is new"] = watched.is_new(rows["name"], rows["when"])
         number = numbers.get_indexer(pd.Index(named))
         rows["waits"] = ~rows["is new"] & (number >= 0)
@@ -478,77 +416,67 @@ def _read_log(source: _Source, latest: pd.Timestamp | None) -> Iterator[pd.DataF
         moved = waits["name"][waits["when"].array != then]
         if len(moved):
             raise ValueError(
-                f"{file.path.name}: cases that wait for their label, such as {moved.iloc[0]!r}, "
-                "were decided at another time when they were read: their names must be their own "
+                f"{table.name}: cases that wait for their label, such as {moved.iloc[0]!r}, were "
+                "decided at another time when they were read: their names must be their own "
                 "(see --id)."
             )
         yield rows
 
 
-def _said(rows: pd.DataFrame, source: _Source) -> tuple[pd.DataFrame, dict[str, Any]]:
+def _said(log: _Log, rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return one row for each case that was decided, and the arguments that say how."""
-    file, given, columns, watched = source
-    inputs = columns.proba or (str(columns.confidence),)
-    numbers, known = known_numbers(rows, inputs, file)
-    if columns.answer is not None:
-        known &= has_label(rows[columns.answer], watched.policy.classes).to_numpy(dtype=bool)
+    table, given, watched = log
+    numbers, known = table.numbers(rows)
+    if table.answer is not None:
+        known &= table.codes(rows[table.answer]) != -1
     # Further rows of a case bring its label only.
     known[known] = ~rows["case"][known].duplicated().to_numpy()
     rows, numbers = rows[known], numbers[known]
     said: dict[str, Any] = {"y_proba": numbers, "ids": rows["name"], "when": rows["when"]}
-    if columns.answer is not None and len(rows):
-        answers = read_known_labels(rows[columns.answer], watched.policy.classes, file)
+    if table.answer is not None and len(rows):
+        answers = table.classes[table.known_codes(rows[table.answer])]
         said |= {"y_proba": None, "y_pred": answers, "confidence": numbers[:, 0]}
     if given.audited is not None:
-        said["audited"] = read_booleans(rows[given.audited], file)
+        said["audited"] = table.file.booleans(rows[given.audited])
     if given.audit_proba is not None:
-        said["audit_proba"] = known_numbers(rows, [given.audit_proba], file)[0][:, 0]
-    groups = _known_subgroups(watched.policy, rows[list(columns.subgroups)])
+        said["audit_proba"] = table.file.numbers(rows[given.audit_proba])
+    groups = _known_subgroups(watched.policy, rows[list(table.subgroups)])
     return rows, said | {"subgroups": _subgroups(groups)}
 
 
-def _find_changes(log: pd.DataFrame, source: _Source) -> pd.DataFrame:
+def _find_changes(log: _Log, rows: pd.DataFrame) -> pd.DataFrame:
     """Compare rows that are not new with what was read; of a case the last label counts."""
-    file, given, columns, watched = source
-    rows, said = _said(log, source)
-    told = log[log["has label"]].drop_duplicates("case", keep="last").set_index("case")
-    labels = told[given.label].reindex(rows["case"])
-    with naming_rows(said["y_proba"], rows.index, columns.proba, file):
-        return watched.find_changes(known_classes(labels, watched.policy.classes, file), **said)
+    decided, said = _said(log, rows)
+    told = rows[rows["label"] != -1].drop_duplicates("case", keep="last").set_index("case")
+    codes = told["label"].reindex(decided["case"], fill_value=-1)
+    labels = np.array([*log.table.classes.tolist(), None, None], dtype=object)[codes]
+    return log.watched.find_changes(labels, **said)
 
 
-def _take_decisions(log: pd.DataFrame, source: _Source) -> None:
-    """Pass on the decisions of new rows, in the order of time."""
-    rows, said = _said(log.sort_values("when", kind="stable"), source)
-    if len(rows):
-        with naming_rows(said["y_proba"], rows.index, source.columns.proba, source.file):
-            source.watched.add_decisions(**said)
-
-
-def _take_labels(log: pd.DataFrame, source: _Source) -> None:
+def _take_labels(log: _Log, rows: pd.DataFrame) -> None:
     """Pass on the labels of cases that wait, as known in time: no column says when they came.
 
     Of several rows of a case the last one counts.
     """
-    file, given, _, watched = source
-    told = log[log["has label"] & (log["waits"] | log["is new"])]
+    table, _, watched = log
+    told = rows[(rows["label"] != -1) & (rows["waits"] | rows["is new"])]
     if told["is new"].any():
         told = told[told["waits"] | told["name"].isin(watched.waiting_["id"])]
     told = told.drop_duplicates("case", keep="last")
     if len(told):
-        labels = read_known_labels(told[given.label], watched.policy.classes, file)
+        labels = table.classes[table.known_codes(told[str(table.label)])]
         watched.add_labels(told["name"], labels, when=told["when"])
-    watched.add_labels([], [], when=log["when"].max())
+    watched.add_labels([], [], when=rows["when"].max())
 
 
-def _say_changes(changes: pd.DataFrame, watched: SelectiveRiskMonitor, what: str) -> None:
-    """Print which days of the log are not as they were read."""
+def _describe_changes(changes: pd.DataFrame, watched: SelectiveRiskMonitor, what: str) -> list[str]:
+    """Say which days of the log are not as they were read; nothing where there are none."""
     days = changes[changes[what] > 0]
     if len(days) == 0:
-        return
+        return []
     n, shown = int(days[what].sum()), ", ".join(str(day)[:10] for day in days["start"][:3])
     more = f" and {count(len(days) - 3, 'later day')}" if len(days) > 3 else ""
-    print(wrap({
+    return [wrap({
         "unread": (
             f"NOT READ: {count(n, 'row')} of the log at least, of {shown}{more}. They lie before "
             f"{watched.known_until_}, up to which cases were read, and were not there then. They "
@@ -564,7 +492,10 @@ def _say_changes(changes: pd.DataFrame, watched: SelectiveRiskMonitor, what: str
             "of that time were read earlier, as where old rows are taken out of a log. Those that "
             "were not among them are not counted."
         ),
-    }[what]))  # fmt: skip
+    }[what])]  # fmt: skip
+
+
+# Files --------------------------------------------------------------------------------------------
 
 
 def _check_outputs(
@@ -578,7 +509,7 @@ def _check_outputs(
     for option, (path, endings) in outputs.items():
         if path is None:
             continue
-        check_output(path, option)
+        files.check_output(path, option)
         if os.path.realpath(path) in taken:
             raise ValueError(
                 f"{option}: {str(path)!r} is read or written by this command already; choose "
@@ -596,12 +527,14 @@ def _check_outputs(
 
 
 def _read_policy(path: Path) -> AbstentionPolicy:
-    check_table_file(path, "--policy")
+    """Read a policy; refuse one whose stored columns are damaged."""
+    if not path.is_file():
+        raise ValueError(f"--policy: there is no file {str(path)!r}.")
     try:
         policy = AbstentionPolicy.from_json(path)
     except ValueError as error:
         raise ValueError(f"--policy: {path.name}: {error}") from error
-    stored = policy.metadata.get(_COLUMNS, {})
+    stored = policy.metadata.get(tables.COLUMNS, {})
     if not isinstance(stored, dict) or not all(
         isinstance(value, list) and all(isinstance(x, str) for x in value)
         if name in ("proba", "subgroups")
@@ -619,8 +552,9 @@ def _read_policy(path: Path) -> AbstentionPolicy:
 
 def _check_twin(gate: Path, policy: Path) -> None:
     """Refuse a Python file that does not hold the digest of the policy file."""
-    check_table_file(gate, "--python")
-    digest = read_json(policy, "policy file").get("digest")
+    if not gate.is_file():
+        raise ValueError(f"--python: there is no file {str(gate)!r}.")
+    digest = files.read_json(policy, "policy file").get("digest")
     if digest is None or digest not in gate.read_text(encoding="utf-8", errors="replace"):
         raise ValueError(
             f"--python: {gate.name} is not the Python file of {policy.name}, for it does not hold "
@@ -628,88 +562,50 @@ def _check_twin(gate: Path, policy: Path) -> None:
         )
 
 
-# Reading --------------------------------------------------------------------------------------
+def _print(*said: object, sep: str = " ") -> None:
+    """Print for a reader who may have closed the pipe, such as `head`; the exit code stays."""
+    with suppress(BrokenPipeError):
+        print(*said, sep=sep)
 
 
-def _resolve(
-    file: TableFile, given: Namespace, policy: AbstentionPolicy | None
-) -> tuple[Columns, LabelArray]:
-    """Return which columns mean what, and the classes."""
-    is_judged = vars(given).get("verdict") is not None
-    if is_judged:
-        given.label = given.verdict
-        if policy is not None and policy.classes.tolist() != VERDICTS.tolist():
+@contextmanager
+def _writer(out: Path | None, layout: CsvLayout) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """Yield a function that appends rows; the file appears once all are written."""
+    with ExitStack() as stack:
+        part = None if out is None else stack.enter_context(files.whole_file(out))
+        header, options = True, layout.options(out or Path())
+        file: Any = sys.stdout
+        if out is not None and part is not None and out.suffix.lower() in PARQUET:
+            file = None  # its columns have the types of the first piece
+        elif part is not None:
+            file = stack.enter_context(part.open("w", encoding=layout.encoding, newline=""))
+        elif layout.encoding != "utf-8" and isinstance(file, TextIOWrapper):
+            file.reconfigure(encoding=layout.encoding)
+
+        def write(rows: pd.DataFrame) -> None:
+            nonlocal file, header
+            if file is None:
+                schema = pa.Schema.from_pandas(rows, preserve_index=False)
+                file = stack.enter_context(pq.ParquetWriter(part, schema))
+            if isinstance(file, pq.ParquetWriter):
+                file.write_table(pa.Table.from_pandas(rows, file.schema, preserve_index=False))
+                return
+            text = tables.write_rows(rows, options["sep"], options["decimal"])
+            shown = rows if text is None else rows.iloc[:0]
+            shown.to_csv(file, index=False, header=header, lineterminator="\n", **options)
+            file.write(text or "")
+            header = False
+
+        try:
+            yield write
+        except UnicodeEncodeError as error:
             raise ValueError(
-                f"--verdict: the policy was tuned on labels, {policy.classes.tolist()[:10]}; name "
-                "the column of the true label, --label."
-            )
-    described = _find_options(given, policy)
-    if policy is not None:
-        _refuse_probabilities_alone(policy, described, given.command)
-    if described["label"] is not None:
-        check_columns([described["label"]], file.names, file.path.name)
-    if policy is not None:
-        classes = policy.classes
-    elif is_judged:
-        classes = VERDICTS
-    elif given.classes:
-        classes = _parse_classes(file, given)
-    else:
-        classes = find_classes(file, resolve_columns(file, described, None))
-        if described["answer"] is None and len(classes) < 2:
-            raise ValueError(
-                f"column {given.label!r} holds the class {classes.tolist()[0]!r} only; name all "
-                "classes, in the order of --proba: --classes ..."
-            )
-    columns = resolve_columns(file, described, classes.tolist())
-    check_columns(columns.used, file.names, file.path.name)
-    remembered = [] if policy is None else policy.metadata.get(_COLUMNS, {}).get("proba", [])
-    known = bool(remembered) and sorted(columns.proba) == sorted(remembered)
-    if known and given.classes is None:
-        return replace(columns, proba=tuple(remembered)), classes
-    proba = _order_columns(columns.proba, given.classes, classes)
-    if known and list(proba) != remembered:
-        raise ValueError(
-            f"--classes: the policy was tuned with the columns {remembered} for the classes "
-            f"{classes.tolist()}, in this order."
-        )
-    return replace(columns, proba=proba), classes
+                f"--encoding: {layout.encoding} has no sign for {error.object[error.start]!r}, "
+                "which the decisions contain."
+            ) from error
 
 
-def _join_tables(
-    files: Sequence[TableFile], given: Namespace, columns: Columns, classes: LabelArray
-) -> tuple[dict[str, Predictions], pd.DataFrame]:
-    """Return what each stage says of the cases of the first table, and their subgroups."""
-    if not columns.proba:
-        raise ValueError(
-            "Several tables are the stages of a cascade, and tune reads their probabilities, "
-            "--proba. For answers with a confidence call join_stages in Python."
-        )
-    parts: dict[str, Predictions] = {}
-    for file in files:
-        name, ids = _stage(file.path), _read_ids(file, given)
-        if name in parts:
-            raise ValueError(
-                f"TABLE: several tables have the name {name!r}, and their names are those of the "
-                "stages; rename the files."
-            )
-        part, subgroups = read_predictions(file, columns, classes)
-        _warn_if_swapped(columns, classes, part.y_true != part.y_pred, f"{file.path.name}: ")
-        if not parts:
-            first, order, groups = part, ids, subgroups
-            columns = Columns(columns.label, columns.proba)  # the others are of the first table
-        both = f"{files[0].path.name} and {file.path.name}"
-        for other, lost in (files[0], order.difference(ids)), (file, ids.difference(order)):
-            if len(lost):
-                raise ValueError(
-                    f"--id: of {both}, only {other.path.name} has {_name_some(lost)}; each table "
-                    "needs all cases."
-                )
-        parts[name] = part.take(ids.get_indexer(order))
-        differs = parts[name].y_true != first.y_true
-        if differs.any():
-            raise ValueError(f"--label: {both} differ for {_name_some(order[differs])}.")
-    return parts, groups
+# Cascades -----------------------------------------------------------------------------------------
 
 
 def _stage(path: Path) -> str:
@@ -717,27 +613,62 @@ def _stage(path: Path) -> str:
     return Path(path.stem).stem if path.suffix in (".gz", ".bz2", ".zst") else path.stem
 
 
-def _whole(pieces: Iterator[pd.DataFrame], file: TableFile) -> pd.DataFrame:
-    """Return all rows of a file at once."""
-    found = list(pieces)
-    check_any_rows(sum(map(len, found)), file.path.name)
-    return pd.concat(found)
+def _join_tables(
+    table: Table, given: Namespace, target: float | None
+) -> tuple[Predictions, pd.DataFrame]:
+    """Return what the stages together say of the certifying cases, and their subgroups."""
+    from skselect.selection.cascade import certifying, join_stages
+
+    if not table.proba:
+        raise ValueError(
+            "Several tables are the stages of a cascade, and tune reads their probabilities, "
+            "--proba. For answers with a confidence call join_stages in Python."
+        )
+    first, groups = table.predictions()
+    order = _read_ids(table, given)
+    parts: dict[str, Predictions] = {}
+    for path in given.table:
+        part, ids = first, order
+        if parts:  # subgroups and reviewer are of the first table
+            file = TableFile.open(path, read_layout(given))
+            later = replace(table, file=file, subgroups=(), reviewer=None)
+            part, ids = later.predictions()[0], _read_ids(later, given)
+        if _stage(path) in parts:
+            raise ValueError(
+                f"TABLE: several tables have the name {_stage(path)!r}, and their names are those "
+                "of the stages; rename the files."
+            )
+        _warn_if_swapped(table, part.y_true != part.y_pred, f"{path.name}: ")
+        both = f"{table.name} and {path.name}"
+        for other, lost in (table.name, order.difference(ids)), (path.name, ids.difference(order)):
+            if len(lost):
+                raise ValueError(
+                    f"--id: of {both}, only {other} has {_name_some(lost)}; each table needs all "
+                    "cases."
+                )
+        parts[_stage(path)] = part = part.take(ids.get_indexer(order))
+        differs = part.y_true != first.y_true
+        if differs.any():
+            raise ValueError(f"--label: {both} differ for {_name_some(order[differs])}.")
+    plan = {"target": target, "costs": given.costs, "max_loss": given.max_loss}
+    said = {name: value for name, value in plan.items() if value is not None}
+    return join_stages(parts, **said), certifying(groups)
 
 
-def _read_ids(file: TableFile, given: Namespace, table: pd.DataFrame | None = None) -> pd.Index:
+def _read_ids(table: Table, given: Namespace, rows: pd.DataFrame | None = None) -> pd.Index:
     """Return the names of the cases, each of which has one row."""
     if given.id is None:
         raise ValueError(
             "--id is missing: name the column of the cases' names, which joins the tables of a "
             "cascade."
         )
-    check_columns([given.id], file.names, file.path.name)
-    table = _whole(file.pieces([given.id]), file) if table is None else table
-    names = pd.Index(read_names(table[given.id], file))
+    check_columns([given.id], list(table.file.types), table.name)
+    rows = table.file.rows([given.id]) if rows is None else rows
+    names = pd.Index(table.file.names(rows[given.id]))
     if not names.is_unique:
         twice = names[names.duplicated()].unique()
         raise ValueError(
-            f"--id: {file.path.name} has several rows for {_name_some(twice)}; each case has one."
+            f"--id: {table.name} has several rows for {_name_some(twice)}; each case has one."
         )
     return names
 
@@ -747,110 +678,9 @@ def _name_some(ids: Sequence[Any] | pd.Index) -> str:
     return f"{count(len(ids), 'case')} ({', '.join(map(repr, ids[:3]))}{', ...' * (len(ids) > 3)})"
 
 
-def _find_options(given: Namespace, policy: AbstentionPolicy | None) -> dict[str, Any]:
-    """Return the columns that the command line names, else those that the policy stores."""
-    names = ("label", "verdict", "proba", "answer", "confidence_column", "subgroups", "reviewer")
-    named = {name: vars(given).get(name) for name in names}
-    remembered = {} if policy is None else policy.metadata.get(_COLUMNS, {})
-    by_answer = named["answer"] or named["confidence_column"]
-    # Columns of probabilities replace a stored answer with its confidence, and vice versa.
-    replaced = (
-        ("answer", "confidence_column") if named["proba"] else ("proba",) if by_answer else ()
-    )
-    known = {name: value for name, value in remembered.items() if name not in replaced}
-    return {name: named[name] or known.get(name) for name in names}
-
-
-def _order_columns(
-    proba: tuple[str, ...], given: list[str] | None, classes: LabelArray
-) -> tuple[str, ...]:
-    """Return the columns of the probabilities in the order of the classes.
-
-    The order is that of --classes, or follows from names that are those of the classes. Otherwise
-    the columns are taken to be in the order of the classes, and a note says so.
-    """
-    names = [str(label) for label in classes.tolist()]
-    if given is not None and sorted(given) != sorted(names):
-        raise ValueError(
-            f"--classes must name the classes {names}, in the order of --proba, got {given}."
-        )
-    if not proba:
-        return proba
-    if len(proba) == 1 and len(names) == 2:
-        if (given or names) != names or names[0] in proba:
-            raise ValueError(
-                f"--proba: a single column is the probability of {names[-1]!r} here; name the "
-                "columns of both classes."
-            )
-    else:
-        remedy = "; name one column for each class, in the order of --classes"
-        check_class_columns(len(proba), classes, "--proba", remedy)
-        if given is not None:
-            return tuple(proba[given.index(name)] for name in names)
-        if set(proba) == set(names):
-            return tuple(names)
-    if given is None and proba != (names[-1],):
-        _say_what_is_meant(proba, names)
-    return proba
-
-
-def _subgroups(groups: pd.DataFrame) -> pd.DataFrame | pd.Series | None:
-    """Return several attributes as a table, a single one as a column, none as None."""
-    return None if groups.shape[1] == 0 else groups.iloc[:, 0] if groups.shape[1] == 1 else groups
-
-
-def _parse_classes(file: TableFile, given: Namespace) -> LabelArray:
-    """Return the classes named on the command line, with the type of the labels."""
-    named = np.array(given.classes)
-    if not file.is_text:
-        first = next(file.pieces([given.label]), pd.DataFrame({given.label: []}))[given.label]
-        check_any_rows(len(first), file.path.name)
-        labels = check_labels(first.dropna(), f"column {given.label!r}")
-        if labels.dtype.kind == "U":
-            return check_classes(named, "--classes")
-    return check_classes(text_to_numbers(named), "--classes")
-
-
-def _parse_shortlist(numbers: list[float], seed: int | None) -> Shortlist:
-    from skselect.thresholds import Shortlist
-
-    if len(numbers) > 2:
-        raise ValueError(f"--shortlist takes a level and perhaps a share, got {numbers}.")
-    level, share = (*numbers, 0.0)[:2]
-    return Shortlist(level, share, random_state=seed)
-
-
-def _store_columns(columns: Columns) -> dict[str, Any]:
-    """Return the columns of the table as a policy stores them."""
-    if columns.proba:
-        return {"proba": list(columns.proba), "subgroups": list(columns.subgroups)}
-    return {"answer": columns.answer, "confidence_column": columns.confidence,
-            "subgroups": list(columns.subgroups)}  # fmt: skip
-
-
-def _say_what_is_meant(proba: tuple[str, ...], names: list[str]) -> None:
-    """Say which class each column is taken for, where the user did not."""
-    pairs = zip(proba, names[-len(proba) :], strict=True)
-    meant = ", ".join(f"{column} for {name!r}" for column, name in pairs)
-    warn_user(f"probabilities: {meant} (use --classes to change this)")
-
-
-def _warn_if_swapped(columns: Columns, classes: LabelArray, wrong: Any, where: str = "") -> None:
-    """Ask whether two classes are swapped, where swapping would make more answers right."""
-    right = 1.0 - float(np.mean(wrong))
-    if columns.proba and len(classes) == 2 and right < 0.5:
-        warn_user(
-            f"{where}right in {100 * right:.1f} % of the rows, but with the classes swapped in "
-            f"{100 - 100 * right:.1f} %: is the order of --classes right?"
-        )
-
-
-# Deciding -------------------------------------------------------------------------------------
-
-
-def _follows(policy: AbstentionPolicy, columns: Columns, given: Namespace) -> bool:
+def _follows(policy: AbstentionPolicy, table: Table, given: Namespace) -> bool:
     """Tell whether the tables are followed from stage to stage; refuse those that do not fit."""
-    if policy.cascade is None or not columns.proba:
+    if policy.cascade is None or not table.proba:
         if len(given.table) > 1 or given.id is not None or given.ask is not None:
             raise ValueError(
                 "--policy: several tables, --id and --ask go with the policy of a cascade and the "
@@ -868,11 +698,7 @@ def _follows(policy: AbstentionPolicy, columns: Columns, given: Namespace) -> bo
 
 
 def _ask_stages(
-    policy: AbstentionPolicy,
-    columns: Columns,
-    files: Sequence[TableFile],
-    given: Namespace,
-    first: pd.DataFrame,
+    policy: AbstentionPolicy, first: Table, given: Namespace, whole: pd.DataFrame
 ) -> tuple[tuple[dict[str, FloatArray], BoolArray], pd.DataFrame]:
     """Follow the cases of the first table from stage to stage.
 
@@ -884,25 +710,26 @@ def _ask_stages(
         The cases that must ask a stage whose table has no row of them, and that stage.
     """
     assert policy.cascade is not None
-    ids, names = _read_ids(files[0], given, first), policy.cascade.names
-    known, stage, proba = np.full(len(ids), True), np.full(len(ids), names[0], object), {}
-    for name, file in zip(names, files, strict=False):
+    ids, names = _read_ids(first, given, whole), policy.cascade.names
+    known, stage = np.full(len(ids), True), np.full(len(ids), names[0], object)
+    proba = {name: np.full((len(ids), len(first.proba)), np.nan) for name in names}
+    for k, (name, path) in enumerate(zip(names, given.table, strict=False)):
         asks = stage == name
         if not asks.any():
             break
-        wanted = [given.id, *columns.proba]
-        table = first if file is files[0] else _whole(file.pieces(wanted), file)
-        numbers, complete = known_numbers(table, columns.proba, file)
-        rows = _read_ids(file, given, table).get_indexer(ids)
-        known &= ~asks | (rows < 0) | complete[rows]
-        told = (asks & known & (rows >= 0))[:, None]
-        proba[name] = np.where(told, numbers[rows], np.nan)
-        with naming_rows(numbers, table.index, columns.proba, file):
-            stage = policy.begin(proba)
+        table, rows = first, whole
+        if k > 0:
+            table = replace(first, file=TableFile.open(path, read_layout(given)))
+            rows = table.file.rows([given.id, *table.proba])
+        numbers, complete = table.numbers(rows)
+        row = _read_ids(table, given, rows).get_indexer(ids)
+        known &= ~asks | (row < 0) | complete[row]
+        told = asks & known & (row >= 0)
+        proba[name][told] = numbers[row[told]]
+        stage = policy.begin(dict(list(proba.items())[: k + 1]))
     waits = known & pd.notna(stage)
-    for name in names:
-        proba.setdefault(name, np.full_like(proba[names[0]], np.nan))
-        proba[name][~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are deferred
+    for said in proba.values():
+        said[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are deferred
     return (proba, known), pd.DataFrame({given.id: ids[waits], "stage": stage[waits]})
 
 
@@ -919,65 +746,64 @@ def _say_who_waits(waiting: pd.DataFrame, given: Namespace) -> int:
     return UNDECIDED
 
 
+# Deciding -----------------------------------------------------------------------------------------
+
+
 def _decide(
+    policy: AbstentionPolicy, table: Table, piece: pd.DataFrame, asked: Any, capacity: int | None
+) -> tuple[pd.DataFrame, FloatArray]:
+    """Decide some rows, defer those that lack a number; also return the known confidences.
+
+    `asked` is what the stages of a cascade say, and which rows lack no number.
+    """
+    subgroups: Any = _subgroups(_known_subgroups(policy, piece[list(table.subgroups)]))
+    numbers, known = asked or table.numbers(piece)
+    if not table.proba:
+        return _decide_answers(policy, table, piece, (numbers[:, 0], known), subgroups, capacity)
+    if asked is None:
+        numbers[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are deferred
+    # `apply` compares the confidences of the whole table, not of a piece.
+    decisions = policies.decide_given(policy, numbers, subgroups=subgroups)
+    decisions = policies.limit_deferred(policy, decisions, capacity, known)
+    decided = policy.frame(decisions, piece.index)
+    named = decided.columns.intersection(["label", "suggestion", "stage"])
+    decided.loc[~known, named] = pd.NA
+    decided.loc[~known, "confidence"] = np.nan
+    decided["accepted"] &= known
+    if policy.shortlist is not None:
+        _refuse_unclear_lists(policy.classes, "--policy")
+        listed = decided["shortlist"].where(known, pd.NA)
+        texts = listed.map(lambda names: _SEPARATOR.join(map(str, names)), na_action="ignore")
+        decided["shortlist"] = texts.astype("string")
+    return decided.rename(columns={"label": "decision"}), decisions.confidence[known]
+
+
+def _decide_answers(
     policy: AbstentionPolicy,
+    table: Table,
     piece: pd.DataFrame,
-    columns: Columns,
-    file: TableFile,
-    asked: tuple[dict[str, FloatArray], BoolArray] | None,
+    sure: tuple[FloatArray, BoolArray],
+    subgroups: Any,
     capacity: int | None,
 ) -> tuple[pd.DataFrame, FloatArray]:
-    """Decide some rows, defer those that lack a number; also return the known confidences."""
-    subgroups: Any = _subgroups(_known_subgroups(policy, piece[list(columns.subgroups)]))
-    proba: Any
-    if columns.proba:
-        proba, known = asked or known_numbers(piece, columns.proba, file)
-        if asked is None:
-            proba[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are deferred
-        with naming_rows(None if asked else proba, piece.index, columns.proba, file):
-            # `apply` compares the confidences of the whole table, not of a piece.
-            decisions = decide_given(policy, proba, subgroups=subgroups)
-        decisions = limit_deferred(policy, decisions, capacity, known)
-        decided = policy.frame(decisions, piece.index)
-        named = decided.columns.intersection(["label", "suggestion", "stage"])
-        decided.loc[~known, named] = pd.NA
-        decided.loc[~known, "confidence"] = np.nan
-        decided["accepted"] &= known
-        if policy.shortlist is not None:
-            decided["shortlist"] = _join_labels(decided["shortlist"].where(known, pd.NA), policy)
-        return decided.rename(columns={"label": "decision"}), decisions.confidence[known]
-    _refuse_uncalibrated_answers(policy)
+    """Decide answers that come with a confidence, as `_decide` does."""
     if policy.shortlist is not None:
         asks = isinstance(policy.confidence, LearnedScore) and policy.confidence.asks
         raise ValueError(
             "--policy: its shortlist is made of the probabilities of all classes; "
             f"{'call policy.decide in Python' if asks else 'name their columns, --proba'}."
         )
-    sure, known = known_numbers(piece, [str(columns.confidence)], file)
-    answers = piece[str(columns.answer)]
-    given = (answers.notna() & (answers.astype(object) != "")).to_numpy(dtype=bool)
-    # Placeholders for missing answers, so that all pieces have the same type.
-    stand_in = answers.where(given, policy.classes[0])
+    (confidence, known), answers = sure, piece[str(table.answer)]
+    rated, known = confidence[known], known & ~tables.is_empty(answers)
     if policy.groups is not None and policy.groups.by_answer:
-        subgroups = read_known_labels(stand_in, policy.classes, file)
-    rated = sure[known, 0]
-    accepted = policy.accepts(np.where(known, sure[:, 0], 0.0), subgroups=subgroups)
-    known = known & given
-    accepted &= known
-    decision = nullable(check_labels(stand_in, f"column {columns.answer!r}"))
+        subgroups = policy.classes[table.known_codes(answers)]  # any, where there is no answer
+    accepted = policy.accepts(np.where(known, confidence, 0.0), subgroups=subgroups) & known
     marks = {"accepted": accepted}
     if capacity is not None:
-        over = find_over_capacity(policy, accepted, sure[:, 0], capacity, known)
+        over = policies.find_over_capacity(policy, accepted, confidence, capacity, known)
         marks = {"accepted": accepted | over, "over_capacity": over}
-    decision[~marks["accepted"]] = pd.NA
+    decision = answers.where(marks["accepted"])
     return pd.DataFrame({"decision": decision, **marks}, index=piece.index), rated
-
-
-def _join_labels(shortlist: pd.Series, policy: AbstentionPolicy) -> pd.Series:
-    """Return shortlists as text."""
-    _refuse_unclear_lists(policy.classes, "--policy")
-    texts = shortlist.map(lambda names: _SEPARATOR.join(map(str, names)), na_action="ignore")
-    return texts.astype("string")
 
 
 def _refuse_unclear_lists(classes: LabelArray, option: str) -> None:
@@ -991,102 +817,32 @@ def _refuse_unclear_lists(classes: LabelArray, option: str) -> None:
         )
 
 
-def _refuse_uncalibrated_answers(policy: AbstentionPolicy) -> None:
-    """Refuse a confidence of the user's where the threshold is for one that the policy calibrates.
-
-    A learned confidence comes from the policy itself, as its decisions show it.
-    """
-    if policy.calibration is not None and not isinstance(policy.confidence, LearnedScore):
-        raise ValueError(
-            "--policy: its threshold is about a calibrated confidence, which it computes from "
-            "probabilities; name their columns, --proba."
+def _warn_if_swapped(table: Table, wrong: Any, where: str = "") -> None:
+    """Ask whether two classes are swapped, where swapping would make more answers right."""
+    right = 1.0 - float(np.mean(wrong))
+    if table.proba and len(table.classes) == 2 and right < 0.5:
+        warn_user(
+            f"{where}right in {100 * right:.1f} % of the rows, but with the classes swapped in "
+            f"{100 - 100 * right:.1f} %: is the order of --classes right?"
         )
 
 
-def _refuse_probabilities_alone(
-    policy: AbstentionPolicy, described: Mapping[str, Any], command: str
-) -> None:
-    """Refuse probabilities where the policy also asks models that no option names."""
-    by_answer = described["answer"] or described["confidence_column"]
-    if policy.cascade is not None and command != "apply" and not by_answer:
-        raise ValueError(
-            f"--policy: it asks the stages {list(policy.cascade.names)} in turn, and {command} "
-            "reads one table. Decide with skselect apply, and name the columns that it writes: "
-            "--answer suggestion --confidence-column confidence."
-        )
-    if isinstance(policy.confidence, LearnedScore) and policy.confidence.asks and not by_answer:
-        raise ValueError(
-            f"--policy: its learned confidence also asks {list(policy.confidence.asks)}, and a "
-            "command reads no auxiliary models. Write the columns suggestion and confidence of "
-            "policy.decide into the table, and name them: --answer suggestion --confidence-column "
-            "confidence."
-        )
+def _subgroups(groups: pd.DataFrame) -> pd.DataFrame | pd.Series | None:
+    """Return several attributes as a table, a single one as a column, none as None."""
+    return None if groups.shape[1] == 0 else groups.iloc[:, 0] if groups.shape[1] == 1 else groups
 
 
 def _known_subgroups(policy: AbstentionPolicy, groups: pd.DataFrame) -> pd.DataFrame:
     """Return subgroups with the policy's types: a text file may write 3 as "3" or "3.0"."""
     if policy.groups is None or policy.groups.by_answer:
-        return groups
+        return groups.apply(tables.plain)
     keys = [key if isinstance(key, tuple) else (key,) for key in policy.groups.thresholds]
     typed = {}
     for k, name in enumerate(groups.columns):
-        own = {key[k] for key in keys if k < len(key)}
-        known: dict[Any, Any] = {float(key): key for key in own if type(key) in (int, float)}
-        known |= {str(key): key for key in own}
-        typed[name] = groups[name].map(partial(_look_up, known))
+        own = list({key[k] for key in keys if k < len(key)})
+        codes, cells = pd.factorize(groups[name])
+        places = zip(tables.look_up(cells, own), cells, strict=True)
+        meant = [own[place] if place >= 0 else cell if place < -1 else None
+                 for place, cell in places]  # fmt: skip
+        typed[name] = np.array([*meant, None], dtype=object)[codes]
     return pd.DataFrame(typed, index=groups.index)
-
-
-def _look_up(known: Mapping[Any, Any], value: Any) -> Any:
-    """Return the subgroup that a cell of a text file means."""
-    if not isinstance(value, str):
-        return value
-    with suppress(KeyError, ValueError):
-        return known[value] if value in known else known[float(value)]
-    return value or None
-
-
-# Writing --------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _writer(out: Path | None, layout: CsvLayout) -> Iterator[Callable[[pd.DataFrame], None]]:
-    """Yield a function that appends rows; the file appears once all are written."""
-    with ExitStack() as stack:
-        part = None if out is None else stack.enter_context(whole_file(out))
-        if out is not None and part is not None and out.suffix.lower() in PARQUET:
-            yield partial(_append_to_parquet, stack, part, [])
-            return
-        file = sys.stdout
-        if part is not None:
-            file = stack.enter_context(part.open("w", encoding=layout.encoding, newline=""))
-        elif layout.encoding != COMMAS.encoding and isinstance(file, TextIOWrapper):
-            file.reconfigure(encoding=layout.encoding)
-        options = layout.writes(out or Path())
-        header = iter([True])
-
-        def write(rows: pd.DataFrame) -> None:
-            text = write_rows(rows, layout.separates(out or Path()), layout.decimal)
-            shown = rows if text is None else rows.iloc[:0]
-            first = next(header, False)
-            shown.to_csv(file, index=False, header=first, lineterminator="\n", **options)
-            file.write(text or "")
-
-        try:
-            yield write
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                f"--encoding: {layout.encoding} has no sign for {error.object[error.start]!r}, "
-                "which the decisions contain."
-            ) from error
-
-
-def _append_to_parquet(
-    stack: ExitStack, path: Path, writers: list[Any], rows: pd.DataFrame
-) -> None:
-    """Append rows to a Parquet file, all of them with the types of the first ones."""
-    schema = writers[0].schema if writers else None
-    table = pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
-    if not writers:
-        writers.append(stack.enter_context(pq.ParquetWriter(path, table.schema)))
-    writers[0].write_table(table)

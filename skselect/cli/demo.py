@@ -29,7 +29,8 @@ from skselect._lib.checks.options import (
 from skselect._lib.checks.rows import check_labels
 from skselect._lib.files import whole_file
 from skselect._lib.notebook import percent, wrap
-from skselect.cli.tables import TableFile, majority_class_suffices, read_layout
+from skselect.cli.commands import majority_class_suffices
+from skselect.cli.tables import TableFile, read_layout
 from skselect.display.risk_coverage import RiskCoverageDisplay
 from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.tuner import ThresholdTuner
@@ -181,7 +182,7 @@ def load(given: Namespace) -> tuple[pd.DataFrame, Any, str]:
     if given.data is None:
         digits = load_digits(as_frame=True)
         return digits.data, digits.target.to_numpy(), "handwritten digits"
-    frame = TableFile.open(given.data, "--data", read_layout(given)).whole()
+    frame = TableFile.open(given.data, read_layout(given), "--data").whole()
     if given.label is None or given.label not in frame.columns:
         names = list(map(str, frame.columns))
         near = difflib.get_close_matches(str(given.label), names) or names[:20]

@@ -285,8 +285,7 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         _option("--costs", "with several tables: what asking each stage adds to the cost of a case "
                 "(default: 0 1 ...)", type=float, nargs="+", metavar="COST"),
         _option("--max-loss", "with several tables: how much coverage the cascade may lose against "
-                "its last stage alone (default: %(default)s)", type=float, default=0.01,
-                metavar="SHARE"),
+                "its last stage alone (default: 0.01)", type=float, metavar="SHARE"),
         _option("--objective", "risk, generalized_risk, coverage, system_risk, cost, or a metric "
                 "such as cwsa_plus (default: %(default)s)", default="risk", metavar="NAME"),
         _option("--target", "the value that the objective must meet, such as 0.02", type=_target),
@@ -412,14 +411,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     is_closed = sys.stdout is None
     with _open_streams():
-        given = make_parser().parse_args(arguments)
+        given, code = make_parser().parse_args(arguments), 0
         try:
             with _stopped_by_signals(), naming_output("standard output"):
                 code = _run(given, is_closed)
                 sys.stdout.flush()
         except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
             _abandon_output()
-            return 0
         except KeyboardInterrupt:
             _say("interrupted.")
             return INTERRUPTED

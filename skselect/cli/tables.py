@@ -1,8 +1,7 @@
-"""Tables of predictions in CSV, JSONL and Parquet files, read in pieces."""
+"""Tables of predictions in CSV, JSONL, Parquet and Excel files: their rows, and what they mean."""
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import json
@@ -11,9 +10,9 @@ import shutil
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
@@ -27,48 +26,42 @@ import pyarrow.csv as arrow_csv
 import pyarrow.json as arrow_json
 import pyarrow.parquet as pq
 
-from skselect._lib.arrays import BoolArray, IntArray, LabelArray
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.checks import warn_user
 from skselect._lib.checks.rows import (
     check_any_rows,
+    check_class_columns,
+    check_classes,
     check_columns,
-    check_known,
     check_labels,
-    check_positive_proba,
-    encode_labels,
+    row_sums,
 )
 from skselect._lib.decide import RANGE_TOLERANCE, SUM_TOLERANCE
 from skselect._lib.files import naming_output, read_parquet, row_bar
+from skselect.policy.policy import AbstentionPolicy
+from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import (
-    UNREADABLE,
-    VERDICT_WORDS,
-    VERDICTS,
-    Predictions,
-    encode_reviewer,
-    read_verdicts,
-)
+from skselect.predictions.predictions import VERDICT_WORDS, VERDICTS, Predictions, read_verdicts
 
 #: Rows of a Parquet file, and bytes of a CSV file, that are read at a time.
 _PIECE, _BLOCK = 1 << 18, 1 << 22
-#: Endings of Parquet files and of files with one JSON object per line; all other tables are CSV.
+#: Endings of Parquet files, of files with one JSON object per line, and of workbooks.
 PARQUET = (".parquet", ".pq")
 JSONL = (".jsonl", ".ndjson")
 WORKBOOKS = (".xlsx", ".xls", ".ods")
-#: The workbooks that can be read, where openpyxl is there.
-_EXCEL = ".xlsx"
-#: The name of a table that is read from standard input, and what errors call it.
-_STDIN, _STDIN_NAME = Path("-"), Path("standard input")
 #: What stands between cells, as errors call it.
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
-#: Text of any length in Arrow.
-_TEXT = pa.large_string()
-#: What counts as missing in a column of numbers, in lower case.
-_MISSING_TOKENS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"})
+#: What counts as missing, in lower case.
+_MISSING = ["", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"]
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
 _NUMBER = re.compile(_INTEGER.pattern + r"(\.\d+)?([eE][-+]?\d+)?")
 #: A date such as 31.01.2026 or 31/01/2026.
 _DAY_FIRST = re.compile(r"^\s*(\d\d)[./-](\d\d)[./-](\d{4})")
-_SWAP_MARKS = str.maketrans(",.", ".,")
+#: The entry of a policy's metadata that names the columns it was tuned on.
+COLUMNS = "skselect_columns"
+
+
+# Files -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -87,23 +80,11 @@ class CsvLayout:
     decimal: str = "."
     encoding: str = "utf-8"
 
-    @property
-    def is_utf8(self) -> bool:
-        """Whether its text is UTF-8, with or without a byte order mark."""
-        return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig")
-
-    def separates(self, path: Path) -> str:
-        """Return what stands between the cells of a file."""
-        is_tsv = ".tsv" in (path.suffix.lower(), Path(path.stem).suffix.lower())
-        return self.separator or ("\t" if is_tsv else ",")
-
-    def writes(self, path: Path) -> dict[str, Any]:
+    def options(self, path: Path) -> dict[str, Any]:
         """Return the options of `DataFrame.to_csv` for a file."""
-        return {"sep": self.separates(path), "decimal": self.decimal, "encoding": self.encoding}
-
-
-#: Files with commas, decimal points and UTF-8; those with the ending .tsv have tabs.
-COMMAS = CsvLayout()
+        is_tsv = ".tsv" in (path.suffix.lower(), Path(path.stem).suffix.lower())
+        separator = self.separator or ("\t" if is_tsv else ",")
+        return {"sep": separator, "decimal": self.decimal, "encoding": self.encoding}
 
 
 def read_layout(given: Namespace) -> CsvLayout:
@@ -113,106 +94,104 @@ def read_layout(given: Namespace) -> CsvLayout:
 
 @dataclass(frozen=True)
 class TableFile:
-    """A CSV or JSONL file, which may be packed, a Parquet file, or the first sheet of a workbook.
+    """A CSV file, which may be packed, a Parquet file, or what was copied to one of these.
 
     Parameters
     ----------
     path : Path
         Its name in messages.
-    names : tuple of str
-        Its columns.
     layout : CsvLayout
         How a CSV file is written.
     copy : object
         What came from standard input or a workbook, as a temporary CSV file, or from a JSONL file,
         as a temporary Parquet file.
+    types : dict
+        The type of each column in Arrow; those of a CSV file are text.
     """
 
     path: Path
-    names: tuple[str, ...] = ()
-    layout: CsvLayout = COMMAS
+    layout: CsvLayout = CsvLayout()
     copy: Any = None
+    types: dict[str, pa.DataType] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, path: Path, argument: str = "TABLE", layout: CsvLayout = COMMAS) -> TableFile:
-        """Read the names of the columns; refuse a CSV file with rows of different lengths."""
-        if path != _STDIN:
-            check_table_file(path, argument)
-        elif sys.stdin is None:
-            raise ValueError(f"{argument}: standard input is closed; name a file.")
-        if is_jsonl(path) or path.suffix.lower() in PARQUET:
-            file = cls(path, copy=_copy_lines(path, argument) if is_jsonl(path) else None)
-            known = read_parquet(pq.read_metadata, file._parquet)
-            file = replace(file, names=tuple(known.schema.to_arrow_schema().names))
+    def open(
+        cls, path: Path, layout: CsvLayout | None = None, argument: str = "TABLE"
+    ) -> TableFile:
+        """Read the names of the columns; refuse what is no table."""
+        file = cls(path, layout or CsvLayout())
+        if path == Path("-"):
+            if sys.stdin is None:
+                raise ValueError(f"{argument}: standard input is closed; name a file.")
+            file = replace(file, path=Path("standard input"), copy=_copy_input())
+        elif not path.is_file():
+            raise ValueError(f"{argument}: there is no file {str(path)!r}.")
+        elif path.suffix.lower() in WORKBOOKS:
+            file = cls(path, copy=_copy_sheet(path, argument))
+        elif is_jsonl(path):
+            file = cls(path, copy=_copy_lines(path, argument))
+        if file.is_text:
+            names = file._check_csv(argument)
+            types = [pa.string()] * len(names)
         else:
-            name, copy = (path, None) if path != _STDIN else (_STDIN_NAME, _copy_input())
-            if path.suffix.lower() == _EXCEL:
-                layout, copy = COMMAS, _copy_sheet(path, argument)
-            file = cls(name, (), layout, copy)
-            file = replace(file, names=tuple(file.check(argument)))
-        twice = sorted({name for name in file.names if file.names.count(name) > 1})
+            schema = read_parquet(pq.read_schema, file._stored)
+            names, types = schema.names, schema.types
+        twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(
                 f"{file.path.name} has several columns of the name {twice}; rename them."
             )
-        return file
+        return replace(file, types=dict(zip(names, types, strict=True)))
+
+    @property
+    def _stored(self) -> Path:
+        return self.path if self.copy is None else Path(self.copy.name)
 
     @property
     def is_text(self) -> bool:
         """Whether it is a CSV file, in which everything is text."""
-        return not is_jsonl(self.path) and self.path.suffix.lower() not in PARQUET
-
-    @property
-    def _parquet(self) -> Path:
-        """The Parquet file, where it is no CSV file."""
-        return self.path if self.copy is None else Path(self.copy.name)
+        return self._stored.suffix.lower() not in PARQUET
 
     def whole(self) -> pd.DataFrame:
         """Read all columns and rows, with the types that the values of a CSV file suggest."""
         if not self.is_text:
-            return read_parquet(pd.read_parquet, self._parquet)
+            return read_parquet(pd.read_parquet, self._stored)
         convert = arrow_csv.ConvertOptions(
             strings_can_be_null=True, decimal_point=self.layout.decimal
         )
         return arrow_csv.read_csv(self._source, *self._how_to_read(), convert).to_pandas()
 
-    def pieces(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Read some columns piece by piece; the cells of a CSV file stay text."""
-        wanted = list(dict.fromkeys(columns))
-        check_columns(wanted, self.names, self.path.name)
-        for piece in self._read(wanted, None):
-            yield piece[wanted]
+    def pieces(self, columns: Iterable[str] | None = None) -> Iterator[pd.DataFrame]:
+        """Read some columns, or all, piece by piece, as Arrow holds them: cells of CSV are text.
 
-    def rows(self) -> Iterator[pd.DataFrame]:
-        """Read all columns piece by piece, so that they can be written as they were read."""
-        return self._read(self.names, None if self.is_text else pd.ArrowDtype)
-
-    def place(self, row: int) -> str:
-        """Return where a row is, for messages: its line in a CSV file, as an editor counts it."""
-        if not self.is_text:
-            return f"row {row} (counted from 0)"
-        return f"line {next(islice(self._lines(), row + 1, None))[0]}"
-
-    def _read(self, columns: Sequence[str], types: Any) -> Iterator[pd.DataFrame]:
-        """Yield the rows of each piece, counted from 0 in the whole file."""
-        total = None if self.is_text else pq.read_metadata(self._parquet).num_rows
-        first = 0
-        with self._open(columns) as batches, row_bar(total, self.path.name) as bar:
+        The index counts the rows of the file from 0.
+        """
+        wanted, first = list(self.types if columns is None else dict.fromkeys(columns)), 0
+        check_columns(wanted, list(self.types), self.path.name)
+        total = None if self.is_text else pq.read_metadata(self._stored).num_rows
+        with self._open(wanted) as batches, row_bar(total, self.path.name) as bar:
             for batch in batches:
-                piece = batch.to_pandas(ignore_metadata=True, types_mapper=types)
-                yield piece.set_axis(range(first, first + len(piece)))
-                first += len(piece)
-                bar.update(len(piece))
+                if batch.num_rows:
+                    piece = batch.to_pandas(ignore_metadata=True, types_mapper=pd.ArrowDtype)
+                    yield piece.set_axis(range(first, first + len(piece)))
+                    first += len(piece)
+                    bar.update(len(piece))
         # Arrow keeps the memory of a batch, which may be more than the rest of the work needs.
         pa.default_memory_pool().release_unused()
 
+    def rows(self, columns: Iterable[str] | None = None) -> pd.DataFrame:
+        """Read some columns, or all, of all rows at once."""
+        found = list(self.pieces(columns))
+        check_any_rows(len(found), self.path.name)
+        return pd.concat(found)
+
     @contextmanager
-    def _open(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the batches of some columns; those of a CSV file are text."""
+    def _open(self, columns: list[str]) -> Iterator[Any]:
+        """Yield the batches of some columns."""
         if not self.is_text:
             # Buffers read in advance would stay in memory.
-            with pq.ParquetFile(self._parquet, pre_buffer=False) as file:
-                yield file.iter_batches(_PIECE, columns=list(columns), use_threads=False)
+            with pq.ParquetFile(self._stored, pre_buffer=False) as file:
+                yield file.iter_batches(_PIECE, columns=columns, use_threads=False)
             return
         convert = arrow_csv.ConvertOptions(
             include_columns=columns, column_types=dict.fromkeys(columns, pa.string())
@@ -223,29 +202,29 @@ class TableFile:
     @property
     def _source(self) -> Any:
         """The bytes of a CSV file, unpacked."""
-        return pa.input_stream(str(self.path) if self.copy is None else self.copy.name)
+        return pa.input_stream(str(self._stored))
 
     def _how_to_read(self) -> tuple[Any, Any]:
-        encoding = "utf8" if self.layout.is_utf8 else self.layout.encoding
+        encoding = self.layout.encoding.replace("utf-8", "utf8")  # the name that Arrow reads fast
         return arrow_csv.ReadOptions(
             encoding=encoding, block_size=_BLOCK, use_threads=False
         ), arrow_csv.ParseOptions(
-            delimiter=self.layout.separates(self.path), newlines_in_values=True,
+            delimiter=self.layout.options(self.path)["sep"], newlines_in_values=True,
             invalid_row_handler=_skip_blank_lines,
         )  # fmt: skip
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the first line of each row, and its cells: the slow way, which can say where."""
         csv.field_size_limit(2**31 - 1)  # a cell may be longer than 128 KiB
-        encoding = "utf-8-sig" if self.layout.is_utf8 else self.layout.encoding
+        encoding = self.layout.encoding.replace("utf-8", "utf-8-sig")
         with io.TextIOWrapper(self._source, encoding, newline="") as text:
-            reader, start = csv.reader(text, delimiter=self.layout.separates(self.path)), 1
+            start, reader = 1, csv.reader(text, delimiter=self.layout.options(self.path)["sep"])
             for cells in reader:
                 if len(cells) > 1 or "".join(cells).strip(" \t"):
                     yield start, cells
                 start = reader.line_num + 1
 
-    def check(self, argument: str) -> list[str]:
+    def _check_csv(self, argument: str) -> list[str]:
         """Return the names of the columns of a CSV file; refuse one that is no table."""
         header: list[str] = []
         try:
@@ -266,18 +245,23 @@ class TableFile:
 
     def _explain(self, argument: str, header: list[str], error: Exception | None) -> NoReturn:
         """Say why the file is no CSV table, and where."""
-        name, layout = self.path.name, self.layout
-        if not layout.is_utf8 and isinstance(error, UnicodeError):
+        where, odd, n_rows = f"{argument}: {self.path.name}", "", -1
+        try:
+            for n_rows, (line, cells) in enumerate(self._lines()):  # noqa: B007 - used below
+                if len(cells) != len(header):
+                    odd = f"line {line} has {len(cells)} cells, the first line has {len(header)}"
+                    break
+        except UnicodeError as wrong:
+            at, text = getattr(wrong, "start", 0), getattr(wrong, "object", b"")
             raise ValueError(
-                f"--encoding: {name} is not written in {layout.encoding!r}: {error}."
+                f"--encoding: {self.path.name} is not written in {self.layout.encoding!r}, see "
+                f"{text[max(at - 10, 0) : at + 5]!r}. Name its encoding, such as --encoding cp1252 "
+                "(Windows) or --encoding utf-16."
             ) from error
-        if layout.is_utf8 and error is not None:
-            self._refuse_other_bytes(argument)
         if not header:
-            raise ValueError(f"{argument}: {name} is no CSV table: it is empty.")
-        separator = layout.separates(self.path)
+            raise ValueError(f"{where} is no CSV table: it is empty.")
+        separator, advice = self.layout.options(self.path)["sep"], ""
         likely = max(_SEPARATORS, key=separator.join(header).count)
-        advice = ""
         if separator.join(header).count(likely) >= len(header):
             shown = likely.replace("\t", "\\t")
             advice = (
@@ -285,56 +269,97 @@ class TableFile:
             )
         if len(header) == 1:
             raise ValueError(
-                f"{argument}: {name} has one column only, {header[0]!r}; a table has several, with "
+                f"{where} has one column only, {header[0]!r}; a table has several, with "
                 f"{_SEPARATORS.get(separator, repr(separator))} between them{advice}."
             )
-        n_rows = 0
-        for n_rows, (line, cells) in enumerate(self._lines()):  # noqa: B007 - used below
-            if len(cells) != len(header):
+        if odd:
+            raise ValueError(f"{where}: {odd}{advice}.")
+        check_any_rows(n_rows, self.path.name)
+        raise ValueError(f"{where} is no CSV table: {error}.") from error
+
+    # What its cells hold
+
+    def numbers(self, column: pd.Series) -> FloatArray:
+        """Return a column as finite numbers, nan where one is missing."""
+        cells, decimal = _cells(column), self.layout.decimal
+        if pa.types.is_boolean(cells.type):
+            raise self.error(column, np.ones(len(column), dtype=bool), "numbers")
+        try:
+            numbers = _to_numbers(cells, decimal)
+        except pa.ArrowException as error:
+            bad = np.array([not _is_number(cell, decimal) for cell in column])
+            raise self.error(column, bad, "numbers") from error
+        if np.isinf(numbers).any():
+            raise self.error(column, np.isinf(numbers), "finite numbers")
+        return numbers
+
+    def complete_numbers(self, frame: pd.DataFrame) -> FloatArray:
+        """Return columns as an array of numbers; refuse missing ones."""
+        columns = [self.numbers(frame[name]) for name in frame]
+        for name, numbers in zip(frame, columns, strict=True):
+            self.refuse_missing(frame[name], np.isnan(numbers))
+        return np.column_stack(columns)
+
+    def refuse_missing(self, column: pd.Series, missing: BoolArray) -> None:
+        """Refuse missing values, naming the first row that has one."""
+        if missing.any():
+            raise ValueError(
+                f"{self.path.name}: column {column.name!r} has {int(missing.sum())} missing "
+                f"values, the first in {self.place(column.index[missing][0])}; leave such rows "
+                "out, or fill them in."
+            )
+
+    def error(self, column: pd.Series, bad: BoolArray, wanted: str) -> ValueError:
+        """Return an error that names the first bad value of a column."""
+        row = column.index[bad][0]
+        value, advice = column.loc[row], ""
+        if wanted == "numbers" and isinstance(value, str):
+            if _is_number(value, "."):
+                advice = " It has a decimal point: leave --decimal out."
+            elif _is_number(value, ","):
+                advice = " For decimal commas say --decimal ,."
+        return ValueError(
+            f"{self.path.name}: column {column.name!r} must hold {wanted}, but {self.place(row)} "
+            f"holds {value!r}.{advice}"
+        )
+
+    def place(self, row: int) -> str:
+        """Return where a row is, for messages: its line in a CSV file, as an editor counts it."""
+        if not self.is_text:
+            return f"row {row} (counted from 0)"
+        return f"line {next(islice(self._lines(), row + 1, None))[0]}"
+
+    def times(self, column: pd.Series, given: Namespace) -> pd.Series:
+        """Return times as numbers, or as dates in UTC."""
+        self.refuse_missing(column, is_empty(column))
+        values = plain(column)
+        if given.dayfirst:
+            if given.time_format is not None:
                 raise ValueError(
-                    f"{argument}: {name}: line {line} has {len(cells)} cells, the first line has "
-                    f"{len(header)}{advice}."
+                    "--dayfirst goes without --time-format: name the form of dates once."
                 )
-        check_any_rows(n_rows, name)
-        raise ValueError(f"{argument}: {name} is no CSV table: {error}.") from error
+            values = values.astype(str).str.replace(r"(?<!\d)(\d)(?=[./-])", r"0\1", regex=True)
+            values = values.str.replace(_DAY_FIRST, r"\3-\2-\1", regex=True)
+        times = parse_times(values, given.time_format)
+        if times.isna().any():
+            wanted = given.time_format or "2026-01-31T09:30 (or say --dayfirst, or --time-format)"
+            bad = times.isna().to_numpy()
+            raise self.error(values, bad, f"numbers, or dates such as {wanted}")
+        return times
 
-    def _refuse_other_bytes(self, argument: str) -> None:
-        """Refuse a file with bytes that are no UTF-8."""
-        with io.BufferedReader(self._source) as lines:
-            for line, text in enumerate(lines, 1):
-                try:
-                    text.decode()
-                except UnicodeDecodeError as error:
-                    is_wide = text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-                    usual = "utf-16" if is_wide else "cp1252 (Windows)"
-                    raise ValueError(
-                        f"{argument}: {self.path.name} is no CSV table in UTF-8: line {line} has "
-                        f"the byte 0x{text[error.start]:02x}. Name its encoding, such as "
-                        f"--encoding {usual}."
-                    ) from error
+    def names(self, column: pd.Series) -> pd.Series:
+        """Return the names of cases as text."""
+        self.refuse_missing(column, is_empty(column))
+        return pd.Series(list(map(str, column)), index=column.index, dtype=object)
 
-
-def _copy_input() -> Any:
-    """Return a temporary file, which goes when nobody needs it, with all of standard input."""
-    with naming_output(tempfile.gettempdir()):
-        copy = tempfile.NamedTemporaryFile(prefix="skselect-", suffix=".csv")  # noqa: SIM115
-        shutil.copyfileobj(sys.stdin.buffer, copy)
-        copy.flush()
-    return copy
-
-
-def _copy_sheet(path: Path, argument: str) -> Any:
-    """Return the first sheet of a workbook as a temporary CSV file."""
-    copy = tempfile.NamedTemporaryFile(prefix="skselect-", suffix=".csv")  # noqa: SIM115
-    try:
-        sheet = pd.read_excel(path, header=None, dtype=object, keep_default_na=False)
-    except (ImportError, BadZipFile, KeyError, OSError, ValueError) as error:
-        raise ValueError(
-            f"{argument}: {path.name} is a workbook; to read it, install openpyxl, or save the "
-            f"sheet as CSV. ({error})"
-        ) from error
-    sheet.to_csv(copy.name, header=False, index=False)
-    return copy
+    def booleans(self, column: pd.Series) -> BoolArray:
+        """Return a column of true and false as an array; 1 and 0, yes and no mean the same."""
+        words = dict.fromkeys(["true", "1", "1.0", "yes"], 1)
+        words |= dict.fromkeys(["false", "0", "0.0", "no"], 0)
+        found = np.array([words.get(str(cell).strip().lower(), -1) for cell in column])
+        if (found < 0).any():
+            raise self.error(column, found < 0, "true or false")
+        return found == 1
 
 
 def is_jsonl(path: Path) -> bool:
@@ -342,8 +367,37 @@ def is_jsonl(path: Path) -> bool:
     return any(ending in JSONL for ending in map(str.lower, path.suffixes[-2:]))
 
 
+def _temporary(ending: str) -> Any:
+    """Return a temporary file, which goes when nobody needs it."""
+    return tempfile.NamedTemporaryFile(prefix="skselect-", suffix=ending)
+
+
+def _copy_input() -> Any:
+    """Return a temporary file with all of standard input."""
+    with naming_output(tempfile.gettempdir()):
+        copy = _temporary(".csv")
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+    return copy
+
+
+def _copy_sheet(path: Path, argument: str) -> Any:
+    """Return the first sheet of a workbook as a temporary CSV file."""
+    try:
+        sheet = pd.read_excel(path, header=None, dtype=object, keep_default_na=False)
+    except (ImportError, BadZipFile, KeyError, OSError, ValueError) as error:
+        raise ValueError(
+            f"{argument}: {path.name} is a workbook; to read it, install openpyxl, or save the "
+            f"sheet as CSV. ({error})"
+        ) from error
+    copy = _temporary(".csv")
+    sheet.to_csv(copy.name, header=False, index=False)
+    return copy
+
+
 def _copy_lines(path: Path, argument: str) -> Any:
     """Return the objects of a JSONL file as a temporary Parquet file; refuse what is no table."""
+    where, keys = f"{argument}: {path.name}", []
     try:
         with pa.input_stream(str(path)) as stream:
             text = stream.read()
@@ -352,295 +406,101 @@ def _copy_lines(path: Path, argument: str) -> Any:
         if times:  # texts stay as written
             names, given = table.column_names, arrow_json.ParseOptions(pa.schema(times))
             table = arrow_json.read_json(io.BytesIO(text), parse_options=given).select(names)
-    except (pa.ArrowInvalid, OSError) as error:
+        if any(column.null_count for column in table.columns):
+            keys = [sorted(json.loads(line)) for line in text.splitlines() if line.strip()]
+        copy = _temporary(PARQUET[0])
+        pq.write_table(table, copy.name)
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise ValueError(
-            f"{argument}: {path.name} is no table with one JSON object per line: {error} (rows are "
-            "counted from 0)."
+            f"{where} is no table with one JSON object per line: {error} (rows are counted from 0)."
         ) from error
-    nested = [x.name for x in table.schema if pa.types.is_nested(x.type)]
-    if nested:
-        raise ValueError(
-            f"{argument}: {path.name}: the keys {nested} hold lists or objects; each key of a line "
-            "holds one number, text, true, false or null."
-        )
-    if any(column.null_count for column in table.columns):
-        _refuse_ragged(text, path, argument)
-    copy = tempfile.NamedTemporaryFile(prefix="skselect-", suffix=PARQUET[0])  # noqa: SIM115
-    pq.write_table(table, copy.name)
-    return copy
-
-
-def _refuse_ragged(text: bytes, path: Path, argument: str) -> None:
-    """Refuse lines with other keys than the first one: nothing tells a slip from no value."""
-    first: list[str] = []
-    for number, line in enumerate(text.decode("utf-8-sig").split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            keys = sorted(json.loads(line))
-        except ValueError as error:
+    # Nothing tells a slip from no value.
+    for row, own in enumerate(keys):
+        if own != keys[0]:
             raise ValueError(
-                f"{argument}: {path.name}: line {number} is no JSON object of its own: {error}."
-            ) from error
-        first = first or keys
-        if keys != first:
-            raise ValueError(
-                f"{argument}: {path.name}: line {number} has the keys {keys}, the first line has "
-                f"{first}. Write null where there is no value."
+                f"{where}: row {row} (counted from 0) has the keys {own}, the first one has "
+                f"{keys[0]}. Write null where there is no value."
             )
+    return copy
 
 
 def _skip_blank_lines(row: Any) -> str:
     return "error" if row.actual_columns > 1 or row.text.strip(" \t") else "skip"
 
 
-def check_table_file(path: Path, argument: str) -> None:
-    """Refuse a path without a file, and a workbook."""
-    if not path.is_file():
-        raise ValueError(f"{argument}: there is no file {str(path)!r}.")
-    if path.suffix.lower() in WORKBOOKS and path.suffix.lower() != _EXCEL:
-        raise ValueError(f"{argument}: {path.name} is a workbook; save the sheet as CSV.")
+# Cells -------------------------------------------------------------------------------------------
 
 
-# Which column means what --------------------------------------------------------------------
+def _cells(column: pd.Series) -> Any:
+    """Return a column as Arrow holds it; categories as their values."""
+    cells: Any = pa.array(column, from_pandas=True)
+    return cells.cast(cells.type.value_type) if pa.types.is_dictionary(cells.type) else cells
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Which columns of a table mean what: probabilities, or an answer and a confidence.
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
-    Parameters
-    ----------
-    label : str or None
-        The true label; None where there is none yet.
-    proba : tuple of str
-        One column per class, in the order of the classes.
-    answer, confidence : str or None
-        Instead of probabilities.
-    subgroups : tuple of str
-    is_judged : bool
-        Whether the label is a verdict on the answer: right or wrong.
-    audit_proba : str or None
-        The probability with which a case was drawn for a verdict.
-    reviewer : str or None
-        What a reviewer answers.
+
+def plain(column: pd.Series) -> pd.Series:
+    """Return a column with a type of numpy, where there is one."""
+    return pd.Series(_cells(column).to_pandas().array, index=column.index, name=column.name)
+
+
+def is_empty(column: pd.Series) -> BoolArray:
+    """Tell which cells hold nothing."""
+    cells = _cells(column)
+    empty = pc.is_null(cells, nan_is_null=True)
+    if _is_text(cells.type):
+        empty = pc.or_(empty, pc.fill_null(pc.equal(cells, ""), fill_value=False))
+    return np.asarray(empty)
+
+
+def is_missing(column: pd.Series) -> BoolArray:
+    """Tell which cells hold nothing, or a word that means so."""
+    cells = _cells(column)
+    if _is_text(cells.type):
+        cells = _without_words(pc.utf8_trim_whitespace(cells))
+    return np.asarray(pc.is_null(cells, nan_is_null=True))
+
+
+def _without_words(text: Any) -> Any:
+    """Return trimmed text without the words that mean missing."""
+    return pc.if_else(pc.is_in(pc.utf8_lower(text), pa.array(_MISSING, text.type)), None, text)
+
+
+def _to_numbers(cells: Any, decimal: str) -> FloatArray:
+    """Return cells as numbers, to the last bit as Python reads them, nan where one is missing."""
+    if _is_text(cells.type):
+        cells = _without_words(pc.utf8_trim_whitespace(cells))
+        if decimal == ",":  # a point becomes what is in no number
+            cells = pc.replace_substring(pc.replace_substring(cells, ".", ";"), ",", ".")
+    kind = cells.type if pa.types.is_float32(cells.type) else pa.float64()
+    return cells.cast(kind).to_numpy(zero_copy_only=False)
+
+
+def _is_number(cell: Any, decimal: str) -> bool:
+    try:
+        _to_numbers(pa.array([cell]), decimal)
+    except pa.ArrowException:
+        return False
+    return True
+
+
+def look_up(cells: Iterable[Any], known: Iterable[Any]) -> list[int]:
+    """Return the position of each cell among known values, -1: it is missing, -2: it is none.
+
+    The text "1" and the numbers 1 and 1.0 are the same.
     """
+    places: dict[Any, int] = {}
+    for k, value in enumerate(known):
+        places |= {str(value): k, value: k}
 
-    label: str | None
-    proba: tuple[str, ...] = ()
-    answer: str | None = None
-    confidence: str | None = None
-    subgroups: tuple[str, ...] = ()
-    is_judged: bool = False
-    audit_proba: str | None = None
-    reviewer: str | None = None
+    def place(cell: Any) -> int:
+        with suppress(KeyError, ValueError, TypeError):
+            return places[cell] if cell in places else places[float(cell)]
+        return -1 if str(cell).strip().lower() in _MISSING else -2
 
-    @property
-    def used(self) -> list[str]:
-        """All named columns, each once."""
-        single = [self.label, self.answer, self.confidence, self.audit_proba, self.reviewer]
-        return list(dict.fromkeys([*filter(None, single), *self.proba, *self.subgroups]))
-
-    @property
-    def labels(self) -> list[str]:
-        """The columns that hold classes."""
-        return list(filter(None, [self.label, self.answer]))
-
-
-def resolve_columns(
-    file: TableFile, given: Mapping[str, Any], classes: Sequence[Any] | None
-) -> Columns:
-    """Return which columns to read, from the command line and the names of the file."""
-    proba = tuple(given.get("proba") or ())
-    answer, confidence = given.get("answer"), given.get("confidence_column")
-    is_judged = given.get("verdict") is not None
-    if is_judged and (answer is None or given.get("reviewer") is not None):
-        raise ValueError(
-            "--verdict goes with --answer and --confidence-column, and without --reviewer (name "
-            "--reviewer-error): it does not say what the right answer is."
-        )
-    if (answer is None) != (confidence is None):
-        raise ValueError("--answer and --confidence-column go together: name both columns.")
-    if proba and answer is not None:
-        raise ValueError("Name either --proba columns, or --answer and --confidence-column.")
-    reviewer = given.get("reviewer")
-    single = (given.get("label"), *proba, answer, confidence, reviewer)
-    named = [name for name in single if name is not None]
-    twice = sorted({name for name in named if named.count(name) > 1})
-    if twice:
-        raise ValueError(
-            f"Columns {twice} are named twice; label, answer, confidence, probabilities and "
-            "reviewer are columns of their own."
-        )
-    if not proba and answer is None and classes is not None:
-        proba = tuple(map(str, classes))
-        missing = [name for name in proba if name not in file.names]
-        if missing:
-            raise ValueError(
-                f"{file.path.name} has no columns {missing}, one for each class. Name the columns "
-                "of the probabilities: --proba p_no p_yes --classes no yes; or those of an answer "
-                "and its confidence: --answer ... --confidence-column .... Its columns: "
-                f"{list(file.names)[:20]}."
-            )
-    subgroups = tuple(given.get("subgroups") or ())
-    shown = (given.get("label"), proba, answer, confidence, subgroups)
-    return Columns(*shown, is_judged, reviewer=reviewer)
-
-
-# Predictions, their classes and subgroups ----------------------------------------------------
-
-
-def find_classes(file: TableFile, columns: Columns) -> LabelArray:
-    """Return the classes that occur, sorted; in a text file as numbers if all are numbers."""
-    seen: set[Any] = set()
-    for piece in file.pieces(columns.labels):
-        for name in columns.labels:
-            _check_no_missing(piece[name], file)
-            first = piece[name].iloc[0] if len(piece) else ""
-            if not isinstance(first, str | bool | int | float | np.generic):
-                raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-                    f"{file.path.name}: column {name!r} holds values of the type "
-                    f"{type(first).__name__}; labels are strings, numbers or booleans."
-                )
-            seen.update(pd.unique(piece[name]).tolist())
-    check_any_rows(len(seen), file.path.name)
-    classes = check_labels(list(seen), f"column {columns.label!r}")
-    return np.unique(text_to_numbers(classes) if file.is_text else classes)
-
-
-def read_predictions(
-    file: TableFile, columns: Columns, classes: LabelArray
-) -> tuple[Predictions, pd.DataFrame]:
-    """Read all predictions of a file, and the columns of the subgroups."""
-    parts = list(_predictions(file, columns, classes))
-    if columns.is_judged and not parts:
-        raise ValueError(f"{file.path.name}: column {columns.label!r} holds no verdict.")
-    check_any_rows(len(parts), file.path.name)
-    found, groups = zip(*parts, strict=True)
-    names = ("y_true", "y_pred", "y_proba", "confidence", "sample_weight", "reviewer")
-    return replace(found[0], **_join(found, names)), typed_subgroups(file, groups)
-
-
-def _join(parts: Sequence[Any], names: Sequence[str]) -> dict[str, Any]:
-    """Put the arrays of several pieces together, those that are there."""
-    values = {name: [getattr(part, name) for part in parts] for name in names}
-    return {name: np.concatenate(x) for name, x in values.items() if x[0] is not None}
-
-
-def read_outcomes(
-    file: TableFile, columns: Columns, classes: LabelArray, confidence: str | None
-) -> tuple[Outcomes, pd.DataFrame, IntArray]:
-    """Read confidence and loss of each row, the columns of the subgroups, and the class counts.
-
-    Only the probabilities of one piece are in memory.
-    """
-    parts, groups = [], []
-    counts = np.zeros(len(classes), dtype=np.int64)
-    for found, subgroups in _predictions(file, columns, classes):
-        named = confidence if columns.proba else None
-        parts.append(Outcomes.from_predictions(found, confidence=named))
-        groups.append(subgroups if columns.subgroups else subgroups.iloc[:0])
-        counts += np.bincount(found.y_true[found.y_true >= 0], minlength=len(classes))
-    check_any_rows(len(parts), file.path.name)
-    outcomes = Outcomes(**_join(parts, ("loss", "confidence", "reviewer_loss")))
-    return outcomes, typed_subgroups(file, groups), counts
-
-
-def _predictions(
-    file: TableFile, columns: Columns, classes: LabelArray
-) -> Iterator[tuple[Predictions, pd.DataFrame]]:
-    """Yield the predictions of each piece with its subgroups."""
-    for every in file.pieces(columns.used):
-        verdict = read_judged(every[str(columns.label)], file) if columns.is_judged else None
-        piece = every if verdict is None else every[verdict != ""]
-        if len(piece) == 0:
-            continue
-        if verdict is not None:
-            names = [str(columns.confidence), *filter(None, [columns.audit_proba])]
-            sure, *drawn = _read_complete_numbers(piece[names], file).T
-            audits = drawn[0] if drawn else None
-            found = Predictions.from_verdicts(verdict[verdict != ""], sure, audit_proba=audits)
-            yield found, piece[list(columns.subgroups)]
-            continue
-        y_true = _read_labels(piece[str(columns.label)], classes, file)
-        if columns.proba:
-            numbers = proba = _read_complete_numbers(piece[list(columns.proba)], file)
-            if proba.shape[1] == 1:  # of the second of two classes
-                positive = check_positive_proba(proba[:, 0])
-                proba = np.column_stack([1.0 - positive, positive])
-            _check_classes(y_true, classes, f"{file.path.name}: column {columns.label!r}")
-            with naming_rows(numbers, piece.index, columns.proba, file):
-                found = Predictions.from_proba(y_true, proba, labels=classes)
-        else:
-            answer = _read_labels(piece[str(columns.answer)], classes, file)
-            sure = _read_complete_numbers(piece[[str(columns.confidence)]], file)
-            found = Predictions.from_labels(y_true, answer, sure[:, 0], labels=classes)
-        if columns.reviewer is not None:
-            said = _read_labels(piece[columns.reviewer], classes, file)
-            codes = encode_reviewer(said, classes, len(piece), f"column {columns.reviewer!r}")
-            found = replace(found, reviewer=codes)
-        yield found, piece[list(columns.subgroups)]
-
-
-def read_judged(values: pd.Series, file: TableFile) -> LabelArray:
-    """Return verdicts as the words right and wrong, empty where there is none."""
-    cells = np.where(has_label(values, VERDICTS), values.astype(object), "")
-    codes = read_verdicts(cells)
-    if np.any(codes == UNREADABLE):
-        raise _make_error(VERDICT_WORDS, values, codes == UNREADABLE, file)
-    return np.append(VERDICTS, "")[codes]
-
-
-def _read_labels(values: pd.Series, classes: LabelArray, file: TableFile) -> LabelArray:
-    """Return a column of labels, unchanged if the classes are text."""
-    _check_no_missing(values, file)
-    if not file.is_text and not _holds_text(values):
-        return check_labels(values, f"column {values.name!r}")
-    codes, distinct = pd.factorize(values)
-    if not file.is_text:
-        return check_labels(distinct, f"column {values.name!r}")[codes]
-    text = distinct.to_numpy(dtype=str)
-    return (text if classes.dtype.kind == "U" else text_to_numbers(text))[codes]
-
-
-def _check_no_missing(values: Any, file: TableFile) -> None:
-    """Refuse a column with missing values; in a text file these are empty cells."""
-    missing = values.isna()
-    if file.is_text:
-        missing |= values == ""
-    elif _holds_text(values):
-        missing |= (values == "").fillna(value=False)
-    _refuse_missing(missing.to_numpy(dtype=bool), values, file)
-
-
-def _holds_text(values: Any) -> bool:
-    """Tell whether a column may hold text."""
-    return pd.api.types.is_object_dtype(values) or pd.api.types.is_string_dtype(values)
-
-
-def _refuse_missing(missing: Any, values: Any, file: TableFile) -> None:
-    """Refuse missing values, naming the first row that has one."""
-    if missing.any():
-        raise ValueError(
-            f"{file.path.name}: column {values.name!r} has {int(missing.sum())} missing values, "
-            f"the first in {file.place(values.index[missing][0])}; leave such rows out, or fill "
-            "them in."
-        )
-
-
-def typed_subgroups(file: TableFile, pieces: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return subgroups as one table; a column of a text file as numbers if all are numbers."""
-    table = pd.concat(pieces)
-    if not file.is_text:
-        return table
-    columns: dict[str, pd.Series] = {}
-    for name in table.columns:
-        present = (table[name] != "").to_numpy()
-        typed = text_to_numbers(table[name].to_numpy(dtype=str)[present])
-        kind = "Int64" if typed.dtype.kind == "i" else None  # integers that may be missing
-        column: Any = pd.Series(typed, index=table.index[present], dtype=kind)
-        columns[name] = column.reindex(table.index)
-    return pd.DataFrame(columns, index=table.index)
+    return [place(cell) for cell in cells]
 
 
 def text_to_numbers(labels: LabelArray) -> LabelArray:
@@ -658,74 +518,9 @@ def text_to_numbers(labels: LabelArray) -> LabelArray:
     return labels if ambiguous else labels.astype(kind)
 
 
-def majority_class_suffices(classes: LabelArray, counts: IntArray, target: float) -> str | None:
-    """Return a note if always predicting the largest class would meet the target."""
-    others = 1.0 - float(np.max(counts) / np.sum(counts))
-    if others > target:
-        return None
-    commonest = str(classes[np.argmax(counts)])
-    return (
-        f"always answering {commonest!r} would meet this target: {100 * others:.3g} % of the rows "
-        "are of another class."
-    )
-
-
-# Logs: labels that may be missing, times, names --------------------------------------------------
-
-
-def has_label(values: pd.Series, classes: LabelArray) -> pd.Series:
-    """Tell which rows have a label; "none" is a label only if a class has this name."""
-    words = _MISSING_TOKENS - {str(label).strip().lower() for label in classes.tolist()}
-    codes, distinct = pd.factorize(values)
-    has = [not (isinstance(cell, str) and cell.strip().lower() in words) for cell in distinct]
-    return pd.Series(np.array([*has, False])[codes], index=values.index)  # -1 is missing
-
-
-def read_known_labels(values: pd.Series, classes: LabelArray, file: TableFile) -> LabelArray:
-    """Return labels, all of them classes; of a text file with the type of the classes."""
-    if file.is_text and classes.dtype.kind in "iuf":  # 1 and 1.0 are the same number
-        labels = _read_numbers(values.to_frame(), file)[:, 0]
-    else:
-        labels = _read_labels(values, classes, file)
-    return _check_classes(labels, classes, f"{file.path.name}: column {values.name!r}")
-
-
-def known_classes(values: pd.Series, classes: LabelArray, file: TableFile) -> LabelArray:
-    """Return labels, None where a cell is missing or is no class."""
-    codes, distinct = pd.factorize(values)
-    labels = np.full(len(distinct) + 1, None, dtype=object)
-    for code, cell in enumerate(distinct):
-        with suppress(ValueError):
-            one = pd.Series([cell], name=values.name)
-            labels[code] = read_known_labels(one, classes, file).tolist()[0]
-    return labels[codes]
-
-
-def _check_classes(labels: LabelArray, classes: LabelArray, column: str) -> LabelArray:
-    """Return labels if all of them are classes."""
-    remedy = "Correct them (capitals and blanks count); --classes, if given, names every class."
-    check_known(encode_labels(labels, classes, column), labels, classes, column, remedy)
-    return labels
-
-
-def read_times(values: pd.Series, file: TableFile, given: Namespace) -> pd.Series:
-    """Return times as numbers, or as dates in UTC."""
-    _check_no_missing(values, file)
-    if given.dayfirst:
-        if given.time_format is not None:
-            raise ValueError("--dayfirst goes without --time-format: name the form of dates once.")
-        values = values.astype(str).str.replace(r"(?<!\d)(\d)(?=[./-])", r"0\1", regex=True)
-        values = values.str.replace(_DAY_FIRST, r"\3-\2-\1", regex=True)
-    times = parse_times(values, given.time_format)
-    if times.isna().any():
-        wanted = given.time_format or "2026-01-31T09:30 (or say --dayfirst, or --time-format)"
-        raise _make_error(f"numbers, or dates such as {wanted}", values, times.isna(), file)
-    return times
-
-
 def parse_times(values: pd.Series, time_format: str | None = None) -> pd.Series:
     """Return numbers, or dates in UTC, missing where a value is no date."""
-    is_text = _holds_text(values)
+    is_text = pd.api.types.is_object_dtype(values) or pd.api.types.is_string_dtype(values)
     if is_text and all(isinstance(x, str) and _NUMBER.fullmatch(x.strip()) for x in values):
         values = values.astype(np.float64)
     if pd.api.types.is_numeric_dtype(values):
@@ -739,144 +534,366 @@ def parse_times(values: pd.Series, time_format: str | None = None) -> pd.Series:
     return dates.dt.as_unit("us")
 
 
-def read_names(values: pd.Series, file: TableFile) -> pd.Series:
-    """Return the names of cases as text."""
-    _check_no_missing(values, file)
-    is_text = pd.api.types.infer_dtype(values, skipna=False) == "string"
-    return (values if is_text else values.map(str)).astype(object)
+# What the columns mean ---------------------------------------------------------------------------
 
 
-def read_booleans(values: pd.Series, file: TableFile) -> BoolArray:
-    """Return a column of true and false as an array; 1 and 0, yes and no mean the same."""
-    words = dict.fromkeys(["true", "1", "1.0", "yes"], True)
-    words |= dict.fromkeys(["false", "0", "0.0", "no"], False)
-    found = values.map(lambda cell: words.get(str(cell).strip().lower()))
-    if found.isna().any():
-        raise _make_error("true or false", values, found.isna(), file)
-    return found.to_numpy(dtype=bool)
+@dataclass(frozen=True)
+class Table:
+    """An open table, and which of its columns mean what.
 
+    Parameters
+    ----------
+    file : TableFile
+    classes : ndarray of shape (K,)
+    label : str or None
+        The true label, or the verdict; None where there is none yet.
+    is_judged : bool
+        Whether the label is a verdict on the answer: right or wrong.
+    proba : tuple of str
+        One column per class, in the order of the classes.
+    answer, confidence : str or None
+        Instead of probabilities.
+    subgroups : tuple of str
+    reviewer : str or None
+        What a reviewer answers.
+    audit_proba : str or None
+        The probability with which a case was drawn for a verdict.
+    """
 
-# Numbers ------------------------------------------------------------------------------------
+    file: TableFile
+    classes: LabelArray
+    label: str | None = None
+    is_judged: bool = False
+    proba: tuple[str, ...] = ()
+    answer: str | None = None
+    confidence: str | None = None
+    subgroups: tuple[str, ...] = ()
+    reviewer: str | None = None
+    audit_proba: str | None = None
 
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return self.file.path.name
 
-def known_numbers(
-    piece: pd.DataFrame, names: Sequence[str], file: TableFile
-) -> tuple[Any, BoolArray]:
-    """Return columns as numbers, nan for missing ones, and which rows are complete."""
-    numbers = _read_numbers(piece[list(names)], file)
-    return numbers, ~np.isnan(numbers).any(axis=1)
+    @property
+    def used(self) -> list[str]:
+        """All columns that mean something, each once."""
+        single = [self.label, self.answer, self.confidence, self.reviewer, self.audit_proba]
+        return list(dict.fromkeys([*filter(None, single), *self.proba, *self.subgroups]))
 
+    @property
+    def stored(self) -> dict[str, Any]:
+        """The columns as a policy stores them."""
+        said: dict[str, Any] = {"proba": list(self.proba)}
+        if not self.proba:
+            said = {"answer": self.answer, "confidence_column": self.confidence}
+        return said | {"subgroups": list(self.subgroups)}
 
-def _read_complete_numbers(frame: Any, file: TableFile) -> Any:
-    """Return columns as an array of numbers, and refuse missing ones."""
-    numbers = _read_numbers(frame, file)
-    for name, column in zip(frame.columns, numbers.T, strict=True):
-        _refuse_missing(np.isnan(column), frame[name], file)
-    return numbers
+    def codes(self, column: pd.Series) -> IntArray:
+        """Return the class of each cell, -1 where it is missing, -2 where it is no class."""
+        if self.is_judged and column.name == self.answer:  # each is predicted to be right
+            return -is_missing(column).astype(np.int64)
+        codes, cells = pd.factorize(column)
+        if self.is_judged and column.name == self.label:
+            words = ["" if str(x).strip().lower() in _MISSING else x for x in cells]
+            return read_verdicts([*words, ""])[codes]
+        return np.array([*look_up(cells, self.classes.tolist()), -1])[codes]
 
+    def known_codes(self, column: pd.Series) -> IntArray:
+        """Return the class of each cell, -1 where it is missing; refuse what is no class."""
+        codes = self.codes(column)
+        if (codes < -1).any():
+            wanted = (
+                f"one of the classes {self.classes[:10].tolist()} (capitals and blanks count; "
+                "--classes, if given, names every class)"
+            )
+            is_verdict = self.is_judged and column.name == self.label
+            raise self.file.error(column, codes < -1, VERDICT_WORDS if is_verdict else wanted)
+        return codes
 
-@contextmanager
-def naming_rows(
-    proba: Any, index: pd.Index, columns: Sequence[str], file: TableFile
-) -> Iterator[None]:
-    """Turn an error about some rows of probabilities into one that says where the first is."""
-    try:
-        yield
-    except ValueError:
-        if proba is None:  # answers with a confidence
-            raise
+    def all_codes(self, column: pd.Series) -> IntArray:
+        """Return the class of each cell; refuse cells that are missing, or are no class."""
+        codes = self.known_codes(column)
+        self.file.refuse_missing(column, codes < 0)
+        return codes
+
+    def numbers(self, piece: pd.DataFrame) -> tuple[FloatArray, BoolArray]:
+        """Return the probabilities, or the confidence in one column, and which rows have all."""
+        names = self.proba or [str(self.confidence)]
+        numbers = np.column_stack([self.file.numbers(piece[name]) for name in names])
+        self._check_proba(numbers, piece.index)
+        return numbers, np.asarray(~np.isnan(numbers).any(axis=1))
+
+    def _check_proba(self, proba: FloatArray, index: pd.Index) -> None:
+        """Refuse probabilities outside [0, 1], and rows that do not sum to one; nan is neither."""
+        if not self.proba:
+            return
         outside = (proba < -RANGE_TOLERANCE) | (proba > 1 + RANGE_TOLERANCE)
         if outside.any():
             row, column = np.argwhere(outside)[0].tolist()
-            percent = (
-                " Divide percentages by 100." if 1 < proba.max() <= 100 and proba.min() >= 0 else ""
-            )
+            is_percent = 1 < np.nanmax(proba) <= 100 and np.nanmin(proba) >= 0
             raise ValueError(
-                f"{file.path.name}: column {columns[column]!r} must hold probabilities from 0 to "
-                f"1, but {file.place(index[row])} holds {proba[row, column]:g}.{percent}"
-            ) from None
-        gap = np.abs(proba.sum(axis=1) - 1.0) > SUM_TOLERANCE
-        if len(columns) > 1 and gap.any():
+                f"{self.name}: column {self.proba[column]!r} must hold probabilities from 0 to 1, "
+                f"but {self.file.place(index[row])} holds {proba[row, column]:g}."
+                f"{' Divide percentages by 100.' if is_percent else ''}"
+            )
+        gap = np.abs(row_sums(proba) - 1.0) > SUM_TOLERANCE
+        if len(self.proba) > 1 and gap.any():
             row = int(np.argmax(gap))
             raise ValueError(
-                f"{file.path.name}: the probabilities in the columns {list(columns)} must sum to "
-                f"one, but in {file.place(index[row])} they sum to {proba[row].sum():g}. Name the "
-                "column of every class with --proba, or divide each row by its sum."
-            ) from None
-        raise
-
-
-def _read_numbers(frame: Any, file: TableFile) -> Any:
-    """Return columns as an array of finite numbers, nan for missing ones."""
-    columns = []
-    for name in frame.columns:
-        column = frame[name]
-        if pd.api.types.is_bool_dtype(column):
-            raise ValueError(
-                f"{file.path.name}: column {name!r} must hold numbers, but holds booleans."
+                f"{self.name}: the probabilities in the columns {list(self.proba)} must sum to "
+                f"one, but in {self.file.place(index[row])} they sum to {proba[row].sum():g}. Name "
+                "the column of every class with --proba, or divide each row by its sum."
             )
-        if pd.api.types.is_numeric_dtype(column):
-            kind = np.float32 if column.dtype == np.float32 else np.float64
-            numbers = column.to_numpy(dtype=kind, na_value=np.nan)
-        else:
-            numbers = _parse_numbers(column, file)
-        if np.isinf(numbers).any():
-            raise _make_error("finite numbers", column, np.isinf(numbers), file)
-        columns.append(numbers)
-    return np.column_stack(columns)
+
+    def predictions(self) -> tuple[Predictions, pd.DataFrame]:
+        """Read all predictions, and the subgroups."""
+        return self._join(self._predictions())
+
+    def outcomes(self, confidence: str | None) -> tuple[Outcomes, pd.DataFrame, IntArray]:
+        """Read confidence and loss of each row, the subgroups, and how often each class is true.
+
+        Only the probabilities of one piece are in memory.
+        """
+        counts = np.zeros(len(self.classes), dtype=np.int64)
+
+        def parts() -> Iterator[tuple[Outcomes, pd.DataFrame]]:
+            for found, groups in self._predictions():
+                np.add.at(counts, found.y_true, 1)
+                yield Outcomes.from_predictions(found, confidence=confidence), groups
+
+        return *self._join(parts()), counts
+
+    def _predictions(self) -> Iterator[tuple[Predictions, pd.DataFrame]]:
+        """Yield the predictions of each piece with its subgroups."""
+        codes = np.arange(len(self.classes))
+        for every in self.file.pieces(self.used):
+            truth = self.known_codes(every[str(self.label)])
+            piece = every[truth >= 0] if self.is_judged else every
+            if len(piece) == 0:
+                continue
+            if self.is_judged:
+                names = [str(self.confidence), *filter(None, [self.audit_proba])]
+                sure, *drawn = self.file.complete_numbers(piece[names]).T
+                yield (
+                    Predictions.from_verdicts(
+                        VERDICTS[truth[truth >= 0]], sure, audit_proba=drawn[0] if drawn else None
+                    ),
+                    piece[list(self.subgroups)],
+                )
+                continue
+            self.file.refuse_missing(piece[str(self.label)], truth < 0)
+            if self.proba:
+                proba = self.file.complete_numbers(piece[list(self.proba)])
+                self._check_proba(proba, piece.index)
+                if proba.shape[1] == 1:  # of the second of two classes
+                    proba = np.column_stack([1.0 - proba, proba])
+                found = Predictions.from_proba(truth, proba, labels=codes)
+            else:
+                answer = self.all_codes(piece[str(self.answer)])
+                sure = self.file.complete_numbers(piece[[str(self.confidence)]])[:, 0]
+                found = Predictions.from_labels(truth, answer, sure, labels=codes)
+            reviewer = None if self.reviewer is None else self.all_codes(piece[self.reviewer])
+            found = replace(found, classes=self.classes, reviewer=reviewer)
+            yield found, piece[list(self.subgroups)]
+
+    def _join(self, parts: Iterable[tuple[Any, pd.DataFrame]]) -> tuple[Any, pd.DataFrame]:
+        """Put the pieces of a table together; subgroups in a CSV file are numbers if all are."""
+        found, groups = [list(column) for column in zip(*parts, strict=True)] or ([], [])
+        if self.is_judged and not found:
+            raise ValueError(f"{self.name}: column {self.label!r} holds no verdict.")
+        check_any_rows(len(found), self.name)
+        arrays = [
+            name for name, value in vars(found[0]).items()
+            if isinstance(value, np.ndarray) and name != "classes"
+        ]  # fmt: skip
+        joined = {name: np.concatenate([vars(part)[name] for part in found]) for name in arrays}
+        typed = _typed if self.file.is_text else plain
+        return replace(found[0], **joined), pd.concat(groups).apply(typed)
 
 
-def _parse_numbers(column: Any, file: TableFile) -> Any:
-    """Return text as numbers, as Python reads them; nan where a cell means that none is known."""
-    try:
-        text = pc.utf8_trim_whitespace(pa.array(column, from_pandas=True))
-        missing = pc.is_in(pc.utf8_lower(text), pa.array(sorted(_MISSING_TOKENS), text.type))
-        if file.layout.decimal == ",":  # a point becomes what is in no number
-            text = pc.replace_substring(pc.replace_substring(text, ".", ";"), ",", ".")
-        numbers = pc.cast(pc.if_else(missing, None, text), pa.float64())
-        if not pc.any(pc.is_nan(numbers)).as_py():  # such as "nan(1)"
-            return numbers.to_numpy(zero_copy_only=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        pass  # a cell is no number, or is written as Python alone reads it
-    cells = [_to_number(cell, file.layout.decimal) for cell in column]
-    bad = np.array([number is None for number in cells])
-    if bad.any():
-        raise _make_error("numbers", column, bad, file)
-    return np.array(cells, dtype=np.float64)
+def _typed(column: pd.Series) -> pd.Series:
+    """Return subgroups of a CSV file as numbers if all of them are numbers."""
+    codes, cells = pd.factorize(column.mask(column == ""))
+    typed = text_to_numbers(cells.to_numpy(dtype=str))
+    kind = "Int64" if typed.dtype.kind == "i" else None  # integers that may be missing
+    return pd.Series(typed, dtype=kind).reindex(codes).set_axis(column.index)
 
 
-def _to_number(cell: Any, decimal: str = ".") -> float | None:
-    """Return a cell as a number, nan if it is missing, None if it is something else."""
-    if cell is None or cell is pd.NA:
-        return np.nan
-    if isinstance(cell, str):
-        if cell.strip().lower() in _MISSING_TOKENS:
-            return np.nan
-        cell = cell if decimal == "." else cell.translate(_SWAP_MARKS)
-    try:
-        return float(cell)
-    except (TypeError, ValueError, OverflowError):
-        return None
+# Which column means what: as it is said, as the policy stores it, or by the names of the classes --
 
 
-def _make_error(wanted: str, column: Any, bad: Any, file: TableFile) -> ValueError:
-    """Return an error that names the first bad value of a column."""
-    row = column.index[bad][0] if np.any(bad) else column.index[0]
-    value = column.loc[row]
-    value = value.item() if isinstance(value, np.generic) else value
-    advice = ""
-    if wanted == "numbers" and isinstance(value, str):
-        if _to_number(value) is not None:
-            advice = " It has a decimal point: leave --decimal out."
-        elif _to_number(value, ",") is not None:
-            advice = " For decimal commas say --decimal ,."
-    return ValueError(
-        f"{file.path.name}: column {column.name!r} must hold {wanted}, but {file.place(row)} holds "
-        f"{value!r}.{advice}"
-    )
+def open_table(path: Path, given: Namespace, policy: AbstentionPolicy | None = None) -> Table:
+    """Open a table; find out which of its columns mean what, and the classes."""
+    file = TableFile.open(path, read_layout(given))
+    stored = {} if policy is None else policy.metadata.get(COLUMNS, {})
+    said = _find_roles(given, stored)
+    if policy is not None:
+        _refuse_what_it_cannot_read(policy, said["answer"] is not None, given.command)
+    label, is_judged = said["label"] or said["verdict"], said["verdict"] is not None
+    named = [x for x in said.values() if isinstance(x, str)]
+    named += [*(said["proba"] or []), *(said["subgroups"] or [])]
+    check_columns(named, list(file.types), file.path.name)
+    nested = [name for name in named if pa.types.is_nested(file.types[name])]
+    if nested:
+        raise ValueError(
+            f"{file.path.name}: the columns {nested} hold lists or objects; name columns of "
+            "numbers, text or booleans."
+        )
+    if policy is not None:
+        classes = policy.classes
+        if is_judged and classes.tolist() != VERDICTS.tolist():
+            raise ValueError(
+                f"--verdict: the policy was tuned on labels, {classes.tolist()[:10]}; name the "
+                "column of the true label, --label."
+            )
+    elif is_judged:
+        classes = VERDICTS
+    elif given.classes:
+        is_text = not file.is_text and _is_text(file.types[label])
+        classes = np.array(given.classes)
+        classes = check_classes(classes if is_text else text_to_numbers(classes), "--classes")
+    else:
+        classes = _find_classes(file, [label, *filter(None, [said["answer"]])])
+    proba = tuple(said["proba"] or ())
+    if not proba and said["answer"] is None:
+        proba = _name_columns(file, classes)
+    return Table(
+        file, classes, label, is_judged, _order(proba, given.classes, classes, stored),
+        said["answer"], said["confidence_column"], tuple(said["subgroups"] or ()),
+        said["reviewer"], said["audit_proba"],
+    )  # fmt: skip
 
 
-# Writing ------------------------------------------------------------------------------------
+def _find_roles(given: Namespace, stored: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns that the command line names, else those that the policy stores."""
+    single = ("label", "verdict", "answer", "confidence_column", "reviewer", "audit_proba")
+    said = {name: vars(given).get(name) for name in (*single, "proba", "subgroups")}
+    # Columns of probabilities replace a stored answer with its confidence, and vice versa.
+    by_answer = said["answer"] or said["confidence_column"]
+    replaced = ("answer", "confidence_column") if said["proba"] else ("proba",) * bool(by_answer)
+    said = {x: said[x] or (None if x in replaced else stored.get(x)) for x in said}
+    if said["verdict"] and (said["answer"] is None or said["reviewer"] is not None):
+        raise ValueError(
+            "--verdict goes with --answer and --confidence-column, and without --reviewer (name "
+            "--reviewer-error): it does not say what the right answer is."
+        )
+    if (said["answer"] is None) != (said["confidence_column"] is None):
+        raise ValueError("--answer and --confidence-column go together: name both columns.")
+    if said["proba"] and said["answer"] is not None:
+        raise ValueError("Name either --proba columns, or --answer and --confidence-column.")
+    roles = [name for name in single if name != "audit_proba"]
+    named = [*filter(None, (said[name] for name in roles)), *(said["proba"] or ())]
+    twice = sorted({name for name in named if named.count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"Columns {twice} are named twice; label, answer, confidence, probabilities and "
+            "reviewer are columns of their own."
+        )
+    return said
+
+
+def _refuse_what_it_cannot_read(policy: AbstentionPolicy, by_answer: bool, command: str) -> None:
+    """Refuse numbers of the table that are not those which the policy compares."""
+    columns = "--answer suggestion --confidence-column confidence"
+    learned = isinstance(policy.confidence, LearnedScore)
+    if by_answer and policy.calibration is not None and not learned:
+        raise ValueError(
+            "--policy: its threshold is about a calibrated confidence, which it computes from "
+            "probabilities; name their columns, --proba."
+        )
+    if by_answer:
+        return
+    if policy.cascade is not None and command != "apply":
+        raise ValueError(
+            f"--policy: it asks the stages {list(policy.cascade.names)} in turn, and {command} "
+            "reads one table. Decide with skselect apply, and name the columns that it writes: "
+            f"{columns}."
+        )
+    if isinstance(policy.confidence, LearnedScore) and policy.confidence.asks:
+        raise ValueError(
+            f"--policy: its learned confidence also asks {list(policy.confidence.asks)}, and a "
+            "command reads no auxiliary models. Write the columns suggestion and confidence of "
+            f"policy.decide into the table, and name them: {columns}."
+        )
+
+
+def _find_classes(file: TableFile, names: Sequence[str]) -> LabelArray:
+    """Return the classes that occur, sorted; in a CSV file as numbers if all are numbers."""
+    seen: set[Any] = set()
+    for piece in file.pieces(names):
+        for name in names:
+            file.refuse_missing(piece[name], is_empty(piece[name]))
+            seen.update(piece[name].unique().tolist())
+    check_any_rows(len(seen), file.path.name)
+    classes = check_labels(list(seen), f"column {names[0]!r}")
+    if len(names) == len(classes) == 1:
+        raise ValueError(
+            f"column {names[0]!r} holds the class {classes.tolist()[0]!r} only; name all classes, "
+            "in the order of --proba: --classes ..."
+        )
+    return np.unique(text_to_numbers(classes) if file.is_text else classes)
+
+
+def _name_columns(file: TableFile, classes: LabelArray) -> tuple[str, ...]:
+    """Return the columns that are named like the classes."""
+    names = tuple(map(str, classes.tolist()))
+    missing = [name for name in names if name not in file.types]
+    if missing:
+        raise ValueError(
+            f"{file.path.name} has no columns {missing}, one for each class. Name the columns of "
+            "the probabilities: --proba p_no p_yes --classes no yes; or those of an answer and its "
+            f"confidence: --answer ... --confidence-column .... Its columns: "
+            f"{list(file.types)[:20]}."
+        )
+    return names
+
+
+def _order(
+    proba: tuple[str, ...], given: list[str] | None, classes: LabelArray, stored: dict[str, Any]
+) -> tuple[str, ...]:
+    """Return the columns of the probabilities in the order of the classes.
+
+    The order is that of --classes, or that of the policy, or follows from names that are those of
+    the classes. Otherwise the columns are taken to be in the order of the classes, and a note says
+    so.
+    """
+    names, known = list(map(str, classes.tolist())), stored.get("proba", [])
+    if given is not None and sorted(given) != sorted(names):
+        raise ValueError(
+            f"--classes must name the classes {names}, in the order of --proba, got {given}."
+        )
+    is_known = bool(known) and sorted(proba) == sorted(known)
+    if not proba or (is_known and given is None):
+        return tuple(known) if proba else ()
+    ordered = proba
+    if len(proba) == 1 and len(names) == 2:
+        if (given or names) != names or names[0] in proba:
+            raise ValueError(
+                f"--proba: a single column is the probability of {names[-1]!r} here; name the "
+                "columns of both classes."
+            )
+    else:
+        remedy = "; name one column for each class, in the order of --classes"
+        check_class_columns(len(proba), classes, "--proba", remedy)
+        if given is not None:
+            ordered = tuple(proba[given.index(name)] for name in names)
+        elif set(proba) == set(names):
+            return tuple(names)
+    if is_known and list(ordered) != known:
+        raise ValueError(
+            f"--classes: the policy was tuned with the columns {known} for the classes "
+            f"{classes.tolist()}, in this order."
+        )
+    if given is None and proba != (names[-1],):
+        pairs = zip(proba, names[-len(proba) :], strict=True)
+        meant = ", ".join(f"{column} for {name!r}" for column, name in pairs)
+        warn_user(f"probabilities: {meant} (use --classes to change this)")
+    return ordered
+
+
+# Writing -----------------------------------------------------------------------------------------
 
 
 def write_rows(rows: pd.DataFrame, separator: str, decimal: str = ".") -> str | None:
@@ -885,39 +902,27 @@ def write_rows(rows: pd.DataFrame, separator: str, decimal: str = ".") -> str | 
     None: a cell needs quotes, or a column holds something other than text, float64, integers or
     booleans.
     """
-    if len(rows.columns) < 2:  # an empty cell alone needs quotes
-        return None
-    special = '["\\r\\n' + re.escape(separator) + "]"
-    columns = []
-    for name in rows.columns:
-        column = rows[name]
-        try:
-            cells = pa.array(column, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):  # several types
-            return None
-        cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+    texts = []
+    for name in rows:
+        cells: Any = pa.array(rows[name], from_pandas=True)
         kind = cells.type
-        is_text = pa.types.is_string(kind) or pa.types.is_null(kind) or kind == _TEXT
-        if column.dtype == object and not is_text:  # a mix may seem one type
-            return None
         if pa.types.is_float64(kind):
             text = _write_floats(cells)
             text = text if decimal == "." else pc.replace_substring(text, ".", decimal)
         elif pa.types.is_boolean(kind):
-            text = pc.if_else(cells, pa.scalar("True", _TEXT), pa.scalar("False", _TEXT))
-        elif pa.types.is_integer(kind) or is_text:
-            text = cells.cast(_TEXT)
+            text = pc.if_else(cells, "True", "False")
+        elif pa.types.is_integer(kind) or pa.types.is_null(kind) or _is_text(kind):
+            text = cells.cast(pa.large_string())
         else:
             return None
-        if is_text and pc.any(pc.match_substring_regex(text, special)).as_py():
-            return None
-        columns.append(text)
-    lines = pc.binary_join_element_wise(
-        *columns, pa.scalar(separator, _TEXT), null_handling="replace", null_replacement=""
-    )
-    end = pa.scalar("\n", _TEXT)
-    whole = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), end)
-    return f"{whole[0].as_py()}\n"
+        texts.append(text)
+    lines = pa.BufferOutputStream()
+    how = arrow_csv.WriteOptions(include_header=False, delimiter=separator, quoting_style="none")
+    try:
+        arrow_csv.write_csv(pa.table(texts, list(map(str, range(len(texts))))), lines, how)
+    except pa.ArrowInvalid:  # a cell needs quotes
+        return None
+    return str(lines.getvalue().to_pybytes(), "utf-8")
 
 
 def _write_floats(cells: Any) -> Any:
@@ -929,5 +934,5 @@ def _write_floats(cells: Any) -> Any:
     size = np.abs(numbers)
     other = ~((size >= 1e-4) & (size < 1e9) & (numbers != np.floor(numbers)))
     other &= ~np.isnan(numbers)
-    own = pa.array(list(map(repr, numbers[other].tolist())), _TEXT)
-    return pc.replace_with_mask(cells.cast(_TEXT), pa.array(other), own)
+    own = pa.array(list(map(repr, numbers[other].tolist())), pa.large_string())
+    return pc.replace_with_mask(cells.cast(pa.large_string()), pa.array(other), own)

@@ -310,8 +310,8 @@ def test_tables_of_any_layout_are_the_same(german, monkeypatch, run):
             "--separator ';' --decimal ,",
             "It has a decimal point: leave --decimal out.",
         ),
-        ({"encoding": "cp1252"}, "", "the byte 0xf6. Name its encoding, such as --encoding cp1252"),
-        ({"encoding": "utf-16"}, "", "such as --encoding utf-16."),
+        ({"encoding": "cp1252"}, "", r"K\xf6ln,y'. Name its encoding, such as --encoding cp1252"),
+        ({"encoding": "utf-16"}, "", "or --encoding utf-16."),
         ({}, "--encoding ascii", "--encoding: bad.csv is not written in"),
         ({}, "--separator ;;", "argument --separator: "),
         ({}, "--separator é", "argument --separator: "),
@@ -377,7 +377,7 @@ TRUE_LABEL = r"'truth' is the true label.*given_class="
             "column 'site' must hold numbers",
         ),
         (f"evaluate t.xlsx {PROBA}", "is a workbook; to read it, install openpyxl, or save"),
-        (f"evaluate t.ods {PROBA}", "is a workbook; save the sheet as CSV"),
+        (f"evaluate t.ods {PROBA}", "is a workbook; to read it"),
         (f"evaluate t.csv.gz {PROBA}", "TABLE: t.csv.gz cannot be unpacked"),
         (f"{EVALUATE} --policy t.csv", "policy"),
         (f"{EVALUATE} --policy policy.json --threshold 0.5", "threshold: a policy has its own"),
@@ -866,15 +866,15 @@ def test_signals_leave_nothing_half_written(number, monkeypatch, refuse, request
     usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
     request.addfinalizer(partial(signal.signal, number, signal.signal(number, usual)))
     Path("d.csv").write_text("old")
-    rows = tables.TableFile.rows
+    pieces = tables.TableFile.pieces
 
     def stopped(file):
         """Stop when the file is half written: after its first piece."""
-        yield next(rows(file))
+        yield next(pieces(file))
         os.kill(os.getpid(), number)
-        yield from rows(file)
+        yield from pieces(file)
 
-    monkeypatch.setattr(tables.TableFile, "rows", stopped)
+    monkeypatch.setattr(tables.TableFile, "pieces", stopped)
     told = refuse("apply t.csv --policy policy.json --out d.csv", code=128 + number)
     assert told == ("skselect: interrupted.\n" if number == signal.SIGINT else "")
     assert signal.getsignal(number) is usual
@@ -903,12 +903,17 @@ def test_full_and_broken_output(monkeypatch, run):
     ours, theirs = os.pipe()
     os.close(ours)
     full = "skselect: [Errno 28] No space left on device: 'standard output'\n"
-    for name, code, told in [("/dev/full", 2, full), (theirs, 0, "")]:
+    apply, evaluate = (
+        f"{command} --policy policy.json" for command in ("apply t.csv", f"evaluate t.csv {PROBA}")
+    )
+    for name, command, code, told in [
+        ("/dev/full", apply, 2, full), (theirs, apply, 0, ""), (theirs, evaluate, UNDECIDED, ""),
+    ]:  # fmt: skip
         if name == "/dev/full" and not Path(name).exists():
             continue
-        with open(name, "w") as out:  # noqa: PTH123 - one is a number
+        with open(name, "w", closefd=name != theirs) as out:
             monkeypatch.setattr(sys, "stdout", out)
-            assert run("apply t.csv --policy policy.json", code=code).err == told
+            assert run(command, code=code).err == told
 
 
 # Shortlists -------------------------------------------------------------------------------------
@@ -1251,7 +1256,7 @@ def test_tables_that_make_no_cascade_are_refused(stages, run, refuse):
     twice = pd.concat([strong, strong[:2]])
     assert "strong.csv has several rows for 2 cases ('0', '1')" in told(twice)
     wrong = strong.assign(truth=strong["truth"].where(strong["id"] > 0, "maybe"))
-    assert "strong.csv: column 'truth' has labels that are not among the classes" in told(wrong)
+    assert "strong.csv: column 'truth' must hold one of the classes" in told(wrong)
     flipped = np.where(strong["truth"] == "no", "yes", "no")
     other = strong.assign(truth=strong["truth"].where(strong["id"] > 1, flipped))
     assert "--label: cheap.csv and strong.csv differ for 2 cases ('0', '1')." in told(other)
@@ -1262,7 +1267,9 @@ def test_tables_that_make_no_cascade_are_refused(stages, run, refuse):
     write(strong, "other/cheap.csv")
     same = refuse(f"tune cheap.csv other/cheap.csv {TUNED}")
     assert "several tables have the name 'cheap'" in same
-    assert "go with several tables" in refuse(f"tune cheap.csv {TUNED}")
+    one = f"tune cheap.csv {PROBA} --target 0.05"
+    for option in ("--id id", "--costs 0 1", "--max-loss 0.05"):
+        assert "go with several tables" in refuse(f"{one} {option}")
     swapped = refuse(f"tune cheap.csv strong.csv {TUNED.replace('no yes', 'yes no')}", code=3)
     assert "strong.csv: right in" in swapped
 

@@ -1,7 +1,6 @@
 """Files of predictions: read in pieces as they would be read whole."""
 
 import csv
-import dataclasses
 import json
 import re
 
@@ -15,20 +14,12 @@ from hypothesis import strategies as st
 
 from skselect import Outcomes, Predictions
 from skselect.cli import tables
-from skselect.cli.tables import (
-    Columns,
-    CsvLayout,
-    TableFile,
-    find_classes,
-    read_judged,
-    read_outcomes,
-    read_predictions,
-    write_rows,
-)
+from skselect.cli.main import make_parser
+from skselect.cli.tables import CsvLayout, Table, TableFile, open_table, write_rows
 from skselect.predictions.predictions import VERDICTS
 
-PROBA = Columns("truth", ("p_no", "p_yes"), subgroups=("site",))
-ANSWER = Columns("truth", answer="said", confidence="score")
+PROBA = {"label": "truth", "proba": ("p_no", "p_yes")}
+ANSWER = {"label": "truth", "answer": "said", "confidence": "score"}
 some = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -66,6 +57,12 @@ def written(tmp_path):
     return written
 
 
+def opened(file, options):
+    """Return the table that a command opens."""
+    given = make_parser().parse_args(["evaluate", str(file.path), *options.split()])
+    return open_table(file.path, given)
+
+
 LABELS = {
     "text": ["no", "yes"], "numbers": [0, 1], "negative": [-1, 1], "booleans": [False, True],
     "digits and text": ["1", "x"], "floats": [0.5, 1.5],
@@ -92,24 +89,27 @@ def table_of(labels, rng, n=40):
 def test_predictions_are_those_of_the_table(labels, kind, written, rng):
     frame = table_of(labels, rng)
     file = written(frame, kind)
-    classes = find_classes(file, PROBA)
-    assert classes.tolist() == labels
-    found, groups = read_predictions(file, PROBA, classes)
+    options = "--label truth --proba p_no p_yes --subgroups site"
+    with pytest.warns(UserWarning, match="use --classes to change this"):
+        table = opened(file, options)
+    assert table.classes.tolist() == labels
+    found, groups = table.predictions()
     expected = Predictions.from_proba(
         frame["truth"].to_numpy(), frame[["p_no", "p_yes"]].to_numpy(), labels=labels
     )
     for field in ["y_true", "y_pred", "y_proba", "classes"]:
         np.testing.assert_array_equal(getattr(found, field), getattr(expected, field))
     assert groups["site"].tolist() == frame["site"].tolist()
-    one, _ = read_predictions(file, Columns("truth", ("p_yes",)), classes)
+    one, _ = Table(file, table.classes, "truth", proba=("p_yes",)).predictions()
     np.testing.assert_array_equal(one.y_proba[:, 1], frame["p_yes"])
-    found, groups = read_predictions(file, ANSWER, find_classes(file, ANSWER))
+    options = "--label truth --answer said --confidence-column score"
+    found, groups = opened(file, options).predictions()
     np.testing.assert_array_equal(found.y_true == found.y_pred, frame["truth"] == frame["said"])
     np.testing.assert_array_equal(found.confidence, frame["score"])
     assert groups.shape == (40, 0)
 
 
-JUDGED = Columns("judged", answer="said", confidence="score", subgroups=("site",), is_judged=True)
+JUDGED = {"answer": "said", "confidence": "score", "subgroups": ("site",), "is_judged": True}
 
 
 @EVERY
@@ -119,21 +119,22 @@ def test_verdicts_are_those_of_the_table(kind, written, rng):
     frame["judged"], frame["drawn"] = pd.Series(words).replace("", None), rng.uniform(0.1, 1, 40)
     frame.loc[frame["judged"].isna(), "score"] = None  # read only where there is a verdict
     file = written(frame, kind)
-    audited = dataclasses.replace(JUDGED, audit_proba="drawn")
-    for columns, drawn in ((JUDGED, None), (audited, frame["drawn"])):
-        found, groups = read_predictions(file, columns, VERDICTS)
+    for column, drawn in ((None, None), ("drawn", frame["drawn"])):
+        table = Table(file, VERDICTS, "judged", **JUDGED, audit_proba=column)
+        found, groups = table.predictions()
         expected = Predictions.from_verdicts(words, frame["score"], audit_proba=drawn)
         pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame(), rtol=1e-9)
         assert groups["site"].tolist() == frame["site"][words != ""].tolist()
     for cells in ([1.0, 0.0, None], [True, False, None], [True, False, True]):
         file = written(pd.DataFrame({"judged": cells, "b": 1}), kind)
-        read = read_judged(next(file.pieces(["judged"]))["judged"], file).tolist()
-        assert read == [{True: "right", False: "wrong", None: ""}[cell] for cell in cells]
+        read = Table(file, VERDICTS, "judged", **JUDGED).codes(file.rows()["judged"]).tolist()
+        assert read == [{True: 0, False: 1, None: -1}[cell] for cell in cells]
     frame["judged"] = frame["judged"].replace("Right", "perhaps")
     with pytest.raises(ValueError, match=r"'judged' must hold right or wrong .* holds 'perhaps'"):
-        read_predictions(written(frame, kind), JUDGED, VERDICTS)
+        Table(written(frame, kind), VERDICTS, "judged", **JUDGED).predictions()
+    nothing = written(frame.assign(judged=None), kind)
     with pytest.raises(ValueError, match="'judged' holds no verdict"):
-        read_predictions(written(frame.assign(judged=None), kind), JUDGED, VERDICTS)
+        Table(nothing, VERDICTS, "judged", **JUDGED).predictions()
 
 
 def test_lines_of_json_are_a_table_or_are_refused(written):
@@ -144,24 +145,29 @@ def test_lines_of_json_are_a_table_or_are_refused(written):
     assert file.whole()["when"].fillna("").tolist() == ["2026-01-31", ""]  # texts stay as written
     assert file.whole()["said"].tolist() == ["007", "é"]
     for text, words in [
-        ('{"a": 1, "b": 2}\n\n{"a": 2}\n', r"line 3 has the keys \['a'\], the first .*Write null"),
-        ('{"a": 1, "b": null}\n{"a": 2, "c": 1}\n', r"line 2 has the keys \['a', 'c'\]"),
-        ('{"a": null,\n "b": 2}\n', "line 1 is no JSON object of its own"),
-        ('{"a": 1, "b": [1, 2]}\n', r"the keys \['b'\] hold lists or objects"),
-        ('{"a": 1, "b": {"c": 2}}\n', r"the keys \['b'\] hold lists or objects"),
+        (
+            '{"a": 1, "b": 2}\n\n{"a": 2}\n',
+            r"row 1 .* has the keys \['a'\], the first .*Write null",
+        ),
+        ('{"a": 1, "b": null}\n{"a": 2, "c": 1}\n', r"row 1 .* has the keys \['a', 'c'\]"),
+        ('{"a": null,\n "b": 2}\n', "is no table with one JSON object per line"),
         ('{"a": 1}\n{"a": "x"}\n', "changed from number to string in row 1"),
         ("a,b\n1,2\n", "is no table with one JSON object per line"),
         ("", "is no table with one JSON object per line: Empty"),
     ]:
         with pytest.raises(ValueError, match=words):
             written(text, "jsonl")
+    for cell in ["[1, 2]", '{"c": 2}']:  # columns that nothing reads may hold anything
+        file = written(f'{{"a": 1, "b": {cell}}}\n', "jsonl")
+        with pytest.raises(ValueError, match=r"the columns \['b'\] hold lists or objects"):
+            opened(file, "--label a --proba b --classes 1 2")
 
 
 @pytest.mark.parametrize("confidence", ["max_proba", "margin", "entropy", "gini"])
 def test_outcomes(confidence, kind, written, rng):
     frame = table_of(["no", "yes"], rng)
     file = written(frame, kind)
-    found, _, counts = read_outcomes(file, PROBA, np.array(["no", "yes"]), confidence)
+    found, _, counts = Table(file, np.array(["no", "yes"]), **PROBA).outcomes(confidence)
     proba = frame[["p_no", "p_yes"]].to_numpy()
     expected = Outcomes.from_proba(frame["truth"].to_numpy(), proba, confidence=confidence)
     np.testing.assert_array_equal(found.loss, expected.loss)
@@ -172,7 +178,7 @@ def test_outcomes(confidence, kind, written, rng):
 def test_pieces_are_the_whole_in_order(kind, written, rng):
     frame = table_of(["no", "yes"], rng)
     file = written(frame, kind)
-    pieces = list(file.rows())
+    pieces = list(file.pieces())
     assert len(pieces) > 3
     expected = frame.astype(str) if kind == "csv" else frame  # as it is written
     pd.testing.assert_frame_equal(
@@ -197,13 +203,13 @@ def test_text_that_means_numbers(text, expected):
 
 
 def test_subgroups_are_typed_by_the_whole_column(written):
-    columns, classes = Columns("truth", ("p",), subgroups=("site",)), np.array(["a", "b"])
     for sites, expected in [
         (["1"] * 8 + ["x"] * 8 + ["1"] * 4, ["1"] * 8 + ["x"] * 8 + ["1"] * 4),
         ([1, 2, 1, "", *[1, 2] * 8], [1, 2, 1, *[1, 2] * 8]),
     ]:
         frame = pd.DataFrame({"truth": ["a", "b"] * 10, "p": 0.5, "site": sites})
-        _, groups, _ = read_outcomes(written(frame), columns, classes, "max_proba")
+        columns = {"label": "truth", "proba": ("p",), "subgroups": ("site",)}
+        groups = Table(written(frame), np.array(["a", "b"]), **columns).predictions()[1]
         assert groups["site"].dropna().tolist() == expected
 
 
@@ -229,8 +235,8 @@ def test_subgroups_are_typed_by_the_whole_column(written):
 )  # fmt: skip
 def test_what_is_wrong_is_named(spoil, message, kind, written, rng):
     def read(frame):
-        file = written(frame, kind)
-        read_predictions(file, PROBA, find_classes(file, PROBA))
+        options = "--label truth --proba p_no p_yes --classes no yes"
+        opened(written(frame, kind), options).predictions()
 
     with pytest.raises(ValueError, match=message):
         read(spoil(table_of(["no", "yes"], rng)))
@@ -249,7 +255,11 @@ def test_what_is_wrong_is_named(spoil, message, kind, written, rng):
         ("t.csv", b"a,b\n1,2,3\n", r"t\.csv: line 2 has 3 cells, the first line has 2\."),
         ("t.csv", b"a,b\n1,2,\n", r"line 2 has 3 cells, the first line has 2\."),
         ("t.csv", b"a,b,c,d\n1,.5,.5,a\n2,.5,.", r"line 3 has 3 cells, the first line has 4\."),
-        ("t.csv", b"a,b\n1,2\n" + b"1,2\n" * 50 + b"\xf6,2\n", r"t\.csv is no CSV table"),
+        (
+            "t.csv",
+            b"a,b\n1,2\n" + b"1,2\n" * 50 + b"\xf6,2\n",
+            r"--encoding: t\.csv is not written in",
+        ),
     ],
 )
 def test_files_that_are_no_tables(name, content, message, tmp_path):
@@ -268,21 +278,20 @@ def test_parquet_with_two_columns_of_one_name(tmp_path):
 
 def test_labels_that_are_lists_dates_or_mixed(written):
     frame = pd.DataFrame({"truth": [["a"], ["b"]], "when": pd.to_datetime(["2026-01-01"] * 2)})
-    file = written(frame, "parquet")
-    for name, kind in [("truth", "ndarray"), ("when", "Timestamp")]:
-        with pytest.raises(ValueError, match=f"column '{name}' holds values of the type {kind}"):
-            find_classes(file, Columns(name))
-    mixed = written("truth,p\n1,.5\nx,.5\n")
-    assert find_classes(mixed, Columns("truth")).tolist() == ["1", "x"]  # text, both of them
+    file = written(frame.assign(p=0.5), "parquet")
+    for name, kind in [("truth", "hold lists or objects"), ("when", "labels of the kind 'Time")]:
+        with pytest.raises(ValueError, match=kind):
+            opened(file, f"--label {name} --proba p")
+    mixed = opened(written("truth,1,x\n1,.5,.5\nx,.5,.5\n"), "--label truth")
+    assert mixed.classes.tolist() == ["1", "x"]  # text, both of them
 
 
 def test_a_column_has_one_role(written, rng):
     file = written(table_of([0, 1], rng))
-    for said in [{"label": "truth", "proba": ["truth", "p_yes"]},
-                  {"label": "truth", "proba": ["p_yes", "p_yes"]},
-                  {"label": "truth", "answer": "truth", "confidence_column": "score"}]:  # fmt: skip
+    for said in ["--proba truth p_yes", "--proba p_yes p_yes",
+                 "--answer truth --confidence-column score"]:  # fmt: skip
         with pytest.raises(ValueError, match="are named twice"):
-            tables.resolve_columns(file, said, [0, 1])
+            opened(file, f"--label truth {said}")
 
 
 # Numbers ----------------------------------------------------------------------------------------
@@ -294,12 +303,13 @@ def test_a_column_has_one_role(written, rng):
 def test_usual_words_for_missing_numbers(word, decimal, written):
     text = f"truth;p_no;p_yes\nno;0.75;.25\nyes;{word};.5\nno;5e-1;.5\n".replace(".", decimal)
     file = written(text, layout=CsvLayout(";", decimal))
-    numbers, known = tables.known_numbers(pd.concat(file.rows()), ["p_no", "p_yes"], file)
+    table = Table(file, np.array(["no", "yes"]), **PROBA)
+    numbers, known = table.numbers(file.rows())
     assert known.tolist() == [True, False, True]
     np.testing.assert_array_equal(numbers[[0, 2]], [[0.75, 0.25], [0.5, 0.5]])
     message = r"t\.csv: column 'p_no' has 1 missing values, the first in line 3;"
     with pytest.raises(ValueError, match=message):
-        read_predictions(file, Columns("truth", ("p_no", "p_yes")), np.array(["no", "yes"]))
+        table.predictions()
 
 
 @pytest.mark.parametrize("value", [None, np.nan, pd.NA])
@@ -307,8 +317,8 @@ def test_usual_words_for_missing_numbers(word, decimal, written):
 def test_missing_numbers_of_any_type(value, dtype, written):
     p_no = pd.Series([0.75, 0.5, 0.5], dtype=dtype).where([True, False, True], value)
     file = written(pd.DataFrame({"p_no": p_no, "p_yes": [0.25, 0.5, 0.5]}), "parquet")
-    for piece in [*file.rows(), file.whole()]:
-        _, known = tables.known_numbers(piece, ["p_no", "p_yes"], file)
+    for piece in [file.rows(), file.whole()]:
+        _, known = Table(file, np.array(["no", "yes"]), **PROBA).numbers(piece)
         assert known.tolist() == [True, False, True]
 
 
@@ -325,14 +335,14 @@ def test_missing_numbers_of_any_type(value, dtype, written):
 def test_what_is_no_number_is_named(word, message, written):
     file = written(f'truth,p_no,p_yes\nno,NA,.25\nyes,"{word}",.5\nno,.5,.5\n')
     with pytest.raises(ValueError, match=rf"t\.csv: column 'p_no' {re.escape(message)}"):
-        tables.known_numbers(pd.concat(file.rows()), ["p_no", "p_yes"], file)
+        file.numbers(file.rows()["p_no"])
 
 
 NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.from_regex(r"-?0\.[0-9]{1,40}", fullmatch=True),
     st.integers(-(10**25), 10**25).map(str),
-    st.sampled_from(["007", " .5", "5.", "+1", "1_0", "1E-400", "4.9e-324", "-0.0", "", "n/A"]),
+    st.sampled_from(["007", " .5", "5.", "+1", "1E-400", "4.9e-324", "-0.0", "", "n/A"]),
 )
 
 
@@ -342,7 +352,7 @@ def test_numbers_are_those_of_python_to_the_last_bit(texts, decimal, written):
     lines = [f"{text.replace('.', decimal)};007" for text in texts]
     file = written("\n".join(["p;id", *lines]), layout=CsvLayout(";", decimal))
     pieces = list(file.pieces(["p", "id"]))
-    found = np.concatenate([tables.known_numbers(piece, ["p"], file)[0] for piece in pieces])[:, 0]
+    found = np.concatenate([file.numbers(piece["p"]) for piece in pieces])
     expected = [np.nan if text in ("", "n/A") else float(text) for text in texts]
     np.testing.assert_array_equal(found.view(np.int64), np.array(expected).view(np.int64))
     assert all((piece["id"] == "007").all() for piece in pieces)
@@ -353,9 +363,9 @@ def test_numbers_are_those_of_python_to_the_last_bit(texts, decimal, written):
 
 def test_lines_are_those_of_an_editor(written):
     file = written('\ufeff\n"a\nb",c\n\n1,"x\ny"\n  \n2,z\n\t\n3,"w"\n')
-    assert file.names == ("a\nb", "c")
+    assert list(file.types) == ["a\nb", "c"]
     assert [file.place(row) for row in range(3)] == ["line 5", "line 8", "line 10"]
-    assert pd.concat(file.rows())["c"].tolist() == ["x\ny", "z", "w"]
+    assert file.rows()["c"].tolist() == ["x\ny", "z", "w"]
 
 
 def first_unequal_row(path):
@@ -391,8 +401,8 @@ def test_rows_of_another_length_are_refused(data, end, tmp_path):
     elif any(rows):
         with path.open(newline="", encoding="utf-8") as text_file:
             _, *cells = filter(None, csv.reader(text_file))
-        found = [piece.to_numpy().tolist() for piece in TableFile.open(path).rows()]
-        assert [row for rows in found for row in rows] == cells
+        found = TableFile.open(path).rows().to_numpy().tolist()
+        assert found == cells
 
 
 def test_a_cell_may_be_long(written, monkeypatch):
@@ -440,11 +450,10 @@ def test_rows_are_written_as_pandas_writes_them(layout, floats, texts):
 
 
 @pytest.mark.parametrize("cells", [
-    [1.5, 2], ["a", 1], np.float32([0.1, 2]), pd.to_datetime(["2026-01-01"] * 2), [b"a", b"b"],
+    np.float32([0.1, 2]), pd.to_datetime(["2026-01-01"] * 2), [b"a", b"b"],
 ])  # fmt: skip
 def test_pandas_writes_what_is_not_known_to_be_the_same(cells):
     rows = pd.DataFrame(
         {"id": [1, 2], "cell": pd.Series(cells, dtype=getattr(cells, "dtype", object))}
     )
     assert write_rows(rows, ",") is None
-    assert write_rows(rows[["id"]], ",") is None
