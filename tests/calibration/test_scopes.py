@@ -5,7 +5,6 @@ import warnings
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -547,25 +546,6 @@ def test_shared_folds_choose_without_the_rows_they_decide(data, scope):
     np.testing.assert_allclose(np.sort(np.unique(curve.thresholds)), expected)
 
 
-def test_two_folds_of_the_tuner_are_not_shared(data):
-    fits = []
-
-    class Counted(GaussianNB):
-        def fit(self, X, y, sample_weight=None):
-            fits.append(len(y))
-            return super().fit(X, y, sample_weight)
-
-    def count(calibration, cv):
-        fits.clear()
-        model = SelectiveClassifier(Counted(), calibration=calibration, cv=3)
-        ThresholdTuner(model, cv=cv, random_state=0).fit(*data)
-        return len(fits)
-
-    assert count("temperature", 2) == 2 + 4
-    assert count("auto", 3) == 3 + 1  # the scores of the folds calibrate the refit
-    assert count("auto", 2) == 2 * 4 + 4
-
-
 def test_overconfidence_that_remains_is_warned_of_once(data, monkeypatch):
     monkeypatch.setitem(SAFE, "probabilities", ("isotonic",))
     model = SelectiveClassifier(LogisticRegression(), calibration="auto", random_state=0)
@@ -626,29 +606,6 @@ def test_a_classifier_that_only_says_0_and_1(kind):
     assert len(np.unique(found[:, 1])) == 2
     sure = found.max(axis=1)
     assert np.all((sure > 0.5) & (sure < 0.99))
-
-
-@pytest.mark.parametrize("kind", CALIBRATORS)
-@pytest.mark.parametrize(("name", "rare", "count"), [("wine_quality", 9, 5), ("nursery", None, 2)])
-def test_classes_of_a_few_rows_on_real_data(name, rare, count, kind, data_folder):
-    """Most folds lack such a class, or hold it out whole."""
-    frame = pd.read_parquet(data_folder / f"{name}.parquet")
-    counts = frame["target"].value_counts()
-    rare = counts.idxmin() if rare is None else rare
-    assert counts[rare] == count
-    frame = pd.concat([frame[frame["target"] == rare], frame[frame["target"] != rare][:1500]])
-    X = pd.get_dummies(frame.drop(columns="target")).to_numpy(dtype=float)
-    y = frame["target"].to_numpy()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error")
-        model = calibrated(kind, X, y, GaussianNB(var_smoothing=1e-3), cv=5)
-        found = model.predict_proba(X)
-    assert found.shape == (len(y), frame["target"].nunique())
-    assert np.all(np.isfinite(found))
-    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-9)
-    if kind not in ("isotonic", "temperature"):
-        column = model.classes_.tolist().index(rare)
-        assert found[:, column].mean() < 0.05
 
 
 @pytest.mark.parametrize("kind", CALIBRATORS)

@@ -12,7 +12,6 @@ import pytest
 import sklearn
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
@@ -280,14 +279,6 @@ def test_calibration_is_out_of_fold_and_the_classifier_sees_all_rows(kind, data)
     expected = ClassCalibration.fit(kind, "predict_proba", scores, y, 3)
     raw = GaussianNB().fit(X, y).predict_proba(X)
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(raw))
-
-
-def test_isotonic_equals_scikit_learn_on_a_frozen_classifier(data):
-    X, y = data
-    frozen = FrozenEstimator(GaussianNB().fit(X[:150], y[:150]))
-    ours = SelectiveClassifier(frozen, calibration="isotonic").fit(X[150:], y[150:])
-    theirs = CalibratedClassifierCV(frozen, method="isotonic").fit(X[150:], y[150:])
-    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-12)
 
 
 @pytest.mark.parametrize("base", [LinearSVC(), RidgeClassifier(), SVC()])
@@ -573,22 +564,6 @@ def test_metadata_routing(data):
 def test_bad_parameters_are_named(params, message, data):
     with pytest.raises(ValueError, match=message):
         SelectiveClassifier(GaussianNB(), **params).fit(*data)
-
-
-@pytest.mark.parametrize(
-    ("n", "y", "message"),
-    [
-        (4, [0, 1, 0], "inconsistent"),
-        (4, [0, 1, 0, None], "y has missing values; drop or label those rows"),
-        (4, np.array([0, 1, np.nan, 1]), "y has missing values"),
-        (4, [0.5, 1.2, 0.3, 0.1], "Unknown label type|continuous"),
-        (1, [0], "n_samples=1"),
-        (4, [1, 1, 1, 1], "class"),
-    ],
-)
-def test_bad_rows_are_refused(n, y, message):
-    with pytest.raises(ValueError, match=message):
-        SelectiveClassifier(LogisticRegression()).fit(np.ones((n, 1)), y)
 
 
 def test_length_of_weights_and_labels_of_a_frozen_classifier(data):

@@ -86,21 +86,6 @@ def test_tails_at_the_ends():
         assert max(values) <= 1
 
 
-@pytest.mark.slow
-def test_random_walks_agree():
-    """Steps of one in time 1/4000; a walk misses peaks by .58/sqrt(4000) in the mean."""
-    rng = np.random.default_rng(0)
-    largest, spread = np.empty(8000), np.empty(8000)
-    for i in range(8000):
-        walk = np.cumsum(rng.normal(size=4000)) / math.sqrt(4000)
-        high, low = max(walk.max(), 0.0), min(walk.min(), 0.0)
-        largest[i], spread[i] = max(high, -low) + 0.58 / 63.2, high - low + 2 * 0.58 / 63.2
-    for x in [0.8, 1.2, 1.6, 2.0, 2.5, 3.0]:
-        for values, tail in [(largest, brownian_maximum_tail), (spread, brownian_range_tail)]:
-            p = tail(x)
-            assert abs(np.mean(values >= x) - p) < 4 * math.sqrt(p * (1 - p) / 8000) + 1e-3
-
-
 # ECCE ------------------------------------------------------------------------------------
 
 
@@ -348,15 +333,6 @@ def test_the_level_is_held_for_calibrated_confidences(name, options, law, n, rep
         for level in [0.01, 0.05, 0.2, 0.5] if name == "csr_test" else [0.05]:
             scatter = math.sqrt(level * (1 - level) / repetitions)
             assert np.mean(found <= level) < level + more + 3 * scatter
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("law", ["uniform", "heavy tail"])
-def test_p_values_of_continuous_calibrated_confidences_are_uniform(law):
-    (found,) = p_values("csr_test", {"n_draws": 99}, law, 300, 4000)
-    for level in [0.01, 0.05, 0.1, 0.2, 0.5, 0.8]:
-        scatter = math.sqrt(level * (1 - level) / 4000)
-        assert abs(np.mean(found <= level) - level) < 4 * scatter, level
 
 
 def test_an_overconfident_classifier_is_found():

@@ -4,10 +4,8 @@ import datetime as dt
 import json
 import math
 import pickle
-import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,14 +14,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.tree import DecisionTreeClassifier
 
 from skselect import (
     AbstentionPolicy,
     Outcomes,
     Predictions,
     SelectiveRiskMonitor,
-    ThresholdTuner,
     certify,
     select_threshold,
 )
@@ -460,26 +456,6 @@ def test_file_goes_on_where_it_was_and_changes_are_noticed(tmp_path, rng):
             SelectiveRiskMonitor.from_json(json.dumps(stored | {name: value}))
 
 
-@pytest.mark.slow
-def test_a_killed_process_leaves_a_whole_state(tmp_path):
-    path = tmp_path / "state.json"
-    monitor = watching()
-    monitor.add_decisions([SURE] * 20_000, ids=range(20_000)).to_json(path)
-    code = (
-        "import sys; from skselect import SelectiveRiskMonitor as M; m = M.from_json(sys.argv[1])\n"
-        "print('go', flush=True)\n"
-        "while True: m.add_decisions([[.9, .1]], "
-        "ids=[f'x{m.status_.n_decided}']).to_json(sys.argv[1])"
-    )
-    for wait in (0.05, 0.31):
-        process = subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE)
-        process.stdout.readline()
-        time.sleep(wait)
-        process.kill()
-        process.communicate()
-        assert SelectiveRiskMonitor.from_json(path).status_.n_decided >= 20_000
-
-
 def test_rows_of_a_growing_table_are_told_apart():
     P = [SURE, [0.6, 0.4], [0.1, 0.9], SURE]
     when = pd.to_datetime(["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-03"])
@@ -747,22 +723,6 @@ def test_threads_share_a_monitor_and_save_it_under_load(rng):
         assert load(text).status_.n_decided % 20 == 0
 
 
-@pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa_plus is best")
-@pytest.mark.parametrize("objective", ["cwsa_plus", "risk"])
-def test_quartiles_of_other_models_are_not_compared(rng, objective):
-    X = rng.normal(size=(400, 3))
-    y = np.where(X[:, 0] + rng.normal(size=400) > 0, "yes", "no")
-    target = {"target": 0.4} if objective == "risk" else {}
-    for options in ({"cv": 5}, {"cv": 0.5, "refit": True}, {"cv": 0.5}):
-        tuner = ThresholdTuner(
-            DecisionTreeClassifier(max_depth=4, random_state=0), objective=objective,
-            random_state=0, **options, **target,
-        ).fit(X, y)  # fmt: skip
-        monitor = SelectiveRiskMonitor(tuner.policy_, target=0.5)
-        kept = objective == "risk" and options == {"cv": 0.5}
-        assert monitor.status_.workload == ("ok" if kept else "unknown")
-
-
 def test_mean_risk_below_the_target_is_said_and_is_no_word_about_now(rng):
     P, y = rows(rng, 2000, risk=0.02)
     monitor = watching(label_delay=1, unlabelled="correct")
@@ -844,87 +804,6 @@ def test_false_alarms_at_the_target(target, delta):
         return monitor.update(labels(rng.random(N) < target), proba(np.full(N, 0.9))).status_.risk
 
     check_level(draw, delta)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("delta", [0.05, 0.2])
-@pytest.mark.parametrize("share", [0.05, 0.3])
-def test_false_alarms_for_costs(share, delta):
-    costs = DecisionRule("argmax", np.array([[0.0, 1.0], [3.0, 0.0]]))
-    # "no" costs 3 where "yes" is right, "yes" costs 1 where "no" is: two thirds of the cases are
-    # answered with "no". The mean cost is the target.
-    target = share * (2 / 3 * 3 + 1 / 3 * 1)
-
-    def draw(rng):
-        says_no = rng.random(N) < 2 / 3
-        wrong = rng.random(N) < share
-        P = proba(np.where(says_no, 0.9, 0.1))
-        monitor = watching(policy_of(rule=costs), target=target, delta=delta)
-        return monitor.update(labels(says_no == wrong), P).status_.risk
-
-    check_level(draw, delta)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("delta", [0.05, 0.2])
-@pytest.mark.parametrize("sizes", [(0.5, 0.5), (0.6, 0.3, 0.08, 0.02)])
-def test_false_alarms_of_all_subgroups_together(sizes, delta):
-    names = list("abcd"[: len(sizes)])
-    groups = GroupThresholds("site", dict.fromkeys(names, 0.5))
-
-    def draw(rng):
-        site = rng.choice(names, N, p=sizes)
-        monitor = watching(policy_of(np.inf, groups=groups), delta=delta)
-        y, P = labels(rng.random(N) < 0.1), proba(np.full(N, 0.9))
-        return monitor.update(y, P, subgroups=site).status_.risk
-
-    check_level(draw, delta)
-
-
-def in_order_of_arrival(monitor, wrong, arrival, days=8):
-    """Defer cases and, at the end of each day, the labels that have come."""
-    n, end = len(wrong), float(np.max(arrival, where=np.isfinite(arrival), initial=len(wrong)))
-    y, times = labels(wrong), np.linspace(0, end + 2000, 2 * days + 1)[1:]
-    when, done, told = np.arange(n, dtype=float), 0, np.zeros(n, dtype=bool)
-    for now in times:
-        new = int(np.searchsorted(when, now))
-        if new > done:
-            monitor.add_decisions(
-                proba(np.full(new - done, 0.9)), ids=range(done, new), when=when[done:new]
-            )
-        come = np.flatnonzero((arrival <= now) & ~told & (np.arange(n) < new))
-        monitor.add_labels(come, y[come], when=arrival[come])
-        monitor.add_labels([], [], when=now)
-        told[come], done = True, new
-        if monitor.status_.risk == "alarm":
-            break
-    return monitor.status_
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("delta", [0.05, 0.2])
-@pytest.mark.parametrize("which", ["errors first", "errors last", "errors only, correct", "some"])
-def test_false_alarms_where_the_delay_depends_on_the_outcome(which, delta):
-    n, target = 2000, 0.1
-    options = {"target": target, "delta": delta, "batch": 500}
-    if "correct" in which or which == "some":
-        options |= {"label_delay": 300.0, "unlabelled": "correct"}
-
-    def draw(rng):
-        wrong, when = rng.random(n) < target, np.arange(n)
-        late = when + rng.exponential(1000, n)
-        arrival = {
-            "errors first": np.where(wrong, when, late),
-            "errors last": np.where(wrong, late, when),
-            "errors only, correct": np.where(wrong, when + rng.uniform(0, 299, n), np.inf),
-            # a third of the right answers is confirmed, errors come early or too late
-            "some": np.where(
-                wrong | (rng.random(n) < 1 / 3), when + rng.exponential(150, n), np.inf
-            ),
-        }[which]
-        return in_order_of_arrival(watching(**options), wrong, arrival).risk
-
-    check_level(draw, delta, runs=150)
 
 
 @pytest.mark.slow

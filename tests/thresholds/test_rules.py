@@ -6,7 +6,6 @@ compared with definitions written row by row.
 
 import math
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -172,11 +171,6 @@ def test_least_target_of_few_rows_is_a_share(rule, loss):
     assert rule(curve, 0.998 * least, 0.05, 0.1) == 0
     if all(loss):
         assert least == 1
-
-
-@pytest.mark.parametrize(("k", "errors"), [(0, 0), (1, 1), (7, 7), (20, 20)])
-def test_least_band_target_of_nothing_but_errors_is_one(k, errors):
-    assert least_band_target(k, errors, 20, 0.05, 0.1) == 1
 
 
 def test_least_band_target_of_a_set_is_met_and_a_smaller_one_is_not(rng):
@@ -386,28 +380,6 @@ def test_generalised_risk_accepts_what_is_surer_than_the_first_error_too_many(ca
     enough = len(errors) <= allowed[-1]
     expected = n if enough else int((confidence > errors[allowed[-1]]).sum())
     assert (curve.n_accepted[found - 1] if found else 0) == expected
-
-
-@pytest.mark.parametrize("ties", [1, 4, 40, 400])
-def test_what_is_refused_at_once_is_what_the_limits_refuse(ties, rng):
-    refused = []
-    for n, target, slope in product((60, 400), (0.02, 0.1, 0.4), (0.01, 0.2, 0.6)):
-        confidence = np.ceil(rng.random(n) * n / ties)
-        wrong = rng.random(n) < slope * (1 - confidence / confidence.max())
-        curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, confidence))
-        ranks, band, sequence = combined_limits(n, target, 0.05, 0.1)
-        begun = np.flatnonzero(sequence >= 0)
-        accepts = any(
-            curve.accepted_loss[b] <= band[np.flatnonzero(ranks <= k)].max(initial=-1)
-            for b, k in enumerate(curve.n_accepted)
-        )
-        if len(begun):
-            first = curve.first_reaching(ranks[begun[0]])
-            accepts |= bool(curve.accepted_loss[first] <= sequence[begun[0]])
-        assert (combined_risk(curve, target, 0.05, 0.1) > 0) is accepts
-        refused.append(not accepts)
-    assert True in refused
-    assert False in refused
 
 
 LABELS = {
