@@ -5,16 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import sklearn.metrics
 from hypothesis import given
-from sklearn.metrics import roc_auc_score
 
 from skselect import Predictions, evaluate, inference, metrics
 from skselect._lib.decide import CONFIDENCES
 from skselect.metrics import SPECS, _confidence_weighted
 from tests import brute
 from tests.brute import assert_close, examples, of_probabilities, proba_cases
-from tests.metrics.definitions import OF_CLASSES, confusion, cw_auc, masses, pairs_of, table
+from tests.metrics.definitions import OF_CLASSES, confusion, cw_auc, masses, table
 
 TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]
 RATIOS = ["precision", "recall", "specificity", "f1"]
@@ -48,26 +46,6 @@ def test_any_confidence_can_be_the_weight(confidence, case):
     if confidence in ("margin", "gini"):
         actual = of_probabilities(metrics.cw_auc_score, case, average=None, confidence=function)
         assert_close(actual, cw_auc(case, average=None, confidence=confidence), rel=1e-9)
-
-
-@quiet
-@examples(60)
-@given(proba_cases())
-def test_scikit_learn_agrees(case):
-    weight = np.ones(len(case.y_true)) if case.weight is None else case.weight
-    options = {"sample_weight": weight * case.y_proba.max(axis=1)}
-    given = case.y_true, case.y_proba.argmax(axis=1)
-    expected = sklearn.metrics.confusion_matrix(*given, labels=case.labels, **options)
-    assert_close(of_probabilities(metrics.cw_confusion_matrix, case).ravel(), expected.ravel())
-    if not math.isnan(actual := of_probabilities(metrics.cw_matthews_corrcoef, case)):
-        expected = sklearn.metrics.matthews_corrcoef(*given, **options)
-        assert_close(actual, expected, tiny=1e-10)
-    for name in ("precision", "recall", "f1"):
-        expected = getattr(sklearn.metrics, f"{name}_score")(
-            *given, labels=case.labels, average=None, zero_division=np.nan, **options
-        )
-        metric = getattr(metrics, f"cw_{name}_score")
-        assert_close(of_probabilities(metric, case, average=None), expected)
 
 
 # No value ------------------------------------------------------------------------------
@@ -182,21 +160,6 @@ def test_the_binary_average_of_strings_needs_a_pos_label():
 # The ROC curve ---------------------------------------------------------------------------
 
 QUARTERS = [0.25, 0.875, 0.625, 0.75]
-
-
-@quiet
-@examples(40)
-@given(proba_cases(classes=(2, 2), weights=("none",)))
-def test_what_weighting_adds_is_a_covariance_over_pairs(case):
-    """Proposition 16: cwAUC - AUC = Cov(w, z)/E[w], w the product of confidences of a pair."""
-    pairs = list(pairs_of(case, 1))
-    if not pairs:
-        return
-    n, w, z = len(pairs), sum(m for m, _ in pairs), sum(ahead for _, ahead in pairs)
-    covariance = sum(m * ahead for m, ahead in pairs) / n - w / n * z / n
-    plain = roc_auc_score(case.y_true, case.y_proba[:, 1])
-    weighted = of_probabilities(metrics.cw_auc_score, case, average=None)[1]
-    assert_close(weighted - plain, covariance / (w / n), tiny=1e-12)
 
 
 @quiet

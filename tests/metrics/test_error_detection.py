@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import given
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import roc_auc_score
 
 from skselect import metrics
 from tests import brute
-from tests.brute import assert_close, examples, of_probabilities, of_rows, proba_cases, row_cases
+from tests.brute import assert_close, examples, of_rows, row_cases
 from tests.metrics.definitions import right_weight
 
 TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]
@@ -32,21 +32,6 @@ def f1_retention_by_rank(rows, copies):
 def test_f1_retention_is_the_mean_over_ranks_of_many_copies(case):
     actual = of_rows(metrics.f1_retention_auc_score, case)
     assert abs(actual - f1_retention_by_rank(case.rows, 300)) < 2 / 300
-
-
-@examples(60)
-@given(proba_cases())
-def test_scikit_learn_agrees(case):
-    right = (case.y_proba.argmax(axis=1) == case.y_true).astype(int)
-    weight = np.ones(len(right)) if case.weight is None else case.weight
-    if len(np.unique(right[weight > 0])) < 2:
-        return
-    c, options = case.y_proba.max(axis=1), {"sample_weight": weight}
-    expected = roc_auc_score(right, c, **options)
-    assert_close(of_probabilities(metrics.failure_auroc_score, case), expected)
-    assert_close(of_probabilities(metrics.oc_auc_score, case, review_fraction=0), expected)
-    expected = average_precision_score(1 - right, -c, **options)
-    assert_close(of_probabilities(metrics.failure_average_precision_score, case), expected)
 
 
 def test_auroc_aurc_of_many_rows():

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import confusion_matrix
 
 from skselect import metrics
 from skselect.metrics import selective_confusion_matrix
@@ -26,17 +25,6 @@ from tests.brute import (
 from tests.kinds import CONTAINERS, THREE
 
 TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]  # confidences .875 .875 .625 .75; 2 errors
-
-
-@pytest.mark.parametrize("confidence", ["margin", "entropy", "gini"])
-@examples(40)
-@given(case=proba_cases(), t=st.floats(0, 0.95))
-def test_cwsa_reads_the_confidence_asked_for(confidence, case, t):
-    rows = case.rows(confidence)
-    if any(abs(float(row.confidence) - t) < 1e-9 for row in rows):
-        return  # the last bit of the confidence would decide
-    options = case.options | {"threshold": t, "confidence": confidence}
-    assert_close(metrics.cwsa_score(case.y_true, case.y_proba, **options), brute.cwsa(rows, t))
 
 
 @pytest.mark.parametrize("normalize", ["selected", "all"])
@@ -234,15 +222,6 @@ def test_it_counts_rows(rng, threshold):
     assert found.dtype.kind == "i"
     weighted = selective_confusion_matrix(y, p, threshold=threshold, sample_weight=weight)
     np.testing.assert_array_equal(weighted, _count(y, answers, accepted, labels, weight))
-
-
-def test_without_abstaining_it_is_that_of_scikit_learn(rng):
-    y, p = _draw(rng)
-    labels = ["c", "a", "b"]
-    found = selective_confusion_matrix(y, p, threshold=0, labels=labels)
-    answers = np.array(labels)[p.argmax(axis=1)]
-    np.testing.assert_array_equal(found[:, :-1], confusion_matrix(y, answers, labels=labels))
-    assert not np.any(found[:, -1])
 
 
 def test_another_confidence(rng):

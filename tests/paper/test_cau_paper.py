@@ -66,33 +66,6 @@ def entropies(y_proba: np.ndarray) -> np.ndarray:
     return -np.sum(y_proba * np.log(y_proba), axis=1) / math.log(y_proba.shape[1])
 
 
-#: Mean entropy in nats of right and of wrong rows, and CAU: without CAU in the loss, and with it.
-TABLE_2 = [(0.4341, 1.2564, 0.9908), (0.5386, 1.6410, 0.7988)]
-
-
-def test_table_2_is_of_logarithms():
-    h = np.array(TABLE_2)[:, :2] / math.log(10)
-    cau = np.array(TABLE_2)[:, 2]
-    right, wrong = h.T
-    # By Jensen (below) CAU_1 + lambda CAU_0 is at least this: .815 and .605 for lambda = 1.
-    least_1, least_0 = -np.log(1 - right), -np.log(wrong)
-    assert np.all(least_1 + least_0 < cau)
-    assert np.min((cau - least_1) / least_0) == pytest.approx(1.29, abs=0.005)
-    # Eqs. 5 and 8 as printed, 1 - h and h, rank the two nets the other way round.
-    as_printed = (1 - right) + wrong
-    assert as_printed[1] > as_printed[0]
-    assert cau[1] < cau[0]
-
-
-def test_augrc_of_the_printed_means_is_worse_with_cau():
-    # Eq. 7 of Traub et al., from accuracy and AUROC of table 2.
-    without, with_cau = [
-        (1 - auroc) * a * (1 - a) + (1 - a) ** 2 / 2
-        for a, auroc in [(0.8008, 0.8732), (0.7493, 0.8977)]
-    ]
-    assert (round(without, 4), round(with_cau, 4)) == (0.0401, 0.0506)
-
-
 def test_cau_is_at_least_that_of_the_mean_entropies(rng):
     for n_classes in [2, 3, 10]:
         proba = rng.dirichlet(np.ones(n_classes), 400)

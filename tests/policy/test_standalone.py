@@ -254,16 +254,6 @@ def test_the_file_alone_and_the_arrays_decide_as_the_table_does(tmp_path, rng):
             assert_same(decisions, table)
 
 
-@pytest.mark.slow
-def test_a_million_rows_with_temperature_scaling_are_decided_alike(rng):
-    logits = rng.normal(scale=3.0, size=1_000_000)
-    second = 1.0 / (1.0 + np.exp(-logits))
-    scores, codes = np.column_stack([1.0 - second, second]), rng.random(1_000_000) < second
-    maps = ClassCalibration.fit("temperature", "predict_proba", scores[:5000], codes[:5000], 2)
-    policy = AbstentionPolicy(np.array(["no", "yes"]), 0.8, calibration=maps)
-    assert_same(gate_of(policy).decide(scores), policy.decide(scores))
-
-
 def test_a_gate_has_only_what_its_policy_needs():
     scores, codes = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]), np.array([0, 1, 1])
     maps = ClassCalibration.fit("temperature", "predict_proba", scores, codes, 2)

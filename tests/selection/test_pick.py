@@ -14,7 +14,6 @@ from skselect import (
     AbstentionPolicy,
     Best,
     Cost,
-    Coverage,
     GeneralizedRisk,
     InfeasibleTargetError,
     Outcomes,
@@ -104,16 +103,6 @@ def test_every_tenth_row_of_a_subgroup_names_the_levels_of_the_others(table):
         assert found[key].set_params(method="auto") == each[key]
     assert (found["hopeless"], found["rare"]) == (each["hopeless"], one)
     assert not np.any(names[~np.isin(group, ["a", "b"])])
-
-
-def test_the_policy_of_subgroups_decides_like_the_selection(table):
-    group = pd.Series(table[2], name="site")
-    with pytest.warns(UserWarning, match="site 'hopeless'"):
-        found = select_threshold(predictions_of(table), subgroups=group, **RISK)
-    decided = found.policy.decide(table[1], subgroups=group)
-    thresholds = np.array([found.thresholds[g] for g in group])
-    assert decided["accepted"].tolist() == (table[1].max(axis=1) >= thresholds).tolist()
-    assert found.policy.coverage == decided["accepted"].mean()
 
 
 def test_targets_may_differ_by_answer(table, known):
@@ -307,13 +296,6 @@ def test_errors_at_the_threshold_itself_are_among_the_accepted(lowest, n_below, 
     assert (found.certificate.n_accepted, found.certificate.n_errors) == (200, 2)
 
 
-@pytest.mark.parametrize("method", ["order_statistic", "mean", "empirical"])
-def test_methods_for_coverage(good, method):
-    found = select_threshold(good, objective=Coverage(0.8, method=method))
-    expected = {"order_statistic": 0.815, "mean": 0.801, "empirical": 0.8}[method]
-    assert found.coverage == pytest.approx(expected, abs=0.001)
-
-
 def test_chow_takes_one_minus_the_cost_of_a_calibrated_confidence(table, known):
     rows, chow = predictions_of(table, known), Cost(0.2, method="chow")
     found = select_threshold(rows, objective=chow)
@@ -325,17 +307,6 @@ def test_chow_takes_one_minus_the_cost_of_a_calibrated_confidence(table, known):
     for source, confidence in ((rows, "margin"), (costly, None)):
         with pytest.raises(ValueError, match="only right for a confidence that is one minus"):
             select_threshold(source, objective=chow, confidence=confidence)
-
-
-def test_several_starts_share_delta(good):
-    def found(starts, delta):
-        method = FixedSequence(starts)
-        return select_threshold(good, objective=Risk(0.02, delta=delta, method=method))
-
-    both = found([0.1, 0.5], 0.1)
-    each = [found(start, 0.05) for start in (0.1, 0.5)]
-    assert both.coverage == max(one.coverage for one in each) > 0
-    assert each[0].coverage != each[1].coverage
 
 
 @pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")

@@ -359,49 +359,20 @@ def test_a_state_that_cannot_be_is_refused(make, message):
 # Map and reduce elsewhere -----------------------------------------------------------------
 
 
-def spark_task(batches):
-    """What `mapInPandas` runs on a worker: batches in, at most one row with a pickled state out."""
-    state = SelectiveState("certified")
-    for batch in batches:
-        state.update_confidence(batch["confidence"], batch["error"])
-    if state.n_rows:
-        yield pd.DataFrame({"state": [pickle.dumps(state)]})
-
-
-def test_states_travel_as_in_spark_with_empty_partitions(rng):
+@pytest.mark.parametrize("mode", ["exact", "certified"])
+def test_states_travel_from_workers_with_read_only_arrays_and_empty_parts(mode, rng):
+    """As Spark and Ray send them: pickled, of arrays that cannot be written, some of no rows."""
     confidence = rng.random(5000).astype(np.float32)
     error = rng.random(5000) > confidence
-    table = pd.DataFrame({"confidence": confidence, "error": error})
-    partitions = [table[:0], table[:1800], table[1800:1801], table[1801:]]
-    collected = [
-        row
-        for part in partitions
-        for frame in spark_task(part[k : k + 700] for k in range(0, len(part), 700))
-        for row in frame.to_dict("records")
-    ]
-    states = [pickle.loads(row["state"]) for row in collected]
-    assert len(states) == 3
-    whole = SelectiveState("certified").update_confidence(confidence, error)
+    whole = SelectiveState(mode).update_confidence(confidence, error)
+    confidence.flags.writeable = error.flags.writeable = False
+    sent = [pickle.dumps(SelectiveState(mode), protocol=5)]
+    for rows in np.array_split(np.arange(5000), 7):
+        one = SelectiveState(mode).update_confidence(confidence[rows], error[rows])
+        sent.append(pickle.dumps(one, protocol=5))
+    states = list(map(pickle.loads, sent))
     found = states[0].merge(*states[1:]).evaluate(["aurc", "augrc"])
     assert found.equals(whole.evaluate(["aurc", "augrc"]))
-
-
-def ray_task(confidence, error):
-    """What a remote function of Ray runs: it sees its arrays read-only, and returns a state."""
-    return SelectiveState().update_confidence(confidence, error)
-
-
-def test_states_travel_as_in_ray_from_read_only_arrays(rng):
-    confidence = rng.random(5000).astype(np.float32)
-    error = rng.random(5000) > confidence
-    expected = SelectiveState().update_confidence(confidence, error).evaluate()
-    confidence.flags.writeable = error.flags.writeable = False
-    sent = [
-        pickle.dumps(ray_task(confidence[rows], error[rows]), protocol=5)
-        for rows in np.array_split(np.arange(5000), 7)
-    ]
-    states = list(map(pickle.loads, sent))
-    assert states[0].merge(*states[1:]).evaluate().equals(expected)
 
 
 def test_a_threshold_of_counted_rows_has_a_policy_where_the_state_rated_them():
@@ -502,11 +473,3 @@ def test_subgroups_may_be_a_tensor():
         [0.9, 0.8, 0.7], [0, 1, 0], subgroups=torch.tensor([0, 1, 0])
     )
     assert {key: state.n_rows for key, state in states.states.items()} == {0: 2, 1: 1}
-
-
-def test_one_column_is_the_probability_of_the_second_class_here_too():
-    p, y = [0.1, 0.9, 0.6, 0.7], ["no", "yes", "yes", "no"]
-    states = SubgroupStates(labels=["yes", "no"])
-    states.update(y, 1 - np.array(p), subgroups=["a", "b", "a", "b"])
-    whole = SelectiveState(labels=["yes", "no"]).update(y, 1 - np.array(p))
-    assert states.total().evaluate(NAMES).equals(whole.evaluate(NAMES))

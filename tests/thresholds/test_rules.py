@@ -186,6 +186,7 @@ def test_least_band_target_of_a_set_is_met_and_a_smaller_one_is_not(rng):
 
     assert passes(least)
     assert not passes(0.99 * least)
+    assert least_band_target(20, 20, 20, 0.05, 0.1) == 1  # nothing but errors
     assert band_risk(curve, least, 0.05, 0.1) >= 301
 
 
