@@ -292,17 +292,6 @@ def test_probabilities_survive_clone_pickle_and_file(xgboost, objective, n_class
         np.testing.assert_array_equal(other.predict_proba(X), proba)
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES[:2], ids=str)
-@both
-def test_a_weight_of_two_is_the_row_twice(xgboost, objective, n_classes):
-    X, y = table(n_classes, n=60)
-    counts = np.where(np.arange(len(y)) % 3 == 0, 2, 1)
-    weighted = boosted(xgboost, objective, tree_method="exact").fit(X, y, sample_weight=counts)
-    again = boosted(xgboost, objective, tree_method="exact")
-    again.fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
-    np.testing.assert_allclose(weighted.predict_proba(X), again.predict_proba(X), atol=1e-4)
-
-
 def test_inside_a_selective_classifier_and_a_search(xgboost):
     X, codes = table(3)
     X = pd.DataFrame(X, columns=list("abcdef")).assign(
@@ -400,22 +389,6 @@ def test_a_part_without_rows_is_left_out(objective, torch):
         logits = torch.tensor(table, requires_grad=True)
         loss(objective, logits, target).backward()
         assert torch.isfinite(logits.grad).all()
-
-
-@with_objectives
-def test_a_net_learns(objective, torch):
-    torch.manual_seed(0)
-    X = torch.randn(200, 2)
-    y = (X[:, 0] > 0).long().numpy()
-    net = torch.nn.Linear(2, 2)
-    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
-    before = loss(objective, net(X), y).item()
-    for _ in range(30):
-        optimizer.zero_grad()
-        loss(objective, net(X), y).backward()
-        optimizer.step()
-    assert loss(objective, net(X), y).item() < before
-    assert (net(X).argmax(dim=1).numpy() == y).mean() > 0.9
 
 
 def test_the_loop_in_the_docs_runs(capsys, torch):

@@ -1,14 +1,21 @@
-"""Objectives of several subgroups, and conformal risk control for silent failures."""
+"""Objectives: of several subgroups, in every place, and of machine and reviewer together."""
 
+import pickle
 import re
 import subprocess
 import sys
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn
+from scipy.stats import beta
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 
 from skselect import (
     AbstentionPolicy,
@@ -31,8 +38,10 @@ from skselect import (
     select_threshold,
     selective_report,
 )
-from skselect.objectives import name_options
-from skselect.thresholds import rows_needed
+from skselect._lib.notebook import unwrap
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.objectives import Goal, Loss, name_options
+from skselect.thresholds import LevelSequence, rows_needed
 from tests.common import check_schema
 
 SURE = Outcomes(np.zeros(400), np.linspace(0.6, 0.9, 400))
@@ -238,3 +247,424 @@ def test_every_objective_works_in_every_place_or_is_refused_by_name(place, word)
     else:
         with pytest.raises(ValueError, match="objective"):
             call(STATED[word])
+
+
+def _outcomes(n=4000, seed=0, reviewer=0.05):
+    """Return rows whose machine is wrong in a share 1 - c at confidence c."""
+    rng = np.random.default_rng(seed)
+    c = rng.uniform(0.5, 1, n)
+    return Outcomes(rng.random(n) < 1 - c, c, reviewer_loss=rng.random(n) < reviewer)
+
+
+def _errors(rows, level):
+    machine = rows.confidence >= level
+    return int(np.where(machine, rows.loss, rows.reviewer_loss).sum())
+
+
+def _upper(k, n, delta):
+    return beta.ppf(1 - delta, k + 1, n - k)
+
+
+# Machine and reviewer together: what is certified -----------------------------------------------
+
+
+@pytest.mark.parametrize("decimals", [2, 15])  # with ties, and without
+def test_the_levels_of_every_fifth_row_are_tested_one_by_one(decimals):
+    """Against the definition, row by row and level by level."""
+    rows = _outcomes()
+    rows = Outcomes(rows.loss, rows.confidence.round(decimals), reviewer_loss=rows.reviewer_loss)
+    apart = np.arange(len(rows)) % 5 == 0
+    naming, testing = rows.take(apart), rows.take(~apart)
+    named = np.quantile(naming.confidence, np.linspace(0, 1, 51), method="higher")
+    named = sorted(set(named), reverse=True)
+    errors = [_errors(naming, level) for level in named]
+    assert errors[-1] == naming.loss.sum()
+    named[-1] = 0.0  # the last one accepts all
+    shares = [np.mean(naming.confidence >= level) for level in named]
+    start = int(np.argmin(np.polynomial.Polynomial.fit(shares, errors, 2)(np.array(shares))))
+    chosen = None
+    for level in named[start:]:
+        if _upper(_errors(testing, level), len(testing), 0.05 / 2) > 0.08:
+            break
+        chosen = level
+    found = select_threshold(rows, objective=SystemRisk(0.08, max_analyses=2))
+    assert found.threshold == chosen < max(named)
+    assert found.objective.method.levels == tuple(named[start:])
+    made, n = found.certificate, len(testing)
+    assert made.is_certified
+    assert made.pointwise_bound == pytest.approx(_upper(_errors(testing, chosen), n, 0.05 / 2))
+    machine = testing.confidence >= chosen
+    assert (made.n, made.n_accepted) == (n, machine.sum())
+    assert made.n_errors == testing.loss[machine].sum()
+    together = _errors(testing, chosen)
+    said = unwrap(str(made))
+    assert "machine and reviewer together are wrong in at most 8 % of cases over all" in said
+    assert f"together {together:,} of {n:,} are wrong" in said
+    assert said.index("reviewer will work as on these rows") < said.index("independent draws")
+
+
+def test_the_last_level_accepts_rows_that_are_less_sure_than_those_that_named_it():
+    rows = _outcomes(500)
+    right = Outcomes(np.zeros(500), rows.confidence, reviewer_loss=rows.reviewer_loss)
+    assert select_threshold(right, objective=SystemRisk(0.05)).threshold == 0.0
+    scores = Outcomes(np.zeros(500), 10 * rows.confidence, reviewer_loss=rows.reviewer_loss)
+    found = select_threshold(scores, objective=SystemRisk(0.05))
+    assert found.coverage == 1.0
+    assert found.threshold < 2.0  # of scores from 5 to 10
+
+
+def test_levels_that_the_user_names_leave_all_rows_to_test_them():
+    method = LevelSequence([0.95, 0.9])
+    found = select_threshold(_outcomes(), objective=SystemRisk(0.08, method=method))
+    assert found.threshold == 0.9
+    assert found.certificate.n == 4000
+
+
+@pytest.mark.parametrize(
+    ("bound", "most", "delta"), [(0.03, 0.03, 0.05), ((12, 600), _upper(12, 600, 0.025), 0.025)]
+)
+def test_a_bound_of_the_reviewer_leaves_the_rest_of_the_target_to_the_machine(bound, most, delta):
+    """An estimated bound takes half of delta."""
+    rows = Outcomes(_outcomes().loss, _outcomes().confidence)
+    found = select_threshold(rows, objective=SystemRisk(0.06, reviewer_error=bound)).certificate
+    machine = GeneralizedRisk(0.06 - most, delta=delta)
+    plain = select_threshold(rows, objective=machine).certificate
+    numbers = ("threshold", "n", "n_accepted", "n_errors", "rows_needed")
+    assert [getattr(found, name) for name in numbers] == [getattr(plain, name) for name in numbers]
+    assert found.pointwise_bound == pytest.approx(plain.pointwise_bound + most)
+    assert (found.delta, found.reviewer_error) == (0.05, pytest.approx(most))
+    assert "wrong in at most 6 % of cases" in unwrap(str(found))
+    if bound == 0.03:
+        said = "the reviewer errs on deferred cases in at most 3 % of all cases"
+        assert found.assumptions[0] == said
+
+
+def test_a_refusal_says_what_each_would_do_alone_and_which_target_could_be_met():
+    rows = _outcomes()
+    with pytest.raises(InfeasibleTargetError) as caught:
+        select_threshold(rows, objective=SystemRisk(0.02))
+    testing = rows.take(np.arange(4000) % 5 > 0)
+    machine, reviewer = (f"{100 * x.mean():.4g} %" for x in (testing.loss, testing.reviewer_loss))
+    said = re.search(
+        "smallest target that these rows could have met is ([0-9.]+) %.* Alone, the reviewer is "
+        f"wrong in {reviewer} of all these cases, and the machine in {machine}",
+        str(caught.value),
+    )
+    least = float(said[1]) / 100
+    assert select_threshold(rows, objective=SystemRisk(least)).certificate.is_certified
+    with pytest.raises(InfeasibleTargetError):
+        select_threshold(rows, objective=SystemRisk(least - 2e-4))
+    with pytest.warns(UserWarning, match="Nothing will be accepted"):
+        found = select_threshold(rows, objective=SystemRisk(0.02), on_infeasible="abstain")
+    assert found.threshold == np.inf
+
+
+def test_the_order_of_the_reviewers_errors_is_tested_too():
+    rows = _outcomes()
+    tired = np.sort(rows.reviewer_loss)
+    with pytest.warns(UserWarning, match="the errors of the reviewer of these rows change along"):
+        found = select_threshold(
+            Outcomes(rows.loss, rows.confidence, reviewer_loss=tired), objective=SystemRisk(0.1)
+        )
+    assert not found.certificate.is_certified
+
+
+# Known truth: the share of draws that break the guarantee ----------------------------------------
+
+
+def _population(name, target):
+    """Return errors of machine and reviewer at 20 levels of confidence, surest first."""
+    x = (np.arange(20) + 0.5) / 20
+    above = 1.0001 * target
+    machine, reviewer = {
+        "both exactly at the target": (np.full(20, above), np.full(20, above)),
+        "the reviewer exactly at the target, the machine worse": (
+            above + x / 4,
+            np.full(20, above),
+        ),
+        "the second level just above the target": (
+            np.where(x < 0.1, 0.0, np.where(x < 0.15, 4.702 * target, 0.9)),
+            np.full(20, 0.9 * target),
+        ),
+        "in and out": (above * (1 + 0.9 * np.sin(25 * x - 1.3)), np.full(20, above)),
+        "a slow rise": (2.2 * above * x, np.where(x < 0.2, 2 * above, 0.8 * above)),
+        "the reviewer errs where the machine does": (3 * above * x**2, 2 * above * x),
+    }[name]
+    shifts = np.cumsum(np.append(0.0, (machine - reviewer) / 20))
+    return machine, reviewer, reviewer.mean() + shifts[1:]
+
+
+CELLS = (
+    "both exactly at the target",
+    "the second level just above the target",
+    "the reviewer exactly at the target, the machine worse",
+    "in and out",
+    "a slow rise",
+    "the reviewer errs where the machine does",
+)
+
+
+def _broken(cell, n, target, delta, draws, seed):
+    machine, reviewer, truth = _population(cell, target)
+    objective = SystemRisk(target, delta=delta).check(Loss())
+    rng, broken = np.random.default_rng(seed), 0
+    for _ in range(draws):
+        k = rng.integers(0, 20, n)
+        rows = Outcomes(
+            rng.random(n) < machine[k], 20.0 - k, reviewer_loss=rng.random(n) < reviewer[k]
+        )
+        named, testing = objective.name_levels(rows)
+        goal = Goal(named, method="level_sequence", delta=delta, own_target=target)
+        found = named.find(goal, RiskCoverageCurve.from_outcomes(testing), testing)
+        if np.isfinite(found.threshold or 0.0):
+            broken += truth[min(20 - int(found.threshold), 19)] > target
+    return broken / draws
+
+
+@pytest.mark.parametrize(
+    ("cell", "draws"),
+    [
+        *((cell, 200) for cell in CELLS[:2]),
+        *(pytest.param(cell, 4000, marks=pytest.mark.slow) for cell in CELLS),
+    ],
+)
+def test_the_guarantee_fails_as_rarely_as_it_says(cell, draws):
+    for n, target, delta in ((400, 0.1, 0.1), (1500, 0.05, 0.05)):
+        share = _broken(cell, n, target, delta, draws, seed=CELLS.index(cell))
+        assert share <= delta + 3 * np.sqrt(delta * (1 - delta) / draws), (n, target)
+
+
+# The tuner ----------------------------------------------------------------------------------------
+
+
+@cache
+def _people():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(3000, 3)), columns=["a", "b", "c"])
+    y = np.where(X.sum(axis=1) + rng.logistic(size=3000) / 4 > 0, "yes", "no")
+    person = np.where(rng.random(3000) < 0.05, np.where(y == "no", "yes", "no"), y)
+    return X, y, person
+
+
+def _tuner(**options):
+    return ThresholdTuner(LogisticRegression(), SystemRisk(0.08, **options), random_state=0)
+
+
+def test_the_model_never_sees_the_column_of_the_reviewer():
+    X, y, person = _people()
+    both = X.assign(annotator=person)
+    tuner = _tuner(reviewer="annotator").fit(both, y)
+    other = _tuner().fit(X, y, reviewer_pred=person)
+    assert tuner.certificate_.is_certified
+    assert 0.1 < tuner.policy_.coverage <= 1
+    # A table without the column has another layout in memory, and with it other last digits.
+    assert tuner.threshold_ == pytest.approx(other.threshold_)
+    assert list(tuner.feature_names_in_) == ["a", "b", "c"]
+    pd.testing.assert_frame_equal(tuner.decide(both), other.decide(X))  # new rows may lack it
+    pd.testing.assert_frame_equal(tuner.decide(X), other.decide(X))
+    np.testing.assert_allclose(tuner.decision_function(both), other.decision_function(X))
+    loaded = AbstentionPolicy.from_json(tuner.policy_.to_json())
+    assert loaded.certificate == tuner.certificate_
+    assert pickle.loads(pickle.dumps(tuner)).threshold_ == tuner.threshold_
+    assert clone(tuner).set_params(objective__target=0.1).objective.target == 0.1
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_answers_reach_the_tuner_through_a_search(routing):
+    X, y, person = _people()
+    tuner = _tuner().set_params(on_infeasible="abstain")
+    with sklearn.config_context(enable_metadata_routing=routing):
+        search = GridSearchCV(tuner, {"objective__target": [0.08, 0.3]}, cv=2, error_score="raise")
+        search.fit(X, y, reviewer_pred=person)
+    assert search.best_params_ == {"objective__target": 0.3}  # answers most
+
+
+class _Untrained(LogisticRegression):
+    def fit(self, X, y):
+        raise AssertionError("trained before the check")
+
+
+@pytest.mark.parametrize(
+    ("options", "columns", "given", "message"),
+    [
+        ({}, {}, None, "reviewer: objective='system_risk' needs to know how often"),
+        ({"reviewer": "x"}, {}, None, "reviewer='x': X has no such column; it has ['a', 'b', 'c']"),
+        ({"reviewer": 3}, {}, None, "reviewer must name a column of X"),
+        ({"reviewer": "p"}, {"p": "yes"}, "yes", "reviewer_pred stands beside reviewer='p'"),
+        ({"reviewer": "p", "reviewer_error": 0.01}, {}, None, "reviewer_error=0.01"),
+        ({"reviewer_error": 0.01}, {}, "yes", "reviewer_error=0.01"),
+        ({"reviewer_error": 0.08}, {}, None, "leaves nothing to the machine"),
+        ({"reviewer_error": (100, 1000)}, {}, None, "leaves nothing to the machine"),
+        (
+            {"reviewer_error": (3, 2)},
+            {},
+            None,
+            "reviewer_error: rows must be an integer of at least 3",
+        ),
+        ({"reviewer_error": (3, 2, 1)}, {}, None, "reviewer_error must be a number in [0, 1)"),
+        ({"reviewer_error": -0.1}, {}, None, "reviewer_error must be"),
+        ({}, {}, "maybe", "reviewer_pred has labels that are not among the classes"),
+        ({}, {}, None, "pass the answers"),
+        ({"method": "binomial"}, {}, "yes", "method='binomial' does not go with reviewer_error"),
+        ({"given_class": "yes"}, {}, "yes", "given_class does not go with SystemRisk"),
+        ({"reviewer": "p"}, {"p": None}, None, "reviewer_pred has missing values"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_trained(options, columns, given, message):
+    X, y, _ = _people()
+    tuner = ThresholdTuner(_Untrained(), SystemRisk(0.08, **options))
+    person = None if given is None else np.full(3000, given)
+    with pytest.raises(ValueError, match=f"(?i){re.escape(message)}"):
+        tuner.fit(X.assign(**columns), y, reviewer_pred=person)
+
+
+def test_answers_are_refused_where_they_do_not_belong():
+    X, y, person = _people()
+    tuner = ThresholdTuner(_Untrained(), Risk(0.08))
+    with pytest.raises(ValueError, match=r"reviewer_pred goes with objective=SystemRisk"):
+        tuner.fit(X, y, reviewer_pred=person)
+    with pytest.raises(ValueError, match="reviewer_pred has 9 rows, but y_true has 3000"):
+        ThresholdTuner(_Untrained(), SystemRisk(0.08)).fit(X, y, reviewer_pred=person[:9])
+    with pytest.raises(ValueError, match="summary needs one threshold"):
+        _tuner().fit(X, y, reviewer_pred=person).summary([0.1])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (lambda: Outcomes([0, 0.5] * 50, np.linspace(0, 1, 100), None, np.zeros(100)), "Pass loss"),
+        (lambda: Outcomes([0, 1], [1, 2], reviewer_loss=[0.5, 1]), "reviewer_loss must be 0 or 1"),
+        (lambda: Outcomes([0, 1], [1, 2], reviewer_loss=[1]), "reviewer_loss has 1 rows"),
+        (lambda: Outcomes([0, 1], [1, 2], reviewer_loss=[1, 0]), "needs 5 rows or more"),
+        (lambda: Outcomes([0, 1], [1, 2]), "reviewer: objective='system_risk' needs to know"),
+        (
+            lambda: Outcomes([0, 1] * 50, np.linspace(0, 1, 100), np.arange(100), np.zeros(100)),
+            "Leave sample_weight out, or use a metric",
+        ),
+    ],
+)
+def test_a_table_that_cannot_be_counted_is_refused(rows, message):
+    with pytest.raises(ValueError, match=message):
+        select_threshold(rows(), objective=SystemRisk(0.1), assume="independent")
+
+
+# A fixed policy -----------------------------------------------------------------------------------
+
+
+def _fresh(n=4000, reviewer=0.05, wrong=0.0, seed=9):
+    """Return fresh rows; the machine is wrong by `wrong` more often than it says."""
+    rng = np.random.default_rng(seed)
+    c = rng.uniform(0.5, 1, n)
+    answer = rng.integers(0, 2, n)
+    truth = np.where(rng.random(n) < 1 - c + wrong, 1 - answer, answer)
+    person = np.where(rng.random(n) < reviewer, 1 - truth, truth)
+    proba = np.where(answer[:, None] == [0, 1], c[:, None], 1 - c[:, None])
+    return Predictions.from_proba(truth, proba, labels=[0, 1], reviewer=person)
+
+
+@cache
+def _fixed(**options):
+    rows = _fresh(seed=1)
+    if options:
+        rows = Predictions(rows.y_true, rows.y_pred, rows.classes, rows.y_proba)
+    return select_threshold(rows, objective=SystemRisk(0.09, **options)).policy
+
+
+def test_fresh_rows_certify_machine_and_reviewer_together():
+    policy, rows = _fixed(), _fresh(reviewer=0.03)
+    made = certify(policy, rows, objective=SystemRisk(0.09))
+    outcomes = Outcomes.of(rows)
+    errors = _errors(outcomes, policy.threshold)
+    assert made.is_certified
+    assert made.pointwise_bound == pytest.approx(_upper(errors, 4000, 0.05))
+    assert f"together {errors} of 4,000" in unwrap(str(made))
+    assert made.notice == ""  # the policy's own guarantee holds too
+    assert not certify(policy, rows, objective="system_risk", target=0.05).is_certified
+    assert made.n_errors == outcomes.loss[outcomes.confidence >= policy.threshold].sum()
+    alone = Predictions(rows.y_true, rows.y_pred, rows.classes, rows.y_proba)
+    assert "needs the reviewer's answers" in certify(policy, alone, target=0.2).notice
+    for call in (certify, check_policy):
+        with pytest.raises(ValueError, match="system_risk' needs to know how often the reviewer"):
+            call(policy, alone, objective=SystemRisk(0.09))
+
+
+def test_a_certificate_by_a_bound_is_made_on_fresh_rows_too():
+    rows = _fresh()
+    alone = Predictions(rows.y_true, rows.y_pred, rows.classes, rows.y_proba)
+    objective = SystemRisk(0.09, reviewer_error=0.04)
+    made = certify(_fixed(), alone, objective=objective)
+    plain = certify(_fixed(), alone, objective=GeneralizedRisk(0.05))
+    assert made.is_certified == plain.is_certified
+    assert made.pointwise_bound == pytest.approx(plain.pointwise_bound + 0.04)
+
+
+@pytest.mark.parametrize(
+    ("reviewer", "wrong", "verdict"),
+    [(0.03, 0.0, "holds"), (0.2, 0.0, "broken"), (0.03, 0.4, "broken")],
+)
+def test_a_check_notices_when_either_gets_worse(reviewer, wrong, verdict):
+    rows = _fresh(reviewer=reviewer, wrong=wrong)
+    check = check_policy(_fixed(), rows)
+    assert check.verdict == verdict
+    [one] = check.guarantees
+    errors = _errors(Outcomes.of(rows), _fixed().threshold)
+    assert one.value == pytest.approx(errors / 4000)
+    assert "machine and reviewer together are wrong in at most 9 % of cases" in one.statement
+    assert "(not proved): the reviewer will work as on these rows; the rows" in unwrap(str(check))
+
+
+def test_a_check_by_a_bound_is_about_the_machine_alone():
+    policy = _fixed(reviewer_error=0.04)
+    [one] = check_policy(policy, _fresh()).guarantees
+    assert (one.objective, one.target) == ("generalized_risk", pytest.approx(0.05))
+    [asked] = check_policy(
+        policy, _fresh(), objective=SystemRisk(0.1, reviewer_error=0.04)
+    ).guarantees
+    assert (asked.objective, asked.target) == ("generalized_risk", pytest.approx(0.06))
+
+
+def test_what_knows_no_answers_of_the_reviewer_says_so():
+    policy, rows = _fixed(), _fresh()
+    alone = Predictions(rows.y_true, rows.y_pred, rows.classes, rows.y_proba)
+    with pytest.raises(ValueError, match="reviewer"):
+        check_policy(policy, alone)
+    state = SelectiveState(labels=[0, 1])
+    state.update(rows.classes[rows.y_true], rows.y_proba)
+    with pytest.raises(ValueError, match="a state does not count the reviewer's errors"):
+        check_policy(policy, state)
+    with pytest.raises(ValueError, match=r"does not watch the reviewer. Check it with check_pol"):
+        SelectiveRiskMonitor(policy)
+    assert SelectiveRiskMonitor(policy, target=0.2).target == 0.2
+    report = " ".join(str(selective_report(None, alone, policy=policy)).split())
+    assert "UNDECIDED: it guarantees how often machine and reviewer together are wrong" in report
+
+
+def test_a_report_checks_machine_and_reviewer_together():
+    report = unwrap(str(selective_report(None, _fresh(reviewer=0.03), policy=_fixed())))
+    assert "HOLDS: machine and reviewer together are wrong in at most 9 % of cases" in report
+    assert "Alone, the reviewer is wrong in" in report  # as its certificate says
+
+
+def test_a_report_says_what_machine_and_reviewer_get_wrong_at_each_target():
+    rows = _fresh(reviewer=0.03)
+    report = selective_report(None, rows)
+    outcomes = Outcomes.of(rows)
+    targets = report.to_dict()["models"]["model"]["workload"]["targets"]
+    for row in targets:
+        level = np.inf if row["threshold"] is None else row["threshold"]
+        assert row["together"] == pytest.approx(_errors(outcomes, level) / 4000)
+    assert targets[0]["together"] != targets[-1]["together"]
+    assert "with the reviewer, of all" in str(report)
+    alone = Predictions(rows.y_true, rows.y_pred, rows.classes, rows.y_proba)
+    assert "with the reviewer" not in str(selective_report(None, alone))
+
+
+def test_tables_show_the_answers_of_the_reviewer():
+    rows = _fresh(50)
+    assert (rows.to_frame()["reviewer"] == rows.classes[rows.reviewer]).all()
+    wrong = Outcomes.of(rows).to_frame()["reviewer_loss"]
+    assert (wrong == (rows.reviewer != rows.y_true)).all()
+    by_label = Predictions.from_labels(["a", "b"], ["a", "a"], [0.9, 0.8], reviewer=["b", "b"])
+    assert Outcomes.of(by_label).reviewer_loss.tolist() == [1.0, 0.0]
+    with pytest.raises(ValueError, match="reviewer has 1 rows"):
+        Predictions.from_labels(["a", "b"], ["a", "a"], [0.9, 0.8], reviewer=["b"])

@@ -14,7 +14,6 @@ from skselect import AbstentionPolicy
 from skselect._lib.notebook import unwrap
 from skselect.cli import demo
 from skselect.cli.main import make_parser
-from tests.common import mostly_slow
 
 KINDS = pytest.mark.parametrize("kind", ["csv", "parquet"])
 
@@ -121,15 +120,6 @@ def test_refusal_is_shown_and_nothing_is_accepted(table, show):
     assert "No threshold meets target=0.001" in printed
     assert "could have met is 0." in printed
     assert "Nothing will be accepted" in printed
-
-
-@pytest.mark.parametrize(
-    ("name", "risk"), mostly_slow([("wine_quality", 0.2), ("adult", 0.05)], unpack=True)
-)
-@pytest.mark.usefixtures("small_booster")
-def test_real_tables(data_folder, name, risk, show):
-    path = data_folder / f"{name}.parquet"
-    assert "risk_coverage.png" in show(data=path, label="target", target=risk).out
 
 
 @pytest.mark.parametrize(

@@ -412,16 +412,6 @@ def test_a_cell_may_be_long(written, monkeypatch):
     assert len(file.whole().loc[0, "a"]) == 200_000
 
 
-@pytest.mark.parametrize("ending", ["gz", "bz2", "zst"])
-def test_whole_tables_of_another_layout(ending, tmp_path):
-    path = tmp_path / f"t.csv.{ending}"
-    frame = pd.DataFrame({"a": [0.5, 1.25], "b": ["ö", "x"]})
-    with pa.output_stream(path) as file:
-        file.write(frame.to_csv(sep=";", decimal=",", index=False).encode("cp1252"))
-    found = TableFile.open(path, layout=CsvLayout(";", ",", "cp1252")).whole()
-    pd.testing.assert_frame_equal(found, frame)
-
-
 # Writing ----------------------------------------------------------------------------------
 
 

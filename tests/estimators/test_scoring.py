@@ -188,22 +188,6 @@ def test_abstaining_never_pays_more_than_its_worst_cost(binary):
     assert scorer(model, X, y) == -5.0
 
 
-def test_scorer_equals_metric_with_sign(data):
-    X, y = data
-    model = GaussianNB().fit(X, y)
-    proba = model.predict_proba(X)
-    needed = {"coverage_at_risk": {"max_risk": 0.1}, "risk_at_coverage": {"coverage": 0.5},
-              "review_rate_at_reliability": {"reliability": 0.9}}  # fmt: skip
-    for name, spec in SPECS.items():
-        if name == "auroc_aurc":  # defined for two classes only
-            continue
-        params = needed.get(name, {})
-        value = spec.function(y, proba, **params)
-        scored = get_scorer(spec.scorer_name, **params)(model, X, y)
-        value = abs(value) if spec.signed else value
-        assert scored == pytest.approx(value if spec.greater_is_better else -value, rel=1e-12)
-
-
 def test_weights_reach_the_metric_and_can_be_routed(binary):
     X, y = binary
     weight = np.random.default_rng(0).integers(1, 4, len(y))
@@ -239,16 +223,6 @@ def test_a_class_missing_in_training_counts_as_wrong(data):
     assert get_scorer("selective_accuracy")(model, X[test], y[test]) == pytest.approx(right.mean())
     with pytest.raises(ValueError, match="same kind"):
         get_scorer("cwsa_plus")(model, X, y.astype(str))
-
-
-def test_a_class_missing_in_the_test_fold_changes_no_column(data):
-    X, y = data
-    model = GaussianNB().fit(X, y)
-    rows = y == 2
-    proba = model.predict_proba(X[rows])
-    kept = proba.max(axis=1) >= 0.5
-    expected = np.mean(proba.argmax(axis=1)[kept] == 2)
-    assert get_scorer("selective_accuracy")(model, X[rows], y[rows]) == pytest.approx(expected)
 
 
 def test_folds_of_one_class_each_still_score(data):
@@ -439,15 +413,6 @@ def test_on_accepted_takes_every_scorer_of_classifiers(kind, binary):
         if kind == "booleans":  # abstentions count as they do for integers
             found = value_or_refusal(scorer, model, X, y)
             assert found == value_or_refusal(scorer, integers, X, codes), name
-
-
-@pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true")
-def test_on_accepted_in_a_cross_validation_with_booleans(binary):
-    X, y = binary
-    model = SelectiveClassifier(GaussianNB(), threshold=0.8)
-    for scoring in ("accuracy", "balanced_accuracy", on_accepted("f1"), on_accepted("f1_macro")):
-        scores = cross_val_score(model, X, y == 1, scoring=scoring, error_score="raise")
-        np.testing.assert_array_equal(scores, cross_val_score(model, X, y, scoring=scoring))
 
 
 def test_on_accepted_hands_over_labels_in_their_own_dtype(binary):

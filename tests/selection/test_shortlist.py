@@ -10,9 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.ensemble import RandomForestClassifier
 
-from benchmarks.tables import load_dataset
 from skselect import (
     AbstentionPolicy,
     Best,
@@ -275,50 +273,3 @@ def test_the_level_is_exact_where_rows_are_set_apart(level, n_classes, hidden, o
     error = np.std(covered) / math.sqrt(len(covered))
     assert abs(np.mean(covered) - np.mean(expected)) < 3 * error
     assert min(expected) >= level
-
-
-#: Numeric tables with three classes or more, and how many rows train on each.
-TABLES = {
-    "letter": 1500, "covertype_small": 1500, "pendigits": 500, "optdigits": 500, "segment": 300,
-    "vowel": 300, "vehicle": 200, "obesity": 400, "car": 300, "soybean": 200,
-}  # fmt: skip
-
-
-@pytest.mark.slow
-def test_on_real_tables_the_truth_is_on_the_list(data_folder):
-    """Means over tables, each over six splits: rows set apart, and the rows that chose."""
-    found = {(share, name): [] for share in (0.5, 0.0) for name in TABLES}
-    for name, n_train in TABLES.items():
-        data = load_dataset(name, data_home=data_folder)
-        numbers = data.data.apply(lambda c: c if c.dtype.kind in "iuf" else pd.factorize(c)[0])
-        X, y = numbers.to_numpy(float), np.unique(data.target.astype(str), return_inverse=True)[1]
-        for split in range(6):
-            order = np.random.default_rng([split, n_train]).permutation(len(y))[:6000]
-            train, rest = order[:n_train], order[n_train:]
-            model = RandomForestClassifier(50, min_samples_leaf=2, random_state=split)
-            model.fit(X[train], y[train])
-            rest = rest[np.isin(y[rest], model.classes_)]
-            half, proba = len(rest) // 2, model.predict_proba(X[rest])
-            fresh = Predictions.from_proba(y[rest[:half]], proba[:half], labels=model.classes_)
-            for share in (0.5, 0.0):
-                on_list = judge(fresh, Shortlist(0.95, share=share), y[rest[half:]], proba[half:])
-                found[share, name] += [] if on_list is None else [on_list]
-    for share in (0.5, 0.0):
-        means = [np.mean(found[share, name]) for name in TABLES if found[share, name]]
-        assert len(means) >= 7
-        assert 0.93 <= np.mean(means) <= 0.97
-
-
-def judge(fresh, shortlist, truth, proba):
-    """Return the share of deferred rows whose truth is on the list, None where there are few."""
-    try:
-        found = select_threshold(
-            fresh, objective="risk", target=0.05, shortlist=shortlist, assume="independent"
-        )
-    except ValueError:  # nothing certified, or too few rows deferred
-        return None
-    decided = found.policy.decide(proba)
-    lists, rows = decided["shortlist"].to_numpy(), np.flatnonzero(~decided["accepted"])
-    if min(found.shortlist.n, len(rows)) < 40:
-        return None
-    return np.mean([truth[row] in lists[row] for row in rows])
