@@ -40,15 +40,6 @@ def test_crossing_and_staying_probability_are_sums_over_all_walks(ranks, limits,
     assert staying_probability(*given) == pytest.approx(float(staying), rel=1e-12)
 
 
-@pytest.mark.parametrize(("risk", "alpha"), [(0.01, 0.0414), (0.05, 0.0182), (0.1, 0.0140)])
-def test_level_per_rank_matches_an_independent_computation(risk, alpha):
-    # 1000 rows, delta .1, all ranks: levels found by another program for the same walk.
-    ranks = np.arange(1, 1001)
-    below, above = (critical_counts(ranks, risk, alpha * f) for f in (0.985, 1.015))
-    assert crossing_probability(ranks, below, risk) <= 0.1
-    assert crossing_probability(ranks, above, risk) > 0.0995
-
-
 def test_band_never_spends_more_than_delta_and_is_nearly_all_of_it():
     for n, risk, delta in [(300, 0.05, 0.05), (1000, 0.02, 0.1), (5000, 0.05, 0.05)]:
         ranks, limits = walk_band(n, risk, delta, 0.1)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
-from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from skselect import (
     AbstentionPolicy,
@@ -86,29 +85,6 @@ def test_columns_are_found_by_name_or_position(answers):
     ]:  # fmt: skip
         model = PrecomputedClassifier(CLASSES, columns=columns, kind="logit")
         np.testing.assert_array_equal(model.predict_proba(X), expected)
-
-
-def test_a_deep_net_can_be_calibrated_and_scored(answers):
-    """The same as logistic regression on the logits, seen as a table of its answers."""
-    logits, y = answers
-    model = SelectiveClassifier(
-        PrecomputedClassifier(CLASSES, kind="logit"), calibration="temperature", threshold=0.7
-    ).fit(logits, y)
-    assert model.calibration_.maps[0].temperature_ == pytest.approx(2, abs=0.3)
-    scores = cross_val_score(model, logits, y, scoring="cwsa_plus", cv=3)
-    assert np.all((scores > 0.1) & (scores < 1))
-    plain = cross_val_score(clone(model.estimator), logits, y, scoring="neg_augrc", cv=3)
-    assert np.all(plain < 0)
-
-
-def test_searches_choose_among_calibrations(answers):
-    logits, y = answers
-    search = GridSearchCV(
-        SelectiveClassifier(PrecomputedClassifier(CLASSES, kind="logit"), threshold=0.6),
-        {"calibration": [None, "temperature", "isotonic"]},
-        scoring="neg_log_loss", cv=3,
-    ).fit(logits, y)  # fmt: skip
-    assert search.best_params_["calibration"] == "temperature"
 
 
 def test_a_tuner_certifies_stored_answers_and_saves_them(answers):
@@ -189,15 +165,6 @@ def test_it_keeps_the_classes_that_y_lacks(missing, scope, rng):
 
 
 # A table that is not what it seems ----------------------------------------------------------
-
-
-def test_a_policy_names_extra_and_missing_columns_too():
-    policy = AbstentionPolicy(classes=np.array(["a", "b"]), threshold=0.5)
-    with pytest.raises(ValueError, match=r"\['id'\] are no classes"):
-        policy.decide(NAMED)
-    with pytest.raises(ValueError, match=r"\['b'\] are missing"):
-        policy.decide(NAMED[["a", "id"]])
-    assert policy.decide(NAMED[["b", "a"]])["label"].tolist() == ["b", "a"]
 
 
 def test_logits_that_are_probabilities_warn():

@@ -220,24 +220,6 @@ def test_failure_auroc_has_delongs_standard_error(tied):
     assert clustered_error(found.values) == pytest.approx(expected, rel=1e-12)
 
 
-def test_aurc_values_are_those_of_the_formula_without_ties():
-    outcomes = some_outcomes(60)
-    order = np.argsort(-outcomes.confidence)
-    loss = outcomes.loss[order]
-    risk = [loss[:k].sum() / k for k in range(1, 61)]
-    expected = np.empty(60)
-    for j in range(60):
-        later = range(j, 60)
-        expected[order[j]] = (
-            risk[j]
-            + loss[j] * sum(1 / (k + 1) for k in later)
-            - sum(risk[k] / (k + 1) for k in later)
-            - np.mean(risk)
-        )
-    found = influence("aurc", outcomes)
-    np.testing.assert_allclose(found.values, expected, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
