@@ -30,13 +30,6 @@ def test_the_truth_of_risk_profiles(kind, n_levels):
     assert drawn.coverage([0.5, 2.0]).shape == (2,)
 
 
-def test_seeds():
-    first = make_risk_profile(n_samples=50, random_state=3)
-    again = make_risk_profile(n_samples=50, random_state=3)
-    assert np.array_equal(first.confidence, again.confidence)
-    assert np.array_equal(first.y_true, again.y_true)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -7,7 +7,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import confusion_matrix
 
 from skselect import AbstentionPolicy, Predictions, SelectiveClassifier
 from skselect.display import SelectiveConfusionDisplay
@@ -42,15 +41,6 @@ def test_two_classes(drawn):
     assert _names(display.ax_.get_xticklabels()) == ["0", "1", "abstains"]
     assert _names(display.ax_.get_yticklabels()) == ["0", "1"]
     assert display.ax_.get_ylim() == (1.5, -0.5)  # the first class on top
-
-
-@pytest.mark.parametrize("normalize", [None, "true", "all"])
-def test_without_abstaining_it_is_that_of_scikit_learn(flowers, normalize):
-    model, X, y = flowers
-    display = SelectiveConfusionDisplay.from_estimator(model, X, y, normalize=normalize)
-    expected = confusion_matrix(y, model.predict(X), normalize=normalize)
-    np.testing.assert_allclose(display.confusion_matrix[:, :-1], expected)
-    assert not np.any(display.confusion_matrix[:, -1])
 
 
 def test_shares_add_up_deferrals_included(drawn):
@@ -119,11 +109,6 @@ def test_deferrals_do_not_change_the_colours():
     many = SelectiveConfusionDisplay([[5, 1, 900], [0, 4, 800]]).plot()
     assert few.im_.get_clim() == many.im_.get_clim() == (0, 5)
     assert _names(few.ax_.get_xticklabels()) == ["0", "1", "abstains"]
-
-
-def test_no_grid_crosses_the_values():
-    ax = SelectiveConfusionDisplay([[5, 1, 2], [0, 4, 3]]).plot().ax_
-    assert not any(line.get_visible() for line in [*ax.get_xgridlines(), *ax.get_ygridlines()])
 
 
 def test_options_of_scikit_learn(drawn):

@@ -7,7 +7,7 @@ from sklearn.ensemble import (
     StackingClassifier,
     VotingClassifier,
 )
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -84,16 +84,9 @@ FITTED = {
 
 MORE_CASES = [
     *OTHER_MODELS,
-    (SelectiveClassifier(LogisticRegression()), {}),
-    (SelectiveClassifier(GaussianNB()), {}),
-    (SelectiveClassifier(LogisticRegression(), calibration="platt"), {}),
     (SelectiveClassifier(LogisticRegression(), threshold=0.7),
      {"check_classifiers_train": ABSTAINS, "check_classifiers_classes": ASKS}),
     (SelectiveClassifier(GaussianNB(), calibration="platt", confidence=LEARNED), {}),
-    (SelectiveClassifier(RidgeClassifier(), calibration="platt"), {}),
-    (SelectiveClassifier(GaussianNB(), calibration="temperature"), {}),
-    (SelectiveClassifier(GaussianNB(), calibration="smooth_isotonic"), {}),
-    (SelectiveClassifier(GaussianNB(), calibration="venn_abers"), {}),
     (SelectiveClassifier(GaussianNB(), calibration="platt", calibration_scope="confidence"), {}),
     (SelectiveClassifier(LogisticRegression(), decision="estimator"), {}),
     (ThresholdTuner(GaussianNB(), BETS, on_infeasible="abstain"),

@@ -191,20 +191,6 @@ def test_rows_equal_by_chance_are_no_alarm(n_columns, n_values, rng):
     assert twins > 0.1 or n_values > 5
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["breast_w", "vote", "zoo", "phishing", "mammography", "wine_quality", "spambase", "segment",
-     "magic", "bank_marketing_full"],
-)  # fmt: skip
-def test_halves_of_real_tables_are_no_alarm_and_training_rows_are(name, data_folder):
-    X = pd.read_parquet(data_folder / f"{name}.parquet").drop(columns="target")
-    rows, n = np.random.default_rng(0).permutation(len(X)), int(0.6 * len(X))
-    seen, new = X.iloc[rows[:n]], X.iloc[rows[n:]]
-    assert count(seen, new).share <= MOST_SEEN
-    known = count(seen, seen.iloc[:1000])
-    assert known.share > 0.5 or not known.is_checked
-
-
 def test_a_rare_class_drawn_again_and_again_is_noticed(data_folder):
     table = pd.read_parquet(data_folder / "bank_marketing_full.parquet")
     rare = table[table.target == "yes"]

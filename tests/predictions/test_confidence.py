@@ -3,8 +3,6 @@
 What is said of an answer, and how it becomes the chance that the answer is right.
 """
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,13 +11,8 @@ from scipy import special, stats
 
 from skselect import Predictions
 from skselect._lib.decide import (
-    CONFIDENCES,
     LEAST_PROBA,
     describe_answers,
-    entropy,
-    gini,
-    margin,
-    max_proba,
 )
 from skselect.predictions.confidence import LearnedScore, compute_confidence, confidence_of_proba
 from tests import brute
@@ -136,15 +129,6 @@ def test_a_certain_row_has_confidence_one_and_a_uniform_one_zero(name, n_classes
     assert confidence_of_proba(np.ones((3, 1)), name).tolist() == [1.0, 1.0, 1.0]  # one class
     if name != "max_proba":
         assert_close(confidence_of_proba(np.full((1, n_classes), 1 / n_classes), name), 0.0)
-
-
-def test_known_values():
-    assert sorted(CONFIDENCES) == sorted(NAMES)
-    assert max_proba(PROBA).tolist() == [0.75, 0.5, 1.0]
-    assert margin(PROBA).tolist() == [0.5, 0.25, 1.0]
-    assert gini(PROBA).tolist() == [0.4375, 0.0625, 1.0]
-    spread = [2 * math.log(2) - 0.75 * math.log(3), 1.5 * math.log(2), 0]
-    assert_close(entropy(PROBA), [1 - h / math.log(3) for h in spread])
 
 
 @pytest.mark.parametrize("values", [[3.0, -1.0, 2.0], (3, -1, 2), np.array([3, -1, 2], np.float32)])

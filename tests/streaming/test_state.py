@@ -3,7 +3,7 @@
 import copy
 import pickle
 import warnings
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from skselect import Best, Outcomes, Predictions, Risk, SelectiveState, evaluate
 from skselect.inference.intervals import metric_interval
 from skselect.metrics._evaluate import SPECS
 from skselect.streaming import SubgroupStates, exact
-from tests.brute import assert_close, examples
+from tests.brute import assert_close, examples, named
 
 ON_CURVES = [
     name for name, spec in SPECS.items()
@@ -226,20 +226,19 @@ OBJECTIVES = [
 
 
 @pytest.mark.parametrize("goal", OBJECTIVES, ids=str)
-@pytest.mark.parametrize("atom", [0.5, 0.6, 0.75])
-@pytest.mark.parametrize("n_votes", [None, 4, 16])
-@pytest.mark.parametrize("thresholds", [None, [0.5, 0.75]])
 @pytest.mark.filterwarnings("ignore:.*is best when everything is accepted", "ignore:.*binds")
-def test_a_threshold_of_cells_accepts_the_rows_it_was_chosen_for(goal, atom, n_votes, thresholds):
-    confidence, wrong = rows_with_an_atom(np.random.default_rng(0), 3000, atom, n_votes)
-    state = SelectiveState("certified", thresholds=thresholds).update_confidence(confidence, wrong)
-    found = select_threshold(state.finalize(), **goal)
-    accepted = confidence >= found.threshold
-    assert accepted.mean() == found.coverage
-    assert wrong[accepted].mean() == pytest.approx(found.risk, rel=1e-12)
-    if found.certificate is not None:
-        assert found.certificate.n_accepted == accepted.sum()
-        assert found.certificate.n_errors == wrong[accepted].sum()
+def test_a_threshold_of_cells_accepts_the_rows_it_was_chosen_for(goal):
+    for atom, n_votes, at in product([0.5, 0.6, 0.75], [None, 4, 16], [None, [0.5, 0.75]]):
+        confidence, wrong = rows_with_an_atom(np.random.default_rng(0), 3000, atom, n_votes)
+        state = SelectiveState("certified", thresholds=at).update_confidence(confidence, wrong)
+        with named(atom, n_votes, at):
+            found = select_threshold(state.finalize(), **goal)
+            accepted = confidence >= found.threshold
+            assert accepted.mean() == found.coverage
+            assert wrong[accepted].mean() == pytest.approx(found.risk, rel=1e-12)
+            if found.certificate is not None:
+                assert found.certificate.n_accepted == accepted.sum()
+                assert found.certificate.n_errors == wrong[accepted].sum()
 
 
 @pytest.mark.parametrize("atom", [0.5, 0.75])
