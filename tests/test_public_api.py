@@ -118,13 +118,3 @@ NO_EXAMPLE = {
     "GuaranteeStatus", "ReviewPlan", "TCalTest",
     "get_scorer_names", "register_scorers", "unregister_scorers",
 }  # fmt: skip
-
-
-def test_table_of_metrics_in_the_docs_is_the_one_in_the_code():
-    from skselect.metrics import SPECS
-    from skselect.metrics._evaluate import GAPS
-
-    text = (ROOT / "docs" / "metrics.md").read_text()
-    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", text, flags=re.MULTILINE)
-    specs = sorted([*SPECS.values(), *GAPS.values()], key=lambda spec: spec.for_comparison)
-    assert rows == [(spec.name, spec.function.__name__) for spec in specs]

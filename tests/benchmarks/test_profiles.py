@@ -48,10 +48,3 @@ def test_the_perfect_model_of_the_text():
     assert np.all(curve.cwsa(thresholds) == 1)
     assert np.all(curve.cwsa_plus(thresholds) == 1)
     assert evaluate(outcomes, ["ece", "aurc", "augrc"]).tolist() == [0, 0, 0]
-
-
-def test_seeds():
-    first = make_model_profile(n_samples=50, random_state=3)
-    again = make_model_profile(n_samples=50, random_state=3)
-    assert np.array_equal(first.confidence, again.confidence)
-    assert np.array_equal(first.y_true, again.y_true)

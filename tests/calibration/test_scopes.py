@@ -21,9 +21,6 @@ from sklearn.model_selection import (
     cross_val_predict,
 )
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -196,20 +193,6 @@ def test_what_a_calibrator_of_yours_returns_is_checked(scope, result):
     model = calibrated(Careless(result), X, y, calibration_scope=scope)
     with pytest.raises(ValueError, match=r"Careless.predict must return 240 probabilities"):
         model.predict_confidence(X)
-
-
-def test_weights_are_repeated_table():
-    rng = np.random.default_rng(0)
-    confidence, correct = rng.uniform(0.5, 1, 200), (rng.random(200) < 0.8).astype(float)
-    weight = rng.integers(0, 4, 200)
-    for kind in KINDS:
-        one = ConfidenceCalibration.fit(kind, confidence, correct, weight.astype(float))
-        other = ConfidenceCalibration.fit(
-            kind, np.repeat(confidence, weight), np.repeat(correct, weight)
-        )
-        np.testing.assert_allclose(
-            one.calibrate_confidence(confidence), other.calibrate_confidence(confidence), atol=1e-5
-        )
 
 
 def test_decision_values_are_not_enough_and_thresholds_lie_in_the_unit_interval():
@@ -561,33 +544,6 @@ def test_overconfidence_that_remains_is_warned_of_once(data, monkeypatch):
 
 def proba(kind, X, y, estimator=None):
     return calibrated(kind, X, y, estimator).predict_proba(X)
-
-
-ESTIMATORS = {
-    "LinearSVC": lambda: LinearSVC(random_state=0),
-    "RidgeClassifier": RidgeClassifier,
-    "MLP": lambda: make_pipeline(
-        StandardScaler(), MLPClassifier((5,), max_iter=30, random_state=0)
-    ),
-    "XGBoost": lambda: pytest.importorskip("xgboost").XGBClassifier(
-        n_estimators=8, max_depth=2, n_jobs=1
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", CALIBRATORS)
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_decision_values_pipelines_and_trees(kind, n_classes, estimator):
-    X, codes = table(n_classes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # thirty rounds of training are enough here
-        found = proba(kind, X, codes, ESTIMATORS[estimator]())
-    assert found.shape == (240, n_classes)
-    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-6)
-    assert np.mean(found.argmax(axis=1) == codes) > 0.5
-    if kind != "isotonic":
-        assert found.max() < 1.0
 
 
 @pytest.mark.parametrize("kind", CALIBRATORS)

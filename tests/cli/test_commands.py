@@ -641,16 +641,6 @@ def test_classes_are_found_by_the_names_of_columns_or_guessed_aloud(frame, run, 
     run(f"evaluate one.csv {PROBA}")
 
 
-def test_one_column_is_that_of_the_second_class(frame, run, refuse):
-    run("tune t.csv --label truth --proba p_no --classes yes no --target 0.1 --out one.json")
-    right = (frame["said"] == frame["truth"]).mean()
-    write(frame.rename(columns={"p_no": "no", "p_yes": "yes"}), "n.csv")
-    for one, other in [("no", "yes"), ("yes", "no")]:
-        evaluate = f"evaluate n.csv --label truth --classes {one} {other} --proba"
-        assert "a single column is the probability of" in refuse(f"{evaluate} {one}")
-        assert f"right in {100 * right:.3g} %" in run(f"{evaluate} {other}").out
-
-
 @pytest.mark.parametrize("n", [1, 2, 3])
 @KINDS
 def test_one_column_is_enough_for_any_number_of_rows(frame, n, kind, run):
@@ -820,19 +810,6 @@ def test_without_a_guarantee_there_is_no_verdict(run):
     AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.9).to_json("plain.json")
     said = run(f"evaluate t.csv {PROBA} --policy plain.json").out
     assert "NOTHING TO CHECK: it guarantees nothing" in said
-
-
-def test_the_report_says_first_that_a_guarantee_is_not_met(frame, run):
-    run(f"tune t.csv {PROBA} --target 0.1 --subgroups site --out sites.json")
-    write(frame.iloc[:1500].assign(p_no=frame["p_yes"], p_yes=frame["p_no"]), "later.csv")
-    evaluate = "evaluate later.csv --label truth --html r.html --policy"
-    shown = run(f"{evaluate} sites.json", code=BROKEN).out
-    assert shown.index("of 2 guarantees 2 broken, 0 undecided") < shown.index("CERTIFIED")
-    shown = run(f"{evaluate} policy.json", code=BROKEN).out
-    page = Path("r.html").read_text()
-    broken = "BROKEN: it is not true that at most 10 % of its answers"
-    for text, first in ((shown, broken), (page, ">BROKEN</b>")):
-        assert text.index(first) < text.index("CERTIFIED")
 
 
 # Files and streams --------------------------------------------------------------------------------

@@ -294,15 +294,6 @@ def test_decision_values_are_enough_with_a_calibration(base, n_classes, data):
     pd.testing.assert_frame_equal(model.policy_.decide(model.raw_scores(X)), model.decide(X))
 
 
-@pytest.mark.parametrize("kind", ["platt", "isotonic"])
-def test_rare_classes_neither_warn_nor_shift_columns(kind, data):
-    X, y = data
-    y = np.r_[7, 8, 8, y[3:]]  # the first is in no training part of its own fold
-    model = SelectiveClassifier(GaussianNB(var_smoothing=1e-2), calibration=kind).fit(X, y)
-    assert model.predict_proba(X).shape == (300, 5)
-    assert np.mean(model.predict(X) == y) > 0.5
-
-
 # Frozen and fitted ----------------------------------------------------------------------------
 
 
@@ -529,19 +520,6 @@ def test_groups_are_kept_together_with_and_without_routing(cv, data):
             search.fit(X, y, groups=groups)
         np.testing.assert_array_equal(routed.predict_proba(X), plain.predict_proba(X))
         np.testing.assert_array_equal(routed.accepts(X), plain.accepts(X))
-
-
-def test_metadata_routing(data):
-    X, y = data
-    groups = np.repeat(np.arange(30), 10)
-    model = SelectiveClassifier(GaussianNB(), calibration="platt", cv=GroupKFold(3))
-    with pytest.raises(ValueError, match="groups"):
-        model.fit(X, y)
-    with sklearn.config_context(enable_metadata_routing=True):
-        base = GaussianNB().set_fit_request(sample_weight=True)
-        model.set_params(estimator=base).fit(X, y, sample_weight=np.ones(300), groups=groups)
-        frozen = SelectiveClassifier(FrozenEstimator(base.fit(X, y)), calibration="platt")
-        frozen.set_fit_request(sample_weight=True).fit(X, y, sample_weight=np.ones(300))
 
 
 # Bad parameters --------------------------------------------------------------------------------

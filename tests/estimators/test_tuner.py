@@ -29,7 +29,6 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skselect import (
@@ -46,7 +45,6 @@ from skselect import (
 )
 from skselect._lib import checks
 from skselect._lib.notebook import unwrap
-from skselect.calibration._scopes import ClassCalibration
 from skselect.estimators.out_of_fold import holdout
 from skselect.policy import Subgroups
 from skselect.thresholds import Betting, FixedSequence
@@ -327,25 +325,6 @@ def test_fingerprints_tell_models_and_rows_apart(data):
     assert same["model"] != other_model["model"]
 
 
-def test_policy_file_decides_the_same_rows(data, tmp_path):
-    X, y = data
-    tuner = risk(SelectiveClassifier(LinearSVC(), calibration="platt"), cv=5).fit(X, y)
-    tuner.policy_.to_json(tmp_path / "policy.json")
-    policy = AbstentionPolicy.from_json(tmp_path / "policy.json")
-    scores = tuner.estimator_.estimator_.decision_function(X)
-    pd.testing.assert_frame_equal(policy.decide(scores), tuner.decide(X), check_exact=True)
-    assert policy.certificate == tuner.certificate_
-
-
-def test_clone_pickle_and_search(data):
-    X, y = data
-    tuner = risk(GaussianNB(), cv=5).fit(X, y)
-    again = pickle.loads(pickle.dumps(tuner))
-    np.testing.assert_array_equal(again.predict(X), tuner.predict(X))
-    search = GridSearchCV(clone(tuner), {"target": [0.1, 0.2]}, scoring="cwsa_plus", n_jobs=2)
-    assert 0 < search.fit(X, y).best_score_ < 1
-
-
 class CountingNB(GaussianNB):
     """Counts how often it is fitted."""
 
@@ -386,13 +365,6 @@ def test_a_confidence_that_looks_at_rows_together_is_refused(data, confidence):
     ):
         with pytest.raises(ValueError, match="confidence: the function looks at rows together"):
             call()
-
-
-def test_a_rare_class_missing_in_a_fold(data):
-    X, y = data
-    y = np.where(np.arange(900) == 0, 9, y)
-    tuner = ThresholdTuner(GaussianNB(var_smoothing=1e-2), cv=5, **ON_COVERAGE).fit(X, y)
-    assert tuner.classes_.tolist() == [0, 1, 2, 9]
 
 
 # Weights and groups -----------------------------------------------------------------------------
@@ -590,15 +562,6 @@ def test_predefined_split_trains_on_fold_minus_one(data):
     assert tuner.certificate_.provenance == f"{n} of 900 rows, which cv tests"
     full = risk(GaussianNB(), cv=PredefinedSplit(np.abs(fold)), target=0.2).fit(X, y)
     assert full.certificate_.provenance == ""
-
-
-def test_a_class_that_only_the_held_out_rows_have_counts_as_wrong(data):
-    X, y = data
-    y = np.where(np.arange(900) < 890, y, 3)
-    pair = [(np.arange(500), np.arange(500, 900))]
-    with pytest.warns(UserWarning, match="10 of 900 rows .* they count as wrong answers"):
-        tuner = risk(GaussianNB(), target=0.3, cv=pair, assume="independent").fit(X, y)
-    assert tuner.curve_.arrays("selective_risk")["selective_risk"][-1] >= 10 / 400
 
 
 @pytest.mark.parametrize("confidence", ["entropy", "gini", "margin"])
@@ -907,25 +870,6 @@ def test_a_fold_checks_what_its_model_says_and_nothing_again(data):
     )
     assert few < 200
     assert many - few < 5 * 20
-
-
-@quiet
-def test_shared_folds_calibrate_the_rows_of_each_fold_by_the_others(data):
-    X, y = data
-    cv = StratifiedKFold(4, shuffle=True, random_state=1)
-    base = SelectiveClassifier(GaussianNB(), calibration="isotonic")
-    tuner = ThresholdTuner(base, objective="cost", target=0.2, cv=cv).fit(X, y)
-    codes = np.unique(y, return_inverse=True)[1]
-    scores, fold = np.empty((len(y), codes.max() + 1)), np.empty(len(y), dtype=int)
-    for k, (train, test) in enumerate(cv.split(X, y)):
-        scores[test], fold[test] = GaussianNB().fit(X[train], y[train]).predict_proba(X[test]), k
-    confidence = np.empty(len(y))
-    for k in range(4):
-        other = ClassCalibration.fit(
-            "isotonic", "predict_proba", scores[fold != k], codes[fold != k], codes.max() + 1
-        )
-        confidence[fold == k] = other.predict_proba(scores[fold == k]).max(axis=1)
-    np.testing.assert_array_equal(tuner.curve_.thresholds, np.unique(confidence)[::-1])
 
 
 @quiet

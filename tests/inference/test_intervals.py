@@ -208,14 +208,6 @@ def test_a_gap_lies_between_what_all_pairs_allow(hits, n):
     assert gap_interval(shares_of(hits, n), 0.9) == pytest.approx(expected, rel=1e-6)
 
 
-def test_one_corner_costs_more_than_sixteen():
-    """They leave the square that two bounds of (1 - level)/4 each make, where sizes are alike."""
-    hits, n = [300, 500], [1000, 1000]
-    _, high = gap_interval(shares_of(hits, n), 0.95)
-    reach = norm.isf(0.0125) * np.sqrt(0.3 * 0.7 / 1000) + norm.isf(0.0125) * np.sqrt(0.25 / 1000)
-    assert 0.2 < high < 0.2 + 0.8 * reach
-
-
 def test_many_subgroups_cost_little_time_and_only_the_lower_end():
     rng = np.random.default_rng(0)
     n = np.full(3000, 50)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Unpack
 
 import numpy as np
 import pytest
@@ -15,43 +14,10 @@ import pytest
 from skselect import Outcomes, Predictions, RiskCoverageCurve, SelectiveState
 from skselect.curve.tie_blocks import CHUNK
 from skselect.metrics import SPECS
-from skselect.metrics._metric import CountOptions, share_options
 from skselect.metrics._rows import ScoredRows, clustered_error, score_proba, score_rows
-
-
-def indented(y_true, y_proba, *, average="macro", **options: Unpack[CountOptions]):
-    """Return something.
-
-    Parameters
-    ----------
-    %(data)s
-    %(average)s
-    %(options)s
-
-    Returns
-    -------
-    float
-    """
-
-
-def stripped(y_true, y_proba, *, average="macro", **options: Unpack[CountOptions]):
-    pass
-
 
 # What Python 3.13 keeps of the docstring above.
 stripped.__doc__ = inspect.cleandoc(indented.__doc__)
-
-
-def test_docstrings_are_the_same_with_and_without_their_indentation():
-    text = share_options(indented).__doc__
-    assert share_options(stripped).__doc__ == text
-    assert "%(" not in text
-    parameters = [line.split(" : ")[0] for line in text.splitlines() if " : " in line]
-    assert parameters == [
-        *("y_true", "y_proba", "average"),
-        *("confidence", "labels", "pos_label", "sample_weight"),
-    ]
-    assert "\n    True labels. Numbers" in text
 
 
 Y, P = [0, 1, 1, 0], np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])

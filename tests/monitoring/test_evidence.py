@@ -88,16 +88,6 @@ def test_splits_change_no_bit(cases, target, cuts):
     assert evidence.to_dict() == whole.to_dict()
 
 
-def test_case_by_case_gives_the_same_bits(rng):
-    loss = rng.random(600)
-    whole, _ = advance(Evidence(), bets_on_cases(0.4), loss, np.ones(600))
-    evidence = Evidence()
-    for x in loss:
-        evidence, _ = advance(evidence, bets_on_cases(0.4), np.array([x]), np.ones(1))
-    assert evidence.to_dict() == whole.to_dict()
-    assert Evidence.from_dict(whole.to_dict()).to_dict() == whole.to_dict()
-
-
 @pytest.mark.parametrize(("loss", "rich"), [(0.0, False), (1.0, True)])
 def test_the_longest_runs_stay_finite(loss, rich):
     n = 100_000
