@@ -16,10 +16,6 @@ from skselect.curve.tie_blocks import CHUNK
 from skselect.metrics import SPECS
 from skselect.metrics._rows import ScoredRows, clustered_error, score_proba, score_rows
 
-# What Python 3.13 keeps of the docstring above.
-stripped.__doc__ = inspect.cleandoc(indented.__doc__)
-
-
 Y, P = [0, 1, 1, 0], np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
 COSTS = {"decision": "min_cost", "cost_matrix": [[0, 1], [10, 0]]}
 
