@@ -215,7 +215,8 @@ MUTANTS = [
             "rule.join({name: part for", "selection/test_cascade.py"),
     _mutant("selection/cascade.py", "best - max_loss * (n_steps - k) / n_steps",
             "best - max_loss * (n_steps - k)", "selection/test_cascade.py"),
-    _mutant("policy/cascade.py", "level = 1.0 - 0.05 / (len(self.names) - 1)", "level = 0.95",
+    _mutant("policy/cascade.py", "level, counts = 1.0 - 0.05 / (len(self.names) - 1),",
+            "level, counts = 0.95,",
             "policy/test_cascade.py"),
     _mutant("estimators/tuner.py", "is_fresh = not any(", "is_fresh = not all(",
             "estimators/test_cascade.py"),
@@ -251,7 +252,7 @@ def _is_noticed(mutant: Mutant) -> bool:
     return done.returncode == 1
 
 
-def _check_found(mutants: list[Mutant]) -> None:
+def check_found(mutants: list[Mutant]) -> None:
     """Refuse texts that are not there, or not only once, and tests that are not there."""
     for mutant in mutants:
         n_found = (ROOT / mutant.file).read_text().count(mutant.old)
@@ -270,7 +271,7 @@ def main() -> None:
     asked = parser.parse_args()
     words = asked.word or [""]
     tried = [one for one in MUTANTS if any(word in one.file + one.new for word in words)]
-    _check_found(tried)
+    check_found(tried)
     began = time.perf_counter()
     with ThreadPoolExecutor(asked.jobs) as pool:
         noticed = []
