@@ -35,7 +35,7 @@ from skselect.selection.pick import (
     name_levels,
     order_p_value,
 )
-from skselect.thresholds import Betting, Combined, FixedSequence, LevelSequence
+from skselect.thresholds import Betting, Combined, LevelSequence
 
 COSTS = [[0, 1], [10, 0]]
 
