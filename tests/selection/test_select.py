@@ -243,7 +243,7 @@ SITES = {"subgroups": [0, 1] * 1000}
         ({"objective": "cost", "target": 5}, r"at most 1, .* got 5: .*mean 0\.2 \(an error costs"),
         ({"objective": "risk", "target": 0.1, "delta": 0}, "delta must be a number"),
         ({"objective": "risk", "target": 0.1, "delta": 0.95}, "delta must be.*Did you mean 0.05?"),
-        ({"objective": "risk", "target": 0.98}, "target must be .*not the accuracy.*Did you mean 0.02?"),
+        ({"objective": "risk", "target": 0.98}, ".*not the accuracy.*Did you mean 0.02?"),
         ({"objective": "generalized_risk", "target": 0.98}, "Did you mean 0.02?"),
         ({"objective": Risk(0.98, method="betting")}, "Did you mean 0.02?"),
         ({"objective": Risk(0.98, method="empirical")}, "Did you mean 0.02?"),
