@@ -42,15 +42,15 @@ from skselect.objectives import (
     read_guarantee,
 )
 from skselect.policy import certificate as certificates
-from skselect.policy.certificate import Caveat, Certificate
+from skselect.policy.certificate import Caveat, Certificate, Stated
 from skselect.policy.policy import (
     AbstentionPolicy,
     External,
     accept_answers,
     apply_policy,
-    check_given_scores,
     count_at_quantiles,
     describe_far,
+    read_scores,
     warn_if_far,
 )
 from skselect.policy.seen_rows import find_recorded
@@ -342,7 +342,7 @@ class PolicyCheck:
         lines, numbers = self._lines(), {"answered here": percent(self.coverage)}
         if len(self.guarantees) == 1:
             [one] = self.guarantees
-            numbers |= one.kind.limit(one.target, Loss(one.loss, one.unit), "target", one.value)
+            numbers |= one.kind.limit(one.target, one.about, "target", one.value)
         else:
             kept = sum(one.verdict == "holds" for one in self.guarantees)
             numbers["guarantees kept"] = f"{kept} of {len(self.guarantees)}"
@@ -742,7 +742,7 @@ class Tested(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GuaranteeCheck:
+class GuaranteeCheck(Stated):
     """What labelled rows show about one guarantee.
 
     Parameters
@@ -802,25 +802,15 @@ class GuaranteeCheck:
     max_analyses: int | None = None
 
     @property
-    def statement(self) -> str:
-        """The guarantee in words."""
-        return self.kind.describe(self.target, Loss(self.loss, self.unit), self.cases)
-
-    @property
     def is_empty(self) -> bool:
         """Whether no row counts: none is accepted, and the others do not matter."""
         return self.kind.is_selective and not self.n_accepted
 
     @property
-    def kind(self) -> type[Guarantee]:
-        """The class of the objective."""
-        return GUARANTEES[self.objective]
-
-    @property
     def found(self) -> str:
         """What was found, as a sentence."""
         # How often what must be rare, or what must be frequent, occurs.
-        kind, loss = self.kind, Loss(self.loss, self.unit)
+        kind, loss = self.kind, self.about
         count, n = kind.count(self.n, self.n_accepted, self.n_errors)
         if n == 0:
             return "Found here: no such case."
@@ -992,7 +982,7 @@ def predictions_for(policy: AbstentionPolicy, y_true: Any, y_proba: Any) -> Pred
     truth = check_labels(y_true)
     codes = encode_labels(truth, policy.classes)
     check_known(codes, truth, policy.classes, "y_true", "The policy cannot answer with others.")
-    scores = check_given_scores(policy, y_proba)
+    scores, _ = read_scores(policy, y_proba)
     found = Predictions.from_proba(truth, scores, labels=policy.classes)
     return found if policy.cascade is None else replace(found, cascade=policy.cascade)
 

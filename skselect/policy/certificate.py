@@ -151,8 +151,33 @@ UNBOUNDED = Caveat(
 GROUPED = Caveat("rows of one group are not independent (groups= was given)", INDEPENDENT)
 
 
+class Stated:
+    """What is guaranteed, as a certificate and a check of it hold it."""
+
+    objective: str
+    target: float
+    loss: str
+    unit: float
+    cases: str
+
+    @property
+    def kind(self) -> type[Guarantee]:
+        """The class of the objective."""
+        return GUARANTEES[self.objective]
+
+    @property
+    def about(self) -> Loss:
+        """What an accepted row loses."""
+        return Loss(self.loss, self.unit)
+
+    @property
+    def statement(self) -> str:
+        """What is guaranteed, in words; bounds are never rounded in its favour."""
+        return self.kind.describe(self.target, self.about, self.cases)
+
+
 @dataclass(frozen=True)
-class Certificate(NotebookText):
+class Certificate(Stated, NotebookText):
     """The guarantee that comes with a threshold, its numbers and its assumptions.
 
     Print it: the text begins with "CERTIFIED" only when the guarantee is exact.
@@ -313,7 +338,7 @@ class Certificate(NotebookText):
         measured = self.exact and self.guarantee == "measured"
         word = "guaranteed" if self.is_certified else "bound only" if measured else "not guaranteed"
         numbers = {"answered here": percent(self.coverage)}
-        numbers |= self.kind.limit(self.target, self._loss, word)
+        numbers |= self.kind.limit(self.target, self.about, word)
         if math.isfinite(self.threshold):
             numbers["least confidence of an answer"] = f"{self.threshold:.6g}"
         return show_card(text or str(self), "good" if good else "open", numbers, n_small=2)
@@ -337,14 +362,9 @@ class Certificate(NotebookText):
         )
 
     @property
-    def statement(self) -> str:
-        """What is guaranteed, in words; bounds are never rounded in its favour."""
-        return self.kind.describe(self.target, self._loss, self.cases)
-
-    @property
     def bound(self) -> str:
         """The target as text, rounded to the safe side."""
-        return self.kind.amount(self.target, self._loss)
+        return self.kind.amount(self.target, self.about)
 
     @property
     def reads_reviewer(self) -> bool:
@@ -354,16 +374,7 @@ class Certificate(NotebookText):
     @property
     def is_of_users_loss(self) -> bool:
         """Whether it bounds a loss of the user's own, which no policy holds."""
-        return not (self._loss.is_error or self._loss.is_cost)
-
-    @property
-    def kind(self) -> type[Guarantee]:
-        """The class of the objective."""
-        return GUARANTEES[self.objective]
-
-    @property
-    def _loss(self) -> Loss:
-        return Loss(self.loss, self.unit)
+        return self.loss == "graded"
 
     def _facts(self) -> str:
         which = f" {self.cases}" if self.cases else ""
@@ -375,8 +386,8 @@ class Certificate(NotebookText):
             where = f"at confidence {self.threshold:.6g} or higher"
             where = where if one else "with a threshold for each subgroup"
         found = f"{self.n_errors:,} of them wrong"
-        if not self._loss.is_error:
-            lost = "at a cost" if self._loss.is_cost else "with a loss"
+        if not self.about.is_error:
+            lost = "at a cost" if self.about.is_cost else "with a loss"
             found = f"{self.n_errors:,} of them {lost}, {self.risk:.6g} on average"
         return (
             f"It answers {percent(self.coverage)} of these cases{which} on its own "
@@ -481,36 +492,45 @@ def check_certified(certificate: Any, threshold: float, what: str, remedy: str) 
 
 #: Fields that older files of a policy name otherwise.
 _OLD_NAMES = {"why_not": "caveats", "looks": "max_analyses", "rests_on": "provenance"}
-# Numbers: lowest value, highest value, and which of these two are allowed.
-_NUMBERS = (
-    ("target", 0.0, math.inf, "left"),
-    ("delta", 0.0, 0.5, "right"),
-    ("coverage", 0.0, 1.0, "both"),
-    ("pointwise_bound", 0.0, math.inf, "left"),
-    ("min_coverage", 0.0, 1.0, "both"),
-    ("unit", 0.0, math.inf, "neither"),
-)
-# Counts: the smallest allowed.
-_COUNTS = {"n": 1, "n_accepted": 0, "n_errors": 0, "rows_needed": 0, "max_analyses": 1}
-# Names: those allowed, the default first.
-_NAMES = {
-    "objective": tuple(GUARANTEES),
-    "guarantee": ("high_probability", "mean", "measured", "none"),
-    "loss": ("zero_one", "cost", "graded"),
-}
+#: What each field may be, for :func:`check_fields`.
+_FIELDS: dict[str, Any] = {
+    "objective": list(GUARANTEES),
+    "guarantee": ["high_probability", "mean", "measured", "none"],
+    "loss": ["zero_one", "cost", "graded"],
+    "target": (0.0, math.inf, "left"),
+    "delta": (0.0, 0.5, "right"),
+    "coverage": (0.0, 1.0, "both"),
+    "pointwise_bound": (0.0, math.inf, "left"),
+    "min_coverage": (0.0, 1.0, "both"),
+    "unit": (0.0, math.inf, "neither"),
+    "n": 1, "n_accepted": 0, "n_errors": 0, "rows_needed": 0, "max_analyses": 1,
+    **dict.fromkeys(("method", "cases", "notice", "provenance", "shortlist", "reviewer"), str),
+}  # fmt: skip
+
+
+def check_fields(kinds: Mapping[str, Any], stored: Mapping[str, Any], where: str = "") -> None:
+    """Check those fields that are stored, each by what it may be.
+
+    That is text (`str`), one of a list of words, an integer (the smallest one allowed), or a number
+    (its limits, and which of the two are allowed).
+    """
+    for name, kind in kinds.items():
+        value, place = stored.get(name), f"{where}{name}"
+        if name not in stored:
+            continue
+        if isinstance(kind, list):
+            check_choice(place, value, kind)
+        elif isinstance(kind, int):
+            check_count(place, value, kind)
+        elif isinstance(kind, tuple):
+            check_number(place, value, kind[0], kind[1], closed=kind[2])
+        elif not isinstance(value, str):
+            raise ValueError(f"{place} must be text, got {value!r}.")  # noqa: TRY004 - one kind
 
 
 def _check_certificate(fields: Mapping[str, Any]) -> None:
     """Refuse fields that no certificate can have."""
-    for name, known in _NAMES.items():
-        if fields.get(name, known[0]) not in known:
-            raise ValueError(f"certificate: {name} must be one of {list(known)}.")
-    for name, low, high, closed in _NUMBERS:
-        if name in fields:
-            check_number(f"certificate: {name}", fields[name], low, high, closed=closed)
-    for name, least in _COUNTS.items():
-        if name in fields:
-            check_count(f"certificate: {name}", fields[name], least)
+    check_fields(_FIELDS, fields, "certificate: ")
     most = GUARANTEES[fields["objective"]].unit_of(Loss(unit=fields.get("unit", 1.0)))
     if fields["target"] > most * (1.0 + ROUNDING):
         raise ValueError(f"certificate: no target can be above {most:g}, got {fields['target']:g}.")
@@ -518,21 +538,16 @@ def _check_certificate(fields: Mapping[str, Any]) -> None:
         raise ValueError("certificate: exact must be true or false, and false only with caveats.")
     if fields["n_errors"] > fields["n_accepted"] or fields["n_accepted"] > fields["n"]:
         raise ValueError("certificate: n_errors, n_accepted and n must not decrease in this order.")
-    _check_text("certificate: method", fields["method"])
-    _check_text("certificate: cases", fields.get("cases", ""))
     if fields.get("reviewer_error") is not None:
         check_number("certificate: reviewer_error", fields["reviewer_error"], 0.0, 1.0)
-    for name in ("notice", "provenance", "shortlist", "reviewer"):
-        _check_text(f"certificate: {name}", fields.get(name, ""))
     check_made(fields["created"], fields["fingerprints"], "certificate: ")
 
 
 def check_made(created: Any, fingerprints: Any, where: str = "") -> None:
     """Check that the date and the digests are text."""
-    _check_text(f"{where}created", created)
+    check_fields({"created": str}, {"created": created}, where)
     check_mapping(f"{where}fingerprints", fingerprints)
-    for name, digest in fingerprints.items():
-        _check_text(f"{where}fingerprints[{name!r}]", digest)
+    check_fields(dict.fromkeys(fingerprints, str), fingerprints, f"{where}fingerprints: ")
     if not re.fullmatch("([0-9a-f]{8})*", fingerprints.get("rows", "")):
         raise ValueError(f"{where}fingerprints['rows'] must hold eight hexadecimal digits a row.")
 
@@ -541,11 +556,6 @@ def check_mapping(name: str, value: Any) -> None:
     """Check that a value is a mapping."""
     if not isinstance(value, Mapping):
         raise ValueError(f"{name} must be a mapping, got {value!r}.")  # noqa: TRY004 - one kind
-
-
-def _check_text(name: str, value: Any) -> None:
-    if not isinstance(value, str):
-        raise ValueError(f"{name} must be text, got {value!r}.")  # noqa: TRY004 - one kind of error
 
 
 def check_texts(name: str, values: Any) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -72,6 +72,7 @@ from skselect.policy.cascade import (
 from skselect.policy.certificate import (
     Certificate,
     check_certified,
+    check_fields,
     check_made,
     check_mapping,
     now,
@@ -82,10 +83,6 @@ from skselect.policy.standalone import write_source
 from skselect.policy.subgroups import (
     GroupThresholds,
     PolicyShortlist,
-    describe_guarantees,
-    describe_together,
-    show_guarantees,
-    tabulate_guarantees,
 )
 from skselect.predictions.confidence import (
     ANSWER_CONFIDENCES,
@@ -99,6 +96,15 @@ SCHEMA = "skselect.policy"
 #: Version 2 added `decision`, `cost_matrix` and `groups`, version 3 `shortlist` and learned
 #: confidences; version 4 renamed two fields of certificates; version 6 added `cascade`.
 VERSION = 6
+#: Parts of a policy, each with the functions that store it as plain values and rebuild it.
+_PARTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "groups": (GroupThresholds.to_dict, GroupThresholds.from_dict),
+    "certificate": (Certificate.to_dict, Certificate.from_dict),
+    "shortlist": (PolicyShortlist.to_dict, PolicyShortlist.from_dict),
+    "cascade": (store_cascade, restore_cascade),
+}
+#: What it records about the rows that tuned it, as it stands in the file.
+_FACTS = ("coverage", "n", "confidence_quantiles", "metadata", "created", "fingerprints")
 #: Fields with the version that added them, and what older files mean.
 _ADDED = {
     "decision": (2, "argmax"), "cost_matrix": (2, None), "groups": (2, None),
@@ -112,6 +118,7 @@ _SIGNED = 3
 _LARGE, _FAR, _CHANCE = 1_000, 0.05, 1e-3
 
 
+_NO_GUARANTEE = "GUARANTEES NOTHING for new rows: there is no certificate."
 #: What to do where Predictions of a policy with a learned confidence are wanted.
 _NO_PREDICTIONS = (
     " Where Predictions are wanted, pass Predictions.from_labels(y_true, y_pred, confidence) with "
@@ -247,25 +254,21 @@ class AbstentionPolicy(NotebookText):
         return f"{start}, threshold {self.threshold:.6g}, {word}>"
 
     def __str__(self) -> str:
-        shown = [wrap(repr(self))]
-        if self.groups is not None:
-            shown += describe_guarantees(
-                self.groups.by, self.groups.thresholds, self.groups.certificates
-            )
-        elif self.certificate is not None:
-            shown.append(str(self.certificate))
-        return "\n\n".join([*shown, *self._further_words()])
+        guaranteed = self._guaranteed
+        said = [] if guaranteed is None else [str(guaranteed)]
+        return "\n\n".join([wrap(repr(self)), *said, *self._further_words()])
 
     def _repr_html_(self) -> str:
-        groups, named = self.groups, "\n".join(self._further_words())
-        if groups is not None and (cards := show_guarantees(groups.by, groups.certificates)):
-            table = tabulate_guarantees(groups.by, groups.thresholds, groups.certificates)
-            cards += table.to_html(border=0, index=False)
-        elif self.certificate is not None:
-            cards = self.certificate._repr_html_()
-        else:
+        guaranteed = self._guaranteed
+        if guaranteed is None or not list_certificates(self):
             return super()._repr_html_()
-        return f"<p>{escape(repr(self))}</p>{cards}{show_card(named, 'open') if named else ''}"
+        named = "\n".join(self._further_words())
+        card = show_card(named, "open") if named else ""
+        return f"<p>{escape(repr(self))}</p>{guaranteed._repr_html_()}{card}"
+
+    @property
+    def _guaranteed(self) -> Certificate | GroupThresholds | None:
+        return self.certificate if self.groups is None else self.groups
 
     def _further_words(self) -> list[str]:
         """Describe the cascade, and the shortlist unless the certificate does."""
@@ -308,16 +311,6 @@ class AbstentionPolicy(NotebookText):
         _check_facts(self)
 
     # Deciding ----------------------------------------------------------------------------
-
-    if not TYPE_CHECKING:  # else mypy would take any attribute for one of these
-
-        def __getattr__(self, name: str) -> Any:
-            if name.startswith("predict"):
-                raise AttributeError(
-                    f"A policy has no {name!r}, because it holds no classifier: use "
-                    "policy.decide(classifier.predict_proba(X)), or the estimator itself."
-                )
-            return object.__getattribute__(self, name)
 
     def decide(
         self,
@@ -634,31 +627,23 @@ class AbstentionPolicy(NotebookText):
                     "pass allow_external=True and pass the function again after loading."
                 )
             confidence = f"external:{getattr(confidence, '__name__', 'callable')}"
-        calibration, costs = self.calibration, self.rule.cost_matrix
+
+        maps, costs, label = self.calibration, self.rule.cost_matrix, self.abstain_label
+        parts = {name: getattr(self, name) for name in _PARTS}
         return {
             "schema": SCHEMA,
             "version": VERSION,
             "classes": self.classes.tolist(),
             "classes_dtype": self.classes.dtype.str,
             "response": self.response,
-            "calibration": (
-                None if calibration is None else calibration.to_dict(allow_external=allow_external)
-            ),
+            "calibration": None if maps is None else maps.to_dict(allow_external=allow_external),
             "confidence": confidence,
             "decision": self.rule.decision,
             "cost_matrix": None if costs is None else costs.tolist(),
             "threshold": threshold_to_json(self.threshold),
-            "groups": None if self.groups is None else self.groups.to_dict(),
-            "abstain_label": _to_plain(self.abstain_label),
-            "certificate": None if self.certificate is None else self.certificate.to_dict(),
-            "shortlist": None if self.shortlist is None else self.shortlist.to_dict(),
-            "cascade": None if self.cascade is None else store_cascade(self.cascade),
-            "coverage": self.coverage,
-            "n": self.n,
-            "confidence_quantiles": self.confidence_quantiles,
-            "metadata": self.metadata,
-            "created": self.created,
-            "fingerprints": self.fingerprints,
+            "abstain_label": label.item() if isinstance(label, np.generic) else label,
+            **{x: None if part is None else _PARTS[x][0](part) for x, part in parts.items()},
+            **{name: getattr(self, name) for name in _FACTS},
         }
 
     def to_json(
@@ -748,22 +733,9 @@ class AbstentionPolicy(NotebookText):
                 "save the policy with to_json."
             )
         stored = json.loads(str(self.to_json()))
-        text = write_source(stored, describe_policy(self), self._describe_guarantees())
-        return give_text(text, path)
-
-    def _describe_guarantees(self) -> str:
-        """Return what is guaranteed, in words: for all rows, and for each subgroup."""
-        texts = [] if self.certificate is None else [str(self.certificate)]
-        if self.groups is not None:
-            texts += [
-                f"{self.groups.by} {group!r}\n{certificate}"
-                for group, certificate in self.groups.certificates.items()
-                if certificate is not None
-            ]
-            texts += [describe_together(self.groups.certificates)]
-        nothing = "GUARANTEES NOTHING for new rows: there is no certificate."
-        texts = [text for text in texts if text] or [nothing]
-        return "\n\n".join([*texts, *self._further_words()])
+        said = str(self._guaranteed) if list_certificates(self) else _NO_GUARANTEE
+        said = "\n\n".join([said, *self._further_words()])
+        return give_text(write_source(stored, describe_policy(self), said), path)
 
     @classmethod
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> AbstentionPolicy:
@@ -815,9 +787,9 @@ class AbstentionPolicy(NotebookText):
             confidence = _restore_learned(confidence)
         elif str(confidence).startswith("external:"):
             confidence = External(str(confidence).removeprefix("external:"))
-        calibration, certificate = stored["calibration"], stored["certificate"]
-        groups, costs, shortlist = stored["groups"], stored["cost_matrix"], stored["shortlist"]
-        cascade = stored["cascade"]
+        calibration, costs = stored["calibration"], stored["cost_matrix"]
+        parts: dict[str, Any] = {name: stored[name] for name in _PARTS}
+        parts = {x: None if part is None else _PARTS[x][1](part) for x, part in parts.items()}
         return cls(
             classes=_check_stored_classes(stored["classes"], stored["classes_dtype"]),
             threshold=threshold_from_json(stored["threshold"]),
@@ -825,17 +797,9 @@ class AbstentionPolicy(NotebookText):
             calibration=None if calibration is None else restore_calibration(calibration),
             response=stored["response"],
             rule=DecisionRule(stored["decision"], None if costs is None else np.asarray(costs)),
-            groups=None if groups is None else GroupThresholds.from_dict(groups),
             abstain_label=stored["abstain_label"],
-            certificate=None if certificate is None else Certificate.from_dict(certificate),
-            shortlist=None if shortlist is None else PolicyShortlist.from_dict(shortlist),
-            cascade=None if cascade is None else restore_cascade(cascade),
-            coverage=stored["coverage"],
-            n=stored["n"],
-            confidence_quantiles=stored["confidence_quantiles"],
-            metadata=stored["metadata"],
-            created=stored["created"],
-            fingerprints=stored["fingerprints"],
+            **parts,
+            **{name: stored[name] for name in _FACTS},
         )
 
 
@@ -909,8 +873,7 @@ def decide_given(
         return _decide_answers(policy, y_pred, confidence, subgroups)
     if y_proba is None and isinstance(policy.confidence, External):
         policy.confidence(np.empty(0))  # raises: it names what to pass
-    applied, asks = describe_policy(policy), isinstance(policy.confidence, LearnedScore)
-    decision = policy.rule.decision
+    asks, decision = isinstance(policy.confidence, LearnedScore), policy.rule.decision
     if y_pred is not None and decision != "estimator":
         raise ValueError(
             f"y_pred goes with decision='estimator'; decision={decision!r} chooses its own classes."
@@ -919,13 +882,13 @@ def decide_given(
     if auxiliary and not asks:
         raise ValueError("auxiliary: this policy's confidence uses none; leave it out.")
     given = check_given(y_proba, "y_proba", "this policy")
-    scores, stage = _read_scores(policy, given)
+    scores, stage = read_scores(policy, given)
     answers = auxiliary_proba = None
     if decision == "estimator":
         answers = _check_answers(policy, y_pred, len(scores))
     if asks:
-        auxiliary_proba = _check_auxiliary(applied, auxiliary, len(scores))
-    return _apply(policy, applied, scores, answers, subgroups, auxiliary_proba, stage)
+        auxiliary_proba = _check_auxiliary(describe_policy(policy), auxiliary, len(scores))
+    return apply_policy(policy, scores, answers, subgroups, auxiliary_proba, stage)
 
 
 def limit_deferred(
@@ -963,8 +926,9 @@ def find_over_capacity(
 
 def list_certificates(policy: AbstentionPolicy) -> list[Certificate]:
     """Return the certificate of a policy, or those of its subgroups."""
-    found = [policy.certificate] if policy.groups is None else policy.groups.certificates.values()
-    return [one for one in found if one is not None]
+    if policy.groups is not None:
+        return list(policy.groups.made.values())
+    return [] if policy.certificate is None else [policy.certificate]
 
 
 def accept_answers(
@@ -1016,13 +980,11 @@ def _refuse_subgroups(policy: AbstentionPolicy, subgroups: Any) -> None:
         raise ValueError("subgroups: the answers are the subgroups of this policy; leave them out.")
 
 
-def check_given_scores(policy: AbstentionPolicy, y_proba: Any) -> FloatArray:
-    """Return checked raw scores, a column per class or one decision value for two classes."""
-    return _read_scores(policy, y_proba)[0]
+def read_scores(policy: AbstentionPolicy, y_proba: Any) -> tuple[FloatArray, IntArray | None]:
+    """Return checked raw scores, and which stage of a cascade gave them.
 
-
-def _read_scores(policy: AbstentionPolicy, y_proba: Any) -> tuple[FloatArray, IntArray | None]:
-    """Return checked raw scores, and which stage of a cascade gave them."""
+    Scores have a column per class, or are one decision value for two classes.
+    """
     if policy.cascade is not None:
         return _follow_to_end(policy, policy.cascade, y_proba)
     if isinstance(y_proba, Mapping):
@@ -1132,23 +1094,9 @@ def apply_policy(
     stage : ndarray of shape (n,), default=None
         Which stage of a cascade gave the scores.
     """
-    applied = describe_policy(policy)
+    applied, rule, groups = describe_policy(policy), policy.rule, None
     if applied["asks"] is not None:
         auxiliary_proba = check_asked(applied, auxiliary_proba, _NO_PREDICTIONS)
-    return _apply(policy, applied, scores, y_pred, subgroups, auxiliary_proba, stage)
-
-
-def _apply(
-    policy: AbstentionPolicy,
-    applied: Mapping[str, Any],
-    scores: FloatArray,
-    y_pred: IntArray | None,
-    subgroups: Any,
-    auxiliary_proba: Mapping[str, FloatArray] | None,
-    stage: IntArray | None,
-) -> Decisions:
-    """Decide by a policy, as it is and as :mod:`skselect._lib.decide` takes it."""
-    rule, groups = policy.rule, None
     _refuse_subgroups(policy, subgroups)
     if policy.groups is not None and not policy.groups.by_answer:
         groups = policy.groups.encode(subgroups, len(scores))
@@ -1279,10 +1227,6 @@ def _check_index(index: Any, n: int) -> pd.Index:
     return rows if isinstance(rows, pd.Index) else pd.Index(index)
 
 
-def _to_plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
-
-
 def _check_stored_classes(classes: Any, dtype: str) -> LabelArray:
     """Return class labels in their dtype; refuse a dtype that changes them."""
     with np.errstate(invalid="ignore"):  # 1e308 becomes an arbitrary integer, refused below
@@ -1296,10 +1240,8 @@ def _check_facts(policy: Any) -> None:
     """Check what a policy records about the rows that tuned it, and when."""
     for name in ("confidence_quantiles", "metadata"):
         check_mapping(name, getattr(policy, name))
-    if policy.coverage is not None:
-        check_number("coverage", policy.coverage, 0.0, 1.0)
-    if policy.n is not None:
-        check_count("n", policy.n)
+    known = {name: one for name in ("coverage", "n") if (one := getattr(policy, name)) is not None}
+    check_fields({"coverage": (0.0, 1.0, "both"), "n": 1}, known)
     for name, value in policy.confidence_quantiles.items():
         check_number(f"confidence_quantiles[{name!r}]", value, closed="neither")
         if not re.fullmatch(r"0?\.\d+", str(name)):

@@ -17,12 +17,13 @@ import pandas as pd
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_names
 from skselect._lib.checks import shown
-from skselect._lib.checks.options import check_choice, check_count, check_number, check_threshold
+from skselect._lib.checks.options import check_choice, check_threshold
 from skselect._lib.checks.rows import check_subgroups
 from skselect._lib.notebook import NotebookText, percent, rounded, wrap
 from skselect.policy.certificate import (
     Certificate,
     check_certified,
+    check_fields,
     check_texts,
     percent_kept,
     threshold_from_json,
@@ -118,17 +119,78 @@ class GroupThresholds:
     def __repr__(self) -> str:
         return f"<GroupThresholds {self.in_brief}>"
 
+    def __str__(self) -> str:
+        """Return a table of the subgroups, and what their certificates say, together and each."""
+        said = [f"{self.by} {group!r}\n{text}" for group, text in self.texts.items()]
+        together = [self.together] if self.together else []
+        return "\n\n".join([self.tabulate().to_string(index=False), *together, *said])
+
+    def _repr_html_(self) -> str:
+        return self.show() + self.tabulate().to_html(border=0, index=False)
+
+    @property
+    def made(self) -> dict[Any, Certificate]:
+        """The certificates that there are."""
+        return {group: one for group, one in self.certificates.items() if one is not None}
+
     @property
     def in_brief(self) -> str:
         """The first thresholds, and for how many of them a guarantee is certified."""
         shown = [f"{group!r} {at:.6g}" for group, at in islice(self.thresholds.items(), _FEW)]
-        n = len(self.thresholds)
+        n, sure = len(self.thresholds), sum(one.is_certified for one in self.made.values())
         more = [f"{n - _FEW} more"] if n > _FEW else []
-        made = [self.certificates.get(group) for group in self.thresholds]
-        sure = sum(one is not None and one.is_certified for one in made)
         word = {n: "certified", 0: "not certified"}.get(sure, f"certified for {sure} of {n}")
-        word = word if any(made) else "no certificate"
+        word = word if self.made else "no certificate"
         return f"by {self.by}: {', '.join(shown + more)}; {word}"
+
+    @property
+    def texts(self) -> dict[Any, str]:
+        """One text for all subgroups whose certificates differ in their numbers only.
+
+        Its key is the first of them; the text ends with the others.
+        """
+        alike: dict[Any, list[Any]] = {}
+        for group, one in self.made.items():
+            same = (one.objective, one.loss, one.guarantee, one.caveats, one.notice, one.method,
+                    one.delta, one.max_analyses, one.assumptions, one.n_accepted > 0)  # fmt: skip
+            alike.setdefault(same, []).append(group)
+        texts = {}
+        for first, *others in alike.values():
+            names = ", ".join(map(str, others))
+            more = f"\nThe same, with the numbers in the table, for: {names}." if others else ""
+            texts[first] = str(self.made[first]) + wrap(more)
+        return texts
+
+    @property
+    def together(self) -> str:
+        """How sure all guarantees are at once, "" where fewer than two are certified."""
+        made = self.made.values()
+        n, delta = sum(one.is_certified for one in made), math.fsum(one.delta for one in made)
+        if n < 2 or delta >= 1.0:
+            return ""
+        which = f"all {n}" if n == len(made) else f"the {n} certified"
+        return wrap(
+            f"Together {which} guarantees hold with {percent_kept(delta)} % confidence; each has "
+            "its share of delta."
+        )
+
+    def tabulate(self) -> pd.DataFrame:
+        """Return as text, for each subgroup, its rows, its threshold and what is guaranteed."""
+        rows = []
+        for group, at in self.thresholds.items():
+            one = self.certificates.get(group)
+            facts = ("", "") if one is None else (f"{one.n:,}", percent(one.coverage))
+            threshold = f"{at:.4g}" if math.isfinite(at) else "none"
+            rows.append((str(group), *facts, threshold, one.bound if one else "", _verdict(one)))
+        names = [self.by, "n", "coverage", "threshold", "target", "verdict"]
+        return pd.DataFrame(rows, columns=names)
+
+    def show(self) -> str:
+        """Return what the certificates say as HTML, "" where there are none."""
+        return (f"<p>{escape(self.together)}</p>" if self.together else "") + "".join(
+            f"<p>{escape(f'{self.by} {group!r}')}</p>{self.made[group]._repr_html_(text)}"
+            for group, text in self.texts.items()
+        )
 
     def look_up(self, subgroups: Any, n: int) -> FloatArray:
         """Return the threshold of each row; inf, without a warning, for unknown subgroups."""
@@ -159,8 +221,7 @@ class GroupThresholds:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        some = {group: one for group, one in self.certificates.items() if one is not None}
-        certificates = {group: one.to_dict() for group, one in some.items()}
+        certificates = {group: one.to_dict() for group, one in self.made.items()}
         return {
             "by": self.by,
             "by_answer": self.by_answer,
@@ -193,21 +254,6 @@ class GroupThresholds:
         return cls(stored["by"], thresholds, certificates, unseen, by_answer, columns)
 
 
-def tabulate_guarantees(
-    by: str, thresholds: Mapping[Any, float], certificates: Mapping[Any, Certificate | None]
-) -> pd.DataFrame:
-    """Return as text, for each subgroup, the rows it rests on and what is guaranteed of it."""
-    rows = []
-    for group, threshold in thresholds.items():
-        one = certificates.get(group)
-        row = {by: str(group), "n": "", "coverage": "", "target": ""}
-        if one is not None:
-            row |= {"n": f"{one.n:,}", "coverage": percent(one.coverage), "target": one.bound}
-        row["threshold"] = f"{threshold:.4g}" if math.isfinite(threshold) else "none"
-        rows.append(row | {"verdict": _verdict(one)})
-    return pd.DataFrame(rows)[[by, "n", "coverage", "threshold", "target", "verdict"]]
-
-
 def _verdict(certificate: Certificate | None) -> str:
     """Return what a certificate says in a word or two."""
     if certificate is None:
@@ -217,60 +263,6 @@ def _verdict(certificate: Certificate | None) -> str:
     if certificate.is_certified:
         return "certified"
     return "measured" if certificate.exact and certificate.guarantee == "measured" else "estimate"
-
-
-def describe_certificates(certificates: Mapping[Any, Certificate | None]) -> dict[Any, str]:
-    """Return one text for all subgroups whose certificates differ in their numbers only.
-
-    Its key is the first of them; the text ends with the others.
-    """
-    alike: dict[Any, list[Any]] = {}
-    for group, one in certificates.items():
-        if one is not None:
-            same = (one.objective, one.loss, one.guarantee, one.caveats, one.notice, one.method,
-                    one.delta, one.max_analyses, one.assumptions, one.n_accepted > 0)  # fmt: skip
-            alike.setdefault(same, []).append(group)
-    texts = {}
-    for first, *others in alike.values():
-        texts[first] = str(certificates[first])
-        if others:
-            names = ", ".join(map(str, others))
-            texts[first] += "\n" + wrap(f"The same, with the numbers in the table, for: {names}.")
-    return texts
-
-
-def describe_together(certificates: Mapping[Any, Certificate | None]) -> str:
-    """Say how sure all guarantees are at once, "" where fewer than two are certified."""
-    made = [one for one in certificates.values() if one is not None]
-    n, delta = sum(one.is_certified for one in made), math.fsum(one.delta for one in made)
-    if n < 2 or delta >= 1.0:
-        return ""
-    which = f"all {n}" if n == len(made) else f"the {n} certified"
-    return wrap(
-        f"Together {which} guarantees hold with {percent_kept(delta)} % confidence; each has its "
-        "share of delta."
-    )
-
-
-def describe_guarantees(
-    by: str, thresholds: Mapping[Any, float], certificates: Mapping[Any, Certificate | None]
-) -> list[str]:
-    """Return a table of the subgroups, and what their certificates say, together and each."""
-    table = tabulate_guarantees(by, thresholds, certificates).to_string(index=False)
-    together = describe_together(certificates)
-    texts = describe_certificates(certificates)
-    said = [f"{by} {group!r}\n{text}" for group, text in texts.items()]
-    return [table, *([together] if together else []), *said]
-
-
-def show_guarantees(by: str, certificates: Mapping[Any, Certificate | None]) -> str:
-    """Return what the certificates of subgroups say as HTML, "" where there are none."""
-    made = {group: one for group, one in certificates.items() if one is not None}
-    together = describe_together(made)
-    return (f"<p>{escape(together)}</p>" if together else "") + "".join(
-        f"<p>{escape(f'{by} {group!r}')}</p>{made[group]._repr_html_(text)}"
-        for group, text in describe_certificates(made).items()
-    )
 
 
 def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
@@ -287,8 +279,6 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
     keys : list
         Plain values, tuples where there are several attributes, in a fixed order.
     """
-    if n == 1 and (only := _only_key(subgroups)) is not None:
-        return np.zeros(1, dtype=np.int64), [only]
     frame = check_subgroups(subgroups, n, other="the table of predictions")
     if n == 0:  # pandas 2 cannot make a MultiIndex without rows
         return np.empty(0, dtype=np.int64), []
@@ -305,27 +295,6 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
     place = np.full(len(uniques) + 1, -1)
     place[ordered] = np.arange(len(ordered))
     return np.where(missing, -1, place[codes]), [keys[code] for code in ordered]
-
-
-def _only_key(subgroups: Any) -> Any:
-    """Return the subgroup of a single row, None unless it is made of text and whole numbers.
-
-    A service asks about one row at a time, for which a data frame takes a millisecond.
-    """
-    columns = list(subgroups.values()) if type(subgroups) is dict else [subgroups]
-    if not columns or not all(map(_has_one_value, columns)):
-        return None
-    values = [column[0] for column in columns]
-    key = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
-    if any(type(part) not in (str, int, bool) for part in key):
-        return None
-    return key if len(key) > 1 else key[0]
-
-
-def _has_one_value(column: Any) -> bool:
-    if type(column) is np.ndarray:
-        return column.shape == (1,)
-    return type(column) is list and len(column) == 1
 
 
 def names_of_columns(subgroups: Any) -> tuple[str, ...]:
@@ -432,9 +401,8 @@ class PolicyShortlist(NotebookText):
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        check_number("shortlist: level", self.level, 0.0, 1.0, closed="neither")
-        check_number("shortlist: least_proba", self.least_proba, 0.0, 1.0)
-        check_count("shortlist: n", self.n)
+        kinds = {"level": (0.0, 1.0, "neither"), "least_proba": (0.0, 1.0, "both"), "n": 1}
+        check_fields(kinds, vars(self), "shortlist: ")
         check_texts("shortlist: caveats", list(self.caveats))
 
     @property

@@ -32,13 +32,7 @@ from skselect.monitoring.check import (
 )
 from skselect.policy.certificate import threshold_to_json
 from skselect.policy.policy import AbstentionPolicy, accept_answers, apply_policy
-from skselect.policy.subgroups import (
-    describe_certificates,
-    describe_together,
-    name_of_subgroups,
-    subgroup_codes,
-    tabulate_guarantees,
-)
+from skselect.policy.subgroups import name_of_subgroups, subgroup_codes
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
@@ -460,14 +454,14 @@ def _certificate(case: Case) -> dict[str, Any] | None:
         return None
     by_subgroup, same = None, chose_threshold(policy, case.scored.curve)
     if policy.groups is not None:
-        groups, found = policy.groups, policy.groups.certificates
-        texts = {str(key): str(one) for key, one in found.items() if one is not None}
+        groups = policy.groups
+        texts = {str(key): str(one) for key, one in groups.made.items()}
         by_subgroup = {
-            "table": tabulate_guarantees(groups.by, groups.thresholds, found).to_dict("records"),
-            "together": describe_together(found),
-            "texts": {str(key): text for key, text in describe_certificates(found).items()},
+            "table": groups.tabulate().to_dict("records"),
+            "together": groups.together,
+            "texts": {str(key): text for key, text in groups.texts.items()},
         }
-        made = [found.get(key) for key in groups.thresholds]
+        made = [groups.certificates.get(key) for key in groups.thresholds]
     else:
         made = [policy.certificate]
         texts = {} if policy.certificate is None else {"": str(policy.certificate)}

@@ -22,7 +22,6 @@ from skselect.display import (
 from skselect.display.common import new_figure
 from skselect.display.risk_coverage import RiskCoverageDisplay
 from skselect.policy.policy import AbstentionPolicy
-from skselect.policy.subgroups import show_guarantees
 from skselect.report.data import LEAST_LEVEL, Case, find_claims, is_unit
 from skselect.report.explorer import make_explorer
 from skselect.report.sections import (
@@ -158,7 +157,7 @@ def _show_certificates(policy: AbstentionPolicy | None) -> str:
     if policy is None:
         return ""
     if policy.groups is not None:
-        return show_guarantees(policy.groups.by, policy.groups.certificates)
+        return policy.groups.show()
     return "" if policy.certificate is None else policy.certificate._repr_html_()
 
 

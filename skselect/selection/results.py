@@ -17,12 +17,7 @@ from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import Goal, Objective, Risk
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
-from skselect.policy.subgroups import (
-    GroupThresholds,
-    PolicyShortlist,
-    describe_guarantees,
-    show_guarantees,
-)
+from skselect.policy.subgroups import GroupThresholds, PolicyShortlist
 
 # What a policy takes from a selection.
 _CHOSEN = ("threshold", "certificate", "groups", "shortlist")
@@ -293,7 +288,7 @@ class GroupedSelection(_Selection):
 
     def __str__(self) -> str:
         if any(self.certificates.values()):
-            parts = describe_guarantees(self.by, self.thresholds, self.certificates)
+            parts = [str(self.groups)]
         else:
             parts = [f"{self.by} {group!r}\n{found}" for group, found in self.selections.items()]
         if self.shortlist is not None:
@@ -302,7 +297,7 @@ class GroupedSelection(_Selection):
 
     def _card(self) -> str:
         """Return what is guaranteed about each subgroup as HTML; one card says what is alike."""
-        cards = show_guarantees(self.by, self.certificates)
+        cards = self.groups.show()
         named = "" if self.shortlist is None else show_card(str(self.shortlist), "open")
         return f"{cards}{named}" if cards else NotebookText._repr_html_(self)
 
