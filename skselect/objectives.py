@@ -157,6 +157,19 @@ MEAN_ONLY = (
 )
 
 
+class Reviewing(NamedTuple):
+    """What is known of a reviewer who decides the deferred cases.
+
+    `bound` is an upper bound of the share of all cases that are deferred and then wrong, None where
+    none is given; `share` is what the bound, if it is estimated, leaves of `delta`; `assumes` is
+    assumed before all else.
+    """
+
+    bound: float | None = None
+    share: float = 1.0
+    assumes: tuple[str, ...] = ()
+
+
 # What all objectives have ------------------------------------------------------------------
 
 
@@ -251,24 +264,14 @@ class Objective:
         return self.certifies and self.plan.guarantee != "none"
 
     @property
-    def reviewer_bound(self) -> float | None:
-        """What a reviewer's errors take of the target; None where no bound of them is given."""
-        return None
+    def reviewing(self) -> Reviewing:
+        """What is known of a reviewer."""
+        return Reviewing()
 
     @property
     def reads_reviewer(self) -> bool:
         """Whether it reads a reviewer's answer to each row."""
         return False
-
-    @property
-    def machine_share(self) -> float:
-        """The share of `delta` that an estimated bound of a reviewer's errors leaves."""
-        return 1.0
-
-    @property
-    def assumes(self) -> tuple[str, ...]:
-        """What is assumed before all else."""
-        return ()
 
     @property
     def can_bet(self) -> bool:
@@ -885,32 +888,21 @@ class SystemRisk(Guarantee):
         return self.reviewer_error is None
 
     @property
-    def reviewer_bound(self) -> float | None:
-        """The upper bound of the share of all cases that are deferred and then wrong."""
+    def reviewing(self) -> Reviewing:
+        """The bound of the reviewer's errors, counted or given, and what it assumes."""
         given = self.reviewer_error
+        if given is None:
+            return Reviewing(assumes=(AS_HERE,))
         if isinstance(given, tuple | list) and len(given) == 2:
             errors = check_count("reviewer_error: errors", given[0], 0)
             rows = check_count("reviewer_error: rows", given[1], max(errors, 1))
-            return float(clopper_pearson_upper(errors, rows, self.delta / 2))
-        if given is None:
-            return None
-        return check_number("reviewer_error", given, 0.0, 1.0, closed="left")
-
-    @property
-    def machine_share(self) -> float:
-        """Half of `delta` where the bound of the reviewer's errors is estimated."""
-        return 0.5 if isinstance(self.reviewer_error, tuple | list) else 1.0
-
-    @property
-    def assumes(self) -> tuple[str, ...]:
-        """What is assumed about the reviewer."""
-        given = self.reviewer_error
-        if given is None:
-            return (AS_HERE,)
-        if isinstance(given, tuple | list):
-            return (f"the reviewer's {given[1]:,} cases were drawn from all cases at random",)
-        most = percent(given, up=True)
-        return (f"the reviewer errs on deferred cases in at most {most} of all cases",)
+            most = float(clopper_pearson_upper(errors, rows, self.delta / 2))
+            assumed = f"the reviewer's {rows:,} cases were drawn from all cases at random"
+            return Reviewing(most, 0.5, (assumed,))
+        most = check_number("reviewer_error", given, 0.0, 1.0, closed="left")
+        share = percent(most, up=True)
+        assumed = f"the reviewer errs on deferred cases in at most {share} of all cases"
+        return Reviewing(most, 1.0, (assumed,))
 
     def check_reviewed(self, *, answered: bool) -> None:
         """Refuse answers of a reviewer that are missing, or that a bound makes superfluous."""
@@ -945,7 +937,7 @@ class SystemRisk(Guarantee):
                     "reviewer must name a column of X; pass answers as "
                     f"fit(X, y, reviewer_pred=...). Got {shown(self.reviewer)}.",
                 )
-        bound = self.reviewer_bound
+        bound = self.reviewing.bound
         if bound is not None and bound >= self.target:
             raise ArgumentError(
                 "reviewer_error",
@@ -998,7 +990,7 @@ class SystemRisk(Guarantee):
 
     def review(self, outcomes: Outcomes | None, threshold: float) -> tuple[int, str]:
         """Return how many deferred rows the reviewer gets wrong, and what that means."""
-        bound = self.reviewer_bound
+        bound = self.reviewing.bound
         if bound is not None:
             rest = percent(self.target - bound, up=False)
             return 0, (
@@ -1032,7 +1024,7 @@ class SystemRisk(Guarantee):
         return (None, "") if self.reads_reviewer else super()._describe_least(curve, goal)
 
     def _least_target(self, curve: RiskCoverageCurve, goal: Goal) -> float:
-        return super()._least_target(curve, goal) + cast(float, self.reviewer_bound)
+        return super()._least_target(curve, goal) + cast(float, self.reviewing.bound)
 
 
 # No guarantee ------------------------------------------------------------------------------
@@ -1403,20 +1395,20 @@ class Goal:
     @property
     def level(self) -> float:
         """The share of `delta` that each analysis uses."""
-        return self.objective.machine_share * self.delta / self.objective.max_analyses
+        return self.objective.reviewing.share * self.delta / self.objective.max_analyses
 
     @property
     def target(self) -> float:
         """The target as a share of the largest loss, without what a reviewer takes of it."""
         objective = self.objective
         unit = objective.unit_of(self.loss) if isinstance(objective, Guarantee) else self.loss.unit
-        return self.own_target / unit - (objective.reviewer_bound or 0.0)
+        return self.own_target / unit - (objective.reviewing.bound or 0.0)
 
     def in_units(self, bound: float) -> float:
         """Return a bound in [0, 1] in the user's units, with the bound of a reviewer's errors."""
         objective = self.objective
         assert isinstance(objective, Guarantee)
-        return objective.unit_of(self.loss) * bound + (objective.reviewer_bound or 0.0)
+        return objective.unit_of(self.loss) * bound + (objective.reviewing.bound or 0.0)
 
     # Words for refusals
 
@@ -1577,7 +1569,7 @@ def read_guarantee(
             )
     if isinstance(stated, SystemRisk) and not stated.reads_reviewer:
         stated = cast(SystemRisk, stated.check(Loss()))  # what is left is about the machine alone
-        left = stated.target - cast(float, stated.reviewer_bound)
+        left = stated.target - cast(float, stated.reviewing.bound)
         stated = GeneralizedRisk(left, delta=stated.delta)
     return type(stated), stated.target, delta if isinstance(objective, str) else stated.delta
 

@@ -630,6 +630,7 @@ class AbstentionPolicy(NotebookText):
 
         maps, costs, label = self.calibration, self.rule.cost_matrix, self.abstain_label
         parts = {name: getattr(self, name) for name in _PARTS}
+        parts = {x: None if part is None else _PARTS[x][0](part) for x, part in parts.items()}
         return {
             "schema": SCHEMA,
             "version": VERSION,
@@ -641,8 +642,9 @@ class AbstentionPolicy(NotebookText):
             "decision": self.rule.decision,
             "cost_matrix": None if costs is None else costs.tolist(),
             "threshold": threshold_to_json(self.threshold),
+            "groups": parts.pop("groups"),
             "abstain_label": label.item() if isinstance(label, np.generic) else label,
-            **{x: None if part is None else _PARTS[x][0](part) for x, part in parts.items()},
+            **parts,
             **{name: getattr(self, name) for name in _FACTS},
         }
 

@@ -581,7 +581,7 @@ def issue(
     violated = {caveat.violates for caveat in caveats if caveat.strikes}
     first = objective.max_analyses == 1
     planned = certificates.FIRST_ANALYSIS if first else certificates.PLANNED
-    named = (*filter(None, [drawn]), *objective.assumes)
+    named = (*filter(None, [drawn]), *objective.reviewing.assumes)
     assumptions = (*named, *certificates.ASSUMPTIONS, *assumed, planned)
     coverage, risk = curve.working_point(n_blocks)
     return Certificate(
@@ -611,7 +611,7 @@ def issue(
         notice=notice,
         provenance=provenance,
         reviewer=reviewer,
-        reviewer_error=objective.reviewer_bound,
+        reviewer_error=objective.reviewing.bound,
     )
 
 
