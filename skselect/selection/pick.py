@@ -53,8 +53,7 @@ from skselect.policy.seen_rows import record_confidence
 from skselect.policy.subgroups import names_of_columns, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, rows_of_class
-from skselect.selection.results import GroupedSelection, ThresholdSelection
-from skselect.selection.shortlist import tuning_mask
+from skselect.selection.results import GroupedSelection, ThresholdSelection, tuning_mask
 from skselect.thresholds import LevelSequence, Shortlist
 from skselect.thresholds._metric import MetricOptimum
 
@@ -511,6 +510,17 @@ def issue_chosen(
         counts = curve.n_accepted_by(n_blocks), n_errors + n_missed
         bound = objective.counted_bound(curve.n_rows, *counts, goal.level)
     weighted = outcomes is not None and not are_constant(outcomes.sample_weight)
+    heaviest = goal.largest_weight
+    caveats = {
+        Caveat(goal.plan.caveat): bool(goal.plan.caveat),
+        certificates.UNBOUNDED: weighted and heaviest is None,
+        certificates.NOTHING: n_blocks == 0,
+    }
+    assumed = {
+        certificates.WEIGHED: weighted,
+        f"no case weighs more than {heaviest or 0:g}": weighted and heaviest is not None,
+        certificates.STARTS: goal.has_starts,
+    }
     return issue(
         curve,
         n_blocks,
@@ -518,35 +528,13 @@ def issue_chosen(
         threshold=threshold,
         n_errors=n_errors,
         bound=bound,
-        caveats=(*setting.caveats, *_find_caveats(goal, n_blocks, weighted=weighted)),
-        assumed=_find_assumptions(goal, weighted=weighted),
+        caveats=(*setting.caveats, *(one for one, is_so in caveats.items() if is_so)),
+        assumed=[one for one, is_so in assumed.items() if is_so],
         provenance=setting.provenance,
         reviewer=reviewer,
         fingerprints=setting.fingerprints,
         drawn=setting.drawn,
     )
-
-
-def _find_caveats(goal: Goal, n_blocks: int, *, weighted: bool) -> list[Caveat]:
-    """Return the reasons in the goal itself why the guarantee is not exact."""
-    caveats = []
-    if goal.plan.caveat:
-        caveats.append(Caveat(goal.plan.caveat, ""))
-    if weighted and goal.largest_weight is None:
-        caveats.append(certificates.UNBOUNDED)
-    if n_blocks == 0:
-        caveats.append(certificates.NOTHING)
-    return caveats
-
-
-def _find_assumptions(goal: Goal, *, weighted: bool) -> list[str]:
-    """Return what is assumed beyond the assumptions of every certificate."""
-    assumed = [certificates.WEIGHED] if weighted else []
-    if weighted and goal.largest_weight is not None:
-        assumed.append(f"no case weighs more than {goal.largest_weight:g}")
-    if goal.has_starts:
-        assumed.append(certificates.STARTS)
-    return assumed
 
 
 def issue(

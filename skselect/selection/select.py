@@ -42,8 +42,12 @@ from skselect.selection.pick import (
     the_only,
     warn_of_order,
 )
-from skselect.selection.results import GroupedSelection, ThresholdSelection
-from skselect.selection.shortlist import add_shortlist, check_shortlist
+from skselect.selection.results import (
+    GroupedSelection,
+    ThresholdSelection,
+    add_shortlist,
+    check_shortlist,
+)
 from skselect.thresholds import Shortlist
 
 
