@@ -59,7 +59,6 @@ _SETS: dict[str, type[Any]] = {
     f"Unpack[{one.__name__}]": one
     for one in (ClassOptions, CountOptions, RowOptions, WeighedCountOptions, WeighedRowOptions)
 }
-
 # Those whose confidence is the probability of being right.
 _OF_CORRECTNESS = (WeighedCountOptions, WeighedRowOptions)
 
@@ -183,6 +182,12 @@ def find_asked_class(y_proba: Any, average: str | None, pos_label: Any) -> Any:
 _FORMS = {"Predictions": "predictions", "Outcomes": "outcomes", "Countable": "countable"}
 
 
+def _read_kernel(kernel: Callable[..., Any]) -> tuple[str, dict[str, inspect.Parameter]]:
+    """Return the form of the rows that a kernel reads, and its parameters by name."""
+    rows, *own = inspect.signature(kernel).parameters.values()
+    return _FORMS.get(rows.annotation, "curve"), {one.name: one for one in own}
+
+
 def computed_by(
     kernel: Callable[..., Any], check: Callable[[Any], float] = check_threshold
 ) -> Callable[[_Function], _Function]:
@@ -197,9 +202,7 @@ def computed_by(
     check : callable, default=check_threshold
         Refuses a threshold.
     """
-    rows, *own = inspect.signature(kernel).parameters.values()
-    form = _FORMS.get(rows.annotation, "curve")
-    asks_for_class = any(parameter.name == "pos_label" for parameter in own)
+    form, own = _read_kernel(kernel)
 
     def complete(function: _Function) -> _Function:
         options = options_of(function)
@@ -214,7 +217,7 @@ def computed_by(
             source = getattr(scored.by_correctness if options in _OF_CORRECTNESS else scored, form)
             if "threshold" in given:
                 given["threshold"] = check(given["threshold"])
-            if asks_for_class:
+            if "pos_label" in own:
                 average = given.get("average", "auto")
                 given["pos_label"] = find_asked_class(y_proba, average, shared.get("pos_label"))
             return kernel(source, **given)
@@ -388,8 +391,7 @@ class MetricSpec:
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
         """The parameters of the kernel, without the rows that it reads."""
-        _, *own = inspect.signature(self.kernel).parameters.values()
-        return {parameter.name: parameter for parameter in own}
+        return _read_kernel(self.kernel)[1]
 
     @cached_property
     def notes(self) -> dict[str, str]:
@@ -471,8 +473,7 @@ def metric(
         public = computed_by(kernel, check_cwsa_threshold if is_unit else check_threshold)(function)
         if options_of(function) in _OF_CORRECTNESS:
             known["confidence"] = "probability"
-        rows = next(iter(inspect.signature(kernel).parameters.values()))
-        reads = _FORMS.get(rows.annotation, "curve").replace("countable", "curve")
+        reads = _read_kernel(kernel)[0].replace("countable", "curve")
         spec = MetricSpec(
             name or kernel.__name__, public, kernel, reads, better == "higher", **known
         )

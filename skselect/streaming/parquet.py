@@ -135,7 +135,7 @@ def parquet_state(
     total = 0
     for file in files:  # check every file before counting the first row
         found = read_parquet(pq.read_metadata, file)
-        _check_parquet_columns(found.schema.to_arrow_schema().names, columns, file)
+        check_columns(columns, found.schema.to_arrow_schema().names, str(file))
         total += found.num_rows
     with row_bar(total, "evaluate_parquet", wanted=progress) as bar:
         for path in files:
@@ -208,11 +208,3 @@ def _check_file_columns(
         )
     proba = [y_proba] if isinstance(y_proba, str) else list(y_proba or [])
     return [str(y_true), *proba]
-
-
-def _check_parquet_columns(present: Sequence[str], wanted: Sequence[str], path: Path) -> None:
-    """Refuse a file that lacks a column."""
-    check_columns(wanted, present, str(path))
-    twice = [name for name in wanted if list(present).count(name) > 1]
-    if twice:
-        raise ValueError(f"{path} has several columns of the name {twice}.")
