@@ -760,20 +760,14 @@ def fit_map(template: Any, score: FloatArray, y: FloatArray, weight: FloatArray)
 
 def apply_map(fitted: Any, score: FloatArray) -> FloatArray:
     """Return the probabilities of scores; those of a user's own calibrator are checked."""
-    mapped = fitted.predict(score)
+    mapped = np.asarray(fitted.predict(score), dtype=np.float64)
     if type(fitted) in CALIBRATORS.values():
-        return np.asarray(mapped)
-    return _check_mapped(mapped, len(score), type(fitted).__name__)
-
-
-def _check_mapped(values: Any, n_rows: int, calibrator: str) -> FloatArray:
-    """Return what a user's own calibrator predicted, if it is one probability per score."""
-    mapped = np.asarray(values, dtype=np.float64)
-    if mapped.shape != (n_rows,) or not np.all((mapped >= 0.0) & (mapped <= 1.0)):
+        return mapped
+    if mapped.shape != (len(score),) or not np.all((mapped >= 0.0) & (mapped <= 1.0)):
         raise ValueError(
-            f"calibration: {calibrator}.predict must return {n_rows} probabilities in [0, 1] for "
-            f"{n_rows} scores, but it returned values of shape {mapped.shape}"
-            + ("." if mapped.shape != (n_rows,) else ", some of them outside or nan.")
+            f"calibration: {type(fitted).__name__}.predict must return {len(score)} probabilities "
+            f"in [0, 1] for {len(score)} scores, but it returned values of shape {mapped.shape}"
+            + ("." if mapped.shape != (len(score),) else ", some of them outside or nan.")
         )
     return mapped
 
@@ -820,16 +814,11 @@ def _rises(x: FloatArray) -> bool:
 
 #: What each stored parameter must be; all others must be finite.
 _RULES: dict[str, tuple[str, Callable[[FloatArray], Any]]] = {
-    "share": ("in [0, 1]", lambda x: (x >= 0) & (x <= 1)),
-    "prior": ("in [0, 1]", lambda x: (x >= 0) & (x <= 1)),
+    **dict.fromkeys(["share", "prior"], ("in [0, 1]", lambda x: (x >= 0) & (x <= 1))),
+    **dict.fromkeys(["slope", "a", "b"], ("at least 0", lambda x: x >= 0)),
+    **dict.fromkeys(["values", "lower", "upper"], ("rising in [0, 1]", _rises)),
     "temperature": ("positive", lambda x: x > 0),
-    "slope": ("at least 0", lambda x: x >= 0),
-    "a": ("at least 0", lambda x: x >= 0),
-    "b": ("at least 0", lambda x: x >= 0),
     "knots": ("ascending", lambda x: np.diff(x) > 0),
-    "values": ("rising in [0, 1]", _rises),
-    "lower": ("rising in [0, 1]", _rises),
-    "upper": ("rising in [0, 1]", _rises),
 }
 #: Parameters with one number per knot.
 _CURVES = ("knots", "values", "lower", "upper")
