@@ -128,16 +128,13 @@ def test_refusal_is_shown_and_nothing_is_accepted(table, show):
         (None, {"data": Path("none.csv"), "label": "x"}, "--data: there is no file"),
         (None, {"label": "answer"}, "--label goes with --data"),
         (None, {"out": Path(__file__)}, "--out must be a folder"),
-        ({}, {"label": None}, "--label must name a column"),
-        ({}, {"label": "hope"}, "--label must name a column"),
-        ({}, {"label": "anwser"}, r"among its 6 columns are \['answer'\]"),
-        ({}, {"target": 5}, "--target must be a number"),
-        ({}, {"delta": 0}, "--delta must be a number"),
+        ({}, {"label": None}, "--label must name the column"),
+        ({}, {"label": "anwser"}, r"has no column 'anwser'. Did you mean 'answer'\?"),
+        ({}, {"target": 5}, "target must be"),
+        ({}, {"delta": 0}, "delta must be"),
         ({"answer": "yes"}, {}, "one class only"),
-        ({"answer": np.linspace(0, 1, 1200)}, {}, "looks like a measurement or an identifier"),
-        ({"scan": [[1, 2]] * 1200}, {}, "column 'scan' holds values of the type"),
+        ({"answer": np.linspace(0, 1, 1200)}, {}, "a class has a single row, such as '0.0'"),
         ("answer alone", {}, "has no columns besides the label"),
-        ("nothing known", {}, "no column besides the label holds any value"),
     ],
 )
 def test_bad_tables_are_explained(table, change, given, message, options):
@@ -146,7 +143,7 @@ def test_bad_tables_are_explained(table, change, given, message, options):
     elif isinstance(change, dict):
         table = table.assign(**change)
     else:
-        table = table[["answer"]].assign(**({"x": np.nan} if change == "nothing known" else {}))
+        table = table[["answer"]]
     given = options(table, "parquet", **given)
     with pytest.raises(ValueError, match=message):
         demo.demo(given)
@@ -169,10 +166,7 @@ def test_columns_of_ordinary_tables(table, kind, options, capsys):
     told = capsys.readouterr().out
     assert "120 rows without a 'answer' are left out" in told
     assert len(X) == len(y) == 1080
-    assert "Columns without any value are left out: empty, nothing." in told
-    assert "infinite values of the column 'ratio' are taken as missing." in told
-    assert "infinite values of the column 'large' are taken as missing." in told
-    assert X.columns.tolist() == [str(k) for k in range(frame.shape[1] - 3)]
+    assert X.columns.tolist() == [str(k) for k in range(frame.shape[1] - 1)]
     booster, _ = demo.make_booster(0)
     booster.set_params(n_estimators=2) if "n_estimators" in booster.get_params() else None
     booster.fit(X, (y == "yes").astype(int))  # which would refuse names and infinite values
@@ -182,9 +176,6 @@ def test_columns_of_ordinary_tables(table, kind, options, capsys):
 def test_classes_with_fewer_rows_than_folds(rng, show):
     few = pd.DataFrame({"x": rng.normal(size=42), "answer": [f"c{k}" for k in range(7)] * 6})
     show(few, target=0.5)
-    assert demo._count_folds(np.array([0, 0, 1]), "y") == 2
-    with pytest.raises(ValueError, match="no class of the column 'y' has two rows to train on"):
-        demo._count_folds(np.array([0, 1, 2]), "y")
 
 
 @pytest.mark.usefixtures("small_booster")
@@ -199,7 +190,7 @@ def test_small_tables_train_with_one_thread(table, options, monkeypatch):
 
     def fit(self, X, y):
         threads = {library["num_threads"] for library in threadpool_info()}
-        found.append((self.estimator.get_params().get("n_jobs", 1), threads))
+        found.append(threads)
         raise InterruptedError
 
     monkeypatch.setattr(demo.SelectiveClassifier, "fit", fit)
@@ -208,8 +199,8 @@ def test_small_tables_train_with_one_thread(table, options, monkeypatch):
         monkeypatch.setattr(demo, "_SMALL", small)
         with pytest.raises(InterruptedError):
             demo.demo(given)
-    assert found[0] == (1, {1})
-    assert found[1][0] in (None, 1)  # scikit-learn's has no such parameter
+    assert found[0] == {1}
+    assert len(found) == 2
 
 
 def test_scikit_learn_boosting_steps_in_without_xgboost(monkeypatch):
