@@ -428,9 +428,10 @@ def test_frame_has_a_row_per_batch_and_the_risk_in_it(rng):
 
 def test_reset_begins_again_and_no_rows_change_nothing(rng):
     P, y = rows(rng, risk=0.5)
-    monitor = watching().update(y, P).add_decisions(P[:5], ids=range(5))
+    policy = policy_of()
+    monitor = watching(policy).update(y, P).add_decisions(P[:5], ids=range(5))
     assert monitor.status_.risk == "alarm"
-    assert monitor.reset().to_json() == watching().to_json()
+    assert monitor.reset().to_json() == watching(policy).to_json()
     assert monitor.to_frame().empty
     counts = json.loads(monitor.to_json())["counts"]
     monitor.add_decisions(np.empty((0, 2)), ids=[]).add_labels([], [])
