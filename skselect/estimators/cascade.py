@@ -206,7 +206,8 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
 
     def predict(self, X: Any) -> LabelArray:
         """Return the most probable class of each row."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def follow(self, X: Any) -> tuple[FloatArray, IntArray]:
         """Return probabilities, and which stage gave those of each row.

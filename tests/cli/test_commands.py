@@ -34,6 +34,7 @@ from skselect._lib import files as _files
 from skselect._lib.notebook import unwrap
 from skselect.calibration._scopes import ClassCalibration
 from skselect.cli import BROKEN, UNDECIDED, commands, tables
+from skselect.policy.cascade import store_cascade
 from skselect.policy.subgroups import GroupThresholds, PolicyShortlist
 from skselect.predictions.confidence import LearnedScore
 from skselect.thresholds import Betting, Shortlist
@@ -1143,7 +1144,7 @@ def test_options_of_a_cascade(stages, run):
     rule = read("c.json").cascade
     parts = {name: predictions_of(stages[name]) for name in ["cheap", "strong"]}
     plan = {"target": 0.05, "costs": [0.5, 3.0], "max_loss": 0.2}
-    assert rule.to_dict() == join_stages(parts, **plan).cascade.to_dict()
+    assert store_cascade(rule) == store_cascade(join_stages(parts, **plan).cascade)
     certifying = np.arange(len(stages["cheap"])) % 3 > 0
     run(f"{tune} --subgroups site")
     joined, site = join_stages(parts, target=0.05), stages["cheap"]["site"][certifying]
