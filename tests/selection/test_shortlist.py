@@ -252,16 +252,15 @@ def chance_of_rank(n, level):
 def test_the_level_is_exact_where_rows_are_set_apart(level, n_classes, hidden, objective):
     """In each cell: the share of new deferred rows, on average over calibrations."""
     rng = np.random.default_rng([round(100 * level), n_classes, round(10 * hidden), len(objective)])
-    goal = {"coverage": {"target": 0.6}, "risk": {"target": 0.1 + 0.3 * hidden,
-                                                  "method": "empirical"}}[objective]  # fmt: skip
+    asked = {"coverage": Coverage(0.6), "risk": Risk(0.1 + 0.3 * hidden, method="empirical")}
     covered, expected = [], []
     for _ in range(300):
         truth, proba = draw(rng, 300, n_classes, 0.2, hidden)
         rows = Predictions.from_proba(truth, proba, labels=range(n_classes))
         try:
             found = select_threshold(
-                rows, objective=objective, shortlist=Shortlist(level, share=0.5),
-                assume="independent", **goal,
+                rows, objective=asked[objective], shortlist=Shortlist(level, share=0.5),
+                assume="independent",
             )  # fmt: skip
         except ValueError:  # because of the rows that chose, or of too few that were deferred
             continue
