@@ -33,7 +33,7 @@ from skselect.bounds._pointwise import rows_for_certificate
 from skselect.curve.curve import threshold_below
 from skselect.objectives import Risk
 from skselect.thresholds import LevelSequence
-from skselect.thresholds._rules import betting_risk
+from skselect.thresholds._rules import BAND_BESIDE_LEVELS, betting_risk
 
 GRID = np.linspace(0, 1, 200_001)
 MIDDLES = (GRID[1:] + GRID[:-1]) / 2
@@ -231,8 +231,9 @@ def named_levels(sample, target, delta):
     other, rows = (
         RiskCoverageCurve.from_outcomes(sample.outcomes.take(part)) for part in (names, ~names)
     )
-    rule = LevelSequence.of(other, rows.n_rows, target, delta)
-    return rule.find(rows, target, delta, MIN_COVERAGE)[0]
+    rule = LevelSequence.of(other, rows.n_rows, target, delta, BAND_BESIDE_LEVELS)
+    found, n_blocks = rule.find(rows, target, delta, MIN_COVERAGE)
+    return threshold_below(rows, n_blocks) if found is None else found
 
 
 def known_levels(sample, target, delta):

@@ -56,6 +56,7 @@ from skselect.predictions.predictions import Predictions, rows_of_class
 from skselect.selection.results import GroupedSelection, ThresholdSelection, tuning_mask
 from skselect.thresholds import LevelSequence, Shortlist
 from skselect.thresholds._metric import MetricOptimum
+from skselect.thresholds._rules import BAND_BESIDE_LEVELS
 
 # Where confidences are tied, every tenth row names levels.
 _NAMING = 10
@@ -176,7 +177,7 @@ def name_levels(
             level = objective.delta / objective.max_analyses / len(members)
             levels = LevelSequence.of(
                 RiskCoverageCurve.from_outcomes(other), len(rows) - len(named),
-                objective.target, level,
+                objective.target, level, BAND_BESIDE_LEVELS,
             )  # fmt: skip
             found[group] = replace(objective, method=levels)
     return (found[None] if groups is None else found or objectives), names

@@ -228,6 +228,8 @@ FEW_LEVELS = 50
 #: A level is tested where the rows that name it expect at least so many times the rows that
 #: certify without any error. It is fixed beforehand, so any number keeps the guarantee.
 _ROOM_FOR_ERRORS = 2.0
+#: Share of delta that the band gets where a tuner tests levels.
+BAND_BESIDE_LEVELS = 0.1
 
 
 def are_tied(n_levels: int, n_rows: int) -> bool:
@@ -248,6 +250,9 @@ class LevelSequence:
     levels : sequence of floats
         The confidences to test. They must be fixed before the rows are seen: other rows name them,
         see :meth:`of`.
+    band_share : float in [0, 0.9], default=0.0
+        Share of `delta` that a band beside the tests gets, for a :class:`~skselect.Risk`: it also
+        accepts where the surest levels are the worst. A tuner takes 0.1.
 
     Examples
     --------
@@ -261,16 +266,25 @@ class LevelSequence:
 
     name: ClassVar[str] = "level_sequence"
     levels: tuple[float, ...]
+    band_share: float
 
-    def __init__(self, levels: Sequence[float]) -> None:
+    def __init__(self, levels: Sequence[float], band_share: float = 0.0) -> None:
         values = np.atleast_1d(as_array(levels, "levels"))
         if values.ndim != 1 or len(values) == 0:
             raise ValueError(f"levels must be one confidence or several, got {shown(levels)}.")
         checked = [check_number("levels", value, closed="neither") for value in values.tolist()]
         object.__setattr__(self, "levels", tuple(sorted(set(checked), reverse=True)))
+        object.__setattr__(self, "band_share", check_number("band_share", band_share, 0.0, 0.9))
 
     @classmethod
-    def of(cls, curve: RiskCoverageCurve, n: int, target: float, delta: float) -> LevelSequence:
+    def of(
+        cls,
+        curve: RiskCoverageCurve,
+        n: int,
+        target: float,
+        delta: float,
+        band_share: float = 0.0,
+    ) -> LevelSequence:
         """Name the levels that `n` rows shall test, by other rows of the same kind.
 
         Parameters
@@ -281,6 +295,8 @@ class LevelSequence:
             Rows that certify.
         target, delta : float
             As of the objective.
+        band_share : float, default=0.0
+            As of the class.
 
         Returns
         -------
@@ -293,19 +309,28 @@ class LevelSequence:
         gap = found[-2] - found[-1] if len(found) > 1 else 1e-6 * abs(found[-1])
         below = (found + np.append(found[1:], found[-1] - gap)) / 2.0
         enough = n * curve.coverage >= _ROOM_FOR_ERRORS * rows_for_certificate(target, delta)
-        return cls((below[enough] if np.any(enough) else below[-1:]).tolist())
+        return cls((below[enough] if np.any(enough) else below[-1:]).tolist(), band_share)
 
     def find(
         self, curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
-    ) -> tuple[float, int]:
-        """Return the last level that passed, and how many entries it accepts; inf and 0 if none."""
+    ) -> tuple[float | None, int]:
+        """Return the last level that passed, and how many entries it accepts; inf and 0 if none.
+
+        None where the band accepts more, so that the threshold lies between two entries.
+        """
         entries = curve.n_blocks_accepted(np.array(self.levels))
         accepted, errors = curve.accepted_weight[entries - 1], curve.accepted_loss[entries - 1]
-        passed = (entries > 0) & (special.bdtr(errors, accepted.astype(np.int64), target) <= delta)
+        level = (1.0 - self.band_share) * delta
+        passed = (entries > 0) & (special.bdtr(errors, accepted.astype(np.int64), target) <= level)
         last = int(np.argmin(np.append(passed, False))) - 1
-        if last < 0 or not reaches(accepted[last] / curve.n_rows, min_coverage):
-            return math.inf, 0
-        return self.levels[last], int(entries[last])
+        by_level: tuple[float, int] = math.inf, 0
+        if last >= 0 and reaches(accepted[last] / curve.n_rows, min_coverage):
+            by_level = self.levels[last], int(entries[last])
+        if self.band_share > 0.0:
+            by_band = band_risk(curve, target, self.band_share * delta, min_coverage)
+            if by_band > by_level[1]:
+                return None, by_band
+        return by_level
 
     def __call__(
         self, curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float

@@ -99,7 +99,7 @@ def test_every_tenth_row_of_a_subgroup_names_the_levels_of_the_others(table):
         assert np.array_equal(np.flatnonzero(names & (group == key)), rows[::10])
         other = RiskCoverageCurve.from_outcomes(Outcomes(rows[::10] * 0.0, confidence[rows[::10]]))
         n, target = len(rows) - len(rows[::10]), each[key].target
-        assert found[key].method == LevelSequence.of(other, n, target, level)
+        assert found[key].method == LevelSequence.of(other, n, target, level, 0.1)
         assert found[key].set_params(method="auto") == each[key]
     assert (found["hopeless"], found["rare"]) == (each["hopeless"], one)
     assert not np.any(names[~np.isin(group, ["a", "b"])])

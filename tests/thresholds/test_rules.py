@@ -646,15 +646,18 @@ def certified_level(levels, loss, confidence, target, delta, least):
     st.sampled_from([0.1, 0.3, 0.5]),
     st.sampled_from([0.1, 0.45]),  # no sum of these binomials is either: rounding decides nothing
     st.sampled_from([0.0, 0.4]),
+    st.sampled_from([0.0, 0.25]),
 )
-def test_it_tests_one_level_after_another(rows, levels, target, delta, least):
+def test_it_tests_one_level_after_another(rows, levels, target, delta, least, share):
     confidence, loss = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    rule = LevelSequence(levels)
+    rule = LevelSequence(levels, band_share=share)
     curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence))
     threshold, n_blocks = rule.find(curve, target, delta, least)
-    assert threshold == certified_level(levels, loss, confidence, target, delta, least)
-    assert n_blocks == rule(curve, target, delta, least)
-    assert n_blocks == len(np.unique(confidence[confidence >= threshold]))
+    level = certified_level(levels, loss, confidence, target, (1 - share) * delta, least)
+    by_level = len(np.unique(confidence[confidence >= level]))
+    by_band = band_risk(curve, target, share * delta, least) if share else 0
+    assert n_blocks == rule(curve, target, delta, least) == max(by_level, by_band)
+    assert threshold == (None if by_band > by_level else level)
 
 
 def test_the_threshold_is_the_level_itself():
@@ -665,6 +668,18 @@ def test_the_threshold_is_the_level_itself():
     assert found.certificate.is_certified
     assert found.certificate.method == "level_sequence"
     assert "the starts or levels of the sequence were fixed" in str(found.certificate.assumptions)
+
+
+def test_a_band_answers_where_the_surest_level_is_the_worst():
+    confidence, wrong = np.repeat([0.9, 0.7, 0.5], [100, 700, 200]), np.zeros(1000)
+    wrong[:15] = wrong[800:900] = 1
+    rows, levels = Outcomes(wrong, confidence), [0.9, 0.7, 0.5]
+    beside = Risk(0.05, method=LevelSequence(levels, band_share=0.1))
+    found = select_threshold(rows, objective=beside, assume="independent")
+    assert (found.threshold, found.coverage) == (0.6, 0.8)
+    assert found.certificate.is_certified
+    with pytest.raises(InfeasibleTargetError):
+        select_threshold(rows, objective=Risk(0.05, method=LevelSequence(levels)))
 
 
 def test_other_rows_name_levels_that_enough_rows_will_reach():
@@ -684,6 +699,8 @@ def test_other_rows_name_levels_that_enough_rows_will_reach():
 def test_levels_that_are_no_confidences_are_refused(levels):
     with pytest.raises(ValueError, match="levels must be"):
         LevelSequence(levels)
+    with pytest.raises(ValueError, match="band_share must be"):
+        LevelSequence([0.9], band_share=1)
 
 
 def test_the_word_alone_is_refused():
