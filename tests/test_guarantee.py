@@ -264,7 +264,7 @@ def certify_tied_answers(name, about, method, n, draws, target=0.1, delta=0.1):
     mostly_slow([(name, n) for name in TIED_ANSWERS for n in (250, 800)], quick=1, unpack=True),
 )
 def test_levels_of_subgroups_and_classes_keep_their_guarantee(name, n, about, request):
-    draws = 1000 if request.node.get_closest_marker("slow") else 10
+    draws = 400 if request.node.get_closest_marker("slow") else 10
     broken, covered = certify_tied_answers(name, about, "auto", n, draws)
     print(f"{name}, {about}, n={n}: broken {broken:.4f}, coverage {covered:.4f}")  # noqa: T201
     assert broken <= allowed(0.1, draws)
