@@ -17,7 +17,7 @@ from scipy.stats import wilcoxon
 from skselect._lib.arrays import ROUNDING, FloatArray, IntArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_models, check_number, check_shared_confidence
-from skselect._lib.checks.rows import check_same_rows, refuse_second_truth, refuse_weights
+from skselect._lib.checks.rows import check_same_rows, refuse_weights
 from skselect.inference.intervals import (
     FEW_ERRORS,
     Measured,
@@ -259,7 +259,7 @@ def compare_models(
     parameters = add_pos_label(spec, parameters, y_probas[names[0]], options.get("pos_label"))
     confidence, loss = options.pop("confidence", None), options.pop("loss", "zero_one")
     check_shared_confidence(confidence)
-    tables = {name: _read_predictions(y_true, y_probas[name], options) for name in names}
+    tables = {name: read_predictions(y_true, y_probas[name], options) for name in names}
     check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
     for table in tables.values():
         refuse_weights(table.sample_weight, "a comparison")
@@ -292,11 +292,13 @@ def compare_models(
     return found
 
 
-def _read_predictions(y_true: Any, given: Any, options: Mapping[str, Any]) -> Predictions:
-    if isinstance(given, Predictions):
-        refuse_second_truth(y_true)
-        return given
-    return Predictions.from_proba(y_true, given, **options)
+def read_predictions(y_true: Any, given: Any, options: Mapping[str, Any]) -> Predictions:
+    """Return Predictions as they are, or those of labels and probabilities."""
+    if not isinstance(given, Predictions):
+        return Predictions.from_proba(y_true, given, **options)
+    if y_true is not None:
+        raise ValueError("y_true: Predictions hold the true labels already; pass y_true=None.")
+    return given
 
 
 def compare_across_datasets(

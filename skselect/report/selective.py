@@ -17,13 +17,12 @@ from skselect._lib.checks.rows import (
     check_length,
     check_same_rows,
     check_subgroups,
-    refuse_second_truth,
     refuse_threshold_and_policy,
     refuse_weights,
 )
 from skselect._lib.files import give_text, replace_nan
 from skselect._lib.notebook import NotebookText
-from skselect.inference.compare import compared
+from skselect.inference.compare import compared, read_predictions
 from skselect.inference.intervals import Sampling
 from skselect.metrics import SPECS
 from skselect.monitoring.check import predictions_for
@@ -286,13 +285,12 @@ def _check_features(features: Any, n: int) -> pd.DataFrame:
 def _check_predictions(
     y_true: Any, given: Any, policy: AbstentionPolicy | None, **options: Any
 ) -> Predictions:
-    if isinstance(given, Predictions):
-        refuse_second_truth(y_true)
-        refuse_weights(given.sample_weight, "a report")
-        return given
-    if policy is not None and policy.cascade is not None:
+    is_table = isinstance(given, Predictions)
+    if policy is not None and policy.cascade is not None and not is_table:
         return predictions_for(policy, y_true, given)
-    return Predictions.from_proba(y_true, given, **options)
+    found = read_predictions(y_true, given, options)
+    refuse_weights(found.sample_weight, "a report")
+    return found
 
 
 def _resolve_policies(policy: Any, threshold: float | None, names: list[str]) -> dict[str, Any]:

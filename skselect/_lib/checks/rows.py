@@ -356,12 +356,6 @@ def check_some_subgroup(groups: Sized) -> None:
         raise ValueError("subgroups: every value is missing; each row needs its subgroup.")
 
 
-def refuse_second_truth(y_true: Any) -> None:
-    """Refuse true labels given with Predictions, which hold them."""
-    if y_true is not None:
-        raise ValueError("y_true: Predictions hold the true labels already; pass y_true=None.")
-
-
 def check_same_rows(tables: Mapping[str, tuple[IntArray, LabelArray]]) -> IntArray:
     """Return the true classes of several models, which must be the same."""
     (first, (truth, classes)), *others = tables.items()
