@@ -44,11 +44,8 @@ _SEPARATOR = "|"
 #: The exit code of each answer to "is it still true?".
 _EXIT_CODES = {"holds": 0, "broken": BROKEN, "undecided": UNDECIDED}
 _A_DAY = pd.Timedelta("1D")
-# Endings that name a format: no other format is written to such a file.
-_FORMATS = {
-    ".csv", ".tsv", ".json", ".html", ".htm", ".py", ".pdf", ".png", ".gz", ".zip", *PARQUET,
-    *tables.JSONL, *tables.WORKBOOKS,
-}  # fmt: skip
+#: Endings of the tables that are written.
+_ENDINGS = (".csv", ".tsv", *PARQUET)
 
 
 def evaluate(given: Namespace) -> int:
@@ -57,10 +54,7 @@ def evaluate(given: Namespace) -> int:
     from skselect.report.render import render_text
     from skselect.report.selective import selective_report
 
-    _check_outputs(
-        [given.table, given.policy],
-        {"--html": (given.html, [".html", ".htm"]), "--csv": (given.csv, [".csv"])},
-    )
+    _check_outputs([given.table, given.policy], {"--html": given.html, "--csv": given.csv})
     policy = None if given.policy is None else _read_policy(given.policy)
     if policy is not None:
         refuse_threshold_and_policy(given.threshold)
@@ -108,9 +102,7 @@ def tune(given: Namespace) -> int:
     from skselect.selection.select import select_threshold
     from skselect.thresholds import Shortlist
 
-    _check_outputs(
-        given.table, {"--out": (given.out, [".json"]), "--python": (given.python, [".py"])}
-    )
+    _check_outputs(given.table, {"--out": given.out, "--python": given.python})
     table = open_table(given.table[0], given)
     _refuse_misplaced_options(given, table)
     names = ("delta", "max_analyses", "method", "min_coverage", "threshold_range", "reviewer")
@@ -132,11 +124,12 @@ def tune(given: Namespace) -> int:
     elif shortlist is not None or table.is_judged:
         source, groups = table.predictions()
     else:
-        source, groups, counts = table.outcomes(confidence)
-        outcomes = source
-    if isinstance(source, Predictions):
-        outcomes = Outcomes.from_predictions(source, confidence=confidence)
-        counts = np.bincount(source.y_true, minlength=len(table.classes))
+        source, groups = table.outcomes(confidence)
+    outcomes = (
+        source
+        if isinstance(source, Outcomes)
+        else Outcomes.from_predictions(source, confidence=confidence)
+    )
     _warn_if_swapped(table, outcomes.loss)
     with files.waiting_line("choosing a threshold", len(source)):
         found = select_threshold(
@@ -160,28 +153,12 @@ def tune(given: Namespace) -> int:
     if given.python is not None:
         texts[given.python] = str(policy.to_python())
     files.write_together(texts)
-    if objective.reads_costs and objective.certifies and not table.is_judged:
-        note = majority_class_suffices(table.classes, counts, given.target)
-        if note is not None:
-            warn_user(note)
     _print(found)
     if policy.cascade is not None:
         _print(f"\n{wrap(str(policy.cascade))}")
     _print(f"\nWritten: {', '.join(map(str, texts))}")
     issued = [one for one in found.certificates.values() if one is not None]
     return 0 if all(one.is_certified for one in issued) else UNDECIDED
-
-
-def majority_class_suffices(classes: LabelArray, counts: Any, target: float) -> str | None:
-    """Return a note if always predicting the largest class would meet the target."""
-    others = 1.0 - float(np.max(counts) / np.sum(counts))
-    if others > target:
-        return None
-    commonest = str(classes[np.argmax(counts)])
-    return (
-        f"always answering {commonest!r} would meet this target: {100 * others:.3g} % of the rows "
-        "are of another class."
-    )
 
 
 def _bet_on_audits(given: Namespace) -> Betting:
@@ -223,8 +200,12 @@ def _refuse_misplaced_options(given: Namespace, table: Table) -> None:
 def apply(given: Namespace) -> int:
     """Decide every row of a table, piece by piece; return the exit code."""
     inputs = [*given.table, given.policy, given.python]
-    outputs = {"--out": (given.out, [".csv", *PARQUET, ".tsv"]), "--ask": (given.ask, [".csv"])}
-    _check_outputs(inputs, outputs)
+    _check_outputs(inputs, {"--out": given.out, "--ask": given.ask})
+    if given.out is not None and given.out.suffix.lower() not in ("", *_ENDINGS):
+        raise ValueError(
+            f"--out: the ending of {given.out.name!r} says what is written; choose a name that "
+            f"ends in {' or '.join(_ENDINGS)}."
+        )
     if given.capacity is not None:
         check_count("--capacity", given.capacity, 0)
     policy = _read_policy(given.policy)
@@ -276,7 +257,7 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
 
     `clock` returns the seconds since 1970.
     """
-    _check_outputs([given.table, given.policy], {"--state": (given.state, [".json"])})
+    _check_outputs([given.table, given.policy], {"--state": given.state})
     policy = _read_policy(given.policy)
     saved = _content(given.state)
     watched = _open_state(given, policy)
@@ -498,15 +479,10 @@ def _describe_changes(changes: pd.DataFrame, watched: SelectiveRiskMonitor, what
 # Files --------------------------------------------------------------------------------------------
 
 
-def _check_outputs(
-    inputs: Sequence[Path | None], outputs: Mapping[str, tuple[Path | None, Sequence[str]]]
-) -> None:
-    """Refuse output files that cannot be written, or that are used twice.
-
-    `outputs` maps each option to its file and the endings of its format.
-    """
+def _check_outputs(inputs: Sequence[Path | None], outputs: Mapping[str, Path | None]) -> None:
+    """Refuse the files of options that cannot be written, or that are used twice."""
     taken = [os.path.realpath(path) for path in inputs if path is not None]
-    for option, (path, endings) in outputs.items():
+    for option, path in outputs.items():
         if path is None:
             continue
         files.check_output(path, option)
@@ -515,33 +491,17 @@ def _check_outputs(
                 f"{option}: {str(path)!r} is read or written by this command already; choose "
                 "another name."
             )
-        ending = path.suffix.lower()
-        # The suffix selects the format of a table; other outputs have one format.
-        known = _FORMATS if PARQUET[0] not in endings else {ending, *_FORMATS} - {""}
-        if ending in known and ending not in endings:
-            raise ValueError(
-                f"{option}: {path.name!r} has the ending of another format, and the ending says "
-                f"what is written; choose a name that ends in {' or '.join(endings)}."
-            )
         taken.append(os.path.realpath(path))
 
 
 def _read_policy(path: Path) -> AbstentionPolicy:
-    """Read a policy; refuse one whose stored columns are damaged."""
+    """Read a policy that a command can follow."""
     if not path.is_file():
         raise ValueError(f"--policy: there is no file {str(path)!r}.")
     try:
         policy = AbstentionPolicy.from_json(path)
     except ValueError as error:
         raise ValueError(f"--policy: {path.name}: {error}") from error
-    stored = policy.metadata.get(tables.COLUMNS, {})
-    if not isinstance(stored, dict) or not all(
-        isinstance(value, list) and all(isinstance(x, str) for x in value)
-        if name in ("proba", "subgroups")
-        else isinstance(value, str)
-        for name, value in stored.items()
-    ):
-        raise ValueError(f"--policy: the names of its columns are damaged: {stored!r}.")
     if policy.cascade is not None and isinstance(policy.confidence, External):
         raise ValueError(
             "--policy: it is a cascade of answers that come with a confidence, which no command "
@@ -758,18 +718,31 @@ def _decide(
     """
     subgroups: Any = _subgroups(_known_subgroups(policy, piece[list(table.subgroups)]))
     numbers, known = asked or table.numbers(piece)
-    if not table.proba:
-        return _decide_answers(policy, table, piece, (numbers[:, 0], known), subgroups, capacity)
-    if asked is None:
-        numbers[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are deferred
-    # `apply` compares the confidences of the whole table, not of a piece.
-    decisions = policies.decide_given(policy, numbers, subgroups=subgroups)
+    # Rows that lack a number are deferred, and get placeholders. `apply` compares the confidences
+    # of the whole table, not of a piece.
+    if table.proba:
+        if asked is None:
+            numbers[~known] = 1.0 / len(policy.classes)
+        decisions = policies.decide_given(policy, numbers, subgroups=subgroups)
+    else:
+        _refuse_lists_of_answers(policy)
+        answers = piece[str(table.answer)]
+        known &= ~tables.is_empty(answers)
+        by_answer = policy.groups is not None and policy.groups.by_answer
+        codes = table.known_codes(answers) if by_answer else np.zeros(len(piece), dtype=int)
+        sure = np.where(known, numbers[:, 0], 0.0)
+        said = policy.classes[codes]  # any class where only the confidence matters
+        decisions = policies.decide_given(policy, None, said, subgroups, confidence=sure)
     decisions = policies.limit_deferred(policy, decisions, capacity, known)
-    decided = policy.frame(decisions, piece.index)
+    decided, accepted = policy.frame(decisions, piece.index), decisions.accepted & known
+    decided["accepted"] = accepted
+    if not table.proba:
+        marks = decided.columns.intersection(["accepted", "over_capacity"])
+        decided = decided[marks].assign(decision=answers.where(accepted))
+        return decided[["decision", *marks]], decisions.confidence[known]
     named = decided.columns.intersection(["label", "suggestion", "stage"])
     decided.loc[~known, named] = pd.NA
     decided.loc[~known, "confidence"] = np.nan
-    decided["accepted"] &= known
     if policy.shortlist is not None:
         _refuse_unclear_lists(policy.classes, "--policy")
         listed = decided["shortlist"].where(known, pd.NA)
@@ -778,32 +751,14 @@ def _decide(
     return decided.rename(columns={"label": "decision"}), decisions.confidence[known]
 
 
-def _decide_answers(
-    policy: AbstentionPolicy,
-    table: Table,
-    piece: pd.DataFrame,
-    sure: tuple[FloatArray, BoolArray],
-    subgroups: Any,
-    capacity: int | None,
-) -> tuple[pd.DataFrame, FloatArray]:
-    """Decide answers that come with a confidence, as `_decide` does."""
+def _refuse_lists_of_answers(policy: AbstentionPolicy) -> None:
+    """Refuse a shortlist of answers that come with a confidence."""
     if policy.shortlist is not None:
         asks = isinstance(policy.confidence, LearnedScore) and policy.confidence.asks
         raise ValueError(
             "--policy: its shortlist is made of the probabilities of all classes; "
             f"{'call policy.decide in Python' if asks else 'name their columns, --proba'}."
         )
-    (confidence, known), answers = sure, piece[str(table.answer)]
-    rated, known = confidence[known], known & ~tables.is_empty(answers)
-    if policy.groups is not None and policy.groups.by_answer:
-        subgroups = policy.classes[table.known_codes(answers)]  # any, where there is no answer
-    accepted = policy.accepts(np.where(known, confidence, 0.0), subgroups=subgroups) & known
-    marks = {"accepted": accepted}
-    if capacity is not None:
-        over = policies.find_over_capacity(policy, accepted, confidence, capacity, known)
-        marks = {"accepted": accepted | over, "over_capacity": over}
-    decision = answers.where(marks["accepted"])
-    return pd.DataFrame({"decision": decision, **marks}, index=piece.index), rated
 
 
 def _refuse_unclear_lists(classes: LabelArray, option: str) -> None:

@@ -21,7 +21,6 @@ from skselect._lib.checks.options import check_abstain_label
 from skselect._lib.checks.rows import check_columns, check_labels
 from skselect._lib.files import import_extra, whole_file
 from skselect._lib.notebook import percent, wrap
-from skselect.cli.commands import majority_class_suffices
 from skselect.cli.tables import TableFile, read_layout
 from skselect.display.risk_coverage import RiskCoverageDisplay
 from skselect.estimators.classifier import SelectiveClassifier
@@ -53,7 +52,6 @@ def demo(given: Namespace) -> int:
     # On a busy machine many threads may take minutes for what one thread does in seconds.
     with threadpool_limits(1 if X.size <= _SMALL else None):
         _say(1, f"{what}: {len(y)} rows, {X.shape[1]} features, {len(np.unique(y))} classes")
-        trivial = majority_class_suffices(*np.unique(y, return_counts=True), given.target)
         X, X_test, y, y_test = _split(X, y, _TEST, given.seed)
         X_train, X_fresh, y_train, y_fresh = _split(X, y, _CERTIFY / (1 - _TEST), given.seed)
 
@@ -84,8 +82,6 @@ def demo(given: Namespace) -> int:
         with whole_file(given.out / "risk_coverage.png") as part:
             drawn.figure_.savefig(part, dpi=120, format="png")
     print(f"\n{told or certified.certificate_}")
-    if trivial is not None:
-        print(f"\nNote: {trivial}")
     print(f"\n{describe(table, given.target, len(y_test))}")
     print(f"\nWritten to {given.out}: policy.json, risk_coverage.png, metrics.csv")
     return 0

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from skselect import __version__
 from skselect._lib.files import naming_output
@@ -147,14 +147,6 @@ def _target(text: str) -> float:
         ) from error
 
 
-def _share(text: str) -> float | str:
-    """Return "auto" or a number."""
-    try:
-        return float(text)
-    except ValueError:
-        return text  # select_threshold refuses any other text
-
-
 def _number(text: str) -> int | float | str:
     """Return a number where it is one, such as 1000 cases, else the text, such as 1D."""
     for kind in (int, float):
@@ -162,7 +154,7 @@ def _number(text: str) -> int | float | str:
             return kind(text)
         except ValueError:
             continue
-    return text  # the monitor refuses what is no length of time
+    return text  # what reads it refuses any other text
 
 
 def _separator(text: str) -> str:
@@ -308,9 +300,9 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         _column("--audit-proba", "with --verdict: the column of the probability with which each "
                 "case was drawn for a verdict (default: the same for all cases)"),
         _option("--min-audit-proba", "with --audit-proba: no case is drawn with a smaller "
-                "probability", type=_share, metavar="P"),
+                "probability", type=_number, metavar="P"),
         _option("--min-coverage", "smallest share of accepted rows (default: 0.1 for risk, 0.5 for "
-                "a metric)", type=_share, metavar="SHARE"),
+                "a metric)", type=_number, metavar="SHARE"),
         _option("--threshold-range", "for cwsa and cwsa_plus: try thresholds of at least LOW and "
                 "below HIGH (default: 0.5 1, or 0 1 where 0.5 accepts less than --min-coverage)",
                 type=float, nargs=2, metavar=("LOW", "HIGH")),
@@ -372,22 +364,10 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
 # fmt: on
 
 
-#: What is meant by a word that no command has.
-_MEANT = {"--max-risk": "The largest share of wrong answers is --target"}
-
-
-class _Parser(argparse.ArgumentParser):
-    """Names what is meant where a word is known, but not there."""
-
-    def error(self, message: str) -> NoReturn:
-        meant = [words for word, words in _MEANT.items() if word in message]
-        super().error(". ".join([message, *meant]))
-
-
 @cache
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = _Parser(
+    parser = argparse.ArgumentParser(
         prog="skselect",
         description="Selective classification: let a classifier say 'I don't know'.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -79,6 +80,11 @@ class CsvLayout:
     separator: str | None = None
     decimal: str = "."
     encoding: str = "utf-8"
+
+    @property
+    def is_utf8(self) -> bool:
+        """Whether its text is UTF-8, with or without a byte order mark."""
+        return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig")
 
     def options(self, path: Path) -> dict[str, Any]:
         """Return the options of `DataFrame.to_csv` for a file."""
@@ -205,7 +211,8 @@ class TableFile:
         return pa.input_stream(str(self._stored))
 
     def _how_to_read(self) -> tuple[Any, Any]:
-        encoding = self.layout.encoding.replace("utf-8", "utf8")  # the name that Arrow reads fast
+        # Arrow reads "utf8" fast, and any other name slowly.
+        encoding = "utf8" if self.layout.is_utf8 else self.layout.encoding
         return arrow_csv.ReadOptions(
             encoding=encoding, block_size=_BLOCK, use_threads=False
         ), arrow_csv.ParseOptions(
@@ -216,7 +223,7 @@ class TableFile:
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the first line of each row, and its cells: the slow way, which can say where."""
         csv.field_size_limit(2**31 - 1)  # a cell may be longer than 128 KiB
-        encoding = self.layout.encoding.replace("utf-8", "utf-8-sig")
+        encoding = "utf-8-sig" if self.layout.is_utf8 else self.layout.encoding
         with io.TextIOWrapper(self._source, encoding, newline="") as text:
             start, reader = 1, csv.reader(text, delimiter=self.layout.options(self.path)["sep"])
             for cells in reader:
@@ -651,19 +658,15 @@ class Table:
         """Read all predictions, and the subgroups."""
         return self._join(self._predictions())
 
-    def outcomes(self, confidence: str | None) -> tuple[Outcomes, pd.DataFrame, IntArray]:
-        """Read confidence and loss of each row, the subgroups, and how often each class is true.
+    def outcomes(self, confidence: str | None) -> tuple[Outcomes, pd.DataFrame]:
+        """Read confidence and loss of each row, and the subgroups.
 
         Only the probabilities of one piece are in memory.
         """
-        counts = np.zeros(len(self.classes), dtype=np.int64)
-
-        def parts() -> Iterator[tuple[Outcomes, pd.DataFrame]]:
-            for found, groups in self._predictions():
-                np.add.at(counts, found.y_true, 1)
-                yield Outcomes.from_predictions(found, confidence=confidence), groups
-
-        return *self._join(parts()), counts
+        return self._join(
+            (Outcomes.from_predictions(found, confidence=confidence), groups)
+            for found, groups in self._predictions()
+        )
 
     def _predictions(self) -> Iterator[tuple[Predictions, pd.DataFrame]]:
         """Yield the predictions of each piece with its subgroups."""

@@ -348,7 +348,6 @@ def test_decisions_that_an_encoding_cannot_write(frame, run, refuse):
 TUNE, EVALUATE, APPLY = (
     f"tune t.csv {PROBA} --target .1", f"evaluate t.csv {PROBA}", "apply t.csv --policy policy.json"
 )  # fmt: skip
-OTHER = "has the ending of another format"
 TRUE_LABEL = r"'truth' is the true label.*given_class="
 
 
@@ -399,14 +398,8 @@ TRUE_LABEL = r"'truth' is the true label.*given_class="
             "single column is the probability of 'yes'",
         ),
         # The ending says what a file holds.
-        (f"{APPLY} --out x.json", f"--out: 'x.json' {OTHER}.* ends in .csv or .parquet"),
-        (f"{APPLY} --out x.CSV.gz", "and the ending says what is written"),
-        (f"{APPLY} --out x.txt", "and the ending says what is written"),
-        (f"{APPLY} --out x.xlsx", "choose a name that ends in .csv or .parquet"),
-        (f"{EVALUATE} --csv x.parquet", f"--csv: 'x.parquet' {OTHER}.* ends in .csv"),
-        (f"{EVALUATE} --html x.csv", f"--html: 'x.csv' {OTHER}.* ends in .html"),
-        (f"{TUNE} --out x.csv", f"--out: 'x.csv' {OTHER}.* ends in .json"),
-        (f"{TUNE} --python x.json", f"--python: 'x.json' {OTHER}.* ends in .py"),
+        (f"{APPLY} --out x.json", "--out: the ending of 'x.json' says what is written"),
+        (f"{APPLY} --out x.CSV.gz", "choose a name that ends in .csv or .tsv or .parquet"),
         # Files that cannot be written, or that are read.
         (f"{TUNE} --out no/p.json", "no folder 'no'"),
         (f"{EVALUATE} --html r.html --csv no/x.csv", "no folder 'no'"),
@@ -519,9 +512,6 @@ def test_policies_of_python_are_applied_by_class_names(frame, run, refuse):
     assert pd.read_csv("d.csv")["accepted"].tolist() == accepted.tolist()
     replace(found, metadata={"columns": ["age", "sex"], "label": "x"}).to_json("notes.json")
     run("apply t.csv --policy notes.json --proba p_no p_yes --classes no yes --out d.csv")
-    damaged = "the names of its columns are damaged"
-    replace(found, metadata={"skselect_columns": {"proba": [1, 2]}}).to_json("bad.json")
-    assert damaged in refuse("apply t.csv --policy bad.json")
     Path("bad.json").write_text("{")
     told = refuse("apply t.csv --policy bad.json")
     assert "--policy: bad.json: This is not a policy file; it is damaged" in told
@@ -731,15 +721,10 @@ def test_rows_that_depend_on_their_order_give_an_estimate_and_exit_code_5(frame,
     assert run(f"{tune} --assume independent").out.startswith("CERTIFIED\nBut the ")
 
 
-def test_doubts_about_the_classes_are_told(frame, rng, run, refuse):
+def test_doubts_about_the_classes_are_told(run):
     told = run("evaluate t.csv --label truth --proba p_no p_yes --classes yes no").err
     assert "is the order of --classes right?" in told
     assert run(f"evaluate t.csv {PROBA}").err == ""
-    truth = np.where(rng.random(len(frame)) < 0.05, "yes", "no")
-    write(frame.assign(truth=truth, p_no=0.999, p_yes=0.001), "rare.csv")
-    always = "always answering 'no' would meet this target: "
-    assert always in run(f"tune rare.csv {PROBA} --target 0.1").err
-    assert always not in refuse(f"tune rare.csv {PROBA} --target 0.02", code=3)
 
 
 # The report of a policy ---------------------------------------------------------------------------

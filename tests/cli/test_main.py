@@ -33,10 +33,6 @@ def test_help_and_version(command, words, run):
         ),
         # A word that belongs elsewhere.
         ("demo --target answer", "the column to predict is --label"),
-        (
-            "tune t.csv --label y --target 0.1 --max-risk 0.05",
-            "The largest share of wrong answers is --target",
-        ),
     ],
 )
 def test_wrong_usage_is_explained_and_exits_with_two(command, words, tmp_path, monkeypatch, refuse):

@@ -282,7 +282,6 @@ def test_exit_codes(cases, watch):
         ("--id site", "each case needs a name of its own"),
         ("--audited site", "column 'site' must hold true or false"),
         ("--audit-proba chance", "--audited is missing"),
-        ("--state state.txt.csv", "another format"),
         ("--state policy.json", "is read or written by this command already"),
     ],
 )
