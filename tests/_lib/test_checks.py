@@ -323,11 +323,11 @@ DATA = {
 
 
 @pytest.mark.parametrize("data", DATA)
-@pytest.mark.parametrize("door", DOORS)
-def test_a_message_does_not_print_the_data(door, data):
-    with pytest.raises((ValueError, TypeError)) as found:
-        DOORS[door](DATA[data])
-    assert len(str(found.value)) < 800
+def test_a_message_does_not_print_the_data(data):
+    for door, ask in DOORS.items():
+        with pytest.raises((ValueError, TypeError)) as found:
+            ask(DATA[data])
+        assert len(str(found.value)) < 800, door
 
 
 def test_frozen_outcomes_do_not_follow_later_edits():

@@ -56,12 +56,12 @@ def test_critical_count_is_the_largest_with_a_small_tail(n, risk, alpha):
     assert binomial_cdf(count + 1, n, risk) > alpha * (1 - 1e-12)
 
 
-@pytest.mark.parametrize("target", [0.001, 0.01, 0.02, 0.05, 0.1, 0.5, 0.999])
 @pytest.mark.parametrize("delta", [0.01, 0.05, 0.1, 0.5])
-def test_rows_for_certificate_is_the_least_number(target, delta):
-    k = rows_for_certificate(target, delta)
-    assert (1 - target) ** k <= delta
-    assert k == 1 or (1 - target) ** (k - 1) > delta
+def test_rows_for_certificate_is_the_least_number(delta):
+    for target in [0.001, 0.01, 0.02, 0.05, 0.1, 0.5, 0.999]:
+        k = rows_for_certificate(target, delta)
+        assert (1 - target) ** k <= delta
+        assert k == 1 or (1 - target) ** (k - 1) > delta
 
 
 def test_tiny_targets_need_many_rows_and_no_time():

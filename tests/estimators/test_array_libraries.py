@@ -1,5 +1,7 @@
 """Arrays of other libraries give the numbers of numpy's, bit by bit."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -37,15 +39,15 @@ def predictions(rng):
 
 
 @pytest.mark.parametrize("convert", [as_strict, as_torch])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", [n for n, spec in SPECS.items() if spec.needs == "curve"])
-def test_every_metric_of_the_curve(convert, dtype, name, predictions):
-    y, proba = predictions
-    proba, weight = proba.astype(dtype), np.linspace(0.5, 2.0, len(y))
-    function, more = SPECS[name].function, REQUIRED.get(name, {})
-    assert function(convert(y), convert(proba), **more) == function(y, proba, **more)
-    expected = function(y, proba, sample_weight=weight, **more)
-    assert function(convert(y), convert(proba), sample_weight=convert(weight), **more) == expected
+def test_every_metric_of_the_curve(convert, predictions):
+    names = [n for n, spec in SPECS.items() if spec.needs == "curve"]
+    for dtype, name in itertools.product([np.float32, np.float64], names):
+        y, proba = predictions
+        proba, weight = proba.astype(dtype), np.linspace(0.5, 2.0, len(y))
+        function, more = SPECS[name].function, REQUIRED.get(name, {})
+        assert function(convert(y), convert(proba), **more) == function(y, proba, **more)
+        found = function(convert(y), convert(proba), sample_weight=convert(weight), **more)
+        assert found == function(y, proba, sample_weight=weight, **more), name
 
 
 @pytest.mark.parametrize("convert", [as_strict, as_torch])

@@ -1,5 +1,6 @@
 """Metrics at one threshold: what each row adds, the last bit, subgroups, the confusion matrix."""
 
+import itertools
 import math
 import warnings
 
@@ -147,15 +148,14 @@ def test_known_gaps():
     assert metrics.coverage_gap_score(TRUTH, PROBA, **at) == 0.5
 
 
-@pytest.mark.parametrize("container", CONTAINERS.values(), ids=list(CONTAINERS))
-@pytest.mark.parametrize("labels", THREE.values(), ids=list(THREE))
-def test_subgroups_of_every_kind_have_the_same_gap(rng, container, labels):
-    y, p = rng.integers(0, 2, 60), rng.random(60)
-    codes = rng.integers(0, 3, 60)
-    expected = metrics.risk_gap_score(y, p, subgroups=codes, threshold=0.6)
-    given = container(labels[codes])
-    assert metrics.risk_gap_score(y, p, subgroups=given, threshold=0.6) == expected
-    assert metrics.risk_gap_score(y, p, subgroups={"sex": given}, threshold=0.6) == expected
+def test_subgroups_of_every_kind_have_the_same_gap(rng):
+    for container, labels in itertools.product(CONTAINERS.values(), THREE.values()):
+        y, p = rng.integers(0, 2, 60), rng.random(60)
+        codes = rng.integers(0, 3, 60)
+        expected = metrics.risk_gap_score(y, p, subgroups=codes, threshold=0.6)
+        given = container(labels[codes])
+        assert metrics.risk_gap_score(y, p, subgroups=given, threshold=0.6) == expected
+        assert metrics.risk_gap_score(y, p, subgroups={"sex": given}, threshold=0.6) == expected
 
 
 def test_missing_subgroups_are_a_subgroup():

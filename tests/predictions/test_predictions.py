@@ -41,17 +41,18 @@ SHUFFLED = [7, 3, 5, 1, 9, 4]
 
 
 @pytest.mark.parametrize("labels", TWO.values(), ids=TWO)
-@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
-def test_every_kind_of_label_gives_the_same_codes(labels, container):
-    y_true, y_pred = container(labels[TRUTH]), container(labels[PREDICTED])
-    two = Predictions.from_proba(y_true, PROBA)
-    one = Predictions.from_proba(y_true, PROBA[:, 1], pos_label=labels[1])
-    assert two.y_true.dtype == two.y_pred.dtype == np.int64
-    np.testing.assert_allclose(one.y_proba, two.y_proba, rtol=0, atol=1e-15)
-    for predictions in (two, one, Predictions.from_labels(y_true, y_pred, np.linspace(0, 1, 6))):
-        assert predictions.y_true.tolist() == TRUTH.tolist()
-        assert predictions.y_pred.tolist() == PREDICTED
-        assert predictions.classes.tolist() == labels.tolist()
+def test_every_kind_of_label_gives_the_same_codes(labels):
+    for container in CONTAINERS.values():
+        y_true, y_pred = container(labels[TRUTH]), container(labels[PREDICTED])
+        two = Predictions.from_proba(y_true, PROBA)
+        one = Predictions.from_proba(y_true, PROBA[:, 1], pos_label=labels[1])
+        assert two.y_true.dtype == two.y_pred.dtype == np.int64
+        np.testing.assert_allclose(one.y_proba, two.y_proba, rtol=0, atol=1e-15)
+        answers = Predictions.from_labels(y_true, y_pred, np.linspace(0, 1, 6))
+        for predictions in (two, one, answers):
+            assert predictions.y_true.tolist() == TRUTH.tolist()
+            assert predictions.y_pred.tolist() == PREDICTED
+            assert predictions.classes.tolist() == labels.tolist()
 
 
 @pytest.mark.parametrize(
