@@ -421,10 +421,11 @@ class Guarantee(Objective):
         largest_weight: float | None = None,
     ) -> float:
         """Return the bound for graded losses and importance weights, by betting."""
-        weight = outcomes.weight
-        heaviest = float(np.max(weight)) if largest_weight is None else largest_weight
+        weight, heaviest = outcomes.sample_weight, largest_weight
+        if weight is not None:
+            heaviest = float(np.max(weight)) if heaviest is None else heaviest
+            weight = weight[accepted] if cls.is_selective else weight
         values = cls.values(outcomes.loss, accepted)
-        weight = weight[accepted] if cls.is_selective else weight
         return betting_upper(values, delta, weight=weight, largest_weight=heaviest)
 
     def rows_needed(self, goal: Goal) -> int:

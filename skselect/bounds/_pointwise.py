@@ -462,7 +462,10 @@ def betting_upper(
         raise ValueError("largest_weight is missing: heavier rows may be added to the table.")
     if largest_weight is not None:
         heaviest = check_number("largest_weight", largest_weight, heaviest)
-    shares = (np.ones(len(values)) if weights is None else weights) / heaviest
+    lightest = 1.0 if weights is None else float(np.min(weights))
+    counted = lightest == heaviest and not is_graded(values)
+    n, wrong = len(values), int(np.count_nonzero(values))
+    shares = (np.ones(0 if counted else n) if weights is None else weights) / heaviest
     # Payoffs are divided by 1 - mean, so that the same stakes can be used for every mean and the
     # wealth rises with the mean, as bisection needs.
     stakes, log_prior = bound_stakes(None if anytime else len(values), delta)
@@ -470,13 +473,12 @@ def betting_upper(
     # Means between which the wealth reaches 1/delta: what is not known yet is computed.
     known = [-math.inf, 1.0]
 
-    counted = bool(shares.min() == 1.0) and not is_graded(values)
-    wrong, payoff = int(np.count_nonzero(values)), np.empty(0 if counted else len(values))
+    payoff = np.empty(0 if counted else n)
 
     def log_wealth(mean: float) -> float:
         if counted:  # two kinds of payoff
             gains = np.log1p(stakes * mean / (1.0 - mean))
-            logs = (len(values) - wrong) * gains + wrong * np.log1p(-stakes) + log_prior
+            logs = (n - wrong) * gains + wrong * np.log1p(-stakes) + log_prior
             return float(special.logsumexp(logs))
         np.subtract(values, mean, out=payoff)  # into one array: new ones would take longer to get
         np.multiply(shares, payoff, out=payoff)
@@ -494,10 +496,11 @@ def betting_upper(
             excess(float(mean))
         return np.asarray(mean <= known[0])
 
-    mean = float(np.average(values, weights=shares))
+    mean = wrong / n if counted else float(np.average(values, weights=shares))
     if mean >= 1.0:
         return 1.0
-    _approach(excess, mean, math.sqrt(np.sum(shares**2)) / np.sum(shares), known)
+    spread = math.sqrt(n) / n if counted else math.sqrt(np.sum(shares**2)) / np.sum(shares)
+    _approach(excess, mean, spread, known)
     return float(largest_possible(possible, np.asarray(mean)))
 
 
