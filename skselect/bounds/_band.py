@@ -373,11 +373,11 @@ def _join_sequence(
     place = np.searchsorted(band_ranks, ranks, side="right") - 1
     band = np.where(place >= 0, np.append(limits, -1)[place], -1)
     alive = list(_surviving(ranks, band, target))
-    crossed = max(1.0 - float(np.sum(alive[-1][1])), 0.0)
+    crossed, level = max(1.0 - float(np.sum(alive[-1][1])), 0.0), np.asarray(delta)
     later = _survival_chances(ranks, alive, target)
     sequence = np.array(
         [
-            low - 1 + np.searchsorted(crossed + np.cumsum(state * chance), delta, side="right")
+            low - 1 + (crossed + (state * chance).cumsum()).searchsorted(level, side="right")
             for (low, state), chance in zip(alive, later, strict=True)
         ]
     )
@@ -478,12 +478,17 @@ def _survival_chances(
         first, pmf = _step_distribution(int(ranks[i + 1] - ranks[i]), risk)
         # Below the surviving counts a walk has crossed. Above them, in the tail that was cut off,
         # it counts as never crossing.
-        reached = np.ones(len(state) + len(pmf) - 1)
+        n_reached = len(state) + len(pmf) - 1
         before = low + first - next_low  # the first count that is reached, less the first known
-        reached[: max(-before, 0)] = 0.0
-        inside = known[max(before, 0) : max(before + len(reached), 0)]
-        reached[max(-before, 0) :][: len(inside)] = inside
-        chances.append(_add_step(reached, pmf[::-1])[len(pmf) - 1 : len(reached)])
+        reached = known[max(before, 0) : max(before + n_reached, 0)]
+        if len(reached) < n_reached:
+            below = min(max(-before, 0), n_reached)
+            above = n_reached - below - len(reached)
+            reached = np.concatenate([np.zeros(below), reached, np.ones(above)])
+        if len(reached) * len(pmf) < _LONG_WALK:
+            chances.append(np.correlate(reached, pmf, "valid"))
+        else:
+            chances.append(_add_step(reached, pmf[::-1])[len(pmf) - 1 : n_reached])
     return chances[::-1]
 
 
@@ -544,8 +549,9 @@ def _spread(rows: Any, risk: float) -> Any:
 
 def _add_step(state: FloatArray, pmf: FloatArray) -> FloatArray:
     """Return the distribution of a count after one more step."""
-    if len(state) * len(pmf) < _LONG_WALK:
-        return np.convolve(state, pmf)
+    if len(state) * len(pmf) < _LONG_WALK:  # np.convolve takes twice as long for short ones
+        longer, shorter = (pmf, state) if len(pmf) > len(state) else (state, pmf)
+        return np.correlate(longer, shorter[::-1], "full")
     size = len(state) + len(pmf) - 1
     padded = fft.next_fast_len(size, real=True)
     product = fft.rfft(state, padded) * fft.rfft(pmf, padded)

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, is_graded
 from skselect._lib.checks import as_array, shown
@@ -201,9 +201,16 @@ def rows_for_certificate(target: float, delta: float) -> int:
 
 def critical_counts(ranks: IntArray, risk: float, alpha: float) -> IntArray:
     """Return, per rank k, the largest e with BinomCDF(e; k, risk) <= alpha, -1 if none."""
-    guess = stats.binom.ppf(alpha, ranks, risk)
-    exact = np.where(special.bdtr(guess, ranks, risk) <= alpha, guess, guess - 1)
-    return exact.astype(np.int64)
+    z, mean = special.ndtri(alpha), ranks * risk  # a guess by the Cornish-Fisher expansion
+    guess = mean + z * np.sqrt(mean * (1.0 - risk)) + (z * z - 1.0) * (1.0 - 2.0 * risk) / 6.0
+    found = np.clip(np.round(guess) - 1.0, -1.0, ranks - 1.0)
+    while np.any(more := special.bdtr(found + 1.0, ranks, risk) <= alpha):
+        found += more
+    while np.any(
+        fewer := (found >= 0) & (special.bdtr(np.maximum(found, 0.0), ranks, risk) > alpha)
+    ):
+        found -= fewer
+    return found.astype(np.int64)
 
 
 def smallest_rank(n: int, share: float) -> int:
