@@ -231,6 +231,9 @@ def join_hashes(hashes: NDArray[np.uint64], column: FloatArray) -> NDArray[np.ui
 
 def check_unique_ids(names: LabelArray, known: Any) -> None:
     """Refuse names that would stand for two cases."""
+    distinct = set(names.tolist())
+    if len(distinct) == len(names) and distinct.isdisjoint(known):
+        return
     column = pd.Series(names, dtype=object)
     twice = column[column.duplicated() | column.isin(known)].tolist()
     if twice:

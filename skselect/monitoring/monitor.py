@@ -458,7 +458,7 @@ class SelectiveRiskMonitor:
         number = self._counts.n_decided + np.arange(n)
         names = _names(ids, number, truth, accepted)
         times, kind = self._read_when(when, number)
-        log.check_unique_ids(names, self._waiting["id"])
+        log.check_unique_ids(names, self._waiting["id"].tolist())
         log.check_unique_ids(names[times == self._last_decided], list(self._latest))
         weight, drawn = log.read_audits(audited, audit_proba, n, self.min_audit_proba)
         loss = np.full(n, np.nan) if truth is None else self._losses(truth, answer)
