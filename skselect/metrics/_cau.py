@@ -79,16 +79,11 @@ def cau(predictions: Predictions, lambda_: float = 1.0, eps: float = 1e-8) -> fl
     """Return CAU_1 + lambda CAU_0; a part without rows is left out, with a warning."""
     check_number("lambda_", lambda_, 0.0)
     parts = find_components(predictions, eps)
-    total = 0.0
-    for name, value, factor, rows in [
-        ("CAU_1", parts.cau_1, 1.0, "right rows"),
-        ("CAU_0", parts.cau_0, float(lambda_), "errors"),
-    ]:
+    named = [("CAU_1", parts.cau_1, "right rows"), ("CAU_0", parts.cau_0, "errors")]
+    for name, value, rows in named:
         if math.isnan(value):
             warn_user(f"cau: there are no {rows}, so {name} is left out.")
-        else:
-            total += factor * value
-    return total
+    return float(np.nansum([parts.cau_1, lambda_ * parts.cau_0]))
 
 
 def cau_cost(
@@ -98,14 +93,10 @@ def cau_cost(
     check_number("cost_right", cost_right, 0.0)
     check_number("cost_wrong", cost_wrong, 0.0)
     parts = find_components(predictions, eps)
-    total = 0.0
-    for value, n, cost in [
-        (parts.cau_1, parts.n_right, cost_right),
-        (parts.cau_0, parts.n_wrong, cost_wrong),
-    ]:
-        if n > 0:
-            total += float(cost) * value * (n / (parts.n_right + parts.n_wrong))
-    return total
+    n = parts.n_right + parts.n_wrong
+    right = cost_right * parts.cau_1 * (parts.n_right / n)
+    wrong = cost_wrong * parts.cau_0 * (parts.n_wrong / n)
+    return float(np.nansum([right, wrong]))  # a part without rows is nan
 
 
 def right_entropy(predictions: Predictions, normalize: bool = True) -> float:
