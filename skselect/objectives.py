@@ -450,7 +450,6 @@ class Guarantee(Objective):
                 "given_prediction and given_class: a guarantee is about the rows of one answer or "
                 "of one true class; pass one of the two."
             )
-        _refuse_mapping(self.target, self)
         # Bets may be on graded losses, whose target may be above 0.5: the rows of a goal tell.
         about = replace(loss, kind="graded") if self.plan.bets else loss
         self.target = self.check_bound(self.target, about)
@@ -1080,7 +1079,6 @@ class Cost(Objective):
     def _check(self, loss: Loss, confidence: Any) -> None:
         if self.ignores_rows:
             self._check_chow(confidence, loss)
-        _refuse_mapping(self.abstention_cost, self)
         cost = check_number("abstention_cost", self.abstention_cost, 0.0, np.inf, closed="left")
         if cost > loss.unit:
             meant = f" Did you mean {1 / cost:.6g} (an error costs {cost:g} times as much)?"
@@ -1239,17 +1237,6 @@ class Best(Objective):
             f"No threshold keeps the constraint {wanted} at a coverage of at least "
             f"min_coverage={self.min_coverage:g}: the smallest risk there is {least:.4g}. Relax "
             "the constraint or lower min_coverage."
-        )
-
-
-def _refuse_mapping(target: Any, objective: Objective) -> None:
-    """Refuse the targets of several subgroups in one objective."""
-    if hasattr(target, "items"):
-        kind = type(objective).__name__
-        raise ValueError(
-            f"target={shown(target)} has one entry per subgroup; say what the subgroups are with "
-            "group_by= (ThresholdTuner) or subgroups= (select_threshold), and pass "
-            f"objective={objective.word!r} with this target, or a mapping of {kind} objects."
         )
 
 

@@ -333,25 +333,16 @@ def _check_subgroup_key(key: Any) -> Any:
 
 def _check_group_names(by: Any, groups: list[Any], by_answer: Any, columns: Any) -> None:
     """Refuse subgroups without a name, or with different numbers of attributes."""
-    if not isinstance(by, str):
-        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-            f"by must be text that names the subgroups, got {shown(by)}."
-        )
-    if not groups:
-        raise ValueError("thresholds is empty; a policy per subgroup needs at least one.")
     for group in groups:
         _check_subgroup_key(group)
     sizes = {len(group) if isinstance(group, tuple) else 0 for group in groups}
-    if len(sizes) > 1 or () in groups or (columns and sizes != {len(columns)}):
+    fit = len(sizes) == 1 and () not in groups and (not columns or sizes == {len(columns)})
+    plain = isinstance(by, str) and isinstance(by_answer, bool) and isinstance(columns, tuple)
+    if not fit or not plain or not all(isinstance(column, str) for column in columns):
         raise ValueError(
-            f"thresholds: every subgroup needs as many attributes as {list(columns)}, got "
-            f"{groups[:5]}."
-        )
-    texts = all(isinstance(column, str) for column in columns)
-    if not isinstance(by_answer, bool) or not isinstance(columns, tuple) or not texts:
-        raise ValueError(
-            f"by_answer must be true or false and columns a list of names, got {by_answer!r} and "
-            f"{columns!r}."
+            "thresholds must name one subgroup or more, each with as many attributes as there are "
+            f"columns, by must be their name, columns a tuple of names and by_answer true or "
+            f"false; got {groups[:5]}, {shown(by)}, {shown(columns)} and {shown(by_answer)}."
         )
 
 

@@ -387,12 +387,27 @@ def _find_on_curve(
 
 def _warn_of_optimum(curve: RiskCoverageCurve, goal: Goal, best: MetricOptimum) -> None:
     """Say where the least coverage binds, or everything is accepted."""
-    metric = goal.objective
+    metric, before = goal.objective, best.n_blocks - 2
     assert isinstance(metric, Best)
     binds = best.unconstrained > best.best and not metric.constraint
-    is_near = curve.coverage[best.n_blocks - 1] < metric.min_coverage + _NEAR
-    if binds and (is_near or _is_least(curve, metric, best)):
-        warn_user(_explain_min_coverage(curve, goal, best))
+    chosen, below = (curve.coverage[k - 1] for k in (best.n_blocks, best.n_unconstrained))
+    # The next smaller accepted set may be far below the least coverage: rows are tied.
+    is_least = before >= 0 and not reaches(curve.coverage[before], metric.min_coverage)
+    if binds and (chosen < metric.min_coverage + _NEAR or is_least):
+        bound = "the lower bound of " if metric.bounds_luck else ""
+        n_below = curve.n_accepted[best.n_unconstrained - 1]
+        tied = is_least and curve.n_accepted[before + 1] - curve.n_accepted[before] > 1
+        fewer = ""
+        if tied:
+            least = percent(curve.coverage[before])
+            fewer = f"Fewer would be {least}, for rows of equal confidence are accepted together. "
+        warn_user(
+            f"min_coverage={metric.min_coverage:g} binds: {bound}{metric.name} would be "
+            f"{best.unconstrained:.4g} where {percent(below)} of the rows are accepted "
+            f"({n_below:,.0f}), instead of {best.best:.4g} where {percent(chosen)} are. "
+            f"{fewer}Lower min_coverage only where so many rows are enough: the best of few is "
+            "often luck."
+        )
     elif best.n_blocks == len(curve) and metric.sweeps:
         low, high = metric.range_on(curve)
         warn_user(
@@ -402,37 +417,6 @@ def _warn_of_optimum(curve: RiskCoverageCurve, goal: Goal, best: MetricOptimum) 
             "all the same, name a smaller one: objective='risk', target=0.05 is for at most "
             "5 % wrong answers."
         )
-
-
-def _is_least(curve: RiskCoverageCurve, metric: Best, best: MetricOptimum) -> bool:
-    """Tell whether the next smaller accepted set is below the least coverage."""
-    before = best.n_blocks - 2
-    return before >= 0 and not reaches(curve.coverage[before], metric.min_coverage)
-
-
-def _explain_min_coverage(curve: RiskCoverageCurve, goal: Goal, best: MetricOptimum) -> str:
-    """Say what the least coverage costs, and where rows of equal confidence raise it."""
-    metric = goal.objective
-    assert isinstance(metric, Best)
-    ends = [best.n_unconstrained, best.n_blocks]
-    below, chosen = (f"{percent(curve.coverage[k - 1])} of the rows" for k in ends)
-    n_below, before = curve.n_accepted[best.n_unconstrained - 1], best.n_blocks - 2
-    # The set before the chosen one is too small, and more than one row lies between them.
-    tied = _is_least(curve, metric, best)
-    tied = tied and curve.n_accepted[before + 1] - curve.n_accepted[before] > 1
-    bound = "the lower bound of " if metric.bounds_luck else ""
-    return (
-        f"min_coverage={metric.min_coverage:g} binds: {bound}{metric.name} would be "
-        f"{best.unconstrained:.4g} where {below} are accepted ({n_below:,.0f}), instead of "
-        f"{best.best:.4g} where {chosen} are. "
-        + (
-            f"Fewer would be {percent(curve.coverage[before])}, for rows of equal confidence are "
-            "accepted together. "
-            if tied
-            else ""
-        )
-        + "Lower min_coverage only where so many rows are enough: the best of few is often luck."
-    )
 
 
 def make_policy(
@@ -550,17 +534,15 @@ def issue(
     assumed: list[str],
     guarantee: str = "",
     refusal: str = "",
-    notice: str = "",
-    provenance: str = "",
-    reviewer: str = "",
     fingerprints: Mapping[str, str] = MappingProxyType({}),
     drawn: str = "",
+    **said: str,
 ) -> Certificate:
     """Write the certificate of a goal for accepting the first `n_blocks` entries of a curve.
 
     Losses and `bound` lie in [0, 1]; the certificate is in the user's units. `caveats` say why
     the guarantee is not exact, `refusal` why there is none at all. `guarantee` is that of the
-    method, unless it says otherwise.
+    method, unless it says otherwise. What is `said` is `notice`, `provenance` and `reviewer`.
     """
     objective, loss = goal.objective, goal.loss
     assert isinstance(objective, Guarantee)
@@ -597,9 +579,7 @@ def issue(
         assumptions=tuple(one for one in assumptions if one not in violated),
         created=certificates.now(),
         fingerprints={"data": certificates.fingerprint(curve), **fingerprints},
-        notice=notice,
-        provenance=provenance,
-        reviewer=reviewer,
+        **said,
         reviewer_error=objective.reviewing.bound,
     )
 

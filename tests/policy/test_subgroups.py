@@ -210,14 +210,14 @@ MEMBER = {"group": "F", "threshold": 0.5, "certificate": None}
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"members": []}, "thresholds is empty"),
+        ({"members": []}, "thresholds must name one subgroup or more"),
         ({"members": None}, "The policy is damaged"),
         ({"members": [MEMBER | {"group": None}]}, "subgroups must be"),
         ({"members": [MEMBER | {"group": []}]}, "as many attributes"),
         ({"members": [MEMBER | {"threshold": "x"}]}, "threshold must be"),
         ({"members": [MEMBER] * 2}, "more than once"),
         ({"unseen": "guess"}, "unseen must be one of"),
-        ({"by": None}, "by must be text"),
+        ({"by": None}, "by must be their name"),
     ],
 )
 def test_damaged_groups_are_a_clear_error(change, message):

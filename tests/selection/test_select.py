@@ -449,7 +449,7 @@ def test_a_least_coverage_that_binds_is_explained():
     assert found.coverage == 0.72
     [text] = [str(one.message) for one in caught]
     assert "where 45 % of the rows are accepted (45), instead of" in text
-    assert "where 72 % of the rows are. Fewer would be 45 %, for rows of equal confidence" in text
+    assert "where 72 % are. Fewer would be 45 %, for rows of equal confidence" in text
     untied = Outcomes(wrong, sure - np.linspace(0, 0.01, 100)).take(mixed)
     with pytest.warns(UserWarning, match="min_coverage=0.5 binds") as caught:
         assert select_threshold(untied, objective="cwsa_plus").coverage == 0.5
