@@ -13,13 +13,15 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 fcntl: Any
 try:
     import fcntl
 except ImportError:  # on Windows
     fcntl = None
+
+T = TypeVar("T")
 
 # Seconds before a progress bar appears.
 _BAR_DELAY = 1.0
@@ -200,6 +202,27 @@ def read_json(path_or_text: Any, kind: str) -> Any:
         return json.loads(source, parse_float=_parse_finite, parse_constant=_parse_finite)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"This is not a {kind}; it is damaged JSON: {error}") from error
+
+
+def restore_stored(
+    stored: Any, what: str, schema: str, version: int, restore: Callable[[dict[str, Any]], T]
+) -> T:
+    """Rebuild what a JSON file holds; refuse another schema, a newer version, damaged values."""
+    if not isinstance(stored, dict) or stored.get("schema") != schema:
+        raise ValueError(f"This JSON is no {what}: its 'schema' is not {schema!r}.")
+    found = stored.get("version")
+    if type(found) is not int or not 1 <= found <= version:
+        raise ValueError(
+            f"This {what} has the format version {found!r}; this skselect reads up to {version}. "
+            "Update skselect, or save it again with this version."
+        )
+    try:
+        return restore(stored)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError,
+            RecursionError) as error:  # fmt: skip
+        raise ValueError(
+            f"The {what} is damaged or was changed ({type(error).__name__}: {error})."
+        ) from error
 
 
 def _parse_finite(text: str) -> float:

@@ -630,7 +630,10 @@ def _check_state(
 
 def _check_countable(policy: AbstentionPolicy, state: SelectiveState, subgroups: Any) -> None:
     """Refuse what a state of confidences and errors cannot tell."""
-    own = policy.certificate
+    own, classes = policy.certificate, policy.classes.tolist()
+    counted = classes if state.labels is None else state.labels.tolist()
+    is_between = 0 < policy.threshold <= 1  # the others accept all rows, or none
+    knows = state.mode != "certified" or policy.threshold in state.thresholds
     reasons = {
         "has a threshold per subgroup": policy.groups is not None or subgroups is not None,
         "has costs": policy.rule.default_loss != "zero_one",
@@ -639,6 +642,11 @@ def _check_countable(policy: AbstentionPolicy, state: SelectiveState, subgroups:
             policy.confidence != state.confidence
         ),
         "guarantees something about the cases of one class": own is not None and bool(own.cases),
+        f"is for the classes {classes}, and the state counted {counted}": counted != classes,
+        f"has the threshold {policy.threshold!r}, and the state counted at others (it takes "
+        f"SelectiveState('certified', thresholds=[{policy.threshold!r}]))": (
+            is_between and not knows
+        ),
     }
     for reason, is_so in reasons.items():
         if is_so:
@@ -646,17 +654,6 @@ def _check_countable(policy: AbstentionPolicy, state: SelectiveState, subgroups:
                 f"predictions: the policy {reason}, so a state cannot tell what it decides; pass "
                 "Predictions."
             )
-    if state.labels is not None and state.labels.tolist() != policy.classes.tolist():
-        raise ValueError(
-            f"predictions: the state counted the classes {state.labels.tolist()}, but the policy "
-            f"is for {policy.classes.tolist()}."
-        )
-    is_between = 0 < policy.threshold <= 1  # the others accept all rows, or none
-    if state.mode == "certified" and is_between and policy.threshold not in state.thresholds:
-        raise ValueError(
-            "predictions: a state in mode 'certified' knows the rows above a threshold only if it "
-            f"was given; count with SelectiveState('certified', thresholds=[{policy.threshold!r}])."
-        )
 
 
 def _gather(

@@ -26,7 +26,7 @@ from skselect._lib.checks.rows import (
     encode_labels,
     label_array,
 )
-from skselect._lib.files import digest_json, give_text, read_json
+from skselect._lib.files import digest_json, give_text, read_json, restore_stored
 from skselect.monitoring import log
 from skselect.monitoring.check import check_is_policy
 from skselect.monitoring.evidence import (
@@ -826,21 +826,23 @@ class SelectiveRiskMonitor:
             from a newer version.
         """
         stored = read_json(path_or_text, "state file")
-        _check_schema(stored)
-        try:
-            if stored["version"] == 1:
-                stored = _from_version_1(stored)
-            if stored["version"] < 3:
-                stored = _from_version_2(stored)
-            monitor = cls(
-                AbstentionPolicy.from_json(json.dumps(stored["policy"])), **stored["options"]
-            )
-            monitor._restore(stored)
-            str(monitor.status_), monitor.to_frame()  # damaged values fail here, and not later
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        return restore_stored(stored, "state of a monitor", SCHEMA, VERSION, cls._from_dict)
+
+    @classmethod
+    def _from_dict(cls, stored: dict[str, Any]) -> SelectiveRiskMonitor:
+        if stored.get("digest") != digest_json(stored):
             raise ValueError(
-                f"The state of the monitor is damaged ({type(error).__name__}: {error})."
-            ) from error
+                "it was changed after it was saved, for its digest does not match; use the file as "
+                "it was saved"
+            )
+        if stored["version"] == 1:
+            stored = _from_version_1(stored)
+        if stored["version"] < 3:
+            stored = _from_version_2(stored)
+        policy = AbstentionPolicy.from_json(json.dumps(stored["policy"]))
+        monitor = cls(policy, **stored["options"])
+        monitor._restore(stored)
+        str(monitor.status_), monitor.to_frame()  # damaged values fail here, and not later
         return monitor
 
     def _restore(self, stored: Mapping[str, Any]) -> None:
@@ -931,23 +933,6 @@ def _ratio(one: float, other: float) -> float:
 
 def _finite_or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _check_schema(stored: Any) -> None:
-    """Refuse JSON that is no state of a monitor, or was changed."""
-    if not isinstance(stored, dict) or stored.get("schema") != SCHEMA:
-        raise ValueError(f"This JSON is no state of a monitor: its 'schema' is not {SCHEMA!r}.")
-    version = stored.get("version")
-    if type(version) is not int or not 1 <= version <= VERSION:
-        raise ValueError(
-            f"This state has the format version {version!r}; this skselect reads up to {VERSION}. "
-            "Update skselect."
-        )
-    if stored.get("digest") != digest_json(stored):
-        raise ValueError(
-            "The state was changed after it was saved, for its digest does not match; use the file "
-            "as it was saved."
-        )
 
 
 def _from_version_2(stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -56,7 +56,7 @@ from skselect._lib.decide import (
     list_rejected,
     tell,
 )
-from skselect._lib.files import digest_json, give_text, read_json
+from skselect._lib.files import digest_json, give_text, read_json, restore_stored
 from skselect._lib.notebook import NotebookText, show_card, wrap
 from skselect.bounds._pointwise import clopper_pearson_upper
 from skselect.calibration._scopes import Calibration, ConfidenceCalibration, restore_calibration
@@ -761,25 +761,8 @@ class AbstentionPolicy(NotebookText):
             If the file is not a policy, is damaged or was changed after it was saved, has lost
             its digest, or comes from a newer version.
         """
-        return cls._from_dict(read_json(path_or_text, "policy file"))
-
-    @classmethod
-    def _from_dict(cls, stored: Any) -> AbstentionPolicy:
-        if not isinstance(stored, dict) or stored.get("schema") != SCHEMA:
-            raise ValueError(f"This JSON is not a policy: its 'schema' is not {SCHEMA!r}.")
-        version = stored.get("version")
-        if type(version) is not int or not 1 <= version <= VERSION:
-            raise ValueError(
-                f"This policy has the format version {version!r}; this skselect reads up to "
-                f"{VERSION}. Update skselect, or save the policy again with this version."
-            )
-        try:
-            return cls._restore(stored)
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError,
-                RecursionError) as error:  # fmt: skip
-            raise ValueError(
-                f"The policy is damaged or was changed ({type(error).__name__}: {error})."
-            ) from error
+        stored = read_json(path_or_text, "policy file")
+        return restore_stored(stored, "policy", SCHEMA, VERSION, cls._restore)
 
     @classmethod
     def _restore(cls, stored: dict[str, Any]) -> AbstentionPolicy:

@@ -566,7 +566,7 @@ BY_COST = DecisionRule.checked("min_cost", [[0, 1], [10, 0]], np.array([0, 1]))
          "reads the confidence 'margin', and the state counted 'max_proba'"),
         ({"certificate": certificate(cases="whose answer is 1")}, {}, {}, "the cases of one class"),
         ({"classes": np.array(["no", "yes"])}, {}, {},
-         r"classes \[0, 1\], but the policy is for \['no', 'yes'\]"),
+         r"classes \['no', 'yes'\], and the state counted \[0, 1\]"),
         ({}, {}, {"mode": "certified"}, r"thresholds=\[0.9\]"),
         ({}, {"target": None}, {}, "target is missing"),
     ],

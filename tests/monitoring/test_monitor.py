@@ -592,7 +592,7 @@ def test_files_with_a_true_digest_and_wrong_contents_are_refused(saved, change):
         place = place[key]
     place[name] = value
     stored["digest"] = digest_json(stored)
-    with pytest.raises(ValueError, match="state of the monitor is damaged"):
+    with pytest.raises(ValueError, match="state of a monitor is damaged"):
         SelectiveRiskMonitor.from_json(json.dumps(stored))
 
 
