@@ -1282,13 +1282,9 @@ _KINDS: dict[str, Callable[..., Objective]] = {
 WORDS = tuple(_KINDS)
 
 
-def _choose_nothing(*_: Any) -> int:
-    return 0
-
-
 #: How a threshold that was fixed beforehand is certified: by counting.
 FIXED_METHOD = "clopper-pearson"
-_FIXED = Method(_choose_nothing)
+_FIXED = Method(lambda *_: 0)
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ from skselect.policy.seen_rows import find_recorded
 from skselect.predictions.confidence import LearnedScore, compute_confidence
 from skselect.predictions.outcomes import Outcomes, compute_loss, reviewer_loss
 from skselect.predictions.predictions import Predictions, read_rows, rows_of_class
-from skselect.selection.pick import TAKE_LATEST, find_order, issue, warn_of_order
+from skselect.selection.pick import TAKE_LATEST, Setting, find_order, issue, warn_of_order
 from skselect.streaming.state import SelectiveState
 
 # A notice spells out so many guarantees at most, and counts the others.
@@ -162,6 +162,7 @@ def certify(
         warn_of_order(order)
     if measured:
         goal = replace(goal, own_target=own_bound)
+    data, drawn = {"data": certificates.fingerprint(curve)}, answered.drawn
     return issue(
         RiskCoverageCurve.from_outcomes(together),
         int(np.any(accepted)),
@@ -170,13 +171,11 @@ def certify(
         n_errors=int(np.count_nonzero(outcomes.loss[accepted])),
         bound=bound,
         guarantee="measured" if measured and not refusal else "",
-        caveats=(*chosen_here, *order),
+        setting=Setting(loss, caveats=(*chosen_here, *order), fingerprints=data, drawn=drawn),
         assumed=[certificates.FIXED],
         refusal=refusal,
         notice=notice,
         reviewer=reviewer,
-        fingerprints={"data": certificates.fingerprint(curve)},
-        drawn=answered.drawn,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -177,7 +176,7 @@ class Workload:
         if policy.coverage is not None and policy.n and _is_of_this_classifier(policy):
             shares = [("answered", 0.0, policy.coverage), ("deferred", 0.0, 1 - policy.coverage)]
             for name, value in policy.confidence_quantiles.items():
-                level = _level(name)
+                level = float(name)
                 if _OUTER <= level <= 1.0 - _OUTER:
                     shares += [("below", value, level), ("above", value, 1.0 - level)]
         found, n = [], policy.n or 0
@@ -241,11 +240,3 @@ def _is_of_this_classifier(policy: AbstentionPolicy) -> bool:
     if policy.groups is None and any(one.fingerprints.get("data") != data for one in made):
         return False
     return bool(made) and all(UNCHANGED in one.assumptions for one in made)
-
-
-def _level(name: str) -> float:
-    """Return the level of a quantile from its name, nan where the name is no number."""
-    try:
-        return float(name)
-    except ValueError:
-        return math.nan

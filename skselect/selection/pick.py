@@ -496,16 +496,16 @@ def issue_chosen(
         bound = objective.counted_bound(curve.n_rows, *counts, goal.level)
     weighted = outcomes is not None and not are_constant(outcomes.sample_weight)
     heaviest = goal.largest_weight
-    caveats = {
-        Caveat(goal.plan.caveat): bool(goal.plan.caveat),
-        certificates.UNBOUNDED: weighted and heaviest is None,
-        certificates.NOTHING: n_blocks == 0,
-    }
-    assumed = {
-        certificates.WEIGHED: weighted,
-        f"no case weighs more than {heaviest or 0:g}": weighted and heaviest is not None,
-        certificates.STARTS: goal.has_starts,
-    }
+    caveats = (
+        Caveat(goal.plan.caveat) if goal.plan.caveat else None,
+        certificates.UNBOUNDED if weighted and heaviest is None else None,
+        certificates.NOTHING if n_blocks == 0 else None,
+    )
+    assumed = (
+        certificates.WEIGHED if weighted else "",
+        f"no case weighs more than {heaviest:g}" if weighted and heaviest is not None else "",
+        certificates.STARTS if goal.has_starts else "",
+    )
     return issue(
         curve,
         n_blocks,
@@ -513,12 +513,9 @@ def issue_chosen(
         threshold=threshold,
         n_errors=n_errors,
         bound=bound,
-        caveats=(*setting.caveats, *(one for one, is_so in caveats.items() if is_so)),
-        assumed=[one for one, is_so in assumed.items() if is_so],
-        provenance=setting.provenance,
+        setting=setting._replace(caveats=(*setting.caveats, *(one for one in caveats if one))),
+        assumed=[one for one in assumed if one],
         reviewer=reviewer,
-        fingerprints=setting.fingerprints,
-        drawn=setting.drawn,
     )
 
 
@@ -530,29 +527,27 @@ def issue(
     threshold: float,
     n_errors: int,
     bound: float,
-    caveats: tuple[Caveat, ...] = (),
+    setting: Setting,
     assumed: list[str],
     guarantee: str = "",
     refusal: str = "",
-    fingerprints: Mapping[str, str] = MappingProxyType({}),
-    drawn: str = "",
     **said: str,
 ) -> Certificate:
     """Write the certificate of a goal for accepting the first `n_blocks` entries of a curve.
 
-    Losses and `bound` lie in [0, 1]; the certificate is in the user's units. `caveats` say why
-    the guarantee is not exact, `refusal` why there is none at all. `guarantee` is that of the
-    method, unless it says otherwise. What is `said` is `notice`, `provenance` and `reviewer`.
+    Losses and `bound` lie in [0, 1]; the certificate is in the user's units. `refusal` says why
+    there is no guarantee at all; `guarantee` is that of the method, unless it says otherwise. What
+    is `said` is `notice` and `reviewer`.
     """
     objective, loss = goal.objective, goal.loss
     assert isinstance(objective, Guarantee)
     # Those that strike come first.
-    caveats = tuple(sorted(caveats, key=lambda caveat: not caveat.strikes))
+    caveats = sorted(setting.caveats, key=lambda caveat: not caveat.strikes)
     reasons = [*(caveat.reason for caveat in caveats), *([refusal] if refusal else [])]
     violated = {caveat.violates for caveat in caveats if caveat.strikes}
     first = objective.max_analyses == 1
     planned = certificates.FIRST_ANALYSIS if first else certificates.PLANNED
-    named = (*filter(None, [drawn]), *objective.reviewing.assumes)
+    named = (*filter(None, [setting.drawn]), *objective.reviewing.assumes)
     assumptions = (*named, *certificates.ASSUMPTIONS, *assumed, planned)
     coverage, risk = curve.working_point(n_blocks)
     return Certificate(
@@ -578,7 +573,8 @@ def issue(
         cases=goal.cases,
         assumptions=tuple(one for one in assumptions if one not in violated),
         created=certificates.now(),
-        fingerprints={"data": certificates.fingerprint(curve), **fingerprints},
+        fingerprints={"data": certificates.fingerprint(curve), **setting.fingerprints},
+        provenance=setting.provenance,
         **said,
         reviewer_error=objective.reviewing.bound,
     )
