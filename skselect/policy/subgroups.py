@@ -279,6 +279,8 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
     keys : list
         Plain values, tuples where there are several attributes, in a fixed order.
     """
+    if n == 1 and (only := _only_key(subgroups)) is not None:
+        return np.zeros(1, dtype=np.int64), [only]
     frame = check_subgroups(subgroups, n, other="the table of predictions")
     if n == 0:  # pandas 2 cannot make a MultiIndex without rows
         return np.empty(0, dtype=np.int64), []
@@ -295,6 +297,19 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
     place = np.full(len(uniques) + 1, -1)
     place[ordered] = np.arange(len(ordered))
     return np.where(missing, -1, place[codes]), [keys[code] for code in ordered]
+
+
+def _only_key(subgroups: Any) -> Any:
+    """Return the subgroup of a single row, None unless it is made of text and whole numbers.
+
+    A service asks about one row at a time, for which a data frame takes a millisecond.
+    """
+    columns = list(subgroups.values()) if type(subgroups) is dict else [subgroups]
+    if not all(type(one) in (list, np.ndarray) and np.shape(one) == (1,) for one in columns):
+        return None
+    key = tuple(x.item() if isinstance(x, np.generic) else x for [x] in columns)
+    plain = bool(key) and all(type(part) in (str, int, bool) for part in key)
+    return (key if len(key) > 1 else key[0]) if plain else None
 
 
 def names_of_columns(subgroups: Any) -> tuple[str, ...]:
