@@ -594,13 +594,6 @@ def test_it_is_saved_by_name_only_and_on_demand():
     assert again.decide([[0.1, 0.9]]).equals(policy.decide([[0.1, 0.9]]))
 
 
-@pytest.mark.parametrize("calibration", ["hope", 3, PlattCalibrator, object()])
-def test_what_is_no_calibrator_is_refused(calibration):
-    X, y = table(2)
-    with pytest.raises(ValueError, match="calibration must be one of"):
-        calibrated(calibration, X, y)
-
-
 class Unweighted(BaseEstimator):
     """A calibrator whose fit takes no weights."""
 
@@ -628,6 +621,7 @@ class Bare:
         (Unweighted(), r"Unweighted.fit must take \(score, y, sample_weight\)"),
         (Bare(), "or a calibrator: a scikit-learn estimator object"),
         (True, "or a calibrator: a scikit-learn estimator object"),
+        *((own, "calibration must be one of") for own in ("hope", 3, PlattCalibrator, object())),
     ],
 )
 def test_what_a_calibrator_of_yours_lacks_is_named(own, message):

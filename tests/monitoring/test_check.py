@@ -389,7 +389,6 @@ def test_a_certificate_and_a_check_agree(policy):
 
 # Both verdicts keep their level ------------------------------------------------------------------
 
-_DRAWS = 4000
 #: True risk as a multiple of the target: two at most the target, two above it.
 _TRUTHS = (0.7, 1.0, 1.0001, 1.4)
 
