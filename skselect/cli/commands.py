@@ -22,7 +22,7 @@ from skselect._lib import files
 from skselect._lib.arrays import BoolArray, FloatArray, LabelArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_count
-from skselect._lib.checks.rows import check_any_rows, check_columns, refuse_threshold_and_policy
+from skselect._lib.checks.rows import check_any_rows, refuse_threshold_and_policy
 from skselect._lib.notebook import count, wrap
 from skselect.cli import BROKEN, UNDECIDED, tables
 from skselect.cli.tables import PARQUET, CsvLayout, Table, TableFile, open_table, read_layout
@@ -584,30 +584,28 @@ def _join_tables(
             "Several tables are the stages of a cascade, and tune reads their probabilities, "
             "--proba. For answers with a confidence call join_stages in Python."
         )
-    first, groups = table.predictions()
-    order = _read_ids(table, given)
-    parts: dict[str, Predictions] = {}
-    for path in given.table:
-        part, ids = first, order
-        if parts:  # subgroups and reviewer are of the first table
-            file = TableFile.open(path, read_layout(given))
-            later = replace(table, file=file, subgroups=(), reviewer=None)
-            part, ids = later.predictions()[0], _read_ids(later, given)
-        if _stage(path) in parts:
-            raise ValueError(
-                f"TABLE: several tables have the name {_stage(path)!r}, and their names are those "
-                "of the stages; rename the files."
-            )
-        _warn_if_swapped(table, part.y_true != part.y_pred, f"{path.name}: ")
-        both = f"{table.name} and {path.name}"
-        for other, lost in (table.name, order.difference(ids)), (path.name, ids.difference(order)):
+    names = [_stage(path) for path in given.table]
+    if len(set(names)) < len(names):
+        raise ValueError(
+            f"TABLE: several tables have one name among {names}, and their names are those of the "
+            "stages; rename the files."
+        )
+    (first, groups), order = table.predictions(), _read_ids(table, given)
+    parts, stage = {names[0]: first}, replace(table, subgroups=(), reviewer=None)
+    _warn_if_swapped(table, first.y_true != first.y_pred, f"{table.name}: ")
+    for name, path in zip(names[1:], given.table[1:], strict=True):
+        later = replace(stage, file=TableFile.open(path, read_layout(given)))
+        (part, _), ids = later.predictions(), _read_ids(later, given)
+        _warn_if_swapped(later, part.y_true != part.y_pred, f"{later.name}: ")
+        both = f"{table.name} and {later.name}"
+        for other, lost in (table.name, order.difference(ids)), (later.name, ids.difference(order)):
             if len(lost):
                 raise ValueError(
                     f"--id: of {both}, only {other} has {_name_some(lost)}; each table needs all "
                     "cases."
                 )
-        parts[_stage(path)] = part = part.take(ids.get_indexer(order))
-        differs = part.y_true != first.y_true
+        parts[name] = part.take(ids.get_indexer(order))
+        differs = parts[name].y_true != first.y_true
         if differs.any():
             raise ValueError(f"--label: {both} differ for {_name_some(order[differs])}.")
     plan = {"target": target, "costs": given.costs, "max_loss": given.max_loss}
@@ -622,7 +620,6 @@ def _read_ids(table: Table, given: Namespace, rows: pd.DataFrame | None = None) 
             "--id is missing: name the column of the cases' names, which joins the tables of a "
             "cascade."
         )
-    check_columns([given.id], list(table.file.types), table.name)
     rows = table.file.rows([given.id]) if rows is None else rows
     names = pd.Index(table.file.names(rows[given.id]))
     if not names.is_unique:

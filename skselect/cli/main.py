@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import os
 import re
 import signal
@@ -137,16 +138,6 @@ written the state meanwhile, 130 interrupted (the state is then as it was)
 """
 
 
-def _target(text: str) -> float:
-    """Parse a target; of a percentage say how to write it."""
-    try:
-        return float(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a number; write 5 % as 0.05 (the column to predict is --label)"
-        ) from error
-
-
 def _number(text: str) -> int | float | str:
     """Return a number where it is one, such as 1000 cases, else the text, such as 1D."""
     for kind in (int, float):
@@ -166,14 +157,13 @@ def _separator(text: str) -> str:
 
 
 def _encoding(text: str) -> str:
-    """Refuse a name that Python does not know."""
+    """Return the name by which Python knows an encoding."""
     try:
-        "".encode(text)
+        return codecs.lookup(text).name
     except LookupError as error:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no encoding that Python knows, such as utf-8, cp1252 or utf-16"
         ) from error
-    return text
 
 
 Option = tuple[str, dict[str, Any]]
@@ -233,10 +223,9 @@ _EVALUATED: list[Option] = [
     _file("--policy", "report on the decisions of this policy, its calibration included"),
     _column("--reviewer", "with --policy of machine and reviewer together: the column of what the "
             "reviewer answers"),
-    _option("--threshold", "instead of --policy: accept rows with at least this confidence",
+    _option("--threshold", "instead of --policy: accept rows of at least this confidence",
             type=float),
-    _column("--id", "the column of the cases' names; the list of the most confident errors shows "
-            "them"),
+    _column("--id", "the column of the cases' names, which the most confident errors show"),
     _column("--features", "columns to show beside the most confident errors", nargs="+"),
     _option("--audits", "with --policy: cases a day, the share of its answers that is audited, and "
             "the days until their labels come, such as 1000 0.02 30; the report says which risk "
@@ -252,7 +241,7 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
     "demo": ("train, calibrate and certify a classifier on one table", _DEMO, [
         _file("--data", "CSV, Parquet or Excel table (default: scikit-learn's digits)"),
         _column("--label", "with --data: the column to predict"),
-        _option("--target", "largest share of wrong answers (default: %(default)s)", type=_target,
+        _option("--target", "largest share of wrong answers (default: %(default)s)", type=float,
                 default=0.02, metavar="RISK"),
         _option("--delta", "probability that the certificate fails (default: 0.05)", type=float,
                 default=0.05),
@@ -263,7 +252,7 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
     "evaluate": ("report on a table of predictions", _EVALUATE, [
         *_EVALUATED,
         _file("--html", "write the report as a web page, with a slider for the threshold"),
-        _option("--brief", "print the verdict and what a risk target costs, no more",
+        _option("--brief", "print only the verdict and what a risk target costs",
                 action="store_true"),
     ]),
     "report": ("write the report on a table of predictions as a web page", _REPORT, [
@@ -272,35 +261,30 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
     ]),
     "tune": ("choose a threshold with a certificate; write it as a policy", _TUNE, [
         *_TABLES, *_LABELLED, *_INPUTS,
-        _column("--id", "with several tables: the column of the cases' names, by which their rows "
-                "are joined"),
+        _column("--id", "with several tables: the column of the cases' names, which joins them"),
         _option("--costs", "with several tables: what asking each stage adds to the cost of a case "
                 "(default: 0 1 ...)", type=float, nargs="+", metavar="COST"),
         _option("--max-loss", "with several tables: how much coverage the cascade may lose against "
                 "its last stage alone (default: 0.01)", type=float, metavar="SHARE"),
         _option("--objective", "risk, generalized_risk, coverage, system_risk, cost, or a metric "
                 "such as cwsa_plus (default: %(default)s)", default="risk", metavar="NAME"),
-        _option("--target", "the value that the objective must meet, such as 0.02", type=_target),
+        _option("--target", "the value that the objective must meet, such as 0.02", type=float),
         _option("--delta", "probability that the certificate fails (default: 0.05)", type=float),
-        _column("--reviewer", "with --objective system_risk: the column of what a reviewer of the "
-                "deferred rows answers"),
+        _column("--reviewer", "with --objective system_risk: the column of a reviewer's answers"),
         _option("--reviewer-error", "instead of --reviewer: the largest share of all cases that "
                 "are deferred and then wrong, or errors and rows of a count, such as 12 600",
                 type=_number, nargs="+", metavar=("SHARE", "ROWS")),
         _option("--max-analyses", "how often you will run tune at most while you add rows to this "
                 "table, this run included; plan it before the first run; all runs share --delta "
                 "(default: 1)", type=int, metavar="K"),
-        _option("--seed", "seed of the rows that --shortlist sets apart (default: another at each "
-                "run)", type=int),
+        _option("--seed", "seed of the rows that --shortlist sets apart (default: any)", type=int),
         _option("--assume", "independent: the order of the rows means nothing, although it shows "
                 "in losses or confidences (the table is sorted by class, say)", nargs="+",
                 default=(), choices=["independent"]),
-        _option("--method", "how the threshold is found and certified, such as band",
-                metavar="NAME"),
+        _option("--method", "how a threshold is found and certified, such as band", metavar="NAME"),
         _column("--audit-proba", "with --verdict: the column of the probability with which each "
                 "case was drawn for a verdict (default: the same for all cases)"),
-        _option("--min-audit-proba", "with --audit-proba: no case is drawn with a smaller "
-                "probability", type=_number, metavar="P"),
+        _option("--min-audit-proba", "the least of these probabilities", type=float, metavar="P"),
         _option("--min-coverage", "smallest share of accepted rows (default: 0.1 for risk, 0.5 for "
                 "a metric)", type=_number, metavar="SHARE"),
         _option("--threshold-range", "for cwsa and cwsa_plus: try thresholds of at least LOW and "
@@ -332,15 +316,13 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
     "monitor": ("watch whether a policy keeps its guarantee, from a log that grows", _MONITOR, [
         *_TABLE, *_LABELLED,
         _column("--time", "the column of the times of the decisions", required=True),
-        _option("--dayfirst", "read dates such as 31.01.2026 09:30 or 31/01/2026",
-                action="store_true"),
-        _option("--time-format", "read dates in this format, such as \"%%d %%b %%Y %%H:%%M\"",
-                metavar="FORMAT"),
+        _option("--dayfirst", "read dates such as 31.01.2026 or 31/01/2026", action="store_true"),
+        _option("--time-format", "read dates such as \"%%d %%b %%Y %%H:%%M\"", metavar="FORMAT"),
         _file("--policy", "the policy: a file of skselect tune or policy.to_json", required=True),
         _file("--state", "what is remembered from run to run (JSON)", required=True),
         _column("--id", "the column of the cases' names (default: id)"),
         *_INPUTS,
-        _option("--target", "largest risk (default: what is certified)", type=_target),
+        _option("--target", "largest risk (default: what is certified)", type=float),
         _option("--delta", "chance of a false alarm, for all time (default: that of the "
                 "certificate, else 0.05)", type=float),
         _option("--label-delay", "age at which a label should be known, such as 30D", type=_number,
@@ -350,8 +332,7 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 metavar="wait|correct"),
         _option("--now", "the time up to which all labels are in the log (default, and at least: "
                 "that of its last new row)", type=_number, metavar="TIME"),
-        _option("--allow-future", "accept dates later than now plus a day (default: refuse them)",
-                action="store_true"),
+        _option("--allow-future", "accept dates later than now plus a day", action="store_true"),
         _option("--batch", "how many cases are compared with those of the tuning at a time, or a "
                 "length of time such as 1D (default: %(default)s)", type=_number, default=1000,
                 metavar="N"),

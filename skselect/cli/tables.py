@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import json
@@ -16,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -80,11 +79,6 @@ class CsvLayout:
     separator: str | None = None
     decimal: str = "."
     encoding: str = "utf-8"
-
-    @property
-    def is_utf8(self) -> bool:
-        """Whether its text is UTF-8, with or without a byte order mark."""
-        return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig")
 
     def options(self, path: Path) -> dict[str, Any]:
         """Return the options of `DataFrame.to_csv` for a file."""
@@ -212,7 +206,7 @@ class TableFile:
 
     def _how_to_read(self) -> tuple[Any, Any]:
         # Arrow reads "utf8" fast, and any other name slowly.
-        encoding = "utf8" if self.layout.is_utf8 else self.layout.encoding
+        encoding = "utf8" if self.layout.encoding == "utf-8" else self.layout.encoding
         return arrow_csv.ReadOptions(
             encoding=encoding, block_size=_BLOCK, use_threads=False
         ), arrow_csv.ParseOptions(
@@ -223,7 +217,7 @@ class TableFile:
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the first line of each row, and its cells: the slow way, which can say where."""
         csv.field_size_limit(2**31 - 1)  # a cell may be longer than 128 KiB
-        encoding = "utf-8-sig" if self.layout.is_utf8 else self.layout.encoding
+        encoding = "utf-8-sig" if self.layout.encoding == "utf-8" else self.layout.encoding
         with io.TextIOWrapper(self._source, encoding, newline="") as text:
             start, reader = 1, csv.reader(text, delimiter=self.layout.options(self.path)["sep"])
             for cells in reader:
@@ -233,33 +227,15 @@ class TableFile:
 
     def _check_csv(self, argument: str) -> list[str]:
         """Return the names of the columns of a CSV file; refuse one that is no table."""
-        header: list[str] = []
+        where, reason = f"{argument}: {self.path.name}", ""
         try:
             _, header = next(self._lines(), (0, []))
-            if len(header) > 1 and len(set(header)) == len(header):
-                with self._open(header) as batches:
-                    for _ in batches:
-                        pass
+            if len(set(header)) == len(header) > 1:
+                reason = self._why_unreadable(header)
         except OSError as error:
-            raise ValueError(
-                f"{argument}: {self.path.name} cannot be unpacked: {error}."
-            ) from error
-        except ValueError as error:
-            self._explain(argument, header, error)
-        if len(header) < 2:
-            self._explain(argument, header, None)
-        return header
-
-    def _explain(self, argument: str, header: list[str], error: Exception | None) -> NoReturn:
-        """Say why the file is no CSV table, and where."""
-        where, odd, n_rows = f"{argument}: {self.path.name}", "", -1
-        try:
-            for n_rows, (line, cells) in enumerate(self._lines()):  # noqa: B007 - used below
-                if len(cells) != len(header):
-                    odd = f"line {line} has {len(cells)} cells, the first line has {len(header)}"
-                    break
-        except UnicodeError as wrong:
-            at, text = getattr(wrong, "start", 0), getattr(wrong, "object", b"")
+            raise ValueError(f"{where} cannot be unpacked: {error}.") from error
+        except UnicodeError as error:
+            at, text = getattr(error, "start", 0), getattr(error, "object", b"")
             raise ValueError(
                 f"--encoding: {self.path.name} is not written in {self.layout.encoding!r}, see "
                 f"{text[max(at - 10, 0) : at + 5]!r}. Name its encoding, such as --encoding cp1252 "
@@ -267,22 +243,32 @@ class TableFile:
             ) from error
         if not header:
             raise ValueError(f"{where} is no CSV table: it is empty.")
-        separator, advice = self.layout.options(self.path)["sep"], ""
+        separator = self.layout.options(self.path)["sep"]
+        if len(header) == 1:
+            marks = f"{_SEPARATORS.get(separator, repr(separator))} between them"
+            reason = f"it has one column only, {header[0]!r}; a table has several, with {marks}"
         likely = max(_SEPARATORS, key=separator.join(header).count)
-        if separator.join(header).count(likely) >= len(header):
+        if reason and separator.join(header).count(likely) >= len(header):
             shown = likely.replace("\t", "\\t")
-            advice = (
+            reason += (
                 f'. It looks as if {_SEPARATORS[likely]} separates its cells: --separator "{shown}"'
             )
-        if len(header) == 1:
-            raise ValueError(
-                f"{where} has one column only, {header[0]!r}; a table has several, with "
-                f"{_SEPARATORS.get(separator, repr(separator))} between them{advice}."
-            )
-        if odd:
-            raise ValueError(f"{where}: {odd}{advice}.")
-        check_any_rows(n_rows, self.path.name)
-        raise ValueError(f"{where} is no CSV table: {error}.") from error
+        if reason:
+            raise ValueError(f"{where}: {reason}.")
+        return header
+
+    def _why_unreadable(self, header: list[str]) -> str:
+        """Return why Arrow cannot read the rows, and where; nothing if it can."""
+        try:
+            with self._open(header) as batches:
+                for _ in batches:
+                    pass
+        except pa.ArrowInvalid as error:
+            for line, cells in self._lines():
+                if len(cells) != len(header):
+                    return f"line {line} has {len(cells)} cells, the first line has {len(header)}"
+            return f"it has no rows, or is no CSV table ({error})"
+        return ""
 
     # What its cells hold
 
@@ -735,7 +721,7 @@ def open_table(path: Path, given: Namespace, policy: AbstentionPolicy | None = N
     if policy is not None:
         _refuse_what_it_cannot_read(policy, said["answer"] is not None, given.command)
     label, is_judged = said["label"] or said["verdict"], said["verdict"] is not None
-    named = [x for x in said.values() if isinstance(x, str)]
+    named = [x for x in (*said.values(), vars(given).get("id")) if isinstance(x, str)]
     named += [*(said["proba"] or []), *(said["subgroups"] or [])]
     check_columns(named, list(file.types), file.path.name)
     nested = [name for name in named if pa.types.is_nested(file.types[name])]

@@ -31,8 +31,7 @@ def test_help_and_version(command, words, run):
             "demo --data nowhere.csv --label y",
             "skselect: --data: there is no file 'nowhere.csv'.\n",
         ),
-        # A word that belongs elsewhere.
-        ("demo --target answer", "the column to predict is --label"),
+        ("demo --target 5%", "argument --target: invalid float value: '5%'"),
     ],
 )
 def test_wrong_usage_is_explained_and_exits_with_two(command, words, tmp_path, monkeypatch, refuse):
