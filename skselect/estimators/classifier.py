@@ -49,7 +49,6 @@ from skselect.calibration._scopes import SCOPES, Calibration, RawRows, fit_calib
 from skselect.estimators.base import (
     AbstainingMixin,
     RawScores,
-    decide_rows,
     find_records,
     find_rule,
     frozen_stages,
@@ -443,10 +442,8 @@ class SelectiveClassifier(
             own, others = scored.take(scored.fold == k), scored.take(scored.fold != k)
             with silence_repeats():  # the fit on all rows warns
                 calibration = self._calibrate(rows, others)
-            policy = trusted(
-                AbstentionPolicy, classes=rows.classes, threshold=0.0, rule=rows.rule,
-                confidence=self.confidence_in_use, calibration=calibration, response=own.response,
-            )  # fmt: skip
+            decides = (self.confidence_in_use, calibration, own.response, rows.rule)
+            policy = AbstentionPolicy(rows.classes, 0.0, *decides)
             found = apply_policy(policy, own.scores, own.y_pred, stage=own.stage)
             decided.append(replace(own, response="predict_proba", **_as_said(found)))
         return OutOfFold.join(decided)
@@ -502,7 +499,7 @@ class SelectiveClassifier(
         The confidence of such a model is computed among all classes, as that of the final one
         will be; a model that is `kept` is the final one.
         """
-        said = _as_said(decide_rows(model, X))
+        said = _as_said(apply_policy(model._make_policy(), *model._read_rows(X)))
         if len(model.classes_) == len(rows.classes):
             return said
         columns = np.flatnonzero(np.isin(rows.classes, model.classes_))
@@ -613,8 +610,12 @@ class SelectiveClassifier(
 
         It follows the parameters, also those that have changed since ``fit``.
         """
-        raw = self._raw()
         self._check_parameters()
+        return self._make_policy()
+
+    def _make_policy(self) -> AbstentionPolicy:
+        """Return the policy where parameters were checked, as those of a fold's model."""
+        raw = self._raw()
         rule = DecisionRule.checked(self.decision, self.cost_matrix, raw.classes)
         confidence, fitted = self.confidence_in_use, getattr(self, "_confidence_at_fit", None)
         learns = isinstance(confidence, LearnedConfidence)
@@ -697,14 +698,18 @@ def task_classes(estimator: Any, y: LabelArray) -> LabelArray:
 
 
 def make_rows(
-    owner: SelectiveClassifier, X: Any, y: LabelArray, weight: Any, fit_params: Mapping[str, Any]
+    owner: Any, X: Any, y: Any, weight: Any, fit_params: Mapping[str, Any], *, fitted: bool = False
 ) -> TrainingRows:
-    """Return rows with checked labels as the classifier inside is trained with them."""
-    classes = task_classes(owner.estimator, y)
+    """Return rows with checked labels as the classifier inside is trained with them.
+
+    One that is `fitted` is not trained, so that nothing reaches its fit.
+    """
+    classes = owner.classes_ if fitted else task_classes(owner.estimator, y)
     rule = DecisionRule.checked(owner.decision, owner.cost_matrix, classes)
     codes = encode_y(y, classes)
     weight = check_weight(weight, len(codes), other="y")
-    return TrainingRows(X, y, codes, classes, weight, *route_fit(owner, weight, fit_params), rule)
+    routed = ({}, {}) if fitted else route_fit(owner, weight, fit_params)
+    return TrainingRows(X, y, codes, classes, weight, *routed, rule=rule)
 
 
 def encode_y(y: LabelArray, classes: LabelArray) -> IntArray:
@@ -719,7 +724,7 @@ def warn_if_fitted(estimator: Any) -> None:
         check_is_fitted(estimator)
     except (NotFittedError, TypeError):
         return
-    if not get_tags(estimator).requires_fit:
+    if isinstance(estimator, FrozenEstimator) or not get_tags(estimator).requires_fit:
         return
     warn_user(
         f"estimator: this {type(estimator).__name__} is already fitted, but it is not frozen, so a "

@@ -21,6 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks import shown
+from skselect._lib.checks.options import check_number
 from skselect._lib.notebook import percent
 from skselect._lib.sklearn import take_rows
 from skselect.estimators.raw_classifier import FitTask, TrainingRows, ask_auxiliary
@@ -115,11 +116,10 @@ def read_splits(
 
 def check_cv(cv: Any, *, takes_share: bool = False) -> None:
     """Refuse what makes no folds; with `takes_share` floats and "auto" are allowed."""
-    if takes_share and isinstance(cv, str) and cv == "auto":
-        return
-    is_share = isinstance(cv, float | np.floating)
-    whole = is_share and cv >= 1 and float(cv).is_integer()
-    if isinstance(cv, str) or (is_share and not takes_share) or whole:
+    is_float = isinstance(cv, float | np.floating)
+    if takes_share and is_float and not (cv >= 1 and float(cv).is_integer()):
+        check_number("cv", float(cv), 0.0, 1.0, closed="neither")
+    elif is_float or (isinstance(cv, str) and not (takes_share and cv == "auto")):
         share = "a share of the rows, 'auto', " if takes_share else ""
         remedy = (
             " To use a classifier that was fitted on other rows as it is, pass "
@@ -127,7 +127,7 @@ def check_cv(cv: Any, *, takes_share: bool = False) -> None:
         )
         raise ValueError(
             f"cv must be an integer, {share}a splitter or a list of splits, got {cv!r}."
-            + ("" if is_share else remedy)
+            + ("" if is_float else remedy)
         )
     if isinstance(cv, numbers.Integral) and cv < 2:
         raise ValueError(f"cv must be at least 2 folds, got {cv}.")
@@ -213,13 +213,11 @@ def are_partition(splits: Splits, n: int) -> bool:
 # The rows that choose a threshold ------------------------------------------------------------
 
 
-def split_rows(
-    cv: Any, rows: TrainingRows, split_params: Mapping[str, Any], random_state: Any
-) -> Splits:
+def split_rows(cv: Any, rows: TrainingRows, random_state: Any) -> Splits:
     """Return the rows of each fold of `cv`; a share is one fold."""
     if isinstance(cv, float):
-        return [holdout(cv, len(rows.codes), split_params.get("groups"), random_state)]
-    splits = read_splits(cv, rows, split_params, random_state)
+        return [holdout(cv, len(rows.codes), rows.tuning_params.get("groups"), random_state)]
+    splits = read_splits(cv, rows, rows.tuning_params, random_state)
     # A single fold is checked as a held-out part.
     return splits if len(splits) == 1 else check_folds(splits, rows)
 
@@ -244,14 +242,14 @@ def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntAr
     return np.sort(train), np.sort(test)  # a classifier's own cv may go by the order
 
 
-def find_tuning_rows(cv: Any, rows: TrainingRows, split_params: Mapping[str, Any]) -> IntArray:
+def find_tuning_rows(cv: Any, rows: TrainingRows) -> IntArray:
     """Return the rows that choose a threshold where nothing is trained: those that `cv` tests.
 
     Those are all rows where `cv` names none: "auto", or a number.
     """
     if cv is None or isinstance(cv, str | numbers.Real):
         return np.arange(len(rows.codes))
-    tested = find_tested_rows(read_splits(cv, rows, split_params))
+    tested = find_tested_rows(read_splits(cv, rows, rows.tuning_params))
     check_weighted_part(rows.weight, tested, "the part that cv tests")
     return tested
 

@@ -281,9 +281,9 @@ class TrainingRows:
     classes : ndarray of shape (K,)
         All classes of the task; a part of the rows may lack some.
     weight : ndarray of shape (n,), default=None
-    params, split_params : mapping, default={}
-        Arguments of the classifier's ``fit``, weights included, and of the splitter that makes
-        the folds of its calibration.
+    params, split_params, tuning_params : mapping, default={}
+        Arguments of the classifier's ``fit``, weights included, of the splitter that makes the
+        folds of its calibration, and of the one that chooses the rows of a threshold.
     rule : DecisionRule
         How probabilities of all classes become an answer.
     """
@@ -295,6 +295,7 @@ class TrainingRows:
     weight: FloatArray | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     split_params: Mapping[str, Any] = field(default_factory=dict)
+    tuning_params: Mapping[str, Any] = field(default_factory=dict)
     rule: DecisionRule = field(default_factory=DecisionRule)
 
     def take(self, rows: IntArray) -> TrainingRows:

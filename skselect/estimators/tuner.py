@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted, indexable
 
 from skselect._lib.arrays import (
     BoolArray,
-    FloatArray,
     IntArray,
     LabelArray,
     LossSpec,
@@ -30,7 +29,6 @@ from skselect._lib.checks.options import (
     check_choice,
     check_costs,
     check_has_fit,
-    check_number,
 )
 from skselect._lib.checks.rows import check_subgroups, check_weight, refuse_weighted_rows
 from skselect._lib.sklearn import (
@@ -46,8 +44,7 @@ from skselect.estimators.cascade import CascadeClassifier
 from skselect.estimators.classifier import (
     SelectiveClassifier,
     check_y,
-    encode_y,
-    task_classes,
+    make_rows,
     warn_if_fitted,
 )
 from skselect.estimators.learned import LearnedConfidence
@@ -68,7 +65,6 @@ from skselect.estimators.raw_classifier import (
     check_n_jobs,
     check_trainable,
     is_ready,
-    route_fit,
     some_of,
 )
 from skselect.objectives import (
@@ -124,6 +120,11 @@ _TOO_GOOD = 0.01
 # A larger share of rows that also trained the classifier makes a certificate an estimate where not
 # all of them are known.
 _MOST_UNKNOWN = 0.01
+_BY_ROW = (
+    "The subgroup of a row must follow from that row alone, since new rows arrive with other rows "
+    "around them: compute beforehand what depends on many rows, such as a cut-off, and pass for "
+    "example lambda X: X['age'] > 50."
+)
 #: One column, several, a function of X, or the answers themselves.
 GroupBy = str | int | list[Any] | Callable[[Any], Any] | None
 
@@ -283,6 +284,9 @@ class ThresholdTuner(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    #: Whether it has a threshold.
+    abstains = True
+
     # Fitting -----------------------------------------------------------------------------
 
     # Groups go to the splitter and a reviewer's answers stay here; neither needs a request.
@@ -328,27 +332,27 @@ class ThresholdTuner(
             If a parameter is malformed or does not fit the others.
         """
         check_has_fit(self.estimator)
-        base, fitted = self._base()
+        base = self._base()
         objectives, loss = self._check_objective(base)
         self._plan_cascade(base, objectives, loss)
         base._check_parameters()  # noqa: SLF001 - same family
         X, y = indexable(X, y)
         objective = first_of(objectives)
         X, reviewer_pred = self._split_reviewer(objective, X, reviewer_pred)
-        rows, split_params = self._check_rows(
-            base, fitted, objective, X, y, sample_weight, groups, fit_params
-        )
+        given = fit_params if groups is None else fit_params | {"groups": groups}
+        rows = self._check_rows(base, objective, X, y, sample_weight, given)
         reviewer = encode_reviewer(reviewer_pred, rows.classes, len(rows.y), "reviewer_pred")
-        asked = self._check_shortlist(rows)
+        asked, n_classes = self.shortlist, len(rows.classes)
+        if asked is not None:
+            asked = check_shortlist(asked, rows.weight, n_classes, self.random_state)
         subgroups = find_subgroups(self._subgroups, X)
         check_decided_by_row(self._subgroups, X, subgroups)
 
         fits = Fits(self, X, rows.y)
-        model, unseen, basis = self._predict_rows(base, fitted, rows, split_params, objective, fits)
+        model, unseen, basis = self._predict_rows(base, rows, objective, fits)
         what = Loss.of(loss, rows.rule)
-        objectives, unseen = self._name_levels(
-            objectives, what.is_error, base, model, rows, unseen, subgroups
-        )
+        if what.is_error and model is not None:
+            objectives, unseen = self._name_levels(objectives, base, model, rows, unseen, subgroups)
         check_confidence_by_row(unseen.scores, base.confidence_in_use)
         predictions = unseen.as_predictions(rows.classes, rows.rule)
         if reviewer is not None:
@@ -390,33 +394,31 @@ class ThresholdTuner(
             model = base._fit_clone(  # noqa: SLF001 - same family
                 rows, fits.tasks[-1], basis.scored
             )
-        self._keep(model, base, found, unseen, outcomes, values, setting, is_final=is_final)
+        self._keep(model, found, unseen, outcomes, values, setting, is_final=is_final)
         fits.end()
         return self
 
     def _check_rows(
-        self,
-        base: SelectiveClassifier,
-        fitted: bool,
-        objective: Objective,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        groups: Any,
-        fit_params: Mapping[str, Any],
-    ) -> tuple[TrainingRows, dict[str, Any]]:
-        """Check the rows before anything is trained; return the arguments of the splitter too."""
+        self, base: SelectiveClassifier, goal: Objective, X: Any, y: Any, weight: Any, given: Any
+    ) -> TrainingRows:
+        """Check the rows before anything is trained.
+
+        Groups stay together in the folds of the calibration as well.
+        """
         y = check_y(y)
         check_trainable(len(y))
-        weight = check_weight(sample_weight, len(y), other="y")
-        if objective.guarantees and not objective.plan.bets:
-            refuse_weighted_rows(weight, bets=objective.can_bet)
-        classes = base.classes_ if fitted else task_classes(base.estimator, y)
-        base.set_params(abstain_label=check_abstain_label(base.abstain_label, classes))
-        rule = DecisionRule.checked(base.decision, base.cost_matrix, classes)
-        routed, split_params = self._route(base, fitted, weight, groups, fit_params)
-        rows = TrainingRows(X, y, encode_y(y, classes), classes, weight, *routed, rule)
-        return rows, split_params
+        weight = check_weight(weight, len(y), other="y")
+        if goal.guarantees and not goal.plan.bets:
+            refuse_weighted_rows(weight, bets=goal.can_bet)
+        split = {name: given[name] for name in given if name == "groups"}
+        if routing_enabled():
+            weighted = given if weight is None else given | {"sample_weight": weight}
+            split = dict(process_routing(self, "fit", **weighted).splitter.split)
+            wanted = base.get_metadata_routing().consumes("fit", list(given))
+            given = {name: given[name] for name in wanted if name in given}
+        rows = make_rows(base, X, y, weight, given, fitted=_is_fitted(base))
+        base.set_params(abstain_label=check_abstain_label(base.abstain_label, rows.classes))
+        return replace(rows, tuning_params=split)
 
     def _split_reviewer(self, objective: Objective, X: Any, given: Any) -> tuple[Any, Any]:
         """Return X without a reviewer's answers, and these answers."""
@@ -448,12 +450,6 @@ class ThresholdTuner(
         kept = [name for name in names if name != column]
         return X if column is None or len(kept) == len(names) else take_columns(X, kept)
 
-    def _check_shortlist(self, rows: TrainingRows) -> Shortlist | None:
-        """Return the shortlist that is asked for, checked, with a seed."""
-        if self.shortlist is None:
-            return None
-        return check_shortlist(self.shortlist, rows.weight, len(rows.classes), self.random_state)
-
     def _group(self, subgroups: Any, predictions: Predictions, rows: IntArray) -> Grouping | None:
         """Return the subgroups of the rows that choose the threshold."""
         by = self._subgroups
@@ -463,22 +459,15 @@ class ThresholdTuner(
         return Grouping(name_groups(by.by), values, by.by_answer, by.unseen)
 
     def _predict_rows(
-        self,
-        base: SelectiveClassifier,
-        fitted: bool,
-        rows: TrainingRows,
-        split_params: Mapping[str, Any],
-        objective: Objective,
-        fits: Fits,
+        self, base: SelectiveClassifier, rows: TrainingRows, objective: Objective, fits: Fits
     ) -> tuple[SelectiveClassifier | None, OutOfFold, _Provenance]:
         """Decide the rows that choose the threshold; return the model too, where it is final."""
-        frozen = fitted or is_ready(base.estimator)
-        if frozen and (fitted or not base._learns):  # noqa: SLF001 - same family
+        n, ready = len(rows.codes), is_ready(base.estimator)
+        if _is_fitted(base) or (ready and not base._learns):  # noqa: SLF001 - same family
             fits.begin(0)
-            return self._decide_frozen(base, fitted, rows, split_params, objective)
-        n = len(rows.codes)
+            return self._decide_frozen(base, rows, objective)
         cv = self._resolve_cv(objective, n)
-        splits = split_rows(cv, rows, split_params, self.random_state)
+        splits = split_rows(cv, rows, self.random_state)
         held_out, kept = len(splits) == 1, not self.refit
         if isinstance(self.refit, str):  # a guarantee is about the classifier that was held to it
             kept = held_out and self._wants_exact(objective)
@@ -487,40 +476,29 @@ class ThresholdTuner(
                 "refit=False needs one fitted classifier to keep: use a float cv such as cv=0.3, "
                 "one split cv=[(train, test)], or pass FrozenEstimator(fitted classifier)."
             )
-        model: SelectiveClassifier | None = None
-        advice, scored = HOLD_OUT_LATEST, None
+        advice, model, scored = HOLD_OUT_LATEST, None, None
         if held_out:
             name = f"cv={cv:g}" if isinstance(cv, float) else "cv"
-            model, unseen = base._decide_held_out(  # noqa: SLF001 - same family
-                rows, splits, name, fits, kept=kept
-            )
-            unseen, caveats = self._leave_out_seen(model, rows, unseen, objective)
-            if not kept:
-                model, caveats = None, (certificates.REFITTED, *caveats)
+            decided = base._decide_held_out(rows, splits, name, fits, kept=kept)  # noqa: SLF001
+            unseen, caveats = self._leave_out_seen(decided[0], rows, decided[1], objective)
+            if kept:
+                model = decided[0]
+            else:
+                caveats = (certificates.REFITTED, *caveats)
         else:
-            unseen, scored = base._decide_folds(  # noqa: SLF001 - same family
-                rows, splits, self.n_jobs, fits
-            )
-            caveats = (certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS,)
-            if not (cv is None or isinstance(cv, numbers.Integral)):
-                advice = ""
+            unseen, scored = base._decide_folds(rows, splits, self.n_jobs, fits)  # noqa: SLF001
+            caveats = (certificates.SAME_ROWS if ready else certificates.FOLD_MODELS,)
+            advice = advice if cv is None or isinstance(cv, numbers.Integral) else ""
         if isinstance(cv, float):
             return model, unseen, _Provenance(caveats)
-        basis = _Provenance.of_splits(splits, n, caveats, advice)
-        return model, unseen, basis._replace(scored=scored)
+        return model, unseen, _Provenance.of_splits(splits, n, caveats, advice, scored)
 
     def _decide_frozen(
-        self,
-        base: SelectiveClassifier,
-        fitted: bool,
-        rows: TrainingRows,
-        split_params: Mapping[str, Any],
-        objective: Objective,
+        self, base: SelectiveClassifier, rows: TrainingRows, objective: Objective
     ) -> tuple[SelectiveClassifier, OutOfFold, _Provenance]:
         """Decide the rows that `cv` tests, or all, by a classifier that is used as it is."""
-        model = base if fitted else base._fit_clone(rows)  # noqa: SLF001 - same family
-        n = len(rows.codes)
-        chosen = find_tuning_rows(self.cv, rows, split_params)
+        model = base if _is_fitted(base) else base._fit_clone(rows)  # noqa: SLF001 - same family
+        n, chosen = len(rows.codes), find_tuning_rows(self.cv, rows)
         X = rows.X if len(chosen) == n else take_rows(rows.X, chosen)
         unseen = OutOfFold.of(rows, chosen, **base._decide_by(model, rows, X))  # noqa: SLF001
         unseen, caveats = self._leave_out_seen(base, rows, unseen, objective)
@@ -530,17 +508,13 @@ class ThresholdTuner(
         return model, unseen, _Provenance.of_splits(splits, n, caveats, TAKE_LATEST)
 
     def _leave_out_seen(
-        self,
-        model: SelectiveClassifier,
-        rows: TrainingRows,
-        unseen: OutOfFold,
-        objective: Objective,
+        self, model: SelectiveClassifier, rows: TrainingRows, unseen: OutOfFold, goal: Objective
     ) -> tuple[OutOfFold, tuple[Caveat, ...]]:
         """Return the rows without those that trained the classifier or what it asks, and caveats.
 
         Where there are too many of them, or not all of them are known, all rows stay.
         """
-        if not (objective.guarantees or self.shortlist is not None):
+        if not (goal.guarantees or self.shortlist is not None):
             return unseen, certificates.NO_CAVEATS
         vouched = self._vouches("fresh")
         X = rows.X if len(unseen.rows) == len(rows.codes) else take_rows(rows.X, unseen.rows)
@@ -567,9 +541,8 @@ class ThresholdTuner(
     def _name_levels(
         self,
         objectives: Objectives,
-        is_error: bool,
         base: SelectiveClassifier,
-        model: SelectiveClassifier | None,
+        model: SelectiveClassifier,
         rows: TrainingRows,
         unseen: OutOfFold,
         subgroups: Any,
@@ -581,13 +554,12 @@ class ThresholdTuner(
         """
         wanted = any(isinstance(one, Risk) and one.is_open for one in each_of(objectives))
         others = np.setdiff1d(np.arange(len(rows.codes)), unseen.rows)
-        if model is None or not is_error or not wanted or len(others) == 0:
+        if not wanted or len(others) == 0:
             return objectives, unseen
-        said = base._decide_by(  # noqa: SLF001 - same family
-            model, rows, take_rows(rows.X, some_of(others))
-        )
-        n_levels = len(np.unique(said["confidence"]))
-        if n_levels == 1 or not are_tied(n_levels, len(said["confidence"])):
+        X = take_rows(rows.X, some_of(others))
+        confidence = base._decide_by(model, rows, X)["confidence"]  # noqa: SLF001 - same family
+        n_levels = len(np.unique(confidence))
+        if n_levels == 1 or not are_tied(n_levels, len(confidence)):
             return objectives, unseen
         predictions = unseen.as_predictions(rows.classes, rows.rule)
         members = self._group(subgroups, predictions, unseen.rows)
@@ -645,8 +617,6 @@ class ThresholdTuner(
             raise ValueError(f"refit must be True, False or 'auto', got {self.refit!r}.")
         check_cv(self.cv, takes_share=True)
         check_n_jobs(self.n_jobs)
-        if isinstance(self.cv, float | np.floating):
-            check_number("cv", float(self.cv), 0.0, 1.0, closed="neither")
         check_choice("decision", base.decision, DECISIONS)
         check_choice("on_infeasible", self.on_infeasible, ["raise", "abstain"])
         certificates.check_vouched(self.assume)
@@ -661,19 +631,19 @@ class ThresholdTuner(
             refuse_given(objectives, "group_by: each subgroup has its own guarantee.")
         return objectives, loss
 
-    def _base(self) -> tuple[SelectiveClassifier, bool]:
-        """Return a SelectiveClassifier without threshold, and whether it is fitted already."""
-        inner = getattr(self.estimator, "estimator", None)
-        if isinstance(self.estimator, FrozenEstimator) and isinstance(inner, SelectiveClassifier):
+    def _base(self) -> SelectiveClassifier:
+        """Return a SelectiveClassifier without threshold; it is fitted where a frozen one is."""
+        given = self.estimator
+        inner = getattr(given, "estimator", None)
+        if isinstance(given, FrozenEstimator) and isinstance(inner, SelectiveClassifier):
             check_is_fitted(inner)
-            base, fitted = copy.copy(inner), True
-        elif isinstance(self.estimator, SelectiveClassifier):
-            self._warn_if_refitted()
-            base, fitted = clone(self.estimator), False
+            base = copy.copy(inner)
+        elif isinstance(given, SelectiveClassifier):
+            warn_if_fitted(given if hasattr(given, "estimator_") else inner)
+            base = clone(given)
         else:
-            if not isinstance(self.estimator, FrozenEstimator):
-                warn_if_fitted(self.estimator)
-            base, fitted = SelectiveClassifier(clone(self.estimator)), False
+            warn_if_fitted(given)
+            base = SelectiveClassifier(clone(given))
         # By its name: importing the class would import most of scikit-learn.
         if type(base.estimator).__name__ == "CalibratedClassifierCV":
             warn_user(
@@ -681,10 +651,8 @@ class ThresholdTuner(
                 "SelectiveClassifier(classifier, calibration='platt') calibrates with the folds "
                 "that are fitted anyway."
             )
-        base.set_params(threshold=None)
-        if base.random_state is None:
-            base.set_params(random_state=self.random_state)
-        return base, fitted
+        seed = self.random_state if base.random_state is None else base.random_state
+        return base.set_params(threshold=None, random_state=seed)
 
     def _plan_cascade(
         self, base: SelectiveClassifier, objectives: Objectives, loss: LossSpec
@@ -698,41 +666,11 @@ class ThresholdTuner(
         if targets and loss == "zero_one" and base.estimator.target is None:
             base.set_params(estimator__target=min(targets))
 
-    def _warn_if_refitted(self) -> None:
-        inner = self.estimator.estimator
-        if hasattr(self.estimator, "estimator_"):
-            warn_if_fitted(self.estimator)
-        elif not isinstance(inner, FrozenEstimator):
-            warn_if_fitted(inner)
-
-    def _route(
-        self,
-        base: SelectiveClassifier,
-        fitted: bool,
-        weight: FloatArray | None,
-        groups: Any,
-        fit_params: Mapping[str, Any],
-    ) -> tuple[tuple[dict[str, Any], dict[str, Any]], dict[str, Any]]:
-        """Return the arguments of `base`'s fit and of its calibration's splitter, and of `cv`.
-
-        Groups stay together in the folds of the calibration as well. A fitted classifier is not
-        fitted again: weights then only choose the threshold.
-        """
-        grouped = {} if groups is None else {"groups": groups}
-        given, split = dict(fit_params) | grouped, grouped
-        if routing_enabled():
-            weighted = given if weight is None else given | {"sample_weight": weight}
-            split = dict(process_routing(self, "fit", **weighted).splitter.split)
-            wanted = base.get_metadata_routing().consumes("fit", list(given))
-            given = {name: given[name] for name in wanted if name in given}
-        return ({}, {}) if fitted else route_fit(base, weight, given), split
-
     # What is kept --------------------------------------------------------------------------
 
     def _keep(
         self,
         model: SelectiveClassifier,
-        base: SelectiveClassifier,
         found: ThresholdSelection | GroupedSelection,
         unseen: OutOfFold,
         outcomes: Outcomes,
@@ -742,8 +680,7 @@ class ThresholdTuner(
         is_final: bool,
     ) -> None:
         accepted = found.accepts(outcomes.confidence, subgroups)
-        decides: dict[str, Any] = {"abstain_label": base.abstain_label}
-        decides["created"] = certificates.now()
+        decides = {"abstain_label": model.abstain_label, "created": certificates.now()}
         if (rule := model.policy_.cascade) is not None:
             is_fresh = not any(one.strikes for one in setting.caveats)
             decides["cascade"] = count_asked(rule, unseen.stage, is_fresh=is_fresh)
@@ -763,15 +700,11 @@ class ThresholdTuner(
     # What was found ----------------------------------------------------------------------
 
     def _find_records(self, X: Any) -> list[tuple[SeenRows, Any] | None]:
-        X = self._features(X)
-        return find_records(self._fitted(), X)  # rows that only chose the threshold do not count
-
-    def _fitted(self) -> SelectiveClassifier:
-        check_is_fitted(self)
-        return self.estimator_
+        # Rows that only chose the threshold do not count.
+        return find_records(self.estimator_, self._features(X))
 
     def _raw(self) -> RawClassifier:
-        return self._fitted()._raw()  # noqa: SLF001 - same family
+        return self.estimator_._raw()  # noqa: SLF001 - same family
 
     @property
     def threshold_(self) -> float:
@@ -785,7 +718,6 @@ class ThresholdTuner(
 
     def _single(self, name: str) -> Any:
         """Return the value for all rows; raise where there is one per subgroup."""
-        check_is_fitted(self)
         if self.policy_.groups is not None:
             raise AttributeError(
                 f"There is one {name} per {self.policy_.groups.by}: see {name}s_, a dict."
@@ -831,7 +763,6 @@ class ThresholdTuner(
         0.05       0.499  0.032      0.751           True
         0.10       1.000  0.081      0.000           True
         """
-        check_is_fitted(self)
         found = self.selection_
         if found.groups is not None or found.certificate is None or found.goal.needs_rows:
             raise ValueError(
@@ -857,14 +788,9 @@ class ThresholdTuner(
         )
         return table
 
-    @property
-    def abstains(self) -> bool:
-        """Whether it has a threshold: always."""
-        return True
-
     def _read_rows(self, X: Any) -> RawScores:
         X = self._features(X)
-        scores, y_pred, _, *others = self._fitted()._read_rows(X)  # noqa: SLF001 - same family
+        scores, y_pred, _, *others = self.estimator_._read_rows(X)  # noqa: SLF001 - same family
         return scores, y_pred, find_subgroups(self._subgroups, X), *others
 
     # In a notebook -----------------------------------------------------------------------
@@ -907,11 +833,16 @@ class _Provenance(NamedTuple):
 
     @classmethod
     def of_splits(
-        cls, splits: Splits, n: int, caveats: tuple[Caveat, ...], advice: str
+        cls, splits: Splits, n: int, caveats: tuple[Caveat, ...], advice: str, scored: Any = None
     ) -> _Provenance:
         """Say which of `n` rows are tested."""
         advice = LEAVE_MARGIN if advice and are_last(splits, n) else advice
-        return cls(caveats, describe_tested(splits, n), advice)
+        return cls(caveats, describe_tested(splits, n), advice, scored)
+
+
+def _is_fitted(base: SelectiveClassifier) -> bool:
+    """Tell whether it is a classifier that was frozen after its fit."""
+    return hasattr(base, "_raw_classifier")
 
 
 def _doubt_few_errors(caveats: tuple[Caveat, ...], outcomes: Outcomes) -> tuple[Caveat, ...]:
@@ -957,57 +888,41 @@ def find_subgroups(by: Subgroups | None, X: Any) -> Any:
             )
         return None
     if callable(group_by):
-        return _check_returned(group_by(X), count_rows(X))
+        return check_subgroups(group_by(X), count_rows(X), "group_by", "X")
     return _check_group_columns(group_by, X)
 
 
 def check_decided_by_row(by: Subgroups | None, X: Any, subgroups: Any) -> None:
     """Refuse a function for which the subgroup of a row depends on the other rows.
 
-    It is called on each half of the rows, and on the first and the last row of some subgroups
-    alone.
+    It is called on each half of the rows, and on up to 20 rows alone.
     """
     group_by = None if by is None else by.by
     if not callable(group_by):
         return
     n = len(subgroups)
-    codes, _ = subgroup_codes(subgroups, n)
-    first = np.unique(codes, return_index=True)[1]
-    last = n - 1 - np.unique(codes[::-1], return_index=True)[1]
-    some = np.linspace(0, len(first) - 1, min(len(first), 10)).astype(np.int64)
-    for row in np.unique(np.append(first[some], last[some])):
-        _check_same_subgroups(group_by, X, subgroups, np.array([row]), f"row {row} alone")
-    for half in np.array_split(np.arange(n), 2):
-        _check_same_subgroups(group_by, X, subgroups, half, f"rows {half[0]} to {half[-1]}")
-
-
-def _check_same_subgroups(
-    group_by: Callable[[Any], Any], X: Any, subgroups: pd.DataFrame, rows: IntArray, which: str
-) -> None:
-    """Compare the subgroups of a part of the rows with theirs among all rows."""
-    remedy = (
-        "The subgroup of a row must follow from that row alone, since new rows arrive with other "
-        "rows around them: compute beforehand what depends on many rows, such as a cut-off, "
-        "and pass for example lambda X: X['age'] > 50."
-    )
-    try:
-        part: pd.DataFrame = _check_returned(group_by(take_rows(X, rows)), len(rows))
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-        raise ValueError(f"group_by: the function fails on {which} ({reason}). {remedy}") from error
-    both = [subgroups.iloc[rows].astype(object), part.astype(object)]
-    both[1].columns = both[0].columns
-    codes, keys = subgroup_codes(pd.concat(both, ignore_index=True), 2 * len(rows))
-    among_all, here = codes[: len(rows)], codes[len(rows) :]
-    other = np.flatnonzero(among_all != here)
-    if len(other):
-        names = [*keys, None]
-        raise ValueError(
-            f"group_by: the function looks at rows together. Called on {which}, it puts "
-            f"{len(other)} of {len(rows)} into another subgroup than among all {len(subgroups)} "
-            f"rows (row {rows[other[0]]}: {names[here[other[0]]]!r}, not "
-            f"{names[among_all[other[0]]]!r}). {remedy}"
-        )
+    alone = np.linspace(0, n - 1, min(n, 20)).astype(np.int64)[:, None]
+    for rows in [*alone, *np.array_split(np.arange(n), 2)]:
+        which = f"rows {rows[0]} to {rows[-1]}" if len(rows) > 1 else f"row {rows[0]} alone"
+        try:
+            part = check_subgroups(group_by(take_rows(X, rows)), len(rows), "group_by", "X")
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            raise ValueError(
+                f"group_by: the function fails on {which} ({reason}). {_BY_ROW}"
+            ) from error
+        both = [subgroups.iloc[rows].astype(object), part.astype(object)]
+        both[1].columns = both[0].columns
+        codes, keys = subgroup_codes(pd.concat(both, ignore_index=True), 2 * len(rows))
+        names, (among_all, here) = [*keys, None], codes.reshape(2, -1)
+        other = np.flatnonzero(among_all != here)
+        if len(other):
+            raise ValueError(
+                f"group_by: the function looks at rows together. Called on {which}, it puts "
+                f"{len(other)} of {len(rows)} into another subgroup than among all {n} rows (row "
+                f"{rows[other[0]]}: {names[here[other[0]]]!r}, not "
+                f"{names[among_all[other[0]]]!r}). {_BY_ROW}"
+            )
 
 
 def _check_group_columns(group_by: Any, X: Any) -> Any:
@@ -1018,10 +933,6 @@ def _check_group_columns(group_by: Any, X: Any) -> Any:
         raise ValueError(
             "group_by must name columns of X (positions for an array), be a function of X, or "
             f"'predicted_class', got {type(group_by).__name__}."
-        )
-    if "predicted_class" in wanted:
-        raise ValueError(
-            "group_by: 'predicted_class' stands alone; it cannot be combined with columns of X."
         )
     if hasattr(X, "tocsr"):
         raise ValueError("group_by: X is sparse; pass a function of X that returns the subgroups.")
@@ -1037,10 +948,3 @@ def _check_group_columns(group_by: Any, X: Any) -> Any:
     if names is None:
         return pd.DataFrame({column: table[:, column] for column in wanted})
     return take_columns(X, wanted)
-
-
-def _check_returned(values: Any, n: int) -> Any:
-    """Check that a function of X returned one subgroup per row."""
-    if values is None:
-        raise ValueError("group_by: the function returned None; it must return one value per row.")
-    return check_subgroups(values, n, "group_by", "X")

@@ -159,7 +159,7 @@ def test_grouped_tuners_are_scikit_learn_estimators(people):
         ({"group_by": "nowhere"}, r"group_by='nowhere': X has no column \['nowhere'\]"),
         ({"group_by": []}, "X has no column"),
         ({"group_by": np.array(["site"])}, "group_by must name columns of X"),
-        ({"group_by": lambda _: None}, "the function returned None"),
+        ({"group_by": lambda _: None}, "must hold one value per row.*got NoneType"),
         ({"group_by": lambda _: ["a"]}, "group_by has 1 rows, but X has 4500"),
         ({"group_by": "site", "target": {}}, "target is an empty mapping"),
         ({"group_by": "site", "target": {0: 0.1}}, r"missing: \[1, 2\]"),
