@@ -22,10 +22,13 @@ from sklearn.utils import _safe_indexing
 
 # An estimator with a list of named estimators reads and sets their parameters by it.
 from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
+
+# Arguments of `fit` for some rows: those with one entry per row are indexed, others passed on.
+from sklearn.utils.validation import _check_method_params as take_params
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 # Names of scikit-learn that other rooms take from here.
-__all__ = ["BaseComposition", "BaseScorer", "CallbackSupportMixin", "with_callbacks"]
+__all__ = ["BaseComposition", "BaseScorer", "CallbackSupportMixin", "take_params", "with_callbacks"]
 
 # Scoring strings -----------------------------------------------------------------------------
 

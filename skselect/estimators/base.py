@@ -261,19 +261,6 @@ def find_cascade(estimator: Any) -> Any:
     return estimator if hasattr(estimator, "stage_proba") else None
 
 
-def find_rule(estimator: Any) -> Any:
-    """Return the rule of a fitted cascade, None for another classifier."""
-    cascade = find_cascade(estimator)
-    return None if cascade is None else cascade.cascade_
-
-
-def frozen_stages(estimator: Any) -> list[Any]:
-    """Return the classifiers of a cascade that other rows have trained."""
-    cascade = find_cascade(estimator)
-    stages = [] if cascade is None else [stage for _, stage in cascade.stages]
-    return [stage for stage in stages if isinstance(stage, FrozenEstimator)]
-
-
 def find_abstainer(estimator: Any, X: Any) -> tuple[Any, Any]:
     """Look for the abstaining estimator inside Pipeline, search and Frozen wrappers.
 

@@ -49,9 +49,8 @@ from skselect.calibration._scopes import SCOPES, Calibration, RawRows, fit_calib
 from skselect.estimators.base import (
     AbstainingMixin,
     RawScores,
+    find_cascade,
     find_records,
-    find_rule,
-    frozen_stages,
 )
 from skselect.estimators.learned import (
     LearnedConfidence,
@@ -577,7 +576,8 @@ class SelectiveClassifier(
             asked = find_ready_models(self.confidence)
         if self._is_frozen:
             asked.append(self.estimator)
-        asked += frozen_stages(self.estimator)
+        if (cascade := find_cascade(self.estimator)) is not None:
+            asked += [stage for _, stage in cascade.stages if isinstance(stage, FrozenEstimator)]
         found: list[tuple[SeenRows, Any] | None] = [] if record is None else [(record, X)]
         return found + [record for one in asked for record in find_records(one, X)]
 
@@ -616,6 +616,7 @@ class SelectiveClassifier(
     def _make_policy(self) -> AbstentionPolicy:
         """Return the policy where parameters were checked, as those of a fold's model."""
         raw = self._raw()
+        cascade = find_cascade(raw.estimator)
         rule = DecisionRule.checked(self.decision, self.cost_matrix, raw.classes)
         confidence, fitted = self.confidence_in_use, getattr(self, "_confidence_at_fit", None)
         learns = isinstance(confidence, LearnedConfidence)
@@ -635,7 +636,7 @@ class SelectiveClassifier(
             response=raw.response,
             abstain_label=self._find_label(raw.classes),
             metadata={"classifier": type(find_inner(self.estimator)).__name__},
-            cascade=find_rule(raw.estimator),
+            cascade=None if cascade is None else cascade.cascade_,
             created=getattr(self, "_created", None) or now(),
         )
 

@@ -171,15 +171,14 @@ class LearnedReport(NotebookText):
 def check_learner(learner: LearnedConfidence, base: Any, X: Any) -> dict[str, Any]:
     """Check the parameters of a learned confidence; return its auxiliary models, not fitted."""
     features = learner.features
-    if isinstance(features, str) or not all(isinstance(name, str) for name in features):
+    is_list = len(features) > 0 and not isinstance(features, str)
+    if not is_list or not all(isinstance(name, str) for name in features):
         raise ValueError(
-            "features must be a list of 'proba', 'auxiliary' and names of columns of X, got "
-            f"{shown(features)}."
+            "features must be a list of one or more of 'proba', 'auxiliary' and names of columns "
+            f"of X, got {shown(features)}."
         )
     columns = _name_columns(learner)
     missing = [name for name in columns if name not in (column_names(X) or [])]
-    if not len(features):
-        raise ValueError("features is empty; name 'proba', 'auxiliary' or columns of X.")
     if missing:
         raise ValueError(
             f"features: X has no column {missing}; name 'proba', 'auxiliary' or columns of X."
@@ -213,17 +212,13 @@ def _check_auxiliary(learner: LearnedConfidence, base: Any, X: Any) -> dict[str,
         )
     if not isinstance(given, Mapping):
         given = dict(zip(_name_kinds(given), given, strict=True))
-    for name, auxiliary_model in given.items():
-        if not isinstance(name, str):
-            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-                f"auxiliary: a name must be a str, got {name!r}."
-            )
-        methods = all(hasattr(auxiliary_model, method) for method in ("fit", "predict_proba"))
-        if isinstance(auxiliary_model, type) or not methods:
+    for name, model in given.items():
+        is_model = hasattr(model, "fit") and hasattr(model, "predict_proba")
+        if isinstance(model, type) or not is_model or not isinstance(name, str):
             raise ValueError(
-                f"auxiliary: {name!r} must be a classifier with fit and predict_proba, got "
-                f"{shown(auxiliary_model)}. CalibratedClassifierCV gives probabilities to one "
-                "that has only decision_function."
+                f"auxiliary: {name!r} must name, as a str, a classifier with fit and "
+                f"predict_proba, got {shown(model)}. CalibratedClassifierCV gives probabilities to "
+                "one that has only decision_function."
             )
     return dict(given)
 

@@ -22,6 +22,7 @@ from skselect._lib.sklearn import (
     begin_fit,
     count_rows,
     routing_enabled,
+    take_params,
     take_rows,
     weight_parameter,
 )
@@ -300,32 +301,29 @@ class TrainingRows:
 
     def take(self, rows: IntArray) -> TrainingRows:
         """Return some of the rows."""
-        n = len(self.codes)
         weight = None if self.weight is None else self.weight[rows]
         X, y, codes = take_rows(self.X, rows), self.y[rows], self.codes[rows]
-        both = {"params": self.params, "split_params": self.split_params}
-        taken: Any = {name: _take_params(given, rows, n) for name, given in both.items()}
+        both = ("params", "split_params")
+        taken: Any = {name: take_params(self.X, getattr(self, name), rows) for name in both}
         return replace(self, X=X, y=y, codes=codes, weight=weight, **taken)
 
     def fit(self, estimator: Any, task: FitTask | None = None) -> RawClassifier:
         """Fit a clone of a classifier (a frozen one is not fitted)."""
-        fitted = clone(estimator)
+        fitted, y, params = clone(estimator), self.y, dict(self.params)
         if isinstance(fitted, FrozenEstimator):
             return wrap_fitted(fitted, self.classes)
-        if not wants_codes(fitted):
-            with run(task, fitted, self.X, self.y):
-                fitted.fit(self.X, self.y, **self.params)
-            return wrap_fitted(fitted, self.classes)
-        params = dict(self.params)
-        known, own_codes = np.unique(self.codes, return_inverse=True)
-        if params.get("eval_set") is not None:
-            params["eval_set"] = [
-                (rows, _encode_eval_labels(labels, self.classes[known]))
-                for rows, labels in params["eval_set"]
-            ]
-        with run(task, fitted, self.X, own_codes):
-            fitted.fit(self.X, own_codes, **params)
-        return RawClassifier(fitted, self.classes, known, find_response(fitted))
+        if by_codes := wants_codes(fitted):
+            known, y = np.unique(self.codes, return_inverse=True)
+            if params.get("eval_set") is not None:
+                params["eval_set"] = [
+                    (rows, _encode_eval_labels(labels, self.classes[known]))
+                    for rows, labels in params["eval_set"]
+                ]
+        with run(task, fitted, self.X, y):
+            fitted.fit(self.X, y, **params)
+        if by_codes:
+            return RawClassifier(fitted, self.classes, known, find_response(fitted))
+        return wrap_fitted(fitted, self.classes)
 
     def fit_auxiliary(self, models: Mapping[str, Any]) -> dict[str, RawClassifier]:
         """Fit clones of classifiers whose opinion is asked; weights reach those that take them."""
@@ -392,23 +390,6 @@ def _encode_eval_labels(labels: Any, classes: LabelArray) -> IntArray:
     codes = encode_labels(labels, classes, "eval_set")
     remedy = "Each of its classes must occur in every part that is trained on."
     return check_known(codes, labels, classes, "eval_set", remedy)
-
-
-def _take_params(params: Mapping[str, Any], rows: IntArray, n: int) -> dict[str, Any]:
-    """Return the arguments for some rows, taken from those with one entry per row."""
-    return {
-        name: take_rows(value, rows) if _has_rows(value, n) else value
-        for name, value in params.items()
-    }
-
-
-def _has_rows(value: Any, n: int) -> bool:
-    if isinstance(value, str | bytes | Mapping):
-        return False
-    shape = getattr(value, "shape", None)
-    if shape is None:
-        return hasattr(value, "__len__") and len(value) == n
-    return len(shape) > 0 and shape[0] == n
 
 
 def check_n_jobs(n_jobs: Any) -> None:

@@ -432,17 +432,10 @@ def on_accepted(
     """
     check_number("min_coverage", min_coverage, 0.0, 1.0)
     check_threshold(threshold)
-    scorer = check_scoring(_AnyEstimator(), scoring=scoring)
+    scorer = check_scoring(scoring=scoring)
     if not math.isfinite(threshold):
         raise ValueError(f"threshold must be finite, got {threshold}.")
     return _AcceptedScorer(scorer, min_coverage, threshold)
-
-
-class _AnyEstimator:
-    """Lets `check_scoring` look up a scorer without an estimator."""
-
-    def fit(self, X: Any, y: Any) -> None:
-        """Do nothing: `check_scoring` only asks whether there is a `fit`."""
 
 
 # Registration ------------------------------------------------------------------------------------

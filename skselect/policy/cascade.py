@@ -122,7 +122,8 @@ class Cascade:
         """
         if not self.n_asked:
             raise ValueError("expected_costs: no rows were counted for this cascade.")
-        level, counts = 1.0 - 0.05 / (len(self.names) - 1), np.array(self.n_asked[1:])
+        level = 1.0 - 0.05 / (len(self.names) - 1)
+        counts = np.array(self.n_asked[1:])
         low, high = clopper_pearson_interval(counts, self.n, level)
         shares = np.vstack([np.ones(3), np.column_stack([counts / self.n, low, high])])
         table = pd.DataFrame(shares, pd.Index(self.names, name="stage"), ["asked", "low", "high"])

@@ -623,9 +623,9 @@ def test_rows_of_weight_0_do_not_count_for_the_guard_and_groups_do(data, rng):
     ("options", "message"),
     [
         ({"features": "proba"}, "features must be a list"),
-        ({"features": []}, "features is empty; name 'proba'"),
+        ({"features": []}, "features must be a list of one or more"),
         ({"features": ["proba", "age"]}, r"features: X has no column \['age'\]"),
-        ({"auxiliary": {1: TREE}}, "auxiliary: a name must be a str, got 1"),
+        ({"auxiliary": {1: TREE}}, "auxiliary: 1 must name, as a str"),
         ({"auxiliary": TREE}, "auxiliary must be a list of classifiers, or a dict"),
         ({"auxiliary": []}, "leave 'auxiliary' out of features"),
         ({"auxiliary": [DecisionTreeClassifier]}, "a classifier with fit and predict_proba"),
