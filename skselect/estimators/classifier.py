@@ -690,14 +690,6 @@ def frozen_classes(estimator: Any) -> LabelArray:
     return check_classes(estimator.classes_, "classes_")
 
 
-def task_classes(estimator: Any, y: LabelArray) -> LabelArray:
-    """Return the classes of a classifier that is used as it is, else those of y."""
-    if is_ready(estimator):
-        return frozen_classes(estimator)
-    check_more_classes(classes := np.unique(y), "a classifier learns to tell classes apart")
-    return classes
-
-
 def make_rows(
     owner: Any, X: Any, y: Any, weight: Any, fit_params: Mapping[str, Any], *, fitted: bool = False
 ) -> TrainingRows:
@@ -705,7 +697,12 @@ def make_rows(
 
     One that is `fitted` is not trained, so that nothing reaches its fit.
     """
-    classes = owner.classes_ if fitted else task_classes(owner.estimator, y)
+    if fitted:
+        classes = owner.classes_
+    elif is_ready(owner.estimator):
+        classes = frozen_classes(owner.estimator)
+    else:
+        check_more_classes(classes := np.unique(y), "a classifier learns to tell classes apart")
     rule = DecisionRule.checked(owner.decision, owner.cost_matrix, classes)
     codes = encode_y(y, classes)
     weight = check_weight(weight, len(codes), other="y")

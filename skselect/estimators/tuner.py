@@ -85,7 +85,7 @@ from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.seen_rows import LEAST, Overlap, SeenRows
 from skselect.policy.subgroups import Subgroups, check_enough_classes, subgroup_codes
 from skselect.predictions.confidence import check_confidence_by_row
-from skselect.predictions.decisions import DECISIONS, DecisionRule
+from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, encode_reviewer
 from skselect.selection.pick import (
@@ -333,9 +333,9 @@ class ThresholdTuner(
         """
         check_has_fit(self.estimator)
         base = self._base()
+        base._check_parameters()  # noqa: SLF001 - same family
         objectives, loss = self._check_objective(base)
         self._plan_cascade(base, objectives, loss)
-        base._check_parameters()  # noqa: SLF001 - same family
         X, y = indexable(X, y)
         objective = first_of(objectives)
         X, reviewer_pred = self._split_reviewer(objective, X, reviewer_pred)
@@ -516,7 +516,7 @@ class ThresholdTuner(
         """
         if not (goal.guarantees or self.shortlist is not None):
             return unseen, certificates.NO_CAVEATS
-        vouched = self._vouches("fresh")
+        vouched = "fresh" in certificates.check_vouched(self.assume)
         X = rows.X if len(unseen.rows) == len(rows.codes) else take_rows(rows.X, unseen.rows)
         records = find_records(model, X)
         known = [one for one in records if one is not None]
@@ -584,11 +584,8 @@ class ThresholdTuner(
         else:
             given, _ = rows_given(predictions, objective)
             order = order if given is None else order[given[order]]
-        vouched = self._vouches("independent")
+        vouched = "independent" in certificates.check_vouched(self.assume)
         return find_order(outcomes.take(order), objective, advice, codes=codes, vouched=vouched)
-
-    def _vouches(self, assumption: str) -> bool:
-        return assumption in certificates.check_vouched(self.assume)
 
     def _resolve_cv(self, objective: Objective, n: int) -> Any:
         """Return `cv` without "auto"."""
@@ -617,7 +614,6 @@ class ThresholdTuner(
             raise ValueError(f"refit must be True, False or 'auto', got {self.refit!r}.")
         check_cv(self.cv, takes_share=True)
         check_n_jobs(self.n_jobs)
-        check_choice("decision", base.decision, DECISIONS)
         check_choice("on_infeasible", self.on_infeasible, ["raise", "abstain"])
         certificates.check_vouched(self.assume)
         costs = None if base.cost_matrix is None else check_costs(base.cost_matrix)
@@ -879,9 +875,9 @@ def find_subgroups(by: Subgroups | None, X: Any) -> Any:
     """Return the subgroup of each row of X; None where the answers are the subgroups."""
     if by is None:
         return None
-    group_by = by.by
+    group_by, names = by.by, column_names(X)
     if by.by_answer:
-        if group_by in (column_names(X) or []):
+        if group_by in (names or []):
             raise ValueError(
                 f"group_by={group_by!r} means the answers, but X has a column of that name too; "
                 f"rename it, or pass a function such as lambda X: X[{group_by!r}]."
@@ -889,7 +885,25 @@ def find_subgroups(by: Subgroups | None, X: Any) -> Any:
         return None
     if callable(group_by):
         return check_subgroups(group_by(X), count_rows(X), "group_by", "X")
-    return _check_group_columns(group_by, X)
+    wanted = list(group_by) if isinstance(group_by, list | tuple) else [group_by]
+    if not all(isinstance(column, str | int) for column in wanted):
+        raise ValueError(
+            "group_by must name columns of X (positions for an array), be a function of X, or "
+            f"'predicted_class', got {type(group_by).__name__}."
+        )
+    if hasattr(X, "tocsr"):
+        raise ValueError("group_by: X is sparse; pass a function of X that returns the subgroups.")
+    table = np.asarray(X) if names is None else X
+    known = list(range(table.shape[1])) if names is None and table.ndim == 2 else names or []
+    missing = [column for column in wanted if column not in known]
+    if missing or not wanted:
+        raise ValueError(
+            f"group_by={shown(group_by)}: X has no column {shown(missing)}; it has {known[:20]}. "
+            "Pass columns of X, a function of X, or 'predicted_class'."
+        )
+    if names is None:
+        return pd.DataFrame({column: table[:, column] for column in wanted})
+    return take_columns(X, wanted)
 
 
 def check_decided_by_row(by: Subgroups | None, X: Any, subgroups: Any) -> None:
@@ -923,28 +937,3 @@ def check_decided_by_row(by: Subgroups | None, X: Any, subgroups: Any) -> None:
                 f"{rows[other[0]]}: {names[here[other[0]]]!r}, not "
                 f"{names[among_all[other[0]]]!r}). {_BY_ROW}"
             )
-
-
-def _check_group_columns(group_by: Any, X: Any) -> Any:
-    """Return the columns of X that hold subgroups."""
-    several = isinstance(group_by, list | tuple)
-    wanted = list(group_by) if several else [group_by]
-    if not all(isinstance(column, str | int) for column in wanted):
-        raise ValueError(
-            "group_by must name columns of X (positions for an array), be a function of X, or "
-            f"'predicted_class', got {type(group_by).__name__}."
-        )
-    if hasattr(X, "tocsr"):
-        raise ValueError("group_by: X is sparse; pass a function of X that returns the subgroups.")
-    names = column_names(X)
-    table = np.asarray(X) if names is None else X
-    known = list(range(table.shape[1])) if names is None and table.ndim == 2 else names or []
-    missing = [column for column in wanted if column not in known]
-    if missing or not wanted:
-        raise ValueError(
-            f"group_by={shown(group_by)}: X has no column {shown(missing)}; it has {known[:20]}. "
-            "Pass columns of X, a function of X, or 'predicted_class'."
-        )
-    if names is None:
-        return pd.DataFrame({column: table[:, column] for column in wanted})
-    return take_columns(X, wanted)
