@@ -7,6 +7,7 @@ import numbers
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -291,9 +292,7 @@ class SelectiveClassifier(
         """Return how often fitting to these rows fits the classifier."""
         if self._is_frozen:
             return 0
-        if not self._learns_from(rows):
-            return 1
-        return 1 + count_folds(self.cv, rows)
+        return 1 + (count_folds(self.cv, rows) if self._learns_from(rows) else 0)
 
     def _learns_from(self, rows: TrainingRows) -> bool:
         return self._learns and len(rows.classes) > 1
@@ -385,8 +384,7 @@ class SelectiveClassifier(
         """
         warn_unseen(find_known_rows(splits, rows.codes), rows.codes, "they count as wrong answers")
         n_folds, n_final = len(splits), self._count_fits(rows)
-        shared = self._can_share(rows, splits)
-        again = shared and self._has_folds(splits, rows)
+        shared, again = self._share_folds(rows, splits)
         n_fits = (1 if again else n_final) + n_folds * (1 if shared else n_final)
         *tasks, _ = fits.begin(n_fits, n_folds=n_folds, last=["all rows"])  # the last is the refit
         if not shared:
@@ -397,42 +395,33 @@ class SelectiveClassifier(
         in_order = scored.take(np.argsort(scored.rows)) if again else None
         return self._calibrate_folds(rows, scored), in_order
 
-    def _has_folds(self, splits: Splits, rows: TrainingRows) -> bool:
-        """Tell whether the calibration would take these folds, or as many that chance draws."""
-        is_seeded = isinstance(self.random_state, numbers.Integral)
-        is_grouped = rows.split_params.get("groups") is not None  # chance keeps no group together
-        if isinstance(self.cv, numbers.Integral) and not (is_seeded or is_grouped):
-            return self.cv == len(splits)
-        own = self._folds(rows)
-        return len(own) == len(splits) and all(
-            np.array_equal(a, b)
-            for one, other in zip(own, splits, strict=True)
-            for a, b in zip(one, other, strict=True)
-        )
-
     def _decide_fold(self, known: TrainingRows, X: Any, task: FitTask | None) -> dict[str, Any]:
         with silence_repeats():  # the fit on all rows warns
             model = self._fit_clone(known, task)
         return self._decide_by(model, known, X)
 
-    def _can_share(self, rows: TrainingRows, splits: Splits) -> bool:
-        """Tell whether the folds of the threshold can serve the calibration as well.
+    def _share_folds(self, rows: TrainingRows, splits: Splits) -> tuple[bool, bool]:
+        """Tell whether the folds of the threshold serve the calibration too, and that of the refit.
 
         They and those of the calibration must each be a partition of the rows, where no fold comes
         before another, and each model must know all classes. A learned confidence has too many
-        parameters to share them. A choice among calibrations compares two other folds or more.
+        parameters to share them. A choice among calibrations compares two other folds or more. The
+        refit would take the same folds, or as many that chance draws.
         """
-        learnt = isinstance(self.confidence, LearnedConfidence)
+        n, learnt = len(rows.codes), isinstance(self.confidence, LearnedConfidence)
         least = 3 if self.calibration == "auto" else 2
         if self.calibration is None or learnt or is_ready(self.estimator) or len(splits) < least:
-            return False
-        n = len(rows.codes)
-        asked = [splits]
-        if not (self.cv is None or isinstance(self.cv, numbers.Integral)):
-            asked.append(self._folds(rows))
-        return all(are_partition(parts, n) for parts in asked) and bool(
-            np.all(find_known_rows(splits, rows.codes))
-        )
+            return False, False
+        if not (are_partition(splits, n) and np.all(find_known_rows(splits, rows.codes))):
+            return False, False
+        is_seeded = isinstance(self.random_state, numbers.Integral)
+        is_grouped = rows.split_params.get("groups") is not None  # chance keeps no group together
+        if isinstance(self.cv, numbers.Integral) and not (is_seeded or is_grouped):
+            return True, self.cv == len(splits)
+        own = self._folds(rows)
+        shared = self.cv is None or isinstance(self.cv, numbers.Integral) or are_partition(own, n)
+        same = map(np.array_equal, chain.from_iterable(own), chain.from_iterable(splits))
+        return shared, shared and len(own) == len(splits) and all(same)
 
     def _calibrate_folds(self, rows: TrainingRows, scored: OutOfFold) -> OutOfFold:
         """Decide each fold by a calibration fitted to what the others say of their own folds."""
@@ -553,9 +542,8 @@ class SelectiveClassifier(
                 "calibration_scope='confidence' learns how often the most probable class is right, "
                 f"but decision={self.decision!r} may choose another class; use 'probabilities'."
             )
-        keeps_half = self.calibration is not None and scope == "confidence"
-        keeps_half = keeps_half and calibrator_name(self.calibration) == "temperature"
-        if keeps_half and not (isinstance(confidence, str) and confidence == "max_proba"):
+        kind = calibrator_name(self.calibration) if self.calibrates_confidence else None
+        if kind == "temperature" and confidence != "max_proba":
             raise ValueError(
                 "calibration='temperature' keeps the confidence 1/2 where it is, which only means "
                 f"something for confidence='max_proba', got confidence={confidence!r}. With "

@@ -111,8 +111,7 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
         if y is not None:
             truth, classes = check_labels(y, "y"), self.classes_
             check_length("X", proba, len(truth), "y")
-            codes = encode_labels(truth, classes, "y")
-            check_known(codes, truth, classes, "y")
+            check_known(encode_labels(truth, classes, "y"), truth, classes, "y")
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -162,23 +161,19 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_scores(self, X: Any, classes: LabelArray) -> FloatArray:
         """Return the numbers of the classes' columns as a matrix."""
-        names = column_names(X)
+        names, places = column_names(X), None
         if self.columns is not None:
             places = _check_columns(self.columns, names, np.shape(X), classes)
         elif names is not None and len(names) > 1:
             remedy = "or name those that hold predictions with columns="
             places = match_columns(names, classes, "X", remedy)
-        else:
-            places = None
         if len(classes) == 2:
             refuse_one_row_or_two(X if hasattr(X, "shape") else as_array(X, "X"), "X")
-        if places is None:
-            values = as_array(X, "X")
-        elif names is None:
-            values = as_array(X, "X")[:, places]
-        else:
-            values = as_array(take_columns(X, [names[place] for place in places]), "X")
-        table = _check_matrix(values)
+        if places is not None and names is not None:  # further columns may hold text
+            X = take_columns(X, [names[place] for place in places])
+        elif places is not None:
+            X = as_array(X, "X")[:, places]
+        table = _check_matrix(as_array(X, "X"))
         # Minus infinity is a logit.
         unknown = np.isnan(table) & (self.missing != "spread" or table.shape[1] == 1)
         bad = np.flatnonzero(np.any(unknown | (table == np.inf), axis=0))
