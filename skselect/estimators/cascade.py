@@ -37,7 +37,6 @@ from skselect.estimators.out_of_fold import (
 from skselect.estimators.raw_classifier import (
     RawClassifier,
     TrainingRows,
-    check_n_jobs,
     check_trainable,
     is_ready,
     pass_weight,
@@ -277,7 +276,6 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
                 )
         check_plan(self.target, self.max_loss, self.calibration)
         check_cv(self.cv)
-        check_n_jobs(self.n_jobs)
 
     def _route(
         self, weight: FloatArray | None, fit_params: Mapping[str, Any]

@@ -79,7 +79,6 @@ from skselect.estimators.raw_classifier import (
     FitTask,
     RawClassifier,
     TrainingRows,
-    check_n_jobs,
     check_trainable,
     find_inner,
     is_ready,
@@ -506,7 +505,6 @@ class SelectiveClassifier(
         "calibration": partial(check_calibration, known=[*CALIBRATORS, "auto"]),
         "calibration_scope": SCOPES,
         "cv": check_cv,
-        "n_jobs": check_n_jobs,
     }
 
     def _check_parameters(self) -> None:

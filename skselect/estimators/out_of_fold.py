@@ -227,12 +227,7 @@ def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntAr
 
     It is not stratified: the held-out rows must be independent draws for a certificate.
     """
-    try:
-        check_random_state(random_state)
-    except ValueError:
-        raise ValueError(
-            f"random_state must be an integer, a RandomState or None, got {shown(random_state)}."
-        ) from None
+    check_random_state(random_state)  # in its own words
     kind = ShuffleSplit if groups is None else GroupShuffleSplit
     splitter = kind(n_splits=1, test_size=share, random_state=random_state)
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import numbers
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -70,7 +69,7 @@ class RawClassifier:
                 own, stage = cascade.follow(X)
             own = check_proba(own, "predict_proba(X)")
             check_own_proba(own, n, n_own, self.estimator)
-            return self._spread_proba(own), stage
+            return spread(own, self.columns, len(self.classes), 0.0), stage
         own = np.asarray(self.estimator.decision_function(X), dtype=np.float64)
         name = f"estimator: decision_function of {type(self.estimator).__name__}"
         if own.shape != ((n,) if n_own == 2 else (n, n_own)):
@@ -89,16 +88,6 @@ class RawClassifier:
         if own.ndim == 1:
             own = np.column_stack([-own, own])
         return spread(own, self.columns, len(self.classes), np.nan), None
-
-    def _spread_proba(self, own: FloatArray) -> FloatArray:
-        """Return a column for every class of the task, which sum to one."""
-        known, n_classes = self.columns >= 0, len(self.classes)
-        if known.all():
-            return spread(own, self.columns, n_classes, 0.0)
-        table = spread(own[:, known], self.columns[known], n_classes, 0.0)
-        uniform = np.full_like(table, 1.0 / n_classes)
-        total = table.sum(axis=1, keepdims=True)
-        return np.divide(table, total, out=uniform, where=total > 0)
 
     def say(self, X: Any, *, own_answers: bool) -> dict[str, Any]:
         """Return what it says of rows: its raw scores, and its own answers where asked for them."""
@@ -156,12 +145,20 @@ class RawClassifier:
 
 
 def spread(own: FloatArray, columns: IntArray, n_classes: int, missing: float) -> FloatArray:
-    """Return a table with a column for every class, from those that a classifier has."""
+    """Return a table with a column for every class, from those that a classifier has.
+
+    Where it has further classes (-1), the probabilities of the others are made to sum to one.
+    """
     if np.array_equal(columns, np.arange(n_classes)):
         return own
+    known = columns >= 0
     table = np.full((len(own), n_classes), missing, dtype=own.dtype)
-    table[:, columns] = own
-    return table
+    table[:, columns[known]] = own[:, known]
+    if known.all():
+        return table
+    uniform = np.full_like(table, 1.0 / n_classes)
+    total = table.sum(axis=1, keepdims=True)
+    return np.divide(table, total, out=uniform, where=total > 0)
 
 
 def some_of(rows: IntArray) -> IntArray:
@@ -387,14 +384,6 @@ def _encode_eval_labels(labels: Any, classes: LabelArray) -> IntArray:
     codes = encode_labels(labels, classes, "eval_set")
     remedy = "Each of its classes must occur in every part that is trained on."
     return check_known(codes, labels, classes, "eval_set", remedy)
-
-
-def check_n_jobs(n_jobs: Any) -> None:
-    """Refuse what is no number of processes, before it is known whether there is more than one."""
-    if n_jobs is not None and (not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
-        raise ValueError(
-            f"n_jobs must be None or an integer other than 0 (-1: all processors), got {n_jobs!r}."
-        )
 
 
 def check_trainable(n: int) -> None:

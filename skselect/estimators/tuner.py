@@ -62,7 +62,6 @@ from skselect.estimators.raw_classifier import (
     Fits,
     RawClassifier,
     TrainingRows,
-    check_n_jobs,
     check_trainable,
     is_ready,
     some_of,
@@ -613,7 +612,6 @@ class ThresholdTuner(
         if isinstance(self.refit, str) and self.refit != "auto":
             raise ValueError(f"refit must be True, False or 'auto', got {self.refit!r}.")
         check_cv(self.cv, takes_share=True)
-        check_n_jobs(self.n_jobs)
         check_choice("on_infeasible", self.on_infeasible, ["raise", "abstain"])
         certificates.check_vouched(self.assume)
         costs = None if base.cost_matrix is None else check_costs(base.cost_matrix)

@@ -33,7 +33,7 @@ from skselect.estimators.out_of_fold import (
     predict_folds,
     score_rows,
 )
-from skselect.estimators.raw_classifier import check_n_jobs, is_ready
+from skselect.estimators.raw_classifier import is_ready
 from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import evaluate
 from skselect.predictions.outcomes import Outcomes
@@ -141,7 +141,6 @@ def calibration_report(
     choose_draws(n_draws, 999, 0.05 / 3, 1)  # three tests share the level of `calibrated`
     rng = check_generator(random_state)
     check_has_fit(estimator)
-    check_n_jobs(n_jobs)
     X, y = indexable(X, y)
     seed = int(rng.integers(2**31))
     rows, parts = _score_rows(estimator, X, check_y(y), cv, sample_weight, groups, n_jobs, seed)
