@@ -22,13 +22,10 @@ from sklearn.utils import _safe_indexing
 
 # An estimator with a list of named estimators reads and sets their parameters by it.
 from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
-
-# Arguments of `fit` for some rows: those with one entry per row are indexed, others passed on.
-from sklearn.utils.validation import _check_method_params as take_params
-from sklearn.utils.validation import _num_samples, has_fit_parameter
+from sklearn.utils.validation import _check_method_params, _num_samples, has_fit_parameter
 
 # Names of scikit-learn that other rooms take from here.
-__all__ = ["BaseComposition", "BaseScorer", "CallbackSupportMixin", "take_params", "with_callbacks"]
+__all__ = ["BaseComposition", "BaseScorer", "CallbackSupportMixin", "with_callbacks"]
 
 # Scoring strings -----------------------------------------------------------------------------
 
@@ -165,6 +162,12 @@ def take_rows(table: Any, rows: Any) -> Any:
     if hasattr(type(table), "column_names"):  # an Arrow table, which scikit-learn 1.6 cannot index
         return table.take(np.arange(table.num_rows)[rows])
     return _safe_indexing(table, rows)
+
+
+def take_params(X: Any, params: Mapping[str, Any], rows: Any) -> dict[str, Any]:
+    """Return arguments of `fit` for some rows of X: those with one entry per row are cut."""
+    cut: dict[str, Any] = _check_method_params(X, params, rows)
+    return cut | {name: x for name, x in params.items() if isinstance(x, str | bytes | Mapping)}
 
 
 def count_rows(table: Any) -> int:
