@@ -53,7 +53,7 @@ def score_estimator(estimator: Any, X: Any, y_true: Any, sample_weight: Any = No
     right is that of the answer, or the calibrated confidence.
     """
     abstainer, inner_X = find_abstainer(estimator, X)
-    labels = check_labels(y_true)
+    labels, threshold = check_labels(y_true), None
     if abstainer is not None:
         decisions = decide_rows(abstainer, inner_X)
         classes = np.asarray(abstainer.classes_)
@@ -65,15 +65,9 @@ def score_estimator(estimator: Any, X: Any, y_true: Any, sample_weight: Any = No
         y_pred = row_argmax(proba)
         classes = np.asarray(estimator.classes_)
         confidence = correctness = max_proba(proba)
-        threshold = None
     check_length("X", proba, len(labels), "y_true")
-    predictions = Predictions(
-        y_true=encode_labels(labels, classes),
-        y_pred=y_pred,
-        classes=classes,
-        y_proba=proba,
-        sample_weight=check_weight(sample_weight, len(labels)),
-    )
+    codes, weight = encode_labels(labels, classes), check_weight(sample_weight, len(labels))
+    predictions = Predictions(codes, y_pred, classes, proba, sample_weight=weight)
     return score_rows(
         predictions, confidence=confidence, correctness=correctness, threshold=threshold
     )
