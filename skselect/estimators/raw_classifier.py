@@ -130,8 +130,11 @@ class RawClassifier:
             own = np.column_stack([-scores, scores])
         else:
             return
-        codes = self._predict_own(X)
-        chosen = own[np.arange(len(codes)), codes]
+        answers, classes = self.estimator.predict(X), np.asarray(self.estimator.classes_)
+        if np.array_equal(answers, classes[own.argmax(axis=1)]):
+            return
+        codes = encode_labels(check_labels(answers, "predict(X)"), classes, "predict(X)")
+        chosen = np.where(codes >= 0, own[np.arange(len(codes)), codes], -np.inf)
         # Rounding may break a tie either way; a tuned cut-off differs by far more.
         n_other = int(np.sum(chosen < own.max(axis=1) - RANGE_TOLERANCE))
         if n_other:
