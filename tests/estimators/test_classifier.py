@@ -747,10 +747,6 @@ def test_what_only_the_policy_can_do_is_named(make, data):
         with pytest.raises(AttributeError, match=rf"use policy_\.{name}\(\.\.\.\)"):
             getattr(model, name)
     assert not hasattr(model, "feature_names_in_")  # those of an array have no names
-    with pytest.raises(AttributeError, match=r"policy.decide\(classifier.predict_proba\(X\)\)"):
-        model.policy_.predict(data[0])
-    with pytest.raises(AttributeError, match="has no attribute 'typo'"):
-        model.policy_.typo  # noqa: B018
     for thing in (model, model.policy_):
         for twin in (copy.copy(thing), copy.deepcopy(thing), pickle.loads(pickle.dumps(thing))):
             assert type(twin) is type(thing)
