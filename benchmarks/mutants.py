@@ -156,6 +156,11 @@ MUTANTS = [
     # What follows lies in rooms that are being rebuilt: these rows have to be found again there.
     _mutant("objectives.py", "self.delta / self.objective.max_analyses", "self.delta",
             "selection/test_select.py", "selection/test_pick.py"),
+    # Levels: the band's share is spent twice, rows that name certify too.
+    _mutant("thresholds/_rules.py", "(1.0 - self.band_share) * delta", "delta",
+            "thresholds/test_rules.py"),
+    _mutant("estimators/tuner.py", "return objectives, unseen.take(~names)",
+            "return objectives, unseen", "thresholds/test_rules.py"),
     # Machine and reviewer: rows that name thresholds certify too, ties, half of delta, all missed.
     _mutant("objectives.py", "LevelSequence(levels)), outcomes.take(~names)",
             "LevelSequence(levels)), outcomes", "test_objectives.py"),

@@ -257,11 +257,11 @@ def test_the_level_is_exact_where_rows_are_set_apart(level, n_classes, hidden, o
     for _ in range(300):
         truth, proba = draw(rng, 300, n_classes, 0.2, hidden)
         rows = Predictions.from_proba(truth, proba, labels=range(n_classes))
+        half = Shortlist(level, share=0.5, random_state=int(rng.integers(1 << 31)))
         try:
             found = select_threshold(
-                rows, objective=asked[objective], shortlist=Shortlist(level, share=0.5),
-                assume="independent",
-            )  # fmt: skip
+                rows, objective=asked[objective], shortlist=half, assume="independent"
+            )
         except ValueError:  # because of the rows that chose, or of too few that were deferred
             continue
         truth, proba = draw(rng, 1500, n_classes, 0.2, hidden)

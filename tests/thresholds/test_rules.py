@@ -680,6 +680,9 @@ def test_a_band_answers_where_the_surest_level_is_the_worst():
     assert found.certificate.is_certified
     with pytest.raises(InfeasibleTargetError):
         select_threshold(rows, objective=Risk(0.05, method=LevelSequence(levels)))
+    # The tests get the rest: .95**60 is .046, above .9 times .05.
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(60), np.full(60, 0.9)))
+    assert [LevelSequence([0.9], share)(curve, 0.05, 0.05, 0.0) for share in (0.0, 0.1)] == [1, 0]
 
 
 def test_other_rows_name_levels_that_enough_rows_will_reach():
