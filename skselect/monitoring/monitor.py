@@ -940,17 +940,14 @@ def _from_version_2(stored: Mapping[str, Any]) -> dict[str, Any]:
     options, waiting = dict(stored["options"]), dict(stored["waiting"])
     options["label_delay"] = options.pop("mature_after")
     waiting["guarantee"] = waiting.pop("promise")
-    return {
-        **stored, "options": options, "waiting": waiting, "guarantees": stored["promises"],
-        "history": stored["course"],
-    }  # fmt: skip
+    parts = {"guarantees": stored["promises"], "history": stored["course"]}
+    return {**stored, **parts, "options": options, "waiting": waiting}
 
 
 def _from_version_1(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a state of format version 1 in the words of the present one."""
+    """Return a state of format version 1 in the words of the second one."""
     options, counts = dict(stored["options"]), dict(stored["counts"])
-    said = {"wait": "wait", "right": "correct"}
-    options["unlabelled"] = said[options.pop("silence")]
+    options["unlabelled"] = {"wait": "wait", "right": "correct"}[options.pop("silence")]
     counts["n_unlabelled"] = counts.pop("n_silent")
     # What it read by then was not recorded.
     recorded = {"recorded_from": stored["last_decided"], "read": _NO_DAYS, "entered": _NO_DAYS}
