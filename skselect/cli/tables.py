@@ -172,7 +172,9 @@ class TableFile:
         with self._open(wanted) as batches, row_bar(total, self.path.name) as bar:
             for batch in batches:
                 if batch.num_rows:
-                    piece = batch.to_pandas(ignore_metadata=True, types_mapper=pd.ArrowDtype)
+                    piece = _without_views(batch).to_pandas(
+                        ignore_metadata=True, types_mapper=pd.ArrowDtype
+                    )
                     yield piece.set_axis(range(first, first + len(piece)))
                     first += len(piece)
                     bar.update(len(piece))
@@ -422,6 +424,13 @@ def _skip_blank_lines(row: Any) -> str:
 
 
 # Cells -------------------------------------------------------------------------------------------
+
+
+def _without_views(batch: Any) -> Any:
+    """Return a batch with plain text instead of views, which few functions of Arrow take."""
+    text, is_view = pa.large_string(), pa.types.is_string_view
+    fields = [x.with_type(text) if is_view(x.type) else x for x in batch.schema]
+    return pa.Table.from_batches([batch]).cast(pa.schema(fields))
 
 
 def _cells(column: pd.Series) -> Any:

@@ -275,6 +275,26 @@ def test_parquet_with_two_columns_of_one_name(tmp_path):
         TableFile.open(tmp_path / "t.parquet")
 
 
+@pytest.mark.parametrize(
+    "kind", [pa.string_view(), pa.dictionary(pa.int32(), pa.string())], ids=str
+)
+def test_views_and_categories_are_text(kind, tmp_path, rng):
+    frame = table_of(["no", "yes"], rng)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    for name in ("truth", "said"):
+        cells = pa.array(frame[name].tolist(), kind)
+        table = table.set_column(table.column_names.index(name), name, cells)
+    try:
+        pq.write_table(table, tmp_path / "t.parquet")
+    except pa.ArrowNotImplementedError:
+        pytest.skip("this version of Arrow writes no views")
+    file = TableFile.open(tmp_path / "t.parquet")
+    found = opened(file, "--label truth --answer said --confidence-column score")
+    right = found.predictions()[0]
+    np.testing.assert_array_equal(right.y_true == right.y_pred, frame["truth"] == frame["said"])
+    file.rows().to_csv(tmp_path / "t.csv")
+
+
 def test_labels_that_are_lists_dates_or_mixed(written):
     frame = pd.DataFrame({"truth": [["a"], ["b"]], "when": pd.to_datetime(["2026-01-01"] * 2)})
     file = written(frame.assign(p=0.5), "parquet")
