@@ -58,6 +58,12 @@ def everything(loss, confidence):
     return [SPECS[name].kernel(curve) for name in METRICS], curve.arrays(*CURVES)
 
 
+def with_cwsa(outcomes):
+    """Return all metrics, and CWSA and CWSA+ at every threshold."""
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    return [SPECS[name].kernel(curve) for name in METRICS], curve.arrays("cwsa", "cwsa_plus")
+
+
 def counted_fully(state, confidence, wrong):
     """Count rows, those included that would wait to be sorted with others."""
     state.update_confidence(confidence, wrong)
@@ -94,6 +100,8 @@ def list_acts(n, rng):
     tied = Outcomes(loss, np.append(confidence[1], confidence[1:]))
     ten = rng.dirichlet(np.ones(10), n)
     one_of_ten = rng.integers(0, 10, n)
+    hundred = rng.dirichlet(np.ones(100), max(n // 10, 1))
+    one_of_hundred = rng.integers(0, 100, len(hundred))
     without_auroc = [name for name in METRICS if name != "failure_auroc"]
     curve = RiskCoverageCurve.from_outcomes(outcomes)
 
@@ -111,6 +119,7 @@ def list_acts(n, rng):
         "np.argsort": lambda: np.argsort(confidence),
         "sklearn roc_auc_score": lambda: roc_auc_score(1 - loss, confidence),
         "all metrics + curves, with checks": lambda: everything(loss, confidence),
+        "all metrics + CWSA curves": lambda: with_cwsa(outcomes),
         "all metrics": lambda: evaluate(outcomes, METRICS),
         "all metrics, one tie": lambda: evaluate(tied, METRICS),
         "all metrics, float32": lambda: evaluate(narrow, METRICS),
@@ -138,6 +147,13 @@ def list_acts(n, rng):
         "Outcomes.from_proba": lambda: Outcomes.from_proba(y_true, y_proba),
         "argmax and take of ten columns": lambda: ten[np.arange(n), ten.argmax(axis=1)],
         "Outcomes.from_proba, ten classes": lambda: Outcomes.from_proba(one_of_ten, ten),
+        "argmax and max of a hundred columns, a tenth of the rows": lambda: (
+            hundred.argmax(axis=1),
+            hundred.max(axis=1),
+        ),
+        "Outcomes.from_proba, a hundred classes, a tenth of the rows": lambda: Outcomes.from_proba(
+            one_of_hundred, hundred
+        ),
         "ECE alone": lambda: SPECS["ece"].function(y_true, y_proba),
         "interval of the ECE": lambda: metric_interval(y_true == 0, confidence, "ece"),
         "Predictions.from_proba alone": lambda: Predictions.from_proba(y_true, y_proba),

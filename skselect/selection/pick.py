@@ -668,14 +668,14 @@ def order_p_value(values: FloatArray, loss: FloatArray | None = None) -> float:
 
     # Equal values become 0 by subtracting one of them, which no rounding of the mean can do.
     first = read(slice(0, 1))[0]
-    mean = sum(float(np.sum(read(rows) - first)) for rows in spans(n)) / n
+    mean = sum(float((read(rows) - first).sum()) for rows in spans(n)) / n
     squares = total = largest = 0.0
     for rows in spans(n):
         part = read(rows)
         part -= first
         part -= mean
         squares += dot(part, part)
-        np.cumsum(part, out=part)
+        part.cumsum(out=part)
         part += total
         total = float(part[-1])
         largest = max(largest, float(part.max()), -float(part.min()))
