@@ -345,13 +345,14 @@ class TableFile:
     def names(self, column: pd.Series) -> pd.Series:
         """Return the names of cases as text."""
         self.refuse_missing(column, is_empty(column))
-        return pd.Series(list(map(str, column)), index=column.index, dtype=object)
+        names = list(map(str, _cells(column).to_pylist()))
+        return pd.Series(names, index=column.index, dtype=object)
 
     def booleans(self, column: pd.Series) -> BoolArray:
         """Return a column of true and false as an array; 1 and 0, yes and no mean the same."""
         words = dict.fromkeys(["true", "1", "1.0", "yes"], 1)
         words |= dict.fromkeys(["false", "0", "0.0", "no"], 0)
-        found = np.array([words.get(str(cell).strip().lower(), -1) for cell in column])
+        found = np.array([words.get(str(cell).strip().lower(), -1) for cell in plain(column)])
         if (found < 0).any():
             raise self.error(column, found < 0, "true or false")
         return found == 1
