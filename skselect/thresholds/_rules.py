@@ -712,7 +712,7 @@ def rows_like_these(
 # What is compared: shares of the rows at which the sequence starts, and of delta for the band.
 # The first of each are taken unless others accept a tenth more: the rows that choose are few.
 _STARTS = (0.2, 0.1, 0.15, 0.25, 0.3, 0.4, 0.5, 0.6)
-_BAND_SHARES = (0.2, 0.5)
+_BAND_SHARES = (0.2, 0.5, 1.0)
 _CLEARLY_MORE = 1.1
 # With fewer different confidences per row, blocks seldom end at a given rank.
 _FEW_TIES = 0.9
@@ -731,8 +731,9 @@ class Combined:
     start : float in [0, 1]
         Where the sequence begins, as a share of the rows. It and the others must be fixed before
         the rows are seen; :func:`best_combined` finds them on other rows.
-    band_share : float in [0.2, 0.9], default=0.2
-        Share of `delta` that the band gets.
+    band_share : float in [0.2, 1], default=0.2
+        Share of `delta` that the band gets; 1: all of it, for classifiers whose surest rows are the
+        worst.
     sparse : bool, default=False
         Whether the sequence tests only the ranks at which its limit rises, and not all. It
         accepts only sets that end at a tested rank, so that it is not for tied confidences.
@@ -757,7 +758,7 @@ class Combined:
 
     def __post_init__(self) -> None:
         check_number("start", self.start, 0.0, 1.0)
-        check_number("band_share", self.band_share, 0.2, 0.9)
+        check_number("band_share", self.band_share, 0.2, 1.0)
         if not isinstance(self.sparse, bool | np.bool_):
             raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
                 f"sparse must be True or False, got {shown(self.sparse)}."
@@ -821,8 +822,8 @@ def best_combined(
     Returns
     -------
     Combined or None
-        Of several starts and shares those that accept most on average where errors fall as on
-        this curve; None when `n` rows cannot certify the target.
+        Of several starts and shares those that accept most on average where errors and ties fall as
+        on this curve; None when `n` rows cannot certify the target.
 
     Examples
     --------
@@ -842,13 +843,17 @@ def best_combined(
         ranks, band, sequence = limits_from_start(n, target, delta, min_coverage, share)
         if len(ranks) == 0:
             return None
-        errors = _imagine_errors(curve, ranks, n)
-        by_band = np.max(np.where(errors <= band, ranks, 0), axis=1)
+        ends = ranks if sparse else _ends_of_blocks(curve, ranks, n)
+        errors = _imagine_errors(curve, ends, n)
+        by_band = np.max(np.where(errors <= band, ends, 0), axis=1)
         for start in _STARTS:
             rule = Combined(start, share, sparse)
             tested = rule.find_tested(ranks, sequence, n)
-            passed = np.logical_and.accumulate(errors[:, tested] <= sequence[tested], axis=1)
-            by_sequence = np.max(np.where(passed, ranks[tested], 0), axis=1, initial=0)
+            limits = sequence[tested]
+            if not sparse:  # a block must keep the limit of the rank before it
+                limits = np.append(limits[:1], limits[:-1])
+            passed = np.logical_and.accumulate(errors[:, tested] <= limits, axis=1)
+            by_sequence = np.max(np.where(passed, ends[tested], 0), axis=1, initial=0)
             accepted = float(np.mean(np.maximum(by_band, by_sequence)))
             if best is None:
                 best, most = rule, accepted * _CLEARLY_MORE
@@ -857,19 +862,26 @@ def best_combined(
     return best
 
 
-def _imagine_errors(curve: RiskCoverageCurve, ranks: IntArray, n: int) -> IntArray:
+def _ends_of_blocks(curve: RiskCoverageCurve, ranks: IntArray, n: int) -> IntArray:
+    """Return where the tie block of each rank ends, if `n` rows are tied as those of a curve."""
+    blocks = curve.first_reaching(-(-ranks * curve.n_rows // n))
+    return np.asarray(-(-curve.n_accepted[blocks].astype(np.int64) * n // curve.n_rows))
+
+
+def _imagine_errors(curve: RiskCoverageCurve, ends: IntArray, n: int) -> IntArray:
     """Draw the errors among the surest of `n` rows, at each rank, about as often as on a curve.
 
     Each draw has error rates of its own, which differ from those of the curve as much as these
     may differ from the true ones. One more error, spread evenly, keeps them above zero.
     """
     rng = np.random.default_rng(0)  # the same rows always get the same rule
+    ranks, place = np.unique(ends, return_inverse=True)
     places = np.append(0.0, ranks) * (curve.n_rows / n)
     known = np.append(0.0, curve.n_accepted), np.append(0.0, curve.accepted_loss)
     rows = np.diff(places)
     errors = np.diff(np.interp(places, *known)) + rows / curve.n_rows
     rates = np.minimum(rng.gamma(errors, size=(_DRAWS, len(ranks))) / rows, 1.0)
-    return np.cumsum(rng.binomial(np.diff(ranks, prepend=0), rates), axis=1)
+    return np.cumsum(rng.binomial(np.diff(ranks, prepend=0), rates), axis=1)[:, place]
 
 
 #: The sequence of thresholds begins at this share of the rows.

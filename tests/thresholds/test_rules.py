@@ -36,6 +36,7 @@ from skselect.curve.curve import threshold_below
 from skselect.exceptions import ArgumentError
 from skselect.thresholds import LevelSequence, Shortlist
 from skselect.thresholds._rules import (
+    _ends_of_blocks,
     band_risk,
     betting_generalized_risk,
     betting_risk,
@@ -147,6 +148,46 @@ def test_the_rows_that_are_not_certified_on_choose_a_better_start(rng, sparse):
         default.append(curve.n_accepted_by(combined_risk(curve, 0.05, 0.1, 0.1)))
     assert np.mean(own) > np.mean(default) + 30
     assert thresholds.best_combined(draw(3000), 20, 0.05, 0.1, 0.1) is None
+
+
+@pytest.mark.parametrize(
+    ("shares", "risks", "n"),
+    [([0.9, 0.1], [0.03, 0.3], 400), ([0.1, 0.4, 0.3, 0.2], [0.12, 0.01, 0.03, 0.3], 600)],
+)
+def test_blocks_and_the_band_alone_are_compared_where_confidences_are_tied(rng, shares, risks, n):
+    def draw(n):
+        level = rng.choice(len(shares), n, p=shares)
+        return RiskCoverageCurve.from_outcomes(
+            Outcomes(rng.random(n) < np.array(risks)[level], 1 - level / 10)
+        )
+
+    accepted = {"chosen": [], "band": [], "combined": []}
+    for _ in range(20):
+        chosen = thresholds.best_combined(draw(1000), n, 0.05, 0.05, 0.1)
+        for _ in range(20):
+            curve = draw(n)
+            for name, rule in ("chosen", chosen), ("band", band_risk), ("combined", combined_risk):
+                accepted[name].append(curve.n_accepted_by(rule(curve, 0.05, 0.05, 0.1)) / n)
+    chosen, band, combined = map(np.mean, accepted.values())
+    assert chosen > 1.5 * combined
+    assert chosen > 0.8 * band
+    alone = thresholds.Combined(0.2, 1.0)
+    for _ in range(20):  # what is left of delta may accept more, never less
+        curve = draw(n)
+        assert alone(curve, 0.05, 0.05, 0.1) >= band_risk(curve, 0.05, 0.05, 0.1)
+
+
+@given(
+    st.lists(st.integers(1, 6), min_size=1, max_size=12), st.integers(1, 200), st.integers(1, 200)
+)
+def test_a_rank_is_imagined_with_its_whole_block(sizes, n, k):
+    level = np.repeat(np.arange(len(sizes)), sizes)
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(len(level)), -level))
+    rank, ends = min(k, n), np.cumsum(sizes)
+    # Copied n times, these rows are as many as n rows each copied so often as there are rows here.
+    expected = next(int(end) for end in ends if end * n >= rank * len(level))
+    found = _ends_of_blocks(curve, np.array([rank]), n)
+    assert found.tolist() == [math.ceil(Fraction(expected * n, len(level)))]
 
 
 @pytest.mark.parametrize("rule", [thresholds.Combined(0.3, 0.5, sparse=True), combined_risk])
