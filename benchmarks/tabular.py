@@ -39,7 +39,7 @@ def load_table(
     data_home : Path, default=None
     complete : bool, default=False
         Whether to drop rows with missing values.
-    honest : bool, default=False
+    calibrated : bool, default=False
         Whether to drop leaky columns and duplicate rows.
     """
     data = load_dataset(name, data_home=data_home, dropna=complete)

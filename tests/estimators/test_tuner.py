@@ -851,8 +851,7 @@ def count_checks(tuner, X, y):
         nonlocal n_calls
         file, name = frame.f_code.co_filename, frame.f_code.co_name.lstrip("_")
         ours = file.startswith(package) and name.startswith(("check_", "refuse_"))
-        of_data = Path(file).name != "options.py"  # parameters are checked by each fit
-        n_calls += event == "call" and of_data and (ours or file.startswith(folder))
+        n_calls += event == "call" and (ours or file.startswith(folder))
 
     before = sys.getprofile()
     sys.setprofile(count)
