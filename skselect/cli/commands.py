@@ -794,7 +794,6 @@ def _known_subgroups(policy: AbstentionPolicy, groups: pd.DataFrame) -> pd.DataF
         own = list({key[k] for key in keys if k < len(key)})
         codes, cells = pd.factorize(groups[name])
         places = zip(tables.look_up(cells, own), cells, strict=True)
-        meant = [own[place] if place >= 0 else cell if place < -1 else None
-                 for place, cell in places]  # fmt: skip
+        meant = [own[at] if at >= 0 else cell if at < -1 else None for at, cell in places]
         typed[name] = np.array([*meant, None], dtype=object)[codes]
     return pd.DataFrame(typed, index=groups.index)

@@ -703,10 +703,8 @@ class Table:
         if self.is_judged and not found:
             raise ValueError(f"{self.name}: column {self.label!r} holds no verdict.")
         check_any_rows(len(found), self.name)
-        arrays = [
-            name for name, value in vars(found[0]).items()
-            if isinstance(value, np.ndarray) and name != "classes"
-        ]  # fmt: skip
+        fields = vars(found[0]).items()
+        arrays = [name for name, x in fields if isinstance(x, np.ndarray) and name != "classes"]
         joined = {name: np.concatenate([vars(part)[name] for part in found]) for name in arrays}
         typed = _typed if self.file.is_text else plain
         return replace(found[0], **joined), pd.concat(groups).apply(typed)

@@ -430,12 +430,11 @@ class PolicyCheck:
         said = [f"{starts[one.verdict]}{one.statement}. {one.found}" for one in self.guarantees]
         if len(said) == 1:
             return [*said, *self.caveats]
+        words = {"broken": "broken", "undecided": "undecided", "holds": "holding"}
         counts = [
-            f"{sum(one.verdict == verdict for one in self.guarantees)} {words}"
-            for verdict, words in {
-                "broken": "broken", "undecided": "undecided", "holds": "holding"
-            }.items()
-        ]  # fmt: skip
+            f"{sum(one.verdict == verdict for one in self.guarantees)} {word}"
+            for verdict, word in words.items()
+        ]
         return [
             f"{self.verdict.upper()}: of {len(said)} guarantees {', '.join(counts)}.",
             *said,

@@ -708,9 +708,9 @@ class SelectiveRiskMonitor:
         final = log.join_hashes(hashes[entered], loss[entered])
         known.add(final, times[entered], loss[entered])
         days = self._read.compare(read)
-        columns = {"unread": days["more"] + days["others"],
-                   "relabelled": self._entered.compare(known)["others"],
-                   "partial": days["fewer"]}  # fmt: skip
+        relabelled = self._entered.compare(known)["others"]
+        columns = {"unread": days["more"] + days["others"], "relabelled": relabelled}
+        columns["partial"] = days["fewer"]
         found = pd.DataFrame(columns).fillna(0).astype("int64").sort_index()
         found = found[found.any(axis=1)]
         found.insert(0, "start", self._dates(found.index))
