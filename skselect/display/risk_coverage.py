@@ -250,7 +250,7 @@ class WorkloadDisplay(CurveDisplay):
         reviewer together, over all cases.
     minutes : float above 0, default=None
         What a reviewer needs for a case: a second axis shows the hours per 1,000 cases.
-    hourly_cost : float, default=None
+    hourly_cost : float above 0, default=None
         With `minutes`: the second axis shows the cost of these hours instead.
 
     Attributes
@@ -343,9 +343,11 @@ class WorkloadDisplay(CurveDisplay):
         """Add an axis with the hours of review, or what they cost; `hours` are those of a case."""
         unit = hours * (self.hourly_cost or 1.0)
         scale = (lambda cases: unit * cases, lambda shown: shown / unit)
-        what = "Hours" if self.hourly_cost is None else "Cost"
+        what = f"{'Hours' if self.hourly_cost is None else 'Cost'} of review per 1,000 cases"
+        if any(one.get_ylabel() == what for one in ax.child_axes):
+            return  # another model has drawn it
         axis = ax.secondary_yaxis("right", functions=scale)
-        axis.set_ylabel(f"{what} of review per 1,000 cases")
+        axis.set_ylabel(what)
         axis.yaxis.set_major_formatter("{x:,.4g}" if unit < 1.0 else "{x:,.0f}")
 
     def _draw_bound(self, ax: Any, targets: FloatArray, level: float) -> None:

@@ -182,7 +182,7 @@ def read_numbers(
     """Return the numbers of a tuple if they are as many as wanted, and as they must be."""
     with suppress(TypeError, ValueError):
         numbers = tuple(map(float, given))
-        if holds(*numbers):
+        if np.ndim(given) == 1 and holds(*numbers):  # a set has no order
             return numbers
     raise ArgumentError(name, f"{name} must be {wanted}, got {shown(given)}.")
 

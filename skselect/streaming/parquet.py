@@ -135,7 +135,10 @@ def parquet_state(
     total = 0
     for file in files:  # check every file before counting the first row
         found = read_parquet(pq.read_metadata, file)
-        check_columns(columns, found.schema.to_arrow_schema().names, str(file))
+        names = found.schema.to_arrow_schema().names
+        check_columns(columns, names, str(file))
+        if twice := [name for name in columns if names.count(name) > 1]:
+            raise ValueError(f"{file} has several columns of the name {twice[0]!r}.")
         total += found.num_rows
     with row_bar(total, "evaluate_parquet", wanted=progress) as bar:
         for path in files:

@@ -245,6 +245,8 @@ def test_a_second_axis_shows_what_review_takes(tied_curve, options, shown, unit)
     assert right.get_ylabel() == f"{shown} of review per 1,000 cases"
     axes.figure.canvas.draw()
     assert right.get_ylim() == pytest.approx(unit * np.array(axes.get_ylim()))
+    WorkloadDisplay(tied_curve, **options).plot(axes)  # models share the second axis too
+    assert [one for one in axes.child_axes if one.get_ylabel()] == [right]
 
 
 @pytest.mark.parametrize("loss", [[0.0, 0.0], [1.0, 1.0]])

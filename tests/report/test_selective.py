@@ -613,6 +613,8 @@ def test_a_report_says_what_review_takes(rng):
         (0.03, 6),
         6,
         "often",
+        "163",
+        {0.03, 6, 40},
         (3, 6, 40),
         (0.03, 0, 40),
         (0.03, 6, -1),
@@ -639,6 +641,13 @@ def test_errors_are_named_by_their_case(make):
     assert error["id"] == "<b>"
     assert ["<b>", "1", "0"] in [line.split()[:3] for line in str(report).splitlines()]
     assert "&lt;b&gt;" in report.to_html()
+
+
+def test_an_index_of_two_levels_names_cases():
+    ids = pd.MultiIndex.from_tuples([("x", 7), ("x", 8), ("y", 7)])
+    report = selective_report([0, 1, 1], [0.1, 0.8, 0.4], ids=ids)
+    (error,) = report.to_dict()["models"]["model"]["errors"]
+    assert error["id"] == "('y', 7)"
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, dict])

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from skselect import Outcomes, Predictions, evaluate, evaluate_parquet
@@ -90,6 +92,10 @@ def test_a_file_that_is_none_or_empty_or_lacks_values_is_named(tmp_path, folder)
         evaluate_parquet(there, **how)
     pd.DataFrame({"c": [0.5, None], "e": [0, 1]}).to_parquet(there / "x.parquet")
     with pytest.raises(ValueError, match=r"x.parquet: the column 'c' has 1 missing"):
+        evaluate_parquet(there, **how)
+    twice = pa.table([[0.5], [0.6], [0]], names=["c", "c", "e"])
+    pq.write_table(twice, there / "x.parquet")
+    with pytest.raises(ValueError, match=r"x.parquet has several columns of the name 'c'"):
         evaluate_parquet(there, **how)
     with pytest.raises(ValueError, match=r"part-2\.parquet has no rows"):
         evaluate_parquet(folder[0] / "part-2.parquet", NAMES, **by_class(progress=False))

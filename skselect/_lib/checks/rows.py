@@ -265,6 +265,8 @@ def check_subgroups(
             f"column per attribute, got {type(values).__name__} of shape {np.shape(values)}."
         )
     else:
+        if isinstance(values, pd.MultiIndex):
+            values = values.to_flat_index()  # each row has a tuple
         column = pd.Series(values, dtype=object)  # numpy would turn ["a", nan] into strings
         title = "subgroup" if column.name is None else column.name
         frame = pd.DataFrame({title: column}).infer_objects()
