@@ -311,7 +311,7 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        with contextlib.suppress(TypeError, ValueError):  # stages are malformed: fit refuses them
+        with contextlib.suppress(AttributeError, TypeError, ValueError):  # stages are malformed
             inner = [get_tags(stage).input_tags for _, stage in self.stages]
             for name in ("sparse", "allow_nan", "string", "categorical"):
                 setattr(tags.input_tags, name, all(getattr(one, name) for one in inner))

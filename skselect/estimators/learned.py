@@ -171,8 +171,8 @@ class LearnedReport(NotebookText):
 def check_learner(learner: LearnedConfidence, base: Any, X: Any) -> dict[str, Any]:
     """Check the parameters of a learned confidence; return its auxiliary models, not fitted."""
     features = learner.features
-    is_list = len(features) > 0 and not isinstance(features, str)
-    if not is_list or not all(isinstance(name, str) for name in features):
+    named = [] if isinstance(features, str) or not np.iterable(features) else list(features)
+    if not named or not all(isinstance(name, str) for name in named):
         raise ValueError(
             "features must be a list of one or more of 'proba', 'auxiliary' and names of columns "
             f"of X, got {shown(features)}."

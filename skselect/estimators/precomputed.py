@@ -218,7 +218,8 @@ def _check_columns(
 ) -> list[int]:
     """Return the positions of the columns that hold the classes."""
     n_classes = len(classes)
-    wanted = list(columns) if not isinstance(columns, str) else [columns]
+    is_one = isinstance(columns, str) or not np.iterable(columns)
+    wanted = [columns] if is_one else list(columns)
     if len(wanted) != n_classes and (len(wanted), n_classes) != (1, 2):
         raise ValueError(f"columns names {len(wanted)} columns for {n_classes} classes.")
     known = list(range(shape[1])) if names is None else names

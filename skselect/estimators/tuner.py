@@ -645,6 +645,8 @@ class ThresholdTuner(
                 "SelectiveClassifier(classifier, calibration='platt') calibrates with the folds "
                 "that are fitted anyway."
             )
+        if isinstance(base.estimator, CascadeClassifier):  # set_params reads its stages
+            base.estimator._check_parameters()  # noqa: SLF001 - same family
         seed = self.random_state if base.random_state is None else base.random_state
         return base.set_params(threshold=None, random_state=seed)
 

@@ -127,7 +127,7 @@ def in_order(found: str, level: float, advice: str, *, vouched: bool) -> Caveat:
 
 def check_vouched(assume: Any) -> frozenset[str]:
     """Return the assumptions that a user vouches for; refuse other words."""
-    names = [assume] if isinstance(assume, str) else list(assume)
+    names = [assume] if isinstance(assume, str) or not np.iterable(assume) else list(assume)
     for name in names:
         check_choice("assume", name, list(VOUCHED))
     return frozenset(names)

@@ -397,8 +397,9 @@ def write_source(stored: dict[str, Any], applied: Mapping[str, Any], certificate
     if len(maps) > 1:
         words = {"softmax", *(one.get("kind") for one in maps)}
     else:
-        facts["calibration"] = applied["calibration"]
         words = {(applied["calibration"] or {}).get("kind")}
+        if applied["calibration"] is not None:
+            facts["calibration"] = applied["calibration"]
     words |= {stored["confidence"]} if isinstance(stored["confidence"], str) else set()
     *parts, end = _find_parts(facts, words)
     imports = [part for part in parts if part.startswith(("import ", "from "))]

@@ -296,6 +296,9 @@ def test_a_cascade_that_saves_nothing_warns(rows):
     [
         ({"stages": [("one", LINEAR)]}, "stages must be a list of two pairs"),
         ({"stages": LINEAR}, "stages must be a list of two pairs"),
+        ({"stages": {"one": LINEAR, "two": LINEAR}}, "stages must be a list of two pairs"),
+        ({"stages": [(1, LINEAR), (2, LINEAR)]}, "stages must be a list of two pairs"),
+        ({"stages": ["ab", "cd"]}, "estimator must be a classifier object"),
         ({"stages": [("one", LINEAR), ("one", LINEAR)]}, "each needs a name of its own"),
         ({"stages": [("one", LINEAR), ("all", LINEAR)]}, "other than 'all'"),
         ({"stages": [("one", LINEAR), ("cv", LINEAR)]}, "cv"),
@@ -315,8 +318,9 @@ def test_a_cascade_that_saves_nothing_warns(rows):
 )
 def test_bad_parameters_are_refused_before_anything_is_trained(rows, options, message):
     cascade = make_cascade().set_params(**options)
-    with pytest.raises(ValueError, match=re.escape(message)):
-        cascade.fit(*rows)
+    for model in (cascade, ThresholdTuner(cascade)):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            model.fit(*rows)
 
 
 def test_stages_with_other_classes_are_refused(rows):

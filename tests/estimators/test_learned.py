@@ -518,6 +518,9 @@ def test_columns_are_features(data, rng):
     assert list(auxiliary) == ["hint"]
     found = model.policy_.decide(model.raw_scores(table), auxiliary=auxiliary)
     pd.testing.assert_frame_equal(found, model.decide(table))
+    exec(model.policy_.to_python(), gate := {})  # with neither calibration nor auxiliary model
+    confidence = gate["decide"](model.raw_scores(table), auxiliary=auxiliary)["confidence"]
+    np.testing.assert_array_equal(confidence, found["confidence"])
     with pytest.raises(ValueError, match="'hint' has 600 missing or infinite values"):
         model.decide(table.assign(hint=np.nan))
     X = table.assign(intercept=1.0)
@@ -624,6 +627,7 @@ def test_rows_of_weight_0_do_not_count_for_the_guard_and_groups_do(data, rng):
     [
         ({"features": "proba"}, "features must be a list"),
         ({"features": []}, "features must be a list of one or more"),
+        ({"features": 0.5}, "features must be a list of one or more"),
         ({"features": ["proba", "age"]}, r"features: X has no column \['age'\]"),
         ({"auxiliary": {1: TREE}}, "auxiliary: 1 must name, as a str"),
         ({"auxiliary": TREE}, "auxiliary must be a list of classifiers, or a dict"),

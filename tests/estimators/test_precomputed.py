@@ -111,6 +111,7 @@ NAMED = pd.DataFrame({"a": [0.2, 0.7], "b": [0.8, 0.3], "id": [1, 2]})
         ([0, 1], {"kind": "odds"}, [[0.5, 0.5]], "kind must be one of"),
         ([0, 1], {}, [[0.2, 0.3, 0.5]], "X has 3 columns for the 2 classes"),
         ([0, 1, 2], {"columns": [0, 1]}, [[0.5, 0.5]], "columns names 2 columns"),
+        ([0, 1], {"columns": 0.5}, [[0.5, 0.5]], r"columns: X has no \[0.5\]"),
         ([0, 1], {"columns": ["a", "a"]}, A_A, r"columns=\['a', 'a'\] names a column twice"),
         ([0, 1], {"columns": ["a", "b"]}, A_C, r"columns: X has no \['b'\]; it has \['a', 'c'\]"),
         (["a", "b"], {}, NAMED, r"\['id'\] are no classes.*columns="),

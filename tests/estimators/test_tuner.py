@@ -758,6 +758,7 @@ def test_a_plain_frozen_model_keeps_no_record_and_the_certificate_says_so(rng):
         ({"objective": Coverage(0.5, method=Betting()), "cv": 5},
          r"method \(of objective='coverage'\) .*got Betting\("),
         ({"refit": "no"}, "refit must be True, False or"),
+        ({"assume": 0.5}, "assume must be one of"),
         ({"refit": False}, "refit=False needs one fitted classifier to keep"),
         ({"cv": "all"}, "cv must be an integer, a share of the rows, 'auto', a splitter"),
         ({"cv": 1.5}, "cv must be a number"),
