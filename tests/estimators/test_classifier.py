@@ -194,7 +194,11 @@ def test_labels_are_checked_before_they_are_an_array(labels, message, data):
     [
         ([0, 1], 1, "is one of the classes"),
         ([-1, 0], "auto", "is one of the classes"),
-        (np.array([0, 1], dtype=np.uint8), "auto", "cannot be stored in the dtype uint8"),
+        (
+            np.array([0, 1], dtype=np.uint8),
+            "auto",
+            "dtype uint8 of the answers; choose a label that can, or",
+        ),
         ([0, 1], 0.5, "cannot be stored"),
         ([0, 1], "none", "must be a number, like the classes"),
         (["a", "b"], -1, "must be a string, like the classes"),

@@ -313,7 +313,7 @@ def check_abstain_label(label: Any, classes: LabelArray) -> Any:
     if not is_text and not _holds(dtype, label):
         raise ValueError(
             f"abstain_label={label!r} cannot be stored in the dtype {dtype} of the answers; choose "
-            "a label that can, such as -9, or cast y, for example y.astype('int64')."
+            "a label that can, or cast y, for example y.astype('int64')."
         )
     return label
 
