@@ -273,9 +273,10 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
     _refuse_future("--now is", now, latest)
     parts = list(_read_log(log, latest))
     changes = pd.DataFrame(columns=["start", "unread", "relabelled", "partial"])
-    with files.waiting_line("comparing decisions with labels", sum(map(len, parts))):
+    with files.waiting_line("comparing decisions with labels", sum(len(rows) for _, rows in parts)):
         if parts:
-            rows = pd.concat(parts)
+            cells, rows = map(pd.concat, zip(*parts, strict=True))
+            log = log._replace(cells=cells)
             if not rows["is new"].all():
                 changes = _find_changes(log, rows[~rows["is new"]])
             decided, said = _said(log, rows[rows["is new"]].sort_values("when", kind="stable"))
@@ -357,19 +358,25 @@ def _refuse_future(what: str, when: Any, latest: pd.Timestamp | None) -> None:
 
 
 class _Log(NamedTuple):
-    """A table of decided cases, and the monitor that reads it."""
+    """A table of decided cases, the monitor that reads it, and the cells of all rows once read."""
 
     table: Table
     given: Namespace
     watched: SelectiveRiskMonitor
+    cells: Any = None
 
 
-def _read_log(log: _Log, latest: pd.Timestamp | None) -> Iterator[pd.DataFrame]:
-    """Yield the rows of each piece, and tell which of them are new, labelled and waiting."""
+def _read_log(
+    log: _Log, latest: pd.Timestamp | None
+) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Yield the cells of each piece, and which of its rows are new, labelled and waiting.
+
+    These are two tables, for a column of the log may have any name.
+    """
     from skselect.monitoring.log import join_hashes, row_hashes
     from skselect.monitoring.log import read_times as microseconds_of
 
-    table, given, watched = log
+    table, given, watched, _ = log
     name, file = given.id or "id", table.file
     if name not in file.types and given.id is None:
         raise ValueError(
@@ -379,8 +386,8 @@ def _read_log(log: _Log, latest: pd.Timestamp | None) -> Iterator[pd.DataFrame]:
     used, waiting = [*table.used, *filter(None, [given.audited])], watched.waiting_
     numbers = pd.Index(row_hashes(waiting["id"].to_numpy(dtype=object)))
     for piece in file.pieces([name, given.time, *used]):
-        rows = piece[list(dict.fromkeys(used))].assign(
-            name=file.names(piece[name]), when=file.times(piece[given.time], given)
+        rows = pd.DataFrame(
+            {"name": file.names(piece[name]), "when": file.times(piece[given.time], given)}
         )
         last = int(rows["when"].argmax())
         place = file.place(rows.index[last])
@@ -401,27 +408,28 @@ def _read_log(log: _Log, latest: pd.Timestamp | None) -> Iterator[pd.DataFrame]:
                 "decided at another time when they were read: their names must be their own "
                 "(see --id)."
             )
-        yield rows
+        yield piece[list(dict.fromkeys(used))], rows
 
 
 def _said(log: _Log, rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return one row for each case that was decided, and the arguments that say how."""
-    table, given, watched = log
-    numbers, known = table.numbers(rows)
+    table, given, watched, _ = log
+    cells = log.cells.loc[rows.index]
+    numbers, known = table.numbers(cells)
     if table.answer is not None:
-        known &= table.codes(rows[table.answer]) != -1
+        known &= table.codes(cells[table.answer]) != -1
     # Further rows of a case bring its label only.
     known[known] = ~rows["case"][known].duplicated().to_numpy()
-    rows, numbers = rows[known], numbers[known]
+    rows, cells, numbers = rows[known], cells[known], numbers[known]
     said: dict[str, Any] = {"y_proba": numbers, "ids": rows["name"], "when": rows["when"]}
     if table.answer is not None and len(rows):
-        answers = table.classes[table.known_codes(rows[table.answer])]
+        answers = table.classes[table.known_codes(cells[table.answer])]
         said |= {"y_proba": None, "y_pred": answers, "confidence": numbers[:, 0]}
     if given.audited is not None:
-        said["audited"] = table.file.booleans(rows[given.audited])
+        said["audited"] = table.file.booleans(cells[given.audited])
     if given.audit_proba is not None:
-        said["audit_proba"] = table.file.numbers(rows[given.audit_proba])
-    groups = _known_subgroups(watched.policy, rows[list(table.subgroups)])
+        said["audit_proba"] = table.file.numbers(cells[given.audit_proba])
+    groups = _known_subgroups(watched.policy, cells[list(table.subgroups)])
     return rows, said | {"subgroups": _subgroups(groups)}
 
 
@@ -439,13 +447,13 @@ def _take_labels(log: _Log, rows: pd.DataFrame) -> None:
 
     Of several rows of a case the last one counts.
     """
-    table, _, watched = log
+    table, _, watched, cells = log
     told = rows[(rows["label"] != -1) & (rows["waits"] | rows["is new"])]
     if told["is new"].any():
         told = told[told["waits"] | told["name"].isin(watched.waiting_["id"])]
     told = told.drop_duplicates("case", keep="last")
     if len(told):
-        labels = table.classes[table.known_codes(told[str(table.label)])]
+        labels = table.classes[table.known_codes(cells[str(table.label)].loc[told.index])]
         watched.add_labels(told["name"], labels, when=told["when"])
     watched.add_labels([], [], when=rows["when"].max())
 

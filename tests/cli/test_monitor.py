@@ -187,6 +187,21 @@ def test_numbers_as_times_and_labels(cases):
     assert set(found["waiting"]["id"]) <= set(cases["id"][590:])
 
 
+@pytest.mark.parametrize(
+    "names", [("name", "when", "case", "label"), ("label", "waits", "name", "is new")]
+)
+def test_columns_of_a_log_may_have_any_names(cases, names, watch):
+    save_policy(**BY_SITE)
+    options = "--label {} --proba no {} --subgroups {} --audited {}"
+    columns = ["truth", "yes", "site", "drawn"]
+    cases["truth"] = cases["truth"].where(cases.index < 590)
+    expected = in_one_run(cases, options.format(*columns))
+    for n in (300, 600):
+        log = cases[:n].rename(columns=dict(zip(columns, names, strict=True)))
+        watch(log, options.format(*map(repr, names)))
+    assert state() == expected
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_log_without_rows_begins_a_state(cases, kind, watch):
     watch(cases[:0], kind=kind)
