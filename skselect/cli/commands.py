@@ -61,7 +61,7 @@ def evaluate(given: Namespace) -> int:
     table = open_table(given.table, given, policy)
     predictions, groups = table.predictions()
     named = [*filter(None, [given.id]), *(given.features or [])]
-    shown = table.file.rows(named).loc[groups.index].apply(tables.plain) if named else None
+    shown = table.file.rows(named).apply(tables.plain).loc[groups.index] if named else None
     if policy is not None:
         groups = _known_subgroups(policy, groups)
     _warn_if_swapped(table, predictions.y_true != predictions.y_pred)
@@ -554,6 +554,15 @@ def _writer(out: Path | None, layout: CsvLayout) -> Iterator[Callable[[pd.DataFr
             nonlocal file, header
             if file is None:
                 schema = pa.Schema.from_pandas(rows, preserve_index=False)
+                unnamed = (
+                    pa.types.is_dictionary,
+                    pa.types.is_nested,
+                    pa.types.is_fixed_size_binary,
+                )
+                named = [x.name for x in schema if not any(test(x.type) for test in unnamed)]
+                # pandas cannot read a file that has its own names of the other types.
+                pandas = pa.Schema.from_pandas(rows[named], preserve_index=False).metadata
+                schema = schema.with_metadata(pandas)
                 file = stack.enter_context(pq.ParquetWriter(part, schema))
             if isinstance(file, pq.ParquetWriter):
                 file.write_table(pa.Table.from_pandas(rows, file.schema, preserve_index=False))

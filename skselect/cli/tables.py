@@ -477,8 +477,10 @@ def _to_numbers(cells: Any, decimal: str) -> FloatArray:
         cells = _without_words(pc.utf8_trim_whitespace(cells))
         if decimal == ",":  # a point becomes what is in no number
             cells = pc.replace_substring(pc.replace_substring(cells, ".", ";"), ",", ".")
+    elif pa.types.is_decimal(cells.type):  # Arrow would round them twice
+        cells = cells.cast(pa.string())
     kind = cells.type if pa.types.is_float32(cells.type) else pa.float64()
-    return cells.cast(kind).to_numpy(zero_copy_only=False)
+    return cells.cast(kind, safe=False).to_numpy(zero_copy_only=False)  # large integers are rounded
 
 
 def _is_number(cell: Any, decimal: str) -> bool:
@@ -489,10 +491,10 @@ def _is_number(cell: Any, decimal: str) -> bool:
     return True
 
 
-def look_up(cells: Iterable[Any], known: Iterable[Any]) -> list[int]:
+def look_up(cells: Iterable[Any], known: Iterable[Any], decimal: str = ".") -> list[int]:
     """Return the position of each cell among known values, -1: it is missing, -2: it is none.
 
-    The text "1" and the numbers 1 and 1.0 are the same.
+    The text "1" and the numbers 1 and 1.0 are the same, and "1,0" with decimal commas.
     """
     places: dict[Any, int] = {}
     for k, value in enumerate(known):
@@ -500,7 +502,7 @@ def look_up(cells: Iterable[Any], known: Iterable[Any]) -> list[int]:
 
     def place(cell: Any) -> int:
         with suppress(KeyError, ValueError, TypeError):
-            return places[cell] if cell in places else places[float(cell)]
+            return places[cell if cell in places else float(str(cell).replace(decimal, "."))]
         return -1 if str(cell).strip().lower() in _MISSING else -2
 
     return [place(cell) for cell in cells]
@@ -601,7 +603,8 @@ class Table:
         if self.is_judged and column.name == self.label:
             words = ["" if str(x).strip().lower() in _MISSING else x for x in cells]
             return read_verdicts([*words, ""])[codes]
-        return np.array([*look_up(cells, self.classes.tolist()), -1])[codes]
+        found = look_up(cells, self.classes.tolist(), self.file.layout.decimal)
+        return np.array([*found, -1])[codes]
 
     def known_codes(self, column: pd.Series) -> IntArray:
         """Return the class of each cell, -1 where it is missing; refuse what is no class."""
@@ -748,7 +751,9 @@ def open_table(path: Path, given: Namespace, policy: AbstentionPolicy | None = N
     elif is_judged:
         classes = VERDICTS
     elif given.classes:
-        is_text = not file.is_text and _is_text(file.types[label])
+        kind = file.types[label]
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        is_text = not file.is_text and (_is_text(kind) or pa.types.is_string_view(kind))
         classes = np.array(given.classes)
         classes = check_classes(classes if is_text else text_to_numbers(classes), "--classes")
     else:

@@ -625,6 +625,10 @@ def test_classes_are_found_by_the_names_of_columns_or_guessed_aloud(frame, run, 
     write(frame.assign(truth=(frame["truth"] == "yes").astype(int)), "i.parquet")
     run("tune i.parquet --label truth --proba p_yes p_no --classes 1 0 --target 0.1")
     assert read().classes.tolist() == [1, 0]
+    write(frame.assign(truth=frame["truth"].map({"no": "0", "yes": "1"}).astype("category")),
+          "c.parquet")  # fmt: skip
+    run("tune c.parquet --label truth --proba p_no p_yes --classes 0 1 --target 0.1")
+    assert read().classes.tolist() == ["0", "1"]
     write(frame.assign(truth="no"), "one.csv")
     told = refuse("evaluate one.csv --label truth --proba p_no p_yes")
     assert "holds the class 'no' only; name all classes" in told
@@ -708,6 +712,16 @@ def test_pieces_of_a_file_have_one_type(frame, kind, columns, policy, monkeypatc
     assert found["accepted"].tolist() == pd.read_csv("d.csv")["accepted"].tolist()
     if kind == "parquet":
         assert (found["count"].isna().sum(), found["note"].isna().sum()) == (31, 50)
+
+
+def test_pandas_reads_what_is_written_of_categories_and_lists(frame, run):
+    write(frame.assign(said=frame["said"].astype("category"), many=[[1, 2]] * len(frame)),
+          "t.parquet")  # fmt: skip
+    for policy in ("policy.json", "rated.json"):
+        run(f"apply t.parquet --policy {policy} --out d.parquet")
+        found = pd.read_parquet("d.parquet")
+        assert found["said"].astype(str).tolist() == frame["said"].tolist()
+        assert found["decision"].isna().tolist() == (~found["accepted"]).tolist()
 
 
 def test_rows_that_depend_on_their_order_give_an_estimate_and_exit_code_5(frame, run):

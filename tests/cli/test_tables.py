@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -329,6 +330,21 @@ def test_usual_words_for_missing_numbers(word, decimal, written):
     message = r"t\.csv: column 'p_no' has 1 missing values, the first in line 3;"
     with pytest.raises(ValueError, match=message):
         table.predictions()
+
+
+def test_labels_may_have_decimal_commas(written):
+    file = written("truth;p\n1,0;0,5\n0;0,5\n0,5;0,5\n1,00,0;0,5\n", layout=CsvLayout(";", ","))
+    codes = Table(file, np.array([0, 1]), label="truth").codes(file.rows()["truth"])
+    assert codes.tolist() == [1, 0, -2, -2]
+
+
+def test_decimals_and_large_integers_are_rounded_as_python_rounds_them(tmp_path, rng):
+    texts = [f"{x:.6f}" for x in rng.random(200)]
+    numbers = {"d": pa.array(map(Decimal, texts)), "n": pa.array(2**62 + np.arange(200) * 97)}
+    pq.write_table(pa.table(numbers), tmp_path / "t.parquet")
+    file = TableFile.open(tmp_path / "t.parquet")
+    assert file.numbers(file.rows()["d"]).tolist() == list(map(float, texts))
+    assert file.numbers(file.rows()["n"]).tolist() == [float(n) for n in numbers["n"].to_pylist()]
 
 
 @pytest.mark.parametrize("value", [None, np.nan, pd.NA])
