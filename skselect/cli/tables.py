@@ -690,7 +690,7 @@ class Table:
                 proba = self.file.complete_numbers(piece[list(self.proba)])
                 self._check_proba(proba, piece.index)
                 if proba.shape[1] == 1:  # of the second of two classes
-                    proba = np.column_stack([1.0 - proba, proba])
+                    proba = np.column_stack([1.0 - proba.astype(np.float64), proba])
                 found = Predictions.from_proba(truth, proba, labels=codes)
             else:
                 answer = self.all_codes(piece[str(self.answer)])

@@ -332,6 +332,15 @@ def test_usual_words_for_missing_numbers(word, decimal, written):
         table.predictions()
 
 
+def test_one_probability_in_float32_is_that_of_predictions(written, rng):
+    frame = table_of(["no", "yes"], rng)
+    file = written(frame.assign(p_yes=frame["p_yes"].astype("float32")), "parquet")
+    found = opened(file, "--label truth --proba p_yes --classes no yes").predictions()[0]
+    p_yes = file.whole()["p_yes"]
+    expected = Predictions.from_proba(frame["truth"], p_yes, labels=["no", "yes"])
+    np.testing.assert_array_equal(found.y_proba, expected.y_proba)
+
+
 def test_labels_may_have_decimal_commas(written):
     file = written("truth;p\n1,0;0,5\n0;0,5\n0,5;0,5\n1,00,0;0,5\n", layout=CsvLayout(";", ","))
     codes = Table(file, np.array([0, 1]), label="truth").codes(file.rows()["truth"])
