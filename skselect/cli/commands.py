@@ -275,7 +275,7 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
     changes = pd.DataFrame(columns=["start", "unread", "relabelled", "partial"])
     with files.waiting_line("comparing decisions with labels", sum(len(rows) for _, rows in parts)):
         if parts:
-            cells, rows = map(pd.concat, zip(*parts, strict=True))
+            cells, rows = (pd.concat(each) for each in zip(*parts, strict=True))
             log = log._replace(cells=cells)
             if not rows["is new"].all():
                 changes = _find_changes(log, rows[~rows["is new"]])
