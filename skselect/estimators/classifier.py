@@ -388,9 +388,11 @@ class SelectiveClassifier(
         *tasks, _ = fits.begin(n_fits, n_folds=n_folds, last=["all rows"])  # the last is the refit
         if not shared:
             return predict_folds(self._decide_fold, rows, splits, n_jobs, tasks), None
-        own = rows.rule.decision == "estimator"
-        say = partial(score_rows, estimator=self.estimator, own_answers=own)
+        rule = rows.rule.decision
+        own = rule == "estimator"
+        say = partial(score_rows, estimator=self.estimator, decision=rule, own_answers=own)
         scored = predict_folds(say, rows, splits, n_jobs, tasks)
+        check_scope(self.calibration_scope, scored.response, self.estimator)
         in_order = scored.take(np.argsort(scored.rows)) if again else None
         return self._calibrate_folds(rows, scored), in_order
 

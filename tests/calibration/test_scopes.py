@@ -198,8 +198,9 @@ def test_what_a_calibrator_of_yours_returns_is_checked(scope, result):
 def test_decision_values_are_not_enough_and_thresholds_lie_in_the_unit_interval():
     X, y = table(2)
     model = SelectiveClassifier(LinearSVC(), calibration="platt", calibration_scope="confidence")
-    with pytest.raises(ValueError, match=r"leaves predict_proba as it is, but LinearSVC has none"):
-        model.fit(X, y)
+    for one in (model, ThresholdTuner(model)):
+        with pytest.raises(ValueError, match=r"leaves predict_proba as it is, but LinearSVC has"):
+            one.fit(X, y)
     own = {"threshold": 2.0, "confidence": lambda p: p.max(axis=1)}
     with pytest.raises(ValueError, match="can never be reached"):
         model.set_params(estimator=GaussianNB(), **own).fit(X, y)
