@@ -279,6 +279,8 @@ def test_tables_of_any_layout_are_the_same(german, monkeypatch, run):
         assert found["note"].eq("007").all()
         return found["accepted"].tolist()
 
+    Path("temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", "temporary")
     write(german, "plain.csv")
     expected, decided = say("plain.csv"), read_decisions()
     for name, encoding, sep in [
@@ -296,7 +298,7 @@ def test_tables_of_any_layout_are_the_same(german, monkeypatch, run):
             # The ending .tsv is that of another file.
             marks = {"sep": "," if ".tsv" in name else sep, "decimal": ","}
             assert read_decisions(encoding=encoding, **marks) == decided
-    assert not list(Path(tempfile.gettempdir()).glob("skselect-*.csv"))
+    assert not list(Path("temporary").iterdir())
 
 
 @pytest.mark.parametrize(
