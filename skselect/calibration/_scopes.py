@@ -73,10 +73,8 @@ class Calibration(ABC):
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Self:
         """Rebuild the maps from plain numbers."""
-        maps, offset = (
-            restore_maps(stored["kind"], stored["maps"]),
-            stored.get("offset", LEAST_OFFSET),
-        )
+        maps = restore_maps(stored["kind"], stored["maps"])
+        offset = stored.get("offset", LEAST_OFFSET)
         if offset is not None or "response" in cls.stored:
             offset = float(offset)
             if not 0.0 < offset <= 0.5:

@@ -171,10 +171,10 @@ def selective_report(
         until their labels come. The report says which risk a monitor would notice within 90 days
         (:func:`skselect.monitoring.detectable_risk`).
     reviewing : (float, float, float), default=None
-        Of the person who gets the deferred cases: the share of them that he gets wrong, the minutes
-        that a case takes, and the cost of an hour. At each risk target the report then says how
-        many hours 1,000 cases take, what they cost, and which share of all cases machine and
-        reviewer get wrong. Where the rows bring the reviewer's answers, these count.
+        A reviewer decides the deferred cases: the share that he gets wrong, the minutes that he
+        needs for a case, and what an hour costs. At each risk target the report says how many hours
+        1,000 cases take, what they cost, and which share of all cases machine and reviewer get
+        wrong. Where the rows hold the reviewer's answers, these count.
     labels, pos_label
         As in the metrics.
     confidence_level : float in (0, 1), default=0.95

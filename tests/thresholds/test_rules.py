@@ -184,7 +184,7 @@ def test_a_rank_is_imagined_with_its_whole_block(sizes, n, k):
     level = np.repeat(np.arange(len(sizes)), sizes)
     curve = RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(len(level)), -level))
     rank, ends = min(k, n), np.cumsum(sizes)
-    # Copied n times, these rows are as many as n rows each copied so often as there are rows here.
+    # n copies of these rows are as many rows as len(level) copies of n rows.
     expected = next(int(end) for end in ends if end * n >= rank * len(level))
     found = _ends_of_blocks(curve, np.array([rank]), n)
     assert found.tolist() == [math.ceil(Fraction(expected * n, len(level)))]
