@@ -21,8 +21,7 @@ from skselect._lib.checks.options import check_count, check_delta, check_number
 from skselect.exceptions import ArgumentError
 from skselect.monitoring.check import Asked, find_guarantees, is_guarantee
 from skselect.objectives import Loss, Risk, SystemRisk, read_guarantee
-from skselect.policy.certificate import Certificate
-from skselect.policy.policy import AbstentionPolicy
+from skselect.policy.policy import AbstentionPolicy, list_certificates
 
 #: Bets on cases are the best ones for risks that are so many times the target; half of the money
 #: enters within so many cases.
@@ -428,7 +427,7 @@ def find_watched(
         if target is not None or (is_guarantee(one) and one.kind.is_selective)
     }
     if not made:
-        raise _refuse([one for one in known.values() if one is not None], target)
+        raise _refuse(policy, target)
     listed = [(one, "", np.ones(1, dtype=bool)) for one in made.values()]
     asked = Asked(None if target is None else Risk, target, delta)
     found = find_guarantees(policy, listed, asked)
@@ -438,16 +437,23 @@ def find_watched(
     ]
 
 
-def _refuse(certificates: list[Certificate], target: float | None) -> ArgumentError:
+def _refuse(policy: AbstentionPolicy, target: float | None) -> ArgumentError:
     """Return the error for a policy that guarantees nothing that is watched, or decides nothing."""
+    certificates, own = list_certificates(policy), policy.certificate
+    check = "Check it with check_policy(policy, rows) on fresh labelled rows"
     if target is not None:
         why = "it defers all cases of every subgroup; nothing is watched."
     elif any(one.kind is SystemRisk for one in certificates):
         why = (
             "its certificate is about machine and reviewer together, and the monitor does not "
-            "watch the reviewer. Check it with check_policy(policy, rows) on fresh rows with the "
-            "reviewer's answers (in a terminal: skselect evaluate --policy), or pass target= to "
-            "watch the answers of the machine alone."
+            f"watch the reviewer. {check} with the reviewer's answers (in a terminal: skselect "
+            "evaluate --policy), or pass target= to watch the answers of the machine alone."
+        )
+    elif policy.groups is None and is_guarantee(own) and own.cases:
+        why = (
+            f"its certificate is only about cases {own.cases}, and the monitor does not watch "
+            f"these alone. {check} (in a terminal: skselect evaluate --policy), or pass target= "
+            "to watch all answers together."
         )
     elif any(one.is_of_users_loss for one in certificates):
         why = (

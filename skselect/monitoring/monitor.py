@@ -108,7 +108,7 @@ class SelectiveRiskMonitor:
     policy : AbstentionPolicy
     objective : Risk, default=None
         What to watch, by its target and delta. None: what the policy's certificate guarantees (each
-        subgroup's own), or the `target`.
+        subgroup's own), or the `target`. A guarantee about the cases of one class is not watched.
     target : float, default=None
         The bound to keep. Give it only without an object: the largest risk of accepted cases, in
         units of the policy's cost matrix where it has one, instead of the guaranteed one.

@@ -19,6 +19,7 @@ from skselect import (
     AbstentionPolicy,
     Outcomes,
     Predictions,
+    Risk,
     SelectiveRiskMonitor,
     certify,
     select_threshold,
@@ -332,6 +333,19 @@ def test_target_and_delta_are_those_of_a_certificate_that_guarantees(rng):
     nobody = GroupThresholds("site", {"a": math.inf})
     with pytest.raises(ValueError, match="defers all cases of every subgroup"):
         watching(policy_of(math.inf, groups=nobody))
+
+
+@pytest.mark.parametrize(
+    ("given", "cases"), [("given_prediction", "answer"), ("given_class", "true class")]
+)
+def test_a_guarantee_about_one_class_is_not_watched_and_says_what_to_do(rng, given, cases):
+    P, y = rows(rng, 3000, risk=0.01)
+    table = Predictions.from_proba(y, P, labels=CLASSES)
+    policy = select_threshold(table, objective=Risk(0.2, **{given: "yes"})).policy
+    says = rf"policy: its .* about cases whose {cases} is 'yes', .* does not watch these alone\. "
+    with pytest.raises(ValueError, match=f"{says}.*check_policy.*, or pass target= to watch all"):
+        SelectiveRiskMonitor(policy)
+    assert watching(policy, target=0.2).status_.worst.target == 0.2
 
 
 def test_each_subgroup_has_its_own_monitor_at_its_share_of_delta(rng):
