@@ -27,7 +27,7 @@ import pyarrow.json as arrow_json
 import pyarrow.parquet as pq
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
-from skselect._lib.checks import warn_user
+from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.rows import (
     check_any_rows,
     check_class_columns,
@@ -55,6 +55,11 @@ _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _MISSING = ["", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"]
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
 _NUMBER = re.compile(_INTEGER.pattern + r"(\.\d+)?([eE][-+]?\d+)?")
+_TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+_NUMBERS = (
+    pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean,
+    pa.types.is_null,
+)  # fmt: skip
 #: A date such as 31.01.2026 or 31/01/2026.
 _DAY_FIRST = re.compile(r"^\s*(\d\d)[./-](\d\d)[./-](\d{4})")
 #: The entry of a policy's metadata that names the columns it was tuned on.
@@ -437,11 +442,21 @@ def _without_views(batch: Any) -> Any:
 def _cells(column: pd.Series) -> Any:
     """Return a column as Arrow holds it; categories as their values."""
     cells: Any = pa.array(column, from_pandas=True)
-    return cells.cast(cells.type.value_type) if pa.types.is_dictionary(cells.type) else cells
+    return cells.cast(_value_type(cells.type)) if pa.types.is_dictionary(cells.type) else cells
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return any(is_it(kind) for is_it in _TEXT)
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Tell whether values are text, numbers or booleans, or all missing."""
+    return any(is_it(kind) for is_it in (*_TEXT, *_NUMBERS))
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the values, of categories too."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def plain(column: pd.Series) -> pd.Series:
@@ -626,19 +641,23 @@ class Table:
 
     def numbers(self, piece: pd.DataFrame) -> tuple[FloatArray, BoolArray]:
         """Return the probabilities, or the confidence in one column, and which rows have all."""
-        names = self.proba or [str(self.confidence)]
-        numbers = np.column_stack([self.file.numbers(piece[name]) for name in names])
-        self._check_proba(numbers, piece.index)
-        return numbers, np.asarray(~np.isnan(numbers).any(axis=1))
+        names = list(self.proba) or [str(self.confidence)]
+        known = ~np.any([is_missing(piece[name]) for name in names], axis=0)
+        whole = piece.loc[known, names]  # nothing else in the other rows counts
+        found = self.file.complete_numbers(whole)
+        self._check_proba(found, whole.index)
+        numbers = np.full((len(piece), len(names)), np.nan, found.dtype)
+        numbers[known] = found
+        return numbers, known
 
     def _check_proba(self, proba: FloatArray, index: pd.Index) -> None:
-        """Refuse probabilities outside [0, 1], and rows that do not sum to one; nan is neither."""
+        """Refuse probabilities outside [0, 1], and rows that do not sum to one."""
         if not self.proba:
             return
         outside = (proba < -RANGE_TOLERANCE) | (proba > 1 + RANGE_TOLERANCE)
         if outside.any():
             row, column = np.argwhere(outside)[0].tolist()
-            is_percent = 1 < np.nanmax(proba) <= 100 and np.nanmin(proba) >= 0
+            is_percent = 1 < proba.max() <= 100 and proba.min() >= 0
             raise ValueError(
                 f"{self.name}: column {self.proba[column]!r} must hold probabilities from 0 to 1, "
                 f"but {self.file.place(index[row])} holds {proba[row, column]:g}."
@@ -727,7 +746,7 @@ def _typed(column: pd.Series) -> pd.Series:
 def open_table(path: Path, given: Namespace, policy: AbstentionPolicy | None = None) -> Table:
     """Open a table; find out which of its columns mean what, and the classes."""
     file = TableFile.open(path, read_layout(given))
-    stored = {} if policy is None else policy.metadata.get(COLUMNS, {})
+    stored = {} if policy is None else _stored_columns(policy)
     said = _find_roles(given, stored)
     if policy is not None:
         _refuse_what_it_cannot_read(policy, said["answer"] is not None, given.command)
@@ -735,12 +754,13 @@ def open_table(path: Path, given: Namespace, policy: AbstentionPolicy | None = N
     named = [x for x in (*said.values(), vars(given).get("id")) if isinstance(x, str)]
     named += [*(said["proba"] or []), *(said["subgroups"] or [])]
     check_columns(named, list(file.types), file.path.name)
-    nested = [name for name in named if pa.types.is_nested(file.types[name])]
-    if nested:
-        raise ValueError(
-            f"{file.path.name}: the columns {nested} hold lists or objects; name columns of "
-            "numbers, text or booleans."
-        )
+    kinds = {name: _value_type(file.types[name]) for name in named}
+    for name, kind in kinds.items():
+        if pa.types.is_nested(kind) or (name == said["answer"] and not _is_plain(kind)):
+            raise ValueError(
+                f"{file.path.name}: column {name!r} holds values of the type {kind}; name a column "
+                "of numbers, text or booleans."
+            )
     if policy is not None:
         classes = policy.classes
         if is_judged and classes.tolist() != VERDICTS.tolist():
@@ -751,9 +771,7 @@ def open_table(path: Path, given: Namespace, policy: AbstentionPolicy | None = N
     elif is_judged:
         classes = VERDICTS
     elif given.classes:
-        kind = file.types[label]
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        is_text = not file.is_text and (_is_text(kind) or pa.types.is_string_view(kind))
+        is_text = not file.is_text and _is_text(kinds[label])
         classes = np.array(given.classes)
         classes = check_classes(classes if is_text else text_to_numbers(classes), "--classes")
     else:
@@ -766,6 +784,24 @@ def open_table(path: Path, given: Namespace, policy: AbstentionPolicy | None = N
         said["answer"], said["confidence_column"], tuple(said["subgroups"] or ()),
         said["reviewer"], said["audit_proba"],
     )  # fmt: skip
+
+
+def _stored_columns(policy: AbstentionPolicy) -> dict[str, Any]:
+    """Return the columns that the policy was tuned on; refuse what `tune` does not store."""
+    stored, several = policy.metadata.get(COLUMNS, {}), ("proba", "subgroups")
+    fits = isinstance(stored, dict) and all(
+        isinstance(found, list) and all(isinstance(one, str) for one in found)
+        if name in several
+        else isinstance(found, str | None)
+        for name, found in stored.items()
+    )
+    if not fits:
+        raise ValueError(
+            f"--policy: its metadata {COLUMNS!r} must map 'answer' and 'confidence_column' to a "
+            "column, 'proba' and 'subgroups' to a list of columns, as skselect tune stores them, "
+            f"got {shown(stored)}."
+        )
+    return dict(stored)
 
 
 def _find_roles(given: Namespace, stored: dict[str, Any]) -> dict[str, Any]:

@@ -314,6 +314,8 @@ class WorkloadDisplay(CurveDisplay):
             check_number("hourly_cost", self.hourly_cost, 0.0, closed="neither")
 
     def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
+        if self.minutes is not None:
+            self._draw_hours(ax, self.minutes / 60.0)
         # From the risk of answering every row on, nothing is deferred.
         targets = np.linspace(0.0, min(1.25 * self.curve.mean_loss + 1e-3, 1.0), _TARGETS)
         style = self._style(ax, None if name is None else legend_name(name), given)
@@ -336,17 +338,22 @@ class WorkloadDisplay(CurveDisplay):
         ax.set_xlim(left=0)
         show_percent(ax.xaxis)
         ax.yaxis.set_major_formatter("{x:,.0f}")
-        if self.minutes is not None:
-            self._draw_hours(ax, self.minutes / 60.0)
 
     def _draw_hours(self, ax: Any, hours: float) -> None:
         """Add an axis with the hours of review, or what they cost; `hours` are those of a case."""
         unit = hours * (self.hourly_cost or 1.0)
         scale = (lambda cases: unit * cases, lambda shown: shown / unit)
         what = f"{'Hours' if self.hourly_cost is None else 'Cost'} of review per 1,000 cases"
-        if any(one.get_ylabel() == what for one in ax.child_axes):
+        drawn, gid = [one.get_gid() for one in ax.child_axes], f"{self._kind}: {what}, {unit:g}"
+        if gid in drawn:
             return  # another model has drawn it
+        if any(str(one).startswith(self._kind) for one in drawn):
+            raise ValueError(
+                "minutes and hourly_cost must be those of the first display on the same axes, "
+                "whose second axis they share; draw this one on axes of its own."
+            )
         axis = ax.secondary_yaxis("right", functions=scale)
+        axis.set_gid(gid)
         axis.set_ylabel(what)
         axis.yaxis.set_major_formatter("{x:,.4g}" if unit < 1.0 else "{x:,.0f}")
 

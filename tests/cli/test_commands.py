@@ -504,6 +504,23 @@ def test_rows_that_lack_a_number_or_an_answer_are_deferred(
         assert f"gaps.{kind}: column '{column}' has 1 missing values, the first in {first}" in told
 
 
+def test_nothing_else_counts_in_a_row_that_lacks_a_probability(run):
+    rows = "no,1.7,\nno,,?\nno,inf,NA\nno,.99,.01\n"
+    Path("gaps.csv").write_text(f"truth,p_no,p_yes\n{rows}")
+    run("apply gaps.csv --policy policy.json --out d.csv")
+    assert pd.read_csv("d.csv")["accepted"].tolist() == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    "stored", ["p_no", ["p_no"], {"proba": "p_no"}, {"proba": [1]}, {"answer": 7}], ids=str
+)
+def test_columns_that_were_written_into_a_policy_by_hand_are_checked(stored, refuse):
+    replace(read(), metadata={tables.COLUMNS: stored}).to_json("hand.json")
+    for command in ("apply t.csv", "evaluate t.csv --label truth"):
+        told = refuse(f"{command} --policy hand.json")
+        assert "its metadata 'skselect_columns' must map 'answer' and" in told
+
+
 def test_policies_of_python_are_applied_by_class_names(frame, run, refuse):
     found = select_threshold(predictions_of(frame), objective="risk", target=0.1).policy
     found.to_json("mine.json")

@@ -160,7 +160,7 @@ def test_lines_of_json_are_a_table_or_are_refused(written):
             written(text, "jsonl")
     for cell in ["[1, 2]", '{"c": 2}']:  # columns that nothing reads may hold anything
         file = written(f'{{"a": 1, "b": {cell}}}\n', "jsonl")
-        with pytest.raises(ValueError, match=r"the columns \['b'\] hold lists or objects"):
+        with pytest.raises(ValueError, match=r"column 'b' holds values of the type (list|struct)"):
             opened(file, "--label a --proba b --classes 1 2")
 
 
@@ -296,12 +296,20 @@ def test_views_and_categories_are_text(kind, tmp_path, rng):
     file.rows().to_csv(tmp_path / "t.csv")
 
 
-def test_labels_that_are_lists_dates_or_mixed(written):
-    frame = pd.DataFrame({"truth": [["a"], ["b"]], "when": pd.to_datetime(["2026-01-01"] * 2)})
-    file = written(frame.assign(p=0.5), "parquet")
-    for name, kind in [("truth", "hold lists or objects"), ("when", "labels of the kind 'Time")]:
-        with pytest.raises(ValueError, match=kind):
-            opened(file, f"--label {name} --proba p")
+def test_labels_and_answers_that_are_lists_dates_bytes_or_mixed(written):
+    dates = pd.to_datetime(["2026-01-01"] * 2)
+    frame = pd.DataFrame({"truth": [["a"], ["b"]], "when": dates, "raw": [b"a", b"b"]})
+    frame["category"] = frame["when"].astype("category")
+    file = written(frame.assign(p=0.5, q=0.5), "parquet")
+    for options, message in [
+        ("--label truth --proba p", "'truth' holds values of the type list"),
+        ("--label when --proba p", "labels of the kind 'Time"),
+        ("--label p --answer when --confidence-column q", "'when' holds values of the type time"),
+        ("--label p --answer category --confidence-column q", "values of the type timestamp"),
+        ("--label p --answer raw --confidence-column q", "'raw' holds values of the type binary"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            opened(file, options)
     mixed = opened(written("truth,1,x\n1,.5,.5\nx,.5,.5\n"), "--label truth")
     assert mixed.classes.tolist() == ["1", "x"]  # text, both of them
 

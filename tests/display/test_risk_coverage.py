@@ -247,6 +247,10 @@ def test_a_second_axis_shows_what_review_takes(tied_curve, options, shown, unit)
     assert right.get_ylim() == pytest.approx(unit * np.array(axes.get_ylim()))
     WorkloadDisplay(tied_curve, **options).plot(axes)  # models share the second axis too
     assert [one for one in axes.child_axes if one.get_ylabel()] == [right]
+    before = axes.get_children()
+    with pytest.raises(ValueError, match="those of the first display on the same axes"):
+        WorkloadDisplay(tied_curve, minutes=3).plot(axes)
+    assert axes.get_children() == before
 
 
 @pytest.mark.parametrize("loss", [[0.0, 0.0], [1.0, 1.0]])
