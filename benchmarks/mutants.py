@@ -211,8 +211,8 @@ MUTANTS = [
     _mutant("estimators/raw_classifier.py", "table[:, columns[known]] = own",
             "table[:, np.sort(columns[known])] = own",
             "estimators/test_raw_classifier.py", "estimators/test_classifier.py"),
-    _mutant("estimators/tuner.py", "self._wants_exact(objective) and not refits and",
-            "self._wants_exact(objective) and", "estimators/test_tuner.py"),
+    _mutant("estimators/tuner.py", "wants_exact and not refits and",
+            "wants_exact and", "estimators/test_tuner.py"),
     # Cascades: a tie that goes on, a rule from the rows that certify, costs and counts.
     _mutant("_lib/decide.py", "going = going[row_max(said) < cut]",
             "going = going[row_max(said) <= cut]", "policy/test_cascade.py"),

@@ -262,7 +262,7 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         check_stages_named(names, range(len(names)) if self.costs is None else self.costs)
         self._validate_names(names)
         for name, stage in zip(names, models, strict=True):
-            check_has_fit(stage)
+            check_has_fit(stage, f"stages: {name!r}")
             if not hasattr(stage, "predict_proba"):
                 raise ValueError(
                     f"stages: {name!r}, a {type(stage).__name__}, has no predict_proba; wrap it, "

@@ -213,15 +213,6 @@ def are_partition(splits: Splits, n: int) -> bool:
 # The rows that choose a threshold ------------------------------------------------------------
 
 
-def split_rows(cv: Any, rows: TrainingRows, random_state: Any) -> Splits:
-    """Return the rows of each fold of `cv`; a share is one fold."""
-    if isinstance(cv, float):
-        return [holdout(cv, len(rows.codes), rows.tuning_params.get("groups"), random_state)]
-    splits = read_splits(cv, rows, rows.tuning_params, random_state)
-    # A single fold is checked as a held-out part.
-    return splits if len(splits) == 1 else check_folds(splits, rows)
-
-
 def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntArray, IntArray]:
     """Return the rows of one random split.
 
@@ -237,18 +228,6 @@ def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntAr
     return np.sort(train), np.sort(test)  # a classifier's own cv may go by the order
 
 
-def find_tuning_rows(cv: Any, rows: TrainingRows) -> IntArray:
-    """Return the rows that choose a threshold where nothing is trained: those that `cv` tests.
-
-    Those are all rows where `cv` names none: "auto", or a number.
-    """
-    if cv is None or isinstance(cv, str | numbers.Real):
-        return np.arange(len(rows.codes))
-    tested = find_tested_rows(read_splits(cv, rows, rows.tuning_params))
-    check_weighted_part(rows.weight, tested, "the part that cv tests")
-    return tested
-
-
 def are_last(splits: Splits, n: int) -> bool:
     """Tell whether the tested rows are the last of `n`, and each model knows earlier rows only."""
     tested = find_tested_rows(splits)
@@ -256,16 +235,17 @@ def are_last(splits: Splits, n: int) -> bool:
     return earlier and bool(tested[0] == n - len(tested))
 
 
-def describe_tested(splits: Splits, n: int) -> str:
-    """Say which of `n` rows are tested; "" for all."""
-    n_tested = len(find_tested_rows(splits))
-    if n_tested == n:
-        return ""
-    one = len(splits) == 1
-    if not are_last(splits, n):
-        return f"{n_tested} of {n} rows, which cv {'holds out' if one else 'tests'}"
-    last = f"the last {percent(n_tested / n)} of the rows ({n_tested} of {n})"
-    return last if one else f"{last}, each decided by a model of earlier rows"
+def describe_tested(splits: Splits, n: int, n_chosen: int) -> str:
+    """Say which of `n` rows are tested, and how many of them choose a threshold; "" for all."""
+    n_tested, one = len(find_tested_rows(splits)), len(splits) == 1
+    some = f"{n_chosen} of " if n_chosen < n_tested else ""
+    if are_last(splits, n):
+        last = f"{some}the last {percent(n_tested / n)} of the rows ({n_tested} of {n})"
+        return last if one else f"{last}, each decided by a model of earlier rows"
+    does = "holds out" if one else "tests"
+    if some:
+        return f"{some}the {n_tested} rows that cv {does}"
+    return "" if n_tested == n else f"{n_tested} of {n} rows, which cv {does}"
 
 
 # What is said of the rows --------------------------------------------------------------------

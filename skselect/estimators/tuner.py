@@ -30,7 +30,7 @@ from skselect._lib.checks.options import (
     check_costs,
     check_has_fit,
 )
-from skselect._lib.checks.rows import check_subgroups, check_weight, refuse_weighted_rows
+from skselect._lib.checks.rows import check_subgroups, refuse_weighted_rows
 from skselect._lib.sklearn import (
     CallbackSupportMixin,
     count_rows,
@@ -54,9 +54,12 @@ from skselect.estimators.out_of_fold import (
     Splits,
     are_last,
     check_cv,
+    check_folds,
+    check_weighted_part,
     describe_tested,
-    find_tuning_rows,
-    split_rows,
+    find_tested_rows,
+    holdout,
+    read_splits,
 )
 from skselect.estimators.raw_classifier import (
     Fits,
@@ -330,26 +333,25 @@ class ThresholdTuner(
         ValueError
             If a parameter is malformed or does not fit the others.
         """
-        check_has_fit(self.estimator)
         base = self._base()
-        base._check_parameters()  # noqa: SLF001 - same family
         objectives, loss = self._check_objective(base)
-        self._plan_cascade(base, objectives, loss)
         X, y = indexable(X, y)
         objective = first_of(objectives)
-        X, reviewer_pred = self._split_reviewer(objective, X, reviewer_pred)
+        if reviewer_pred is not None or isinstance(objective, SystemRisk):
+            X, reviewer_pred = self._split_reviewer(objective, X, reviewer_pred)
         given = fit_params if groups is None else fit_params | {"groups": groups}
         rows = self._check_rows(base, objective, X, y, sample_weight, given)
         reviewer = encode_reviewer(reviewer_pred, rows.classes, len(rows.y), "reviewer_pred")
-        asked, n_classes = self.shortlist, len(rows.classes)
+        asked, subgroups = self.shortlist, None
         if asked is not None:
-            asked = check_shortlist(asked, rows.weight, n_classes, self.random_state)
-        subgroups = find_subgroups(self._subgroups, X)
-        check_decided_by_row(self._subgroups, X, subgroups)
+            asked = check_shortlist(asked, rows.weight, len(rows.classes), self.random_state)
+        if self.group_by is not None:
+            subgroups = find_subgroups(by := Subgroups.read(self.group_by), X)
+            check_decided_by_row(by, X, subgroups)
 
         fits = Fits(self, X, rows.y)
-        model, unseen, basis = self._predict_rows(base, rows, objective, fits)
-        what = Loss.of(loss, rows.rule)
+        unseen, tested = self._predict_rows(base, rows, objective, fits)
+        model, what = tested.model, Loss.of(loss, rows.rule)
         if what.is_error and model is not None:
             objectives, unseen = self._name_levels(objectives, base, model, rows, unseen, subgroups)
         check_confidence_by_row(unseen.scores, base.confidence_in_use)
@@ -359,24 +361,27 @@ class ThresholdTuner(
         outcomes = Outcomes.from_predictions(predictions, loss=loss)
         members = self._group(subgroups, predictions, unseen.rows)
 
-        order = self._find_order(
-            objective, basis.advice, unseen.rows, predictions, outcomes, members
-        )
-        doubts = _doubt_few_errors(basis.caveats, outcomes)
+        caveats = tested.caveats
+        if certificates.NO_RECORD in caveats:
+            caveats = _doubt_few_errors(caveats, outcomes)
+        advice, n = tested.advice, len(rows.codes)
+        if advice and tested.splits and are_last(tested.splits, n):
+            advice = LEAVE_MARGIN
+        order = self._find_order(objective, advice, unseen.rows, predictions, outcomes, members)
         setting = Setting(
             what,
             self.on_infeasible,
-            (*(() if groups is None else (certificates.GROUPED,)), *doubts, *order),
+            (*(() if groups is None else (certificates.GROUPED,)), *caveats, *order),
             bounded=base.confidence_is_bounded,
-            share=min(len(outcomes) / len(rows.codes), 1.0) * (1.0 - asked.share if asked else 1.0),
-            provenance=basis.provenance,
+            share=min(len(outcomes) / n, 1.0) * (1.0 - asked.share if asked else 1.0),
+            provenance=describe_tested(tested.splits, n, len(outcomes)) if tested.splits else "",
             fingerprints={"model": certificates.scores_fingerprint(np.asarray(unseen.scores))},
         )
         chosen = take_chosen(predictions, outcomes, objectives, members, asked)
         found = pick(*chosen, objectives, setting)
         if min(found.thresholds.values()) < np.inf:
             warn_of_order(order)
-            if doubts != basis.caveats:
+            if caveats != tested.caveats:
                 warn_user(
                     "Did these rows train the frozen classifier? Next to none is answered wrongly. "
                     "Only rows that it has never seen certify it. If they are fresh, say so: "
@@ -388,12 +393,11 @@ class ThresholdTuner(
                 found, asked, predictions, outcomes, values, objective=objective,
                 caveats=setting.caveats, unknown=_find_unknown(model, rows.classes, unseen),
             )  # fmt: skip
-        is_final = model is not None
         if model is None:
             model = base._fit_clone(  # noqa: SLF001 - same family
-                rows, fits.tasks[-1], basis.scored
+                rows, fits.tasks[-1], tested.scored
             )
-        self._keep(model, found, unseen, outcomes, values, setting, is_final=is_final)
+        self._keep(model, found, unseen, outcomes, values, setting, is_final=model is tested.model)
         fits.end()
         return self
 
@@ -406,9 +410,6 @@ class ThresholdTuner(
         """
         y = check_y(y)
         check_trainable(len(y))
-        weight = check_weight(weight, len(y), other="y")
-        if goal.guarantees and not goal.plan.bets:
-            refuse_weighted_rows(weight, bets=goal.can_bet)
         split = {name: given[name] for name in given if name == "groups"}
         if routing_enabled():
             weighted = given if weight is None else given | {"sample_weight": weight}
@@ -416,7 +417,9 @@ class ThresholdTuner(
             wanted = base.get_metadata_routing().consumes("fit", list(given))
             given = {name: given[name] for name in wanted if name in given}
         rows = make_rows(base, X, y, weight, given, fitted=_is_fitted(base))
-        base.set_params(abstain_label=check_abstain_label(base.abstain_label, rows.classes))
+        if goal.guarantees and not goal.plan.bets:
+            refuse_weighted_rows(rows.weight, bets=goal.can_bet)
+        base.abstain_label = check_abstain_label(base.abstain_label, rows.classes)
         return replace(rows, tuning_params=split)
 
     def _split_reviewer(self, objective: Objective, X: Any, given: Any) -> tuple[Any, Any]:
@@ -451,60 +454,63 @@ class ThresholdTuner(
 
     def _group(self, subgroups: Any, predictions: Predictions, rows: IntArray) -> Grouping | None:
         """Return the subgroups of the rows that choose the threshold."""
-        by = self._subgroups
-        if by is None:
+        if self.group_by is None:
             return None
+        by = Subgroups.read(self.group_by)
         values = predictions.answers if by.by_answer else take_rows(subgroups, rows)
         return Grouping(name_groups(by.by), values, by.by_answer, by.unseen)
 
     def _predict_rows(
         self, base: SelectiveClassifier, rows: TrainingRows, objective: Objective, fits: Fits
-    ) -> tuple[SelectiveClassifier | None, OutOfFold, _Provenance]:
-        """Decide the rows that choose the threshold; return the model too, where it is final."""
-        n, ready = len(rows.codes), is_ready(base.estimator)
+    ) -> tuple[OutOfFold, _Tested]:
+        """Decide the rows that choose the threshold, and say what is known of them."""
+        n, cv, ready = len(rows.codes), self.cv, is_ready(base.estimator)
         if _is_fitted(base) or (ready and not base._learns):  # noqa: SLF001 - same family
             fits.begin(0)
-            return self._decide_frozen(base, rows, objective)
-        cv = self._resolve_cv(objective, n)
-        splits = split_rows(cv, rows, self.random_state)
-        held_out, kept = len(splits) == 1, not self.refit
-        if isinstance(self.refit, str):  # a guarantee is about the classifier that was held to it
-            kept = held_out and self._wants_exact(objective)
-        if kept and not held_out:
+            model = base if _is_fitted(base) else base._fit_clone(rows)  # noqa: SLF001
+            chosen, splits, X = np.arange(n), [], rows.X
+            if not (cv is None or isinstance(cv, str | numbers.Real)):
+                chosen = find_tested_rows(read_splits(cv, rows, rows.tuning_params))
+                check_weighted_part(rows.weight, chosen, "the part that cv tests")
+            if len(chosen) < n:
+                splits, X = [(np.setdiff1d(np.arange(n), chosen), chosen)], take_rows(X, chosen)
+            unseen = OutOfFold.of(rows, chosen, **base._decide_by(model, rows, X))  # noqa: SLF001
+            unseen, caveats = self._leave_out_seen(base, rows, unseen, objective)
+            return unseen, _Tested(model, caveats, splits, TAKE_LATEST)
+        # A guarantee, or a list with rows set apart, is about the classifier held to it.
+        sets_apart = isinstance(self.shortlist, Shortlist) and self.shortlist.share > 0
+        wants_exact = objective.guarantees or sets_apart
+        refits = not isinstance(self.refit, str) and bool(self.refit)
+        if isinstance(cv, str):
+            holds_out = wants_exact and not refits and n * _HELD_OUT >= LEAST_HELD_OUT
+            cv = _HELD_OUT if holds_out else 5
+        is_share = isinstance(cv, float | np.floating)
+        if is_share:
+            groups = rows.tuning_params.get("groups")
+            splits = [holdout(float(cv), n, groups, self.random_state)]
+        else:
+            splits = read_splits(cv, rows, rows.tuning_params, self.random_state)
+        held_out, kept = len(splits) == 1, not refits
+        if isinstance(self.refit, str):
+            kept = held_out and wants_exact
+        if held_out:
+            name = f"cv={cv:g}" if is_share else "cv"
+            model, unseen = base._decide_held_out(rows, splits, name, fits, kept=kept)  # noqa: SLF001
+            unseen, caveats = self._leave_out_seen(model, rows, unseen, objective)
+            named = [] if is_share else splits
+            if kept:
+                return unseen, _Tested(model, caveats, named)
+            return unseen, _Tested(None, (certificates.REFITTED, *caveats), named)
+        if kept:
             raise ValueError(
                 "refit=False needs one fitted classifier to keep: use a float cv such as cv=0.3, "
                 "one split cv=[(train, test)], or pass FrozenEstimator(fitted classifier)."
             )
-        advice, model, scored = HOLD_OUT_LATEST, None, None
-        if held_out:
-            name = f"cv={cv:g}" if isinstance(cv, float) else "cv"
-            decided = base._decide_held_out(rows, splits, name, fits, kept=kept)  # noqa: SLF001
-            unseen, caveats = self._leave_out_seen(decided[0], rows, decided[1], objective)
-            if kept:
-                model = decided[0]
-            else:
-                caveats = (certificates.REFITTED, *caveats)
-        else:
-            unseen, scored = base._decide_folds(rows, splits, self.n_jobs, fits)  # noqa: SLF001
-            caveats = (certificates.SAME_ROWS if ready else certificates.FOLD_MODELS,)
-            advice = advice if cv is None or isinstance(cv, numbers.Integral) else ""
-        if isinstance(cv, float):
-            return model, unseen, _Provenance(caveats)
-        return model, unseen, _Provenance.of_splits(splits, n, caveats, advice, scored)
-
-    def _decide_frozen(
-        self, base: SelectiveClassifier, rows: TrainingRows, objective: Objective
-    ) -> tuple[SelectiveClassifier, OutOfFold, _Provenance]:
-        """Decide the rows that `cv` tests, or all, by a classifier that is used as it is."""
-        model = base if _is_fitted(base) else base._fit_clone(rows)  # noqa: SLF001 - same family
-        n, chosen = len(rows.codes), find_tuning_rows(self.cv, rows)
-        X = rows.X if len(chosen) == n else take_rows(rows.X, chosen)
-        unseen = OutOfFold.of(rows, chosen, **base._decide_by(model, rows, X))  # noqa: SLF001
-        unseen, caveats = self._leave_out_seen(base, rows, unseen, objective)
-        if len(chosen) == n:
-            return model, unseen, _Provenance(caveats, advice=TAKE_LATEST)
-        splits = [(np.setdiff1d(np.arange(n), chosen), chosen)]
-        return model, unseen, _Provenance.of_splits(splits, n, caveats, TAKE_LATEST)
+        check_folds(splits, rows)
+        unseen, scored = base._decide_folds(rows, splits, self.n_jobs, fits)  # noqa: SLF001
+        caveat = certificates.SAME_ROWS if ready else certificates.FOLD_MODELS
+        advice = HOLD_OUT_LATEST if cv is None or isinstance(cv, numbers.Integral) else ""
+        return unseen, _Tested(None, (caveat,), splits, advice, scored)
 
     def _leave_out_seen(
         self, model: SelectiveClassifier, rows: TrainingRows, unseen: OutOfFold, goal: Objective
@@ -586,29 +592,11 @@ class ThresholdTuner(
         vouched = "independent" in certificates.check_vouched(self.assume)
         return find_order(outcomes.take(order), objective, advice, codes=codes, vouched=vouched)
 
-    def _resolve_cv(self, objective: Objective, n: int) -> Any:
-        """Return `cv` without "auto"."""
-        if isinstance(self.cv, np.floating):
-            return float(self.cv)
-        if not isinstance(self.cv, str):
-            return self.cv
-        refits = not isinstance(self.refit, str) and bool(self.refit)
-        holds_out = self._wants_exact(objective) and not refits and n * _HELD_OUT >= LEAST_HELD_OUT
-        return _HELD_OUT if holds_out else 5
-
-    def _wants_exact(self, objective: Objective) -> bool:
-        """Tell whether a guarantee is asked for, or a list with rows set apart for it."""
-        sets_apart = isinstance(self.shortlist, Shortlist) and self.shortlist.share > 0
-        return objective.guarantees or sets_apart
-
-    @property
-    def _subgroups(self) -> Subgroups | None:
-        return None if self.group_by is None else Subgroups.read(self.group_by)
-
     # What is looked for ------------------------------------------------------------------
 
     def _check_objective(self, base: SelectiveClassifier) -> tuple[Objectives, LossSpec]:
         """Check every argument before anything is trained; return the objectives and the loss."""
+        base._check_parameters()  # noqa: SLF001 - same family
         if isinstance(self.refit, str) and self.refit != "auto":
             raise ValueError(f"refit must be True, False or 'auto', got {self.refit!r}.")
         check_cv(self.cv, takes_share=True)
@@ -619,25 +607,25 @@ class ThresholdTuner(
         loss = first_of(stated).choose_loss(has_costs=costs is not None)
         what = Loss.of(loss, DecisionRule(base.decision, costs))
         objectives = check_objective(stated, what, base.confidence_in_use)
-        if self._subgroups is None:
+        if self.group_by is None:
             the_only(objectives)
         else:
             refuse_given(objectives, "group_by: each subgroup has its own guarantee.")
+        if isinstance(base.estimator, CascadeClassifier) and not _is_fitted(base):
+            self._plan_cascade(base.estimator, objectives, loss)
         return objectives, loss
 
     def _base(self) -> SelectiveClassifier:
         """Return a SelectiveClassifier without threshold; it is fitted where a frozen one is."""
-        given = self.estimator
+        check_has_fit(given := self.estimator)
         inner = getattr(given, "estimator", None)
         if isinstance(given, FrozenEstimator) and isinstance(inner, SelectiveClassifier):
             check_is_fitted(inner)
             base = copy.copy(inner)
-        elif isinstance(given, SelectiveClassifier):
-            warn_if_fitted(given if hasattr(given, "estimator_") else inner)
-            base = clone(given)
         else:
-            warn_if_fitted(given)
-            base = SelectiveClassifier(clone(given))
+            wraps = isinstance(given, SelectiveClassifier)
+            warn_if_fitted(inner if wraps and not hasattr(given, "estimator_") else given)
+            base = clone(given) if wraps else SelectiveClassifier(clone(given))
         # By its name: importing the class would import most of scikit-learn.
         if type(base.estimator).__name__ == "CalibratedClassifierCV":
             warn_user(
@@ -645,22 +633,20 @@ class ThresholdTuner(
                 "SelectiveClassifier(classifier, calibration='platt') calibrates with the folds "
                 "that are fitted anyway."
             )
-        if isinstance(base.estimator, CascadeClassifier):  # set_params reads its stages
-            base.estimator._check_parameters()  # noqa: SLF001 - same family
-        seed = self.random_state if base.random_state is None else base.random_state
-        return base.set_params(threshold=None, random_state=seed)
+        base.threshold = None
+        base.random_state = self.random_state if base.random_state is None else base.random_state
+        return base
 
     def _plan_cascade(
-        self, base: SelectiveClassifier, objectives: Objectives, loss: LossSpec
+        self, cascade: CascadeClassifier, objectives: Objectives, loss: LossSpec
     ) -> None:
         """Tell a cascade the seed, and the risk of errors asked for, unless it has its own."""
-        if not isinstance(base.estimator, CascadeClassifier):
-            return
-        if base.estimator.random_state is None:
-            base.set_params(estimator__random_state=self.random_state)
+        cascade._check_parameters()  # noqa: SLF001 - same family
+        if cascade.random_state is None:
+            cascade.random_state = self.random_state
         targets = [one.target for one in each_of(objectives) if isinstance(one, Risk)]
-        if targets and loss == "zero_one" and base.estimator.target is None:
-            base.set_params(estimator__target=min(targets))
+        if targets and loss == "zero_one" and cascade.target is None:
+            cascade.target = min(targets)
 
     # What is kept --------------------------------------------------------------------------
 
@@ -676,16 +662,17 @@ class ThresholdTuner(
         is_final: bool,
     ) -> None:
         accepted = found.accepts(outcomes.confidence, subgroups)
+        own = vars(model._make_policy())  # noqa: SLF001 - same family
         decides = {"abstain_label": model.abstain_label, "created": certificates.now()}
-        if (rule := model.policy_.cascade) is not None:
+        if (rule := own["cascade"]) is not None:
             is_fresh = not any(one.strikes for one in setting.caveats)
             decides["cascade"] = count_asked(rule, unseen.stage, is_fresh=is_fresh)
         policy = make_policy(
             found, outcomes, accepted, model_print=setting.fingerprints["model"],
-            rated_by_others=not is_final, **(vars(model.policy_) | decides),
+            rated_by_others=not is_final, **(own | decides),
         )  # fmt: skip
         self.policy_: AbstentionPolicy = policy
-        model.set_params(threshold=found.threshold if found.groups is None else None)
+        model.threshold = found.threshold if found.groups is None else None
         self.estimator_: SelectiveClassifier = model
         self.selection_ = replace(found, policy=policy)
         self.curve_ = found.curve
@@ -786,8 +773,10 @@ class ThresholdTuner(
 
     def _read_rows(self, X: Any) -> RawScores:
         X = self._features(X)
-        scores, y_pred, _, *others = self.estimator_._read_rows(X)  # noqa: SLF001 - same family
-        return scores, y_pred, find_subgroups(self._subgroups, X), *others
+        scores, y_pred, subgroups, *others = self.estimator_._read_rows(X)  # noqa: SLF001 - same family
+        if self.group_by is not None:
+            subgroups = find_subgroups(Subgroups.read(self.group_by), X)
+        return scores, y_pred, subgroups, *others
 
     # In a notebook -----------------------------------------------------------------------
 
@@ -814,26 +803,20 @@ class ThresholdTuner(
         return "policy_" in vars(self)
 
 
-class _Provenance(NamedTuple):
-    """Where the rows that choose a threshold come from, for its certificate.
+class _Tested(NamedTuple):
+    """What is known of the rows that choose a threshold, beside what was decided of them.
 
-    `advice` is what to do where the order of the rows matters, "" where that is not tested: the
-    models of a splitter's folds may change along the rows. `scored` are the raw scores of the folds
-    that serve the calibration of the refit too.
+    `model` decided them, where it is the final one. `splits` are those that a user named, else
+    empty. `advice` is what to do where the order of the rows matters, "" where that is not tested:
+    the models of a splitter's folds may change along the rows. `scored` are the raw scores of the
+    folds that serve the calibration of the refit too.
     """
 
+    model: SelectiveClassifier | None
     caveats: tuple[Caveat, ...]
-    provenance: str = ""
+    splits: Splits
     advice: str = HOLD_OUT_LATEST
     scored: OutOfFold | None = None
-
-    @classmethod
-    def of_splits(
-        cls, splits: Splits, n: int, caveats: tuple[Caveat, ...], advice: str, scored: Any = None
-    ) -> _Provenance:
-        """Say which of `n` rows are tested."""
-        advice = LEAVE_MARGIN if advice and are_last(splits, n) else advice
-        return cls(caveats, describe_tested(splits, n), advice, scored)
 
 
 def _is_fitted(base: SelectiveClassifier) -> bool:
@@ -844,7 +827,7 @@ def _is_fitted(base: SelectiveClassifier) -> bool:
 def _doubt_few_errors(caveats: tuple[Caveat, ...], outcomes: Outcomes) -> tuple[Caveat, ...]:
     """Say beside a classifier without a record that next to no row is wrong, as after training."""
     n_errors, record = int(np.count_nonzero(outcomes.loss)), certificates.NO_RECORD
-    if record not in caveats or n_errors >= _TOO_GOOD * len(outcomes):
+    if n_errors >= _TOO_GOOD * len(outcomes):
         return caveats
     reason = f"{record.reason}; {n_errors} of {len(outcomes)} are answered wrongly, as if they had"
     return tuple(record._replace(reason=reason) if one == record else one for one in caveats)
@@ -871,10 +854,8 @@ def name_groups(group_by: GroupBy) -> str:
     return " and ".join(str(column) for column in columns)
 
 
-def find_subgroups(by: Subgroups | None, X: Any) -> Any:
+def find_subgroups(by: Subgroups, X: Any) -> Any:
     """Return the subgroup of each row of X; None where the answers are the subgroups."""
-    if by is None:
-        return None
     group_by, names = by.by, column_names(X)
     if by.by_answer:
         if group_by in (names or []):
@@ -886,54 +867,43 @@ def find_subgroups(by: Subgroups | None, X: Any) -> Any:
     if callable(group_by):
         return check_subgroups(group_by(X), count_rows(X), "group_by", "X")
     wanted = list(group_by) if isinstance(group_by, list | tuple) else [group_by]
-    if not all(isinstance(column, str | int) for column in wanted):
-        raise ValueError(
-            "group_by must name columns of X (positions for an array), be a function of X, or "
-            f"'predicted_class', got {type(group_by).__name__}."
-        )
-    if hasattr(X, "tocsr"):
-        raise ValueError("group_by: X is sparse; pass a function of X that returns the subgroups.")
     table = np.asarray(X) if names is None else X
     known = list(range(table.shape[1])) if names is None and table.ndim == 2 else names or []
-    missing = [column for column in wanted if column not in known]
+    missing = [one for one in wanted if not isinstance(one, str | int) or one not in known]
     if missing or not wanted:
         raise ValueError(
             f"group_by={shown(group_by)}: X has no column {shown(missing)}; it has {known[:20]}. "
-            "Pass columns of X, a function of X, or 'predicted_class'."
+            "Pass columns of a dense X, a function of X, or 'predicted_class'."
         )
     if names is None:
         return pd.DataFrame({column: table[:, column] for column in wanted})
     return take_columns(X, wanted)
 
 
-def check_decided_by_row(by: Subgroups | None, X: Any, subgroups: Any) -> None:
+def check_decided_by_row(by: Subgroups, X: Any, subgroups: Any) -> None:
     """Refuse a function for which the subgroup of a row depends on the other rows.
 
     It is called on each half of the rows, and on up to 20 rows alone.
     """
-    group_by = None if by is None else by.by
-    if not callable(group_by):
+    if not callable(by.by):
         return
     n = len(subgroups)
     alone = np.linspace(0, n - 1, min(n, 20)).astype(np.int64)[:, None]
     for rows in [*alone, *np.array_split(np.arange(n), 2)]:
         which = f"rows {rows[0]} to {rows[-1]}" if len(rows) > 1 else f"row {rows[0]} alone"
         try:
-            part = check_subgroups(group_by(take_rows(X, rows)), len(rows), "group_by", "X")
+            part = check_subgroups(by.by(take_rows(X, rows)), len(rows), "group_by", "X")
         except Exception as error:
-            reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
             raise ValueError(
-                f"group_by: the function fails on {which} ({reason}). {_BY_ROW}"
+                f"group_by: the function fails on {which} ({error!r}). {_BY_ROW}"
             ) from error
-        both = [subgroups.iloc[rows].astype(object), part.astype(object)]
-        both[1].columns = both[0].columns
-        codes, keys = subgroup_codes(pd.concat(both, ignore_index=True), 2 * len(rows))
-        names, (among_all, here) = [*keys, None], codes.reshape(2, -1)
+        both = [one.astype(object).to_numpy() for one in (subgroups.iloc[rows], part)]
+        codes, keys = subgroup_codes(pd.DataFrame(np.concatenate(both)), 2 * len(rows))
+        among_all, here = codes.reshape(2, -1)
         other = np.flatnonzero(among_all != here)
         if len(other):
+            was, now = ([*keys, None][one[other[0]]] for one in (among_all, here))
             raise ValueError(
-                f"group_by: the function looks at rows together. Called on {which}, it puts "
-                f"{len(other)} of {len(rows)} into another subgroup than among all {n} rows (row "
-                f"{rows[other[0]]}: {names[here[other[0]]]!r}, not "
-                f"{names[among_all[other[0]]]!r}). {_BY_ROW}"
+                f"group_by: the function looks at rows together. Called on {which}, it puts row "
+                f"{rows[other[0]]} into {now!r}; among all {n} rows it is in {was!r}. {_BY_ROW}"
             )

@@ -13,7 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -298,12 +298,13 @@ def test_a_cascade_that_saves_nothing_warns(rows):
         ({"stages": LINEAR}, "stages must be a list of two pairs"),
         ({"stages": {"one": LINEAR, "two": LINEAR}}, "stages must be a list of two pairs"),
         ({"stages": [(1, LINEAR), (2, LINEAR)]}, "stages must be a list of two pairs"),
-        ({"stages": ["ab", "cd"]}, "estimator must be a classifier object"),
+        ({"stages": ["ab", "cd"]}, "stages: 'a' must be a classifier object"),
         ({"stages": [("one", LINEAR), ("one", LINEAR)]}, "each needs a name of its own"),
         ({"stages": [("one", LINEAR), ("all", LINEAR)]}, "other than 'all'"),
         ({"stages": [("one", LINEAR), ("cv", LINEAR)]}, "cv"),
         ({"stages": [("one", LINEAR), ("two", LinearSVC())]}, "'two', a LinearSVC, has no predict"),
-        ({"stages": [("one", LINEAR), ("two", 7)]}, "estimator must be a classifier object"),
+        ({"stages": [("one", LINEAR), ("two", 7)]}, "stages: 'two' must be a classifier object"),
+        ({"stages": [("one", LINEAR), ("two", LinearRegression())]}, "stages: 'two' must be a cl"),
         (
             {"stages": [("one", SelectiveClassifier(LINEAR, threshold=0.9)), ("two", LINEAR)]},
             "'one' abstains by itself",

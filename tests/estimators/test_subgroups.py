@@ -158,7 +158,7 @@ def test_grouped_tuners_are_scikit_learn_estimators(people):
     [
         ({"group_by": "nowhere"}, r"group_by='nowhere': X has no column \['nowhere'\]"),
         ({"group_by": []}, "X has no column"),
-        ({"group_by": np.array(["site"])}, "group_by must name columns of X"),
+        ({"group_by": np.array(["site"])}, "X has no column .* Pass columns of a dense X"),
         ({"group_by": lambda _: None}, "must hold one value per row.*got NoneType"),
         ({"group_by": lambda _: ["a"]}, "group_by has 1 rows, but X has 4500"),
         ({"group_by": "site", "target": {}}, "target is an empty mapping"),
@@ -181,7 +181,7 @@ TOGETHER = {
     "standardized": (lambda X: (X["x"] - X["x"].mean()) / X["x"].std() > 2, "looks at rows"),
     "top": (lambda X: X["x"] > X["x"].quantile(0.999), "looks at rows together"),
     "rank": (lambda X: X["x"].rank(pct=True).round(1), "looks at rows together"),
-    "qcut": (lambda X: pd.qcut(X["x"], 4, labels=False), "fails on row .* alone .ValueError: Bin"),
+    "qcut": (lambda X: pd.qcut(X["x"], 4, labels=False), "fails on row .* alone .ValueError.*Bin"),
     "loose qcut": (lambda X: pd.qcut(X["x"], 4, labels=False, duplicates="drop"), "looks at rows"),
     "cut": (lambda X: pd.cut(X["x"], 3, labels=False), "looks at rows together"),
     "codes": (lambda X: X["kind"].astype(str).astype("category").cat.codes, "looks at rows"),
@@ -255,7 +255,7 @@ def test_rows_of_no_subgroup_are_counted_at_fit(unseen, later, people):
 def test_columns_of_a_sparse_matrix_need_a_function(people):
     X, y = people
     table = sparse.csr_matrix(X.to_numpy())
-    with pytest.raises(ValueError, match="X is sparse; pass a function"):
+    with pytest.raises(ValueError, match="Pass columns of a dense X, a function of X"):
         ThresholdTuner(model(), group_by=2, **RISK, cv=5).fit(table, y)
     site = lambda X: X[:, [2]].toarray().ravel()  # noqa: E731
     tuner = ThresholdTuner(model(), group_by=site, objective="coverage", target=0.8, cv=5)

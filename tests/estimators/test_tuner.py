@@ -495,6 +495,23 @@ def test_rows_that_are_not_the_last_are_not_called_so(data):
         assert certificate.provenance == provenance
 
 
+def test_rows_that_named_levels_or_trained_are_not_counted_among_those_that_certify(data):
+    X, y = data
+    order = np.random.default_rng(0).permutation(900)
+    for test, where in (
+        (np.arange(500, 900), "the last 44.44 % of the rows (400 of 900)"),
+        (order[500:], "the 400 rows that cv holds out"),
+    ):
+        pair = [(np.setdiff1d(np.arange(900), test), test)]
+        tied = risk(DecisionTreeClassifier(max_depth=3, random_state=0), target=0.4, cv=pair)
+        certificate = tied.fit(X, y).certificate_
+        assert (certificate.n, certificate.provenance) == (360, f"360 of {where}")
+    frozen = FrozenEstimator(SelectiveClassifier(GaussianNB()).fit(X[:520], y[:520]))
+    pair = [(np.arange(500), np.arange(500, 900))]
+    certificate = risk(frozen, target=0.2, cv=pair).fit(X, y).certificate_
+    assert certificate.provenance == "380 of the last 44.44 % of the rows (400 of 900)"
+
+
 def test_groups_costs_and_weights_with_a_pair(data):
     X, y = data
     pair = [(np.arange(500), np.arange(500, 900))]
@@ -762,7 +779,7 @@ def test_a_plain_frozen_model_keeps_no_record_and_the_certificate_says_so(rng):
         ({"refit": False}, "refit=False needs one fitted classifier to keep"),
         ({"cv": "all"}, "cv must be an integer, a share of the rows, 'auto', a splitter"),
         ({"cv": 1.5}, "cv must be a number"),
-        ({"group_by": "sex"}, "group_by='sex': X has no column .*Pass columns of X, a function"),
+        ({"group_by": "sex"}, "group_by='sex': X has no column .*Pass columns of a dense X"),
         ({"group_by": "predicted_class", "objective": Risk(0.1, given_class=1)},
          "given_class does not go with group_by"),
         ({"estimator__decision": "min_cost"}, "cost_matrix is missing"),

@@ -207,21 +207,21 @@ def check_confidence_fits(confidence: Any, decision: str, cost_matrix: Any) -> N
         )
 
 
-def check_has_fit(estimator: Any) -> None:
+def check_has_fit(estimator: Any, name: str = "estimator") -> None:
     """Refuse what cannot be fitted as a classifier, such as a class, a name or a regressor."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise ValueError(
-            "estimator must be a classifier object such as LogisticRegression(), got "
+            f"{name} must be a classifier object such as LogisticRegression(), got "
             f"{shown(estimator)}."
         )
     inner = estimator
     while hasattr(inner, "estimator"):
         inner = inner.estimator
-    name = type(inner).__name__
-    if name.startswith("Dask"):
-        local = "model.to_local()" if "LGBM" in name else "skselect.dask.local_classifier(model)"
+    model = type(inner).__name__
+    if model.startswith("Dask"):
+        local = "model.to_local()" if "LGBM" in model else "skselect.dask.local_classifier(model)"
         raise ValueError(
-            f"estimator: a {name} predicts blocks of a Dask collection. Fit it, then pass "
+            f"{name}: a {model} predicts blocks of a Dask collection. Fit it, then pass "
             f"FrozenEstimator({local}) and rows that fit in memory."
         )
     tagged = hasattr(estimator, "__sklearn_tags__")
@@ -229,7 +229,7 @@ def check_has_fit(estimator: Any) -> None:
     if kind not in ("classifier", None):
         article = "an" if kind[0] in "aeiou" else "a"
         raise ValueError(
-            f"estimator must be a classifier, but {type(estimator).__name__} is {article} "
+            f"{name} must be a classifier, but {type(estimator).__name__} is {article} "
             f"{kind.replace('_', ' ')}."
         )
 
