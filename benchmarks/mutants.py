@@ -195,8 +195,8 @@ MUTANTS = [
             "np.lexsort((-code, -counts, row))", "predictions/test_predictions.py"),
     _mutant("estimators/precomputed.py", "np.minimum(rest / unnamed, least)", "rest / unnamed",
             "estimators/test_precomputed.py"),
-    _mutant("selection/pick.py", "named = (*filter(None, [setting.drawn]), *", "named = (*",
-            "selection/test_select.py"),
+    _mutant("selection/pick.py", "*filter(None, [setting.drawn]), *objective.reviewing.assumes",
+            "*objective.reviewing.assumes,", "selection/test_select.py"),
     _mutant("policy/subgroups.py", "return np.array([*known, np.inf])[codes]",
             "return np.array([*known, 0.0])[codes]", "policy/test_subgroups.py"),
     _mutant("_lib/decide.py", "accepted = confidence >= threshold",
@@ -258,11 +258,13 @@ def _is_noticed(mutant: Mutant) -> bool:
 
 
 def check_found(mutants: list[Mutant]) -> None:
-    """Refuse texts that are not there, or not only once, and tests that are not there."""
+    """Refuse texts that are not there once, changes of bad syntax, and tests not there."""
     for mutant in mutants:
-        n_found = (ROOT / mutant.file).read_text().count(mutant.old)
+        text = (ROOT / mutant.file).read_text()
+        n_found = text.count(mutant.old)
         if n_found != 1:
             raise SystemExit(f"{mutant.file}: found {n_found} times: {mutant.old}")
+        compile(text.replace(mutant.old, mutant.new), mutant.file, "exec")
         missing = [test for test in mutant.tests if not (ROOT / test).exists()]
         if missing:
             raise SystemExit(f"{mutant.file}: no such tests: {missing}")

@@ -343,6 +343,7 @@ def test_a_refusal_says_what_each_would_do_alone_and_which_target_could_be_met()
     rows = _outcomes()
     with pytest.raises(InfeasibleTargetError) as caught:
         select_threshold(rows, objective=SystemRisk(0.02))
+    assert "on 3,200 rows that certify, of 4,000 in all" in str(caught.value)
     testing = rows.take(np.arange(4000) % 5 > 0)
     machine, reviewer = (f"{100 * x.mean():.4g} %" for x in (testing.loss, testing.reviewer_loss))
     said = re.search(

@@ -89,12 +89,12 @@ def test_each_subgroup_is_selected_by_itself_at_its_share_of_delta(table):
 def test_every_tenth_row_of_a_subgroup_names_the_levels_of_the_others(table):
     predictions, group = predictions_of(table), table[2].astype(object)
     confidence = np.round(Outcomes.from_predictions(predictions).confidence, 1)
-    group[5], group[-3:] = None, "rare"
+    group[5], group[-19:-9], group[-9:] = None, "ten", "rare"
     one, planned = Risk(0.1), Risk(0.2, delta=0.1, max_analyses=2)
-    each = {"a": one, "b": planned, "hopeless": GeneralizedRisk(0.1), "rare": one}
+    each = {"a": one, "b": planned, "hopeless": GeneralizedRisk(0.1), "rare": one, "ten": one}
     found, names = name_levels(predictions, confidence, each, Grouping("site", group))
     assert list(found) == list(each)
-    for key, level in (("a", 0.05 / 4), ("b", 0.1 / 2 / 4)):
+    for key, level in (("a", 0.05 / 5), ("b", 0.1 / 2 / 5), ("ten", 0.05 / 5)):
         rows = np.flatnonzero(group == key)
         assert np.array_equal(np.flatnonzero(names & (group == key)), rows[::10])
         other = RiskCoverageCurve.from_outcomes(Outcomes(rows[::10] * 0.0, confidence[rows[::10]]))
@@ -102,7 +102,7 @@ def test_every_tenth_row_of_a_subgroup_names_the_levels_of_the_others(table):
         assert found[key].method == LevelSequence.of(other, n, target, level, 0.1)
         assert found[key].set_params(method="auto") == each[key]
     assert (found["hopeless"], found["rare"]) == (each["hopeless"], one)
-    assert not np.any(names[~np.isin(group, ["a", "b"])])
+    assert not np.any(names[~np.isin(group, ["a", "b", "ten"])])
 
 
 def test_targets_may_differ_by_answer(table, known):
@@ -263,6 +263,7 @@ def test_importance_weights_need_bets_and_are_assumed_true(table, rng):
         ("fixed_sequence", "high_probability", True), ("bonferroni", "high_probability", True),
         ("betting", "high_probability", True), ("sgr", "high_probability", False),
         ("mean", "mean", False), (Combined(0.3, 0.5, sparse=True), "high_probability", True),
+        (LevelSequence([0.9, 0.8]), "high_probability", True),
     ],
 )  # fmt: skip
 def test_what_each_method_says(good, method, guarantee, certified):
@@ -274,7 +275,7 @@ def test_what_each_method_says(good, method, guarantee, certified):
     assert certificate.risk <= 0.05
     if method == "mean":
         assert "On average over tables like this one, at most 5 %" in unwrap(str(certificate))
-    if method == "fixed_sequence" or isinstance(method, Combined):
+    if method == "fixed_sequence" or isinstance(method, Combined | LevelSequence):
         assert any("of the sequence were fixed before" in a for a in certificate.assumptions)
     assert certificate.pointwise_bound <= certificate.least_target <= 0.05 or method in (
         "sgr",
