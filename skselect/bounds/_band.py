@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ def walk_band(
     if len(ranks) == 0:
         return ranks, ranks
     levels = _Levels(ranks, target, delta)
-    return ranks, levels.limits(levels.last_safe())
+    return ranks, levels.limits(levels.bracket(1)[0])
 
 
 def band_accepts(
@@ -110,16 +110,11 @@ def band_accepts(
     if len(ranks) == 0:
         return False
     alpha = float(np.min(_pass_levels(ranks, target, errors(ranks))))
+    if alpha > delta:
+        return False
     levels = _Levels(ranks, target, delta)
-    return alpha <= delta and levels.is_safe(levels.first_from(alpha))
-
-
-def band_may_accept(
-    n: int, target: float, delta: float, min_coverage: float, errors: Callable[[IntArray], Any]
-) -> bool:
-    """Tell whether :func:`band_accepts` may be true, without a walk; False is never wrong."""
-    ranks = even_ranks(n, target, delta, min_coverage)
-    return len(ranks) > 0 and bool(np.min(_pass_levels(ranks, target, errors(ranks))) <= delta)
+    level = levels.first_from(alpha)
+    return level == 0 or levels.crossing(level) <= delta
 
 
 def _pass_levels(ranks: IntArray, target: float, errors: Any) -> FloatArray:
@@ -138,46 +133,24 @@ class _Levels:
     target: float
     delta: float
 
-    @cached_property
-    def ends(self) -> tuple[float, float]:
-        """The logs of the first and of the last level."""
-        return math.log(self.delta / (4.0 * len(self.ranks))), math.log(self.delta)
-
     @property
     def per_log(self) -> float:
         """How many levels there are on a logarithmic scale."""
-        return _LEVELS / (self.ends[1] - self.ends[0])
+        return _LEVELS / math.log(4.0 * len(self.ranks))
 
     def first_from(self, alpha: float) -> int:
         """Return the first level that is at least alpha, which is at most `delta`."""
-        above = (math.log(max(alpha, 1e-300)) - self.ends[0]) * self.per_log
-        return min(max(math.ceil(above), 0), _LEVELS)
+        below = math.log(max(alpha, 1e-300) / self.delta) * self.per_log
+        return max(math.ceil(_LEVELS + below), 0)
 
     def limits(self, level: int) -> IntArray:
         """Return the critical counts of a level."""
-        return critical_counts(self.ranks, self.target, self._alpha(level))
-
-    def _alpha(self, level: int) -> float:
-        """Return a level, always by the same steps of a bisection, so that it rounds the same."""
-        low, high = self.ends
-        half = _LEVELS
-        while half > 1:
-            half //= 2
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if level & half else (low, middle)
-        return self.delta if level == _LEVELS else math.exp(low)
+        alpha = self.delta * math.exp((level - _LEVELS) / self.per_log)
+        return critical_counts(self.ranks, self.target, alpha)
 
     def crossing(self, level: int) -> float:
         """Return the probability of crossing the limits of a level; it never falls."""
         return crossing_probability(self.ranks, self.limits(level), self.target)
-
-    def is_safe(self, level: int) -> bool:
-        """Tell whether the limits of a level are crossed with probability `delta` at most."""
-        return level == 0 or self.crossing(level) <= self.delta
-
-    def last_safe(self) -> int:
-        """Return the last safe level."""
-        return self.bracket(1)[0]
 
     def bracket(self, apart: int) -> tuple[int, float]:
         """Return a safe level, and by how much one at most `apart` above it is more often crossed.
@@ -319,23 +292,30 @@ def combined_limits(
     >>> int(ranks[-1]), int(band[-1]), int(sequence[-1])
     (1000, 30, 38)
     """
-    first = even_ranks(n, target, delta, max(min_coverage, SEQUENCE_START[0]))
-    if len(first) == 0:
-        return first, first, first
-    ranks, band, sequence = _both_limits(first, n, target, delta, min_coverage, BAND_SHARE)
-    start = _surest_start(first, sequence[np.searchsorted(ranks, first)], n, target)
+    given = (n, target, delta, min_coverage, BAND_SHARE, SEQUENCE_START[0])
+    ranks, band, sequence = limits_from_start(*given)
+    if len(ranks) == 0:
+        return ranks, band, sequence
+    starts = _possible_starts(n, target, delta, min_coverage)
+    limits = sequence[np.searchsorted(ranks, starts)]
+    start = starts[np.argmax(_chance_to_start(starts, limits, target))]
     return ranks, band, np.where(ranks >= start, sequence, -1)
 
 
 @lru_cache(maxsize=1024)
 def limits_from_start(
-    n: int, target: float, delta: float, min_coverage: float, band_share: float
+    n: int,
+    target: float,
+    delta: float,
+    min_coverage: float,
+    band_share: float,
+    least_start: float = 0.0,
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return ranks with the critical counts of a band and of a sequence that starts anywhere.
 
     As :func:`combined_limits`, but the share of `delta` that the band gets is an argument, and the
-    sequence has a count at every rank from `min_coverage` on: it may start at any of them, and
-    leave out any, as long as neither was chosen by looking at the rows.
+    sequence has a count at every rank from `min_coverage` (and `least_start`) on: it may start at
+    any of them, and leave out any, as long as neither was chosen by looking at the rows.
 
     Returns
     -------
@@ -349,16 +329,9 @@ def limits_from_start(
     >>> int(ranks[-1]), int(band[-1]), int(sequence[-1])
     (1000, 32, 37)
     """
-    ranks = even_ranks(n, target, delta, min_coverage)
-    if len(ranks) == 0:
-        return ranks, ranks, ranks
-    return _both_limits(ranks, n, target, delta, min_coverage, band_share)
-
-
-def _both_limits(
-    first: IntArray, n: int, target: float, delta: float, min_coverage: float, band_share: float
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the ranks `first` and those of the band, and the counts of band and sequence."""
+    first = even_ranks(n, target, delta, max(min_coverage, least_start))
+    if len(first) == 0:
+        return first, first, first
     band_ranks, limits = walk_band(n, target, band_share * delta, min_coverage)
     ranks, band, sequence = _join_sequence(first, band_ranks, limits, target, delta)
     # Rising, so that the count of a rank may be used between it and the next one.
@@ -384,22 +357,17 @@ def _join_sequence(
     return ranks, band, sequence
 
 
-def _surest_start(ranks: IntArray, limits: IntArray, n: int, target: float) -> int:
-    """Return the rank at which the sequence starts, chosen without looking at any row.
-
-    It is the first rank in the range of starts that passes with probability 90 % if the risk is a
-    third of the target; if there is none, the rank there that passes most often.
-    """
-    starts = _possible_starts(ranks, n)
-    return int(starts[np.argmax(_chance_to_start(starts, limits[: len(starts)], target))])
-
-
-def _possible_starts(ranks: IntArray, n: int) -> IntArray:
-    return ranks[ranks <= max(SEQUENCE_START[1] * n, ranks[0])]
+def _possible_starts(n: int, target: float, delta: float, min_coverage: float) -> IntArray:
+    """Return the ranks at which the sequence of :func:`combined_limits` may start."""
+    ranks = even_ranks(n, target, delta, max(min_coverage, SEQUENCE_START[0]))
+    return ranks[ranks <= max(SEQUENCE_START[1] * n, ranks.min(initial=n))]
 
 
 def _chance_to_start(ranks: IntArray, limits: IntArray, target: float) -> FloatArray:
-    """Return the probability, up to 90 %, that each rank passes if the risk is target/3."""
+    """Return the probability, up to 90 %, that each rank passes if the risk is target/3.
+
+    The sequence starts at the first rank with the largest one, chosen without looking at any row.
+    """
     chance = special.bdtr(np.maximum(limits, 0.0), ranks, target / 3.0)
     return np.where(limits < 0, 0.0, np.minimum(chance, 0.9))
 
@@ -412,10 +380,7 @@ def sequence_accepts(
     Arguments as in :func:`band_accepts`. None in the rare case where only the limits at all ranks
     can tell.
     """
-    ranks = even_ranks(n, target, delta, max(min_coverage, SEQUENCE_START[0]))
-    if len(ranks) == 0:
-        return False
-    starts = _possible_starts(ranks, n)
+    starts = _possible_starts(n, target, delta, min_coverage)
     found = errors(starts)
     if np.all(_pass_levels(starts, target, found) > (1.0 + _SLACK) * delta):
         return False
@@ -451,7 +416,6 @@ def _passes_at_start(
 ) -> bool | None:
     """Tell whether the surest start passes, None if limits from `least` to `most` do not tell."""
     low, high = (_chance_to_start(starts, limits, target) for limits in (least, most))
-    # The surest start is the first one with the largest chance.
     before = np.maximum.accumulate(np.append(-1.0, low))[:-1]
     may_start = (high > before) & (high >= np.max(low))
     if np.all((errors <= least)[may_start]):
@@ -517,14 +481,8 @@ def crossing_probability(ranks: IntArray, limits: IntArray, risk: float) -> floa
 
 def staying_probability(ranks: IntArray, limits: IntArray, risk: float) -> float:
     """Return P(W_k <= limit_k for all ranks k) for a Bernoulli(`risk`) random walk W."""
-    state, low, rank = np.ones(1), 0, 0
-    for k, limit in zip(ranks.tolist(), limits.tolist(), strict=True):
-        first, pmf = _step_distribution(k - rank, risk)
-        state, low, rank = np.convolve(state, pmf), low + first, k
-        state = state[: max(limit - low + 1, 0)]
-        if len(state) == 0:
-            return 0.0
-    return float(np.sum(state))
+    # As many rows are right then as cross no limit of their own.
+    return 1.0 - crossing_probability(ranks, ranks - limits - 1, 1.0 - risk)
 
 
 def _surviving(ranks: IntArray, limits: IntArray, risk: float) -> Iterator[tuple[int, FloatArray]]:

@@ -129,11 +129,6 @@ class Safeguarded(ShowsFit):
         self.safeguard = safeguard
 
 
-def log_odds(probability: FloatArray, offset: float = LEAST_OFFSET) -> FloatArray:
-    """Return log((p + offset)/(1 - p + offset)), finite and rising for every p in [0, 1]."""
-    return decide.log_odds(np.asarray(probability, dtype=np.float64), offset)
-
-
 def log_odds_offset(probability: FloatArray) -> float:
     """Return what to add to p and 1 - p before log-odds are taken, so that 0 and 1 are finite.
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -31,6 +30,8 @@ _Way = tuple[IntArray, IntArray]
 # A plan averages over this many likely numbers of accepted rows.
 _STRATA = 9
 _MOST_ROWS, _MOST_ROWS_OF_A_WALK = 10**8, 10**6
+# Methods that take a walk over all rows; and where a fixed sequence begins.
+_WALKING, _SEQUENCE_START = ("combined", "band", "fixed_sequence"), 0.25
 
 
 def rows_needed(
@@ -92,22 +93,25 @@ def rows_needed(
     >>> rows_needed(Risk(0.05, max_analyses=2), expected_risk=0.03, coverage=0.7)
     2656
     """
-    target, delta, plan = _read_plan(risk, delta, fixed=fixed)
+    target, delta, method = _read_plan(risk, delta)
+    start = _SEQUENCE_START if method == "fixed_sequence" else 0.0
+    if fixed:
+        method, start = "fixed", 0.0
     check_number("power", power, 0.0, 1.0, closed="neither")
     check_number("coverage", coverage, 0.0, 1.0, closed="right")
     check_count("expected_errors", expected_errors, 0)
-    if coverage < plan.start:
+    if coverage < start:
         raise ValueError(
-            f"coverage must be at least {plan.start:g} for method='fixed_sequence', which begins "
+            f"coverage must be at least {start:g} for method='fixed_sequence', which begins "
             f"there, got {coverage:g}; plan with method='combined'."
         )
     if expected_risk is not None:
         check_number("expected_risk", expected_risk, 0.0, target, closed="left")
-    _check_within_reach(plan, target, expected_errors, expected_risk, power, coverage)
+    _check_within_reach(method, target, expected_errors, expected_risk, power, coverage)
     least_coverage = min(_LEAST_COVERAGE, coverage)
 
     def ways(n: int, k: int) -> list[_Way]:
-        return [way for way in plan.ways(n, k, target, delta, least_coverage) if len(way[0])]
+        return [way for way in _ways(method, n, k, target, delta, least_coverage) if len(way[0])]
 
     def enough(n: int) -> bool:
         if expected_risk is None:
@@ -124,36 +128,33 @@ def rows_needed(
     return least_count(enough, 0.0 if exact else 0.005)
 
 
-def _read_plan(risk: Any, delta: float | None, *, fixed: bool) -> tuple[float, float, _Plan]:
+def _read_plan(risk: Any, delta: float | None) -> tuple[float, float, str]:
     """Return the target, the level of one analysis, and how a threshold will be found."""
     if not hasattr(risk, "get_params"):
-        target = check_risk_limit(check_number("target", risk, 0.0, 1.0, closed="neither"))
-        return target, check_delta(0.05 if delta is None else delta), _plan_of("auto", fixed=fixed)
-    if not getattr(risk, "is_selective", False):
+        target, level, n_analyses, method = risk, 0.05 if delta is None else delta, 1, "auto"
+    elif not getattr(risk, "is_selective", False):
         raise ValueError(
             f"risk must be a Risk or a number, got {risk!r}: no other objective is planned."
         )
-    if delta is not None:
+    elif delta is not None:
         raise ValueError(f"delta goes with a number, not with {risk!r}, which has its own.")
-    target = check_risk_limit(check_number("target", risk.target, 0.0, 1.0, closed="neither"))
-    level = check_delta(risk.delta) / check_count("max_analyses", risk.max_analyses)
-    return target, level, _plan_of(risk.method, fixed=fixed)
-
-
-def _plan_of(name: Any, *, fixed: bool) -> _Plan:
-    check_choice("method", name, ["auto", *_PLANS])
-    return _FIXED if fixed else _PLANS["combined" if name == "auto" else name]
+    else:
+        target, level, n_analyses, method = risk.target, risk.delta, risk.max_analyses, risk.method
+    target = check_risk_limit(check_number("target", target, 0.0, 1.0, closed="neither"))
+    level = check_delta(level) / check_count("max_analyses", n_analyses)
+    check_choice("method", method, ["auto", "combined", "band", "fixed_sequence", "bonferroni"])
+    return target, level, "combined" if method == "auto" else method
 
 
 def _check_within_reach(
-    plan: _Plan, target: float, errors: int, risk: float | None, power: float, coverage: float
+    method: str, target: float, errors: int, risk: float | None, power: float, coverage: float
 ) -> None:
     """Refuse plans that would need more rows than can be planned in seconds."""
     about = (errors + 1) / target
     if risk is not None:
         sure = stats.norm.isf(1e-3) + abs(stats.norm.isf(power))
         about = sure**2 * target * (1.0 - target) / (target - risk) ** 2
-    most = _MOST_ROWS_OF_A_WALK if plan.walks else _MOST_ROWS
+    most = _MOST_ROWS_OF_A_WALK if method in _WALKING else _MOST_ROWS
     if about / coverage > most:
         expected = f"expected_errors={errors}" if risk is None else f"expected_risk={risk:g}"
         raise ValueError(
@@ -194,37 +195,20 @@ def _all_up_to(ranks: IntArray, limits: IntArray, k: int) -> _Way:
     return np.append(ranks[1:], k)[: len(ranks)], limits
 
 
-def _combined(n: int, k: int, target: float, delta: float, least: float) -> list[_Way]:
-    ranks, band, sequence = combined_limits(n, target, delta, least)
-    return [_all_up_to(ranks, sequence, k), _last(ranks, band, k)]
-
-
-def _fixed(_n: int, k: int, target: float, delta: float, _least: float) -> list[_Way]:
-    return [(np.array([k]), critical_counts(np.array([k]), target, delta))]
-
-
-class _Plan(NamedTuple):
-    """How a threshold will be found: the ways in which it may accept k of n rows.
-
-    `walks`: whether the ways take a walk over all rows. `start`: where a sequence begins.
-    """
-
-    ways: Callable[[int, int, float, float, float], list[_Way]]
-    walks: bool = True
-    start: float = 0.0
-
-
-_FIXED = _Plan(_fixed, walks=False)
-_PLANS = {
-    "combined": _Plan(_combined),
-    "band": _Plan(lambda n, k, r, delta, least: [_last(*walk_band(n, r, delta, least), k)]),
-    "fixed_sequence": _Plan(
-        lambda n, k, r, delta, _: [_all_up_to(*sequence_limits(n, r, delta, 0.25), k)], start=0.25
-    ),
-    "bonferroni": _Plan(
-        lambda n, k, r, delta, least: [_last(*union_limits(n, r, delta, least), k)], walks=False
-    ),
-}
+def _ways(
+    method: str, n: int, k: int, target: float, delta: float, least_coverage: float
+) -> list[_Way]:
+    """Return the ways in which a threshold, found by a method, may accept k of n rows."""
+    if method == "fixed":
+        ranks = np.array([k])
+        return [(ranks, critical_counts(ranks, target, delta))]
+    if method == "combined":
+        ranks, band, sequence = combined_limits(n, target, delta, least_coverage)
+        return [_all_up_to(ranks, sequence, k), _last(ranks, band, k)]
+    if method == "fixed_sequence":
+        return [_all_up_to(*sequence_limits(n, target, delta, _SEQUENCE_START), k)]
+    limits = walk_band if method == "band" else union_limits
+    return [_last(*limits(n, target, delta, least_coverage), k)]
 
 
 def simultaneous_band(

@@ -8,6 +8,7 @@ are probable enough to be named where a case is deferred.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +21,6 @@ from skselect._lib.arrays import (
     BoolArray,
     FloatArray,
     IntArray,
-    is_graded,
     reaches,
     stays_within,
 )
@@ -30,7 +30,6 @@ from skselect.bounds import combined_limits, walk_band
 from skselect.bounds._band import (
     BAND_SHARE,
     band_accepts,
-    band_may_accept,
     limits_from_start,
     sequence_accepts,
     sequence_limits,
@@ -48,8 +47,7 @@ from skselect.bounds._pointwise import (
     smallest_rank,
 )
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.curve.scan import accumulate_chunk
-from skselect.curve.tie_blocks import CHUNK, sort_rows
+from skselect.curve.tie_blocks import sort_rows
 from skselect.predictions.outcomes import Outcomes
 
 
@@ -167,9 +165,13 @@ def combined_risk(
     curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
 ) -> int:
     """Accept what band or sequence certifies; see :func:`~skselect.bounds.combined_limits`."""
-    if _is_refused(curve, target, delta, min_coverage):
+    n, errors = curve.n_rows, partial(find_errors, curve)
+    by_sequence = sequence_accepts(n, target, delta, min_coverage, errors)
+    if by_sequence is False and not band_accepts(
+        n, target, BAND_SHARE * delta, min_coverage, errors
+    ):
         return 0
-    ranks, band, sequence = combined_limits(curve.n_rows, target, delta, min_coverage)
+    ranks, band, sequence = combined_limits(n, target, delta, min_coverage)
     by_band = last_in_band(curve, ranks, band)
     begun = sequence >= 0
     return max(by_band, passed_in_sequence(curve, ranks[begun], sequence[begun]))
@@ -204,13 +206,10 @@ class FixedSequence:
     starts: tuple[float, ...]
 
     def __init__(self, starts: float | Sequence[float] = 0.25) -> None:
-        shares = np.atleast_1d(as_array(starts, "starts"))
-        if shares.ndim != 1 or len(shares) == 0:
-            raise ValueError(
-                f"starts must be one share of the rows, or several, got {shown(starts)}."
-            )
-        checked = tuple(check_number("starts", share, 0.0, 1.0) for share in shares.tolist())
-        object.__setattr__(self, "starts", checked)
+        shares = _read_several("starts", "share of the rows", starts)
+        object.__setattr__(
+            self, "starts", tuple(check_number("starts", share, 0.0, 1.0) for share in shares)
+        )
 
     def __call__(
         self, curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
@@ -221,6 +220,14 @@ class FixedSequence:
             passed_in_sequence(curve, *sequence_limits(n, target, share, max(start, min_coverage)))
             for start in self.starts
         )
+
+
+def _read_several(name: str, what: str, given: Any) -> list[Any]:
+    """Return one number, or several, as a list."""
+    values = np.atleast_1d(as_array(given, name))
+    if values.ndim != 1 or len(values) == 0:
+        raise ValueError(f"{name} must be one {what} or several, got {shown(given)}.")
+    return list(values.tolist())
 
 
 #: With at most so many different confidences, levels are tested and not ranks.
@@ -269,11 +276,9 @@ class LevelSequence:
     band_share: float
 
     def __init__(self, levels: Sequence[float], band_share: float = 0.0) -> None:
-        values = np.atleast_1d(as_array(levels, "levels"))
-        if values.ndim != 1 or len(values) == 0:
-            raise ValueError(f"levels must be one confidence or several, got {shown(levels)}.")
-        checked = [check_number("levels", value, closed="neither") for value in values.tolist()]
-        object.__setattr__(self, "levels", tuple(sorted(set(checked), reverse=True)))
+        values = _read_several("levels", "confidence", levels)
+        checked = {check_number("levels", value, closed="neither") for value in values}
+        object.__setattr__(self, "levels", tuple(sorted(checked, reverse=True)))
         object.__setattr__(self, "band_share", check_number("band_share", band_share, 0.0, 0.9))
 
     @classmethod
@@ -454,31 +459,23 @@ def mean_generalized_risk(curve: RiskCoverageCurve, target: float, *_: float) ->
     return int(np.sum(stays_within(expected, target)))
 
 
-def coverage_rank(n: int, target: float, delta: float) -> int | None:
-    """Return the smallest k with P(Beta(k, n + 1 - k) >= target) >= 1 - delta.
+def coverage_rank(n: int, target: float, delta: float) -> int:
+    """Return the smallest k with P(Beta(k, n + 1 - k) >= target) >= 1 - delta, n if none has it.
 
     The coverage of "as sure as the k-th surest of n rows" on new rows has that distribution
-    (ties only make it larger). None if even k = n does not reach it.
+    (ties only make it larger).
     """
 
     def reached(k: int) -> bool:
         return bool(special.betaincc(k, n + 1.0 - k, target) >= 1.0 - delta)
 
-    low, high = smallest_rank(n, target) - 1, n  # the probability rises with k
-    if not reached(high):
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return high
+    first = smallest_rank(n, target)  # the probability rises with k
+    return min(first + bisect_left(range(first, n), True, key=reached), n)
 
 
 def certified_coverage(curve: RiskCoverageCurve, target: float, delta: float, *_: float) -> int:
     """Accept the fewest whose coverage on new rows is at least `target`, by rank."""
-    rank = coverage_rank(curve.n_rows, target, delta)
-    if rank is None:
-        return len(curve)
-    return int(curve.first_reaching(rank)) + 1
+    return int(curve.first_reaching(coverage_rank(curve.n_rows, target, delta))) + 1
 
 
 def empirical_coverage(curve: RiskCoverageCurve, target: float, *_: float) -> int:
@@ -579,41 +576,27 @@ def least_risk_target(
     rule: Rule, curve: RiskCoverageCurve, delta: float, min_coverage: float
 ) -> float:
     """Return the smallest target that a rule meets on these rows, to 0.1 %."""
-    high = _pointwise_least(
-        curve.n_accepted, curve.accepted_loss, curve.n_rows, delta, min_coverage
-    )
-    quick = getattr(rule, "meets", _MEETS.get(rule, rule))
-    return _least(lambda target: quick(curve, target, delta, min_coverage) > 0, high)
-
-
-def _band_meets(curve: RiskCoverageCurve, target: float, delta: float, least: float) -> bool:
-    return band_accepts(curve.n_rows, target, delta, least, partial(find_errors, curve))
-
-
-def _combined_meets(curve: RiskCoverageCurve, target: float, delta: float, least: float) -> bool:
-    """Tell whether band or sequence accepts anything; limits are computed only to decide it."""
     n, errors = curve.n_rows, partial(find_errors, curve)
-    by_sequence = sequence_accepts(n, target, delta, least, errors)
-    if by_sequence or band_accepts(n, target, BAND_SHARE * delta, least, errors):
-        return True
-    return by_sequence is None and combined_risk(curve, target, delta, least) > 0
+    shares: dict[Any, float] = {band_risk: 1.0, combined_risk: BAND_SHARE}
+    share = shares.get(rule, getattr(rule, "band_share", 0.0))
 
+    def met(target: float) -> bool:  # limits are computed only where nothing else decides
+        by_sequence = None if rule is not band_risk else False
+        if rule is combined_risk:
+            by_sequence = sequence_accepts(n, target, delta, min_coverage, errors)
+        if by_sequence or (
+            share > 0.0 and band_accepts(n, target, share * delta, min_coverage, errors)
+        ):
+            return True
+        return by_sequence is None and rule(curve, target, delta, min_coverage) > 0
 
-def _is_refused(curve: RiskCoverageCurve, target: float, delta: float, least: float) -> bool:
-    """Tell whether neither band nor sequence accepts anything, where no limits have to say it."""
-    n, errors = curve.n_rows, partial(find_errors, curve)
-    if band_may_accept(n, target, BAND_SHARE * delta, least, errors):
-        return False
-    return sequence_accepts(n, target, delta, least, errors) is False
+    counts = curve.n_accepted, curve.accepted_loss
+    return _least(met, _pointwise_least(*counts, n, delta, min_coverage))
 
 
 def find_errors(curve: RiskCoverageCurve, ranks: IntArray) -> FloatArray:
     """Return the errors of the smallest sets that accept so many rows."""
     return curve.accepted_loss[curve.first_reaching(ranks)]
-
-
-# Whether a rule meets a target, where that is known sooner than how much it accepts.
-_MEETS: dict[Rule, Rule] = {band_risk: _band_meets, combined_risk: _combined_meets}
 
 
 def least_band_target(
@@ -781,15 +764,6 @@ class Combined:
         before = np.append(-1, sequence[:-1]) if self.sparse else -1
         return (sequence > before) & (ranks >= self.start * n)
 
-    def meets(self, curve: RiskCoverageCurve, target: float, delta: float, least: float) -> bool:
-        """Tell whether anything is accepted; limits are computed only to decide it."""
-        n, errors = curve.n_rows, partial(find_errors, curve)
-        if rows_for_certificate(target, delta) > n:
-            return False
-        if band_accepts(n, target, self.band_share * delta, least, errors):
-            return True
-        return self(curve, target, delta, least) > 0
-
 
 def _passed_at(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> int:
     """Return how many entries a sequence accepts that tests a few ranks only.
@@ -955,12 +929,10 @@ def betting_risk(
     -------
     int
     """
-    counts = outcomes.sample_weight is None and largest_weight is None
-    if counts and not is_graded(outcomes.loss):
-        return _bet_on_counts(outcomes, target, delta, min_coverage)
     loss, weight, ends = _sorted_rows(outcomes, largest_weight)
     n = len(loss)
-    start = _betting_start(n, target, delta, min_coverage)
+    share = smallest_rank(n, max(min_coverage, BETTING_START))
+    start = max(share, math.ceil(_ROOM * rows_for_betting(target, delta, n)))
     if start > n:
         return 0
     first = int(np.searchsorted(ends, start))  # the block that holds the start
@@ -976,43 +948,6 @@ def betting_risk(
     failed = np.flatnonzero(~_which_pass(log_wealth, n, target, delta))
     passed = first + int(failed[0]) if len(failed) else len(ends)
     return passed if passed > first else 0
-
-
-def _betting_start(n: int, target: float, delta: float, min_coverage: float) -> int:
-    """Return the rank at which the sequence of bets on n rows begins."""
-    share = smallest_rank(n, max(min_coverage, BETTING_START))
-    return max(share, math.ceil(_ROOM * rows_for_betting(target, delta, n)))
-
-
-def _bet_on_counts(outcomes: Outcomes, target: float, delta: float, min_coverage: float) -> int:
-    """Return the same for rows that count once and are right or wrong.
-
-    The log of a wealth is then a sum of two counts, each times a constant, and the first failure
-    ends the sequence.
-    """
-    n = len(outcomes)
-    start = _betting_start(n, target, delta, min_coverage)
-    if start > n:
-        return 0
-    curve = RiskCoverageCurve.from_outcomes(outcomes)
-    first = int(curve.first_reaching(start))
-    before = curve.n_accepted_by(first)
-    for k in range(first // CHUNK, -(-len(curve) // CHUNK)):
-        found = accumulate_chunk(curve.blocks, curve.sums, k)
-        skipped = max(first - k * CHUNK, 0)
-        ends, errors = found.weight[skipped:], found.loss[skipped:]
-        credited = np.maximum(np.append(before, ends[:-1]), start)
-        before = ends[-1]
-
-        def log_wealth(stake: float, credited: Any = credited, errors: Any = errors) -> FloatArray:
-            credit = math.log1p(stake * target)
-            return credited * credit + errors * math.log1p(-stake / (1.0 + stake * target))
-
-        failed = np.flatnonzero(~_which_pass(log_wealth, n, target, delta))
-        if len(failed):
-            passed = k * CHUNK + skipped + int(failed[0])
-            return passed if passed > first else 0
-    return len(curve)
 
 
 def betting_generalized_risk(

@@ -403,7 +403,7 @@ def test_coverage_rank_is_the_smallest_that_holds(n, target):
 
 def test_coverage_that_no_rank_reaches_accepts_everything():
     curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [0.9, 0.8]))
-    assert coverage_rank(2, 0.99, 0.05) is None
+    assert coverage_rank(2, 0.99, 0.05) == 2
     assert certified_coverage(curve, 0.99, 0.05) == 2
     assert coverage_rank(500, 0.9, 0.1) == 460  # as the page on guarantees says
 
