@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,9 +32,6 @@ from skselect._lib.checks.rows import (
     same_kind,
 )
 from skselect.predictions.decisions import DecisionRule
-
-if TYPE_CHECKING:  # a later room
-    from skselect.policy.cascade import Cascade
 
 _IN_ORDER = "or pass an array with its columns in the order of labels="
 #: The classes of verdicts, what may stand for them, and the code of anything else.
@@ -98,7 +95,7 @@ class Predictions:
     rule: DecisionRule = field(default_factory=DecisionRule)
     reviewer: IntArray | None = None
     drawn: str = ""
-    cascade: Cascade | None = None
+    cascade: Any = None  # a Cascade, which a later room defines
 
     def __len__(self) -> int:
         return len(self.y_true)
