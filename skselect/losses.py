@@ -35,24 +35,17 @@ EPS = 1e-6
 
 
 class Derivatives(NamedTuple):
-    """A loss, and for each row and logit its first and second derivative.
+    """The first derivative of a loss by each row and logit, and a bound of the second.
 
     `bound` is at least as large as the second derivative, and never negative.
     """
 
-    value: float
     gradient: FloatArray
-    hessian: FloatArray
     bound: FloatArray
 
     def plus(self, alpha: float, term: Derivatives) -> Derivatives:
-        """Return this loss + alpha times another one."""
-        return Derivatives(
-            self.value + alpha * term.value,
-            self.gradient + alpha * term.gradient,
-            self.hessian + alpha * term.hessian,
-            self.bound + alpha * term.bound,
-        )
+        """Return those of this loss + alpha times another one."""
+        return Derivatives(self.gradient + alpha * term.gradient, self.bound + alpha * term.bound)
 
 
 # What users choose -----------------------------------------------------------------------
@@ -79,9 +72,7 @@ def _cross_entropy(log_p: FloatArray, codes: IntArray, weight: FloatArray) -> De
     share = weight / weight.sum()
     p = np.exp(log_p)
     truth = np.arange(p.shape[1]) == codes[:, None]
-    hessian = share[:, None] * p * (1.0 - p)
-    value = -dot(share, log_p[truth])
-    return Derivatives(value, share[:, None] * (p - truth), hessian, hessian)
+    return Derivatives(share[:, None] * (p - truth), share[:, None] * p * (1.0 - p))
 
 
 def _cau(
@@ -99,9 +90,8 @@ def _cau(
 
     right = np.argmax(log_p, axis=1) == codes
     share = _shares_of_kinds(weight, right, variant) * np.where(right, 1.0, lambda_)
-    value = dot(share, np.where(right, -np.log1p(-h), -np.log(h)))
     away = np.where(right, 1.0 - h, -h)  # from the end where the loss is infinite
-    return _chained(value, inside * share / away, inside * share / away**2, inner_1, inner_2)
+    return _chained(inside * share / away, inside * share / away**2, inner_1, inner_2)
 
 
 def _shares_of_kinds(weight: FloatArray, right: BoolArray, variant: str) -> FloatArray:
@@ -136,21 +126,19 @@ def _minus_soft_cwsa(
     part = share / accepted
     first = part * (mask * sign - mask_1 * value)
     second = part * (mask_1 * sign - mask_2 * value - 2.0 * mask_1 * first)
-    return _chained(-value, -first, -second, inner_1, inner_2)
+    return _chained(-first, -second, inner_1, inner_2)
 
 
 def _chained(
-    value: float, first: FloatArray, second: FloatArray, inner_1: FloatArray, inner_2: FloatArray
+    first: FloatArray, second: FloatArray, inner_1: FloatArray, inner_2: FloatArray
 ) -> Derivatives:
-    """Return the derivatives of a function of one number per row, which depends on the logits."""
-    by_slope = first[:, None] * inner_2
-    by_curvature = second[:, None] * inner_1**2
-    return Derivatives(
-        value,
-        first[:, None] * inner_1,
-        by_slope + by_curvature,
-        np.abs(by_slope) + np.abs(by_curvature),
-    )
+    """Return the derivatives of a function of one number per row, which depends on the logits.
+
+    The second one is a sum of two parts, by the slope of the function and by its curvature; the
+    bound takes both as positive.
+    """
+    by_slope, by_curvature = first[:, None] * inner_2, second[:, None] * inner_1**2
+    return Derivatives(first[:, None] * inner_1, np.abs(by_slope) + np.abs(by_curvature))
 
 
 _REMEDY = "it is for XGBClassifier(objective=...), not for XGBRegressor or xgboost.train."

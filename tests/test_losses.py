@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.model_selection import GridSearchCV
@@ -52,9 +53,9 @@ def brute(objective, logits, codes, weight, right=None):
         above = accepted = 0.0
         for p, is_right, w in triples:
             u = (max(p) - t) / objective.temperature
-            phi = objective.temperature * math.log(1 + math.exp(u)) / (1 - t)
+            phi = objective.temperature * np.logaddexp(0, u) / (1 - t)
             above += w * phi * (1 if is_right else -1)
-            accepted += w / (1 + math.exp(-u))
+            accepted += w * expit(u)
         return cross_entropy - objective.alpha * above / (accepted + 1e-6 * total)
     parts = {True: [0.0, 0.0], False: [0.0, 0.0]}
     for p, is_right, w in triples:
@@ -72,11 +73,10 @@ with_objectives = pytest.mark.parametrize("objective", OBJECTIVES, ids=str)
 
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 @with_objectives
-def test_the_value_is_the_definition_and_derivatives_are_its_differences(objective, n_classes):
+def test_derivatives_are_differences_of_the_definition(objective, n_classes):
     logits, codes, weight = rows(n_classes)
     right = logits.argmax(axis=1) == codes
     found = objective._derivatives(logits, codes, weight)
-    assert found.value == pytest.approx(brute(objective, logits, codes, weight), rel=1e-12)
 
     def moved(row, column, by):
         other = logits.copy()
@@ -88,45 +88,28 @@ def test_the_value_is_the_definition_and_derivatives_are_its_differences(objecti
         up, here, down = (moved(row, column, by) for by in (step, 0.0, -step))
         first, second = (up - down) / (2 * step), (up - 2 * here + down) / step**2
         assert found.gradient[row, column] == pytest.approx(first, rel=1e-5, abs=1e-8)
-        assert found.hessian[row, column] == pytest.approx(second, rel=1e-4, abs=1e-6)
+        assert found.bound[row, column] > 0
+        assert found.bound[row, column] >= abs(second) * (1 - 1e-4) - 1e-6
 
 
-@pytest.mark.parametrize("n_classes", [2, 5])
 @with_objectives
-def test_the_bound_is_positive_and_above_the_second_derivative(objective, n_classes):
-    logits, codes, weight = rows(n_classes, n=500)
-    found = objective._derivatives(logits, codes, weight)
-    assert np.all(found.bound > 0)
-    assert np.all(found.bound >= np.abs(found.hessian))
-
-
-@pytest.mark.parametrize("n_classes", [2, 4])
-@with_objectives
-def test_a_weight_of_two_is_the_row_twice_and_of_zero_no_row(objective, n_classes):
-    logits, codes, _ = rows(n_classes)
+def test_a_weight_counts_the_row_and_the_order_of_rows_and_classes_does_not_matter(objective):
+    logits, codes, weight = rows(4)
     counts = np.arange(len(codes)) % 3
     found = objective._derivatives(logits, codes, counts.astype(float))
     twice = np.repeat(np.arange(len(codes)), counts)
     again = objective._derivatives(logits[twice], codes[twice], np.ones(len(twice)))
-    assert found.value == pytest.approx(again.value, rel=1e-12)
     # Soft CWSA is a ratio: its second derivatives depend on whether two rows move together.
-    n_same = 1 if isinstance(objective, SoftCWSAObjective) else 3
-    for mine, its in list(zip(found[1:], again[1:], strict=True))[:n_same]:
+    n_same = 1 if isinstance(objective, SoftCWSAObjective) else 2
+    for mine, its in list(zip(found, again, strict=True))[:n_same]:
         np.testing.assert_allclose(mine[twice], its * counts[twice][:, None], rtol=1e-10)
         assert np.all(mine[counts == 0] == 0)
-
-
-@with_objectives
-def test_the_order_of_rows_and_of_classes_does_not_matter(objective):
-    logits, codes, weight = rows(4)
     found = objective._derivatives(logits, codes, weight)
     order = np.random.default_rng(1).permutation(len(codes))
     moved = objective._derivatives(logits[order], codes[order], weight[order])
     names = np.array([2, 0, 3, 1])  # the new number of each class
     renamed = objective._derivatives(logits[:, np.argsort(names)], names[codes], weight)
-    assert moved.value == pytest.approx(found.value, rel=1e-12)
-    assert renamed.value == pytest.approx(found.value, rel=1e-12)
-    for mine, its, theirs in zip(found[1:], moved[1:], renamed[1:], strict=True):
+    for mine, its, theirs in zip(found, moved, renamed, strict=True):
         np.testing.assert_allclose(mine[order], its, rtol=1e-9, atol=1e-14)
         np.testing.assert_allclose(mine, theirs[:, names], rtol=1e-9, atol=1e-14)
 
@@ -137,37 +120,24 @@ def test_probabilities_of_0_and_1_and_ties_are_safe_and_so_are_right_rows_alone(
         logits = scale * np.array([[1.0, -1.0, -1.0], [-1.0, 1.0, 1.0], [0.0, 0.0, 0.0]])
         codes = logits.argmax(axis=1) if truth == "answered" else np.full(3, truth)
         found = objective._derivatives(logits, codes, np.ones(3))
-        assert np.isfinite(found.value)
-        assert all(np.all(np.isfinite(table)) for table in found[1:])
+        assert all(np.all(np.isfinite(table)) for table in found)
         assert np.abs(found.gradient).max() < 1e4
 
 
-@with_objectives
-def test_the_metrics_are_the_same_terms(objective):
+def test_the_metrics_are_the_same_terms():
     logits, codes, weight = rows(3, n=40)
     proba = np.array([probabilities(row) for row in logits])
-    plain = objective._derivatives(logits, codes, weight).value
-    if isinstance(objective, SoftCWSAObjective):
-        # As the mask becomes hard, the surrogate becomes the score.
-        objective = SoftCWSAObjective(threshold=0.6, temperature=1e-6, alpha=0.8)
-        plain = objective._derivatives(logits, codes, weight).value
-        score = -cwsa_score(codes, proba, threshold=0.6, sample_weight=weight)
-        tolerance = 1e-5
-    elif objective.variant == "balanced":
-        score = cau_score(codes, proba, lambda_=1.3, sample_weight=weight)
-        tolerance = 1e-12
-    else:
-        return
-    alone = CAUObjective(alpha=0)._derivatives(logits, codes, weight).value
-    assert plain == pytest.approx(alone + objective.alpha * score, rel=tolerance)
-
-
-def test_nothing_accepted_is_worth_nothing():
-    logits, codes, weight = rows(3)
-    alone = CAUObjective(alpha=0)._derivatives(0.1 * logits, codes, weight).value
-    strict = SoftCWSAObjective(threshold=0.99, temperature=1e-3)
-    found = strict._derivatives(0.1 * logits, codes, weight)
-    assert found.value == pytest.approx(alone, abs=1e-9)
+    alone = brute(CAUObjective(alpha=0), logits, codes, weight)
+    found = brute(CAUObjective(alpha=0.7, lambda_=1.3), logits, codes, weight)
+    score = cau_score(codes, proba, lambda_=1.3, sample_weight=weight)
+    assert found == pytest.approx(alone + 0.7 * score, rel=1e-12)
+    # As the mask becomes hard, the surrogate becomes the score; nothing accepted is worth nothing.
+    for threshold in (0.6, 1 - 1e-4):
+        hard = SoftCWSAObjective(threshold=threshold, temperature=1e-6, alpha=0.8)
+        score = cwsa_score(codes, proba, threshold=threshold, sample_weight=weight)
+        found = brute(hard, logits, codes, weight)
+        assert found == pytest.approx(alone - 0.8 * score, rel=1e-5)
+    assert score == 0
 
 
 both = pytest.mark.parametrize("n_classes", [2, 3])
@@ -238,10 +208,7 @@ def test_two_classes_are_softmax_with_two_columns(objective):
 
 @with_objectives
 def test_they_are_plain_values(objective):
-    for other in (copy.deepcopy(objective), pickle.loads(pickle.dumps(objective))):
-        assert other == objective
-    assert len({objective, copy.copy(objective)}) == 1
-    assert repr(objective).startswith(type(objective).__name__)
+    assert len({objective, copy.deepcopy(objective), pickle.loads(pickle.dumps(objective))}) == 1
 
 
 @pytest.mark.parametrize(
@@ -342,19 +309,16 @@ def loss(objective, logits, codes, weight=None):
 
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 @with_objectives
-def test_value_and_derivatives_are_those_of_the_kernels(objective, n_classes, torch):
+def test_the_value_is_the_definition_and_its_derivative_that_of_the_kernels(
+    objective, n_classes, torch
+):
     table, codes, weight = rows(n_classes)
-    wanted = objective._derivatives(table, codes, weight)
     logits = torch.tensor(table, requires_grad=True)
     found = loss(objective, logits, codes, weight)
     found.backward()
-    second = torch.autograd.functional.hessian(
-        lambda z: loss(objective, z, codes, weight), logits.detach()
-    )
-    second = second.reshape(table.size, table.size).diagonal().reshape(table.shape)
-    assert found.item() == pytest.approx(wanted.value, rel=1e-12)
-    np.testing.assert_allclose(logits.grad.numpy(), wanted.gradient, rtol=1e-9, atol=1e-13)
-    np.testing.assert_allclose(second.numpy(), wanted.hessian, rtol=1e-9, atol=1e-12)
+    assert found.item() == pytest.approx(brute(objective, table, codes, weight), rel=1e-12)
+    wanted = objective._derivatives(table, codes, weight).gradient
+    np.testing.assert_allclose(logits.grad.numpy(), wanted, rtol=1e-9, atol=1e-13)
 
 
 @with_objectives
@@ -366,24 +330,15 @@ def test_one_logit_for_two_classes(objective, torch):
 
 
 @with_objectives
-def test_probabilities_of_0_and_1_and_ties_are_safe(objective, torch):
-    kinds = ["float64", "float32", "bfloat16"]
-    for kind, scale in itertools.product(kinds, [0.0, 1e-4, 30.0, 1e4]):
-        table, codes, _ = rows(3)
+def test_0_and_1_ties_and_parts_without_rows_are_safe_in_torch(objective, torch):
+    table, codes, _ = rows(3)
+    right = table.argmax(axis=1)
+    kinds, scales = ["float64", "float32", "bfloat16"], [0.0, 1e-4, 1.0, 30.0, 1e4]
+    for kind, scale, target in itertools.product(kinds, scales, [codes, right, (right + 1) % 3]):
         logits = torch.tensor(scale * table, dtype=getattr(torch, kind), requires_grad=True)
-        found = loss(objective, logits, codes)
+        found = loss(objective, logits, target)
         found.backward()
         assert torch.isfinite(found)
-        assert torch.isfinite(logits.grad).all()
-
-
-@with_objectives
-def test_a_part_without_rows_is_left_out(objective, torch):
-    table, _, _ = rows(3)
-    codes = table.argmax(axis=1)
-    for target in (codes, (codes + 1) % 3):
-        logits = torch.tensor(table, requires_grad=True)
-        loss(objective, logits, target).backward()
         assert torch.isfinite(logits.grad).all()
 
 

@@ -19,7 +19,13 @@ from skselect._lib.checks.options import check_choice, check_count, check_number
 from skselect._lib.checks.rows import check_has_proba, check_unit_confidence, warn_small_weights
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._metric import ClassOptions, WeighedRowOptions, computed_by, metric
+from skselect.metrics._metric import (
+    BinOptions,
+    ClassBinOptions,
+    WeighedRowOptions,
+    computed_by,
+    metric,
+)
 from skselect.metrics._rows import Countable, Influence, ScoredRows, UnsortedRows, mean_of
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
@@ -234,14 +240,7 @@ def top_label_brier_influence(rows: ScoredRows) -> Influence:
     registered=True,
     meaning="Its confidence is off by {points} on average, judged in bins.",
 )
-def expected_calibration_error(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    n_bins: int = 15,
-    strategy: str = "uniform",
-    **options: Unpack[WeighedRowOptions],
-) -> float:
+def expected_calibration_error(y_true: Any, y_proba: Any, **options: Unpack[BinOptions]) -> float:
     """Compute the binned gap between confidence and accuracy, ECE (lower is better).
 
     :Formula: ``mean over bins of |mean a - mean c|``
@@ -252,11 +251,6 @@ def expected_calibration_error(
     Parameters
     ----------
     %(data)s
-    n_bins : int, default=15
-        Number of bins.
-    strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width on [0, 1], or of equal weight. Bins are closed on the right, the
-        first one on both sides.
     %(options)s
 
     Returns
@@ -292,14 +286,7 @@ def expected_calibration_error(
     for_comparison=True,
     no_interval="the bin with the fewest rows decides it; take 'ece' or 'smooth_ece'",
 )
-def maximum_calibration_error(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    n_bins: int = 15,
-    strategy: str = "uniform",
-    **options: Unpack[WeighedRowOptions],
-) -> float:
+def maximum_calibration_error(y_true: Any, y_proba: Any, **options: Unpack[BinOptions]) -> float:
     """Compute the largest gap between confidence and accuracy of a bin, MCE.
 
     :Formula: ``largest |mean a - mean c| of a bin``
@@ -310,10 +297,6 @@ def maximum_calibration_error(
     Parameters
     ----------
     %(data)s
-    n_bins : int, default=15
-        Number of bins.
-    strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width on [0, 1], or of equal weight. As in :func:`expected_calibration_error`.
     %(options)s
 
     Returns
@@ -346,12 +329,7 @@ def maximum_calibration_error(
     no_interval="its bootstrap is biased in every class; take 'ece', or t_cal_test",
 )
 def classwise_calibration_error(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    n_bins: int = 15,
-    strategy: str = "uniform",
-    **options: Unpack[ClassOptions],
+    y_true: Any, y_proba: Any, **options: Unpack[ClassBinOptions]
 ) -> float:
     """Compute the mean over classes of the calibration error of each class's probability.
 
@@ -363,10 +341,6 @@ def classwise_calibration_error(
     Parameters
     ----------
     %(data)s
-    n_bins : int, default=15
-        Number of bins.
-    strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width on [0, 1], or of equal weight. As in :func:`expected_calibration_error`.
     %(options)s
 
     Returns
@@ -401,14 +375,7 @@ def classwise_calibration_error(
     scale_free=False,
     chance_raises="draws",
 )
-def debiased_calibration_error(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    n_bins: int = 15,
-    strategy: str = "quantile",
-    **options: Unpack[WeighedRowOptions],
-) -> float:
+def debiased_calibration_error(y_true: Any, y_proba: Any, **options: Unpack[BinOptions]) -> float:
     """Compute the root mean squared gap between confidence and accuracy without its bias.
 
     :Formula: ``root of mean (a_b - c_b)^2 - a_b (1 - a_b)/(n_b - 1)``
@@ -419,10 +386,6 @@ def debiased_calibration_error(
     Parameters
     ----------
     %(data)s
-    n_bins : int, default=15
-        Number of bins.
-    strategy : {"quantile", "uniform"}, default="quantile"
-        Bins of equal width on [0, 1], or of equal weight.
     %(options)s
 
     Returns
@@ -460,22 +423,13 @@ def debiased_calibration_error(
 
 @computed_by(reliability)
 def reliability_curve(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    n_bins: int = 15,
-    strategy: str = "quantile",
-    confidence_level: float = 0.95,
-    **options: Unpack[WeighedRowOptions],
+    y_true: Any, y_proba: Any, *, confidence_level: float = 0.95, **options: Unpack[BinOptions]
 ) -> pd.DataFrame:
     """Compute how often the classifier is right at each confidence.
 
     Parameters
     ----------
     %(data)s
-    n_bins : int, default=15
-    strategy : {"quantile", "uniform"}, default="quantile"
-        Bins of equal width on [0, 1], or of equal weight. Equal confidences stay in one bin.
     confidence_level : float in (0, 1), default=0.95
         Confidence level of the intervals. Each bin has one for its accuracy.
     %(options)s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -13,7 +14,7 @@ from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_number
 from skselect._lib.checks.rows import check_has_proba
 from skselect._lib.decide import normalized_entropy
-from skselect.metrics._metric import ClassOptions, check_eps, computed_by, metric
+from skselect.metrics._metric import ClassOptions, check_eps, computed_by, metric, undefined
 from skselect.predictions.predictions import Predictions
 
 __all__ = ["cau_components", "cau_cost_score", "cau_score", "right_entropy_score"]
@@ -47,32 +48,29 @@ def find_components(predictions: Predictions, eps: float = 1e-8) -> CauComponent
     """Return both parts, each a weighted mean."""
     check_eps(eps, zero=False)
     h = np.clip(_entropies(predictions, "cau"), eps, 1.0 - eps)
-    (right, right_weight), (wrong, wrong_weight) = _split_rows(predictions, h)
-    return CauComponents(
-        cau_1=_mean(-np.log1p(-right), right_weight),
-        cau_0=_mean(-np.log(wrong), wrong_weight),
-        n_right=float(np.sum(right_weight)),
-        n_wrong=float(np.sum(wrong_weight)),
-    )
+    cau_1, n_right = _mean_over(predictions, h, lambda h: -np.log1p(-h), right=True)
+    cau_0, n_wrong = _mean_over(predictions, h, lambda h: -np.log(h), right=False)
+    return CauComponents(cau_1, cau_0, n_right, n_wrong)
 
 
 def _entropies(predictions: Predictions, name: str) -> FloatArray:
     return normalized_entropy(check_has_proba(predictions.y_proba, name))
 
 
-def _split_rows(
-    predictions: Predictions, values: FloatArray
-) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
-    """Return values and weights of the right rows that count, and of the wrong ones."""
+def _mean_over(
+    predictions: Predictions,
+    h: FloatArray,
+    loss: Callable[[FloatArray], FloatArray],
+    *,
+    right: bool,
+) -> tuple[float, float]:
+    """Return the mean loss of the right rows, or of the wrong ones, and their weight."""
     weight = predictions.sample_weight
-    weight = np.ones(len(predictions)) if weight is None else weight
-    right = (predictions.y_pred == predictions.y_true) & (weight > 0)
-    wrong = (predictions.y_pred != predictions.y_true) & (weight > 0)
-    return (values[right], weight[right]), (values[wrong], weight[wrong])
-
-
-def _mean(values: FloatArray, weight: FloatArray) -> float:
-    return float(np.average(values, weights=weight)) if len(values) else math.nan
+    weight = np.ones(len(h)) if weight is None else weight
+    rows = ((predictions.y_pred == predictions.y_true) == right) & (weight > 0)
+    if not np.any(rows):
+        return math.nan, 0.0
+    return float(np.average(loss(h[rows]), weights=weight[rows])), float(np.sum(weight[rows]))
 
 
 def cau(predictions: Predictions, lambda_: float = 1.0, eps: float = 1e-8) -> float:
@@ -110,11 +108,10 @@ def wrong_entropy(predictions: Predictions, normalize: bool = True) -> float:
 
 
 def _mean_entropy(predictions: Predictions, kind: str, normalize: bool) -> float:
-    name = f"{kind}_entropy"
-    rows = _split_rows(predictions, _entropies(predictions, name))
-    value = _mean(*rows[kind == "wrong"])
-    if math.isnan(value):
-        warn_user(f"{name} is undefined (nan): there are no {kind} rows.")
+    h = _entropies(predictions, f"{kind}_entropy")
+    value, weight = _mean_over(predictions, h, lambda h: h, right=kind == "right")
+    if weight == 0:
+        return undefined(f"{kind}_entropy", f"there are no {kind} rows")
     return value if normalize else value * math.log(len(predictions.classes))
 
 

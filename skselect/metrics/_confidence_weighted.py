@@ -20,7 +20,14 @@ from skselect._lib.checks.rows import (
     resolve_pos_label,
 )
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._metric import WeighedCountOptions, WeighedRowOptions, metric, share_options
+from skselect.metrics._metric import (
+    AverageOptions,
+    WeighedCountOptions,
+    WeighedRowOptions,
+    metric,
+    share_options,
+    undefined,
+)
 from skselect.metrics._rows import Influence, ScoredRows, ratio_of, score_proba
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
@@ -156,11 +163,8 @@ def cw_matthews(predictions: Predictions) -> float:
     total = matrix.sum()
     truth, predicted = matrix.sum(axis=1), matrix.sum(axis=0)
     if min(np.count_nonzero(truth), np.count_nonzero(predicted)) < 2:
-        warn_user(
-            "cw_matthews_corrcoef is undefined (nan): all weight is on one true or one predicted "
-            "class."
-        )
-        return float("nan")
+        one = "all weight is on one true or one predicted class"
+        return undefined("cw_matthews_corrcoef", one)
     spread = np.sum(truth * (total - truth)) * np.sum(predicted * (total - predicted))
     joint = total * np.trace(matrix) - np.sum(truth[:-1] * predicted)
     return float(np.clip(joint / np.sqrt(spread), -1.0, 1.0))
@@ -174,8 +178,7 @@ def cw_accuracy(curve: RiskCoverageCurve) -> float:
     curve.check_unit("cw_accuracy")
     total = curve.sums.products.confidence
     if not total > 0:
-        warn_user("cw_accuracy is undefined (nan): the confidence is 0 for every row.")
-        return float("nan")
+        return undefined("cw_accuracy", "the confidence is 0 for every row")
     return curve.sums.products.confidence_right / total
 
 
@@ -185,8 +188,7 @@ def cw_gain(curve: RiskCoverageCurve) -> float:
     accuracy = 1.0 - curve.mean_loss
     room = 1.0 - min(weighted, accuracy)
     if room <= 0:
-        warn_user("cw_gain is undefined (nan): there are no errors.")
-        return float("nan")
+        return undefined("cw_gain", "there are no errors")
     return (weighted - accuracy) / room
 
 
@@ -296,13 +298,7 @@ def cw_confusion_matrix(
 
 
 @metric(cw_precision, "higher", undefined="class never predicted: nan alone, 0 in a mean")
-def cw_precision_score(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    average: str | None = "auto",
-    **options: Unpack[WeighedCountOptions],
-) -> Any:
+def cw_precision_score(y_true: Any, y_proba: Any, **options: Unpack[AverageOptions]) -> Any:
     """Compute the precision in which each row counts by its confidence.
 
     :Formula: ``cwTP/(cwTP + cwFP)``
@@ -313,7 +309,6 @@ def cw_precision_score(
     Parameters
     ----------
     %(data)s
-    %(average)s
     %(options)s
 
     Returns
@@ -345,13 +340,7 @@ def cw_precision_score(
 
 
 @metric(cw_recall, "higher", undefined="class without rows: nan, left out of the mean")
-def cw_recall_score(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    average: str | None = "auto",
-    **options: Unpack[WeighedCountOptions],
-) -> Any:
+def cw_recall_score(y_true: Any, y_proba: Any, **options: Unpack[AverageOptions]) -> Any:
     """Compute the recall (sensitivity) in which each row counts by its confidence.
 
     :Formula: ``cwTP/(cwTP + cwFN)``
@@ -362,7 +351,6 @@ def cw_recall_score(
     Parameters
     ----------
     %(data)s
-    %(average)s
     %(options)s
 
     Returns
@@ -394,13 +382,7 @@ def cw_recall_score(
 
 
 @metric(cw_specificity, "higher", undefined="no rows of other classes: nan, left out of the mean")
-def cw_specificity_score(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    average: str | None = "auto",
-    **options: Unpack[WeighedCountOptions],
-) -> Any:
+def cw_specificity_score(y_true: Any, y_proba: Any, **options: Unpack[AverageOptions]) -> Any:
     """Compute the specificity in which each row counts by its confidence.
 
     :Formula: ``cwTN/(cwTN + cwFP)``
@@ -411,7 +393,6 @@ def cw_specificity_score(
     Parameters
     ----------
     %(data)s
-    %(average)s
     %(options)s
 
     Returns
@@ -442,13 +423,7 @@ def cw_specificity_score(
 
 
 @metric(cw_f1, "higher", undefined="class neither true nor predicted: nan, left out of the mean")
-def cw_f1_score(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    average: str | None = "auto",
-    **options: Unpack[WeighedCountOptions],
-) -> Any:
+def cw_f1_score(y_true: Any, y_proba: Any, **options: Unpack[AverageOptions]) -> Any:
     """Compute the F1 score in which each row counts by its confidence.
 
     :Formula: ``2 cwTP/(2 cwTP + cwFP + cwFN)``
@@ -459,7 +434,6 @@ def cw_f1_score(
     Parameters
     ----------
     %(data)s
-    %(average)s
     %(options)s
 
     Returns

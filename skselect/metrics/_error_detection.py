@@ -11,11 +11,10 @@ from typing import Any, Unpack
 import numpy as np
 
 from skselect._lib.arrays import ROUNDING, FloatArray, IntArray
-from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice, check_number
 from skselect._lib.checks.rows import check_has_proba, check_two_classes
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._metric import CountOptions, RowOptions, metric
+from skselect.metrics._metric import CountOptions, RowOptions, metric, undefined
 from skselect.metrics._rows import RankedInfluence, ScoredRows, auroc_lines, ranked
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
@@ -28,19 +27,13 @@ __all__ += ["failure_average_precision_score", "oc_auc_score"]
 
 def failure_auroc(curve: RiskCoverageCurve) -> float:
     """Return the AUROC of telling right answers from errors by their confidence."""
-    sums = curve.sums
-    if not _both_kinds(sums.weight - sums.loss, sums.loss, "failure_auroc"):
-        return float("nan")
-    return sums.auroc
+    right, wrong = curve.sums.weight - curve.sums.loss, curve.sums.loss
+    return curve.sums.auroc if min(right, wrong) > 0 else _without("failure_auroc", wrong > 0)
 
 
-def _both_kinds(right: float, wrong: float, name: str) -> bool:
-    """Tell whether there are right answers and errors, with a warning if not."""
-    if right > 0 and wrong > 0:
-        return True
-    kind = "right answers" if wrong > 0 else "errors"
-    warn_user(f"{name} is undefined (nan): there are no {kind}.")
-    return False
+def _without(name: str, right_answers: bool) -> float:
+    """Return nan for a metric that misses right answers, or errors."""
+    return undefined(name, f"there are no {'right answers' if right_answers else 'errors'}")
 
 
 def failure_average_precision(curve: RiskCoverageCurve, positive: str = "error") -> float:
@@ -52,9 +45,7 @@ def failure_average_precision(curve: RiskCoverageCurve, positive: str = "error")
         found, weight = curve.block_weight - curve.block_loss, curve.block_weight
     total = float(np.sum(found))
     if not total > 0:
-        kind = "errors" if positive == "error" else "right answers"
-        warn_user(f"failure_average_precision is undefined (nan): there are no {kind}.")
-        return float("nan")
+        return _without("failure_average_precision", positive == "correct")
     precision = np.cumsum(found) / np.cumsum(weight)
     return float(min(np.sum(found / total * precision), 1.0))
 
@@ -71,8 +62,8 @@ def oc_auc(curve: RiskCoverageCurve, review_fraction: float = 0.1) -> float:
     wrong = curve.block_loss * (1.0 - reviewed / weight)
     right = weight - wrong
     all_right, all_wrong = float(np.sum(right)), float(np.sum(wrong))
-    if not _both_kinds(all_right, all_wrong, "oc_auc"):
-        return float("nan")
+    if not min(all_right, all_wrong) > 0:
+        return _without("oc_auc", all_wrong > 0)
     surer = np.cumsum(right) - right / 2.0  # right answers above, ties count half
     return float(min(np.sum(wrong / all_wrong * (surer / all_right)), 1.0))
 
@@ -100,27 +91,19 @@ def auroc_aurc(predictions: Predictions) -> float:
     weight = predictions.sample_weight
     weight = np.ones(len(predictions)) if weight is None else weight
     exists = (predictions.y_true >= 0) & (weight > 0)
-    if not np.any(exists):
-        return _without_two_classes()
     truth, weight = predictions.y_true[exists], weight[exists]
-    weight = weight / np.max(weight)  # products of weights must not overflow
+    weight = weight / np.max(weight, initial=0.0)  # products of weights must not overflow
+    positive, negative = weight * (truth == 1), weight * (truth == 0)
+    if not (np.any(positive > 0) and np.any(negative > 0)):
+        return undefined("auroc_aurc", "there are not rows of both classes")
     _, block = np.unique(-compute_confidence(predictions)[exists], return_inverse=True)
     _, rank = np.unique(proba[exists, 1], return_inverse=True)
-    positive, negative = weight * (truth == 1), weight * (truth == 0)
     concordant = _concordant_pairs(positive, negative, rank, block)
     sizes = [np.bincount(block, weights=part) for part in (positive, negative, weight)]
     pairs = np.cumsum(sizes[0]) * np.cumsum(sizes[1])
     defined = pairs > 0
-    if not np.any(defined):
-        return _without_two_classes()
     risk = np.clip(1.0 - concordant[defined] / pairs[defined], 0.0, 1.0)
     return float(np.sum(sizes[2][defined] * risk) / np.sum(sizes[2][defined]))
-
-
-def _without_two_classes() -> float:
-    message = "auroc_aurc is undefined (nan): there are not rows of both classes."
-    warn_user(message)
-    return float("nan")
 
 
 def _concordant_pairs(

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypedDict, TypeVar, cast
 import numpy as np
 
 from skselect._lib.arrays import ConfidenceSpec, FloatArray, LossSpec
-from skselect._lib.checks import did_you_mean, shown
+from skselect._lib.checks import did_you_mean, shown, warn_user
 from skselect._lib.checks.options import check_number, check_threshold
 from skselect.metrics._rows import Influence, RankedInfluence, ScoredRows, score_proba
 from skselect.predictions.predictions import Predictions
@@ -47,26 +47,75 @@ class RowOptions(CountOptions, total=False):
     loss: LossSpec
 
 
+class ThresholdOptions(RowOptions, total=False):
+    """Row options, and the threshold from which on rows are accepted."""
+
+    threshold: float
+
+
+class CwsaOptions(ThresholdOptions, total=False):
+    """Keyword arguments of CWSA and CWSA+."""
+
+    normalize: str
+
+
 class WeighedCountOptions(CountOptions, total=False):
     """Count options; the confidence is the probability of being right."""
+
+
+class AverageOptions(WeighedCountOptions, total=False):
+    """Weighed count options, and how the values of the classes become one."""
+
+    average: str | None
 
 
 class WeighedRowOptions(RowOptions, total=False):
     """Row options; the confidence is the probability of being right."""
 
 
-_SETS: dict[str, type[Any]] = {
-    f"Unpack[{one.__name__}]": one
-    for one in (ClassOptions, CountOptions, RowOptions, WeighedCountOptions, WeighedRowOptions)
-}
-# Those whose confidence is the probability of being right.
-_OF_CORRECTNESS = (WeighedCountOptions, WeighedRowOptions)
+class _Bins(TypedDict, total=False):
+    n_bins: int
+    strategy: str
 
-# Defaults of shared keywords other than None.
+
+class BinOptions(_Bins, WeighedRowOptions, total=False):
+    """Weighed row options, and the bins of the confidence."""
+
+
+class ClassBinOptions(_Bins, ClassOptions, total=False):
+    """Class options, and the bins of the probabilities of each class."""
+
+
+# Those whose confidence is the probability of being right.
+_OF_CORRECTNESS: list[Any] = [WeighedCountOptions, AverageOptions, WeighedRowOptions, BinOptions]
+_SETS: list[Any] = [ClassOptions, CountOptions, RowOptions, ThresholdOptions, CwsaOptions]
+_SETS += [ClassBinOptions, *_OF_CORRECTNESS]
+
+# Defaults of shared keywords other than None, where no kernel has one.
 _DEFAULTS = {"loss": "zero_one"}
 
 # What docstrings say of every shared keyword.
 _OPTIONS = {
+    "threshold": """\
+threshold : float, default=0.5
+    Rows with confidence >= threshold are accepted. inf accepts nothing; CWSA and CWSA+ take
+    values in [0, 1) only.""",
+    "normalize": """\
+normalize : {"selected", "all"}, default="selected"
+    Divide by the weight of the accepted rows, or of all rows.""",
+    "average": """\
+average : {"auto", "macro", "weighted", "micro", "binary", None}, default="auto"
+    How the classes' values become one, as in scikit-learn: their mean, their mean
+    weighted by support, the value of all counts together, the value of `pos_label`
+    (two classes), or no average. "auto" is "binary" where `pos_label` is given, else
+    "macro". Classes without a value are left out of a mean, where scikit-learn counts 0.""",
+    "n_bins": """\
+n_bins : int, default=15
+    Number of bins.""",
+    "strategy": """\
+strategy : {"uniform", "quantile"}, default="%(default)s"
+    Bins of equal width on [0, 1], closed on the right and the first one on both sides, or of
+    equal weight. Equal confidences stay in one bin.""",
     "confidence": """\
 confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array of shape (n,), \
 default=None
@@ -103,12 +152,6 @@ y_true : array-like of shape (n,)
 y_proba : array-like of shape (n, K) or (n,)
     Class probabilities. Columns in the order of `labels` (a DataFrame's columns are
     matched by name), or the probability of `pos_label` for two classes.""",
-    "%(average)s": """\
-average : {"auto", "macro", "weighted", "micro", "binary", None}, default="auto"
-    How the classes' values become one, as in scikit-learn: their mean, their mean
-    weighted by support, the value of all counts together, the value of `pos_label`
-    (two classes), or no average. "auto" is "binary" where `pos_label` is given, else
-    "macro". Classes without a value are left out of a mean, where scikit-learn counts 0.""",
     "%(raises)s": """\
 Raises
 ------
@@ -139,7 +182,9 @@ def share_options(function: _Function) -> _Function:
     return write_options(function, options_of(function))
 
 
-def write_options(function: _Function, options: type[Any]) -> _Function:
+def write_options(
+    function: _Function, options: type[Any], defaults: Mapping[str, Any] = _DEFAULTS
+) -> _Function:
     """Write shared parameters into docstring and signature.
 
     scikit-learn reads the signature: `make_scorer` passes on weights and `pos_label` only to
@@ -147,7 +192,7 @@ def write_options(function: _Function, options: type[Any]) -> _Function:
     """
     names = [name for name in _OPTIONS if name in options.__annotations__]
     shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_DEFAULTS.get(name))
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name))
         for name in names
     ]
     own_words = {"confidence": _CORRECTNESS} if options in _OF_CORRECTNESS else {}
@@ -155,6 +200,7 @@ def write_options(function: _Function, options: type[Any]) -> _Function:
     # Python 3.13 strips the indentation itself, earlier versions leave it.
     text = inspect.cleandoc(function.__doc__ or "")
     placed = {**_PARAGRAPHS, "%(options)s": "\n".join(said[name] for name in names)}
+    placed["%(default)s"] = str(defaults.get("strategy"))
     for placeholder, words in placed.items():
         text = text.replace(placeholder, words)
     function.__doc__ = text
@@ -210,8 +256,8 @@ def computed_by(
         @functools.wraps(function)
         def compute(y_true: Any, y_proba: Any, **given: Any) -> Any:
             function(y_true, y_proba, **given)  # Python refuses what is missing
-            shared = {name: given.pop(name) for name in options.__annotations__ if name in given}
-            if options is ClassOptions:
+            shared = {name: given.pop(name) for name in RowOptions.__annotations__ if name in given}
+            if "confidence" not in options.__annotations__:
                 return kernel(Predictions.from_proba(y_true, y_proba, **shared), **given)
             scored = score_proba(y_true, y_proba, **shared)
             source = getattr(scored.by_correctness if options in _OF_CORRECTNESS else scored, form)
@@ -222,14 +268,16 @@ def computed_by(
                 given["pos_label"] = find_asked_class(y_proba, average, shared.get("pos_label"))
             return kernel(source, **given)
 
-        return write_options(cast("_Function", compute), options)
+        defaults = _DEFAULTS | {name: parameter.default for name, parameter in own.items()}
+        return write_options(cast("_Function", compute), options, defaults)
 
     return complete
 
 
 def options_of(function: Callable[..., Any]) -> type[Any]:
     """Return the set of shared keywords that a function takes."""
-    return _SETS[function.__annotations__["options"]]
+    named = function.__annotations__["options"]
+    return next(one for one in _SETS if named == f"Unpack[{one.__name__}]")
 
 
 def _check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -239,6 +287,12 @@ def _check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -
         if name not in names:
             meant = did_you_mean(name, names)
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}.{meant}")
+
+
+def undefined(what: str, why: str) -> float:
+    """Return nan for a metric that has no value, with a warning that says why."""
+    warn_user(f"{what} is undefined (nan): {why}.")
+    return math.nan
 
 
 def check_eps(eps: Any, *, zero: bool) -> None:

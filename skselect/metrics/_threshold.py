@@ -22,8 +22,10 @@ from skselect.curve import areas as definition
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._metric import (
     CountOptions,
-    RowOptions,
+    CwsaOptions,
+    ThresholdOptions,
     check_cwsa_threshold,
+    computed_by,
     metric,
     share_options,
 )
@@ -41,8 +43,6 @@ from skselect.predictions.outcomes import Outcomes
 __all__ = ["coverage_gap_score", "coverage_score", "cwsa_contributions", "cwsa_plus_score"]
 __all__ += ["cwsa_score", "generalized_risk_score", "risk_gap_score", "selective_accuracy_score"]
 __all__ += ["selective_confusion_matrix", "selective_cost_score", "selective_risk_score"]
-
-Threshold = float | FloatArray
 
 # Kernels ---------------------------------------------------------------------------------
 
@@ -108,7 +108,7 @@ def _cwsa(curve: RiskCoverageCurve, threshold: float, normalize: str, *, plus: b
 # Kernels that read rows ----------------------------------------------------------------------
 
 
-def accepted_rows(outcomes: Outcomes, threshold: Threshold) -> BoolArray:
+def accepted_rows(outcomes: Outcomes, threshold: float | FloatArray) -> BoolArray:
     """Tell which rows are accepted: confidence >= threshold, or one threshold per row."""
     return np.asarray(outcomes.confidence >= threshold)
 
@@ -126,7 +126,7 @@ def relative_to(outcomes: Outcomes, threshold: FloatArray) -> Outcomes:
 
 
 def cwsa_terms(
-    outcomes: Outcomes, threshold: Threshold, sign: float, normalize: str = "selected"
+    outcomes: Outcomes, threshold: float = 0.5, normalize: str = "selected", sign: float = -1.0
 ) -> FloatArray:
     """Return what each row adds to CWSA (sign -1) or CWSA+ (sign 0), rejected ones 0."""
     check_choice("normalize", normalize, ["selected", "all"])
@@ -260,9 +260,7 @@ def _marks(rows: ScoredRows, threshold: float) -> FloatArray:
     registered=True,
     meaning="It answers {share} of the rows on its own.",
 )
-def coverage_score(
-    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[RowOptions]
-) -> float:
+def coverage_score(y_true: Any, y_proba: Any, **options: Unpack[ThresholdOptions]) -> float:
     """Compute the share of rows whose confidence reaches the threshold.
 
     :Formula: ``sum of w over S(t) / W``
@@ -273,8 +271,6 @@ def coverage_score(
     Parameters
     ----------
     %(data)s
-    threshold : float, default=0.5
-        Rows with confidence >= threshold are accepted. inf accepts nothing.
     %(options)s
 
     Returns
@@ -302,9 +298,7 @@ def coverage_score(
     undefined="nothing accepted: nan; scorer -1",
     closed_form=_share(lambda accepted, loss: (accepted * loss, accepted)),
 )
-def selective_risk_score(
-    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[RowOptions]
-) -> float:
+def selective_risk_score(y_true: Any, y_proba: Any, **options: Unpack[ThresholdOptions]) -> float:
     """Compute the mean loss of the accepted rows (lower is better).
 
     :Formula: ``sum of w l over S(t) / sum of w over S(t)``
@@ -315,8 +309,6 @@ def selective_risk_score(
     Parameters
     ----------
     %(data)s
-    threshold : float, default=0.5
-        Rows with confidence >= threshold are accepted.
     %(options)s
 
     Returns
@@ -351,7 +343,7 @@ def selective_risk_score(
     meaning="Of its answers, {share} are right.",
 )
 def selective_accuracy_score(
-    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[RowOptions]
+    y_true: Any, y_proba: Any, **options: Unpack[ThresholdOptions]
 ) -> float:
     """Compute one minus the selective risk: accuracy on the accepted rows.
 
@@ -363,8 +355,6 @@ def selective_accuracy_score(
     Parameters
     ----------
     %(data)s
-    threshold : float, default=0.5
-        Rows with confidence >= threshold are accepted.
     %(options)s
 
     Returns
@@ -389,9 +379,7 @@ def selective_accuracy_score(
     closed_form=_share(lambda accepted, loss: (accepted * loss, np.ones_like(loss))),
     meaning="{share} of all rows get a wrong answer.",
 )
-def generalized_risk_score(
-    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[RowOptions]
-) -> float:
+def generalized_risk_score(y_true: Any, y_proba: Any, **options: Unpack[ThresholdOptions]) -> float:
     """Compute the rate of silent failures: loss of the accepted rows over all rows.
 
     :Formula: ``sum of w l over S(t) / W``
@@ -402,8 +390,6 @@ def generalized_risk_score(
     Parameters
     ----------
     %(data)s
-    threshold : float, default=0.5
-        Rows with confidence >= threshold are accepted.
     %(options)s
 
     Returns
@@ -432,12 +418,7 @@ def generalized_risk_score(
 
 @metric(coverage_gap, "lower", undefined="nothing accepted: 0", rests_on="rows")
 def coverage_gap_score(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    subgroups: Any,
-    threshold: float = 0.5,
-    **options: Unpack[RowOptions],
+    y_true: Any, y_proba: Any, *, subgroups: Any, **options: Unpack[ThresholdOptions]
 ) -> float:
     """Compute the largest difference in coverage between two subgroups: who waits.
 
@@ -452,9 +433,6 @@ def coverage_gap_score(
     subgroups : array-like of shape (n,)
         The subgroup of each row. It is one attribute. Missing values form a subgroup, as in
         :func:`skselect.inference.metrics_by_group`; leave those rows out to compare the others.
-    threshold : float, default=0.5
-        Rows with confidence >= threshold are accepted. For the decisions of a policy pass
-        ``confidence=decided["accepted"]``: 1 where it answers, else 0.
     %(options)s
 
     Returns
@@ -471,6 +449,11 @@ def coverage_gap_score(
     --------
     risk_gap_score : The same of the risk. Equal risks usually need unequal coverages.
     metrics_by_group : Each subgroup, and the gap with an interval.
+
+    Notes
+    -----
+    For the decisions of a policy pass ``confidence=decided["accepted"]``: 1 where it answers,
+    else 0.
 
     References
     ----------
@@ -491,12 +474,7 @@ def coverage_gap_score(
     rests_on="rows",
 )
 def risk_gap_score(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    subgroups: Any,
-    threshold: float = 0.5,
-    **options: Unpack[RowOptions],
+    y_true: Any, y_proba: Any, *, subgroups: Any, **options: Unpack[ThresholdOptions]
 ) -> float:
     """Compute the largest difference in selective risk between two subgroups.
 
@@ -511,9 +489,6 @@ def risk_gap_score(
     subgroups : array-like of shape (n,)
         The subgroup of each row. It is one attribute. Missing values form a subgroup, as in
         :func:`skselect.inference.metrics_by_group`; leave those rows out to compare the others.
-    threshold : float, default=0.5
-        Rows with confidence >= threshold are accepted. For the decisions of a policy pass
-        ``confidence=decided["accepted"]``: 1 where it answers, else 0.
     %(options)s
 
     Returns
@@ -531,6 +506,11 @@ def risk_gap_score(
     --------
     coverage_gap_score : The same of the coverage.
     metrics_by_group : Each subgroup, and the gap with an interval.
+
+    Notes
+    -----
+    For the decisions of a policy pass ``confidence=decided["accepted"]``: 1 where it answers,
+    else 0.
 
     References
     ----------
@@ -553,12 +533,7 @@ def risk_gap_score(
     registered=True,
 )
 def selective_cost_score(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    threshold: float = 0.5,
-    abstention_cost: float = 0.1,
-    **options: Unpack[RowOptions],
+    y_true: Any, y_proba: Any, *, abstention_cost: float = 0.1, **options: Unpack[ThresholdOptions]
 ) -> float:
     """Compute the mean cost when an error costs 1 and an abstention `abstention_cost`.
 
@@ -570,8 +545,6 @@ def selective_cost_score(
     Parameters
     ----------
     %(data)s
-    threshold : float, default=0.5
-        Rows with confidence >= threshold are accepted.
     abstention_cost : float, default=0.1
         Cost of abstaining on one row, in units of one error. Not negative.
     %(options)s
@@ -606,20 +579,13 @@ def selective_cost_score(
     range="[-1, 1]",
     undefined="nothing accepted: 0; scorer -1",
     confidence="unit",
-    row_terms=partial(cwsa_terms, threshold=0.5, sign=-1.0),
+    row_terms=cwsa_terms,
     closed_form=cwsa_influence,
     registered=True,
     meaning="Accepted rows score {number} on average: 1 if right and certain, 0 at the "
     "threshold, -1 if wrong and certain.",
 )
-def cwsa_score(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    threshold: float = 0.5,
-    normalize: str = "selected",
-    **options: Unpack[RowOptions],
-) -> float:
+def cwsa_score(y_true: Any, y_proba: Any, **options: Unpack[CwsaOptions]) -> float:
     """Compute CWSA: confidence-weighted selective accuracy, errors subtracted.
 
     :Formula: ``mean over S(t) of (c - t)/(1 - t) (1 - 2 l)``
@@ -630,11 +596,6 @@ def cwsa_score(
     Parameters
     ----------
     %(data)s
-    threshold : float in [0, 1), default=0.5
-        Rows with confidence >= threshold are accepted.
-    normalize : {"selected", "all"}, default="selected"
-        Divide by the weight of the accepted rows, or of all rows. Algorithm 1 of [1]_ takes the
-        accepted ones; its Table 3 and the last rows of its Table 2 take all.
     %(options)s
 
     Returns
@@ -656,7 +617,8 @@ def cwsa_score(
     Notes
     -----
     CWSA(t) = sum over {c >= t} of w phi(c) (1 - 2 l) / sum over {c >= t} of w, with
-    phi(c) = (c - t)/(1 - t) (eq. 1-3 of [1]_).
+    phi(c) = (c - t)/(1 - t) (eq. 1-3 of [1]_). Algorithm 1 of [1]_ divides by the accepted rows,
+    as this does; its Table 3 and the last rows of its Table 2 divide by all.
 
     It rewards sharp probabilities even if their ranking is no better. Choose calibrators by log
     loss or CSR, and thresholds by CWSA.
@@ -678,20 +640,13 @@ def cwsa_score(
     "higher",
     undefined="nothing accepted: 0; scorer 0",
     confidence="unit",
-    row_terms=partial(cwsa_terms, threshold=0.5, sign=0.0),
+    row_terms=partial(cwsa_terms, sign=0.0),
     closed_form=partial(cwsa_influence, sign=0.0, scale="logit"),
     registered=True,
     meaning="Accepted rows score {number} on average: 1 if right and certain, 0 if wrong "
     "or at the threshold.",
 )
-def cwsa_plus_score(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    threshold: float = 0.5,
-    normalize: str = "selected",
-    **options: Unpack[RowOptions],
-) -> float:
+def cwsa_plus_score(y_true: Any, y_proba: Any, **options: Unpack[CwsaOptions]) -> float:
     """Compute CWSA+: the confidence-weighted share of accepted rows that are right.
 
     :Formula: ``mean over S(t) of (c - t)/(1 - t) (1 - l)``
@@ -702,11 +657,6 @@ def cwsa_plus_score(
     Parameters
     ----------
     %(data)s
-    threshold : float in [0, 1), default=0.5
-        Rows with confidence >= threshold are accepted.
-    normalize : {"selected", "all"}, default="selected"
-        Divide by the weight of the accepted rows, or of all rows. Algorithm 1 of [1]_ takes the
-        accepted ones.
     %(options)s
 
     Returns
@@ -727,7 +677,7 @@ def cwsa_plus_score(
     Notes
     -----
     CWSA+(t) = sum over {c >= t} of w phi(c) (1 - l) / sum over {c >= t} of w, with
-    phi(c) = (c - t)/(1 - t) [1]_. It never exceeds the selective accuracy.
+    phi(c) = (c - t)/(1 - t) (algorithm 1 of [1]_). It never exceeds the selective accuracy.
 
     It rewards sharp probabilities even if their ranking is no better. Calibrated probabilities of
     two classes, sharpened by a temperature from 1 to 0.05 (same ranking, same labels), at
@@ -756,24 +706,13 @@ def cwsa_plus_score(
     """
 
 
-@share_options
-def cwsa_contributions(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    threshold: float = 0.5,
-    normalize: str = "selected",
-    **options: Unpack[RowOptions],
-) -> FloatArray:
+@computed_by(cwsa_terms, check_cwsa_threshold)
+def cwsa_contributions(y_true: Any, y_proba: Any, **options: Unpack[CwsaOptions]) -> FloatArray:
     """Compute what each row adds to CWSA, for audits and subgroups.
 
     Parameters
     ----------
     %(data)s
-    threshold : float in [0, 1), default=0.5
-        Rows with confidence >= threshold are accepted.
-    normalize : {"selected", "all"}, default="selected"
-        Divide by the weight of the accepted rows, or of all rows.
     %(options)s
 
     Returns
@@ -793,8 +732,6 @@ def cwsa_contributions(
     >>> cwsa_contributions([0, 1, 1, 0], [.1, .9, .6, .75], threshold=.5).round(3)
     array([ 0.2  ,  0.2  ,  0.05 , -0.125])
     """
-    outcomes = score_proba(y_true, y_proba, **options).outcomes
-    return cwsa_terms(outcomes, check_cwsa_threshold(threshold), -1.0, normalize)
 
 
 # Kernel ----------------------------------------------------------------------------------
