@@ -75,7 +75,7 @@ def tabulate_metric(
             if how is None:
                 value = spec.value(part, parameters)
             else:
-                found = find_interval(measure(spec, part, parameters, how.method), how)
+                found = find_interval(measure(spec, part, parameters, how))
                 value, low, high, shaky = found.estimate, found.low, found.high, is_shaky(found)
     except ValueError as error:
         if spec.of_subgroups:

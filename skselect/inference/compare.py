@@ -107,8 +107,8 @@ def compared(
 ) -> pd.DataFrame:
     """Return the table of :func:`compare_models`, with columns `shaky` and `hangs`."""
     names = list(models)
-    measured = [measure(spec, model, parameters, how.method) for model in models.values()]
-    intervals = [find_interval(model, how) for model in measured]
+    measured = [measure(spec, model, parameters, how) for model in models.values()]
+    intervals = [find_interval(model) for model in measured]
     estimates = np.array([model.estimate for model in measured])
     error = _find_errors(measured, how)
     scores = np.array([spec.as_score(value) for value in estimates])

@@ -57,9 +57,11 @@ class Sampling(NamedTuple):
 
     rng: np.random.Generator
     level: float = 0.95
-    method: str = "analytic"
     n_resamples: int = 999
     cluster: IntArray | None = None
+    #: Whether closed forms are used where there are any; whether rows are drawn from cells.
+    closed_forms: bool = True
+    cells: bool = False
 
     @classmethod
     def checked(
@@ -69,7 +71,8 @@ class Sampling(NamedTuple):
         check_choice("method", method, ["analytic", "bootstrap", *others])
         level = check_number("confidence_level", level, 0.0, 1.0, closed="neither")
         check_count("n_resamples", n_resamples, 2)
-        return cls(check_generator(random_state), level, method, n_resamples)
+        how = {"closed_forms": method == "analytic", "cells": method == "cell_bootstrap"}
+        return cls(check_generator(random_state), level, n_resamples, **how)
 
 
 def bootstrap(resamplers: list[Resampler], n_rows: int, how: Sampling) -> FloatArray:
@@ -131,9 +134,7 @@ class Resampler:
 
     def value(self, counts: IntArray) -> float:
         """Return the metric of the rows, each counted as often as `counts` says."""
-        # Some draws hold no errors.
-        with warnings.catch_warnings(action="ignore", category=UserWarning):
-            return float(self.spec.kernel(self._source(counts), **self.parameters))
+        return _value_of_draw(self.spec, self._source(counts), self.parameters)
 
     def _source(self, counts: IntArray) -> Any:
         if self.spec.needs == "predictions":
@@ -147,11 +148,14 @@ class Resampler:
         )
 
 
+def _value_of_draw(spec: MetricSpec, source: Any, parameters: Mapping[str, Any]) -> float:
+    # Some draws hold no errors.
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        return float(spec.kernel(source, **parameters))
+
+
 def cell_bootstrap(
-    spec: MetricSpec,
-    curve: RiskCoverageCurve,
-    parameters: Mapping[str, Any],
-    how: Sampling,
+    spec: MetricSpec, curve: RiskCoverageCurve, parameters: Mapping[str, Any], how: Sampling
 ) -> FloatArray:
     """Return the metric in each draw of rows from `N_CELLS` cells of neighbouring blocks.
 
@@ -170,9 +174,7 @@ def cell_bootstrap(
         drawn = right + wrong > 0
         rows, lost = (right + wrong)[drawn], wrong[drawn]
         cells = blocks_from_counts(centre[drawn], rows.astype(np.int64), lost.astype(np.int64))
-        # Some draws hold no errors.
-        with warnings.catch_warnings(action="ignore", category=UserWarning):
-            return float(spec.kernel(RiskCoverageCurve(cells), **parameters))
+        return _value_of_draw(spec, RiskCoverageCurve(cells), parameters)
 
     shift = float(spec.kernel(curve, **parameters)) - value(size - wrong, wrong)
     draws = (how.rng.multinomial(n, chance).astype(np.float64) for _ in range(how.n_resamples))
@@ -237,13 +239,13 @@ class MetricInterval(NotebookText):
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A metric of unweighted rows, with its influence values where there is a closed form."""
+    """A metric of unweighted rows, with its influence values where a closed form is used."""
 
     spec: MetricSpec
     rows: ScoredRows
     parameters: Mapping[str, Any]
+    how: Sampling
     estimate: float
-    method: str
     influence: Influence | RankedInfluence | None
 
     @cached_property
@@ -265,30 +267,30 @@ class Measured:
 
 
 def measure(
-    spec: MetricSpec, rows: ScoredRows, parameters: Mapping[str, Any], method: str
+    spec: MetricSpec, rows: ScoredRows, parameters: Mapping[str, Any], how: Sampling
 ) -> Measured:
-    """Compute a metric and, for method="analytic", its influence values."""
+    """Compute a metric and, where closed forms are wanted, its influence values."""
     if spec.interval is None:
         raise ValueError(f"metric: {spec.name!r} has no interval: {spec.no_interval}.")
     rows = spec.choose_rows(rows)
     estimate = spec.value(rows, parameters)
-    influence = spec.influence(rows, parameters) if method == "analytic" else None
-    fits_cells = spec.needs == "curve" and spec.chance_raises == "nothing"
-    if method == "cell_bootstrap" and not fits_cells:
+    influence = spec.influence(rows, parameters) if how.closed_forms else None
+    if how.cells and not (spec.needs == "curve" and spec.chance_raises == "nothing"):
         raise ValueError(
             f"method='cell_bootstrap' is for metrics of the risk-coverage curve; {spec.name!r} "
             "reads rows or classes, or is raised by chance. Use method='bootstrap'."
         )
-    return Measured(spec, rows, parameters, estimate, method, influence)
+    return Measured(spec, rows, parameters, how, estimate, influence)
 
 
 #: Low, high, standard error and method if there is no interval.
 _NO_ENDS = (math.nan, math.nan, math.nan, "none")
 
 
-def find_interval(measured: Measured, how: Sampling) -> MetricInterval:
+def find_interval(measured: Measured) -> MetricInterval:
     """Return the interval of a metric that has been measured."""
     spec, rows, parameters = measured.spec, measured.rows, measured.parameters
+    how = measured.how
     if math.isnan(measured.estimate):
         low, high, error, used = _NO_ENDS
     elif spec.of_subgroups:
@@ -305,7 +307,7 @@ def find_interval(measured: Measured, how: Sampling) -> MetricInterval:
     elif isinstance(rows.source, RiskCoverageCurve):  # no rows to draw
         low, high, error, used = _NO_ENDS
     else:
-        low, high, error, used = _percentiles(_draw(measured, how), how.level)
+        low, high, error, used = _percentiles(_draw(measured), how.level)
         low, high = _reach(low, high, measured.confident_error, *spec.limits)
         if spec.chance_raises != "nothing" and used == "bootstrap":
             rejected = how.cluster is None and _rejects_calibration(rows, how.level)
@@ -426,14 +428,12 @@ def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
     return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
 
 
-def _draw(measured: Measured, how: Sampling) -> FloatArray:
+def _draw(measured: Measured) -> FloatArray:
     """Return the metric in each draw of rows, of clusters, or of rows from cells."""
     spec, rows, parameters = measured.spec, measured.rows, measured.parameters
-    if measured.method == "analytic" and _bins_many(measured, how):
-        return cell_bootstrap(spec, rows.curve, parameters, how)
-    if measured.method != "cell_bootstrap":
-        resampler = Resampler(spec, rows, parameters)
-        return bootstrap([resampler], len(rows.outcomes), how)[:, 0]
+    how = measured.how
+    if not (how.cells or _bins_many(measured)):
+        return bootstrap([Resampler(spec, rows, parameters)], len(rows.outcomes), how)[:, 0]
     if how.cluster is not None:
         raise ValueError(
             "cluster goes with method='analytic' and 'bootstrap': cells mix rows of all clusters."
@@ -442,13 +442,17 @@ def _draw(measured: Measured, how: Sampling) -> FloatArray:
     return cell_bootstrap(spec, rows.curve, parameters, how)
 
 
-def _bins_many(measured: Measured, how: Sampling) -> bool:
+def _bins_many(measured: Measured) -> bool:
     """Tell whether a metric of bins stays what it is where rows are drawn from cells."""
-    outcomes = measured.rows.outcomes
-    if measured.spec.name != "ece" or len(outcomes) < _MANY or how.cluster is not None:
-        return False
-    narrow = measured.parameters.get("n_bins", 15) <= N_CELLS / 40
-    return narrow and not is_graded(outcomes.loss)
+    outcomes, how = measured.rows.outcomes, measured.how
+    return (
+        how.closed_forms
+        and how.cluster is None
+        and measured.spec.name == "ece"
+        and measured.parameters.get("n_bins", 15) <= N_CELLS / 40
+        and len(outcomes) >= _MANY
+        and not is_graded(outcomes.loss)
+    )
 
 
 def _percentiles(drawn: FloatArray, level: float) -> tuple[float, float, float, str]:
@@ -616,7 +620,7 @@ def metric_interval(
     parameters = add_pos_label(spec, parameters, y_proba, options.get("pos_label"))
     rows = read_scored(y_true, y_proba, **options)
     how = how._replace(cluster=check_clusters(cluster, rows.n_rows))
-    found = find_interval(measure(spec, rows, parameters, method), how)
+    found = find_interval(measure(spec, rows, parameters, how))
     _warn_if_shaky(found)
     return found
 
@@ -660,7 +664,7 @@ def find_curve_interval(
     check_choice("metric", metric, ranking)
     check_countable(curve)
     how = Sampling.checked("analytic", confidence_level, 2, None)
-    found = find_interval(measure(SPECS[metric], ScoredRows(curve), {}, how.method), how)
+    found = find_interval(measure(SPECS[metric], ScoredRows(curve), {}, how))
     _warn_if_shaky(found)
     return found
 

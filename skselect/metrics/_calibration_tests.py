@@ -264,14 +264,20 @@ def run_ecd_test(
     """Return the ECD with a two-sided p-value given the confidences."""
     rows = check_test_rows(outcomes, "ecd_test")
     check_number("alpha", alpha, 0.0, 1.0, closed="neither")
-    check_choice("method", method, ["montecarlo", "normal"])
-    n_draws = choose_draws(n_draws, 4999, alpha, 2 if method == "montecarlo" else 0)
+    simulates = check_choice("method", method, ["montecarlo", "normal"]) == "montecarlo"
+    n_draws = choose_draws(n_draws, 4999, alpha, 2 if simulates else 0)
     rng = check_generator(random_state)
     value, log_odds = ecd(rows, eps), _log_odds(rows.confidence, eps)
     shortfall = find_shortfall(rows.confidence, eps)
     sigma = math.sqrt(float(np.sum(shortfall * (1.0 - shortfall) * log_odds**2))) / len(rows)
     z = math.copysign(_standardize(abs(value), sigma), value)
-    if method == "normal":
+    if simulates:
+        # A right row adds (c - 1) times its log-odds, an error c times.
+        sums = error_sums(shortfall, log_odds, n_draws, rng) - np.sum(shortfall * log_odds)
+        drawn, slack = sums / len(rows), ROUNDING * max(1.0, abs(value))
+        below, above = np.sum(drawn <= value + slack), np.sum(drawn >= value - slack)
+        tails = (1.0 + below) / (n_draws + 1), (1.0 + above) / (n_draws + 1)
+    else:
         share = 1.0 - 2.0 * shortfall * (1.0 - shortfall)
         third = np.sum(shortfall * (1.0 - shortfall) * share * np.abs(log_odds) ** 3)
         if sigma > 0 and third > _MOST_THIRD_MOMENT * (sigma * len(rows)) ** 3:
@@ -279,16 +285,8 @@ def run_ecd_test(
                 "ecd_test: the normal approximation is poor for so few rows, or for confidences "
                 "so near 1; method='montecarlo' is exact."
             )
-        tails = float(ndtr(z)), float(ndtr(-z))
-    else:
-        # A right row adds (c - 1) times its log-odds, an error c times.
-        drawn = (
-            error_sums(shortfall, log_odds, n_draws, rng) - np.sum(shortfall * log_odds)
-        ) / len(rows)
-        slack = ROUNDING * max(1.0, abs(value))
-        below, above = np.sum(drawn <= value + slack), np.sum(drawn >= value - slack)
-        tails = (1.0 + below) / (n_draws + 1), (1.0 + above) / (n_draws + 1)
-    p_value = min(1.0, 2.0 * min(tails))
+        tails = ndtr(z), ndtr(-z)
+    p_value = float(min(1.0, 2.0 * min(tails)))
     side = 1 if tails[1] < tails[0] else -1
     return EcdTest(
         ecd=value,
@@ -298,7 +296,7 @@ def run_ecd_test(
         decision=side if p_value <= alpha else 0,
         alpha=float(alpha),
         n_rows=len(rows),
-        n_draws=n_draws if method == "montecarlo" else None,
+        n_draws=n_draws if simulates else None,
     )
 
 
@@ -755,17 +753,17 @@ def run_t_cal_test(
     """Return the statistic and its p-value at all scales."""
     rows = check_test_rows(outcomes, "t_cal_test")
     check_number("alpha", alpha, 0.0, 1.0, closed="neither")
-    check_choice("method", method, ["analytic", "montecarlo"])
+    simulates = check_choice("method", method, ["analytic", "montecarlo"]) == "montecarlo"
     if len(rows) < 2:
         raise ValueError(f"y_true: t_cal_test needs at least 2 rows, got {len(rows)}.")
     rng = check_generator(random_state)
     n_scales = count_scales(len(rows))
-    n_draws = choose_draws(n_draws, 1000, alpha, n_scales if method == "montecarlo" else 0)
+    n_draws = choose_draws(n_draws, 1000, alpha, n_scales if simulates else 0)
     moments = scale_moments(rows.confidence, 1.0 - rows.loss, n_scales)
-    if method == "analytic":
-        p_values = _analytic_p_values(moments)
-    else:
+    if simulates:
         p_values = _simulated_p_values(moments[0], rows.confidence, n_draws, rng)
+    else:
+        p_values = _analytic_p_values(moments)
     p_value = min(1.0, n_scales * float(np.min(p_values)))
     return TCalTest(
         n_bins=2 ** np.arange(1, n_scales + 1),

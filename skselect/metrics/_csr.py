@@ -296,8 +296,12 @@ def run_csr_test(
     rows = check_test_rows(outcomes, "csr_test")
     n_draws = choose_draws(n_draws, 999, _LEVEL, 1)
     rng = check_generator(random_state)
-    value, sigma = _measure(rows, eps)
-    possible = _sort_descending(find_shortfall(rows.confidence, eps))
+    curve = RiskCoverageCurve.from_outcomes(rows)
+    value, sigma = csr(curve, eps), csr_sigma(curve, eps)
+    del curve  # there may be many millions of rows
+    possible = -find_shortfall(rows.confidence, eps)
+    possible.sort()
+    np.negative(possible, out=possible)
     possible = possible[: np.count_nonzero(possible)]
     rounded = _RoundedRows(possible) if len(rows) > _MANY_ROWS and math.isfinite(value) else None
     if rounded is not None and rounded.error <= _LARGEST_ERROR:
@@ -320,19 +324,6 @@ def run_csr_test(
         n_draws=n_draws,
         eps=float(eps),
     )
-
-
-def _sort_descending(values: FloatArray) -> FloatArray:
-    """Return the values themselves, sorted in place: there may be many millions."""
-    np.negative(values, out=values)
-    values.sort()
-    return np.negative(values, out=values)
-
-
-def _measure(rows: Outcomes, eps: float) -> tuple[float, float]:
-    """Return CSR and its standard deviation; the curve does not stay in memory."""
-    curve = RiskCoverageCurve.from_outcomes(rows)
-    return csr(curve, eps), csr_sigma(curve, eps)
 
 
 # Public functions ------------------------------------------------------------------------

@@ -525,8 +525,8 @@ def covered(name, profile, n, n_draws, seed, method="analytic"):
         wrong = (rng.random(n) < chance(u)).astype(int)
         given = Predictions(wrong, np.zeros(n, int), np.arange(2))  # all are taken for class 0
         rows = ScoredRows(Outcomes(wrong, confidence_of(profile, u)), given)
-        measured = measure(SPECS[name], rows, params, method)
-        found = find_interval(measured, Sampling(rng, n_resamples=39))
+        how = Sampling.checked(method, 0.95, 39, rng, "cell_bootstrap")
+        found = find_interval(measure(SPECS[name], rows, params, how))
         if not math.isnan(found.low):
             hits.append(found.low <= truth <= found.high)
     return np.mean(hits)
