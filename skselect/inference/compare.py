@@ -71,7 +71,7 @@ def _find_errors(measured: Sequence[Measured], how: Sampling) -> FloatArray:
     is_closed = len(closed) == len(measured)
     if not is_closed:
         resamplers = [Resampler(model.spec, model.rows, model.parameters) for model in measured]
-        drawn = bootstrap(resamplers, measured[0].rows.n_rows, how)
+        drawn = bootstrap(resamplers, how)
     for i, j in combinations(range(len(measured)), 2):
         if is_closed:
             error[i, j] = error[j, i] = clustered_error(closed[i] - closed[j], how.cluster)

@@ -75,7 +75,7 @@ class Sampling(NamedTuple):
         return cls(check_generator(random_state), level, n_resamples, **how)
 
 
-def bootstrap(resamplers: list[Resampler], n_rows: int, how: Sampling) -> FloatArray:
+def bootstrap(resamplers: list[Resampler], how: Sampling) -> FloatArray:
     """Return the metric of each model in each draw; all models share the draws.
 
     Returns
@@ -85,7 +85,7 @@ def bootstrap(resamplers: list[Resampler], n_rows: int, how: Sampling) -> FloatA
     values = np.empty((how.n_resamples, len(resamplers)))
     place = np.argsort(_canonical_order(resamplers)) if how.cluster is None else slice(None)
     for draw in range(how.n_resamples):
-        counts = draw_counts(n_rows, how.cluster, how.rng)[place]
+        counts = draw_counts(len(resamplers[0].order), how.cluster, how.rng)[place]
         values[draw] = [resampler.value(counts) for resampler in resamplers]
     return values
 
@@ -101,10 +101,9 @@ def draw_counts(n: int, cluster: IntArray | None, rng: np.random.Generator) -> I
 def _canonical_order(resamplers: list[Resampler]) -> IntArray:
     """Return an order of the rows that does not depend on the one they came in."""
     keys: list[Any] = []
-    for resampler in resamplers:
-        original = np.argsort(resampler.order)
-        keys += [resampler.loss[original], resampler.confidence[original]]
-        keys += [resampler.predictions.y_true, resampler.predictions.y_pred]
+    for rows in (resampler.rows for resampler in resamplers):
+        keys += [rows.outcomes.loss, rows.outcomes.confidence]
+        keys += [rows.predictions.y_true, rows.predictions.y_pred]
     return np.lexsort(keys)
 
 
@@ -124,9 +123,7 @@ class Resampler:
                 f"estimator={parameters['estimator']!r} has no weighted form, which the bootstrap "
                 "needs; leave it out, or take method='analytic' with augrc."
             )
-        self.spec = spec
-        self.parameters = dict(parameters)
-        self.predictions = rows.predictions
+        self.spec, self.rows, self.parameters = spec, rows, parameters
         outcomes = rows.outcomes
         # Losses and confidences are sorted once; predictions stay in their order.
         self.order = np.lexsort((-outcomes.loss, -outcomes.confidence))
@@ -138,7 +135,7 @@ class Resampler:
 
     def _source(self, counts: IntArray) -> Any:
         if self.spec.needs == "predictions":
-            return replace(self.predictions, sample_weight=counts.astype(np.float64))
+            return replace(self.rows.predictions, sample_weight=counts.astype(np.float64))
         weight = counts[self.order].astype(np.float64)
         if self.spec.needs == "outcomes":
             return Outcomes(self.loss, self.confidence, weight)
@@ -433,7 +430,7 @@ def _draw(measured: Measured) -> FloatArray:
     spec, rows, parameters = measured.spec, measured.rows, measured.parameters
     how = measured.how
     if not (how.cells or _bins_many(measured)):
-        return bootstrap([Resampler(spec, rows, parameters)], len(rows.outcomes), how)[:, 0]
+        return bootstrap([Resampler(spec, rows, parameters)], how)[:, 0]
     if how.cluster is not None:
         raise ValueError(
             "cluster goes with method='analytic' and 'bootstrap': cells mix rows of all clusters."

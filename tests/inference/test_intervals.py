@@ -76,7 +76,7 @@ def test_draws_keep_the_number_of_rows_or_of_clusters():
 def test_models_share_their_draws():
     scored = scored_rows()
     twin = [Resampler(SPECS["augrc"], scored, {}) for _ in range(2)]
-    values = bootstrap(twin, 60, Sampling(np.random.default_rng(0), n_resamples=20))
+    values = bootstrap(twin, Sampling(np.random.default_rng(0), n_resamples=20))
     assert values.shape == (20, 2)
     assert (values[:, 0] == values[:, 1]).all()
     assert len(np.unique(values[:, 0])) > 10
@@ -92,7 +92,7 @@ def test_cells_scatter_like_rows(metric, tied):
         scored = score_rows(Predictions.from_proba(y, p))
         spec = SPECS[metric]
         one, other = (Sampling(np.random.default_rng(k), n_resamples=300) for k in (1, 2))
-        rows = bootstrap([Resampler(spec, scored, {})], 3000, one)
+        rows = bootstrap([Resampler(spec, scored, {})], one)
         cells = cell_bootstrap(spec, scored.curve, {}, other)
         errors = np.std(rows), np.std(cells)
     else:
