@@ -612,7 +612,7 @@ class ThresholdTuner(
         else:
             refuse_given(objectives, "group_by: each subgroup has its own guarantee.")
         if isinstance(base.estimator, CascadeClassifier) and not _is_fitted(base):
-            self._plan_cascade(base.estimator, objectives, loss)
+            self._plan_cascade(base.estimator, objectives, what)
         return objectives, loss
 
     def _base(self) -> SelectiveClassifier:
@@ -637,15 +637,13 @@ class ThresholdTuner(
         base.random_state = self.random_state if base.random_state is None else base.random_state
         return base
 
-    def _plan_cascade(
-        self, cascade: CascadeClassifier, objectives: Objectives, loss: LossSpec
-    ) -> None:
+    def _plan_cascade(self, cascade: CascadeClassifier, objectives: Objectives, loss: Loss) -> None:
         """Tell a cascade the seed, and the risk of errors asked for, unless it has its own."""
         cascade._check_parameters()  # noqa: SLF001 - same family
         if cascade.random_state is None:
             cascade.random_state = self.random_state
         targets = [one.target for one in each_of(objectives) if isinstance(one, Risk)]
-        if targets and loss == "zero_one" and cascade.target is None:
+        if targets and loss.is_error and cascade.target is None:
             cascade.target = min(targets)
 
     # What is kept --------------------------------------------------------------------------
