@@ -324,16 +324,12 @@ def _count_block(empty: SelectiveState, y_true: Any, y_proba: Any) -> SelectiveS
     return counted if len(y_true) == len(y_proba) == 0 else counted.update(y_true, y_proba)
 
 
-def _merge(states: list[SelectiveState]) -> SelectiveState:
-    return states[0].merge(*states[1:])
-
-
 def _merge_all(parts: list[Any]) -> SelectiveState:
     """Merge delayed states in a tree."""
     dask = import_extra("dask", "dask", "dask")
-    merge = dask.delayed(_merge, pure=True)
+    merge = dask.delayed(SelectiveState.merge, pure=True)
     while len(parts) > 1:
-        parts = [merge(parts[k : k + _FAN_IN]) for k in range(0, len(parts), _FAN_IN)]
+        parts = [merge(*parts[k : k + _FAN_IN]) for k in range(0, len(parts), _FAN_IN)]
     (found,) = dask.compute(parts[0])
     return found
 

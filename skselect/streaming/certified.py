@@ -113,12 +113,6 @@ class CellCounts:
     def settle(self) -> None:
         """Do nothing: no row is waiting to be counted."""
 
-    def copy(self) -> CellCounts:
-        """Return counts that can be added to without changing these."""
-        twin = CellCounts(self.thresholds)
-        twin.counts, twin.inside = self.counts.copy(), self.inside.copy()
-        return twin
-
     def add_all(self, other: CellCounts) -> None:
         """Add the counts of another with the same thresholds."""
         self.counts += other.counts

@@ -47,9 +47,8 @@ class KeyCounts:
     @property
     def nbytes(self) -> int:
         """Bytes in use."""
-        in_runs = sum(keys.nbytes + counts.nbytes for keys, counts in self.runs)
-        unsorted = sum(keys.nbytes for keys in self.unsorted)
-        return in_runs + unsorted + sum(page.nbytes for page in self.pages.values())
+        in_runs = (array for run in self.runs for array in run)
+        return sum(array.nbytes for array in (*in_runs, *self.unsorted, *self.pages.values()))
 
     def count(self, keys: KeyArray) -> None:
         """Count keys in any order; they are sorted once there are enough of them."""
@@ -118,15 +117,6 @@ class KeyCounts:
             used = np.flatnonzero(page)
             yield (used + number * PAGE).astype(self.dtype), page[used]
 
-    def copy(self) -> KeyCounts:
-        """Return counters that can be added to without changing these."""
-        twin = KeyCounts(self.dtype.type)
-        twin.pages = {number: page.copy() for number, page in self.pages.items()}
-        # Arrays of runs and unsorted keys never change, so that copies can share them.
-        twin.runs, twin.n_pending = list(self.runs), self.n_pending
-        twin.unsorted, twin.n_unsorted = list(self.unsorted), self.n_unsorted
-        return twin
-
     def add_all(self, other: KeyCounts) -> None:
         """Add the counts of others."""
         for keys, counts in other.parts():
@@ -163,12 +153,6 @@ class ExactCounts:
         narrow = tie_blocks.are_float32(confidence)
         keys = tie_blocks.pack(confidence, wrong, narrow=narrow)
         return (self.narrow if narrow else self.wide), keys
-
-    def copy(self) -> ExactCounts:
-        """Return counts that can be added to without changing these."""
-        twin = ExactCounts()
-        twin.narrow, twin.wide = self.narrow.copy(), self.wide.copy()
-        return twin
 
     def add_all(self, other: ExactCounts) -> None:
         """Add the counts of another."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -262,9 +263,7 @@ class SelectiveState:
             If they do not fit together.
         """
         merged = self.empty_twin()
-        merged.counts = self.counts.copy()
-        merged.n_rows, merged.n_errors = self.n_rows, self.n_errors
-        merged.n_rated = self.n_rated
+        vars(merged).update(vars(self), counts=deepcopy(self.counts))
         for other in others:
             self._check_fits(other)
             if merged.labels is None:
