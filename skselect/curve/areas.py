@@ -19,7 +19,7 @@ from their sums of 1 - c, the shortfalls. These are exact near c = 1, where sums
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -186,41 +186,22 @@ def slope(shortfall: FloatArray) -> FloatArray:
     return np.divide(1.0, shortfall, out=np.zeros_like(shortfall), where=shortfall > 0)
 
 
-class AcceptedSums(Protocol):
-    """Sums over accepted rows."""
-
-    @property
-    def weight(self) -> FloatArray:
-        """Sum of weights."""
-
-    @property
-    def loss(self) -> FloatArray:
-        """Sum of weighted losses."""
-
-    @property
-    def shortfall_right(self) -> FloatArray:
-        """Sum of 1 - c over right rows."""
-
-    @property
-    def shortfall_wrong(self) -> FloatArray:
-        """Sum of 1 - c over wrong rows; CWSA+ does not read it."""
-
-
-def sum_right_terms(accepted: AcceptedSums, slope: FloatArray) -> FloatArray:
-    """Return the sum of the terms of right rows; `slope` is 1/(1 - t). Rounding may make it < 0."""
-    total = accepted.weight - accepted.loss
-    total -= accepted.shortfall_right * slope
-    return total
-
-
 def sum_terms(
-    accepted: AcceptedSums, slope: FloatArray, right: FloatArray, *, plus: bool
+    weight: FloatArray,
+    loss: FloatArray,
+    shortfall_right: FloatArray,
+    shortfall_wrong: FloatArray,
+    slope: FloatArray,
+    *,
+    plus: bool,
 ) -> FloatArray:
-    """Return the sum of the terms of accepted rows, given that of the right ones."""
+    """Return the sum of the terms of accepted rows from their sums; `slope` is 1/(1 - t)."""
+    total = weight - loss
+    total -= shortfall_right * slope
     if plus:
-        return np.maximum(right, 0.0)
-    total = right - accepted.loss
-    total += accepted.shortfall_wrong * slope
+        return np.maximum(total, 0.0, out=total)  # rounding may make it negative
+    total -= loss
+    total += shortfall_wrong * slope
     return total
 
 

@@ -233,12 +233,12 @@ class RiskCoverageCurve:
             check_count("max_points", max_points, 2)
         entries = evenly(len(self), max_points)
         if entries is not None:
-            return compute_curves(self.blocks, self.sums, names, entries)
+            return compute_curves(self.sums, names, entries)
         missing = {name for name in names if name not in self._arrays}
         if missing:
             if len(self) <= CHUNK:  # building these now costs less than another pass later
                 missing |= {*_BASIC} - self._arrays.keys()
-            self._arrays.update(compute_curves(self.blocks, self.sums, missing))
+            self._arrays.update(compute_curves(self.sums, missing))
         return {name: self._arrays[name] for name in names}
 
     @property
@@ -318,14 +318,14 @@ class RiskCoverageCurve:
 
     def accepted_at(self, thresholds: FloatArray) -> Accepted:
         """Return weight and loss of what each threshold accepts; no array per entry is built."""
-        return sum_accepted(self.blocks, self.sums, thresholds)
+        return sum_accepted(self.sums, thresholds)
 
     def accepted_by(self, n_blocks: int) -> tuple[float, float]:
         """Return weight and loss of the first `n_blocks` entries; no array per entry is built."""
         if n_blocks == 0:
             return 0.0, 0.0
         k, place = divmod(n_blocks - 1, CHUNK)
-        found = accumulate_chunk(self.blocks, self.sums, k)
+        found = accumulate_chunk(self.sums, k)
         return float(found.weight[place]), float(found.loss[place])
 
     def n_accepted_by(self, n_blocks: int) -> int:
@@ -350,13 +350,13 @@ class RiskCoverageCurve:
         """Return the first entry that accepts at least so many rows."""
         if not self.counted or len(self) <= CHUNK:
             return np.searchsorted(self.n_accepted, ranks)
-        return count_blocks(self.blocks, self.sums, "weight", ranks, "left")
+        return count_blocks(self.sums, "weight", ranks, "left")
 
     def n_within_loss(self, losses: IntArray | int) -> IntArray:
         """Return how many entries have accepted at most so much loss."""
         if len(self) <= CHUNK:
             return np.searchsorted(self.accepted_loss, losses, side="right")
-        return count_blocks(self.blocks, self.sums, "loss", losses, "right")
+        return count_blocks(self.sums, "loss", losses, "right")
 
     @property
     def mean_loss(self) -> float:
@@ -603,9 +603,7 @@ class RiskCoverageCurve:
         """Return CWSA or CWSA+ at checked thresholds, 0 where no row is accepted."""
         self.check_unit("CWSA")
         accepted = self.accepted_at(thresholds)
-        slope = areas.slope(1.0 - thresholds)
-        right = areas.sum_right_terms(accepted, slope)
-        total = areas.sum_terms(accepted, slope, right, plus=plus)
+        total = areas.sum_terms(*accepted, areas.slope(1.0 - thresholds), plus=plus)
         return total / np.where(accepted.weight > 0, accepted.weight, 1.0)
 
     def check_unit(self, metric: str) -> None:

@@ -28,7 +28,6 @@ _COUNTS = np.arange(1.0, CHUNK + 1.0)
 class Accumulated(NamedTuple):
     """A chunk, and the weight and the loss that are accepted at the end of each of its blocks."""
 
-    offset: int
     chunk: Chunk
     weight: FloatArray
     loss: FloatArray
@@ -37,18 +36,18 @@ class Accumulated(NamedTuple):
 def accumulate(blocks: TieBlocks) -> Iterator[Accumulated]:
     """Yield chunk after chunk with the sums so far."""
     weight = loss = 0.0
-    for offset, chunk in blocks.chunks():
-        yield (found := _add_up(offset, chunk, weight, loss))
+    for _, chunk in blocks.chunks():
+        yield (found := _add_up(chunk, weight, loss))
         weight, loss = float(found.weight[-1]), float(found.loss[-1])
 
 
-def _add_up(offset: int, chunk: Chunk, weight: float, loss: float) -> Accumulated:
+def _add_up(chunk: Chunk, weight: float, loss: float) -> Accumulated:
     """Return a chunk with its sums, continued from the weight and the loss before it."""
     if chunk.all_one:
         weights = _COUNTS[: len(chunk)] + weight
     else:
         weights = _continue(chunk.weight, weight, whole=chunk.whole)
-    return Accumulated(offset, chunk, weights, _continue(chunk.lost, loss, whole=chunk.whole))
+    return Accumulated(chunk, weights, _continue(chunk.lost, loss, whole=chunk.whole))
 
 
 def _continue(values: NDArray[Any], total: float, *, whole: bool) -> FloatArray:
@@ -154,12 +153,12 @@ class Sums:
     @cached_property
     def products(self) -> Products:
         """Sums of products, which take another pass."""
-        return sum_products(self.blocks, self)
+        return sum_products(self)
 
     @cached_property
     def mean_risk(self) -> MeanRisk:
         """The AURC, which takes harmonic series where rows are tied."""
-        return mean_risk(self.blocks, self)
+        return mean_risk(self)
 
     @property
     def augrc(self) -> float:
@@ -195,14 +194,14 @@ def _sum_like_running(values: NDArray[Any], *, whole: bool) -> float:
     return float(values.sum() if whole else values.cumsum()[-1])
 
 
-def sum_products(blocks: TieBlocks, sums: Sums) -> Products:
+def sum_products(sums: Sums) -> Products:
     """Add up products over all blocks; what needs harmonic series is left to `mean_risk`."""
     discordant = confidence = confidence_right = 0.0
     shortfall_right, shortfall_wrong, risks = [0.0], [0.0], []
-    for at in accumulate(blocks):
+    for at in accumulate(sums.blocks):
         chunk = at.chunk
         right, shortfall = chunk.right, chunk.shortfall
-        discordant += _discordant_pairs(at, right, blocks.unit)
+        discordant += _discordant_pairs(at, right, sums.blocks.unit)
         confidence_right += dot(right, chunk.confidence)
         confidence += dot(chunk.weight, chunk.confidence)
         shortfall_right.append(shortfall_right[-1] + dot(right, shortfall))
@@ -226,37 +225,27 @@ def _discordant_pairs(at: Accumulated, right: FloatArray, unit: float) -> float:
     return dot(right, surer) if unit == 1.0 else dot(right / unit, surer / unit)
 
 
-def sum_accepted(blocks: TieBlocks, sums: Sums, thresholds: FloatArray) -> Accepted:
+def sum_accepted(sums: Sums, thresholds: FloatArray) -> Accepted:
     """Return the sums over what each threshold accepts (a tie with it is accepted)."""
     place = np.searchsorted(-sums.first, -thresholds, side="right") - 1
     found = np.zeros((4, len(thresholds)))
     products = sums.products
-    before = (
-        sums.weight_before,
-        sums.loss_before,
-        products.shortfall_right,
-        products.shortfall_wrong,
-    )
-    for k in np.unique(place[place >= 0]):
+    for k in np.unique(place[place >= 0]).tolist():
         here = place == k
-        chunk = blocks.chunk_from(int(sums.offsets[k]))
-        n_blocks = np.searchsorted(-chunk.confidence, -thresholds[here], side="right")
-        right, wrong = chunk.right * chunk.shortfall, chunk.loss * chunk.shortfall
-        for row, part in enumerate((chunk.weight, chunk.loss, right, wrong)):
-            inside = np.concatenate([[0.0], np.cumsum(part)])
-            found[row, here] = before[row][k] + inside[n_blocks]
+        before = float(products.shortfall_right[k]), float(products.shortfall_wrong[k])
+        at = _Points(*accumulate_chunk(sums, k), sums, k, before)
+        last = np.searchsorted(-at.chunk.confidence, -thresholds[here], side="right") - 1
+        found[:, here] = [values[last] for values in (at.weight, at.loss, *at.shortfalls)]
     return Accepted(*found)
 
 
-def accumulate_chunk(blocks: TieBlocks, sums: Sums, k: int) -> Accumulated:
+def accumulate_chunk(sums: Sums, k: int) -> Accumulated:
     """Return the k-th chunk with the sums so far, as `accumulate` does."""
-    offset, weight, loss = sums.offsets[k], sums.weight_before[k], sums.loss_before[k]
-    return _add_up(int(offset), blocks.chunk_from(int(offset)), float(weight), float(loss))
+    chunk = sums.blocks.chunk_from(int(sums.offsets[k]))
+    return _add_up(chunk, float(sums.weight_before[k]), float(sums.loss_before[k]))
 
 
-def count_blocks(
-    blocks: TieBlocks, sums: Sums, name: str, values: Any, side: Literal["left", "right"]
-) -> IntArray:
+def count_blocks(sums: Sums, name: str, values: Any, side: Literal["left", "right"]) -> IntArray:
     """Return where values stand among the accepted weights or losses of all blocks.
 
     It is `np.searchsorted` of an array with one entry per block, which is not built.
@@ -265,7 +254,7 @@ def count_blocks(
     place = np.searchsorted(getattr(sums, f"{name}_before")[1:], values, side=side)
     found = np.full(values.shape, sums.n_blocks)
     for k in np.unique(place[place < len(sums.offsets)]).tolist():
-        inside = getattr(accumulate_chunk(blocks, sums, k), name)
+        inside = getattr(accumulate_chunk(sums, k), name)
         here = place == k
         found[here] = k * CHUNK + np.searchsorted(inside, values[here], side=side)
     return found
@@ -274,13 +263,13 @@ def count_blocks(
 # AURC --------------------------------------------------------------------------------------
 
 
-def mean_risk(blocks: TieBlocks, sums: Sums) -> MeanRisk:
+def mean_risk(sums: Sums) -> MeanRisk:
     """Return the AURC, and its excess where rows count once and are right or wrong."""
     risk = excess = 0.0
     for k, known in enumerate(sums.products.risks):
-        here = known or _sum_risks(accumulate_chunk(blocks, sums, k), sums)
+        here = known or _sum_risks(accumulate_chunk(sums, k), sums)
         risk, excess = risk + here[0], excess + here[1]
-    known_excess = max(excess, 0.0) / sums.weight if blocks.whole else None
+    known_excess = max(excess, 0.0) / sums.weight if sums.blocks.whole else None
     return MeanRisk(max(risk, 0.0) / sums.weight, known_excess)
 
 
@@ -289,7 +278,7 @@ def _sum_risks(at: Accumulated, sums: Sums) -> tuple[float, float]:
 
     The latter is known for whole numbers only.
     """
-    _, chunk, weight, loss = at
+    chunk, weight, loss = at
     risks, n_right = _block_risks(chunk, weight, loss), sums.weight - sums.loss
     total = float(risks.sum())
     if not chunk.whole or weight[-1] <= n_right:  # the best order has no error so far
@@ -337,17 +326,16 @@ def _excess_risk(
 
 @dataclass(eq=False)
 class _Points:
-    """What is accepted at the end of each block of a chunk; shortfalls are added up if needed.
+    """What is accepted at the end of each block of the k-th chunk; shortfalls if they are needed.
 
-    `next_confidence` is that of the block after the last one, 0 after the very last; `before` is
-    the shortfalls before the chunk.
+    `before` is the shortfalls before the chunk.
     """
 
     chunk: Chunk
     weight: FloatArray
     loss: FloatArray
-    total_weight: float
-    next_confidence: float
+    sums: Sums
+    k: int
     before: tuple[float, float]
 
     @cached_property
@@ -367,37 +355,18 @@ class _Points:
         sums.cumsum(out=sums)
         return sums.real + self.before[0], sums.imag + self.before[1]
 
-    @property
-    def shortfall_right(self) -> FloatArray:
-        return self.shortfalls[0]
-
-    @property
-    def shortfall_wrong(self) -> FloatArray:
-        return self.shortfalls[1]
-
     @cached_property
     def slope(self) -> FloatArray:
         return areas.slope(self.shortfall)
 
     @cached_property
     def slope_below(self) -> FloatArray:
-        return areas.slope(np.append(self.shortfall[1:], 1.0 - self.next_confidence))
+        """The slope at the next lower confidence, 0 below the very last one."""
+        below = self.sums.first[self.k + 1 : self.k + 2]
+        return areas.slope(np.append(self.shortfall[1:], 1.0 - below if len(below) else 1.0))
 
-    @cached_property
-    def right_terms(self) -> FloatArray:
-        return areas.sum_right_terms(self, self.slope)
-
-    @cached_property
-    def right_terms_below(self) -> FloatArray:
-        return areas.sum_right_terms(self, self.slope_below)
-
-
-def _cwsa(at: _Points, *, plus: bool) -> FloatArray:
-    return areas.sum_terms(at, at.slope, at.right_terms, plus=plus)
-
-
-def _cwsa_limit(at: _Points, *, plus: bool) -> FloatArray:
-    return areas.sum_terms(at, at.slope_below, at.right_terms_below, plus=plus)
+    def cwsa(self, slope: FloatArray, *, plus: bool) -> FloatArray:
+        return areas.sum_terms(self.weight, self.loss, *self.shortfalls, slope, plus=plus)
 
 
 #: The curves by name, as numerator and denominator. The limits are the values just above the next
@@ -406,29 +375,28 @@ CURVES: dict[str, Callable[[_Points], tuple[FloatArray, FloatArray | float]]] = 
     "threshold": lambda at: (at.chunk.confidence, 1.0),
     "accepted_weight": lambda at: (at.weight, 1.0),
     "accepted_loss": lambda at: (at.loss, 1.0),
-    "coverage": lambda at: (at.weight, at.total_weight),
+    "coverage": lambda at: (at.weight, at.sums.weight),
     "selective_risk": lambda at: (at.loss, at.weight),
-    "generalized_risk": lambda at: (at.loss, at.total_weight),
-    "cwsa": lambda at: (_cwsa(at, plus=False), at.weight),
-    "cwsa_plus": lambda at: (_cwsa(at, plus=True), at.weight),
-    "cwsa_limit": lambda at: (_cwsa_limit(at, plus=False), at.weight),
-    "cwsa_plus_limit": lambda at: (_cwsa_limit(at, plus=True), at.weight),
+    "generalized_risk": lambda at: (at.loss, at.sums.weight),
+    "cwsa": lambda at: (at.cwsa(at.slope, plus=False), at.weight),
+    "cwsa_plus": lambda at: (at.cwsa(at.slope, plus=True), at.weight),
+    "cwsa_limit": lambda at: (at.cwsa(at.slope_below, plus=False), at.weight),
+    "cwsa_plus_limit": lambda at: (at.cwsa(at.slope_below, plus=True), at.weight),
 }
 
 
 def compute_curves(
-    blocks: TieBlocks, sums: Sums, names: Iterable[str], entries: IntArray | None = None
+    sums: Sums, names: Iterable[str], entries: IntArray | None = None
 ) -> dict[str, FloatArray]:
     """Return the named curves, one value per block each, or for some blocks only.
 
     `entries` are the numbers of the blocks that are wanted, ascending; None is all of them.
     """
     found = {name: np.empty(sums.n_blocks if entries is None else len(entries)) for name in names}
-    next_confidences = np.append(sums.first[1:], 0.0).tolist()
     before, start = (0.0, 0.0), 0
-    for k, (_, chunk, weight, loss) in enumerate(accumulate(blocks)):
-        points = _Points(chunk, weight, loss, sums.weight, next_confidences[k], before)
-        end = start + len(chunk)
+    for k, at in enumerate(accumulate(sums.blocks)):
+        points = _Points(*at, sums, k, before)
+        end = start + len(at.chunk)
         for name, values in found.items():
             above, below = CURVES[name](points)
             if entries is None:
@@ -437,7 +405,8 @@ def compute_curves(
                 first, last = np.searchsorted(entries, [start, end])
                 values[first:last] = (above / below)[entries[first:last] - start]
         if "shortfalls" in vars(points):
-            before = float(points.shortfall_right[-1]), float(points.shortfall_wrong[-1])
+            right, wrong = points.shortfalls
+            before = float(right[-1]), float(wrong[-1])
         start = end
     return found
 

@@ -374,7 +374,7 @@ class Lines(NamedTuple):
 def augrc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
     """Yield the pseudo-values of the U-statistic (its kernel made symmetric)."""
     n = float(curve.n_rows)
-    for _, chunk, weight, loss in accumulate(curve.blocks):
+    for chunk, weight, loss in accumulate(curve.blocks):
         lower = n - weight + (chunk.weight - 1.0) / 2.0  # ties count by half
         upper_loss = loss - chunk.loss / 2.0
         yield Lines(chunk, upper_loss / (n - 2.0), (lower - 0.5) / (n - 2.0))
@@ -384,7 +384,7 @@ def aurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
     """Yield R_j + l_j sum_{k>=j} 1/k - sum_{k>=j} R_k/k, its mean over tied rows."""
     total = float(areas.harmonic_gap(np.zeros(1), np.array([curve.sums.weight]))[0])
     reciprocals = risks = 0.0  # sums of 1/k and R_k/k over the rows so far
-    for _, chunk, weight, loss in accumulate(curve.blocks):
+    for chunk, weight, loss in accumulate(curve.blocks):
         size = chunk.weight
         if chunk.all_one:
             gap = 1.0 / weight
@@ -427,7 +427,7 @@ def auroc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
     n_right = n - n_wrong
     of_wrong = n * math.sqrt(n_wrong / (n_wrong - 1.0)) / n_wrong
     of_right = n * math.sqrt(n_right / (n_right - 1.0)) / n_right
-    for _, chunk, weight, loss in accumulate(curve.blocks):
+    for chunk, weight, loss in accumulate(curve.blocks):
         right_above = (weight - loss - chunk.right / 2.0) / n_right
         wrong_below = (n_wrong - loss + chunk.loss / 2.0) / n_wrong
         constant = of_right * (wrong_below - estimate)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from skselect.curve import areas
 from skselect.curve.areas import area_between, harmonic_gap
-from skselect.curve.scan import Accepted
 from tests import brute
 from tests.brute import assert_close, examples
 
@@ -87,10 +86,9 @@ def test_terms_and_their_sums_are_the_definition(sign, rows, threshold):
 
     kept = weight * (confidence >= threshold)
     sums = (kept, kept * loss, kept * (1 - loss) * (1 - confidence), kept * loss * (1 - confidence))
-    accepted = Accepted(*(np.sum(values, keepdims=True) for values in sums))
+    accepted = (np.sum(values, keepdims=True) for values in sums)
     slope = areas.slope(np.array([1 - threshold]))
-    right = areas.sum_right_terms(accepted, slope)
-    total = areas.sum_terms(accepted, slope, right, plus=sign == 0)
+    total = areas.sum_terms(*accepted, slope, plus=sign == 0)
     assert_close(total, [float(sum(expected))], tiny=1e-13)
 
     phi = np.where(kept > 0, areas.phi(confidence, threshold), 0.0)
