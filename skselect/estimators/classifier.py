@@ -35,11 +35,10 @@ from skselect._lib.checks.options import (
 )
 from skselect._lib.checks.rows import (
     check_classes,
-    check_known,
     check_labels,
     check_more_classes,
     check_weight,
-    encode_labels,
+    encode_known,
     label_array,
     silence_repeats,
 )
@@ -700,8 +699,7 @@ def make_rows(
 
 def encode_y(y: LabelArray, classes: LabelArray) -> IntArray:
     """Return labels as positions among `classes`; refuse others."""
-    codes = encode_labels(y, classes, "y")
-    return check_known(codes, y, classes, "y", "The classifier was not trained on them.")
+    return encode_known(y, classes, "y", "The classifier was not trained on them.")
 
 
 def warn_if_fitted(estimator: Any) -> None:

@@ -14,12 +14,11 @@ from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import (
     check_class_columns,
     check_classes,
-    check_known,
     check_labels,
     check_length,
     check_proba,
     check_weight,
-    encode_labels,
+    encode_known,
     match_columns,
     refuse_one_row_or_two,
 )
@@ -111,7 +110,7 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
         if y is not None:
             truth, classes = check_labels(y, "y"), self.classes_
             check_length("X", proba, len(truth), "y")
-            check_known(encode_labels(truth, classes, "y"), truth, classes, "y")
+            encode_known(truth, classes, "y")
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:

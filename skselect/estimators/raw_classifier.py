@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object, process_routing
 
 from skselect._lib.arrays import FloatArray, IntArray, LabelArray
-from skselect._lib.checks.rows import check_known, check_labels, check_proba, encode_labels
+from skselect._lib.checks.rows import check_labels, check_proba, encode_known, encode_labels
 from skselect._lib.decide import RANGE_TOLERANCE
 from skselect._lib.sklearn import (
     begin_fit,
@@ -103,8 +103,7 @@ class RawClassifier:
         """Return what the classifier itself predicts, as codes of its own classes."""
         own = check_labels(self.estimator.predict(X), "predict(X)")
         known = np.asarray(self.estimator.classes_)
-        codes = encode_labels(own, known, "predict(X)")
-        return check_known(codes, own, known, "predict(X)", "")
+        return encode_known(own, known, "predict(X)", "")
 
     def check_decision(self, X: Any, scores: FloatArray, decision: str) -> None:
         """Refuse a classifier that abstains, or predicts another class than the decision says.
@@ -182,8 +181,8 @@ def wrap_fitted(estimator: Any, classes: LabelArray) -> RawClassifier:
         columns = np.arange(len(classes))
     else:
         own = check_labels(own, "classes_")
-        columns = encode_labels(own, classes, "classes_")
-        check_known(columns, own, classes, "classes_", "y must hold every class of a classifier.")
+        remedy = "y must hold every class of a classifier."
+        columns = encode_known(own, classes, "classes_", remedy)
     return RawClassifier(estimator, classes, columns, find_response(estimator))
 
 
@@ -384,9 +383,8 @@ def _name_weights(estimator: Any, weight: FloatArray | None) -> dict[str, FloatA
 def _encode_eval_labels(labels: Any, classes: LabelArray) -> IntArray:
     """Return labels of an evaluation set as positions among the training classes."""
     labels = check_labels(labels, "eval_set")
-    codes = encode_labels(labels, classes, "eval_set")
     remedy = "Each of its classes must occur in every part that is trained on."
-    return check_known(codes, labels, classes, "eval_set", remedy)
+    return encode_known(labels, classes, "eval_set", remedy)
 
 
 def check_trainable(n: int) -> None:

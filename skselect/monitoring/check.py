@@ -15,7 +15,7 @@ from scipy import special, stats
 from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_count, check_delta
-from skselect._lib.checks.rows import check_known, check_labels, encode_labels, refuse_weights
+from skselect._lib.checks.rows import check_labels, encode_known, refuse_weights
 from skselect._lib.files import replace_nan
 from skselect._lib.notebook import percent, rounded, show_card, wrap
 from skselect.bounds._pointwise import (
@@ -975,8 +975,7 @@ def check_is_policy(policy: Any) -> None:
 def predictions_for(policy: AbstentionPolicy, y_true: Any, y_proba: Any) -> Predictions:
     """Read labels and raw probabilities as the policy does: its classes, one column for two."""
     truth = check_labels(y_true)
-    codes = encode_labels(truth, policy.classes)
-    check_known(codes, truth, policy.classes, "y_true", "The policy cannot answer with others.")
+    encode_known(truth, policy.classes, remedy="The policy cannot answer with others.")
     scores, _ = read_scores(policy, y_proba)
     found = Predictions.from_proba(truth, scores, labels=policy.classes)
     return found if policy.cascade is None else replace(found, cascade=policy.cascade)

@@ -20,9 +20,9 @@ from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks import as_array, shown
 from skselect._lib.checks.options import check_choice, check_delta, check_number
 from skselect._lib.checks.rows import (
-    check_known,
     check_labels,
     check_length,
+    encode_known,
     encode_labels,
     label_array,
 )
@@ -436,8 +436,7 @@ class SelectiveRiskMonitor:
             y_proba, y_pred=y_pred, confidence=confidence, subgroups=subgroups, auxiliary=auxiliary
         )
         answers, groups = decided["suggestion"], self.policy.groups
-        codes = encode_labels(answers, self.policy.classes, "y_pred")
-        check_known(codes, answers, self.policy.classes, "y_pred")
+        codes = encode_known(answers, self.policy.classes, "y_pred")
         numbers = np.full(len(answers), 0 if groups is None else -1)
         members = {} if groups is None else groups.members(answers, subgroups)
         for number, guarantee in enumerate(self._guarantees):
@@ -885,8 +884,7 @@ class SelectiveRiskMonitor:
 
     def _refuse_unknown(self, labels: LabelArray, truth: IntArray) -> None:
         """Refuse labels that are none of the classes."""
-        strange = truth == -1
-        check_known(truth[strange], labels[strange], self.policy.classes, "y", _REMEDY)
+        encode_known(labels[truth == -1], self.policy.classes, "y", _REMEDY)
 
     def _losses(self, truth: IntArray, answer: IntArray) -> FloatArray:
         """Return the loss of each answer, as a share of the largest cost; nan if not known."""

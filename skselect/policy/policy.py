@@ -35,11 +35,10 @@ from skselect._lib.checks.options import (
 from skselect._lib.checks.rows import (
     check_classes,
     check_confidence,
-    check_known,
     check_labels,
     check_length,
     check_simplex,
-    encode_labels,
+    encode_known,
     label_array,
     match_columns,
     refuse_labels,
@@ -1052,9 +1051,8 @@ def _check_answers(policy: AbstentionPolicy, y_pred: Any, n: int) -> IntArray:
         return np.empty(0, dtype=np.int64)
     labels = check_labels(given, "y_pred")
     check_length("y_pred", labels, n, "y_proba")
-    codes = encode_labels(labels, policy.classes, "y_pred")
     remedy = "The policy was made for these classes only."
-    return check_known(codes, labels, policy.classes, "y_pred", remedy)
+    return encode_known(labels, policy.classes, "y_pred", remedy)
 
 
 def apply_policy(

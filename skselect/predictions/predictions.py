@@ -16,7 +16,6 @@ from skselect._lib.checks.rows import (
     check_class_columns,
     check_classes,
     check_confidence,
-    check_known,
     check_labels,
     check_length,
     check_one_per_row,
@@ -26,6 +25,7 @@ from skselect._lib.checks.rows import (
     check_vector,
     check_weight,
     distinct_labels,
+    encode_known,
     encode_labels,
     match_columns,
     resolve_pos_label,
@@ -186,7 +186,7 @@ class Predictions:
         check_class_columns(proba.shape[1], classes, "y_proba", remedy)
         rule = DecisionRule.checked(decision, cost_matrix, classes)
         return cls(
-            y_true=_encode(truth, classes, "y_true"),
+            y_true=encode_known(truth, classes),
             y_pred=rule.choose(proba, _encode_answers(y_pred, decision, classes, len(truth))),
             classes=classes,
             y_proba=proba,
@@ -246,8 +246,8 @@ class Predictions:
         classes = seen if labels is None else check_classes(labels)
         rule = DecisionRule.checked("estimator", cost_matrix, classes)
         return cls(
-            y_true=_encode(truth, classes, "y_true"),
-            y_pred=_encode(answer, classes, "y_pred"),
+            y_true=encode_known(truth, classes),
+            y_pred=encode_known(answer, classes, "y_pred"),
             classes=classes,
             confidence=scores.copy(),
             sample_weight=_copy(check_weight(sample_weight, len(truth))),
@@ -509,11 +509,6 @@ def _read_class_names(names: list[Any], like: LabelArray) -> LabelArray:
     return classes
 
 
-def _encode(labels: LabelArray, classes: LabelArray, name: str) -> IntArray:
-    codes = encode_labels(labels, classes, name)
-    return check_known(codes, labels, classes, name)
-
-
 def encode_reviewer(
     given: Any, classes: LabelArray, n: int, name: str = "reviewer"
 ) -> IntArray | None:
@@ -522,8 +517,7 @@ def encode_reviewer(
         return None
     labels = check_labels(given, name)
     check_length(name, labels, n)
-    codes = encode_labels(labels, classes, name)
-    return check_known(codes, labels, classes, name, "A reviewer answers with one of the classes.")
+    return encode_known(labels, classes, name, "A reviewer answers with one of the classes.")
 
 
 def _encode_answers(y_pred: Any, decision: str, classes: LabelArray, n: int) -> IntArray | None:
@@ -537,7 +531,7 @@ def _encode_answers(y_pred: Any, decision: str, classes: LabelArray, n: int) -> 
         return None
     labels = check_labels(check_given(y_pred, "y_pred", "decision='estimator'"))
     check_length("y_pred", labels, n)
-    return _encode(labels, classes, "y_pred")
+    return encode_known(labels, classes, "y_pred")
 
 
 def _copy(weight: FloatArray | None) -> FloatArray | None:

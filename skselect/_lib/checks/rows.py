@@ -120,14 +120,14 @@ def encode_labels(labels: LabelArray, classes: LabelArray, name: str = "y_true")
     return codes.astype(np.int64)
 
 
-def check_known(
-    codes: IntArray,
+def encode_known(
     labels: LabelArray,
     classes: LabelArray,
-    name: str,
+    name: str = "y_true",
     remedy: str = "Pass labels= with every class, in the order of the columns.",
 ) -> IntArray:
-    """Return `codes` if every label is one of the classes."""
+    """Return the position of each label among `classes`; refuse a label that is none of them."""
+    codes = encode_labels(labels, classes, name)
     if codes.min(initial=0) < 0:
         unknown = np.unique(labels[codes < 0])[:5].tolist()
         raise ValueError(
