@@ -102,11 +102,9 @@ class SelectiveConfusionDisplay:
 
         `options` are `normalize` and `display_labels`, as in the class, and those of :meth:`plot`.
         """
-        threshold = check_threshold(threshold)
-        rows = Predictions.from_proba(
-            y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
-        )
-        accepted = compute_confidence(rows, confidence) >= threshold
+        given = {"labels": labels, "pos_label": pos_label, "sample_weight": sample_weight}
+        rows = Predictions.from_proba(y_true, y_proba, **given)
+        accepted = compute_confidence(rows, confidence) >= check_threshold(threshold)
         return cls._draw_decisions(rows, accepted, **options)
 
     @classmethod
@@ -145,15 +143,12 @@ class SelectiveConfusionDisplay:
         **options: Any,
     ) -> Self:
         """Count rows, turn the counts into shares where asked, and draw."""
-        counts = count_decisions(
-            rows.y_true, rows.y_pred, accepted, len(rows.classes), rows.sample_weight
-        )
-        if display_labels is None:
-            display_labels = rows.classes
+        n, names = len(rows.classes), rows.classes if display_labels is None else display_labels
+        counts = count_decisions(rows.y_true, rows.y_pred, accepted, n, rows.sample_weight)
         if normalize is not None:
             total = counts.sum(axis=1, keepdims=True) if normalize == "true" else counts.sum()
             counts = counts / np.where(total == 0, 1, total)  # a class without cases
-        return cls(counts, display_labels=display_labels, normalize=normalize).plot(**options)
+        return cls(counts, display_labels=names, normalize=normalize).plot(**options)
 
     def plot(
         self,

@@ -33,7 +33,7 @@ from skselect.estimators.out_of_fold import (
     predict_folds,
     score_rows,
 )
-from skselect.estimators.raw_classifier import is_ready
+from skselect.estimators.raw_classifier import TrainingRows, is_ready
 from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import evaluate
 from skselect.predictions.outcomes import Outcomes
@@ -142,8 +142,11 @@ def calibration_report(
     rng = check_generator(random_state)
     check_has_fit(estimator)
     X, y = indexable(X, y)
-    seed = int(rng.integers(2**31))
-    rows, parts = _score_rows(estimator, X, check_y(y), cv, sample_weight, groups, n_jobs, seed)
+    owner, seed = SelectiveClassifier(estimator, cv=cv), int(rng.integers(2**31))
+    given = {} if groups is None else {"groups": groups}
+    rows, parts = _score_rows(
+        owner, make_rows(owner, X, check_y(y), sample_weight, given), n_jobs, seed
+    )
     check_scope(calibration_scope, rows.response, estimator)
     warn_small_weights(rows.weight, "this report")
     table = {}
@@ -182,20 +185,12 @@ def _check_calibrations(calibrations: Any) -> dict[str, Any]:
 
 
 def _score_rows(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    cv: Any,
-    sample_weight: Any,
-    groups: Any,
-    n_jobs: int | None,
-    seed: int,
+    owner: SelectiveClassifier, rows: TrainingRows, n_jobs: int | None, seed: int
 ) -> tuple[RawRows, Splits]:
     """Score every row out of fold; return the folds, whose first rows may teach a calibration."""
-    owner = SelectiveClassifier(estimator, cv=cv)
-    rows = make_rows(owner, X, y, sample_weight, {} if groups is None else {"groups": groups})
+    estimator, cv, codes = owner.estimator, owner.cv, rows.codes
     check_more_classes(rows.classes, "there is nothing to calibrate")
-    parts, codes = make_folds(cv, rows, rows.split_params, seed), rows.codes
+    parts = make_folds(cv, rows, rows.split_params, seed)
     if sum(len(test) for _, test in parts) < len(codes):
         raise ValueError(
             f"cv must put every row into exactly one test part, but {cv} does not; use an integer "
@@ -203,8 +198,8 @@ def _score_rows(
         )
     if is_ready(estimator):
         raw = rows.fit(estimator)
-        scores, response = raw.scores(X), raw.response
-        raw.check_decision(X, scores, "argmax")
+        scores, response = raw.scores(rows.X), raw.response
+        raw.check_decision(rows.X, scores, "argmax")
     else:
         warn_if_fitted(estimator)
         seen = find_known_rows(parts, codes)
@@ -221,17 +216,15 @@ def _measure(
 ) -> dict[str, Any]:
     """Return the metrics of one calibration, and whether its confidence is calibrated."""
     outcomes = Outcomes(proba.argmax(axis=1) != rows.codes, claim, rows.weight)
-    values = evaluate(outcomes, _METRICS).to_dict()
     p_value, calibrated = np.nan, "unclear"
     if are_constant(rows.weight):
         p_value = run_csr_test(outcomes, n_draws=n_draws, random_state=rng).p_value
         calibrated = assess_calibration(outcomes, p_value).verdict
     truth = np.eye(rows.n_classes)[rows.codes]
-    spread = np.sum((proba - truth) ** 2, axis=1)
-    own = np.sum(proba * truth, axis=1)
-    values |= {
-        "log_loss": np.average(-np.log(np.maximum(own, _LEAST)), weights=rows.weight),
-        "brier": np.average(spread, weights=rows.weight),
+    own = np.maximum(np.sum(proba * truth, axis=1), _LEAST)
+    values = evaluate(outcomes, _METRICS).to_dict() | {
+        "log_loss": np.average(-np.log(own), weights=rows.weight),
+        "brier": np.average(np.sum((proba - truth) ** 2, axis=1), weights=rows.weight),
         "csr_p_value": p_value,
     }
     return {name: float(values[name]) for name in _COLUMNS} | {"calibrated": calibrated}

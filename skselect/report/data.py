@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from skselect._lib.arrays import ROUNDING, BoolArray, FloatArray, IntArray, is_graded
 from skselect._lib.checks.options import choose_draws
@@ -39,6 +40,7 @@ from skselect.predictions.predictions import Predictions
 from skselect.report.questions import (
     assess_calibration,
     explain_metric,
+    plan_monitor,
     read_numbers,
     verify_guarantee,
 )
@@ -49,6 +51,7 @@ UNNAMED = "model"
 # A verdict names so many subgroups that are guaranteed nothing, and counts the others.
 _MANY_SUBGROUPS = 10
 _COVERAGES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
+_CALIBRATION = ("ece", "smooth_ece", "top_label_brier", "csr")
 _TARGETS = (0.005, 0.01, 0.02, 0.05, 0.1)
 #: Of more classes the report shows those that are missed most often.
 MOST_CLASSES = 10
@@ -110,11 +113,6 @@ class Case:
     scored: ScoredRows
     accepted: BoolArray | None
 
-    @property
-    def predictions(self) -> Predictions:
-        """After the policy's calibration."""
-        return self.scored.predictions
-
 
 def make_case(
     name: str,
@@ -161,17 +159,19 @@ def make_contents(
     n_errors: int,
     level: float,
     seed: Any,
-    review: Review | None = None,
+    review: Review | None,
+    audits: Any,
 ) -> dict[str, Any]:
     """Return the contents of the report about one model."""
     errors = case.scored.outcomes.loss
+    noted = None if case.policy is None else case.policy.metadata.get("classifier")
     return {
-        "name": _name(case),
+        "name": case.name if case.name != UNNAMED else str(noted or "Model"),
         "n_rows": len(errors),
         "n_errors": int(np.count_nonzero(errors)),
         "accuracy": 1.0 - float(np.mean(errors)),
         "threshold": None if case.threshold is None else threshold_to_json(case.threshold),
-        "verdict": _verdict(case, subgroups),
+        "verdict": _verdict(case, subgroups, audits),
         "metrics": _metrics(case, level),
         "decisions": _decisions(case, level),
         "by_class": _by_class(case, level),
@@ -184,50 +184,41 @@ def make_contents(
     }
 
 
-def _name(case: Case) -> str:
-    """Return the name that a model was given, else that of the policy's classifier."""
-    noted = None if case.policy is None else case.policy.metadata.get("classifier")
-    return case.name if case.name != UNNAMED else str(noted or "Model")
-
-
 def check_case(case: Case, subgroups: Any) -> PolicyCheck | None:
     """Check the policy's guarantee on these rows; None where there is nothing to check."""
     policy, accepted = case.policy, case.accepted
     if policy is None or accepted is None:
         return None
     own = policy.certificate
-    if own is not None and own.reads_reviewer and case.predictions.reviewer is None:
+    scored = case.scored
+    if own is not None and own.reads_reviewer and scored.predictions.reviewer is None:
         return None
-    curve = case.scored.curve
-    return check_decided(policy, case.predictions, accepted, subgroups, curve, Asked())
+    return check_decided(policy, scored.predictions, accepted, subgroups, scored.curve, Asked())
 
 
-def _verdict(case: Case, subgroups: Any) -> dict[str, str] | None:
+def _verdict(case: Case, subgroups: Any, audits: Any) -> dict[str, str] | None:
     """Return whether a policy keeps its guarantee on these rows, None without a policy."""
+    check = check_case(case, subgroups)
+    plan = [] if audits is None else [plan_monitor(check, audits)]
     if case.policy is None:
         return None
-    check = check_case(case, subgroups)
     trust = "" if check is None or check.same_rows else check.trust
     answer = verify_guarantee(case.policy, check)
-    text = "\n".join([answer.text, *_deferred(case.policy, case, subgroups)])
-    return {"verdict": answer.verdict, "text": text, "trust": trust}
+    said = [answer.text, *_deferred(case.policy, case, subgroups), *plan]
+    return {"verdict": answer.verdict, "text": "\n".join(said), "trust": trust}
 
 
 def _deferred(policy: AbstentionPolicy, case: Case, subgroups: Any) -> list[str]:
     """Name the subgroups that are guaranteed nothing, because none of their cases is accepted."""
-    groups, n = policy.groups, len(case.predictions)
+    groups, rows = policy.groups, case.scored.predictions
     if groups is None:
         return []
-    members = groups.members(case.predictions.answers, subgroups)
     sizes = dict.fromkeys(groups.thresholds, 0)
-    sizes |= {key: int(np.sum(rows)) for key, rows in members.items()}
-    named = [
-        f"{key!r} ({count(size, 'case')})"
-        for key, size in sizes.items()
-        if groups.thresholds.get(key, np.inf) == np.inf
-    ]
-    missing = n - sum(sizes.values())
-    named += [f"(missing) ({count(missing, 'case')})"] if missing else []
+    sizes |= {x: int(np.sum(own)) for x, own in groups.members(rows.answers, subgroups).items()}
+    missing = len(rows) - sum(sizes.values())
+    none = {repr(x): n for x, n in sizes.items() if groups.thresholds.get(x, np.inf) == np.inf}
+    none |= {"(missing)": missing} if missing else {}
+    named = [f"{x} ({count(n, 'case')})" for x, n in none.items()]
     if named[_MANY_SUBGROUPS:]:
         named[_MANY_SUBGROUPS:] = [f"{len(named) - _MANY_SUBGROUPS:,} more"]
     said = f"Nothing is guaranteed for {groups.by} {', '.join(named)}: all of them are deferred."
@@ -274,44 +265,46 @@ def _decisions(case: Case, level: float) -> dict[str, Any] | None:
     """Return coverage and risk; None if everything is accepted."""
     if case.accepted is None:
         return None
-    found = _counts(case.scored.outcomes.loss, case.accepted, level)
-    rule = case.predictions.rule
-    if rule.cost_matrix is not None and np.any(case.accepted):
-        costs = Outcomes.of(
-            case.predictions, confidence=case.scored.outcomes.confidence, loss="cost"
-        ).loss
-        found["mean_cost"] = rule.unit * float(np.mean(costs[case.accepted]))
+    rows, outcomes = case.scored.predictions, case.scored.outcomes
+    found = _counts(outcomes.loss, case.accepted, level)
+    if rows.rule.cost_matrix is not None and np.any(case.accepted):
+        costs = Outcomes.of(rows, confidence=outcomes.confidence, loss="cost").loss
+        found["mean_cost"] = rows.rule.unit * float(np.mean(costs[case.accepted]))
     return found
 
 
 def _counts(loss: FloatArray, accepted: BoolArray, level: float) -> dict[str, Any]:
-    n, n_accepted = len(loss), int(np.sum(accepted))
-    wrong = float(np.sum(loss[accepted]))
+    n_accepted, wrong = int(np.sum(accepted)), float(np.sum(loss[accepted]))
     low = high = np.nan
     if not is_graded(loss):
         low, high = clopper_pearson_interval(wrong, n_accepted, level)
-    risk = wrong / n_accepted if n_accepted else np.nan
-    counted = {"n_rows": n, "n_accepted": n_accepted, "n_errors": wrong, "coverage": n_accepted / n}
-    right = {"n_right_deferred": float(np.sum(1.0 - loss[~accepted]))}
-    return counted | {"risk": risk, "low": low, "high": high} | right
+    return {
+        "n_rows": len(loss),
+        "n_accepted": n_accepted,
+        "n_errors": wrong,
+        "coverage": n_accepted / len(loss),
+        "risk": wrong / n_accepted if n_accepted else np.nan,
+        "low": low,
+        "high": high,
+        "n_right_deferred": float(np.sum(1.0 - loss[~accepted])),
+    }
 
 
 def _by_class(case: Case, level: float) -> dict[str, Any]:
     """Return what is answered for each true class, and the rates of each class."""
-    counted = replace(case.predictions, sample_weight=None)  # a report counts rows
+    counted = replace(case.scored.predictions, sample_weight=None)  # a report counts rows
     rates = rate_classes(counted, case.accepted, level)
-    shown = _most_missed(rates)
-    classes = case.predictions.classes[shown].tolist()
+    shown, classes = _most_missed(rates), counted.classes.tolist()
     return {
-        "n_classes": len(case.predictions.classes),
+        "n_classes": len(classes),
         "confusion": _confusion(case, shown),
         "rates": [
-            {"class": str(label)}
+            {"class": str(classes[k])}
             | {
                 rows: {name: _entry(rate, k) for name, rate in found.items()}
                 for rows, found in rates.items()
             }
-            for k, label in zip(shown.tolist(), classes, strict=True)
+            for k in shown.tolist()
         ],
     }
 
@@ -331,7 +324,7 @@ def _entry(rate: Rate, k: int) -> dict[str, Any]:
 
 def _confusion(case: Case, shown: IntArray) -> dict[str, Any]:
     """Return the confusion matrix with deferrals; classes that are not shown are one class."""
-    rows, n = case.predictions, len(shown)
+    rows, n = case.scored.predictions, len(shown)
     names = list(map(str, rows.classes[shown].tolist()))
     truth, answers = rows.y_true, rows.y_pred
     if len(rows.classes) > n:
@@ -341,19 +334,17 @@ def _confusion(case: Case, shown: IntArray) -> dict[str, Any]:
         truth, answers = codes[truth], codes[answers]
     counts = count_decisions(truth, answers, case.accepted, len(names))
     unknown = ["unknown class"] if len(counts) > len(names) else []
-    abstains = [] if case.accepted is None else ["abstains"]
-    columns = names + abstains
+    columns = names if case.accepted is None else [*names, "abstains"]
     table = counts[:, : len(columns)].tolist()
     return {"true": names + unknown, "answers": columns, "counts": table}
 
 
 def _workload(case: Case, level: float, review: Review | None) -> dict[str, Any]:
     """Return what is deferred per 1,000 cases now, and at a few risk targets."""
-    curve, policy = case.scored.curve, case.policy
-    made = None if policy is None else policy.certificate
-    is_share = made is not None and made.kind.is_selective
-    is_share = is_share and case.predictions.rule.cost_matrix is None  # else it is a cost
-    targets = np.unique([*_TARGETS, *([made.target] if made and is_share else [])])
+    curve, rows, policy = case.scored.curve, case.scored.predictions, case.policy
+    made, targets = None if policy is None else policy.certificate, np.array(_TARGETS)
+    if made and made.kind.is_selective and rows.rule.cost_matrix is None:  # else it is a cost
+        targets = np.unique([*targets, made.target])
     chosen = count_within(curve.selective_risk, targets)
     surely = np.full(len(targets), np.nan)
     if curve.counted and level >= LEAST_LEVEL:
@@ -361,43 +352,41 @@ def _workload(case: Case, level: float, review: Review | None) -> dict[str, Any]
     found = []
     for target, n_blocks, most in zip(targets.tolist(), chosen.tolist(), surely, strict=True):
         coverage, risk = curve.working_point(n_blocks)
-        threshold = curve.threshold_at(n_blocks - 1) if n_blocks else np.nan
-        left = {"deferred": 1000.0 * (1.0 - coverage), "deferred_surely": float(most)}
-        point = {"coverage": coverage, "risk": risk, "threshold": threshold}
-        reviewed = {} if review is None else review.describe(coverage, risk)
-        together = _wrong_together(case, threshold if n_blocks else np.inf)
-        found.append({"target": target} | left | point | reviewed | together)
+        threshold = curve.threshold_at(n_blocks - 1) if n_blocks else np.inf
+        point = {
+            "target": target,
+            "deferred": 1000.0 * (1.0 - coverage),
+            "deferred_surely": float(most),
+            "coverage": coverage,
+            "risk": risk,
+            "threshold": threshold if n_blocks else np.nan,
+        }
+        if review is not None:
+            point |= review.describe(coverage, risk)
+        if rows.reviewer is not None:
+            answers = case.scored.outcomes.confidence >= threshold
+            wrong = np.where(answers, rows.y_pred, rows.reviewer) != rows.y_true
+            point["together"] = float(np.mean(wrong))
+        found.append(point)
     now = None if case.accepted is None else 1000.0 * float(np.mean(~case.accepted))
-    knows = policy is not None and policy.coverage is not None and policy.n is not None
-    capacity = policy.capacity_needed(1000) if policy is not None and knows else None
+    capacity = None
+    if policy is not None and policy.coverage is not None and policy.n is not None:
+        capacity = policy.capacity_needed(1000)
     return {"deferred_now": now, "capacity": capacity, "targets": found}
-
-
-def _wrong_together(case: Case, threshold: float) -> dict[str, float]:
-    """Return the share that machine and reviewer get wrong, where the reviewer's answers are known.
-
-    The machine answers from a threshold up.
-    """
-    rows = case.predictions
-    if rows.reviewer is None:
-        return {}
-    answers = case.scored.outcomes.confidence >= threshold
-    return {
-        "together": float(np.mean(np.where(answers, rows.y_pred, rows.reviewer) != rows.y_true))
-    }
 
 
 def _coverages(case: Case) -> list[dict[str, float]]:
     """Return risk and threshold at a few coverages."""
     curve = case.scored.curve
-    rows: list[dict[str, float]] = []
-    for wanted in _COVERAGES:
-        entries = range(len(curve) - 1)  # the last one, if no other covers enough
-        entry = bisect_left(entries, wanted - ROUNDING, key=lambda e: curve.working_point(e + 1)[0])
-        coverage, risk = curve.working_point(entry + 1)
-        row = {"coverage": coverage, "risk": risk, "threshold": curve.threshold_at(entry)}
-        rows += [row] if row not in rows else []  # ties may reach several coverages at once
-    return rows
+    entries = np.searchsorted(curve.coverage[:-1], np.array(_COVERAGES) - ROUNDING)
+    return [
+        {
+            "coverage": float(curve.coverage[entry]),
+            "risk": float(curve.selective_risk[entry]),
+            "threshold": curve.threshold_at(entry),
+        }
+        for entry in np.unique(entries).tolist()  # ties may reach several coverages at once
+    ]
 
 
 def is_unit(outcomes: Outcomes) -> bool:
@@ -423,18 +412,15 @@ def _calibration(case: Case, level: float, seed: Any) -> list[dict[str, Any]]:
 
 def _measure_calibration(state: str, scored: ScoredRows, level: float, seed: Any) -> dict[str, Any]:
     outcomes = scored.outcomes
-    names = ("ece", "smooth_ece", "top_label_brier", "csr")
-    values = {name: SPECS[name].value(scored, {}) for name in names}
     n_draws = _count_draws(len(outcomes.loss), level)
     test = run_csr_test(outcomes, n_draws=n_draws, random_state=np.random.default_rng(seed))
-    found = {
+    return {
         "state": state,
         "mean_confidence": float(np.mean(outcomes.confidence)),
         "accuracy": 1.0 - float(np.mean(outcomes.loss)),
         "csr_p_value": float(test.p_value),
         "answer": assess_calibration(outcomes, test.p_value, level, state).text,
-    }
-    return found | values
+    } | {name: SPECS[name].value(scored, {}) for name in _CALIBRATION}
 
 
 def _count_draws(n_rows: int, level: float) -> int:
@@ -452,59 +438,50 @@ def _certificate(case: Case) -> dict[str, Any] | None:
     policy = case.policy
     if policy is None:
         return None
-    by_subgroup, same = None, chose_threshold(policy, case.scored.curve)
-    if policy.groups is not None:
-        groups = policy.groups
-        texts = {str(key): str(one) for key, one in groups.made.items()}
+    groups, by_subgroup, made = policy.groups, None, {"": policy.certificate}
+    if groups is not None:
         by_subgroup = {
             "table": groups.tabulate().to_dict("records"),
             "together": groups.together,
             "texts": {str(key): text for key, text in groups.texts.items()},
         }
-        made = [groups.certificates.get(key) for key in groups.thresholds]
-    else:
-        made = [policy.certificate]
-        texts = {} if policy.certificate is None else {"": str(policy.certificate)}
-    certified = all(one is not None and one.is_certified for one in made)
-    made_on = {"created": policy.created, "n": policy.n}
-    about = {"by_subgroup": by_subgroup, "same_rows": same}
-    return {"certified": certified, "texts": texts} | made_on | about
+        made = {str(key): groups.certificates.get(key) for key in groups.thresholds}
+    return {
+        "certified": all(one is not None and one.is_certified for one in made.values()),
+        "texts": {key: str(one) for key, one in made.items() if one is not None},
+        "created": policy.created,
+        "n": policy.n,
+        "by_subgroup": by_subgroup,
+        "same_rows": chose_threshold(policy, case.scored.curve),
+    }
 
 
 def _errors(case: Case, ids: Any, features: Any, n_errors: int) -> list[dict[str, Any]]:
     """Return the most confident errors, one dict each; answered ones first."""
-    outcomes, predictions, accepted = case.scored.outcomes, case.predictions, case.accepted
+    outcomes, rows, accepted = case.scored.outcomes, case.scored.predictions, case.accepted
     wrong = np.flatnonzero(outcomes.loss > 0)
     deferred = np.zeros(len(wrong)) if accepted is None else ~accepted[wrong]
     worst = wrong[np.lexsort((-outcomes.confidence[wrong], deferred))][:n_errors]
-    classes = predictions.classes.tolist()
-    found = []
-    for row in worst.tolist():
-        true = predictions.y_true[row]
-        known: dict[str, Any] = {
-            "row": row,
-            "true": "unknown class" if true < 0 else classes[true],
-            "answered": classes[predictions.y_pred[row]],
-            "confidence": float(outcomes.confidence[row]),
-        }
-        if accepted is not None:
-            known["accepted"] = bool(accepted[row])
-        if ids is not None:
-            known["id"] = _to_json_value(ids.iloc[row])
-        columns = [] if features is None else list(features.columns)
-        # Column by column: a row with integers and floats would become all floats.
-        known["features"] = {
-            str(name): _to_json_value(features[name].iloc[row]) for name in columns
-        }
-        found.append(known)
-    return found
+    names = [*rows.classes.tolist(), "unknown class"]  # the last place is that of the code -1
+    found: dict[str, Sequence[Any]] = {
+        "row": worst.tolist(),
+        "true": [names[k] for k in rows.y_true[worst]],
+        "answered": [names[k] for k in rows.y_pred[worst]],
+        "confidence": outcomes.confidence[worst].tolist(),
+    }
+    if accepted is not None:
+        found["accepted"] = accepted[worst].tolist()
+    if ids is not None:
+        found["id"] = _to_json_values(ids.iloc[worst])
+    shown = pd.DataFrame(index=worst) if features is None else features.iloc[worst]
+    columns = {str(name): _to_json_values(column) for name, column in shown.items()}
+    found["features"] = [{name: columns[name][k] for name in columns} for k in range(len(worst))]
+    return [{name: found[name][k] for name in found} for k in range(len(worst))]
 
 
-def _to_json_value(value: Any) -> Any:
-    """Return a value that JSON can hold."""
-    if isinstance(value, np.generic):
-        return value.item()
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
+def _to_json_values(column: pd.Series) -> list[Any]:
+    """Return values that JSON can hold."""
+    return [x if isinstance(x, str | int | float | None) else str(x) for x in column.tolist()]
 
 
 def _subgroups(case: Case, subgroups: Any, level: float) -> dict[str, Any]:
@@ -519,18 +496,15 @@ def _subgroups(case: Case, subgroups: Any, level: float) -> dict[str, Any]:
     named = hasattr(subgroups, "columns") or hasattr(subgroups, "keys")  # a table, of any make
     found, apart = [], []
     for attribute, column in frame.items():
+        name = {"attribute": str(attribute) if named else name_of_subgroups(subgroups)}
         codes, keys = subgroup_codes(column, len(loss))
         rows_of = [(str(key), codes == code) for code, key in enumerate(keys)]
         rows_of += [("(missing)", codes < 0)] if np.any(codes < 0) else []
-        name = str(attribute) if named else name_of_subgroups(subgroups)
-        found += [
-            {"attribute": name, "subgroup": key} | _counts(loss[rows], accepted[rows], level)
-            for key, rows in rows_of
-        ]
+        for key, rows in rows_of:
+            found.append(name | {"subgroup": key} | _counts(loss[rows], accepted[rows], level))
         for gap in gaps if len(rows_of) > 1 else []:
             known = tabulate_metric(GAPS[gap], decided, {"subgroups": column}, every, how)
-            kept = {key: known[key] for key in ("metric", "value", "low", "high")}
-            apart.append({"attribute": name} | kept)
+            apart.append(name | {key: known[key] for key in ("metric", "value", "low", "high")})
     return {"subgroups": found, "gaps": apart}
 
 

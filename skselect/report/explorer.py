@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,17 +18,7 @@ from skselect.thresholds import simultaneous_band
 _STOPS = 250
 # The picture, in units of its letters' pixels: left, right, top and bottom of the axes.
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 468.0, 24.0, 236.0
-_STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 _MOST_TICKS = 6
-
-
-class Mark(NamedTuple):
-    """Where a threshold that was chosen beforehand stands in the picture, and what it is called."""
-
-    x: float
-    y: float
-    label: str
-    name: str
 
 
 def make_explorer(case: Case, level: float) -> dict[str, Any] | None:
@@ -39,30 +28,33 @@ def make_explorer(case: Case, level: float) -> dict[str, Any] | None:
     JSON; the first ones answer the fewest cases. `start` is the stop that is shown first, `place`
     and `said` are its own.
     """
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - an extra
+
     curve = case.scored.curve
     if not curve.counted or curve.is_graded or level < LEAST_LEVEL:
         return None
     band = simultaneous_band(curve, 1.0 - level)
-    own, certificate = _own_entry(case), _own_certificate(case)
+    own, made = _own_entry(case), _own_certificate(case)
     entries = _choose_entries(curve, band, own)
     risk, bound = curve.selective_risk[entries], band[entries]
     known = bound < 1.0
-    target = 0.0 if certificate is None else certificate.target
-    top = 1.15 * max(curve.mean_loss, *bound[known], target, 0.005)
+    top = 1.15 * max(curve.mean_loss, *bound[known], made.target if made else 0.0, 0.005)
     x = _LEFT + (_RIGHT - _LEFT) * curve.coverage[entries]
     y = _height(np.minimum(risk, top), top)
     said = _describe_stops(curve, entries, bound)
     start, mark = len(entries) - 1, None
     if own is not None:
         start = int(np.searchsorted(entries, own))
-        high = y[start] if certificate is None else _height(target, top)
-        mark = _name_own(case, certificate, float(x[start]), float(high))
-        said[start][0] = f"{case.threshold:.6g}"
-        said[start][-1] = f"This is {mark.name}."
-        if certificate is not None:
-            said[start][2] = f"≤ {certificate.bound}"
-            said[start][-1] = f"This is {mark.name}; its bound is that of the certificate."
+        name = "the chosen threshold" if case.policy is None else "the policy's threshold"
+        label, high, also = name, y[start], ""
+        if made is not None:
+            name, label = "the certified threshold", f"certified: at most {made.bound}"
+            high, also = _height(made.target, top), "; its bound is that of the certificate"
+            said[start][2] = f"≤ {made.bound}"
+        said[start][0], said[start][-1] = f"{case.threshold:.6g}", f"This is {name}{also}."
+        mark = {"x": float(x[start]), "y": float(high), "name": name, "label": label}
     places = _places(x, y)
+    ticks = MaxNLocator(_MOST_TICKS, steps=[1, 2, 5, 10]).tick_values(0.0, top)
     stops = [[*place, *words] for place, words in zip(places, said, strict=True)]
     return {
         "stops": json.dumps(stops).replace("<", "\\u003c"),
@@ -73,7 +65,7 @@ def make_explorer(case: Case, level: float) -> dict[str, Any] | None:
         "found": "M" + "L".join(f"{a} {b}" for a, b in places),
         "bound": _draw_steps(x, _height(bound, top), known),
         "x_ticks": [(_LEFT + (_RIGHT - _LEFT) * k / 5, f"{20 * k} %") for k in range(6)],
-        "y_ticks": [(float(_height(tick, top)), percent(tick)) for tick in _find_ticks(top)],
+        "y_ticks": [(float(_height(tick, top)), percent(tick)) for tick in ticks if tick <= top],
         "mark": mark,
         "trust": _explain_trust(case, level),
     }
@@ -93,14 +85,6 @@ def _own_certificate(case: Case) -> Certificate | None:
     if made is None or not made.is_certified or not made.kind.is_selective:
         return None
     return made if Loss(made.loss).is_error and not made.cases else None
-
-
-def _name_own(case: Case, certificate: Certificate | None, x: float, y: float) -> Mark:
-    """Return the mark of the given threshold, at its place."""
-    if certificate is not None:
-        return Mark(x, y, f"certified: at most {certificate.bound}", "the certified threshold")
-    name = "the chosen threshold" if case.policy is None else "the policy's threshold"
-    return Mark(x, y, name, name)
 
 
 def _choose_entries(curve: RiskCoverageCurve, band: FloatArray, own: int | None) -> IntArray:
@@ -177,9 +161,3 @@ def _draw_steps(x: FloatArray, y: FloatArray, known: Any) -> str:
         path += (f"V{b}H{a}" if joined else f"M{a} {b}h0") if shown else ""
         joined = shown
     return path
-
-
-def _find_ticks(top: float) -> FloatArray:
-    """Return round shares from 0 to the end of an axis."""
-    step = next((step for step in _STEPS if top / step <= _MOST_TICKS), _STEPS[-1])
-    return np.asarray(step * np.arange(math.floor(top / step) + 1), dtype=np.float64)

@@ -6,7 +6,7 @@ import base64
 import io
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from importlib import resources
 from typing import Any
@@ -24,6 +24,7 @@ from skselect.display.risk_coverage import RiskCoverageDisplay
 from skselect.policy.policy import AbstentionPolicy
 from skselect.report.data import LEAST_LEVEL, Case, find_claims, is_unit
 from skselect.report.explorer import make_explorer
+from skselect.report.questions import show_share
 from skselect.report.sections import (
     EXPLORER,
     FOOTNOTE,
@@ -33,8 +34,6 @@ from skselect.report.sections import (
     describe_rows,
     make_comparison,
     make_sections,
-    number,
-    share,
 )
 
 # Inches, so that letters are readable where a picture is as wide as a phone.
@@ -102,38 +101,38 @@ def render_page(
     source = resources.files("skselect.report").joinpath("report.html.jinja").read_text("utf-8")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     level = contents["confidence_level"]
-    models = [
-        {
-            "anchor": f"model-{k}",
-            "name": model["name"],
-            "verdict": _show_verdict(model),
-            "certificates": _show_certificates(case.policy),
-            "said": describe_model(model, level),
-            "sections": make_sections(model, level),
-        }
-        for k, (model, case) in enumerate(zip(contents["models"].values(), cases, strict=True), 1)
-    ]
     plt = import_extra("matplotlib.pyplot", "matplotlib", "report")
     with plt.style.context("default"), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # about letters that the font lacks
-        for model, case in zip(models, cases, strict=True):
-            explorer = make_explorer(case, level) if interactive else None
-            if explorer:
-                model["sections"].insert(0, EXPLORER)
-                model["explorer"] = explorer
-            model["pictures"] = {
-                "pictures": list(_draw_pictures(case, level)),
-                "workload": [_draw_workload(case, level)],
-            }
+        models = [
+            _show_model(model, case, level, interactive=interactive)
+            for model, case in zip(contents["models"].values(), cases, strict=True)
+        ]
         curves = [RiskCoverageDisplay(case.scored.curve, name=case.name).plot for case in cases]
         caption = "Lower is better. From left to right a model accepts more rows."
         together = [_draw(caption, *curves)] if len(cases) > 1 else []
     page = environment.from_string(source).render(
         title=contents["title"], rows=describe_rows(contents), models=models,
         comparison=make_comparison(contents), together=together, footnote=FOOTNOTE,
-        interactive=any("explorer" in model for model in models),
+        interactive=any(model["explorer"] for model in models),
     )  # fmt: skip
     return str(page).replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def _show_model(
+    model: dict[str, Any], case: Case, level: float, *, interactive: bool
+) -> dict[str, Any]:
+    """Return what the page shows of one model."""
+    explorer = make_explorer(case, level) if interactive else None
+    return {
+        "name": model["name"],
+        "verdict": _show_verdict(model),
+        "certificates": _show_certificates(case.policy),
+        "said": describe_model(model, level),
+        "explorer": explorer,
+        "sections": [*([EXPLORER] if explorer else []), *make_sections(model, level)],
+        "pictures": _draw_pictures(case, level),
+    }
 
 
 def _show_verdict(model: dict[str, Any]) -> str:
@@ -144,9 +143,9 @@ def _show_verdict(model: dict[str, Any]) -> str:
     numbers = {}
     if decided:
         numbers = {
-            "answered here": share(decided["coverage"]),
-            "wrong here": share(decided["risk"]),
-            "cases for a person": number(decided["n_rows"] - decided["n_accepted"]),
+            "answered here": show_share(decided["coverage"]),
+            "wrong here": "" if decided["risk"] is None else show_share(decided["risk"]),
+            "cases for a person": f"{decided['n_rows'] - decided['n_accepted']:,}",
         }
     head, said = verdict["text"].split(":", 1)
     return show_card(f"{head.upper()}:{said}", _TONES.get(verdict["verdict"], "open"), numbers)
@@ -161,43 +160,36 @@ def _show_certificates(policy: AbstentionPolicy | None) -> str:
     return "" if policy.certificate is None else policy.certificate._repr_html_()
 
 
-def _draw_pictures(case: Case, level: float) -> Iterator[tuple[str, str]]:
-    """Yield the plots of one model with their captions."""
+def _draw_pictures(case: Case, level: float) -> dict[str, list[tuple[str, str]]]:
+    """Return the plots of one model with their captions, by the section that shows them."""
     curve, outcomes, threshold = case.scored.curve, case.scored.outcomes, case.threshold
-    shown_level = level if curve.counted and not curve.is_graded else None
-    yield _draw(
-        "The share of errors among accepted rows, from the most confident rows to all.",
-        RiskCoverageDisplay(curve, threshold=threshold, confidence_level=shown_level).plot,
-    )
-    yield _draw(
-        "How confident its right and its wrong answers are.",
-        partial(ConfidenceHistogramDisplay.from_outcomes, outcomes, threshold=threshold),
-    )
+    marks: dict[str, Any] = {"threshold": threshold, "confidence_level": level}
+    if not curve.counted or curve.is_graded:
+        marks["confidence_level"] = None
+    pictures = [
+        _draw(
+            "The share of errors among accepted rows, from the most confident rows to all.",
+            RiskCoverageDisplay(curve, **marks).plot,
+        ),
+        _draw(
+            "How confident its right and its wrong answers are.",
+            partial(ConfidenceHistogramDisplay.from_outcomes, outcomes, threshold=threshold),
+        ),
+    ]
     if is_unit(case.scored.by_correctness.outcomes):
-        yield _draw(
-            "How often it is right at each confidence; on the line it is calibrated.",
-            *(
-                partial(ReliabilityDisplay.from_outcomes, rows.outcomes, name=state)
-                for state, rows in find_claims(case)
-            ),
-        )
+        states = [
+            partial(ReliabilityDisplay.from_outcomes, rows.outcomes, name=state)
+            for state, rows in find_claims(case)
+        ]
+        caption = "How often it is right at each confidence; on the line it is calibrated."
+        pictures.append(_draw(caption, *states))
     if is_unit(outcomes):
-        yield _draw(
-            "Coverage and metrics at every threshold.",
-            ThresholdDisplay(curve, threshold=threshold, confidence_level=shown_level).plot,
-        )
-
-
-def _draw_workload(case: Case, level: float) -> tuple[str, str]:
-    """Return the deferrals at each risk target, with their caption."""
-    curve = case.scored.curve
+        metrics = ThresholdDisplay(curve, **marks)
+        pictures.append(_draw("Coverage and metrics at every threshold.", metrics.plot))
     sure = level if curve.counted and level >= LEAST_LEVEL else None
-    return _draw(
-        "Deferrals per 1,000 cases at each risk target.",
-        WorkloadDisplay(
-            curve, threshold=case.threshold, name="estimate", confidence_level=sure
-        ).plot,
-    )
+    work = WorkloadDisplay(curve, threshold=threshold, name="estimate", confidence_level=sure)
+    deferrals = _draw("Deferrals per 1,000 cases at each risk target.", work.plot)
+    return {"pictures": pictures, "workload": [deferrals]}
 
 
 def _draw(caption: str, *plots: Callable[..., Any]) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from skselect._lib.notebook import count, percent, rounded
@@ -12,8 +13,8 @@ from skselect.report.questions import show_number, show_share
 
 
 def text(value: Any) -> str:
-    """Return a name as it is, "" for None."""
-    return "" if value is None else str(value)
+    """Return a name as it is."""
+    return str(value)
 
 
 def prose(value: Any) -> str:
@@ -22,17 +23,10 @@ def prose(value: Any) -> str:
 
 
 def number(value: Any) -> str:
-    """Return a number with four digits, "" for None."""
-    if value is None:
-        return ""
+    """Return a number with four digits, a count with all, and text as it is."""
     if isinstance(value, float):
         return show_number(value)
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
-def share(value: float | None) -> str:
-    """Return a share as a percentage, "" for None."""
-    return "" if value is None else show_share(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 class Column(NamedTuple):
@@ -58,9 +52,12 @@ class Table(NamedTuple):
 def make_table(
     rows: list[dict[str, Any]], *columns: tuple[str, str, Callable[[Any], str]]
 ) -> Table:
-    """Return rows as a table; each column is (heading, key, how a value is written)."""
-    made = [Column(*column) for column in columns]
-    return Table(made, [[one.show(row[one.key]) for one in made] for row in rows])
+    """Return rows as a table; each column is (heading, key, how a value is written).
+
+    A cell without a value is empty.
+    """
+    cells = [[show(row[x]) if row[x] is not None else "" for _, x, show in columns] for row in rows]
+    return Table([Column(*column) for column in columns], cells)
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ class Section:
 
 
 # The columns of an interval.
-_ENDS = (("low", "low", share), ("high", "high", share))
+_ENDS = (("low", "low", show_share), ("high", "high", show_share))
 
 
 # The whole report -------------------------------------------------------------------------
@@ -102,7 +99,7 @@ def describe_rows(contents: dict[str, Any]) -> str:
     classes = ", ".join(f"class {name}: {n:,}" for name, n in contents["classes"].items())
     return (
         f"{count(contents['n_rows'], 'row')} ({classes}); each single interval "
-        f"has {share(contents['confidence_level'])} confidence; made on "
+        f"has {show_share(contents['confidence_level'])} confidence; made on "
         f"{contents['created'][:16].replace('T', ' ')}"
     )
 
@@ -113,8 +110,8 @@ def make_comparison(contents: dict[str, Any]) -> Section | None:
         return None
     shown = {None: "", True: "could be", False: "no"}
     rows = [row | {"as_good": shown[row["tied_with_best"]]} for row in contents["comparison"]]
-    first = (("Model", "model", text), ("AUGRC", "estimate", share), *_ENDS)
-    against = (("difference to the best", "difference", share), ("p", "p_value", number))
+    first = (("Model", "model", text), ("AUGRC", "estimate", show_share), *_ENDS)
+    against = (("difference to the best", "difference", show_share), ("p", "p_value", number))
     table = make_table(rows, *first, *against, ("as good?", "as_good", text))
     note = (
         "AUGRC is the mean rate of silent errors over all coverages; lower is better. "
@@ -141,15 +138,16 @@ EXPLORER = Section("explorer", "Choose a threshold")
 
 def describe_model(model: dict[str, Any], level: float) -> list[str]:
     """Say how many rows are left for people, how good the others are, and what is missed."""
-    decided = model["decisions"]
-    said = [] if decided is None else [describe_work(decided), describe_decisions(decided, level)]
-    return [*said, *describe_missed(model["by_class"]), describe_accuracy(model)]
-
-
-def describe_work(decided: dict[str, Any]) -> str:
-    """Say how many rows a person has to read."""
-    n, left = decided["n_rows"], decided["n_rows"] - decided["n_accepted"]
-    return f"{left:,} of {count(n, 'case')} for a person to read."
+    decided, said = model["decisions"], []
+    if decided is not None:
+        n, left = decided["n_rows"], decided["n_rows"] - decided["n_accepted"]
+        work = f"{left:,} of {count(n, 'case')} for a person to read."
+        said = [work, describe_decisions(decided, level)]
+    always = (
+        f"Always answering, it is right in {show_share(model['accuracy'], 3)} of the rows "
+        f"({count(model['n_errors'], 'error')})."
+    )
+    return [*said, *describe_missed(model["by_class"]), always]
 
 
 def describe_decisions(decided: dict[str, Any], level: float) -> str:
@@ -158,10 +156,8 @@ def describe_decisions(decided: dict[str, Any], level: float) -> str:
         return f"It answers none of the {count(decided['n_rows'], 'row')} on its own."
     interval = ""
     if decided["low"] is not None:
-        interval = (
-            f" ({share(level)} interval {_outwards(decided['low'], up=False)} to "
-            f"{_outwards(decided['high'], up=True)})"
-        )
+        low, high = _outwards(decided)
+        interval = f" ({show_share(level)} interval {low} % to {high} %)"
     cost = f"; they cost {decided['mean_cost']:.4g} each" if "mean_cost" in decided else ""
     return (
         f"It answers {show_share(decided['coverage'], 3)} of the rows on its own "
@@ -170,8 +166,9 @@ def describe_decisions(decided: dict[str, Any], level: float) -> str:
     )
 
 
-def _outwards(bound: float, *, up: bool) -> str:
-    return f"{rounded(100 * bound, 3, up=up)} %"
+def _outwards(found: dict[str, Any]) -> tuple[str, str]:
+    """Return the ends of an interval in per cent."""
+    return rounded(100 * found["low"], 3, up=False), rounded(100 * found["high"], 3, up=True)
 
 
 def describe_missed(by_class: dict[str, Any]) -> list[str]:
@@ -188,14 +185,6 @@ def describe_missed(by_class: dict[str, Any]) -> list[str]:
     found.sort(key=lambda one: one[0], reverse=True)
     said = f"{first}{'; '.join(counts for _, counts in found[:_MOST_IN_WORDS])}."
     return [said[0].upper() + said[1:]] if found else []
-
-
-def describe_accuracy(model: dict[str, Any]) -> str:
-    """Say how often it is right if it never abstains."""
-    return (
-        f"Always answering, it is right in {show_share(model['accuracy'], 3)} of the rows "
-        f"({count(model['n_errors'], 'error')})."
-    )
 
 
 def make_sections(model: dict[str, Any], level: float) -> list[Section]:
@@ -251,27 +240,20 @@ def _show_classes(model: dict[str, Any], level: float) -> Section:
 
 def _show_workload(model: dict[str, Any], level: float) -> Section:
     targets = model["workload"]["targets"]
+    whole, rough_share = "{:,.0f}".format, partial(show_share, digits=3)
     columns: list[tuple[str, str, Callable[[Any], str]]] = [
         ("risk target", "target", percent),
-        ("deferred", "deferred", _whole),
-        (f"with {percent(level)} confidence", "deferred_surely", _whole),
+        ("deferred", "deferred", whole),
+        (f"with {percent(level)} confidence", "deferred_surely", whole),
         ("hours", "hours", number),
-        ("cost", "cost", _whole),
-        ("wrong here", "risk", _rough_share),
-        ("with the reviewer, of all", "together", _rough_share),
+        ("cost", "cost", whole),
+        ("wrong here", "risk", rough_share),
+        ("with the reviewer, of all", "together", rough_share),
         ("lowest confidence", "threshold", number),
     ]
     table = make_table(targets, *(column for column in columns if column[1] in targets[0]))
     title = "What does a risk target cost? Cases deferred per 1,000"
     return Section("workload", title, tables={"": table}, note=_explain_workload(model, level))
-
-
-def _whole(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}"
-
-
-def _rough_share(value: float | None) -> str:
-    return "" if value is None else show_share(value, 3)
 
 
 def _plain_table(rows: list[dict[str, Any]], n_names: int) -> Table:
@@ -316,8 +298,7 @@ def _with_interval(rate: dict[str, Any]) -> str:
     """Return a share with its interval, "" where there are no rows."""
     if rate["value"] is None:
         return ""
-    low, high = rounded(100 * rate["low"], 3, up=False), rounded(100 * rate["high"], 3, up=True)
-    return f"{show_share(rate['value'], 3)} ({low} to {high})"
+    return f"{show_share(rate['value'], 3)} ({' to '.join(_outwards(rate))})"
 
 
 def _explain_classes(level: float) -> str:
@@ -350,7 +331,7 @@ def _explain_workload(model: dict[str, Any], level: float) -> str:
 
 
 def _show_coverages(model: dict[str, Any]) -> Section:
-    shares = (("Accepted", "coverage", share), ("wrong among them", "risk", share))
+    shares = (("Accepted", "coverage", show_share), ("wrong among them", "risk", show_share))
     table = make_table(model["coverages"], *shares, ("lowest confidence", "threshold", number))
     return Section("coverages", "If it accepts only its most confident rows", tables={"": table})
 
@@ -358,8 +339,9 @@ def _show_coverages(model: dict[str, Any]) -> Section:
 def _show_metrics(model: dict[str, Any]) -> Section:
     rows = []
     for row in model["metrics"]:
-        show = number if "{number}" in SPECS[row["metric"]].meaning else share
-        rows.append(row | {key: show(row[key]) for key in ("value", "low", "high")})
+        show = number if "{number}" in SPECS[row["metric"]].meaning else show_share
+        known = [key for key in ("value", "low", "high") if row[key] is not None]
+        rows.append(row | {key: show(row[key]) for key in known})
     found = (("Value", "value", number), ("low", "low", number), ("high", "high", number))
     said = (("Better", "better", text), ("What it says", "meaning", prose))
     table = make_table(rows, ("Metric", "metric", text), *found, *said)
@@ -370,8 +352,8 @@ def _show_calibration(model: dict[str, Any]) -> Section:
     rows = model["calibration"]
     starts = ["" if r["state"] == "as given" else f"{r['state'].capitalize()}: " for r in rows]
     said = [start + row["answer"] for start, row in zip(starts, rows, strict=True)]
-    means = (("mean confidence", "mean_confidence", share), ("right", "accuracy", share))
-    errors = (("smooth ECE", "smooth_ece", share), ("ECE", "ece", share))
+    means = (("mean confidence", "mean_confidence", show_share), ("right", "accuracy", show_share))
+    errors = (("smooth ECE", "smooth_ece", show_share), ("ECE", "ece", show_share))
     rest = (("Brier", "top_label_brier", number), ("CSR", "csr", number))
     p_value = ("p", "csr_p_value", number)
     table = make_table(rows, ("State", "state", text), *means, *errors, *rest, p_value)
@@ -387,14 +369,14 @@ def _show_subgroups(model: dict[str, Any]) -> Section:
     rows = [row | {"left": row["n_rows"] - row["n_accepted"]} for row in model["subgroups"]]
     names = (("Attribute", "attribute", text), ("Subgroup", "subgroup", text))
     counts = (("rows", "n_rows", number), ("deferred", "left", number))
-    shares = (("accepted", "coverage", share), ("wrong among them", "risk", share))
+    shares = (("accepted", "coverage", show_share), ("wrong among them", "risk", show_share))
     table = make_table(rows, *names, *counts, *shares, *_ENDS)
     tables = {"": table}
     if model["gaps"]:
         what = {"coverage_gap": "accepted", "risk_gap": "wrong among them"}
         rows = [row | {"of": what[row["metric"]]} for row in model["gaps"]]
         between = (("Attribute", "attribute", text), ("Share", "of", text))
-        value = ("largest difference", "value", share)
+        value = ("largest difference", "value", show_share)
         tables["Largest difference between two"] = make_table(rows, *between, value, *_ENDS)
     return Section("subgroups", "Subgroups", tables=tables)
 

@@ -33,12 +33,11 @@ from skselect.report.data import (
     UNNAMED,
     Case,
     Review,
-    check_case,
     count_classes,
     make_case,
     make_contents,
 )
-from skselect.report.questions import plan_monitor, which_is_best
+from skselect.report.questions import which_is_best
 from skselect.report.render import render_page, render_text
 
 
@@ -250,22 +249,19 @@ def selective_report(
         for name, table in tables.items()
     )
     review = None if reviewing is None else Review.read(reviewing)
-    planned = () if audits is None else cases
-    plans = {one.name: plan_monitor(check_case(one, subgroups), audits) for one in planned}
     models = {
-        case.name: make_contents(case, subgroups, ids, features, n_errors, level, seed, review)
+        case.name: make_contents(
+            case, subgroups, ids, features, n_errors, level, seed, review, audits
+        )
         for case in cases
     }
-    for name, plan in plans.items():
-        models[name]["verdict"]["text"] += f"\n{plan}"
-    classes = cases[0].raw.classes
     comparison = _comparison(cases, level, seed)
     contents = {
         "title": str(title),
         "created": now(),
         "confidence_level": level,
         "n_rows": len(truth),
-        "classes": count_classes(truth, classes),
+        "classes": count_classes(truth, cases[0].raw.classes),
         "models": models,
         "comparison": comparison,
         "best": None if comparison is None else which_is_best(comparison),
