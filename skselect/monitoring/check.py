@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeGuard, cast
@@ -136,32 +136,27 @@ def certify(
     """
     check_is_policy(policy)
     loss = Loss.of(policy.rule.default_loss, policy.rule)
-    goal = _read_goal(objective, target, delta, loss)
+    kind, goal = _read_goal(objective, target, delta, loss)
     answered, accepted, confidence = decide_labelled(policy, rows, subgroups, "certify")
     missed = reviewer_loss(answered)
     outcomes = Outcomes(compute_loss(answered, goal.loss.kind), confidence, reviewer_loss=missed)
     vouched = "independent" in certificates.check_vouched(assume)
-    kind = goal.objective
-    assert isinstance(kind, Guarantee)
     if isinstance(kind, SystemRisk):
         kind.check_reviewed(answered=missed is not None)
     # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
     together = replace(outcomes, confidence=accepted.astype(np.float64))
     n_missed, reviewer = kind.review(together, 1.0)
-    bound, met = _test(outcomes, accepted, goal, n_missed)
-    own_bound = goal.in_units(bound)
+    bound, refusal = _test(outcomes, accepted, kind, goal, n_missed)
     measured = math.isnan(goal.own_target)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     chosen_here, same_rows = _find_reused(policy, curve)
     notice = "" if same_rows else own_guarantee(policy, answered, accepted, subgroups, goal.level)
     order = certificates.NO_CAVEATS
-    refusal = "the policy accepts none of these rows"
     if np.any(accepted):
-        refusal = _explain_refusal(goal, own_bound, met=met)
-        order = find_order(outcomes, goal.objective, TAKE_LATEST, vouched=vouched)
+        order = find_order(outcomes, kind, TAKE_LATEST, vouched=vouched)
         warn_of_order(order)
     if measured:
-        goal = replace(goal, own_target=own_bound)
+        goal = replace(goal, own_target=goal.in_units(bound))
     data, drawn = {"data": certificates.fingerprint(curve)}, answered.drawn
     return issue(
         RiskCoverageCurve.from_outcomes(together),
@@ -179,7 +174,7 @@ def certify(
     )
 
 
-def _read_goal(objective: Any, target: Any, delta: Any, loss: Loss) -> Goal:
+def _read_goal(objective: Any, target: Any, delta: Any, loss: Loss) -> tuple[Guarantee, Goal]:
     """Return what is to be certified; without a target it is nan, and the bound is measured."""
     kind, own, level = read_guarantee(objective, target, delta)
     if kind is None:
@@ -193,7 +188,7 @@ def _read_goal(objective: Any, target: Any, delta: Any, loss: Loss) -> Goal:
     fixed.min_coverage = 0.0
     # A property of the cost matrix, not of these rows, decides between counting and betting.
     fixed.method = "betting" if loss.is_graded and "betting" in kind.methods else FIXED_METHOD
-    return Goal(fixed, loss, fixed.method, fixed.delta, fixed.target)
+    return fixed, Goal(fixed, loss, fixed.method, fixed.delta, fixed.target)
 
 
 def _find_reused(
@@ -209,37 +204,30 @@ def _find_reused(
     return (), False
 
 
-def _test(outcomes: Outcomes, accepted: BoolArray, goal: Goal, n_missed: int) -> tuple[float, bool]:
-    """Return the bound that the accepted rows give, and whether a target is met.
+def _test(
+    outcomes: Outcomes, accepted: BoolArray, kind: Guarantee, goal: Goal, n_missed: int
+) -> tuple[float, str]:
+    """Return the bound that the accepted rows give, and why it certifies nothing, else "".
 
     `n_missed` deferred rows count as errors.
     """
-    kind = goal.objective
-    assert isinstance(kind, Guarantee)
-    if not goal.plan.bets:
+    target, loss = goal.own_target, goal.loss
+    if goal.plan.bets:
+        bound = kind.betting_bound(outcomes, accepted, goal.level)
+    else:
         n_errors = int(np.count_nonzero(outcomes.loss[accepted])) + n_missed
-        counts = len(outcomes), int(np.sum(accepted)), n_errors
-        bound = kind.counted_bound(*counts, goal.level)
-        own, target = goal.in_units(bound), goal.own_target
-        return bound, not (own < target if kind.is_least else own > target)
-    bound = kind.betting_bound(outcomes, accepted, goal.level)
-    if math.isnan(goal.own_target):
-        return bound, True
-    # Betting against the target itself certifies it more often than the bound does.
-    values = kind.values(outcomes.loss, accepted)
-    wealth = betting_log_wealth(values, goal.target, goal.level)
-    return bound, bool(wealth >= -math.log(goal.level))
-
-
-def _explain_refusal(goal: Goal, bound: float, *, met: bool) -> str:
-    """Say why nothing is certified, "" where something is."""
-    kind, loss = goal.objective, goal.loss
-    assert isinstance(kind, Guarantee)
-    found = f"the bound of these rows is {kind.amount(bound, loss)}, which guarantees nothing"
-    if not math.isnan(goal.own_target):
-        wanted = kind.amount(goal.own_target, loss)
-        return "" if met else f"the target {wanted} is not met; {found}"
-    return found if loss.is_error and not kind.is_least and bound > 0.5 else ""
+        bound = kind.counted_bound(len(outcomes), int(np.sum(accepted)), n_errors, goal.level)
+    own = goal.in_units(bound)
+    found = f"the bound of these rows is {kind.amount(own, loss)}, which guarantees nothing"
+    if not np.any(accepted):
+        return bound, "the policy accepts none of these rows"
+    if math.isnan(target):
+        return bound, found if loss.is_error and not kind.is_least and own > 0.5 else ""
+    met = own >= target if kind.is_least else own <= target
+    if goal.plan.bets:  # against the target itself, which certifies it more often than the bound
+        values = kind.values(outcomes.loss, accepted)
+        met = betting_log_wealth(values, goal.target, goal.level) >= -math.log(goal.level)
+    return bound, "" if met else f"the target {kind.amount(target, loss)} is not met; {found}"
 
 
 # One answer in words ------------------------------------------------------------------------------
@@ -324,9 +312,8 @@ class PolicyCheck:
         """
         if self.verdict != "undecided":
             return 0
-        numbers = [guarantee.n_more for guarantee in self.guarantees]
-        known = [number for number in numbers if number is not None]
-        return sum(known) if len(known) == len(numbers) else None
+        known = [one.n_more for one in self.guarantees if one.n_more is not None]
+        return sum(known) if len(known) == len(self.guarantees) else None
 
     def __str__(self) -> str:
         return wrap("\n".join(self._lines()))
@@ -351,24 +338,12 @@ class PolicyCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; undefined numbers become None."""
-        stored = replace_nan(asdict(self) | {"n_more": self.n_more})
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in stored.items()
-        }
+        return dict(replace_nan(asdict(self) | {"n_more": self.n_more}))
 
     @property
     def summary(self) -> str:
         """The verdict on each guarantee, and what to do next."""
-        if self.same_rows or self._is_reused:
-            which = "these rows chose the threshold"
-            if not self.same_rows:
-                which = "rows that chose the threshold are among these"
-            return (
-                f"UNDECIDED: {which}, so they cannot test it. Take fresh labelled rows, other than "
-                "those of fit."
-            )
-        return "\n".join(line for line in (*self._answer(), self._advice()) if line)
+        return "\n".join(self._lines(brief=True))
 
     @property
     def trust(self) -> str:
@@ -404,21 +379,24 @@ class PolicyCheck:
             f"by ten digits of their confidence. {found}"
         )
 
-    def _lines(self) -> list[str]:
+    def _lines(self, *, brief: bool = False) -> list[str]:
         """Return the whole answer, the verdict first."""
         if self.same_rows or self._is_reused:
-            return [self.summary]
-        low, high = self.coverage_interval
-        interval = name_interval(self.delta, self.max_analyses)
-        lines = [
-            *self._answer(),
+            which = "these rows chose the threshold"
+            if not self.same_rows:
+                which = "rows that chose the threshold are among these"
+            return [
+                f"UNDECIDED: {which}, so they cannot test it. Take fresh labelled rows, other than "
+                "those of fit."
+            ]
+        (low, high), interval = self.coverage_interval, name_interval(self.delta, self.max_analyses)
+        answered = (
             f"It answers {percent(self.coverage)} of these {self.n:,} cases on its own "
             f"({self.n_accepted:,}; {interval} {percent(low, up=False)} to "
-            f"{percent(high, up=True)}).",
-            self._advice(),
-            self.trust,
-        ]
-        return [line for line in lines if line]
+            f"{percent(high, up=True)})."
+        )
+        lines = [*self._answer(), "" if brief else answered, self._advice()]
+        return [line for line in [*lines, "" if brief else self.trust] if line]
 
     def _answer(self) -> list[str]:
         """Return the verdict as a sentence, and one line for each of several guarantees."""
@@ -428,18 +406,12 @@ class PolicyCheck:
             "undecided": "UNDECIDED: these rows cannot tell whether ",
         }
         said = [f"{starts[one.verdict]}{one.statement}. {one.found}" for one in self.guarantees]
-        if len(said) == 1:
-            return [*said, *self.caveats]
-        words = {"broken": "broken", "undecided": "undecided", "holds": "holding"}
-        counts = [
-            f"{sum(one.verdict == verdict for one in self.guarantees)} {word}"
-            for verdict, word in words.items()
-        ]
-        return [
-            f"{self.verdict.upper()}: of {len(said)} guarantees {', '.join(counts)}.",
-            *said,
-            *self.caveats,
-        ]
+        if len(said) > 1:
+            verdicts = [one.verdict for one in self.guarantees]
+            words = {"broken": "broken", "undecided": "undecided", "holds": "holding"}
+            counts = ", ".join(f"{verdicts.count(x)} {word}" for x, word in words.items())
+            said.insert(0, f"{self.verdict.upper()}: of {len(said)} guarantees {counts}.")
+        return [*said, *self.caveats]
 
     def _advice(self) -> str:
         """Say what to do next, "" where nothing is to be done."""
@@ -593,6 +565,7 @@ def check_decided(
     """
     checks = check_guarantees(policy, answered, accepted, subgroups, asked)
     loss = compute_loss(answered, policy.rule.default_loss)[accepted]
+    graded = loss if policy.rule.has_graded_costs else None
     seen = Seen(len(accepted), len(loss), int(np.count_nonzero(loss)))
     at = np.array(list(policy.confidence_quantiles.values()))
     kept = curve.accepted_at(np.append(at, np.nextafter(at, np.inf))).weight
@@ -601,9 +574,7 @@ def check_decided(
     far = describe_far(policy, counts, curve.n_rows, name)
     caveats = (f"This verdict is about rows like these only: {far}",) if far else ()
     reused = share_reused(policy, curve)
-    return _gather(
-        policy, curve, checks, seen, loss, reused=reused, caveats=caveats, drawn=answered.drawn
-    )
+    return _gather(policy, curve, checks, seen, graded, reused, caveats, answered.drawn)
 
 
 def _check_state(
@@ -659,21 +630,19 @@ def _gather(
     curve: RiskCoverageCurve,
     checks: tuple[GuaranteeCheck, ...],
     seen: Seen,
-    loss: FloatArray | None = None,
-    *,
+    graded: FloatArray | None = None,
     reused: float | None = None,
     caveats: tuple[str, ...] = (),
     drawn: str = "",
 ) -> PolicyCheck | None:
     """Return the verdict over all guarantees, with what was seen on all rows.
 
-    `loss` is that of the accepted rows; None where only errors were counted.
+    `graded` are the losses of accepted rows, where they may lie between 0 and 1.
     """
     if not checks:
         return None
     level = math.fsum(check.delta for check in checks if check.n) or checks[0].delta
     unit, max_analyses = policy.rule.unit, checks[0].max_analyses
-    graded = loss if policy.rule.has_graded_costs else None
     risk, *ends = find_mean(seen.n_errors, seen.n_accepted, graded, level, max_analyses)
     coverage, *share = find_mean(seen.n_accepted, seen.n, None, level, max_analyses)
     reviewed = any(check.kind is SystemRisk for check in checks)
@@ -721,19 +690,10 @@ class Tested(NamedTuple):
     target: float
     delta: float
     loss: Loss
-    cases: str
+    cases: Any
     rows: BoolArray
     max_analyses: int | None
     power: float
-
-    @property
-    def level(self) -> float:
-        """The chance of a wrong verdict that one analysis may use."""
-        return self.delta / (self.max_analyses or 1)
-
-    def n_counted_again(self, n: int) -> int:
-        """Return how many of `n` rows another analysis may count again."""
-        return 0 if self.max_analyses == 1 else n
 
 
 @dataclass(frozen=True)
@@ -836,23 +796,19 @@ def check_guarantees(
     asked: Asked,
 ) -> tuple[GuaranteeCheck, ...]:
     """Compare what a policy guarantees with rows that it has decided."""
-    found = find_guarantees(policy, _list_certificates(policy, answered, subgroups), asked)
-    return tuple(_check_guarantee(guarantee, answered, accepted) for guarantee in found)
-
-
-def _check_guarantee(
-    guarantee: Tested, answered: Predictions, accepted: BoolArray
-) -> GuaranteeCheck:
-    rows, kept = guarantee.rows, accepted[guarantee.rows]
-    loss = compute_loss(answered, guarantee.loss.kind)[rows]
-    n_errors = int(np.count_nonzero(loss[kept]))
-    if guarantee.kind is SystemRisk:
-        missed = reviewer_loss(answered)
-        SystemRisk(guarantee.target).check_reviewed(answered=missed is not None)
-        n_errors += int(np.count_nonzero(cast(FloatArray, missed)[rows & ~accepted]))
-    seen = Seen(int(np.sum(rows)), int(np.sum(kept)), n_errors)
-    graded = guarantee.kind.values(loss, kept) if guarantee.loss.is_graded else None
-    return check_seen(guarantee, seen, graded)
+    checks = []
+    for test in find_guarantees(policy, _list_certificates(policy, answered, subgroups), asked):
+        rows, kept = test.rows, accepted[test.rows]
+        loss = compute_loss(answered, test.loss.kind)[rows]
+        n_errors = int(np.count_nonzero(loss[kept]))
+        if test.kind is SystemRisk:
+            missed = reviewer_loss(answered)
+            SystemRisk(test.target).check_reviewed(answered=missed is not None)
+            n_errors += int(np.count_nonzero(cast(FloatArray, missed)[rows & ~accepted]))
+        seen = Seen(int(np.sum(rows)), int(np.sum(kept)), n_errors)
+        graded = test.kind.values(loss, kept) if test.loss.is_graded else None
+        checks.append(check_seen(test, seen, graded))
+    return tuple(checks)
 
 
 def check_seen(guarantee: Tested, seen: Seen, graded: FloatArray | None = None) -> GuaranteeCheck:
@@ -860,15 +816,15 @@ def check_seen(guarantee: Tested, seen: Seen, graded: FloatArray | None = None) 
     kind, loss, target = guarantee.kind, guarantee.loss, guarantee.target
     count, n = kind.count(*seen)
     mean, low, high = find_mean(count, n, graded, guarantee.delta, guarantee.max_analyses)
-    unit, n_more = kind.unit_of(loss), None
+    unit = kind.unit_of(loss)
+    n_more: int | None = 0
     largest = 1.0 - target if kind.is_least else target / unit
     verdict = "broken" if low > largest else "undecided" if high > largest else "holds"
-    if verdict != "undecided":
-        n_more = 0
-    elif graded is None:
-        n_more = _more_by_counts(guarantee, count, n, largest)
-    else:
-        n_more = _more_by_bets(guarantee, graded, largest)
+    if verdict == "undecided":
+        settles = _by_counts(guarantee, count, n, largest)
+        if graded is not None:
+            settles = _by_bets(guarantee, graded, largest)
+        n_more = least_count(settles) if settles(_TOO_MANY) else None
     if kind.is_least:
         low, mean, high = 1.0 - high, 1.0 - mean, 1.0 - low
     return GuaranteeCheck(
@@ -921,44 +877,45 @@ def name_interval(delta: float, max_analyses: int | None) -> str:
     return f"exact {level} interval" + (f" of {max_analyses} analyses" if max_analyses > 1 else "")
 
 
-def _more_by_bets(guarantee: Tested, values: FloatArray, largest: float) -> int | None:
-    """Estimate how many values like these settle whether their mean is above a limit."""
-    n_kept = guarantee.n_counted_again(len(values))
+def _by_bets(test: Tested, values: FloatArray, largest: float) -> Callable[[int], bool]:
+    """Tell by how many more values like these it is settled whether their mean is above a limit."""
+    anytime, level = test.max_analyses is None, test.delta / (test.max_analyses or 1)
+    n_kept = 0 if test.max_analyses == 1 else len(values)
     if np.sum(values) > len(values) * largest:  # the complements are then too small
         values, largest = 1.0 - values, 1.0 - largest
     found, counts = np.unique(values if len(values) else [0.0], return_counts=True)
     share, payoff = counts / np.sum(counts), (found - largest) / (1.0 - largest)
-    surplus = stats.norm.ppf(guarantee.power)
+    surplus = stats.norm.ppf(test.power)
 
     def settles(more: int) -> bool:
         n = n_kept + more
-        among = None if guarantee.max_analyses is None else n
-        stakes, log_prior = bound_stakes(among, guarantee.level)
+        stakes, log_prior = bound_stakes(None if anytime else n, level)
         # The log of the wealth is a sum over rows, so that it is about normally distributed.
         gain = np.log1p(np.multiply.outer(-stakes, payoff))
         mean = np.einsum("ji,i->j", gain, share)  # not by BLAS, as in `dot`
         spread = np.sqrt(np.einsum("ji,i->j", (gain - mean[:, None]) ** 2, share) * more)
         wealth = special.logsumexp(log_prior + n * mean - surplus * spread)
-        return bool(wealth >= -math.log(guarantee.level))
+        return bool(wealth >= -math.log(level))
 
-    return least_count(settles) if settles(_TOO_MANY) else None
+    return settles
 
 
-def _more_by_counts(guarantee: Tested, count: int, n: int, largest: float) -> int | None:
-    """Return how many rows like these settle whether a share is above a limit."""
+def _by_counts(test: Tested, count: int, n: int, largest: float) -> Callable[[int], bool]:
+    """Tell by how many more rows like these it is settled whether a share is above a limit."""
     if count > n * largest:  # the others are then too few
         count, largest = n - count, 1.0 - largest
-    n_kept = guarantee.n_counted_again(n)
-    rate, count = count / max(n, 1), count if n_kept else 0
+    rate = count / max(n, 1)
+    count, n_kept = (0, 0) if test.max_analyses == 1 else (count, n)
 
     def settles(more: int) -> bool:
-        most = count + int(stats.binom.ppf(guarantee.power, more, rate))
-        if guarantee.max_analyses is None:
+        most = count + int(stats.binom.ppf(test.power, more, rate))
+        if test.max_analyses is None:
             evidence = log_evidence_below(most, n_kept + more, largest)
-            return bool(evidence >= -math.log(guarantee.delta))
-        return bool(clopper_pearson_upper(most, n_kept + more, guarantee.level) <= largest)
+            return bool(evidence >= -math.log(test.delta))
+        level = test.delta / test.max_analyses
+        return bool(clopper_pearson_upper(most, n_kept + more, level) <= largest)
 
-    return least_count(settles) if settles(_TOO_MANY) else None
+    return settles
 
 
 # Which guarantees, about which rows ---------------------------------------------------------------
@@ -1059,8 +1016,8 @@ class Asked(NamedTuple):
     max_analyses: int | None = None
 
 
-#: A certificate or None, the name of its cases, and its rows.
-Listed = tuple[Certificate | None, str, BoolArray]
+#: A certificate or None, what its cases are called, and its rows.
+Listed = tuple[Certificate | None, Any, BoolArray]
 
 
 def find_guarantees(policy: AbstentionPolicy, listed: list[Listed], asked: Asked) -> list[Tested]:

@@ -19,7 +19,7 @@ from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_count, check_delta, check_number
 from skselect.exceptions import ArgumentError
-from skselect.monitoring.check import Asked, find_guarantees, is_guarantee
+from skselect.monitoring.check import Asked, Listed, find_guarantees, is_guarantee
 from skselect.objectives import Loss, Risk, SystemRisk, read_guarantee
 from skselect.policy.policy import AbstentionPolicy, list_certificates
 
@@ -421,20 +421,16 @@ def find_watched(
     if groups is not None:  # those of each subgroup that is answered
         answered = (group for group, at in groups.thresholds.items() if at < math.inf)
         known = {group: groups.certificates.get(group) for group in answered}
-    made = {
-        group: one
+    listed: list[Listed] = [
+        (one, group, np.ones(1, dtype=bool))
         for group, one in known.items()
         if target is not None or (is_guarantee(one) and one.kind.is_selective)
-    }
-    if not made:
-        raise _refuse(policy, target)
-    listed = [(one, "", np.ones(1, dtype=bool)) for one in made.values()]
-    asked = Asked(None if target is None else Risk, target, delta)
-    found = find_guarantees(policy, listed, asked)
-    return found[0].loss, [
-        Watched(group, one.target / one.loss.unit, one.delta)
-        for group, one in zip(made, found, strict=True)
     ]
+    found = find_guarantees(policy, listed, Asked(None if target is None else Risk, target, delta))
+    if not found:
+        raise _refuse(policy, target)
+    watched = [Watched(one.cases, one.target / one.loss.unit, one.delta) for one in found]
+    return found[0].loss, watched
 
 
 def _refuse(policy: AbstentionPolicy, target: float | None) -> ArgumentError:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Context, Decimal
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skselect._lib.arrays import ROUNDING, FloatArray
-from skselect._lib.checks.options import check_choice, check_count, check_number
+from skselect._lib.checks.options import check_choice, check_number
 from skselect._lib.notebook import NotebookText, percent, rounded, show_card, wrap
 from skselect.bounds._band import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
@@ -411,13 +410,21 @@ class Certificate(Stated, NotebookText):
         values = {_OLD_NAMES.get(name, name): value for name, value in stored.items()}
         values["threshold"] = threshold_from_json(stored["threshold"])
         risk = stored["risk"]
-        values["risk"] = (
-            math.nan if risk is None else check_number("risk", risk, 0.0, closed="left")
-        )
+        values["risk"] = math.nan if risk is None else check_number("risk", risk, 0.0)
         for name in ("caveats", "assumptions"):
             values[name] = tuple(check_texts(name, values[name]))
-        _check_certificate(values)
-        return cls(**values)
+        one = cls(**values)
+        check_choice("guarantee", one.guarantee, _GUARANTEED)
+        check_choice("loss", one.loss, _LOSSES)
+        most = one.kind.unit_of(one.about) * (1.0 + ROUNDING)
+        counts = [0, one.n_errors, one.n_accepted, one.n]
+        fit = 0.0 <= one.target <= most and 0.0 < one.delta <= 0.5 and counts == sorted(counts)
+        if not fit or not (one.exact or one.caveats):
+            raise ValueError("certificate: its values do not fit together.")
+        check_texts("text", [one.method, one.cases, one.notice, one.provenance, one.shortlist])
+        check_made(one.created, one.fingerprints)
+        str(one)  # other values of a wrong kind fail here, and not later
+        return one
 
     def to_json(self) -> str:
         """Return the certificate as JSON text."""
@@ -492,70 +499,16 @@ def check_certified(certificate: Any, threshold: float, what: str, remedy: str) 
 
 #: Fields that older files of a policy name otherwise.
 _OLD_NAMES = {"why_not": "caveats", "looks": "max_analyses", "rests_on": "provenance"}
-#: What each field may be, for :func:`check_fields`.
-_FIELDS: dict[str, Any] = {
-    "objective": list(GUARANTEES),
-    "guarantee": ["high_probability", "mean", "measured", "none"],
-    "loss": ["zero_one", "cost", "graded"],
-    "target": (0.0, math.inf, "left"),
-    "delta": (0.0, 0.5, "right"),
-    "coverage": (0.0, 1.0, "both"),
-    "pointwise_bound": (0.0, math.inf, "left"),
-    "min_coverage": (0.0, 1.0, "both"),
-    "unit": (0.0, math.inf, "neither"),
-    "n": 1, "n_accepted": 0, "n_errors": 0, "rows_needed": 0, "max_analyses": 1,
-    **dict.fromkeys(("method", "cases", "notice", "provenance", "shortlist", "reviewer"), str),
-}  # fmt: skip
+#: How a guarantee holds, and what it bounds.
+_GUARANTEED = ("high_probability", "mean", "measured", "none")
+_LOSSES = ("zero_one", "cost", "graded")
 
 
-def check_fields(kinds: Mapping[str, Any], stored: Mapping[str, Any], where: str = "") -> None:
-    """Check those fields that are stored, each by what it may be.
-
-    That is text (`str`), one of a list of words, an integer (the smallest one allowed), or a number
-    (its limits, and which of the two are allowed).
-    """
-    for name, kind in kinds.items():
-        value, place = stored.get(name), f"{where}{name}"
-        if name not in stored:
-            continue
-        if isinstance(kind, list):
-            check_choice(place, value, kind)
-        elif isinstance(kind, int):
-            check_count(place, value, kind)
-        elif isinstance(kind, tuple):
-            check_number(place, value, kind[0], kind[1], closed=kind[2])
-        elif not isinstance(value, str):
-            raise ValueError(f"{place} must be text, got {value!r}.")  # noqa: TRY004 - one kind
-
-
-def _check_certificate(fields: Mapping[str, Any]) -> None:
-    """Refuse fields that no certificate can have."""
-    check_fields(_FIELDS, fields, "certificate: ")
-    most = GUARANTEES[fields["objective"]].unit_of(Loss(unit=fields.get("unit", 1.0)))
-    if fields["target"] > most * (1.0 + ROUNDING):
-        raise ValueError(f"certificate: no target can be above {most:g}, got {fields['target']:g}.")
-    if not isinstance(fields["exact"], bool) or not (fields["exact"] or fields["caveats"]):
-        raise ValueError("certificate: exact must be true or false, and false only with caveats.")
-    if fields["n_errors"] > fields["n_accepted"] or fields["n_accepted"] > fields["n"]:
-        raise ValueError("certificate: n_errors, n_accepted and n must not decrease in this order.")
-    if fields.get("reviewer_error") is not None:
-        check_number("certificate: reviewer_error", fields["reviewer_error"], 0.0, 1.0)
-    check_made(fields["created"], fields["fingerprints"], "certificate: ")
-
-
-def check_made(created: Any, fingerprints: Any, where: str = "") -> None:
+def check_made(created: Any, fingerprints: Any) -> None:
     """Check that the date and the digests are text."""
-    check_fields({"created": str}, {"created": created}, where)
-    check_mapping(f"{where}fingerprints", fingerprints)
-    check_fields(dict.fromkeys(fingerprints, str), fingerprints, f"{where}fingerprints: ")
+    check_texts("created, fingerprints", [created, *fingerprints.values()])
     if not re.fullmatch("([0-9a-f]{8})*", fingerprints.get("rows", "")):
-        raise ValueError(f"{where}fingerprints['rows'] must hold eight hexadecimal digits a row.")
-
-
-def check_mapping(name: str, value: Any) -> None:
-    """Check that a value is a mapping."""
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{name} must be a mapping, got {value!r}.")  # noqa: TRY004 - one kind
+        raise ValueError("fingerprints['rows'] must hold eight hexadecimal digits a row.")
 
 
 def check_texts(name: str, values: Any) -> list[str]:

@@ -71,9 +71,7 @@ from skselect.policy.cascade import (
 from skselect.policy.certificate import (
     Certificate,
     check_certified,
-    check_fields,
     check_made,
-    check_mapping,
     now,
     threshold_from_json,
     threshold_to_json,
@@ -1221,10 +1219,14 @@ def _check_stored_classes(classes: Any, dtype: str) -> LabelArray:
 
 def _check_facts(policy: Any) -> None:
     """Check what a policy records about the rows that tuned it, and when."""
-    for name in ("confidence_quantiles", "metadata"):
-        check_mapping(name, getattr(policy, name))
-    known = {name: one for name in ("coverage", "n") if (one := getattr(policy, name)) is not None}
-    check_fields({"coverage": (0.0, 1.0, "both"), "n": 1}, known)
+    for name in ("confidence_quantiles", "metadata", "fingerprints"):
+        if not isinstance(getattr(policy, name), Mapping):
+            found = shown(getattr(policy, name))
+            raise ValueError(f"{name} must be a mapping, got {found}.")  # noqa: TRY004 - one kind
+    if policy.coverage is not None:
+        check_number("coverage", policy.coverage, 0.0, 1.0)
+    if policy.n is not None:
+        check_count("n", policy.n)
     for name, value in policy.confidence_quantiles.items():
         check_number(f"confidence_quantiles[{name!r}]", value, closed="neither")
         if not re.fullmatch(r"0?\.\d+", str(name)):

@@ -17,13 +17,17 @@ import pandas as pd
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_names
 from skselect._lib.checks import shown
-from skselect._lib.checks.options import check_choice, check_threshold
+from skselect._lib.checks.options import (
+    check_choice,
+    check_count,
+    check_number,
+    check_threshold,
+)
 from skselect._lib.checks.rows import check_subgroups
 from skselect._lib.notebook import NotebookText, percent, rounded, wrap
 from skselect.policy.certificate import (
     Certificate,
     check_certified,
-    check_fields,
     check_texts,
     percent_kept,
     threshold_from_json,
@@ -407,8 +411,9 @@ class PolicyShortlist(NotebookText):
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        kinds = {"level": (0.0, 1.0, "neither"), "least_proba": (0.0, 1.0, "both"), "n": 1}
-        check_fields(kinds, vars(self), "shortlist: ")
+        check_number("shortlist: level", self.level, 0.0, 1.0, closed="neither")
+        check_number("shortlist: least_proba", self.least_proba, 0.0, 1.0)
+        check_count("shortlist: n", self.n)
         check_texts("shortlist: caveats", list(self.caveats))
 
     @property

@@ -591,7 +591,7 @@ def test_rows_unlike_those_that_tuned_the_policy_are_said_below_the_verdict(poli
     assert said[1].startswith(start)
     assert "calibrated already" in said[1]
     assert said[1] in doubted.summary
-    assert doubted.to_dict()["caveats"] == [said[1]]
+    assert doubted.to_dict()["caveats"] == (said[1],)
     for check, tone in ((plain, "good"), (doubted, "open")):
         assert f"background:{TONES[tone]}" in check._repr_html_()
 

@@ -339,16 +339,16 @@ def test_a_coverage_just_below_80_percent_is_not_called_80_percent(rng):
 @pytest.mark.parametrize(
     "change",
     [
-        {"loss": "foo"}, {"target": "abc"}, {"delta": 2}, {"n": -5}, {"unit": "a"},
-        {"caveats": "abc"}, {"objective": "zz"}, {"exact": "yes"}, {"exact": False},
-        {"guarantee": "foo"}, {"n_errors": 10**6}, {"assumptions": [1]}, {"coverage": None},
-        {"max_analyses": 0}, {"delta": 0.95}, {"notice": 1}, {"provenance": None},
+        {"target": 1.5}, {"delta": 0.95}, {"n_errors": 10**6}, {"exact": False},
+        {"guarantee": "foo"}, {"assumptions": [1]}, {"caveats": "abc"}, {"fingerprints": {"a": 1}},
     ],
     ids=str,
 )  # fmt: skip
 def test_a_damaged_certificate_is_an_error_and_never_a_guarantee(rng, change):
     stored = make(rng).to_dict() | change
-    with pytest.raises(ValueError, match=r"certificate: |must be a list of texts"):
+    with pytest.raises(
+        ValueError, match=r"its values do not fit|must be a list of texts|must be one of"
+    ):
         Certificate.from_dict(stored)
 
 
