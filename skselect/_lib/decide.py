@@ -126,6 +126,51 @@ def follow(
     return proba, stage
 
 
+def follow_tables(
+    cascade: Policy, given: Any, n_classes: int, check: Callable[[Any, str], Array]
+) -> tuple[Array, Array]:
+    """Follow a cascade through the tables of its stages; see :func:`follow`.
+
+    Parameters
+    ----------
+    cascade : mapping
+    given : mapping from stage to table, or the table of the first stage
+        Later tables may hold NaN in whole rows, where the stage was not asked.
+    n_classes : int
+        1 for confidences.
+    check : callable
+        Checks a table without such rows; it gets the table and its name.
+    """
+    names = cascade["names"]
+    tables = given if isinstance(given, Mapping) else {names[0]: given}
+    if not {names[0]} <= set(tables) <= set(names):
+        raise ValueError(
+            f"y_proba: this policy asks the stages {names} in turn; pass a dict of their tables, "
+            f"the first one at least, got {list(tables)}."
+        )
+    said = {x: read_stage(tables[x], f"y_proba[{x!r}]", n_classes, check) for x in tables}
+    n = len(said[names[0]])
+    for name, table in said.items():
+        if len(table) != n:
+            raise ValueError(
+                f"y_proba[{name!r}] has {len(table)} rows, but the first stage has {n}."
+            )
+    each = [said.get(name, np.full((n, n_classes), np.nan)) for name in names]
+    return follow(cascade, n, n_classes, lambda k, rows: each[k][rows])
+
+
+def read_stage(given: Any, name: str, n_classes: int, check: Callable[[Any, str], Array]) -> Array:
+    """Return the checked table of a stage, with NaN in rows where it was not asked."""
+    values = np.asarray(given)
+    if values.dtype.kind != "f" or not np.isnan(values).any():
+        return check(given, name)
+    asked = ~np.isnan(values.reshape(len(values), -1)).all(axis=1)
+    table = np.full((len(values), n_classes), np.nan)
+    if asked.any():
+        table[asked] = check(given[asked] if hasattr(given, "loc") else values[asked], name)
+    return table
+
+
 def check_decision_values(policy: Policy, values: Array) -> Array:
     """Return checked decision values."""
     n, n_classes = len(np.atleast_1d(values)), len(policy["classes"])
@@ -460,6 +505,24 @@ def check_asked(policy: Policy, auxiliary: Any, advice: str = "") -> Mapping[str
             f"them: model.raw_auxiliary(X), beside model.raw_scores(X).{advice}"
         )
     return {name: auxiliary[name] for name in names}
+
+
+def read_auxiliary(
+    policy: Policy,
+    auxiliary: Any,
+    n: int,
+    check_table: Callable[[Any, str], Array],
+    check_vector: Callable[[Any, str], Array],
+) -> dict[str, Array]:
+    """Return what a learned confidence asks beside the scores of `n` rows, checked, by name."""
+    found = {}
+    for name, values in check_asked(policy, auxiliary).items():
+        place = f"auxiliary[{name!r}]"
+        check = check_table if policy["asks"][name] else check_vector
+        found[name] = check(values, place)
+        if len(found[name]) != n:
+            raise ValueError(f"{place} has {len(found[name])} rows, but y_proba has {n}.")
+    return found
 
 
 def find_features(

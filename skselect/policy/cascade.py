@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,6 @@ import pandas as pd
 from skselect._lib.arrays import FloatArray, IntArray, LabelArray
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_count, check_number
-from skselect._lib.checks.rows import check_length
 from skselect._lib.decide import follow
 from skselect._lib.notebook import percent, rounded
 from skselect.bounds._pointwise import clopper_pearson_interval
@@ -160,55 +159,6 @@ def describe_cascade(cascade: Cascade) -> dict[str, Any]:
     """Return a cascade as :func:`skselect._lib.decide.follow` takes it."""
     maps = [None if one is None else one.applied() for one in cascade.calibrations]
     return {"names": [*cascade.names], "cuts": [*cascade.cuts, -np.inf], "calibrations": maps}
-
-
-def follow_tables(
-    cascade: Cascade, tables: Any, n_classes: int, check: Callable[[Any, str], FloatArray]
-) -> tuple[FloatArray, IntArray]:
-    """Follow a cascade through tables of probabilities, one for each stage.
-
-    Return the probabilities of the stage that keeps each row, NaN where it waits at a stage that
-    has said nothing of it, and which stage that is.
-
-    Parameters
-    ----------
-    cascade : Cascade
-    tables : mapping from stage to table, or the table of the first stage
-        Later tables may hold NaN in whole rows, where the stage was not asked.
-    n_classes : int
-        1 for confidences.
-    check : callable
-        Checks a table without such rows; it gets the table and its name.
-    """
-    first = cascade.names[0]
-    tables = tables if isinstance(tables, Mapping) else {first: tables}
-    if not {first} <= set(tables) <= set(cascade.names):
-        raise ValueError(
-            f"y_proba: this policy asks the stages {list(cascade.names)} in turn; pass a dict of "
-            f"their tables, the first one at least, got {shown(list(tables))}."
-        )
-    check_same_index(y_proba=tables)
-    said = {x: _check_stage(tables[x], f"y_proba[{x!r}]", check, n_classes) for x in tables}
-    n = len(said[first])
-    for name, table in said.items():
-        check_length(f"y_proba[{name!r}]", table, n, "the first stage")
-    missing = np.full((n, n_classes), np.nan)
-    each = [said.get(name, missing) for name in cascade.names]
-    return follow(describe_cascade(cascade), n, n_classes, lambda k, rows: each[k][rows])
-
-
-def _check_stage(
-    given: Any, name: str, check: Callable[[Any, str], FloatArray], n_classes: int
-) -> FloatArray:
-    """Return the checked table of a stage, with NaN in rows where it was not asked."""
-    values = np.asarray(given)
-    if values.dtype.kind != "f" or not np.isnan(values).any():
-        return check(given, name)
-    asked = ~np.isnan(values.reshape(len(values), -1)).all(axis=1)
-    table = np.full((len(values), n_classes), np.nan)
-    if asked.any():
-        table[asked] = check(given[asked] if hasattr(given, "loc") else values[asked], name)
-    return table
 
 
 def take_answers(cascade: Cascade, y_pred: Any, stage: IntArray) -> LabelArray:

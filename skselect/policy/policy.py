@@ -52,7 +52,9 @@ from skselect._lib.decide import (
     check_numbers,
     decide_rows,
     find_thresholds,
+    follow_tables,
     list_rejected,
+    read_auxiliary,
     tell,
 )
 from skselect._lib.files import digest_json, give_text, read_json, restore_stored
@@ -63,7 +65,6 @@ from skselect.policy.cascade import (
     Cascade,
     check_same_index,
     describe_cascade,
-    follow_tables,
     restore_cascade,
     store_cascade,
     take_answers,
@@ -869,7 +870,10 @@ def decide_given(
     if decision == "estimator":
         answers = _check_answers(policy, y_pred, len(scores))
     if asks:
-        auxiliary_proba = _check_auxiliary(describe_policy(policy), auxiliary, len(scores))
+        auxiliary_proba = read_auxiliary(
+            describe_policy(policy), auxiliary, len(scores), partial(_check_proba, policy.classes),
+            lambda x, name: check_numbers(as_array(x, name), name),
+        )  # fmt: skip
     return apply_policy(policy, scores, answers, subgroups, auxiliary_proba, stage)
 
 
@@ -1003,10 +1007,11 @@ def _follow(policy: AbstentionPolicy, cascade: Cascade, given: Any) -> tuple[Flo
 
     Where answers come with a confidence, that is the one column of the scores.
     """
+    check_same_index(y_proba=given)
+    rule, check = describe_cascade(cascade), partial(_check_proba, policy.classes)
     if isinstance(policy.confidence, External):
-        return follow_tables(cascade, given, 1, lambda x, name: check_confidence(x, name)[:, None])
-    check = partial(_check_proba, policy.classes)
-    return follow_tables(cascade, given, len(policy.classes), check)
+        return follow_tables(rule, given, 1, lambda x, name: check_confidence(x, name)[:, None])
+    return follow_tables(rule, given, len(policy.classes), check)
 
 
 def _check_proba(classes: LabelArray, given: Any, name: str) -> FloatArray:
@@ -1027,19 +1032,6 @@ def _check_proba(classes: LabelArray, given: Any, name: str) -> FloatArray:
             f"{classes[:20].tolist()}, got the shape {proba.shape}; pass one case as [[...]]."
         )
     return check_simplex(proba, name) if len(proba) else np.empty(proba.shape)
-
-
-def _check_auxiliary(applied: Mapping[str, Any], auxiliary: Any, n: int) -> dict[str, FloatArray]:
-    """Return what a learned confidence asks beside the scores of `n` rows, checked."""
-    found = {}
-    for name, values in check_asked(applied, auxiliary).items():
-        place = f"auxiliary[{name!r}]"
-        if applied["asks"][name]:  # an auxiliary model, asked for the probabilities of all classes
-            found[name] = _check_proba(applied["classes"], values, place)
-        else:
-            found[name] = check_numbers(as_array(values, place), place)
-        check_length(place, found[name], n, "y_proba")
-    return found
 
 
 def _check_answers(policy: AbstentionPolicy, y_pred: Any, n: int) -> IntArray:

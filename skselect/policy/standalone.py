@@ -30,12 +30,12 @@ from skselect._lib.decide import (
     RANGE_TOLERANCE,
     SUM_TOLERANCE,
     Array,
-    check_asked,
     check_decision_values,
     check_numbers,
     decide_rows,
     find_thresholds,
-    follow,
+    follow_tables,
+    read_auxiliary,
     tell,
 )
 
@@ -85,7 +85,7 @@ def decide(
     if policy["decision"] == "estimator":
         given = read_answers(y_pred, len(scores))
     if not isinstance(policy["confidence"], str):
-        auxiliary_proba = read_auxiliary(auxiliary, len(scores))
+        auxiliary_proba = read_auxiliary(policy, auxiliary, len(scores), read_proba, check_numbers)
     if policy["groups"] is not None and not policy["groups"]["by_answer"]:
         groups = read_subgroups(subgroups, len(scores))
     proba, answers, confidence, threshold = decide_rows(
@@ -162,33 +162,11 @@ def read_proba(y_proba: Any, name: str = "y_proba") -> Array:
 
 def read_stages(y_proba: Any) -> tuple[Array, Array]:
     """Return the probabilities of the stage at which each row is, NaN where it waits; the stage."""
-    cascade, tables = policy["cascade"], y_proba
-    if not isinstance(y_proba, Mapping):
-        tables = {cascade["names"][0]: y_proba}
-    if not {cascade["names"][0]} <= set(tables) <= set(cascade["names"]):
-        raise ValueError(f"y_proba needs a table by stage, {cascade['names']}, got {list(tables)}.")
-    said = {name: read_stage(table, f"y_proba[{name!r}]") for name, table in tables.items()}
-    n = len(said[cascade["names"][0]])
-    names = [list(table.index) for table in tables.values() if hasattr(table, "loc")]
-    if any(len(table) != n for table in said.values()) or any(x != names[0] for x in names):
+    tables = y_proba.values() if isinstance(y_proba, Mapping) else []
+    names = [list(table.index) for table in tables if hasattr(table, "loc")]
+    if any(x != names[0] for x in names):
         raise ValueError("y_proba: the tables of the stages hold other rows, or another order.")
-    each = [
-        said.get(name, np.full((n, len(policy["classes"])), np.nan)) for name in cascade["names"]
-    ]
-    return follow(cascade, n, len(policy["classes"]), lambda k, rows: each[k][rows])
-
-
-def read_stage(given: Any, name: str) -> Array:
-    """Return the probabilities of a stage, NaN in rows where it was not asked."""
-    values = np.asarray(given)
-    if values.dtype.kind != "f" or not np.isnan(values).any():
-        return read_proba(given, name)
-    unknown = np.isnan(values.reshape(len(values), -1)).all(axis=1)
-    table = np.full((len(values), len(policy["classes"])), np.nan)
-    if not unknown.all():
-        known = given.loc[~unknown] if hasattr(given, "loc") else values[~unknown]
-        table[~unknown] = read_proba(known, name)
-    return table
+    return follow_tables(policy["cascade"], y_proba, len(policy["classes"]), read_proba)
 
 
 def read_texts(y_pred: Any, n: int) -> Array:
@@ -272,18 +250,6 @@ def find_key(parts: tuple[Any, ...]) -> Any:
                 f"{type(x).__name__}."
             )
     return tuple(plain) if len(plain) > 1 else plain[0]
-
-
-def read_auxiliary(auxiliary: Any, n: int) -> dict[str, Array]:
-    """Return what the learned confidence asks beside the scores of `n` rows, by name."""
-    found = {}
-    for name, values in check_asked(policy, auxiliary).items():
-        place = f"auxiliary[{name!r}]"
-        is_model = policy["asks"][name]
-        found[name] = read_proba(values, place) if is_model else check_numbers(values, place)
-        if len(found[name]) != n:
-            raise ValueError(f"{place} has {len(found[name])} rows, but y_proba has {n}.")
-    return found
 
 
 def ready() -> dict[str, Any]:
