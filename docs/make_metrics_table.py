@@ -35,18 +35,17 @@ There are more than forty. These are enough to begin with:
 
 ## How to call them
 
-Every metric takes `(y_true, y_proba, *, ..., labels=None, pos_label=None, sample_weight=None)`, and `confidence=`,
-`loss=` if it reads how sure and how wrong a row is. One column of probabilities belongs to the second of two classes in sorted order, or to
-`pos_label`. A weight of 2 equals the row twice. The order of rows does not matter. Rows of equal confidence are accepted or rejected together.
+Every metric takes `(y_true, y_proba, *, ..., labels=None, pos_label=None, sample_weight=None)`, and most take `confidence=` and `loss=`.
+One column of probabilities belongs to the second of two classes in sorted order, or to `pos_label`. A weight of 2 equals the row twice.
+The order of rows does not matter. Rows of equal confidence are accepted or rejected together.
 
-After `import skselect` these are strings for `scoring="..."`:
-@STRINGS@. Every other metric but the two gaps is a scorer through `skselect.scoring.get_scorer(name, ...)`, where losses are called `neg_...`.
-A scorer never rewards abstaining on everything.
+Strings for `scoring="..."` after `import skselect`: @STRINGS@. `skselect.scoring.get_scorer(name, ...)` makes a scorer of every other
+metric but the two gaps; losses are called `neg_...`. A scorer never rewards abstaining on everything.
 
 ## The metrics
 
 In the formulas c is the confidence, l the loss, a = 1 - l, w the weight and W its sum, t the threshold,
-S(t) the accepted rows, n the rows, h the normalised entropy; arrows show the better direction. The page of each function names use and source.
+S(t) the accepted rows, n the rows, h the normalised entropy. Arrows show the better direction.
 
 If nothing is accepted, coverage, generalised risk and CWSA(+) are 0, selective risk and accuracy are nan, and a scorer returns its worst value. Without errors, areas and CSR are
 0 and metrics of the ranking nan: `SPECS[name].undefined` says it of each. Multiplying all weights by a constant changes @SCALED@ alone.
@@ -64,15 +63,15 @@ TAIL = """
 ## Beside the tables
 
 - `csr_test`, `ecce_test`, `ecd_test` and `t_cal_test` are tests; `cwsa_contributions` says what each row adds to CWSA.
-- `coverage_gap` and `risk_gap` need the subgroup of each row. `metrics_by_group` and `metric_interval` compute them with exact intervals.
-- CWSA and CWSA+ [reward high confidence](ideas/what_metrics_reward.md), deserved or not, and rise as the threshold falls below the lowest confidence: compare models at one threshold.
-  They may fall when a right answer comes in just above the threshold, since the mean then counts a small weight; with `normalize="all"` they do not.
-- Calibration errors, `csr` and the confidence-weighted family always get the probability of the answer, whatever name `confidence=` gives. Only an
-  array or a callable is read as it is: it may be a learnt probability of being right.
+- `metrics_by_group` and `metric_interval` compute `coverage_gap` and `risk_gap` with exact intervals.
+- Compare models by CWSA or CWSA+ at one threshold: both rise as the threshold falls below the lowest confidence. They may fall when a right answer
+  comes in just above the threshold, since the mean then counts a small weight; with `normalize="all"` they do not.
+- Calibration errors, `csr` and the confidence-weighted family read the probability of the answer, whatever name `confidence=` gives. Only an
+  array or a callable is read as it is.
 
 ## Part of a curve, graded answers, regression, several sites
 
-*Part of a curve.* If at least half of the cases must be answered, AUGRC from coverage .5 on, divided by its width:
+*Part of a curve.* AUGRC from coverage .5 on, divided by its width:
 
 ```python
 >>> from skselect.metrics import augrc_score, cwsa_score
@@ -107,7 +106,7 @@ True
 ```
 
 *Several sites that share no rows.* Each sends a [state](scale.md#a-state), and the states are merged. A state holds counts
-for each distinct confidence: less than the rows, but not anonymous.
+for each distinct confidence, and is not anonymous.
 """
 
 
