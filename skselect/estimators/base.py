@@ -46,6 +46,7 @@ class AbstainingMixin:
     inside as a `RawClassifier`.
     """
 
+    cv: Any
     estimator: Any
     policy_: AbstentionPolicy
     _raw: Callable[[], Any]
@@ -65,11 +66,6 @@ class AbstainingMixin:
                 raise NotFittedError(
                     f"This {type(self).__name__} is not fitted yet, so it has no {name!r}. Call "
                     "fit(X, y) first."
-                )
-            if not name.startswith("_") and callable(getattr(AbstentionPolicy, name, None)):
-                raise AttributeError(
-                    f"{type(self).__name__} has no {name!r}, but its policy has: use "
-                    f"policy_.{name}(...)."
                 )
             return object.__getattribute__(self, name)
 
@@ -212,40 +208,28 @@ class AbstainingMixin:
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        return _adopt_tags(tags, self.estimator)
+        inner = get_tags(self.estimator)
+        for name in ("sparse", "allow_nan", "string", "categorical", "pairwise", "positive_only"):
+            setattr(tags.input_tags, name, getattr(inner.input_tags, name))
+        if inner.classifier_tags is not None:
+            tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+            tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
+        tags.non_deterministic = inner.non_deterministic
+        return tags
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say who gets the arguments of ``fit``: this estimator, the classifier, the splitter."""
-        return _fit_router(self)
-
-
-def _fit_router(owner: Any) -> MetadataRouter:
-    """Say who gets the arguments of `fit`: the owner, its `estimator`, and the splitter `cv`.
-
-    A `cv` that is no splitter, such as an integer, keeps groups together, so it asks for them.
-    """
-    is_splitter = hasattr(owner.cv, "split") and not isinstance(owner.cv, str)
-    splitter = owner.cv if is_splitter else StratifiedGroupKFold()
-    to_fit = MethodMapping().add(caller="fit", callee="fit")
-    to_split = MethodMapping().add(caller="fit", callee="split")
-    return (
-        MetadataRouter(owner=owner)
-        .add_self_request(owner)
-        .add(estimator=owner.estimator, method_mapping=to_fit)
-        .add(splitter=splitter, method_mapping=to_split)
-    )
-
-
-def _adopt_tags(tags: Any, estimator: Any) -> Any:
-    """Copy the tags that say which inputs the wrapped classifier accepts."""
-    inner = get_tags(estimator)
-    for name in ("sparse", "allow_nan", "string", "categorical", "pairwise", "positive_only"):
-        setattr(tags.input_tags, name, getattr(inner.input_tags, name))
-    if inner.classifier_tags is not None:
-        tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
-        tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
-    tags.non_deterministic = inner.non_deterministic
-    return tags
+        # A `cv` that is no splitter, such as an integer, keeps groups together: it asks for them.
+        is_splitter = hasattr(self.cv, "split") and not isinstance(self.cv, str)
+        splitter = self.cv if is_splitter else StratifiedGroupKFold()
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=to_fit)
+            .add(splitter=splitter, method_mapping=to_split)
+        )
 
 
 def decide_rows(estimator: AbstainingMixin, X: Any) -> Decisions:

@@ -26,7 +26,7 @@ from skselect._lib.sklearn import (
     take_rows,
 )
 from skselect.estimators.base import find_abstainer
-from skselect.estimators.classifier import check_y, encode_y, frozen_classes
+from skselect.estimators.classifier import check_y, frozen_classes
 from skselect.estimators.out_of_fold import (
     Splits,
     check_cv,
@@ -165,7 +165,7 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         X, y = indexable(X, y)
         y = check_y(y)
         check_trainable(len(y))
-        classes = np.unique(y)
+        classes, codes = np.unique(y, return_inverse=True)
         for name, stage in self.stages:
             own = np.sort(frozen_classes(stage)) if is_ready(stage) else classes
             if not np.array_equal(own, classes):
@@ -175,7 +175,7 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
                 )
         weight = check_weight(sample_weight, len(y), other="y")
         params, split_params = self._route(weight, fit_params)
-        rows = TrainingRows(X, y, encode_y(y, classes), classes, weight, split_params=split_params)
+        rows = TrainingRows(X, y, codes, classes, weight, split_params=split_params)
         splits = make_folds(self.cv, rows, split_params, self.random_state)
         each = {name: (replace(rows, params=params[name]), x) for name, x in self.stages}
         said = {name: self._test_stage(own, x, splits) for name, (own, x) in each.items()}

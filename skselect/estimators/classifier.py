@@ -55,8 +55,8 @@ from skselect.estimators.base import (
 from skselect.estimators.learned import (
     LearnedConfidence,
     check_learner,
-    find_ready_models,
     learn_confidence,
+    name_auxiliary,
     read_auxiliary_proba,
 )
 from skselect.estimators.out_of_fold import (
@@ -66,8 +66,8 @@ from skselect.estimators.out_of_fold import (
     are_partition,
     check_cv,
     check_weighted_part,
-    count_folds,
     find_known_rows,
+    find_splitter,
     make_folds,
     predict_folds,
     read_splits,
@@ -272,33 +272,35 @@ class SelectiveClassifier(
 
         `scored` is what models of its own folds have said of the rows already.
         """
-        fits, parts = Fits(self, rows.X, rows.y), self._folds(rows) if scored is None else []
+        learns = self._learns and len(rows.classes) > 1
+        fits, parts = Fits(self, rows.X, rows.y), self._folds(rows) if learns and not scored else []
         n_fits = 0 if self._is_frozen else 1 + len(parts)
         whole, *each_fold = fits.begin(n_fits, first=["all rows"], n_folds=len(parts))
         raw = rows.fit(self.estimator, whole)
         own = self._check_scores(rows, raw)
-        self._learn(rows, own if scored is None else scored, parts, each_fold)
+        self.calibration_: Calibration | None = None
+        self.confidence_: Any = None
+        if learns:
+            self._learn(rows, scored or own, parts, each_fold)
         self.estimator_ = raw.estimator
         self._raw_classifier = raw
         self._confidence_at_fit, self._created = self.confidence_in_use, now()
-        learned = not self._is_frozen or self._learns
-        self._seen_rows = SeenRows.of(rows.X) if learned else None
+        is_taught = not self._is_frozen or self._learns
+        self._seen_rows = SeenRows.of(rows.X) if is_taught else None
         fits.end()
         return self
 
     def _count_fits(self, rows: TrainingRows) -> int:
         """Return how often fitting to these rows fits the classifier."""
-        if self._is_frozen:
-            return 0
-        return 1 + (count_folds(self.cv, rows) if self._learns_from(rows) else 0)
-
-    def _learns_from(self, rows: TrainingRows) -> bool:
-        return self._learns and len(rows.classes) > 1
+        if self._is_frozen or not self._learns or len(rows.classes) < 2:
+            return int(not self._is_frozen)
+        splitter = find_splitter(self.cv, rows.y, rows.split_params)
+        return 1 + int(splitter.get_n_splits(rows.X, rows.y, **rows.split_params))
 
     def _folds(self, rows: TrainingRows) -> Splits:
         """Return the folds whose predictions fit the calibration and the learned confidence."""
-        asks, chooses = isinstance(self.confidence, LearnedConfidence), self.calibration == "auto"
-        if not self._learns_from(rows) or (self._is_frozen and not (asks or chooses)):
+        asks = isinstance(self.confidence, LearnedConfidence)
+        if self._is_frozen and not (asks or self.calibration == "auto"):
             return []
         # No model of a frozen classifier's folds can lack a class.
         find_folds = read_splits if self._is_frozen and not asks else make_folds
@@ -323,9 +325,9 @@ class SelectiveClassifier(
         # The own scores of a classifier that is fitted here teach nothing: some are enough.
         some = every if self._is_frozen else some_of(every)
         X = rows.X if len(some) == len(every) else take_rows(rows.X, some)
-        said = raw.say(X, own_answers=False)
-        raw.check_decision(X, said["scores"], rows.rule.decision)
-        return OutOfFold.of(rows, some, **said)
+        scores, stage = raw.ask(X)
+        raw.check_decision(X, scores, rows.rule.decision)
+        return OutOfFold.of(rows, some, scores=scores, response=raw.response, stage=stage)
 
     @property
     def _learns(self) -> bool:
@@ -335,33 +337,26 @@ class SelectiveClassifier(
     def _learn(
         self, rows: TrainingRows, own: OutOfFold, parts: Splits, tasks: list[FitTask]
     ) -> None:
-        """Fit the calibration and the learned confidence, where there are any."""
-        self.calibration_ = self.confidence_ = None
-        if not self._learns_from(rows):
-            return
-        auxiliary = {}
+        """Fit the calibration and the learned confidence."""
+        auxiliary, unseen = {}, own
         if isinstance(self.confidence, LearnedConfidence):
             self.confidence_ = clone(self.confidence)
             auxiliary = check_learner(self.confidence_, self.estimator, rows.X)
-        unseen = self._predict_unseen(rows, parts, tasks, auxiliary) if parts else own
+        if parts:
+            answers = self.confidence_ is not None and rows.rule.decision == "estimator"
+            say = partial(
+                score_rows, estimator=self.estimator, own_answers=answers, auxiliary=auxiliary
+            )
+            unseen = predict_folds(say, rows, parts, self.n_jobs, tasks)
+            unseen = unseen.take(np.argsort(unseen.rows))
+        if parts and not (self._is_frozen and self.confidence_ is None):
+            known = find_known_rows(parts, rows.codes)[unseen.rows]
+            warn_unseen(known, unseen.codes, "they are left out of the calibration")
+            unseen = unseen.take(known)
         if self.calibration is not None:
             self.calibration_ = self._calibrate(rows, unseen)
         if self.confidence_ is not None:
             learn_confidence(self.confidence_, auxiliary, rows, unseen, self.calibration_)
-
-    def _predict_unseen(
-        self, rows: TrainingRows, parts: Splits, tasks: list[FitTask], auxiliary: dict[str, Any]
-    ) -> OutOfFold:
-        """Return scores by classifiers that did not see the rows, from which all is learnt."""
-        own = self.confidence_ is not None and rows.rule.decision == "estimator"
-        say = partial(score_rows, estimator=self.estimator, own_answers=own, auxiliary=auxiliary)
-        unseen = predict_folds(say, rows, parts, self.n_jobs, tasks)
-        unseen = unseen.take(np.argsort(unseen.rows))
-        if self._is_frozen and self.confidence_ is None:
-            return unseen
-        known = find_known_rows(parts, rows.codes)[unseen.rows]
-        warn_unseen(known, unseen.codes, "they are left out of the calibration")
-        return unseen.take(known)
 
     def _calibrate(self, rows: TrainingRows, unseen: OutOfFold) -> Calibration:
         """Fit the calibration to raw scores of rows that the classifier did not see."""
@@ -450,10 +445,10 @@ class SelectiveClassifier(
         check_weighted_part(rows.weight, train, f"the training part of {cv}")
         check_weighted_part(rows.weight, test, f"the part that {cv} holds out")
         seen = find_known_rows(splits, rows.codes)
-        if kept:
-            _check_kept_classes(cv, rows, seen)
-        else:
+        if not kept:
             warn_unseen(seen, rows.codes, "they count as wrong answers")
+        elif not np.all(seen):
+            _tell_unknown_classes(cv, rows, seen)
         last = [] if kept else ["all rows"]
         n_fits = (1 + len(last)) * self._count_fits(rows)
         task = fits.begin(n_fits, first=["the rows not held out"], last=last)[0]
@@ -560,7 +555,7 @@ class SelectiveClassifier(
     def _find_records(self, X: Any) -> list[tuple[SeenRows, Any] | None]:
         record, asked = getattr(self, "_seen_rows", None), []
         if isinstance(self.confidence, LearnedConfidence):
-            asked = find_ready_models(self.confidence)
+            asked = [model for model in name_auxiliary(self.confidence).values() if is_ready(model)]
         if self._is_frozen:
             asked.append(self.estimator)
         if (cascade := find_cascade(self.estimator)) is not None:
@@ -667,13 +662,8 @@ def check_y(y: Any) -> LabelArray:
 
 def frozen_classes(estimator: Any) -> LabelArray:
     """Return the classes of a fitted classifier, as plain labels."""
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError as error:
-        raise NotFittedError(
-            "estimator: the classifier inside FrozenEstimator is not fitted; fit it before "
-            "freezing it."
-        ) from error
+    message = "the classifier inside FrozenEstimator is not fitted; fit it before freezing it."
+    check_is_fitted(estimator, msg=f"estimator: {message}")
     return check_classes(estimator.classes_, "classes_")
 
 
@@ -691,15 +681,10 @@ def make_rows(
     else:
         check_more_classes(classes := np.unique(y), "a classifier learns to tell classes apart")
     rule = DecisionRule.checked(owner.decision, owner.cost_matrix, classes)
-    codes = encode_y(y, classes)
+    codes = encode_known(y, classes, "y", "The classifier was not trained on them.")
     weight = check_weight(weight, len(codes), other="y")
     routed = ({}, {}) if fitted else route_fit(owner, weight, fit_params)
     return TrainingRows(X, y, codes, classes, weight, *routed, rule=rule)
-
-
-def encode_y(y: LabelArray, classes: LabelArray) -> IntArray:
-    """Return labels as positions among `classes`; refuse others."""
-    return encode_known(y, classes, "y", "The classifier was not trained on them.")
 
 
 def warn_if_fitted(estimator: Any) -> None:
@@ -732,11 +717,9 @@ def _leave_out_costs(
     return DecisionRule()
 
 
-def _check_kept_classes(cv: str, rows: TrainingRows, seen: BoolArray) -> None:
+def _tell_unknown_classes(cv: str, rows: TrainingRows, seen: BoolArray) -> None:
     """Warn of classes that a kept classifier does not know; with costs, refuse them."""
     unknown = rows.classes[np.unique(rows.codes[~seen])].tolist()
-    if not unknown:
-        return
     held_out = (
         f"{cv}: {np.sum(~seen)} of {len(seen)} rows belong to the classes {unknown} and are all "
         "held out, so that the kept classifier does not know these classes"

@@ -20,7 +20,7 @@ from skselect._lib.notebook import NotebookText
 from skselect._lib.sklearn import weight_parameter
 from skselect.calibration._scopes import Calibration, ClassCalibration
 from skselect.estimators.out_of_fold import OutOfFold
-from skselect.estimators.raw_classifier import TrainingRows, ask_auxiliary, find_inner, is_ready
+from skselect.estimators.raw_classifier import TrainingRows, ask_auxiliary, find_inner
 from skselect.inference.intervals import check_clusters
 from skselect.metrics._areas import augrc_influence
 from skselect.metrics._rows import ScoredRows, clustered_error
@@ -200,18 +200,14 @@ def _name_columns(learner: LearnedConfidence) -> list[str]:
 
 
 def _check_auxiliary(learner: LearnedConfidence, base: Any, X: Any) -> dict[str, Any]:
-    if "auxiliary" not in learner.features:
-        return {}
-    given = learner.auxiliary
-    if given is None:
+    if learner.auxiliary is None and "auxiliary" in learner.features:
         return default_auxiliary(base, X)
-    if not isinstance(given, Mapping | list | tuple) or not given:
+    given = name_auxiliary(learner)
+    if "auxiliary" in learner.features and not given:
         raise ValueError(
             f"auxiliary must be a list of classifiers, or a dict of them by name, got "
-            f"{shown(given)}. To ask none, leave 'auxiliary' out of features."
+            f"{shown(learner.auxiliary)}. To ask none, leave 'auxiliary' out of features."
         )
-    if not isinstance(given, Mapping):
-        given = dict(zip(_name_kinds(given), given, strict=True))
     for name, model in given.items():
         is_model = hasattr(model, "fit") and hasattr(model, "predict_proba")
         if isinstance(model, type) or not is_model or not isinstance(name, str):
@@ -220,24 +216,21 @@ def _check_auxiliary(learner: LearnedConfidence, base: Any, X: Any) -> dict[str,
                 f"predict_proba, got {shown(model)}. CalibratedClassifierCV gives probabilities to "
                 "one that has only decision_function."
             )
-    return dict(given)
+    return given
 
 
-def find_ready_models(learner: LearnedConfidence) -> list[Any]:
-    """Return the auxiliary models that are used as they are: rows they saw are not fresh."""
-    given = learner.auxiliary
-    if given is None or "auxiliary" not in learner.features:
-        return []
-    return [w for w in (given.values() if isinstance(given, Mapping) else given) if is_ready(w)]
-
-
-def _name_kinds(auxiliary: Any) -> list[str]:
-    """Return a name for each auxiliary model: its class in small letters, numbered."""
-    kinds = [type(find_inner(auxiliary_model)).__name__.lower() for auxiliary_model in auxiliary]
-    return [
+def name_auxiliary(learner: LearnedConfidence) -> dict[str, Any]:
+    """Return the auxiliary models given, each of a list by its class in small letters, numbered."""
+    given = learner.auxiliary if "auxiliary" in learner.features else None
+    if isinstance(given, Mapping):
+        return dict(given)
+    given = given if isinstance(given, list | tuple) else []
+    kinds = [type(find_inner(model)).__name__.lower() for model in given]
+    numbered = [
         kind if kinds.count(kind) == 1 else f"{kind}_{kinds[: k + 1].count(kind)}"
         for k, kind in enumerate(kinds)
     ]
+    return dict(zip(numbered, given, strict=True))
 
 
 # Fitting -------------------------------------------------------------------------------------
@@ -427,31 +420,29 @@ def _find_kind(base: Any) -> str | None:
 
 def _encode(X: Any, *, scale: bool) -> list[Any]:
     """Return the steps that turn rows like these into numbers without gaps."""
-    from sklearn.compose import ColumnTransformer  # noqa: PLC0415
+    from sklearn.compose import ColumnTransformer, make_column_selector  # noqa: PLC0415
     from sklearn.impute import SimpleImputer  # noqa: PLC0415
 
     if hasattr(X, "tocsr"):
         return [StandardScaler(with_mean=False)] if scale else []
     _as_frame(X)  # refuses what is no table
-    numbers = [
-        FunctionTransformer(_as_numbers),
+    numbers = make_pipeline(
         SimpleImputer(strategy="median", keep_empty_features=True),
         StandardScaler() if scale else "passthrough",
-    ]
-    texts = [
+    )
+    texts = make_pipeline(
         FunctionTransformer(_as_texts),
         OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=_MOST_LEVELS),
-    ]
+    )
+    are_numbers = make_column_selector(dtype_include=np.float64)
     columns = ColumnTransformer(
-        [("numbers", make_pipeline(*numbers), _find_numbers)],
-        remainder=make_pipeline(*texts),
-        sparse_threshold=0.0,
+        [("numbers", numbers, are_numbers)], remainder=texts, sparse_threshold=0.0
     )
     return [FunctionTransformer(_as_frame), columns]
 
 
 def _as_frame(table: Any) -> pd.DataFrame:
-    """Return a table as a data frame, in which columns of numbers have a type of numbers."""
+    """Return a table as a data frame, in which all columns of numbers are float64."""
     table = table.to_pandas() if hasattr(table, "to_pandas") else table
     table = table if hasattr(table, "iloc") else np.asarray(table)
     if table.ndim != 2:
@@ -459,16 +450,9 @@ def _as_frame(table: Any) -> pd.DataFrame:
             "auxiliary: the default ones read tables with one row per case, got "
             f"{shown(table)}; pass auxiliary=[...] that read what the classifier reads."
         )
-    return pd.DataFrame(table).infer_objects().set_axis(range(table.shape[1]), axis=1)
-
-
-def _find_numbers(frame: pd.DataFrame) -> list[int]:
-    """Return the columns that hold numbers."""
-    return [k for k, kind in enumerate(frame.dtypes) if pd.api.types.is_numeric_dtype(kind)]
-
-
-def _as_numbers(table: Any) -> FloatArray:
-    return _as_frame(table).astype(np.float64).to_numpy(dtype=np.float64, na_value=np.nan)
+    frame = pd.DataFrame(table).infer_objects().set_axis(range(table.shape[1]), axis=1)
+    numbers = [k for k, kind in enumerate(frame.dtypes) if pd.api.types.is_numeric_dtype(kind)]
+    return frame.astype(dict.fromkeys(numbers, np.float64))
 
 
 def _as_texts(table: Any) -> Any:
@@ -480,7 +464,7 @@ def _as_texts(table: Any) -> Any:
 def _read_column(X: Any, name: str) -> FloatArray:
     """Return a column of X as finite numbers."""
     try:
-        values = _as_numbers(take_columns(X, [name]))[:, 0]
+        values = _as_frame(take_columns(X, [name]))[0].to_numpy(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"features: the column {name!r} must hold numbers: {error}.") from error
     if not np.all(np.isfinite(values)):

@@ -86,7 +86,7 @@ def read_splits(
 ) -> Splits:
     """Return the rows of each fold, whatever will be trained on them; see :func:`make_folds`."""
     check_cv(cv)
-    splitter, n = _find_splitter(cv, rows.y, params, random_state), len(rows.codes)
+    splitter, n = find_splitter(cv, rows.y, params, random_state), len(rows.codes)
     with warnings.catch_warnings():
         # scikit-learn warns of a class with fewer rows than folds, which is allowed here.
         warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
@@ -165,15 +165,10 @@ def _find_positions(part: Any, n: int, name: str) -> IntArray:
     return rows.astype(np.int64)
 
 
-def count_folds(cv: Any, rows: TrainingRows) -> int:
-    """Return how many folds `cv` makes."""
-    splitter = _find_splitter(cv, rows.y, rows.split_params)
-    return int(splitter.get_n_splits(rows.X, rows.y, **rows.split_params))
-
-
-def _find_splitter(
+def find_splitter(
     cv: Any, y: LabelArray, params: Mapping[str, Any], random_state: Any = None
 ) -> Any:
+    """Return the splitter that `cv` means; see :func:`make_folds`."""
     if cv is None or isinstance(cv, numbers.Integral):
         kind = StratifiedKFold if params.get("groups") is None else StratifiedGroupKFold
         return kind(5 if cv is None else int(cv), shuffle=True, random_state=random_state)
@@ -388,7 +383,13 @@ def score_rows(
     Where a `decision` is given, a classifier whose answers do not fit it is refused.
     """
     raw = known.fit(estimator, task)
-    said = raw.say(X, own_answers=own_answers)
+    scores, stage = raw.ask(X)
     if decision is not None:
-        raw.check_decision(X, said["scores"], decision)
-    return said | {"auxiliary": ask_auxiliary(known.fit_auxiliary(auxiliary or {}), X)}
+        raw.check_decision(X, scores, decision)
+    return {
+        "scores": scores,
+        "response": raw.response,
+        "y_pred": raw.predict_codes(X) if own_answers else None,
+        "stage": stage,
+        "auxiliary": ask_auxiliary(known.fit_auxiliary(auxiliary), X) if auxiliary else {},
+    }

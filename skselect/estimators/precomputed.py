@@ -108,9 +108,10 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
         proba = self.predict_proba(X)
         check_weight(sample_weight, len(proba), other="X")
         if y is not None:
-            truth, classes = check_labels(y, "y"), self.classes_
-            check_length("X", proba, len(truth), "y")
-            encode_known(truth, classes, "y")
+            codes = encode_known(
+                check_labels(y, "y"), self.classes_, "y", "Pass every class as classes=."
+            )
+            check_length("X", proba, len(codes), "y")
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:

@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -89,28 +89,24 @@ class RawClassifier:
             own = np.column_stack([-own, own])
         return spread(own, self.columns, len(self.classes), np.nan), None
 
-    def say(self, X: Any, *, own_answers: bool) -> dict[str, Any]:
-        """Return what it says of rows: its raw scores, and its own answers where asked for them."""
-        scores, stage = self.ask(X)
-        said = {"scores": scores, "response": self.response, "stage": stage}
-        return said | {"y_pred": self.predict_codes(X)} if own_answers else said
-
     def predict_codes(self, X: Any) -> IntArray:
         """Return what the classifier itself predicts, as codes of the task's classes."""
-        return self.columns[self._predict_own(X)]
+        return self.columns[self._encode(self.estimator.predict(X))]
 
-    def _predict_own(self, X: Any) -> IntArray:
-        """Return what the classifier itself predicts, as codes of its own classes."""
-        own = check_labels(self.estimator.predict(X), "predict(X)")
-        known = np.asarray(self.estimator.classes_)
-        return encode_known(own, known, "predict(X)", "")
+    def _encode(self, answers: Any) -> IntArray:
+        """Return the classifier's own answers as codes of its own classes."""
+        return encode_known(
+            check_labels(answers, "predict(X)"),
+            np.asarray(self.estimator.classes_),
+            "predict(X)",
+            "",
+        )
 
     def check_decision(self, X: Any, scores: FloatArray, decision: str) -> None:
         """Refuse a classifier that abstains, or predicts another class than the decision says.
 
         With decision values this is checked for two classes only: with more, the class that SVC
-        predicts may differ from that of its largest value in a few rows. Three columns of values
-        are also refused where they compare pairs of classes.
+        predicts may differ from that of its largest value in a few rows.
         """
         abstainer, _ = find_abstainer(self.estimator, None)
         if abstainer is not None and abstainer.abstains:
@@ -119,21 +115,21 @@ class RawClassifier:
                 "classifier without a threshold (threshold=None), or wrap the whole Pipeline "
                 "instead of its last step."
             )
-        if self.response == "decision_function" and len(self.columns) == 3:
-            _refuse_pairs(self._predict_own(X), scores[:, self.columns], self.estimator)
-        if decision != "argmax":
+        inner = find_inner(self.estimator)
+        if getattr(inner, "decision_function_shape", "ovr") == "ovo" and len(self.columns) > 2:
+            raise ValueError(
+                f"estimator: the columns of decision_function of {type(inner).__name__} compare "
+                "pairs of classes. One column per class is needed: decision_function_shape='ovr'."
+            )
+        is_proba = self.response == "predict_proba"
+        if decision != "argmax" or not (is_proba or scores.ndim == 1):
             return
-        if self.response == "predict_proba":
-            own = scores[:, self.columns]
-        elif scores.ndim == 1:
-            own = np.column_stack([-scores, scores])
-        else:
+        own = scores[:, self.columns] if is_proba else np.column_stack([-scores, scores])
+        answers = self.estimator.predict(X)
+        if np.array_equal(answers, np.asarray(self.estimator.classes_)[own.argmax(axis=1)]):
             return
-        answers, classes = self.estimator.predict(X), np.asarray(self.estimator.classes_)
-        if np.array_equal(answers, classes[own.argmax(axis=1)]):
-            return
-        codes = encode_labels(check_labels(answers, "predict(X)"), classes, "predict(X)")
-        chosen = np.where(codes >= 0, own[np.arange(len(codes)), codes], -np.inf)
+        codes = self._encode(answers)
+        chosen = own[np.arange(len(codes)), codes]
         # Rounding may break a tie either way; a tuned cut-off differs by far more.
         n_other = int(np.sum(chosen < own.max(axis=1) - RANGE_TOLERANCE))
         if n_other:
@@ -180,9 +176,8 @@ def wrap_fitted(estimator: Any, classes: LabelArray) -> RawClassifier:
     if np.array_equal(own, classes):
         columns = np.arange(len(classes))
     else:
-        own = check_labels(own, "classes_")
         remedy = "y must hold every class of a classifier."
-        columns = encode_known(own, classes, "classes_", remedy)
+        columns = encode_known(check_labels(own, "classes_"), classes, "classes_", remedy)
     return RawClassifier(estimator, classes, columns, find_response(estimator))
 
 
@@ -204,22 +199,15 @@ def find_response(estimator: Any) -> str:
     )
 
 
-def wants_codes(estimator: Any) -> bool:
-    """Tell whether a classifier must be fitted with the labels 0..k-1, none of them missing.
-
-    XGBoost must: it refuses strings, and folds that lack a class.
-    """
-    kinds = type(find_inner(estimator)).__mro__
-    return any(kind.__module__.split(".")[0] == "xgboost" for kind in kinds)
-
-
 def find_inner(estimator: Any) -> Any:
-    """Return the classifier at the end of a Pipeline, or inside FrozenEstimator."""
+    """Return the classifier at the end of a Pipeline, inside FrozenEstimator or a fitted search."""
     while True:
         if getattr(estimator, "steps", None):
             estimator = estimator.steps[-1][1]
         elif isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
         else:
             return estimator
 
@@ -308,11 +296,18 @@ class TrainingRows:
         fitted, y, params = clone(estimator), self.y, dict(self.params)
         if isinstance(fitted, FrozenEstimator):
             return wrap_fitted(fitted, self.classes)
-        if by_codes := wants_codes(fitted):
+        # XGBoost refuses labels other than 0..k-1, of which none may be missing.
+        kinds = type(find_inner(fitted)).__mro__
+        if by_codes := any(kind.__module__.split(".")[0] == "xgboost" for kind in kinds):
             known, y = np.unique(self.codes, return_inverse=True)
             if params.get("eval_set") is not None:
+                classes = self.classes[known]
+                remedy = "Each of its classes must occur in every part that is trained on."
                 params["eval_set"] = [
-                    (rows, _encode_eval_labels(labels, self.classes[known]))
+                    (
+                        rows,
+                        encode_known(check_labels(labels, "eval_set"), classes, "eval_set", remedy),
+                    )
                     for rows, labels in params["eval_set"]
                 ]
         with run(task, fitted, self.X, y):
@@ -325,33 +320,18 @@ class TrainingRows:
         """Fit clones of classifiers whose opinion is asked; weights reach those that take them."""
         fitted = {}
         for name, model in models.items():
-            with _name_model(name):
-                if is_ready(model):
-                    columns = _match_classes(f"auxiliary[{name!r}]", model.classes_, self.classes)
-                    raw = RawClassifier(clone(model), self.classes, columns, "predict_proba")
-                else:
-                    raw = replace(self, params=_name_weights(model, self.weight)).fit(model)
+            if is_ready(model):
+                columns = _match_classes(f"auxiliary[{name!r}]", model.classes_, self.classes)
+                raw = RawClassifier(clone(model), self.classes, columns, "predict_proba")
+            else:
+                raw = replace(self, params=_name_weights(model, self.weight)).fit(model)
             fitted[name] = raw
         return fitted
 
 
 def ask_auxiliary(models: Mapping[str, RawClassifier], X: Any) -> dict[str, FloatArray]:
     """Return the probabilities that each of the fitted auxiliary models gives, by its name."""
-    said = {}
-    for name, model in models.items():
-        with _name_model(name):
-            said[name] = model.scores(X)
-    return said
-
-
-@contextlib.contextmanager
-def _name_model(name: str) -> Iterator[None]:
-    """Say in an error from inside an auxiliary model which one it was."""
-    try:
-        yield
-    except Exception as error:
-        error.add_note(f"This was the auxiliary model {name!r} of LearnedConfidence.")
-        raise
+    return {name: model.scores(X) for name, model in models.items()}
 
 
 def _match_classes(name: str, own: Any, classes: LabelArray) -> IntArray:
@@ -380,44 +360,16 @@ def _name_weights(estimator: Any, weight: FloatArray | None) -> dict[str, FloatA
     return {} if weight is None or name is None else {name: weight}
 
 
-def _encode_eval_labels(labels: Any, classes: LabelArray) -> IntArray:
-    """Return labels of an evaluation set as positions among the training classes."""
-    labels = check_labels(labels, "eval_set")
-    remedy = "Each of its classes must occur in every part that is trained on."
-    return encode_known(labels, classes, "eval_set", remedy)
-
-
 def check_trainable(n: int) -> None:
     """Refuse to train on a single row: many classifiers would silently return nan."""
     if n < 2:
         raise ValueError(f"X has one sample (n_samples={n}); a classifier needs at least two.")
 
 
-def _refuse_pairs(codes: IntArray, values: FloatArray, estimator: Any) -> None:
-    """Refuse three columns of decision values that compare pairs of the three classes.
-
-    Three classes have three pairs, so the shape does not show it. The predictions do: they
-    follow either the largest value or the most pairs won.
-    """
-    wins = np.zeros(values.shape)
-    for pair, (first, second) in enumerate(((0, 1), (0, 2), (1, 2))):
-        wins[:, first] += values[:, pair] > 0
-        wins[:, second] += values[:, pair] <= 0
-    row = np.arange(len(codes))
-    n_other = int(np.sum(values[row, codes] < values.max(axis=1)))
-    if n_other > np.sum(wins[row, codes] < wins.max(axis=1)):
-        raise ValueError(
-            f"estimator: the 3 columns of decision_function of {type(estimator).__name__} compare "
-            f"pairs of classes: predict differs from the largest in {n_other} of {len(codes)} "
-            "rows. One column per class is needed (for SVC: decision_function_shape='ovr')."
-        )
-
-
 # What is told of the fits -------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class FitTask:
+class FitTask(NamedTuple):
     """One of the fits inside a `fit`; it may run in another process.
 
     Parameters

@@ -127,8 +127,6 @@ _BY_ROW = (
     "around them: compute beforehand what depends on many rows, such as a cut-off, and pass for "
     "example lambda X: X['age'] > 50."
 )
-#: One column, several, a function of X, or the answers themselves.
-GroupBy = str | int | list[Any] | Callable[[Any], Any] | None
 
 
 class ThresholdTuner(
@@ -844,7 +842,7 @@ def _find_unknown(
 # Subgroups -----------------------------------------------------------------------------------
 
 
-def name_groups(group_by: GroupBy) -> str:
+def name_groups(group_by: Any) -> str:
     """Return a name for the subgroups, for messages."""
     if callable(group_by):
         return getattr(group_by, "__name__", "subgroup").replace("<lambda>", "subgroup")

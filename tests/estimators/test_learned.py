@@ -491,19 +491,6 @@ def test_a_auxiliary_model_with_misspelt_labels_is_refused(data, labels, message
         model.fit(X, np.array(["cat", "dog", "emu"])[y])
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])  # from here, and from another process
-def test_errors_inside_an_auxiliary_model_name_it(data, n_jobs):
-    X, y = data[0][:60], data[1][:60]
-    table = pd.DataFrame(X, columns=NUMBERS).assign(no=0.2, yes=np.nan, other=0.8)
-    judge = PrecomputedClassifier([0, 1, 2], columns=["no", "yes", "other"])
-    learned = learn(auxiliary={"other": judge})
-    model = SelectiveClassifier(on_numbers(), confidence=learned, n_jobs=n_jobs, cv=2)
-    with pytest.raises(ValueError, match="first in the column 'yes'") as caught:
-        model.fit(table, y)
-    notes = ["This was the auxiliary model 'other' of LearnedConfidence."]
-    assert caught.value.__notes__ == notes
-
-
 def test_columns_are_features(data, rng):
     X, y = data
     table = pd.DataFrame(X, columns=NUMBERS)

@@ -18,7 +18,6 @@ from skselect import SelectiveClassifier
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.estimators.raw_classifier import (
     TrainingRows,
-    wants_codes,
     wrap_fitted,
 )
 from skselect.scoring import get_scorer
@@ -45,9 +44,7 @@ def test_xgboost_learns_strings_and_folds_without_a_class(data):
     xgboost = pytest.importorskip("xgboost")
     X, codes, classes = data
     model = xgboost.XGBClassifier(n_estimators=3, n_jobs=1)
-    assert wants_codes(model)
-    assert wants_codes(make_pipeline(model))
-    assert not wants_codes(GaussianNB())
+    without_the_second(data, make_pipeline(model))
     raw = without_the_second(data, model)
     assert np.all(raw.scores(X)[:, 1] == 0)
     raw.check_decision(X, raw.scores(X), "argmax")
@@ -136,16 +133,6 @@ def test_pairs_of_three_classes_are_no_classes(wrap, decision):
     with pytest.raises(ValueError, match=r"pairs of classes.*decision_function_shape='ovr'"):
         SelectiveClassifier(pairs, **options).fit(X, y)
     assert SelectiveClassifier(wrap(SVC()), **options).fit(X, y).score(X, y) > 0.9
-
-
-@pytest.mark.parametrize("flip", [0.0, 0.5, 1.0])
-def test_a_few_votes_against_the_largest_value_are_no_pairs(flip, rng):
-    X = rng.normal(size=(200, 4))
-    y = np.where(rng.random(200) < flip, rng.integers(0, 3, 200), X[:, :3].argmax(axis=1))
-    for kernel in ("rbf", "linear", "sigmoid"):
-        for C in (0.01, 1.0, 100.0):
-            svc = FrozenEstimator(SVC(kernel=kernel, C=C).fit(X, y))
-            SelectiveClassifier(svc, calibration="platt").fit(X, y)
 
 
 class Background(GaussianNB):
