@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_datetime64_any_dtype
+from pandas.api.types import infer_dtype, is_datetime64_any_dtype
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks import as_array, shown, warn_user
@@ -21,6 +21,9 @@ from skselect.exceptions import ArgumentError
 
 #: What times are: dates, numbers, or only the places of cases in their order.
 KINDS = {"time": "dates", "number": "numbers", "none": "nothing"}
+#: What times are, by what pandas finds in a column.
+_INFERRED = dict.fromkeys(("integer", "floating", "mixed-integer-float"), "number")
+_INFERRED |= dict.fromkeys(("datetime64", "datetime", "date", "string", "empty"), "time")
 
 
 def span_of_time(value: Any, name: str) -> tuple[float | None, str | None]:
@@ -76,48 +79,35 @@ def read_times(
             )
         return np.full(n, np.nan), "none"
     is_dates = isinstance(when, pd.Series | pd.Index) and is_datetime64_any_dtype(when.dtype)
-    values = when if is_dates else _plain_numbers(as_array(when, "when"))
-    is_number = not is_dates and values.dtype.kind in "iuf" and values.size > 0
-    found = kind if values.size == 0 else "number" if is_number else "time"
+    values = when if is_dates else as_array(when, "when").ravel()
+    try:
+        found = _INFERRED[infer_dtype(values)] if values.size else kind
+        times = np.asarray(values, np.float64) if found == "number" else _microseconds(when)
+    except (KeyError, ValueError, TypeError) as error:
+        raise ValueError(
+            f"when must hold dates (as text: 2026-01-31 or 2026-01-31T09:30:00+01:00) or numbers, "
+            f"not both, got {shown(when)}."
+        ) from error
     if values.size and kind not in (None, found):
         raise ValueError(
             f"when must hold {KINDS[str(kind)]}, as label_delay, batch or earlier calls do, got "
             f"{shown(when)}."
         )
-    times = values.astype(np.float64) if is_number else _microseconds(when)
     if not np.all(np.isfinite(times)):
         raise ValueError("when has missing or infinite values; each case needs its time.")
-    if times.ndim and times.shape != (n,):
+    if np.ndim(when) and np.shape(when) != (n,):
         raise ValueError(f"when must be one value or {n} values, got {shown(when)}.")
     return np.broadcast_to(times, (n,)), found
 
 
-def _plain_numbers(values: Any) -> Any:
-    """Return numbers among other objects as an array of numbers, if all of them are."""
-    if values.dtype != object:
-        return values
-    are = [isinstance(value, int | float | np.number) for value in values.ravel().tolist()]
-    if any(are) and not all(are):
-        raise ValueError("when holds both numbers and other values; use dates only, or numbers.")
-    return values.astype(np.float64) if any(are) else values
-
-
 def _microseconds(when: Any) -> FloatArray:
     """Return dates as microseconds since 1970 UTC; a date without a time zone is UTC."""
-    try:
-        values = pd.Index([when] if np.ndim(when) == 0 else when)
-        if not is_datetime64_any_dtype(values.dtype) and values.map(is_word).any():
-            raise ValueError("a word is no time")  # noqa: TRY301 - reported as other wrong times
-        is_text = pd.api.types.is_string_dtype(values)
-        dates = _read_texts(values) if is_text else pd.to_datetime(values, utc=True)
-        micro = dates.as_unit("us").asi8.astype(np.float64)
-    except (ValueError, TypeError) as error:
-        raise ValueError(
-            f"when must hold dates (as text: 2026-01-31 or 2026-01-31T09:30:00+01:00) or numbers, "
-            f"got {shown(when)}."
-        ) from error
-    micro[np.asarray(dates.isna())] = np.nan
-    return micro if np.ndim(when) else micro[0].reshape(())
+    values = pd.Index([when] if np.ndim(when) == 0 else when)
+    if not is_datetime64_any_dtype(values.dtype) and values.map(is_word).any():
+        raise ValueError("a word is no time")
+    is_text = pd.api.types.is_string_dtype(values)
+    dates = _read_texts(values) if is_text else pd.to_datetime(values, utc=True)
+    return np.where(dates.isna(), np.nan, dates.as_unit("us").asi8.astype(np.float64))
 
 
 def is_word(value: Any) -> bool:
@@ -205,7 +195,7 @@ def check_names(ids: Any) -> LabelArray:
         raise ValueError(f"ids must hold one name per case, got {shown(ids)}.")
     if np.any(pd.isna(values)):
         raise ValueError("ids has missing values; each case needs a name.")
-    if pd.api.types.infer_dtype(values, skipna=False) == "string":
+    if infer_dtype(values, skipna=False) == "string":
         return values.astype(object)
     names = np.empty(len(values), dtype=object)
     # A column of integers in which one was missing holds 7.0 for 7.

@@ -10,7 +10,7 @@ import operator
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -61,12 +61,8 @@ _LATEST = 200
 _MISSING = -2
 
 
-@dataclass
-class _Counts:
-    n_decided: int = 0
-    n_accepted: int = 0
-    n_unlabelled: int = 0
-    n_other: int = 0
+#: What is counted, as :class:`MonitorStatus` holds it.
+_COUNTED = ("n_decided", "n_accepted", "n_unlabelled", "n_other")
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -228,7 +224,7 @@ class SelectiveRiskMonitor:
         """
         self._guarantees = [replace(guarantee) for guarantee in self._found]
         self._waiting = np.empty(0, log.CASE)
-        self._counts = _Counts()
+        self._counts = dict.fromkeys(_COUNTED, 0)
         self._history = np.empty(0, BATCH)
         self._workload = Workload.of_policy(self.policy)
         self._key: float | None = None
@@ -356,7 +352,7 @@ class SelectiveRiskMonitor:
         place = place[counts]
         self._kind = kind
         cases["loss"][place] = self._losses(truth[counts], cases["answer"][place])
-        self._counts.n_other += int(np.sum(~counts))
+        self._counts["n_other"] += int(np.sum(~counts))
         self._labels_until = max(self._labels_until, until)
         self._enter()
         return self
@@ -454,7 +450,7 @@ class SelectiveRiskMonitor:
         n, truth = len(accepted), None if labels is None else labels[1]
         if truth is not None:
             check_length("y", truth, n, "y_proba")
-        number = self._counts.n_decided + np.arange(n)
+        number = self._counts["n_decided"] + np.arange(n)
         names = _names(ids, number, truth, accepted)
         times, kind = self._read_when(when, number)
         log.check_unique_ids(names, self._waiting["id"].tolist())
@@ -495,7 +491,7 @@ class SelectiveRiskMonitor:
 
     def _count(self, times: FloatArray, accepted: BoolArray, confidence: FloatArray) -> None:
         """Add decided cases to their batches."""
-        first = self._counts.n_decided
+        first = self._counts["n_decided"]
         number = first + np.arange(len(times))
         by_count = isinstance(self.batch, int | np.integer)
         keys = np.floor_divide(number if by_count else times, self._width)
@@ -509,8 +505,8 @@ class SelectiveRiskMonitor:
             self._history["n"][-1] += rows.stop - rows.start
             self._history["n_accepted"][-1] += np.count_nonzero(accepted[rows])
             self._last_decided = float(times[rows.stop - 1])
-        self._counts.n_decided += len(times)
-        self._counts.n_accepted += int(np.count_nonzero(accepted))
+        self._counts["n_decided"] += len(times)
+        self._counts["n_accepted"] += int(np.count_nonzero(accepted))
 
     def _enter(self) -> None:
         """Bet on cases in the order of decisions, up to the first that is still open."""
@@ -531,7 +527,7 @@ class SelectiveRiskMonitor:
                 wealth[rows] = own * (guarantee.delta / self._level)
         if np.any(enters):
             entered, loss = cases[enters], loss[enters]
-            self._counts.n_unlabelled += int(np.sum(unlabelled[enters]))
+            self._counts["n_unlabelled"] += int(np.sum(unlabelled[enters]))
             enter_outcomes(self._history, entered, loss, wealth[enters])
             self._record(self._entered, entered["id"], entered["when"], loss)
             self._waiting = cases[~enters]
@@ -572,7 +568,7 @@ class SelectiveRiskMonitor:
             loss=self._loss.kind,
             latest_risk=_ratio(unit * known["loss"].sum(), known["weight"].sum()),
             n_latest=int(known["n_known"].sum()),
-            **vars(self._counts),
+            **self._counts,
             n_known=sum(guarantee.n_known for guarantee in self._guarantees),
             n_waiting=len(cases),
             n_blocked=int(np.sum(~is_open)),
@@ -745,11 +741,10 @@ class SelectiveRiskMonitor:
 
     @_locked
     def __repr__(self) -> str:
-        known = sum(guarantee.n_known for guarantee in self._guarantees)
-        alarm = any(guarantee.alarm_at is not None for guarantee in self._guarantees)
+        status = self.status_
         return (
-            f"SelectiveRiskMonitor: {'alarm' if alarm else 'ok'}, {known} cases of known outcome, "
-            f"{len(self._waiting)} wait"
+            f"SelectiveRiskMonitor: {status.risk}, {status.n_known} cases of known outcome, "
+            f"{status.n_waiting} wait"
         )
 
     def _repr_html_(self) -> str:
@@ -789,7 +784,7 @@ class SelectiveRiskMonitor:
             "options": {name: log.plain_span(getattr(self, name)) for name in OPTIONS},
             "guarantees": [guarantee.to_dict() for guarantee in self._guarantees],
             "waiting": log.store_cases(self._waiting),
-            "counts": vars(self._counts),
+            "counts": self._counts,
             "history": self._history.tolist(),
             "workload": self._workload.to_dict(),
             "batch_key": self._key,
@@ -848,8 +843,7 @@ class SelectiveRiskMonitor:
         for guarantee, saved in zip(self._guarantees, stored["guarantees"], strict=True):
             guarantee.restore(saved)
         self._waiting = log.restore_cases(stored["waiting"])
-        counts = {name: operator.index(count) for name, count in stored["counts"].items()}
-        self._counts = _Counts(**counts)
+        self._counts = {name: operator.index(stored["counts"][name]) for name in _COUNTED}
         self._history = np.array([tuple(batch) for batch in stored["history"]], BATCH)
         self._workload.restore(stored["workload"])
         self._key, self._kind = stored["batch_key"], stored["kind"]
@@ -884,7 +878,8 @@ class SelectiveRiskMonitor:
 
     def _refuse_unknown(self, labels: LabelArray, truth: IntArray) -> None:
         """Refuse labels that are none of the classes."""
-        encode_known(labels[truth == -1], self.policy.classes, "y", _REMEDY)
+        if len(strange := labels[truth == -1]):
+            encode_known(check_labels(strange, "y"), self.policy.classes, "y", _REMEDY)
 
     def _losses(self, truth: IntArray, answer: IntArray) -> FloatArray:
         """Return the loss of each answer, as a share of the largest cost; nan if not known."""

@@ -880,24 +880,17 @@ def decide_given(
 def limit_deferred(
     policy: AbstentionPolicy, decisions: Decisions, capacity: int | None, known: Any = True
 ) -> Decisions:
-    """Return decisions that defer at most `capacity` rows; None: any number."""
-    if capacity is None:
-        return decisions
-    capacity = check_count("capacity", capacity, 0)
-    over = find_over_capacity(policy, decisions.accepted, decisions.confidence, capacity, known)
-    return replace(decisions, accepted=decisions.accepted | over, over_capacity=over)
-
-
-def find_over_capacity(
-    policy: AbstentionPolicy, accepted: BoolArray, confidence: FloatArray, capacity: int, known: Any
-) -> BoolArray:
-    """Return the rows that are not accepted, but not among the `capacity` least sure ones either.
+    """Return decisions that defer at most `capacity` rows, the least sure ones; None: any number.
 
     Of equally sure rows the first are deferred; those that are not `known` (their numbers are
     missing) are deferred before all others. Warn of rows where something is guaranteed.
     """
+    if capacity is None:
+        return decisions
+    confidence, accepted = decisions.confidence, decisions.accepted
     over, known = np.zeros(len(accepted), dtype=bool), np.broadcast_to(known, len(accepted))
-    below, left = np.flatnonzero(~accepted & known), max(capacity - int(np.sum(~known)), 0)
+    left = max(check_count("capacity", capacity, 0) - int(np.sum(~known)), 0)
+    below = np.flatnonzero(~accepted & known)
     over[below[np.argsort(confidence[below], kind="stable")][left:]] = True
     made = list_certificates(policy)
     if np.any(over) and made:
@@ -907,7 +900,7 @@ def find_over_capacity(
             "threshold are answered all the same (over_capacity). No guarantee covers them"
             + (", and that of machine and reviewer together does not hold here." if system else ".")
         )
-    return over
+    return replace(decisions, accepted=accepted | over, over_capacity=over)
 
 
 def list_certificates(policy: AbstentionPolicy) -> list[Certificate]:

@@ -367,19 +367,16 @@ def _check_group_names(by: Any, groups: list[Any], by_answer: Any, columns: Any)
 
 def _order_columns(subgroups: Any, columns: tuple[str, ...]) -> Any:
     """Return the attributes in the order of `columns`."""
-    names = column_names(subgroups)
-    if names is None and isinstance(subgroups, Mapping):
-        names = list(subgroups)
-    by_name = {} if names is None else {str(name): name for name in names}
+    is_dict = isinstance(subgroups, Mapping)
+    names = list(subgroups) if is_dict else column_names(subgroups)
+    by_name = {str(name): name for name in names or []}
     if set(by_name) != set(columns):
         raise ValueError(
             f"subgroups must be a DataFrame with the columns {list(columns)}, got "
             f"{type(subgroups).__name__}" + ("." if names is None else f" with {names}.")
         )
     wanted = [by_name[column] for column in columns]
-    if isinstance(subgroups, Mapping):
-        return {name: subgroups[name] for name in wanted}
-    return subgroups[wanted]
+    return {name: subgroups[name] for name in wanted} if is_dict else subgroups[wanted]
 
 
 @dataclass(frozen=True)
