@@ -192,11 +192,10 @@ def rows_for_certificate(target: float, delta: float) -> int:
     if target >= 1.0:
         return 1
     step, wanted = math.log1p(-target), math.log(delta)
-    k = max(math.ceil(wanted / step), 1)
-    # The division rounds: decide between k - 1, k and k + 1 by the definition.
-    if k > 1 and (k - 1) * step <= wanted:
-        return k - 1
-    return k if k * step <= wanted else k + 1
+    k = max(math.ceil(wanted / step) - 1, 1)
+    while k * step > wanted:  # the division above rounds
+        k += 1
+    return k
 
 
 def critical_counts(ranks: IntArray, risk: float, alpha: float) -> IntArray:
@@ -215,10 +214,10 @@ def critical_counts(ranks: IntArray, risk: float, alpha: float) -> IntArray:
 
 def smallest_rank(n: int, share: float) -> int:
     """Return the smallest k >= 1 with k/n >= share; ceil(share n) may round to another one."""
-    k = max(math.ceil(share * n), 1)
-    if k > 1 and (k - 1) / n >= share:
-        return k - 1
-    return k if k / n >= share else k + 1
+    k = max(math.ceil(share * n) - 1, 1)
+    while k / n < share:
+        k += 1
+    return k
 
 
 def least_count(enough: Callable[[int], bool], share: float = 0.0, first: int = 1) -> int:
@@ -383,14 +382,17 @@ def hoeffding_bentkus_upper(mean: Any, n: Any, delta: float) -> Any:
     >>> hoeffding_bentkus_upper([0.01, 0.05], 1000, 0.1).round(4)
     array([0.0175, 0.064 ])
     """
-    means, rows = _check_means(mean, n)
+    means, (_, rows) = as_array(mean, "mean"), check_counts(0, n)
+    if means.dtype.kind not in "iuf" or not np.all((means >= 0) & (means <= 1)):
+        raise ValueError(f"mean must lie in [0, 1], got {shown(mean)}.")
     check_delta(delta)
     # Rounding may lift n * mean just above a whole number.
     errors = np.ceil(means * rows - 1e-9)
 
     def possible(r: FloatArray) -> BoolArray:
         bentkus = np.e * special.bdtr(errors, np.maximum(rows, 1).astype(np.int64), r)
-        return np.minimum(np.exp(-rows * _divergence(means, r)), bentkus) >= delta
+        divergence = special.rel_entr(means, r) + special.rel_entr(1.0 - means, 1.0 - r)
+        return np.asarray(np.minimum(np.exp(-rows * divergence), bentkus) >= delta)
 
     return plain(np.where(rows == 0, 1.0, largest_possible(possible, means)))
 
@@ -622,11 +624,6 @@ def rows_for_betting(target: float, delta: float, n: int | None = None) -> int:
     return least_count(enough)
 
 
-def _divergence(p: FloatArray, q: FloatArray) -> FloatArray:
-    """Return the Kullback-Leibler divergence of Bernoulli(q) from Bernoulli(p)."""
-    return np.asarray(special.rel_entr(p, q) + special.rel_entr(1.0 - p, 1.0 - q))
-
-
 def _approach(
     excess: Callable[[float], float], low: float, width: float, known: list[float]
 ) -> None:
@@ -643,11 +640,3 @@ def _approach(
         for near in (root - 4e-15, root + 4e-15):
             if known[0] < near < known[1]:
                 excess(near)
-
-
-def _check_means(mean: Any, n: Any) -> tuple[FloatArray, FloatArray]:
-    """Return mean losses in [0, 1] and the number of rows behind each as floats."""
-    means, (_, rows) = as_array(mean, "mean"), check_counts(0, n)
-    if means.dtype.kind not in "iuf" or not np.all((means >= 0) & (means <= 1)):
-        raise ValueError(f"mean must lie in [0, 1], got {shown(mean)}.")
-    return means.astype(np.float64), rows

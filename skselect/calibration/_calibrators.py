@@ -55,11 +55,8 @@ class ShowsFit(BaseEstimator):
     @property
     def fitted(self) -> dict[str, Any]:
         """The fitted numbers by name."""
-        try:
-            return {name: getattr(self, f"{name}_") for name in self.stored}
-        except AttributeError:
-            check_is_fitted(self)
-            raise
+        check_is_fitted(self)
+        return {name: getattr(self, f"{name}_") for name in self.stored}
 
     def predict(self, score: Any) -> FloatArray:
         """Return a probability for each score, in [0, 1]."""
@@ -767,30 +764,9 @@ def apply_map(fitted: Any, score: FloatArray) -> FloatArray:
     return mapped
 
 
-def store_maps(
-    kind: str, maps: tuple[Any, ...], *, allow_external: bool = False
-) -> list[dict[str, Any]]:
-    """Return fitted maps as plain numbers; nothing for a calibrator of the user's own."""
-    if kind in CALIBRATORS:
-        return [{name: np.asarray(x).tolist() for name, x in m.fitted.items()} for m in maps]
-    if allow_external:
-        return []
-    raise ValueError(
-        f"calibration: {kind.removeprefix('external:')} is a calibrator of your own, which cannot "
-        "be saved as JSON. Use a named calibration, or pass allow_external=True and pass it "
-        "yourself after loading."
-    )
-
-
-def restore_maps(kind: str, stored: list[dict[str, Any]]) -> tuple[Any, ...]:
-    """Rebuild fitted maps from plain numbers."""
-    if str(kind).startswith("external:"):
-        return (Missing(kind),)
+def restore_map(kind: str, given: dict[str, Any]) -> Any:
+    """Rebuild a fitted map from plain numbers."""
     calibrator = CALIBRATORS[check_choice("kind", kind, CALIBRATORS)]
-    return tuple(_restore(calibrator, given) for given in stored)
-
-
-def _restore(calibrator: type[Any], given: dict[str, Any]) -> Any:
     native = np.ndim(given.get("prior", 0.0)) == 1
     restored = SoftmaxTemperature() if native else calibrator()
     older = {name: x for name, x in _OLDER.items() if name in restored.stored}

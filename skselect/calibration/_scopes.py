@@ -17,6 +17,7 @@ from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import silence_repeats
 from skselect._lib.decide import calibrate, calibrate_confidence, find_inputs
 from skselect.calibration._calibrators import (
+    CALIBRATORS,
     LEAST_OFFSET,
     Missing,
     SoftmaxTemperature,
@@ -25,8 +26,7 @@ from skselect.calibration._calibrators import (
     copy_unfitted,
     fit_map,
     log_odds_offset,
-    restore_maps,
-    store_maps,
+    restore_map,
 )
 from skselect.metrics._csr import run_csr_test
 from skselect.predictions.confidence import confidence_of_proba
@@ -67,19 +67,30 @@ class Calibration(ABC):
 
     def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
         """Return the maps as plain numbers; a calibrator of yours leaves its name only."""
-        maps = store_maps(self.kind, self.maps, allow_external=allow_external)
+        is_own = self.kind not in CALIBRATORS
+        if is_own and not allow_external:
+            raise ValueError(
+                f"calibration: {self.kind.removeprefix('external:')} is a calibrator of your own, "
+                "which cannot be saved as JSON. Use a named calibration, or pass "
+                "allow_external=True and pass it yourself after loading."
+            )
+        numbers = [fitted.fitted for fitted in (() if is_own else self.maps)]
+        maps = [{name: np.asarray(x).tolist() for name, x in one.items()} for one in numbers]
         return {**{name: getattr(self, name) for name in self.stored}, "maps": maps}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Self:
         """Rebuild the maps from plain numbers."""
-        maps = restore_maps(stored["kind"], stored["maps"])
+        kind = str(stored["kind"])
+        maps: tuple[Any, ...] = (Missing(kind),)
+        if not kind.startswith("external:"):
+            maps = tuple(restore_map(kind, given) for given in stored["maps"])
         offset = stored.get("offset", LEAST_OFFSET)
         if offset is not None or "response" in cls.stored:
             offset = float(offset)
             if not 0.0 < offset <= 0.5:
                 raise ValueError(f"offset must lie in (0, 0.5], got {offset!r}.")
-        return cls(stored["kind"], stored.get("response", "predict_proba"), maps, offset)
+        return cls(kind, stored.get("response", "predict_proba"), maps, offset)
 
     def predict_proba(self, scores: FloatArray) -> FloatArray:
         """Return the class probabilities as they are, unless these are calibrated."""
@@ -190,14 +201,12 @@ def _describe(calibrator: Any, kind: str, response: str, offset: float | None) -
 
 def _apply_where_known(fitted: Any, column: FloatArray) -> FloatArray:
     """Return the probabilities of a column of scores, 0 where the score is nan."""
+    known = ~np.isnan(column)
     if isinstance(fitted, SoftmaxTemperature):
-        return fitted.predict(np.where(np.isnan(column), -np.inf, column))
-    unknown = np.isnan(column)
-    if not unknown.any():
-        return apply_map(fitted, column)
+        return fitted.predict(np.where(known, column, -np.inf))
     mapped = np.zeros(len(column))
-    if not unknown.all():
-        mapped[~unknown] = apply_map(fitted, column[~unknown])
+    if known.any():
+        mapped[known] = apply_map(fitted, column[known])
     return mapped
 
 

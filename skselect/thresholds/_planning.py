@@ -20,7 +20,7 @@ from skselect.bounds import combined_limits, walk_band
 from skselect.bounds._band import sequence_limits, staying_probability, union_limits
 from skselect.bounds._pointwise import critical_counts, least_count, smallest_rank
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.thresholds._rules import passes
+from skselect.thresholds._rules import passing_runs
 
 #: Targets of the simultaneous band, fixed beforehand.
 BAND_TARGETS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)
@@ -260,5 +260,6 @@ def simultaneous_band(
     bound = np.ones(len(curve))
     for target in reversed(BAND_TARGETS):
         limits = walk_band(curve.n_rows, target, delta / len(BAND_TARGETS), min_coverage)
-        bound[passes(curve, *limits)] = target
+        for begin, end in zip(*passing_runs(curve, *limits), strict=True):
+            bound[begin:end] = target
     return bound

@@ -542,14 +542,6 @@ def passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArr
     return passed if passed > first else 0
 
 
-def passes(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> BoolArray:
-    """Tell which entries have at most as many errors as the tested rank at or below them allows."""
-    passed = np.zeros(len(curve), dtype=bool)
-    for begin, end in zip(*passing_runs(curve, ranks, limits), strict=True):
-        passed[begin:end] = True
-    return passed
-
-
 def passing_runs(
     curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray
 ) -> tuple[IntArray, IntArray]:
@@ -863,8 +855,6 @@ BETTING_START = 0.15
 # It begins at this many times the rows that bets need without any loss, or later: so that some
 # losses may occur before it.
 _ROOM = 1.5
-# Sums of logs of the wealth are exact to far less than this.
-_MARGIN = 1e-3
 
 
 @dataclass(frozen=True)
@@ -977,16 +967,11 @@ def _sorted_rows(
     it credits the rows with the least credit.
     """
     heaviest = np.max(outcomes.weight) if largest_weight is None else largest_weight
-    weight, loss, confidence = outcomes.weight / heaviest, outcomes.loss, outcomes.confidence
-    if weight.min() == weight.max():
-        confidence, loss = sort_rows(confidence, -loss)
-    else:
-        exists = weight > 0
-        columns = (confidence, -weight, -loss)
-        confidence, weight, loss = sort_rows(*(column[exists] for column in columns))
-        weight = -weight
+    exists = outcomes.weight > 0
+    columns = (outcomes.confidence, -outcomes.weight / heaviest, -outcomes.loss)
+    confidence, weight, loss = sort_rows(*(column[exists] for column in columns))
     ends = np.flatnonzero(np.append(confidence[1:] != confidence[:-1], True)) + 1
-    return -loss, weight, ends
+    return -loss, -weight, ends
 
 
 def _charge_blocks(
@@ -1012,23 +997,7 @@ def _charge_blocks(
 def _which_pass(
     log_wealth: Callable[[float], FloatArray], n: int, target: float, delta: float
 ) -> BoolArray:
-    """Tell where the mean wealth over all stakes is at least 1/delta.
-
-    It is where the share of one stake alone is, so that the others are often not needed; and it
-    is only near 1/delta that the shares have to be added up.
-    """
-    stakes, log_prior = betting_stakes(n, target, delta)
-    wanted, shares = -math.log(delta), []
-    most = np.full(1, -np.inf)
-    for stake, prior in zip(stakes, log_prior, strict=True):
-        shares.append(log_wealth(stake) + prior)
-        most = np.maximum(most, shares[-1])
-        if most.min() >= wanted + _MARGIN:
-            break
-    least = wanted - math.log(len(stakes)) - _MARGIN
-    near = np.flatnonzero((most > least) & (most < wanted + _MARGIN))
-    passed = most >= wanted
-    if len(near):
-        parts = np.array([share[near] for share in shares])
-        passed[near] = special.logsumexp(parts, axis=0) >= wanted
-    return passed
+    """Tell where the mean wealth over all stakes is at least 1/delta."""
+    stakes = zip(*betting_stakes(n, target, delta), strict=True)
+    wealth = [log_wealth(stake) + prior for stake, prior in stakes]
+    return np.asarray(special.logsumexp(wealth, axis=0) >= -math.log(delta))
