@@ -301,9 +301,8 @@ def local_classifier(model: Any) -> Any:
 
 def _join_columns(y_proba: Any) -> Any:
     """Join blocks of single columns, as Dask XGBoost returns them for two classes."""
-    if getattr(y_proba, "ndim", 1) == 2 and hasattr(y_proba, "numblocks"):
-        return y_proba.rechunk({1: -1}) if y_proba.numblocks[1] > 1 else y_proba
-    return y_proba
+    has_columns = len(getattr(y_proba, "numblocks", ())) == 2
+    return y_proba.rechunk({1: -1}) if has_columns else y_proba
 
 
 def _row_blocks(values: Any) -> list[Any]:

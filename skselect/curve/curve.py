@@ -39,7 +39,8 @@ from skselect.curve.scan import (
 from skselect.curve.tie_blocks import CHUNK, PackedBlocks, TieBlocks, group_rows, group_sorted_rows
 from skselect.predictions.outcomes import Outcomes
 
-_AURC_ESTIMATORS: dict[str, Callable[[FloatArray, FloatArray], float]] = {
+_AURC: dict[str, Callable[[FloatArray, FloatArray], float]] = {
+    "empirical": areas.aurc_block,  # with ties="block"
     "integral": areas.aurc_integral,
     "ln": areas.aurc_log,
 }
@@ -459,16 +460,14 @@ class RiskCoverageCurve:
 
     def aurc(self, *, estimator: str = "empirical", ties: str = "expected") -> float:
         """Return the area under the risk-coverage curve; see :func:`metrics.aurc_score`."""
-        check_choice("estimator", estimator, ["empirical", *_AURC_ESTIMATORS])
+        check_choice("estimator", estimator, _AURC)
         check_choice("ties", ties, ["expected", "block"])
         if estimator == "ln":
             self._need_counted("estimator='ln'")
         if ties == "block" and estimator != "empirical":
             raise ValueError(f"ties='block' goes with estimator='empirical', got {estimator!r}.")
-        if estimator != "empirical":
-            return _AURC_ESTIMATORS[estimator](self.block_weight, self._mean_losses)
-        if ties == "block":
-            return areas.aurc_block(self.block_weight, self._mean_losses)
+        if estimator != "empirical" or ties == "block":
+            return _AURC[estimator](self.block_weight, self._mean_losses)
         warn_small_total(
             self.sums.weight,
             self.n_rows,

@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +35,6 @@ _FORMS: dict[int, tuple[Any, Any, Any]] = {
 
 
 # Confidence and error in one number ---------------------------------------------------------
-
-
-def packable(confidence: FloatArray) -> bool:
-    """Tell whether all confidences lie in [0, 2), where bits of a float are unused."""
-    return bool(confidence.min() >= 0.0 and confidence.max() < 2.0)
 
 
 def are_float32(values: FloatArray) -> bool:
@@ -291,16 +286,9 @@ class PackedBlocks:
 
     keys: KeyArray
     _untied: set[int] = field(default_factory=set, init=False, repr=False)  # offsets of chunks
-
-    @property
-    def unit(self) -> float:
-        """One: squares of numbers of rows do not overflow."""
-        return 1.0
-
-    @property
-    def whole(self) -> bool:
-        """True: these are numbers of rows."""
-        return True
+    #: These are numbers of rows, whose squares do not overflow.
+    unit: ClassVar[float] = 1.0
+    whole: ClassVar[bool] = True
 
     def chunks(self) -> Iterator[tuple[int, Chunk]]:
         """Yield each chunk with the number of rows before it."""
@@ -379,9 +367,13 @@ def _differences(values: IntArray, before: int) -> IntArray:
 
 def group_rows(loss: FloatArray, confidence: FloatArray, weight: FloatArray | None) -> TieBlocks:
     """Sort rows whose losses are 0 or 1, and find their blocks."""
-    if weight is None and packable(confidence):
+    if weight is None and confidence.min() >= 0.0 and confidence.max() < 2.0:
         keys = pack(confidence, loss, narrow=are_float32(confidence))
-        _sort_keys(keys, confidence)
+        # Sorting floats is faster. No key has its sign bit set, and floats without it sort like
+        # their bits but for NaN and, where a processor takes them for zero, numbers below the
+        # least normal one. The keys of confidences from that number up to 1 are neither.
+        is_normal = confidence.min() >= np.finfo(np.float64).tiny and confidence.max() <= 1.0
+        (keys.view(np.float64) if keys.itemsize == 8 and is_normal else keys).sort()
         return PackedBlocks(keys)
     if weight is None:
         confidence, lost = sort_rows(confidence, loss)
@@ -393,17 +385,6 @@ def group_rows(loss: FloatArray, confidence: FloatArray, weight: FloatArray | No
     lost = np.negative(signed)
     np.maximum(lost, 0.0, out=lost)
     return group_sorted_rows(confidence, np.abs(signed, out=signed), lost)
-
-
-def _sort_keys(keys: KeyArray, confidence: FloatArray) -> None:
-    """Sort packed keys in place: as floats, which is faster, where these have the same order.
-
-    No key has its sign bit set, and floats without it sort like their bits but for NaN and, where
-    a processor takes them for zero, numbers below the least normal one. The keys of confidences
-    from that number up to 1 are neither.
-    """
-    is_normal = confidence.min() >= np.finfo(np.float64).tiny and confidence.max() <= 1.0
-    (keys.view(np.float64) if keys.itemsize == 8 and is_normal else keys).sort()
 
 
 def group_sorted_rows(

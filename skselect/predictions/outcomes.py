@@ -124,15 +124,13 @@ class Outcomes:
         check_length("confidence", confidence, len(loss), "loss")
         weight = check_weight(self.sample_weight, len(loss))
         # Copies: what the caller does to the arrays later must not change what is frozen here.
-        object.__setattr__(self, "loss", loss.copy())
-        object.__setattr__(self, "confidence", confidence.copy())
-        object.__setattr__(self, "sample_weight", None if weight is None else weight.copy())
+        vars(self).update(loss=loss.copy(), confidence=confidence.copy(), sample_weight=weight)
         if self.reviewer_loss is not None:
             wrong = check_loss(self.reviewer_loss, "reviewer_loss")
             check_length("reviewer_loss", wrong, len(loss), "loss")
             if is_graded(wrong):
                 raise ValueError("reviewer_loss must be 0 or 1 in each row: right or wrong.")
-            object.__setattr__(self, "reviewer_loss", wrong.copy())
+            vars(self)["reviewer_loss"] = wrong.copy()
 
     def __len__(self) -> int:
         return len(self.loss)

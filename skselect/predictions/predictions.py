@@ -190,7 +190,7 @@ class Predictions:
             y_pred=rule.choose(proba, _encode_answers(y_pred, decision, classes, len(truth))),
             classes=classes,
             y_proba=proba,
-            sample_weight=_copy(check_weight(sample_weight, len(truth))),
+            sample_weight=check_weight(sample_weight, len(truth)),
             rule=rule,
             reviewer=encode_reviewer(reviewer, classes, len(truth)),
         )
@@ -250,7 +250,7 @@ class Predictions:
             y_pred=encode_known(answer, classes, "y_pred"),
             classes=classes,
             confidence=scores.copy(),
-            sample_weight=_copy(check_weight(sample_weight, len(truth))),
+            sample_weight=check_weight(sample_weight, len(truth)),
             rule=rule,
             reviewer=encode_reviewer(reviewer, classes, len(truth)),
         )
@@ -532,11 +532,6 @@ def _encode_answers(y_pred: Any, decision: str, classes: LabelArray, n: int) -> 
     labels = check_labels(check_given(y_pred, "y_pred", "decision='estimator'"))
     check_length("y_pred", labels, n)
     return encode_known(labels, classes, "y_pred")
-
-
-def _copy(weight: FloatArray | None) -> FloatArray | None:
-    """Return a copy: what the caller does to the array later must not change what is kept."""
-    return None if weight is None else weight.copy()
 
 
 def rows_of_class(predictions: Predictions, side: str, label: Any) -> tuple[BoolArray, str]:

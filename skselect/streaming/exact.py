@@ -60,8 +60,10 @@ class KeyCounts:
     def _sort(self) -> None:
         if self.unsorted:
             keys = np.concatenate(self.unsorted)
+            keys.sort()
             self.unsorted, self.n_unsorted = [], 0
-            self.add(*count_keys(keys))
+            starts = tie_blocks.run_starts(keys)
+            self.add(keys[starts], np.diff(starts, append=len(keys)))
 
     def add(self, keys: KeyArray, counts: IntArray) -> None:
         """Add counts of distinct keys in ascending order."""
@@ -170,7 +172,10 @@ class ExactCounts:
         parts = [part for found in by_width for part in found]
         confidence, rows, errors = (np.concatenate(column) for column in zip(*parts, strict=True))
         if all(by_width):  # a confidence may occur in both
-            confidence, rows, errors = _add_up_equal(confidence, rows, errors)
+            order, confidence = tie_blocks.descending_order(confidence)
+            starts = tie_blocks.run_starts(confidence)
+            confidence = confidence[starts]
+            rows, errors = (np.add.reduceat(column[order], starts) for column in (rows, errors))
         return blocks_from_counts(confidence, rows, errors)
 
 
@@ -183,13 +188,6 @@ def merge_runs(runs: list[Runs]) -> Runs:
     return keys[starts], np.add.reduceat(counts, starts)
 
 
-def count_keys(keys: KeyArray) -> Runs:
-    """Sort keys, in place, and count each distinct one."""
-    keys.sort()
-    starts = tie_blocks.run_starts(keys)
-    return keys[starts], np.diff(starts, append=len(keys))
-
-
 def _count_confidences(parts: Iterator[Runs]) -> Iterator[tuple[FloatArray, IntArray, IntArray]]:
     """Yield distinct confidences with their rows and errors, part by part."""
     for keys, counts in parts:
@@ -198,13 +196,3 @@ def _count_confidences(parts: Iterator[Runs]) -> Iterator[tuple[FloatArray, IntA
         wrong = np.where(keys & 1, counts, 0)
         confidence = tie_blocks.unpack_confidence(bits[starts])
         yield confidence, np.add.reduceat(counts, starts), np.add.reduceat(wrong, starts)
-
-
-def _add_up_equal(
-    confidence: FloatArray, rows: IntArray, errors: IntArray
-) -> tuple[FloatArray, IntArray, IntArray]:
-    """Sort confidences and add up the rows and errors of equal ones."""
-    order, ranked = tie_blocks.descending_order(confidence)
-    starts = tie_blocks.run_starts(ranked)
-    rows, errors = (np.add.reduceat(column[order], starts) for column in (rows, errors))
-    return ranked[starts], rows, errors

@@ -156,12 +156,8 @@ def find_files(paths: Paths) -> list[Path]:
     for one in map(Path, given):
         if one.is_file():
             files = [one]
-        elif one.is_dir():
-            files = list(one.rglob("*.parquet"))
-        elif any(sign in one.name for sign in "*?["):
-            files = list(one.parent.glob(one.name))
         else:
-            files = []
+            files = list(one.rglob("*.parquet") if one.is_dir() else one.parent.glob(one.name))
         if not files or not all(file.is_file() for file in files):
             raise ValueError(
                 f"paths: {str(one)!r} is not a file, and there are no *.parquet files below it."
@@ -194,15 +190,13 @@ def _check_file_columns(
     labels: Any,
 ) -> list[str]:
     """Return the columns to read: label and probabilities, or confidence and loss."""
-    by_class = y_true is not None and y_proba is not None
-    by_row = confidence is not None and loss is not None
-    half = (y_true is None) != (y_proba is None) or (confidence is None) != (loss is None)
-    if by_class == by_row or half:
+    given = [name is not None for name in (y_true, y_proba, confidence, loss)]
+    if given not in ([True, True, False, False], [False, False, True, True]):
         raise ValueError(
             "Name the columns of the label and of the probabilities, y_true= and y_proba=, or "
             "those of a confidence and of the error, confidence= and loss=, and not both."
         )
-    if not by_class:
+    if y_true is None:
         return [str(confidence), str(loss)]
     if labels is None:
         raise ValueError(

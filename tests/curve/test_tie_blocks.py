@@ -64,7 +64,8 @@ def test_packed_keys_sort_like_confidences_and_hold_them(narrow, rows):
     [([0.0, 1.5], True), ([-1e-9, 0.5], False), ([0.5, 2.0], False), ([-0.0], True)],
 )
 def test_only_confidences_from_0_to_2_leave_bits_to_spare(values, expected):
-    assert tie_blocks.packable(np.array(values)) is expected
+    blocks = group_rows(np.zeros(len(values)), np.array(values), None)
+    assert isinstance(blocks, tie_blocks.PackedBlocks) is expected
 
 
 def test_float32_values_are_told_by_value_and_not_by_dtype():

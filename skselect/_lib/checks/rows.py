@@ -279,12 +279,12 @@ def check_subgroups(
 def check_weight(
     values: Any, n: int, name: str = "sample_weight", other: str = "y_true"
 ) -> FloatArray | None:
-    """Return non-negative weights with a positive sum, or None."""
+    """Return a copy of non-negative weights with a positive sum, or None."""
     if values is None:
         return None
     if isinstance(values, numbers.Real):
         values = np.full(n, float(values))
-    weight = check_vector(values, name)
+    weight = check_vector(values, name).copy()  # what the caller does to it later has no effect
     check_length(name, weight, n, other)
     if not np.all(np.isfinite(weight)) or np.any(weight < 0):
         raise ValueError(f"{name} must hold finite numbers that are not negative.")
