@@ -1,9 +1,14 @@
-"""Arrays of many rows: their types, pieces, comparison with rounding, columns by name."""
+"""Arrays of many rows: types, pieces, comparison with rounding, columns by name, checked ones.
+
+Arrays of other libraries become numpy arrays here and nowhere else, so that results do not depend
+on the library.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from dataclasses import MISSING, fields
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +25,25 @@ ConfidenceSpec: TypeAlias = "str | FloatArray | Callable[[FloatArray], Any]"
 
 #: One loss per row: a name, or a function ``(y_true, y_pred) -> loss``.
 LossSpec: TypeAlias = "str | Callable[[LabelArray, LabelArray], Any]"
+
+
+T = TypeVar("T")
+
+
+def as_array(values: Any, name: str) -> NDArray[Any]:
+    """Return a numpy array, or say which argument cannot become one."""
+    if hasattr(values, "tocsr"):
+        raise ValueError(f"{name} must be a dense array, got a sparse matrix; use .toarray().")
+    if np.ma.is_masked(values):  # np.asarray would ignore the mask
+        raise ValueError(f"{name} has masked values; drop those rows, or fill them, first.")
+    try:
+        if hasattr(values, "detach"):  # torch: without its gradient, from the GPU
+            values = values.detach().cpu()
+        elif hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
+            return np.from_dlpack(values)
+        return np.asarray(values)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise ValueError(f"{name} is not a table of numbers: {error}") from error
 
 
 def spans(n: int) -> Iterator[slice]:
@@ -71,3 +95,16 @@ def column_names(table: Any) -> list[Any] | None:
 def take_columns(table: Any, names: list[Any]) -> Any:
     """Return some columns of a pandas, polars or Arrow table."""
     return table.select(names) if hasattr(type(table), "select") else table[names]
+
+
+def trusted(cls: type[T], **values: Any) -> T:
+    """Build a frozen dataclass without its checks, from values that the library has checked.
+
+    Users call the constructor, which checks. Fields that are left out have their defaults.
+    """
+    made = object.__new__(cls)
+    for each in fields(cls):  # type: ignore[arg-type]
+        default = each.default if each.default_factory is MISSING else each.default_factory()
+        object.__setattr__(made, each.name, values.pop(each.name, default))
+    assert not values, values
+    return made

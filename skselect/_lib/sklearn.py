@@ -29,24 +29,19 @@ __all__ = ["BaseComposition", "BaseScorer", "CallbackSupportMixin", "with_callba
 
 # Scoring strings -----------------------------------------------------------------------------
 
-#: Where scikit-learn keeps fixed sets of the scoring strings: module, and the class or function
-#: whose parameter constraints hold the set. There is no public way to add a name.
-SCORING_SITES: tuple[tuple[str, str], ...] = (
-    ("sklearn.metrics._scorer", "check_scoring"),
-    ("sklearn.model_selection._validation", "cross_validate"),
-    ("sklearn.model_selection._validation", "cross_val_score"),
-    ("sklearn.model_selection._validation", "learning_curve"),
-    ("sklearn.model_selection._validation", "validation_curve"),
-    ("sklearn.model_selection._validation", "permutation_test_score"),
-    ("sklearn.model_selection._search", "BaseSearchCV"),
-    ("sklearn.model_selection._search_successive_halving", "BaseSuccessiveHalving"),
-    ("sklearn.model_selection._classification_threshold", "TunedThresholdClassifierCV"),
-    ("sklearn.feature_selection._sequential", "SequentialFeatureSelector"),
-    ("sklearn.inspection._permutation_importance", "permutation_importance"),
-    ("sklearn.linear_model._logistic", "LogisticRegressionCV"),
-    ("sklearn.linear_model._ridge", "_BaseRidgeCV"),
+#: Modules in which scikit-learn keeps fixed sets of the scoring strings, as constraints of the
+#: parameters of classes and functions. There is no public way to add a name.
+SCORING_MODULES = (
+    "sklearn.metrics._scorer",
+    "sklearn.model_selection._validation",
+    "sklearn.model_selection._search",
+    "sklearn.model_selection._search_successive_halving",
+    "sklearn.model_selection._classification_threshold",
+    "sklearn.feature_selection._sequential",
+    "sklearn.inspection._permutation_importance",
+    "sklearn.linear_model._logistic",
+    "sklearn.linear_model._ridge",
 )
-
 
 _added: set[str] = set()
 
@@ -86,23 +81,17 @@ def loaded_scoring_options() -> list[set[str]]:
 
     A module imported later builds its set from the table that already has the added names.
     """
-    found = []
-    for module_name, holder in SCORING_SITES:
-        module = sys.modules.get(module_name)
-        constraints = _constraints(getattr(module, holder, None))
-        for constraint in constraints.get("scoring", ()):
-            options = getattr(constraint, "options", None)
-            if type(constraint).__name__ == "StrOptions" and isinstance(options, set):
-                found.append(options)
-    return found
-
-
-def _constraints(holder: Any) -> Mapping[str, Any]:
-    for name in ("_skl_parameter_constraints", "_parameter_constraints"):
-        constraints = getattr(holder, name, None)
-        if isinstance(constraints, Mapping):
-            return constraints
-    return {}
+    found: dict[int, set[str]] = {}
+    holders = (
+        held for name in SCORING_MODULES for held in vars(sys.modules.get(name, object)).values()
+    )
+    for holder in holders:
+        for kind in ("_skl_parameter_constraints", "_parameter_constraints"):  # functions, classes
+            constraints = getattr(holder, kind, None)
+            for one in constraints.get("scoring", ()) if isinstance(constraints, dict) else ():
+                if type(one).__name__ == "StrOptions" and isinstance(one.options, set):
+                    found[id(one.options)] = one.options
+    return list(found.values())
 
 
 # Callbacks -----------------------------------------------------------------------------------

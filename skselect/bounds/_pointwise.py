@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, is_graded
-from skselect._lib.checks import as_array, shown
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, as_array, is_graded
+from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_delta, check_number
 from skselect._lib.checks.rows import check_loss, check_weight
 

@@ -15,7 +15,7 @@ from skselect.estimators.scoring import score_estimator
 from skselect.metrics._threshold import count_decisions
 from skselect.monitoring.check import decide_labelled
 from skselect.policy.policy import AbstentionPolicy
-from skselect.predictions.confidence import compute_confidence
+from skselect.predictions.outcomes import compute_confidence
 from skselect.predictions.predictions import Predictions
 
 # Cases that are deferred are neither right nor wrong: grey, whatever the colours of the others.

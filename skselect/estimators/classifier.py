@@ -18,8 +18,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
-from skselect._lib.arrays import BoolArray, IntArray, LabelArray
-from skselect._lib.checks import trusted, warn_user
+from skselect._lib.arrays import BoolArray, IntArray, LabelArray, trusted
+from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import (
     check_abstain_label,
     check_calibration,

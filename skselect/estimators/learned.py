@@ -13,8 +13,15 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, column_names, take_columns
-from skselect._lib.checks import shown, trusted
+from skselect._lib.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    column_names,
+    take_columns,
+    trusted,
+)
+from skselect._lib.checks import shown
 from skselect._lib.decide import OWN_FEATURES, describe_answers
 from skselect._lib.notebook import NotebookText
 from skselect._lib.sklearn import weight_parameter

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from skselect._lib.arrays import FloatArray, LabelArray, column_names, take_columns
-from skselect._lib.checks import as_array, shown, warn_user
+from skselect._lib.arrays import FloatArray, LabelArray, as_array, column_names, take_columns
+from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import (
     check_class_columns,

@@ -339,7 +339,8 @@ class ThresholdTuner(
             X, reviewer_pred = self._split_reviewer(objective, X, reviewer_pred)
         given = fit_params if groups is None else fit_params | {"groups": groups}
         rows = self._check_rows(base, objective, X, y, sample_weight, given)
-        reviewer = encode_reviewer(reviewer_pred, rows.classes, len(rows.y), "reviewer_pred")
+        said, name = reviewer_pred, "reviewer_pred"
+        reviewer = None if said is None else encode_reviewer(said, rows.classes, len(rows.y), name)
         asked, subgroups = self.shortlist, None
         if asked is not None:
             asked = check_shortlist(asked, rows.weight, len(rows.classes), self.random_state)
@@ -352,10 +353,11 @@ class ThresholdTuner(
         model, what = tested.model, Loss.of(loss, rows.rule)
         if what.is_error and model is not None:
             objectives, unseen = self._name_levels(objectives, base, model, rows, unseen, subgroups)
-        check_confidence_by_row(unseen.scores, base.confidence_in_use)
+        if callable(base.confidence_in_use):
+            check_confidence_by_row(unseen.scores, base.confidence_in_use)
         predictions = unseen.as_predictions(rows.classes, rows.rule)
-        if reviewer is not None:
-            predictions = replace(predictions, reviewer=reviewer[unseen.rows])
+        answered = None if reviewer is None else reviewer[unseen.rows]
+        predictions = replace(predictions, reviewer=answered)
         outcomes = Outcomes.from_predictions(predictions, loss=loss)
         members = self._group(subgroups, predictions, unseen.rows)
 

@@ -29,7 +29,7 @@ from skselect.metrics._metric import (
     undefined,
 )
 from skselect.metrics._rows import Influence, ScoredRows, ratio_of, score_proba
-from skselect.predictions.confidence import compute_confidence
+from skselect.predictions.outcomes import compute_confidence
 from skselect.predictions.predictions import Predictions
 
 __all__ = ["cw_accuracy_score", "cw_auc_score", "cw_confusion_matrix", "cw_f1_score"]

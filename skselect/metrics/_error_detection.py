@@ -16,7 +16,7 @@ from skselect._lib.checks.rows import check_has_proba, check_two_classes
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._metric import CountOptions, RowOptions, metric, undefined
 from skselect.metrics._rows import RankedInfluence, ScoredRows, auroc_lines, ranked
-from skselect.predictions.confidence import compute_confidence
+from skselect.predictions.outcomes import compute_confidence
 from skselect.predictions.predictions import Predictions
 
 __all__ = ["auroc_aurc_score", "f1_retention_auc_score", "failure_auroc_score"]

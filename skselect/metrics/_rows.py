@@ -28,8 +28,7 @@ from skselect.curve import areas, tie_blocks
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.scan import accumulate
 from skselect.curve.tie_blocks import Chunk
-from skselect.predictions.confidence import claimed_confidence, compute_confidence
-from skselect.predictions.outcomes import Outcomes
+from skselect.predictions.outcomes import Outcomes, claimed_confidence, compute_confidence
 from skselect.predictions.predictions import Predictions
 
 

@@ -54,8 +54,8 @@ from skselect.policy.policy import (
     warn_if_far,
 )
 from skselect.policy.seen_rows import find_recorded
-from skselect.predictions.confidence import LearnedScore, compute_confidence
-from skselect.predictions.outcomes import Outcomes, compute_loss, reviewer_loss
+from skselect.predictions.confidence import LearnedScore
+from skselect.predictions.outcomes import Outcomes, compute_confidence, compute_loss, reviewer_loss
 from skselect.predictions.predictions import Predictions, read_rows, rows_of_class
 from skselect.selection.pick import TAKE_LATEST, Setting, find_order, issue, warn_of_order
 from skselect.streaming.state import SelectiveState

@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import infer_dtype, is_datetime64_any_dtype
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
-from skselect._lib.checks import as_array, shown, warn_user
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array
+from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import check_count, check_number
 from skselect.exceptions import ArgumentError
 

@@ -16,8 +16,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
-from skselect._lib.checks import as_array, shown
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array
+from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice, check_delta, check_number
 from skselect._lib.checks.rows import (
     check_labels,

@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_names
-from skselect._lib.checks import as_array, shown, warn_user
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array, column_names
+from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import (
     check_abstain_label,
     check_choice,

@@ -7,18 +7,17 @@ the chance that an answer is right, from named numbers about it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from skselect._lib.arrays import ConfidenceSpec, FloatArray, IntArray
-from skselect._lib.checks.options import check_choice, check_confidence_fits
+from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import check_confidence, check_length
 from skselect._lib.decide import CONFIDENCES, OWN_FEATURES, find_features, rate, weigh
 from skselect.predictions.decisions import DecisionRule
-from skselect.predictions.predictions import Predictions
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,76 +115,6 @@ class LearnedScore:
         return weigh(features, coefficients, self.intercept)
 
 
-def compute_confidence(
-    predictions: Predictions, confidence: ConfidenceSpec | None = None
-) -> FloatArray:
-    """Return the confidence of each row of `predictions`.
-
-    Parameters
-    ----------
-    predictions : Predictions
-    confidence : str, callable, array of shape (n,) or None, default=None
-        None: the confidence that came with the predictions, else the one that goes with their
-        decision: "max_proba", "chosen_proba" or "expected_cost".
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Raises
-    ------
-    ValueError
-        If a named or callable confidence is asked for and there are no probabilities, or it
-        does not fit the decision.
-    """
-    if confidence is None and predictions.confidence is not None:
-        return predictions.confidence
-    if predictions.y_proba is not None:
-        rule = predictions.rule
-        wanted = rule.default_confidence if confidence is None else confidence
-        if isinstance(wanted, str):
-            check_confidence_fits(wanted, rule.decision, rule.cost_matrix)
-        return confidence_of_answers(predictions.y_proba, predictions.y_pred, wanted, rule)
-    if confidence is None or isinstance(confidence, str) or callable(confidence):
-        raise ValueError(
-            f"confidence={confidence!r} is computed from probabilities, but these predictions "
-            "hold labels and a confidence only; leave confidence out."
-        )
-    values = check_confidence(confidence)
-    check_length("confidence", values, len(predictions))
-    return values.copy()
-
-
-def claimed_confidence(
-    predictions: Predictions, confidence: ConfidenceSpec | None = None
-) -> ConfidenceSpec | None:
-    """Return the confidence that is read as the probability of being right.
-
-    That is the probability of the predicted class, whichever named confidence ranks the rows. The
-    values of an array or a callable are used as they are.
-
-    Parameters
-    ----------
-    predictions : Predictions
-    confidence : str, callable, array of shape (n,) or None, default=None
-        The confidence that was asked for.
-
-    Returns
-    -------
-    str, callable, array of shape (n,) or None
-        For :func:`compute_confidence`. Without probabilities the confidence that was asked for, or
-        that came with the predictions, is the claim.
-    """
-    named = confidence is None or isinstance(confidence, str)
-    if predictions.y_proba is None or not named:
-        return confidence
-    rule = predictions.rule
-    if confidence is not None:
-        check_choice("confidence", confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
-        check_confidence_fits(confidence, rule.decision, rule.cost_matrix)
-    return rule.claim
-
-
 def confidence_of_answers(
     y_proba: FloatArray, y_pred: IntArray, confidence: ConfidenceSpec, rule: DecisionRule
 ) -> FloatArray:
@@ -255,13 +184,11 @@ def confidence_of_proba(y_proba: FloatArray, confidence: ConfidenceSpec) -> Floa
     return values.copy()
 
 
-def check_confidence_by_row(y_proba: FloatArray | None, confidence: Any) -> None:
+def check_confidence_by_row(y_proba: FloatArray, confidence: Callable[..., Any]) -> None:
     """Refuse a function whose confidence in a row depends on the rows beside it, such as a rank.
 
     New rows come together with others, so a threshold on such a confidence would not carry over.
     """
-    if y_proba is None or not callable(confidence):
-        return
     together = confidence_of_proba(y_proba, confidence)
     n = len(y_proba)
     for start, stop in {(0, 1), (n - 1, n), (0, (n + 1) // 2), (n // 2, n)}:

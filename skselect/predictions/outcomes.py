@@ -16,9 +16,9 @@ from skselect._lib.arrays import (
     IntArray,
     LossSpec,
     is_graded,
+    trusted,
 )
-from skselect._lib.checks import trusted
-from skselect._lib.checks.options import check_choice
+from skselect._lib.checks.options import check_choice, check_confidence_fits
 from skselect._lib.checks.rows import (
     check_confidence,
     check_length,
@@ -26,7 +26,8 @@ from skselect._lib.checks.rows import (
     check_weight,
     refuse_own_confidence,
 )
-from skselect.predictions.confidence import compute_confidence
+from skselect._lib.decide import CONFIDENCES
+from skselect.predictions.confidence import ANSWER_CONFIDENCES, confidence_of_answers
 from skselect.predictions.predictions import Predictions
 
 
@@ -83,6 +84,76 @@ def compute_loss(predictions: Predictions, loss: LossSpec) -> FloatArray:
     values = check_loss(loss(classes[predictions.y_true], predictions.answers))
     check_length("loss", values, len(predictions))
     return values.copy()
+
+
+def compute_confidence(
+    predictions: Predictions, confidence: ConfidenceSpec | None = None
+) -> FloatArray:
+    """Return the confidence of each row of `predictions`.
+
+    Parameters
+    ----------
+    predictions : Predictions
+    confidence : str, callable, array of shape (n,) or None, default=None
+        None: the confidence that came with the predictions, else the one that goes with their
+        decision: "max_proba", "chosen_proba" or "expected_cost".
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If a named or callable confidence is asked for and there are no probabilities, or it
+        does not fit the decision.
+    """
+    if confidence is None and predictions.confidence is not None:
+        return predictions.confidence
+    if predictions.y_proba is not None:
+        rule = predictions.rule
+        wanted = rule.default_confidence if confidence is None else confidence
+        if isinstance(wanted, str):
+            check_confidence_fits(wanted, rule.decision, rule.cost_matrix)
+        return confidence_of_answers(predictions.y_proba, predictions.y_pred, wanted, rule)
+    if confidence is None or isinstance(confidence, str) or callable(confidence):
+        raise ValueError(
+            f"confidence={confidence!r} is computed from probabilities, but these predictions "
+            "hold labels and a confidence only; leave confidence out."
+        )
+    values = check_confidence(confidence)
+    check_length("confidence", values, len(predictions))
+    return values.copy()
+
+
+def claimed_confidence(
+    predictions: Predictions, confidence: ConfidenceSpec | None = None
+) -> ConfidenceSpec | None:
+    """Return the confidence that is read as the probability of being right.
+
+    That is the probability of the predicted class, whichever named confidence ranks the rows. The
+    values of an array or a callable are used as they are.
+
+    Parameters
+    ----------
+    predictions : Predictions
+    confidence : str, callable, array of shape (n,) or None, default=None
+        The confidence that was asked for.
+
+    Returns
+    -------
+    str, callable, array of shape (n,) or None
+        For :func:`compute_confidence`. Without probabilities the confidence that was asked for, or
+        that came with the predictions, is the claim.
+    """
+    named = confidence is None or isinstance(confidence, str)
+    if predictions.y_proba is None or not named:
+        return confidence
+    rule = predictions.rule
+    if confidence is not None:
+        check_choice("confidence", confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
+        check_confidence_fits(confidence, rule.decision, rule.cost_matrix)
+    return rule.claim
 
 
 @dataclass(frozen=True, eq=False)

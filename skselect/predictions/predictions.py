@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_names
-from skselect._lib.checks import as_array, shown
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array, column_names
+from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_given
 from skselect._lib.checks.rows import (
     check_class_columns,
@@ -192,7 +192,7 @@ class Predictions:
             y_proba=proba,
             sample_weight=check_weight(sample_weight, len(truth)),
             rule=rule,
-            reviewer=encode_reviewer(reviewer, classes, len(truth)),
+            reviewer=None if reviewer is None else encode_reviewer(reviewer, classes, len(truth)),
         )
 
     @classmethod
@@ -252,7 +252,7 @@ class Predictions:
             confidence=scores.copy(),
             sample_weight=check_weight(sample_weight, len(truth)),
             rule=rule,
-            reviewer=encode_reviewer(reviewer, classes, len(truth)),
+            reviewer=None if reviewer is None else encode_reviewer(reviewer, classes, len(truth)),
         )
 
     @classmethod
@@ -509,12 +509,8 @@ def _read_class_names(names: list[Any], like: LabelArray) -> LabelArray:
     return classes
 
 
-def encode_reviewer(
-    given: Any, classes: LabelArray, n: int, name: str = "reviewer"
-) -> IntArray | None:
-    """Return the codes of a reviewer's answers, None where there are none."""
-    if given is None:
-        return None
+def encode_reviewer(given: Any, classes: LabelArray, n: int, name: str = "reviewer") -> IntArray:
+    """Return the codes of a reviewer's answers."""
     labels = check_labels(given, name)
     check_length(name, labels, n)
     return encode_known(labels, classes, name, "A reviewer answers with one of the classes.")

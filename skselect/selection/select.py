@@ -150,7 +150,7 @@ def select_threshold(
         )  # fmt: skip
         return pick_on_curve(source, the_only(objectives), setting)
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
-    if isinstance(source, Predictions):
+    if isinstance(source, Predictions) and source.y_proba is not None and callable(confidence):
         check_confidence_by_row(source.y_proba, confidence)
     asked = None if shortlist is None else _check_listable(shortlist, source)
     vouched = "independent" in check_vouched(assume)

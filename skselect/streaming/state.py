@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skselect._lib.arrays import ConfidenceSpec, FloatArray, IntArray, LabelArray
-from skselect._lib.checks import as_array
+from skselect._lib.arrays import ConfidenceSpec, FloatArray, IntArray, LabelArray, as_array
 from skselect._lib.checks.options import check_choice, check_thresholds
 from skselect._lib.checks.rows import (
     check_classes,

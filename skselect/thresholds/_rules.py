@@ -21,10 +21,11 @@ from skselect._lib.arrays import (
     BoolArray,
     FloatArray,
     IntArray,
+    as_array,
     reaches,
     stays_within,
 )
-from skselect._lib.checks import as_array, shown
+from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_generator, check_number
 from skselect.bounds import combined_limits, walk_band
 from skselect.bounds._band import (

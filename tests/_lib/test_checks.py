@@ -128,7 +128,7 @@ CASES = {
     ),
     "text as target": (
         lambda: ThresholdTuner(GaussianNB(), objective="risk", target="2,5 %").fit(X, Y_MANY),
-        "got '2,5 %'. Write 2.5 % as 0.025.",
+        r"target must be a number in \(0, 1\), got '2,5 %'.",
     ),
     "percentage as delta": (
         lambda: certify(POLICY, Y, P, delta=5), "Write 5 % as 0.05"

@@ -14,7 +14,8 @@ from skselect._lib.decide import (
     LEAST_PROBA,
     describe_answers,
 )
-from skselect.predictions.confidence import LearnedScore, compute_confidence, confidence_of_proba
+from skselect.predictions.confidence import LearnedScore, confidence_of_proba
+from skselect.predictions.outcomes import compute_confidence
 from tests import brute
 from tests.brute import assert_close, examples, proba_cases
 

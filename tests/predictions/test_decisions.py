@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from skselect import Outcomes, Predictions
 from skselect._lib.decide import expected_costs
-from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.decisions import DecisionRule
+from skselect.predictions.outcomes import compute_confidence
 from tests.brute import examples
 
 COSTS = np.array([[0.0, 1.0, 4.0], [10.0, 0.0, 2.0], [3.0, 3.0, 1.0]])

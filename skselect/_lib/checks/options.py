@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import get_tags
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
-from skselect._lib.checks import as_array, did_you_mean, shown, warn_user
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array
+from skselect._lib.checks import did_you_mean, shown, warn_user
 from skselect._lib.checks.rows import plain_labels
 from skselect.exceptions import ArgumentError
 
@@ -39,26 +39,15 @@ def check_number(
     left = "[" if closed in ("both", "left") else "("
     right = "]" if closed in ("both", "right") else ")"
     wanted = f"{name} must be a number in {left}{low:g}, {high:g}{right}"
-    hint = _write_as_share(value) if low >= 0 and high == 1 else ""
     if not _is_number(value):
-        raise ArgumentError(name, f"{wanted}, got {shown(value)}.{hint}")
+        raise ArgumentError(name, f"{wanted}, got {shown(value)}.")
     number = float(value)
     above = number >= low if left == "[" else number > low
     below = number <= high if right == "]" else number < high
     if not (above and below):
+        hint = f" Write {number:g} % as {number / 100:g}." if high == 1 < number <= 100 else ""
         raise ArgumentError(name, f"{wanted}, got {number!r}.{hint}")
     return number
-
-
-def _write_as_share(value: Any) -> str:
-    """Say how a share is written where a value looks like a percentage, such as 5 or "5 %"."""
-    text = str(value).strip()
-    try:
-        percent = float(text.removesuffix("%").replace(",", "."))
-    except ValueError:
-        return ""
-    is_percent = 1 < percent <= 100 or (text.endswith("%") and 0 <= percent <= 1)
-    return f" Write {percent:g} % as {percent / 100:g}." if is_percent else ""
 
 
 def check_range(name: str, value: Any) -> tuple[float, float]:

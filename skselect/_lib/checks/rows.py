@@ -17,10 +17,11 @@ from skselect._lib.arrays import (
     IntArray,
     LabelArray,
     are_constant,
+    as_array,
     is_graded,
     spans,
 )
-from skselect._lib.checks import as_array, did_you_mean, shown, warn_user
+from skselect._lib.checks import did_you_mean, shown, warn_user
 from skselect._lib.decide import FEW, RANGE_TOLERANCE, SPAN, SUM_TOLERANCE
 from skselect.exceptions import ArgumentError
 
