@@ -263,20 +263,18 @@ class CurveDisplay(RowsDisplay):
         dict of subgroup to display
             Each has the same ``ax_``.
         """
-        rows = Predictions.from_proba(
-            y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
-        )
-        proba = check_has_proba(rows.y_proba, cls.__name__)
+        given = {"labels": labels, "pos_label": pos_label}
+        rows = Predictions.from_proba(y_true, y_proba, **given, sample_weight=sample_weight)
+        check_has_proba(rows.y_proba, cls.__name__)
         check_shared_confidence(options.get("confidence"))
         codes, keys = subgroup_codes(subgroups, len(rows))
         check_some_subgroup(keys)
-        shown: dict[Any, Any] = {}
+        options, shown = options | given | {"labels": rows.classes}, {}
         for code, key in enumerate(keys):
-            mine = codes == code
-            weight = None if rows.sample_weight is None else rows.sample_weight[mine]
-            given = {"labels": rows.classes, "pos_label": pos_label, "sample_weight": weight}
-            y, name = rows.classes[rows.y_true[mine]], f"{key} ({np.sum(mine):,})"
-            shown[key] = cls.from_predictions(y, proba[mine], name=name, ax=ax, **given, **options)
+            part = rows.take(codes == code)
+            options |= {"name": f"{key} ({len(part):,})", "sample_weight": part.sample_weight}
+            y = rows.classes[part.y_true]
+            shown[key] = cls.from_predictions(y, part.y_proba, ax=ax, **options)
             ax = shown[key].ax_
         return shown
 

@@ -116,27 +116,20 @@ class MonitorDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        if axes is None:
-            axes = new_figure(2, (6.4, 5.0))
-        top, bottom = axes
-        history = self.history
-        highest = _HIGHEST * history["alarm_line"]
-        drawn = history.assign(evidence=history["evidence"].clip(upper=highest))
-        lines = {
-            "evidence": (top, COLORS[0], "evidence", evidence_kwargs),
-            "risk": (bottom, COLORS[0], "selective risk", risk_kwargs),
-            "coverage": (bottom, COLORS[3], "coverage", None),
-        }
-        if not self.is_share:
-            del lines["coverage"]  # in other units than a cost
+        top, bottom = new_figure(2, (6.4, 5.0)) if axes is None else axes
+        history, first = self.history, COLORS[0]
+        evidence = history["evidence"].clip(upper=_HIGHEST * history["alarm_line"])
+
+        def draw(ax: Any, values: Any, color: str, label: str, given: Any = None) -> Any:
+            style = {"color": color, "marker": ".", "label": label} | full_names(given)
+            return ax.plot(history["start"], values, **style)[0]
+
         self.lines_ = {
-            column: ax.plot(
-                history["start"],
-                drawn[column],
-                **({"color": color, "marker": ".", "label": label} | full_names(given)),
-            )[0]
-            for column, (ax, color, label, given) in lines.items()
+            "evidence": draw(top, evidence, first, "evidence", evidence_kwargs),
+            "risk": draw(bottom, history["risk"], first, "selective risk", risk_kwargs),
         }
+        if self.is_share:  # a cost has other units than the coverage
+            self.lines_["coverage"] = draw(bottom, history["coverage"], COLORS[3], "coverage")
         top.set(yscale="log", ylabel="Evidence of a breach (log scale)")
         if len(history):
             line = history["alarm_line"].iloc[0]

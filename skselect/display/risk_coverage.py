@@ -190,18 +190,18 @@ class RiskCoverageDisplay(CurveDisplay):
 
     def _draw_band(self, ax: Any) -> None:
         """Draw the bound for all thresholds at once, where there is one."""
-        known = np.asarray(self.band) < 1.0
+        band = np.asarray(self.band)
+        known = band < 1.0
         if not np.any(known):
             return
-        x, y = thin(self.curve.coverage[known], np.asarray(self.band)[known])
+        x, y = thin(self.curve.coverage[known], band[known])
         label = "bound for all thresholds at once"
         ax.plot(x, self.unit * y, drawstyle="steps-pre", label=label, **_BOUND)
-        certificate = self.certificate
-        if certificate is None or not certificate.kind.is_selective:
-            return
-        least = max(certificate.rows_needed / certificate.n, certificate.min_coverage)
-        label = f"too few to certify {certificate.bound}"
-        ax.axvspan(0, min(least, 1.0), color="0.86", zorder=0, linewidth=0, label=label)
+        made = self.certificate
+        if made is not None and made.kind.is_selective:
+            least = min(max(made.rows_needed / made.n, made.min_coverage), 1.0)
+            label = f"too few to certify {made.bound}"
+            ax.axvspan(0, least, color="0.86", zorder=0, linewidth=0, label=label)
 
     def _draw_guarantee(self, ax: Any, certificate: Certificate) -> None:
         """Draw a line from the risk and the coverage of these rows to the guaranteed limit."""
@@ -306,12 +306,11 @@ class WorkloadDisplay(CurveDisplay):
                     "confidence_level bounds the machine's risk alone; leave it out beside "
                     "reviewer_error, and certify one target with SystemRisk."
                 )
-        if self.minutes is not None:
-            check_number("minutes", self.minutes, 0.0, closed="neither")
-        elif self.hourly_cost is not None:
+        for name in ("minutes", "hourly_cost"):
+            if (value := getattr(self, name)) is not None:
+                check_number(name, value, 0.0, closed="neither")
+        if self.minutes is None and self.hourly_cost is not None:
             raise ArgumentError("hourly_cost", "hourly_cost goes with minutes, those of a case.")
-        if self.hourly_cost is not None:
-            check_number("hourly_cost", self.hourly_cost, 0.0, closed="neither")
 
     def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
         if self.minutes is not None:
