@@ -1,5 +1,7 @@
 """Several models, subgroups, bands: what the pictures share."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,10 +31,10 @@ def line_of(display):
 @pytest.mark.parametrize("kind", SEVERAL)
 def test_models_are_drawn_as_one_by_one(kind, drawn):
     y, p = drawn
-    models = {"plain": p, "root": np.sqrt(p)}
+    models = {"plain": p, "sure": np.where(p > 0.5, 0.99, 0.01)}
     together = kind.from_models(y, models)
-    assert list(together) == ["plain", "root"]
-    assert together["plain"].ax_ is together["root"].ax_
+    assert list(together) == ["plain", "sure"]
+    assert together["plain"].ax_ is together["sure"].ax_
     for name, y_proba in models.items():
         alone = kind.from_predictions(y, y_proba)
         np.testing.assert_array_equal(
@@ -40,6 +42,8 @@ def test_models_are_drawn_as_one_by_one(kind, drawn):
         )
     looks = [(line_of(d).get_color(), line_of(d).get_linestyle()) for d in together.values()]
     assert looks[0] != looks[1]
+    if kind is ThresholdDisplay:
+        assert together["plain"].ax_.get_xlim()[0] < 0.55  # the first one is not cut off
 
 
 @pytest.mark.filterwarnings("error")
@@ -69,12 +73,9 @@ def test_subgroups_are_drawn_from_their_rows(kind, drawn, rng):
         proba = np.column_stack([1 - p, p])[mine]
         alone = kind.from_predictions(y[mine], proba)
         np.testing.assert_array_equal(line_of(display).get_xydata(), line_of(alone).get_xydata())
-
-
-def test_a_subgroup_may_lack_a_class():
-    y, p = ["no", "yes", "no", "no"], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.7, 0.3]]
-    shown = RiskCoverageDisplay.from_subgroups(y, p, ["a", "a", "b", "b"])
-    np.testing.assert_array_equal(shown["b"].line_.get_xydata(), [[0.5, 0], [1, 0]])
+    if kind is RiskCoverageDisplay:  # a subgroup may lack a class
+        three = kind.from_subgroups(["no", "yes", "no"], [0.1, 0.8, 0.4], ["a", "a", "b"])
+        np.testing.assert_array_equal(three["b"].line_.get_xydata(), [[1, 0]])
 
 
 #: What a picture of counted rows shows.
@@ -107,12 +108,6 @@ def test_an_estimator_marks_its_threshold(kind, rng):
         assert "threshold 0.55" in one.ax_.get_legend_handles_labels()[1]
     else:
         np.testing.assert_array_equal(one.line_.get_xydata(), two.line_.get_xydata())
-
-
-def test_one_model_is_no_comparison(drawn):
-    y, p = drawn
-    with pytest.raises(ValueError, match="at least two models"):
-        RiskCoverageDisplay.from_models(y, {"one": p})
 
 
 def band_of(ax):
@@ -149,17 +144,12 @@ def test_the_band_of_the_threshold_picture(drawn):
 
 @pytest.mark.parametrize("kind", [RiskCoverageDisplay, ThresholdDisplay])
 def test_bands_count_errors(kind, drawn):
-    y, p = drawn
-    with pytest.raises(ValueError, match="unweighted"):
-        kind.from_predictions(y, p, confidence_level=0.9, sample_weight=1 + y)
-    with pytest.raises(ValueError, match="confidence_level"):
-        kind.from_predictions(y, p, confidence_level=1.5)
-
-
-def test_earlier_models_are_not_cut_off(drawn):
-    y, p = drawn
-    shown = ThresholdDisplay.from_models(y, {"a": p, "b": np.where(p > 0.5, 0.99, 0.01)})
-    assert shown["a"].ax_.get_xlim()[0] < 0.5
+    for options, message in [
+        ({"confidence_level": 0.9, "sample_weight": 1 + drawn[0]}, "unweighted"),
+        ({"confidence_level": 1.5}, "confidence_level"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            kind.from_predictions(*drawn, **options)
 
 
 def test_bands_are_in_the_units_of_the_curve(rng):
@@ -173,26 +163,23 @@ def test_bands_are_in_the_units_of_the_curve(rng):
     assert inside.max() > 1
 
 
-def test_odd_names_are_shown(drawn):
+def test_odd_names_are_shown_and_one_target_once(drawn):
     y, p = drawn
-    shown = RiskCoverageDisplay.from_models(y, {"_one": p, "$two$": p})
+    shown = RiskCoverageDisplay.from_models(y, {"_one": p, "$two$": p}, target=0.1)
     shown["_one"].figure_.canvas.draw()
     labels = shown["_one"].ax_.get_legend_handles_labels()[1]
-    assert labels == [" _one", r"\$two\$"]
+    assert labels == [" _one", "target 10 %", r"\$two\$"]
 
 
-def test_one_target_is_named_once(drawn):
+def test_what_cannot_be_drawn_together(drawn):
     y, p = drawn
-    shown = RiskCoverageDisplay.from_models(y, {"a": p, "b": np.sqrt(p)}, target=0.1)
-    labels = shown["a"].ax_.get_legend_handles_labels()[1]
-    assert labels.count("target 10 %") == 1
-
-
-def test_what_cannot_be_drawn_for_subgroups(drawn):
-    y, p = drawn
-    with pytest.raises(ValueError, match="every value is missing"):
-        RiskCoverageDisplay.from_subgroups(y, p, [None] * len(y))
-    with pytest.raises(ValueError, match="confidence: one array"):
-        RiskCoverageDisplay.from_subgroups(y, p, y, confidence=p)
-    with pytest.raises(ValueError, match="metrics is empty"):
-        ThresholdDisplay.from_predictions(y, p, metrics=[])
+    draw = RiskCoverageDisplay.from_subgroups
+    for call, message in [
+        (partial(RiskCoverageDisplay.from_models, y, {"one": p}), "at least two models"),
+        (partial(RiskCoverageDisplay.from_models, {"a": p, "b": p}, None), "takes true labels"),
+        (partial(draw, y, p, [None] * len(y)), "every value is missing"),
+        (partial(draw, y, p, y, confidence=p), "confidence: one array"),
+        (partial(ThresholdDisplay.from_predictions, y, p, metrics=[]), "metrics is empty"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call()

@@ -13,6 +13,8 @@ from skselect.display import SelectiveConfusionDisplay
 from skselect.metrics import selective_confusion_matrix
 from skselect.policy.subgroups import GroupThresholds
 
+SHOWN = SelectiveConfusionDisplay
+
 
 @pytest.fixture
 def flowers(rng):
@@ -31,32 +33,27 @@ def _names(labels):
     return [label.get_text() for label in labels]
 
 
-def test_two_classes(drawn):
-    y, p = drawn
-    display = SelectiveConfusionDisplay.from_predictions(y, p, threshold=0.8)
-    expected = selective_confusion_matrix(y, p, threshold=0.8)
+def test_counts_and_shares_are_those_of_the_metric(drawn):
+    display = SelectiveConfusionDisplay.from_predictions(*drawn, threshold=0.8)
+    expected = selective_confusion_matrix(*drawn, threshold=0.8)
     np.testing.assert_array_equal(display.confusion_matrix, expected)
     assert _texts(display) == [[f"{n:,}" for n in line] for line in expected.tolist()]
     np.testing.assert_array_equal(display.im_.get_array(), expected[:, :-1])
     assert _names(display.ax_.get_xticklabels()) == ["0", "1", "abstains"]
     assert _names(display.ax_.get_yticklabels()) == ["0", "1"]
     assert display.ax_.get_ylim() == (1.5, -0.5)  # the first class on top
-
-
-def test_shares_add_up_deferrals_included(drawn):
-    y, p = drawn
-    by_line = SelectiveConfusionDisplay.from_predictions(y, p, threshold=0.8, normalize="true")
-    np.testing.assert_allclose(by_line.confusion_matrix.sum(axis=1), 1)
-    of_all = SelectiveConfusionDisplay.from_predictions(y, p, threshold=0.8, normalize="all")
-    assert of_all.confusion_matrix.sum() == pytest.approx(1)
-    assert all(cell.endswith(" %") for line in _texts(of_all) for cell in line)
-
-
-def test_a_class_without_cases_has_no_shares():
-    display = SelectiveConfusionDisplay.from_predictions(
-        [0, 0], [[0.9, 0.1], [0.2, 0.8]], labels=[0, 1], normalize="true"
+    by_line = expected.sum(axis=1, keepdims=True)
+    for normalize, total in [("true", by_line), ("all", expected.sum())]:
+        shares = SelectiveConfusionDisplay.from_predictions(
+            *drawn, threshold=0.8, normalize=normalize
+        )
+        np.testing.assert_allclose(shares.confusion_matrix, expected / total)
+        assert all(cell.endswith(" %") for line in _texts(shares) for cell in line)
+    proba = [[0.9, 0.1], [0.2, 0.8]]
+    lacking = SelectiveConfusionDisplay.from_predictions(
+        [0, 0], proba, labels=[0, 1], normalize="true"
     )
-    assert display.confusion_matrix.tolist() == [[0.5, 0.5, 0], [0, 0, 0]]
+    assert lacking.confusion_matrix.tolist() == [[0.5, 0.5, 0], [0, 0, 0]]
 
 
 def test_an_estimator_decides_by_its_own_threshold(flowers):
@@ -66,6 +63,10 @@ def test_an_estimator_decides_by_its_own_threshold(flowers):
     expected = selective_confusion_matrix(y, model.predict_proba(X), threshold=0.7)
     np.testing.assert_array_equal(display.confusion_matrix, expected)
     assert _names(display.ax_.get_yticklabels()) == ["setosa", "versi", "virginica"]
+    unknown = SelectiveConfusionDisplay.from_estimator(model, X[:3], ["rose", *y[1:3]])
+    assert unknown.confusion_matrix.shape == (4, 4)
+    assert unknown.confusion_matrix[-1].sum() == 1
+    assert _names(unknown.ax_.get_yticklabels())[-1] == "unknown class"
 
 
 def test_a_policy_decides_after_its_own_calibration(flowers):
@@ -92,16 +93,7 @@ def test_thresholds_per_subgroup(flowers):
     rows = Predictions.from_proba(y, proba)
     display = SelectiveConfusionDisplay.from_policy(policy, rows, subgroups=sites)
     accepted = (proba.max(axis=1) >= 0.6) & (sites == "east")
-    assert display.confusion_matrix[:, :-1].sum() == accepted.sum()
-    assert display.confusion_matrix[:, -1].sum() == (~accepted).sum()
-
-
-def test_classes_that_the_model_does_not_know(flowers):
-    model, X, y = flowers
-    display = SelectiveConfusionDisplay.from_estimator(model, X[:3], ["rose", *y[1:3]])
-    assert display.confusion_matrix.shape == (4, 4)
-    assert display.confusion_matrix[-1].sum() == 1
-    assert _names(display.ax_.get_yticklabels())[-1] == "unknown class"
+    assert display.confusion_matrix[:, -1].sum() == np.sum(~accepted)
 
 
 def test_deferrals_do_not_change_the_colours():
@@ -129,16 +121,18 @@ def test_options_of_scikit_learn(drawn):
     assert display.plot(include_values=False).text_ is None
 
 
-def test_refusals(drawn):
-    for options, message in [
-        ({"normalize": "pred"}, "normalize"),
-        ({"threshold": "high"}, "threshold"),
-        ({"display_labels": ["one"]}, "display_labels must name the 2 classes"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            SelectiveConfusionDisplay.from_predictions(*drawn, **options)
-    for matrix in ([1, 2, 3], [[1, 2, 3]], [[1], [2]], [[[1, 2]]]):
-        with pytest.raises(ValueError, match="confusion_matrix must have"):
-            SelectiveConfusionDisplay(matrix)
-    with pytest.raises(ValueError, match="policy must be an AbstentionPolicy"):
-        SelectiveConfusionDisplay.from_policy(None, drawn[1])
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda y, p: SHOWN.from_predictions(y, p, normalize="pred"), "normalize"),
+        (lambda y, p: SHOWN.from_predictions(y, p, threshold="high"), "threshold"),
+        (lambda y, p: SHOWN.from_predictions(y, p, display_labels=["a"]), "name the 2 classes"),
+        (lambda _, p: SHOWN.from_policy(None, p), "policy must be an AbstentionPolicy"),
+        (lambda *_: SHOWN([1, 2, 3]), "confusion_matrix must have"),
+        (lambda *_: SHOWN([[1, 2, 3]]), "confusion_matrix must have"),
+        (lambda *_: SHOWN([[1], [2]]), "confusion_matrix must have"),
+    ],
+)
+def test_refusals(draw, message, drawn):
+    with pytest.raises(ValueError, match=message):
+        draw(*drawn)

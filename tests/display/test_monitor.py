@@ -24,16 +24,22 @@ def watched(rng, **options):
 
 
 def test_lines_are_those_of_the_frame(monitor):
-    display = MonitorDisplay.from_monitor(monitor, name="gate")
+    axes = plt.subplots(2)[1]
+    display = MonitorDisplay.from_monitor(monitor, name="gate", axes=axes)
     frame = monitor.to_frame()
     for column in ("evidence", "risk", "coverage"):
         np.testing.assert_array_equal(display.lines_[column].get_ydata(), frame[column])
     top, bottom = display.axes_
+    assert (top, bottom) == tuple(axes)
     assert top.get_title() == "gate"
     assert top.get_yscale() == "log"
     assert "alarm at 20" in top.get_legend_handles_labels()[1]
     assert "target 10 %" in bottom.get_legend_handles_labels()[1]
     assert bottom.get_xlabel() == "Time of the decision"
+    black = MonitorDisplay(frame).plot(evidence_kwargs={"c": "black"})
+    assert black.lines_["evidence"].get_color() == "black"
+    new = SelectiveRiskMonitor(monitor.policy, target=0.1)  # has seen no case
+    assert len(MonitorDisplay.from_monitor(new).lines_["risk"].get_ydata()) == 0
 
 
 def test_an_alarm_is_marked_and_large_evidence_stays_in_the_picture(monitor):
@@ -54,17 +60,3 @@ def test_costs_have_no_coverage_beside_them(rng):
     display = MonitorDisplay.from_monitor(watched(rng, rule=rule))
     assert set(display.lines_) == {"evidence", "risk"}
     assert display.axes_[1].get_ylabel() == "Mean cost"
-
-
-def test_own_axes_and_styles(monitor):
-    axes = plt.subplots(2)[1]
-    display = MonitorDisplay(monitor.to_frame()).plot(axes, evidence_kwargs={"c": "black"})
-    assert display.axes_[0] is axes[0]
-    assert display.lines_["evidence"].get_color() == "black"
-    assert "guaranteed" not in axes[1].get_legend_handles_labels()[1]
-
-
-def test_a_monitor_without_cases_is_drawn():
-    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.7)
-    display = MonitorDisplay.from_monitor(SelectiveRiskMonitor(policy, target=0.1))
-    assert len(display.lines_["risk"].get_ydata()) == 0

@@ -85,16 +85,12 @@ def test_one_class_against_the_rest(rng):
     assert same.cw_auc == display.cw_auc
 
 
-def test_text_labels_need_a_name(drawn):
+def test_text_labels_need_a_name_and_rows_of_both_classes(drawn):
     y, p = drawn
-    text = np.where(y == 1, "yes", "no")
-    proba = np.column_stack([1 - p, p])
+    text, draw = np.where(y == 1, "yes", "no"), ConfidenceWeightedRocDisplay.from_predictions
     with pytest.raises(ValueError, match="pos_label must name"):
-        ConfidenceWeightedRocDisplay.from_predictions(text, proba)
-    one = ConfidenceWeightedRocDisplay.from_predictions(text, proba, pos_label="yes")
-    assert one.cw_auc == ConfidenceWeightedRocDisplay.from_predictions(y, p).cw_auc
-
-
-def test_rows_of_one_class_are_refused():
+        draw(text, np.column_stack([1 - p, p]))
+    one = draw(text, np.column_stack([1 - p, p]), pos_label="yes")
+    assert one.cw_auc == draw(y, p).cw_auc
     with pytest.raises(ValueError, match="needs rows of both classes"):
-        ConfidenceWeightedRocDisplay.from_predictions([1, 1], [0.4, 0.6], labels=[0, 1])
+        draw([1, 1], [0.4, 0.6], labels=[0, 1])

@@ -1,5 +1,7 @@
 """The picture of all thresholds, and the histogram of right and wrong answers."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
@@ -60,53 +62,41 @@ def test_a_chosen_threshold_is_marked_and_several_are_not(data):
     assert not any("threshold" in label for label in labels)
 
 
-def test_bad_input():
-    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [0.9, 0.8]))
-    with pytest.raises(ValueError, match="metrics must be one of"):
-        ThresholdDisplay(curve, metrics=["luck"]).plot()
-    wide = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [9.0, 0.8]))
-    with pytest.raises(ValueError, match="ThresholdDisplay"):
-        ThresholdDisplay(wide).plot()
-
-
 # A histogram of right answers above one of wrong answers ------------------------------------------
 
 
-def test_bins_count_right_and_wrong_rows(drawn):
+def test_bins_count_right_and_wrong_rows_and_bars_are_shares_of_their_own_kind(drawn):
     y, p = drawn
     display = ConfidenceHistogramDisplay.from_predictions(y, p, n_bins=7)
     c, right = np.maximum(p, 1 - p), (p > 0.5) == y
-    for counts, rows in [(display.right, right), (display.wrong, ~right)]:
-        for k in range(7):
-            low, high = display.edges[k : k + 2]
-            last = k == 6
-            inside = (c >= low) & ((c <= high) if last else (c < high))
-            assert counts[k] == np.sum(inside & rows)
+    for name, counts, rows, way in [
+        ("right", display.right, right, 1), ("wrong", display.wrong, ~right, -1),
+    ]:  # fmt: skip
+        bins = np.clip(np.searchsorted(display.edges, c[rows], side="right") - 1, 0, 6)
+        np.testing.assert_array_equal(counts, np.bincount(bins, minlength=7))
+        bars = display.bars_[name].get_data()
+        assert bars.baseline == 0
+        np.testing.assert_allclose(bars.values, way * counts / rows.sum())
     labels = display.ax_.get_legend_handles_labels()[1]
     assert labels == [f"right: {right.sum()}", f"wrong: {(~right).sum()}"]
+    for few in [([1], [0.9]), ([0, 1], [0.2, 0.8]), ([1, 1], [0.5, 0.5])]:
+        display = ConfidenceHistogramDisplay.from_predictions(*few, labels=[0, 1])
+        assert np.sum(display.right) + np.sum(display.wrong) == len(few[0])
 
 
-def test_bars_are_shares_of_their_own_kind(drawn):
-    display = ConfidenceHistogramDisplay.from_predictions(*drawn)
-    right, wrong = (display.bars_[what].get_data() for what in ("right", "wrong"))
-    assert right.baseline == wrong.baseline == 0
-    np.testing.assert_allclose(right.values, display.right / display.right.sum())
-    np.testing.assert_allclose(wrong.values, -display.wrong / display.wrong.sum())
-    low, high = display.ax_.get_ylim()
-    assert low <= wrong.values.min() < 0 < right.values.max() <= high
-    assert display.ax_.yaxis.get_major_formatter()(-0.25) == "25 %"
-
-
-@pytest.mark.parametrize(("y", "p"), [([1], [0.9]), ([0, 1], [0.2, 0.8]), ([1, 1], [0.5, 0.5])])
-def test_few_rows(y, p):
-    display = ConfidenceHistogramDisplay.from_predictions(y, p, labels=[0, 1])
-    assert np.sum(display.right) + np.sum(display.wrong) == len(y)
-
-
-def test_styles_and_refusals(drawn):
+def test_styles(drawn):
     display = ConfidenceHistogramDisplay.from_predictions(*drawn)
     again = display.plot(name="mine", right_kwargs={"c": "black"}, wrong_kwargs={"lw": 3})
     assert again.ax_.get_title() == "mine"
     assert again.bars_["wrong"].get_linewidth() == 3
-    with pytest.raises(ValueError, match="n_bins"):
-        ConfidenceHistogramDisplay.from_predictions(*drawn, n_bins=0)
+
+
+def test_refusals(drawn):
+    curves = [RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [c, 0.8])) for c in (0.9, 9.0)]
+    for refused, message in [
+        (ThresholdDisplay(curves[0], metrics=["luck"]).plot, "metrics must be one of"),
+        (ThresholdDisplay(curves[1]).plot, "ThresholdDisplay"),
+        (partial(ConfidenceHistogramDisplay.from_predictions, *drawn, n_bins=0), "n_bins"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            refused()

@@ -32,27 +32,36 @@ def rows(n_classes=2, n=300, seed=0):
     return rng.normal(size=(n, 4)) + 0.7 * y[:, None], y
 
 
+def cross_fitted(score, target, y):
+    """Return an isotonic map of the scores of each fold, fitted to those of the others."""
+    found = np.empty(len(score))
+    for train, test in CV.split(score[:, None], y):
+        map_ = IsotonicRegression(out_of_bounds="clip").fit(score[train], target[train])
+        found[test] = map_.predict(score[test])
+    return found
+
+
 def test_raw_is_cross_validated():
     X, y = rows(3)
     table = calibration_report(GaussianNB(), X, y, calibrations=[], cv=CV)
     proba = cross_val_predict(GaussianNB(), X, y, cv=CV, method="predict_proba")
-    raw = table.loc["raw"]
-    assert raw["log_loss"] == pytest.approx(log_loss(y, proba))
-    assert raw["brier"] == pytest.approx(np.mean(np.sum((proba - np.eye(3)[y]) ** 2, axis=1)))
-    assert raw["ece"] == pytest.approx(expected_calibration_error(y, proba))
-    assert raw["csr"] == pytest.approx(csr_score(y, proba))
-    assert raw["aurc"] == pytest.approx(aurc_score(y, proba))
+    expected = {
+        "log_loss": log_loss(y, proba),
+        "brier": np.mean(np.sum((proba - np.eye(3)[y]) ** 2, axis=1)),
+        "ece": expected_calibration_error(y, proba),
+        "csr": csr_score(y, proba),
+        "aurc": aurc_score(y, proba),
+    }
+    assert table.loc["raw", list(expected)].to_dict() == pytest.approx(expected)
 
 
-def test_isotonic_is_cross_fitted():
+@pytest.mark.parametrize("cv", [CV, list(CV.split(*rows()))], ids=["splitter", "splits"])
+def test_isotonic_is_cross_fitted(cv):
     X, y = rows()
-    table = calibration_report(GaussianNB(), X, y, calibrations=["isotonic"], cv=CV)
+    given = iter(cv) if isinstance(cv, list) else cv  # an iterator can be used once
+    table = calibration_report(GaussianNB(), X, y, calibrations=["isotonic"], cv=given)
     raw = cross_val_predict(GaussianNB(), X, y, cv=CV, method="predict_proba")[:, 1]
-    calibrated = np.empty(len(y))
-    for train, test in CV.split(X, y):
-        calibrated[test] = (
-            IsotonicRegression(out_of_bounds="clip").fit(raw[train], y[train]).predict(raw[test])
-        )
+    calibrated = cross_fitted(raw, y, y)
     row = table.loc["isotonic"]
     assert row["brier"] == pytest.approx(2 * brier_score_loss(y, calibrated))
     assert row["log_loss"] == pytest.approx(log_loss(y, calibrated))
@@ -66,11 +75,8 @@ def test_scope_confidence_leaves_the_probabilities():
     assert np.ptp(table["log_loss"]) == 0
     assert table["ece"].nunique() == len(table)
     proba = cross_val_predict(GaussianNB(), X, y, cv=CV, method="predict_proba")
-    confidence, right = proba.max(axis=1), proba.argmax(axis=1) == y
-    calibrated = np.empty(len(y))
-    for train, test in CV.split(X, y):
-        map_ = IsotonicRegression(out_of_bounds="clip").fit(confidence[train], right[train])
-        calibrated[test] = map_.predict(confidence[test])
+    right = proba.argmax(axis=1) == y
+    calibrated = cross_fitted(proba.max(axis=1), right, y)
     brier = np.mean((calibrated - right) ** 2)
     assert table.loc["isotonic", "top_label_brier"] == pytest.approx(brier)
 
@@ -138,19 +144,21 @@ def test_labels_groups_and_objects():
         ({"calibrations": "platt"}, "calibrations must be a list of names"),
         ({"calibrations": ["hope"]}, "calibration must be one of"),
         ({"calibrations": [None]}, "leave None out"),
+        ({"calibrations": {"raw": "platt"}}, "must be names of calibrators, each once"),
+        ({"calibrations": [PlattCalibrator()] * 2}, "must be names of calibrators, each once"),
         ({"calibration_scope": "all"}, "calibration_scope must be one of"),
         ({"n_draws": 0}, "n_draws"),
         ({"n_draws": 58}, "simulate at least 59"),
         ({"random_state": "x"}, "random_state"),
         ({"sample_weight": [1, 2]}, "sample_weight"),
         ({"y": np.zeros(300, dtype=int)}, "one class only"),
+        ({"cv": [(np.arange(9), np.arange(9, 300))]}, "cv must put every row into exactly one"),
     ],
 )
 def test_bad_arguments_are_named(options, message):
     X, y = rows()
-    options = {"y": y} | options
     with pytest.raises(ValueError, match=message):
-        calibration_report(GaussianNB(), X, options.pop("y"), **options)
+        calibration_report(GaussianNB(), X, **({"y": y} | options))
 
 
 def test_a_class_that_a_fold_lacks():
@@ -161,14 +169,10 @@ def test_a_class_that_a_fold_lacks():
         assert np.isfinite(table.drop(columns=["csr_p_value", "calibrated"])).all(axis=None)
 
 
-def test_meta_estimators_state_their_confidence_when_fitted():
+def test_estimators_are_taken_and_refused_as_by_selective_classifier():
     X, y = rows(2, n=120)
     stack = StackingClassifier([("a", GaussianNB()), ("b", LogisticRegression())])
     assert "raw" in calibration_report(stack, X, y, calibrations=["platt"], cv=2).index
-
-
-def test_what_selective_classifier_refuses_is_refused_here():
-    X, y = rows(2)
     cut = FixedThresholdClassifier(GaussianNB(), threshold=0.1)
     for estimator in (cut, SelectiveClassifier(GaussianNB(), threshold=0.9)):
         with pytest.raises(ValueError, match="estimator"):
@@ -185,22 +189,3 @@ def test_n_jobs_changes_nothing():
         for n_jobs in (None, 2)
     )  # fmt: skip
     pd.testing.assert_frame_equal(one, two, check_exact=True)
-
-
-def test_names_of_their_own():
-    X, y = rows()
-    with pytest.raises(ValueError, match="must be names of calibrators"):
-        calibration_report(GaussianNB(), X, y, calibrations={"raw": "platt"})
-    twice = [PlattCalibrator(), PlattCalibrator(safeguard=False)]
-    with pytest.raises(ValueError, match="must be names of calibrators, each once"):
-        calibration_report(GaussianNB(), X, y, calibrations=twice)
-
-
-def test_splits_are_drawn_once():
-    """An iterator can be used once; a splitter without seed differs each time."""
-    X, y = rows()
-    splits = list(CV.split(X, y))
-    one = calibration_report(GaussianNB(), X, y, cv=iter(splits), random_state=0)
-    pd.testing.assert_frame_equal(
-        calibration_report(GaussianNB(), X, y, cv=CV, random_state=0), one
-    )

@@ -93,22 +93,20 @@ def test_what_is_certified_is_marked(policy):
 
 
 def test_only_a_certificate_about_all_answers_is_marked_as_certified():
-    few = Risk(0.1, given_prediction=True)
-    for objective in (few, Coverage(0.7)):
+    for objective in (Risk(0.1, given_prediction=True), Coverage(0.7)):
         policy = select_threshold(draw(0, 3000), objective=objective).policy
         assert policy.certificate.is_certified
         page = selective_report(None, draw(1, 900), policy=policy).to_html(interactive=True)
         assert "certified: at" not in page
         assert "This is the policy's threshold." in page
-
-
-def test_a_threshold_without_a_certificate_is_marked_as_chosen():
-    page = selective_report(None, draw(2, 300), threshold=0.75).to_html(interactive=True)
-    assert [stop[2::5] for stop in read_stops(page)[0] if stop[-1]] == [
-        ["0.75", "This is the chosen threshold."]
-    ]
-    nothing = selective_report(None, draw(2, 300), threshold=1.5).to_html(interactive=True)
+    rows = draw(2, 300)
+    page = selective_report(None, rows, threshold=0.75).to_html(interactive=True)
+    marked = [stop[2::5] for stop in read_stops(page)[0] if stop[-1]]
+    assert marked == [["0.75", "This is the chosen threshold."]]
+    nothing = selective_report(None, rows, threshold=1.5).to_html(interactive=True)
     assert "</button>" not in nothing
+    unsure = selective_report(None, rows, confidence_level=0.4)  # no bound holds
+    assert "<script" not in unsure.to_html(interactive=True)
 
 
 def test_each_model_has_a_slider_and_says_what_its_bounds_assume(policy):
@@ -125,11 +123,6 @@ def test_each_model_has_a_slider_and_says_what_its_bounds_assume(policy):
     assert len(read_stops(page)) == 3
     assert page.count("With 95 % confidence the bounds hold for all thresholds at once") == 3
     assert page.count("one threshold serves all cases; the policy has several") == 1
-
-
-def test_where_no_bound_holds_there_is_no_slider():
-    report = selective_report(None, draw(5, 100), confidence_level=0.4)
-    assert "<script" not in report.to_html(interactive=True)
 
 
 _SLIDE = """
@@ -157,12 +150,8 @@ def test_the_slider_moves_in_a_browser(policy, tmp_path):
     [stops] = read_stops(path.read_text())
     start = next(k for k, stop in enumerate(stops) if stop[-1])
     found = run_in(path, 390, tmp_path, _SLIDE)
-    for name, k in {
-        "start": start,
-        "left": start - 3,
-        "end": len(stops) - 1,
-        "back": start,
-    }.items():
+    places = {"start": start, "left": start - 3, "end": len(stops) - 1, "back": start}
+    for name, k in places.items():
         value, *said, spoken, moved = map(usual, found[name])
         assert value == str(k)
         assert said == stops[k][2:]

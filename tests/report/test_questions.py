@@ -49,46 +49,36 @@ def test_an_honest_confidence_is_rarely_called_miscalibrated(shape):
 
 
 def test_errors_near_certainty_are_counted():
+    remedy = "Calibrate it: calibration_report shows what suits."
     confidence = np.append(np.full(1547, 0.9999), np.full(453, 0.9))
     for n_wrong, words in [(3, "3 were"), (2, "2 were")]:
         loss = np.zeros(2000)
         loss[:n_wrong] = loss[1547:1592] = 1  # and a tenth of the others
         assert answer(loss, confidence).text == (
-            f"No, it is overconfident: of 1,547 rows it was nearly certain of (confidence 0.99 "
-            f"or more), {words} wrong, where it expects 0.15. Calibrate it: calibration_report "
-            "shows what suits."
+            "No, it is overconfident: of 1,547 rows it was nearly certain of (confidence 0.99 or "
+            f"more), {words} wrong, where it expects 0.15. {remedy}"
         )
     loss[:2] = 0
     assert answer(loss, confidence).verdict == "yes"
-    unsure = answer(np.arange(900) % 5 == 0, np.full(900, 0.87))
-    assert (
-        "its most confident answers are wrong more often than it expects (p-value 0.001)"
-        in unsure.text
+    told = "its most confident answers are wrong more often than it expects (p-value 0.001)"
+    assert told in answer(np.arange(900) % 5 == 0, np.full(900, 0.87)).text
+    modest, wrong = np.full(2000, 0.7), np.zeros(2000)
+    modest[:100], wrong[:3] = 1, 1
+    assert answer(wrong, modest).text == (
+        "No, it is underconfident: it claims 71.5 % on average and is right in 99.85 %; but near "
+        "certainty it is overconfident: of 100 rows it was nearly certain of (confidence 0.99 or "
+        f"more), 3 were wrong, where it expects 0. {remedy}"
     )
 
 
 def test_a_wrong_mean_is_told_with_its_direction(rng):
     wrong = rng.random(2000) < 0.2
-    over, modest = answer(wrong, np.full(2000, 0.9)), answer(wrong, np.full(2000, 0.7))
-    right = f"{100 * np.mean(~wrong):.4g} %"
-    assert over.text.startswith(f"No, it is overconfident: it claims 90 % on average and is right "
-                                f"in {right}")  # fmt: skip
-    assert modest.text.startswith(
-        f"No, it is underconfident: it claims 70 % on average and is right in {right}."
-    )
+    right = f"on average and is right in {100 * np.mean(~wrong):.4g} %"
+    for claimed, word in [(0.9, "over"), (0.7, "under")]:
+        said = answer(wrong, np.full(2000, claimed)).text
+        assert said.startswith(f"No, it is {word}confident: it claims {100 * claimed:g} % {right}")
     after = answer(wrong, np.full(2000, 0.7), state="after calibration").text
     assert after.endswith("see calibration_report.")
-
-
-def test_too_modest_but_overconfident_near_certainty_is_one_sentence():
-    confidence, wrong = np.full(2000, 0.7), np.zeros(2000)
-    confidence[:100], wrong[:3] = 1, 1
-    assert answer(wrong, confidence).text == (
-        "No, it is underconfident: it claims 71.5 % on average and is right in 99.85 %; but near "
-        "certainty it is overconfident: of 100 rows it was nearly certain of (confidence 0.99 or "
-        "more), 3 were wrong, where it expects 0. Calibrate it: calibration_report shows what "
-        "suits."
-    )
 
 
 @pytest.mark.parametrize(
@@ -154,6 +144,9 @@ def draw(rng, n, rate, *, in_order=False):
     return Predictions.from_proba(~wrong[order], p[order], labels=[False, True])
 
 
+PLAIN = AbstentionPolicy(classes=np.array([False, True]), threshold=0.8)
+
+
 def verdict_on(policy, rows, **options):
     """Return the verdict of a report, which its text and its page show before all else."""
     report = selective_report(None, rows, policy=policy, **options)
@@ -176,6 +169,9 @@ def test_the_verdict_is_that_of_a_check(rng):
         check = check_policy(policy, rows)
         assert check.verdict == verdict
         assert verdict_on(policy, rows) == (verdict, check.summary.split("\n")[0])
+    assert verdict_on(PLAIN, draw(rng, 50, 0.1))[0] == "nothing"
+    plain = selective_report(None, draw(rng, 50, 0.1), threshold=0.8).to_dict()
+    assert plain["models"]["model"]["verdict"] is None
 
 
 def test_rows_that_chose_the_threshold_are_certified_or_test_nothing(rng):
@@ -195,13 +191,6 @@ def test_rows_that_chose_the_threshold_are_certified_or_test_nothing(rng):
     rows = draw(rng, 3000, 0.1)
     estimate = select_threshold(rows, objective=Risk(goal["target"], method="empirical")).policy
     assert verdict_on(estimate, rows)[0] in ("undecided", "nothing")
-
-
-def test_a_policy_without_a_guarantee_has_nothing_to_check(rng):
-    policy = AbstentionPolicy(classes=np.array([False, True]), threshold=0.8)
-    assert verdict_on(policy, draw(rng, 50, 0.1))[0] == "nothing"
-    plain = selective_report(None, draw(rng, 50, 0.1), threshold=0.8).to_dict()
-    assert plain["models"]["model"]["verdict"] is None
 
 
 def test_audits_say_what_a_monitor_of_the_policy_would_notice(rng):
@@ -229,25 +218,18 @@ def test_audits_say_what_a_monitor_of_the_policy_would_notice(rng):
 )
 def test_a_plan_of_audits_is_checked(audits, rng):
     match = r"audits must be the cases a day .* such as \(1000, 0.02, 30\), got "
-    rows, site = draw(rng, 3000, 0.05), rng.choice(["east", "west"], 3000)
-    found = select_threshold(rows, objective="risk", target=0.1, subgroups=site)
     with pytest.raises(ValueError, match=match):
-        selective_report(None, rows, policy=found.policy, subgroups=site, audits=audits)
-    with pytest.raises(ValueError, match="audits needs a policy with one guarantee"):
-        selective_report(None, rows, audits=(1000, 1, 0))
-    with pytest.raises(ValueError, match="audits needs a policy with one guarantee"):
-        selective_report(None, rows, policy=found.policy, subgroups=site, audits=(1000, 1, 0))
+        selective_report(None, draw(rng, 90, 0.1), policy=PLAIN, audits=audits)
 
 
-def test_audits_are_planned_for_a_risk_of_errors_only(rng):
-    rows = draw(rng, 3000, 0.05)
-    of_one_answer = Risk(0.1, given_prediction=True)
-    for objective in (Coverage(0.5), GeneralizedRisk(0.1), of_one_answer, "nothing"):
-        policy = AbstentionPolicy(classes=np.array([False, True]), threshold=0.8)
-        if objective != "nothing":
-            policy = select_threshold(rows, objective=objective).policy
-        with pytest.raises(ValueError, match=r"skselect.monitoring.detectable_risk"):
-            selective_report(None, draw(rng, 90, 0.1), policy=policy, audits=(1000, 0.02, 30))
+def test_audits_are_planned_for_one_risk_of_errors_only(rng):
+    rows, site = draw(rng, 3000, 0.05), rng.choice(["east", "west"], 3000)
+    by_site = select_threshold(rows, objective="risk", target=0.1, subgroups=site).policy
+    others = (Coverage(0.5), GeneralizedRisk(0.1), Risk(0.1, given_prediction=True))
+    found = [select_threshold(rows, objective=objective).policy for objective in others]
+    for policy in (None, PLAIN, by_site, *found):
+        with pytest.raises(ValueError, match=r"one guarantee.* skselect.monitoring.detectable"):
+            selective_report(None, rows, policy=policy, subgroups=site, audits=(1000, 0.02, 30))
 
 
 @pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.meaning])

@@ -81,22 +81,17 @@ def test_metrics_and_intervals(rows, tuned, report):
     assert table.loc["csr", "better"] == "near 1"
 
 
-def test_decisions_are_those_of_the_policy(rows, tuned, report):
+def test_decisions_are_those_of_the_policy_and_its_certificate_is_quoted(rows, tuned, report):
     X, y = rows
     table = tuned.decide(X[600:])
     accepted = table["accepted"].to_numpy()
-    wrong = int(np.sum(accepted & (table["suggestion"].to_numpy() != y[600:])))
-    decided = report.to_dict()["models"]["model"]["decisions"]
-    assert decided["n_accepted"] == accepted.sum()
-    assert decided["n_errors"] == wrong
+    right = table["suggestion"].to_numpy() == y[600:]
+    model = report.to_dict()["models"]["model"]
+    decided, wrong = model["decisions"], int(np.sum(accepted & ~right))
+    assert (decided["n_accepted"], decided["n_errors"]) == (accepted.sum(), wrong)
     interval = binomtest(wrong, int(accepted.sum())).proportion_ci(0.95, "exact")
     assert (decided["low"], decided["high"]) == pytest.approx(tuple(interval))
-    missed = np.sum(~accepted & (table["suggestion"].to_numpy() == y[600:]))
-    assert decided["n_right_deferred"] == missed
-
-
-def test_the_certificate_is_quoted_whole(tuned, report):
-    model = report.to_dict()["models"]["model"]
+    assert decided["n_right_deferred"] == np.sum(~accepted & right)
     assert model["certificate"]["certified"]
     assert model["certificate"]["texts"] == {"": str(tuned.certificate_)}
     assert str(tuned.certificate_) in str(report)
@@ -154,11 +149,11 @@ def test_gaps_need_two_subgroups_and_a_threshold():
 
 
 def test_coverages_are_points_of_the_curve(rows, tuned, report):
-    X, _ = rows
-    c = tuned.predict_confidence(X[600:])
+    c = tuned.predict_confidence(rows[0][600:])
     for row in report.to_dict()["models"]["model"]["coverages"]:
-        accepted = c >= row["threshold"]
-        assert accepted.mean() == pytest.approx(row["coverage"])
+        assert np.mean(c >= row["threshold"]) == pytest.approx(row["coverage"])
+    tied = selective_report([0, 1, 1, 0], [0.9, 0.9, 0.9, 0.1], pos_label=1)
+    assert len(tied.to_dict()["models"]["model"]["coverages"]) == 1
 
 
 def test_several_models_are_compared(rows):
@@ -173,6 +168,8 @@ def test_several_models_are_compared(rows):
     assert set(report.to_frame()["model"]) == set(models)
     assert "Comparison by AUGRC" in str(report)
     assert repr(report) == "<SelectiveReport: bayes, logistic; 600 rows>"
+    few = selective_report([0, 1], {"a": [0.2, 0.7], "b": [0.6, 0.7]}, pos_label=1)
+    assert [row["model"] for row in few.to_dict()["comparison"]] == ["a", "b"]
 
 
 def test_labels_and_a_confidence_are_enough():
@@ -248,106 +245,82 @@ def test_a_refused_subgroup_is_named_and_its_errors_come_last():
     assert re.search("west +1,000 +1,000 +0 %", str(report))
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("threshold", [-1.0, 1.0, 2.0, np.inf])
 def test_extreme_thresholds(rows, threshold):
     X, y = rows
     proba = GaussianNB().fit(X, y).predict_proba(X)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        report = selective_report(y, proba, threshold=threshold)
-        text = str(report)
+    report = selective_report(y, proba, threshold=threshold)
     assert "cwsa" not in set(report.to_frame()["metric"])
-    assert ("answers none" in text) == (threshold >= 1)
+    assert ("answers none" in str(report)) == (threshold >= 1)
+    right = selective_report([0, 1, 1], [0.1, 0.8, 0.7], threshold=threshold)
+    assert "0 errors" in str(right)
+    assert right.to_dict()["models"]["model"]["errors"] == []
 
 
-def test_no_errors_at_all():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        report = selective_report([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7]], threshold=0.5)
-        assert "0 errors" in str(report)
-    assert report.to_dict()["models"]["model"]["errors"] == []
+THREE = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
+TWO = Predictions.from_proba([0, 1], [0.2, 0.7])
+MAPS = ClassCalibration.fit("platt", "decision_function", np.array([-1.0, 1]), np.array([0, 1]), 2)
+
+
+def policy_of(classes=(0, 1), **options):
+    return AbstentionPolicy(classes=np.array(classes), threshold=0.5, **options)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("given", "options", "message"),
     [
-        ({"policy": 3}, "must be an AbstentionPolicy"),
-        ({"policy": {"other": None}}, "needs one for each model"),
-        ({"threshold": 0.5, "policy": "given"}, "has its own"),
-        ({"policy": "other classes"}, "is for the classes"),
-        ({"policy": "values"}, "it reads decision values"),
-        ({"features": pd.DataFrame({"a": [1]})}, "features"),
-        ({"n_errors": -1}, "n_errors"),
-        ({"confidence_level": 2}, "confidence_level"),
-        ({"subgroups": ["a"]}, "subgroups"),
-        ({"random_state": "x"}, "random_state"),
-        ({"ids": ["a"]}, "ids has 1 rows"),
-        ({"ids": "abc"}, "ids"),
-        ({"ids": {"a": [1] * 3, "b": [2] * 3}}, "one column"),
+        (THREE, {"policy": 3}, "must be an AbstentionPolicy"),
+        (THREE, {"policy": {"other": None}}, "needs one for each model"),
+        (THREE, {"threshold": 0.5, "policy": policy_of()}, "has its own"),
+        (THREE, {"policy": policy_of((1, 2))}, "is for the classes"),
+        (
+            THREE,
+            {"policy": policy_of(response="decision_function", calibration=MAPS)},
+            "it reads decision values",
+        ),
+        (THREE, {"features": pd.DataFrame({"a": [1]})}, "features"),
+        (THREE, {"n_errors": -1}, "n_errors"),
+        (THREE, {"confidence_level": 2}, "confidence_level"),
+        (THREE, {"subgroups": ["a"]}, "subgroups"),
+        (THREE, {"random_state": "x"}, "random_state"),
+        (THREE, {"ids": ["a"]}, "ids has 1 rows"),
+        (THREE, {"ids": "abc"}, "ids"),
+        (THREE, {"ids": {"a": [1] * 3, "b": [2] * 3}}, "one column"),
+        (([0, 1],), {}, "y_proba is missing"),
+        (([0, 1], TWO), {}, "y_true=None"),
+        (([0, 1], {}), {}, "must hold models"),
+        (([0], {1: [0.2], "1": [0.2]}), {}, "a name of its own"),
+        (({"a": TWO, "b": Predictions.from_proba([1, 0], [0.2, 0.7])},), {}, "different rows"),
     ],
 )
-def test_refusals(options, message):
-    policies = {
-        "given": AbstentionPolicy(classes=np.array([0, 1]), threshold=0.5),
-        "other classes": AbstentionPolicy(classes=np.array([1, 2]), threshold=0.5),
-        "values": AbstentionPolicy(
-            classes=np.array([0, 1]),
-            threshold=0.5,
-            response="decision_function",
-            calibration=ClassCalibration.fit(
-                "platt", "decision_function", np.array([-1.0, 1]), np.array([0, 1]), 2
-            ),
-        ),
-    }
-    if isinstance(options.get("policy"), str):
-        options = options | {"policy": policies[options["policy"]]}
+def test_refusals(given, options, message):
     with pytest.raises(ValueError, match=message):
-        selective_report([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7]], **options)
+        selective_report(*given, **options)
 
 
 def test_predictions_may_stand_alone():
-    y, proba = [0, 1, 1, 0] * 5, [0.2, 0.7, 0.4, 0.1] * 5
-    table = Predictions.from_proba(y, proba)
-    expected = selective_report(y, proba).to_frame()
-    assert selective_report(table).to_frame().equals(expected)
-    assert list(selective_report({"a": table, "b": table}).contents["models"]) == ["a", "b"]
-    with pytest.raises(ValueError, match="y_proba is missing"):
-        selective_report(y)
+    expected = selective_report([0, 1], [0.2, 0.7]).to_frame()
+    assert selective_report(TWO).to_frame().equals(expected)
+    assert list(selective_report({"a": TWO, "b": TWO}).contents["models"]) == ["a", "b"]
 
 
-def test_what_does_not_go_together():
-    table = Predictions.from_proba([0, 1], [0.2, 0.7])
-    with pytest.raises(ValueError, match="y_true=None"):
-        selective_report([0, 1], table)
-    for models, message in [
-        ({}, "must hold models"),
-        ({1: [0.2], "1": [0.2]}, "a name of its own"),
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, dict])
+def test_features_of_any_table_stay_as_they_are(make):
+    large = 2**53 + 1
+    columns = {"row": [1, 2, large], "confidence": [0.5, 0.5, 0.25], "site": ["a", "b", "c"]}
+    report = selective_report(*THREE, features=make(columns))
+    (error,) = report.to_dict()["models"]["model"]["errors"]
+    assert error["features"] == {"row": large, "confidence": 0.25, "site": "c"}
+    assert (error["row"], error["confidence"]) == (2, 0.6)
+    assert str(large) in str(report)
+    for given, expected in [
+        (pd.Series([30, 40, 50], name="age"), {"age": 50}),
+        (np.eye(3), {"0": 0.0, "1": 0.0, "2": 1.0}),
+        ({"when": pd.to_datetime(["2026-01-31"] * 3)}, {"when": "2026-01-31 00:00:00"}),
     ]:
-        with pytest.raises(ValueError, match=message):
-            selective_report([0, 1], models)
-    other = Predictions.from_proba([1, 0], [0.2, 0.7])
-    with pytest.raises(ValueError, match="different rows"):
-        selective_report(None, {"a": table, "b": other})
-
-
-def test_features_do_not_cover_the_report(rows):
-    X, y = rows
-    proba = GaussianNB().fit(X, y).predict_proba(X)
-    features = pd.DataFrame({"confidence": np.zeros(900), "row": np.arange(900) + 7})
-    plain = selective_report(y, proba).to_dict()["models"]["model"]["errors"]
-    shown = selective_report(y, proba, features=features).to_dict()["models"]["model"]["errors"]
-    for one, other in zip(plain, shown, strict=True):
-        assert one["row"] == other["row"]
-        assert one["confidence"] == other["confidence"]
-        assert other["features"] == {"confidence": 0.0, "row": one["row"] + 7}
-    array = selective_report(y, proba, features=X.to_numpy()).to_dict()
-    assert set(array["models"]["model"]["errors"][0]["features"]) == {"0", "1", "2"}
-
-
-def test_tied_confidences_are_one_line():
-    report = selective_report([0, 1, 1, 0], [0.9, 0.9, 0.9, 0.1], pos_label=1)
-    rows = report.to_dict()["models"]["model"]["coverages"]
-    assert len(rows) == len({row["threshold"] for row in rows})
+        (error,) = selective_report(*THREE, features=given).to_dict()["models"]["model"]["errors"]
+        assert error["features"] == expected
 
 
 def test_the_comparison_judges_what_the_policies_decide(rows):
@@ -400,17 +373,6 @@ def test_own_answers_are_not_guessed(rows):
     assert report.to_dict()["models"]["model"]["accuracy"] == pytest.approx(np.mean(y == "so"))
 
 
-@pytest.mark.usefixtures("no_pictures")
-def test_large_numbers_and_dates_of_features_stay_as_they_are():
-    y, p = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
-    features = pd.DataFrame({"id": [1, 2, 9007199254740993], "share": [0.5, 0.5, 0.25]})
-    report = selective_report(y, p, features=features)
-    (error,) = report.to_dict()["models"]["model"]["errors"]
-    assert error["features"] == {"id": 9007199254740993, "share": 0.25}
-    assert "9007199254740993" in str(report)
-    assert "9007199254740993" in report.to_html()
-
-
 def test_it_is_strict_json(report):
     extreme = selective_report([0, 1], [0.2, 0.7], threshold=np.float32(2.0))
     for one, n_rows in ((report, 300), (extreme, 2)):
@@ -434,11 +396,6 @@ def test_without_a_closed_form_there_is_no_interval():
     table = selective_report(y, p, pos_label=1).to_frame().set_index("metric")
     assert 0 <= table.loc["failure_auroc", "value"] <= 1
     assert np.isnan(table.loc["failure_auroc", ["low", "high"]].astype(float)).all()
-
-
-def test_two_rows_can_be_compared():
-    report = selective_report([0, 1], {"a": [0.2, 0.7], "b": [0.6, 0.7]}, pos_label=1)
-    assert [row["model"] for row in report.to_dict()["comparison"]] == ["a", "b"]
 
 
 def test_a_share_has_one_interval(report):
@@ -512,11 +469,6 @@ def test_classes_before_and_after_abstaining(rows, tuned, report):
     assert f"Missed most often: {'; '.join(told)}." in " ".join(str(report).split())
 
 
-def test_two_classes_are_both_told():
-    text = str(selective_report(["ill", "well", "well"], [0.2, 0.1, 0.4], pos_label="ill"))
-    assert "Class ill: 1 of 1 missed; class well: 0 of 2 missed." in text
-
-
 def test_of_many_classes_the_worst_are_shown(rng):
     classes = [f"c{k:02}" for k in range(14)]
     y, proba = rng.choice(classes, 600), rng.dirichlet(np.full(14, 0.2), 600)
@@ -541,9 +493,11 @@ def test_rows_of_an_unknown_class_are_counted():
     rows = Predictions(np.array([0, 1, -1]), np.array([0, 1, 0]), np.array(["a", "b"]),
                        np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]))  # fmt: skip
     report = selective_report(None, rows, threshold=0.75)
-    confusion = report.to_dict()["models"]["model"]["by_class"]["confusion"]
-    assert confusion["true"] == ["a", "b", "unknown class"]
-    assert confusion["counts"] == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    model = report.to_dict()["models"]["model"]
+    assert model["by_class"]["confusion"]["true"] == ["a", "b", "unknown class"]
+    assert model["by_class"]["confusion"]["counts"] == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    assert [error["true"] for error in model["errors"]] == ["unknown class"]
+    assert "Class a: 0 of 1 missed (0 if it always answered); class b: 0 of 1" in str(report)
 
 
 def test_constant_weights_do_not_count_as_rows(rng):
@@ -600,28 +554,23 @@ def test_a_report_says_what_review_takes(rng):
     for rows in (Predictions.from_proba(y, p), Predictions.from_proba(y, p, reviewer=person)):
         report = selective_report(rows, reviewing=(0.03, 6, 40))
         for row in report.to_dict()["models"]["model"]["workload"]["targets"]:
-            c = np.maximum(p, 1 - p)
-            answers = c >= (np.inf if row["threshold"] is None else row["threshold"])
-            wrong = np.where(answers, (p >= 0.5) != y, 0.03)
-            if rows.reviewer is not None:
-                wrong = np.where(answers, (p >= 0.5) != y, person != y)
+            least = np.inf if row["threshold"] is None else row["threshold"]
+            answers = np.maximum(p, 1 - p) >= least
+            by_person = 0.03 if rows.reviewer is None else person != y
+            wrong = np.where(answers, (p >= 0.5) != y, by_person)
             assert row["together"] == pytest.approx(wrong.mean())
             assert row["hours"] == pytest.approx(100 * np.mean(~answers))
             assert row["cost"] == pytest.approx(40 * row["hours"])
         assert "with the reviewer, of all" in str(report)
-    for reviewing in [
-        (0.03, 6),
-        6,
-        "often",
-        "163",
-        {0.03, 6, 40},
-        (3, 6, 40),
-        (0.03, 0, 40),
-        (0.03, 6, -1),
-        (0, np.inf, 1),
-    ]:
-        with pytest.raises(ValueError, match=r"reviewing must be .* such as \(0.03, 6, 40\), got "):
-            selective_report(y, p, reviewing=reviewing)
+
+
+@pytest.mark.parametrize(
+    "reviewing",
+    [(0.03, 6), 6, "163", {0.03, 6, 40}, (3, 6, 40), (0.03, 0, 40), (0.03, 6, -1), (0, np.inf, 1)],
+)
+def test_what_is_said_of_a_reviewer_is_checked(reviewing):
+    with pytest.raises(ValueError, match=r"reviewing must be .* such as \(0.03, 6, 40\), got "):
+        selective_report(*THREE, reviewing=reviewing)
 
 
 def test_a_low_confidence_level_has_no_bound_for_all_targets(rng):
@@ -635,29 +584,14 @@ def test_a_low_confidence_level_has_no_bound_for_all_targets(rng):
 @pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize("make", [list, np.array, pd.Series, pl.Series])
 def test_errors_are_named_by_their_case(make):
-    y, p = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
-    report = selective_report(y, p, ids=make(["007", "008", "<b>"]))
+    report = selective_report(*THREE, ids=make(["007", "008", "<b>"]))
     (error,) = report.to_dict()["models"]["model"]["errors"]
     assert error["id"] == "<b>"
     assert ["<b>", "1", "0"] in [line.split()[:3] for line in str(report).splitlines()]
     assert "&lt;b&gt;" in report.to_html()
-
-
-def test_an_index_of_two_levels_names_cases():
-    ids = pd.MultiIndex.from_tuples([("x", 7), ("x", 8), ("y", 7)])
-    report = selective_report([0, 1, 1], [0.1, 0.8, 0.4], ids=ids)
-    (error,) = report.to_dict()["models"]["model"]["errors"]
+    levels = pd.MultiIndex.from_tuples([("x", 7), ("x", 8), ("y", 7)])
+    (error,) = selective_report(*THREE, ids=levels).to_dict()["models"]["model"]["errors"]
     assert error["id"] == "('y', 7)"
-
-
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, dict])
-def test_features_of_any_table(make):
-    y, p = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
-    report = selective_report(y, p, features=make({"age": [30, 40, 50], "site": ["a", "b", "c"]}))
-    (error,) = report.to_dict()["models"]["model"]["errors"]
-    assert error["features"] == {"age": 50, "site": "c"}
-    one = selective_report(y, p, features=pd.Series([30, 40, 50], name="age"), ids=[1, 2, 3])
-    assert one.to_dict()["models"]["model"]["errors"][0]["features"] == {"age": 50}
 
 
 @pytest.mark.parametrize(("level", "n_draws"), [(0.9, 99), (0.95, 199), (0.99, 999), (0.999, 5999)])
