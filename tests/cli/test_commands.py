@@ -22,6 +22,7 @@ import pytest
 from skselect import (
     AbstentionPolicy,
     Best,
+    Coverage,
     Outcomes,
     Predictions,
     Risk,
@@ -109,10 +110,11 @@ def write(frame, *names):
     ("goal", "arguments"),
     [
         (Risk(0.1), "--target 0.1"),
-        (Risk(0.1, delta=0.2, method="band"), "--target 0.1 --delta 0.2 --method band"),
-        (Risk(0.1, max_analyses=3), "--target 0.1 --max-analyses 3"),
-        ({"objective": "coverage", "target": 0.6}, "--objective coverage --target .6"),
-        (Best("cwsa_plus", min_coverage=0.3), "--objective cwsa_plus --min-coverage 0.3"),
+        (
+            Risk(0.1, delta=0.2, method="band", max_analyses=3),
+            "--target 0.1 --delta 0.2 --method band --max-analyses 3",
+        ),
+        (Coverage(0.6), "--objective coverage --target .6"),
         (
             Best("cwsa", threshold_range=(0.6, 0.8), min_coverage=0.1),
             "--objective cwsa --threshold-range 0.6 .8 --min-coverage .1",
@@ -125,9 +127,7 @@ def write(frame, *names):
 )
 def test_tune_chooses_what_python_chooses(frame, kind, goal, arguments, run):
     said = run(f"tune t.{kind} {PROBA} {arguments}").out
-    goal = goal if isinstance(goal, dict) else {"objective": goal}
-    expected = select_threshold(predictions_of(frame), **goal)
-    policy = read()
+    expected, policy = select_threshold(predictions_of(frame), objective=goal), read()
     for name in ("threshold", "coverage", "confidence_quantiles", "fingerprints"):
         assert getattr(policy, name) == getattr(expected.policy, name)
     if expected.certificate is not None:
@@ -308,18 +308,11 @@ def test_tables_of_any_layout_are_the_same(german, monkeypatch, run):
         ({"sep": "\t"}, "", r'It looks as if a tab separates its cells: --separator "\t".'),
         ({}, "--separator ';'", 'if a comma separates its cells: --separator ",".'),
         ({"sep": ";", "decimal": ","}, "--separator ';'", "For decimal commas say --decimal ,."),
-        (
-            {"sep": ";"},
-            "--separator ';' --decimal ,",
-            "It has a decimal point: leave --decimal out.",
-        ),
+        ({"sep": ";"}, "--separator ';' --decimal ,", "a decimal point: leave --decimal out."),
         ({"encoding": "cp1252"}, "", r"K\xf6ln,y'. Name its encoding, such as --encoding cp1252"),
         ({"encoding": "utf-16"}, "", "or --encoding utf-16."),
-        ({}, "--encoding ascii", "--encoding: bad.csv is not written in"),
-        ({}, "--separator ;;", "argument --separator: "),
         ({}, "--separator é", "argument --separator: "),
         ({}, "--encoding ansi-x", "argument --encoding: "),
-        ({}, "--decimal ';'", "argument --decimal: "),
     ],
 )
 def test_another_layout_is_told_and_not_guessed(german, layout, options, message, refuse):
@@ -350,7 +343,7 @@ def test_decisions_that_an_encoding_cannot_write(frame, run, refuse):
 TUNE, EVALUATE, APPLY = (
     f"tune t.csv {PROBA} --target .1", f"evaluate t.csv {PROBA}", "apply t.csv --policy policy.json"
 )  # fmt: skip
-TRUE_LABEL = r"'truth' is the true label.*given_class="
+TUNED_WITH = r"was tuned with the columns \['p_no', 'p_yes'\]"
 
 
 @pytest.mark.parametrize(
@@ -360,25 +353,18 @@ TRUE_LABEL = r"'truth' is the true label.*given_class="
         ("tune t.csv --label truht --target .1", r"Did you mean 'truth'\?"),
         ("tune t.csv --label truth --target .1", r"no columns \['no', 'yes'\]"),
         (f"tune t.csv {PROBA}", "target"),
-        (f"{TUNE} --target 2", "target"),
         (f"{TUNE} --target 0.98", r"Did you mean 0\.02\?"),
-        (f"{TUNE} --target low", "argument --target: invalid float value: 'low'"),
         (f"{TUNE} --delta 0.95", r"Did you mean 0\.05\?"),
         (f"{TUNE} --max-analyses 0", "--max-analyses must be an integer of at least 1"),
         (f"{TUNE} --method luck", "method"),
         (f"{TUNE} --confidence luck", "confidence"),
-        (f"{TUNE} --subgroups truth", TRUE_LABEL),
-        (f"{TUNE} --subgroups site truth", TRUE_LABEL),
+        (f"{TUNE} --subgroups site truth", r"'truth' is the true label.*given_class="),
         ("tune t.csv --label truth --answer said", "--answer and --confidence-column go together"),
         (f"tune t.csv {PROBA} --answer said --confidence-column score", "Name either"),
         ("tune t.csv --label truth --proba p_no p_yes score --target .1", "--proba"),
         (f"tune t.csv {PROBA[:-3]}maybe --target .1", "yes"),
-        (
-            "tune t.csv --label truth --proba site p_yes --target .1",
-            "column 'site' must hold numbers",
-        ),
+        ("tune t.csv --label truth --proba site p_yes --target .1", "'site' must hold numbers"),
         (f"evaluate t.xlsx {PROBA}", "is a workbook; to read it, install openpyxl, or save"),
-        (f"evaluate t.ods {PROBA}", "is a workbook; to read it"),
         (f"evaluate t.csv.gz {PROBA}", "TABLE: t.csv.gz cannot be unpacked"),
         (f"{EVALUATE} --policy t.csv", "policy"),
         (f"{EVALUATE} --policy policy.json --threshold 0.5", "threshold: a policy has its own"),
@@ -386,40 +372,28 @@ TRUE_LABEL = r"'truth' is the true label.*given_class="
         (f"{EVALUATE} --policy policy.json --audits 0 .02 30", "--audits must be the cases a day"),
         ("apply t.csv --policy none.json", "--policy: there is no file 'none.json'"),
         # The columns that the policy remembers, and others.
-        (
-            f"{APPLY} --proba p_no p_yes --classes yes no",
-            r"was tuned with the columns \['p_no', 'p_yes'\]",
-        ),
+        (f"{APPLY} --proba p_no p_yes --classes yes no", TUNED_WITH),
         (
             "evaluate t.csv --label truth --policy policy.json --proba p_no p_yes --classes yes no",
-            r"was tuned with the columns \['p_no', 'p_yes'\]",
+            TUNED_WITH,
         ),
-        (
-            f"{APPLY} --proba p_no --classes yes no",
-            "single column is the probability of 'yes'",
-        ),
+        (f"{APPLY} --proba p_no --classes yes no", "single column is the probability of 'yes'"),
         # The ending says what a file holds.
         (f"{APPLY} --out x.json", "--out: the ending of 'x.json' says what is written"),
         (f"{APPLY} --out x.CSV.gz", "choose a name that ends in .csv or .tsv or .parquet"),
         # Files that cannot be written, or that are read.
-        (f"{TUNE} --out no/p.json", "no folder 'no'"),
         (f"{EVALUATE} --html r.html --csv no/x.csv", "no folder 'no'"),
         (f"{EVALUATE} --html folder", "folder"),
-        (f"{EVALUATE} --csv folder", "folder"),
-        (f"{TUNE} --out folder", "folder"),
         (f"{TUNE} --python folder", "folder"),
-        (f"{EVALUATE} --csv t.csv", "choose another name"),
         (f"{EVALUATE} --csv x --html ./x", "choose another name"),
         (f"{TUNE} --out t.csv", "choose another name"),
         (f"{TUNE} --out x --python x", "choose another name"),
         (f"{APPLY} --out policy.json", "choose another name"),
-        (f"{APPLY} --out t.csv", "choose another name"),
     ],
 )
 def test_a_refusal_names_what_is_wrong_and_writes_nothing(command, message, refuse):
     Path("folder").mkdir()
     Path("t.xlsx").write_bytes(b"PK")
-    Path("t.ods").write_bytes(b"PK")
     Path("t.csv.gz").write_bytes(b"no gzip")
     assert re.search(message, refuse(command).splitlines()[-1])
 
@@ -436,47 +410,27 @@ def test_out_of_reach_exits_with_three_and_writes_nothing(frame, refuse):
 
 @KINDS
 def test_rows_that_stop_every_command_are_named(frame, kind, refuse):
-    """A table without rows, an infinite number in its second piece, and what is no number."""
+    """A table without rows, and an infinite number in its second piece."""
     endless = frame.assign(p_no=frame["p_no"].where(frame["id"] != 1500, np.inf))
-    words = frame["p_no"].astype(str).where(frame["id"] != 2500, "?")
-    place = {"csv": "line {0}2 ", "parquet": "row {0}0 "}[kind]
+    place = {"csv": "line 1502 ", "parquet": "row 1500 "}[kind]
     for table, message in [
         (frame.iloc[:0], f"bad.{kind} has no rows"),
-        (endless, "column 'p_no' must hold finite numbers, but " + place.format(150)),
-        (frame.assign(p_no=words), "column 'p_no' must hold numbers, but " + place.format(250)),
+        (endless, f"column 'p_no' must hold finite numbers, but {place}"),
     ]:
         write(table, f"bad.{kind}")
-        for command in (f"apply bad.{kind} --policy policy.json --out d.{kind}",
-                        f"evaluate bad.{kind} {PROBA}",
-                        f"tune bad.{kind} {PROBA} --target .1 --out x.json"):  # fmt: skip
-            assert message in refuse(command)
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [lambda t: t.replace("7,", "7,0,", 1), lambda t: t[:-9]],
-    ids=["a comma too many", "a line cut off"],
-)
-def test_rows_of_another_length_stop_every_command(frame, spoil, refuse):
-    text = frame[["id", "truth", "p_no", "p_yes", "site"]].to_csv(index=False)
-    Path("rag.csv").write_text(spoil(text))
-    for command in (APPLY, EVALUATE, f"{TUNE} --out x.json"):
-        told = refuse(command.replace("t.csv", "rag.csv"))
-        assert re.search(r"rag\.csv: line \d+ has [46] cells, the first line has 5\.", told)
+        for command in (f"{APPLY} --out d.csv", EVALUATE, TUNE):
+            assert message in refuse(command.replace("t.csv", f"bad.{kind}"))
 
 
 # What must not be misread -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("kind", "policy", "column", "missing"),
-    [
-        ("csv", "policy.json", "p_no", None), ("parquet", "policy.json", "p_no", None),
-        ("csv", "rated.json", "score", None), ("parquet", "rated.json", "score", None),
-        ("csv", "rated.json", "said", None), ("parquet", "rated.json", "said", None),
-        ("csv", "policy.json", "p_no", "NA"), ("csv", "rated.json", "score", " "),
-    ],
+    ("policy", "column", "missing"),
+    [("policy.json", "p_no", None), ("rated.json", "score", None), ("rated.json", "said", None),
+     ("policy.json", "p_no", "NA"), ("rated.json", "score", " ")],
 )  # fmt: skip
+@KINDS
 def test_rows_that_lack_a_number_or_an_answer_are_deferred(
     frame, kind, policy, column, missing, monkeypatch, run, refuse
 ):
@@ -487,6 +441,7 @@ def test_rows_that_lack_a_number_or_an_answer_are_deferred(
     lacking = frame.index.isin([3, *range(60, 150), 299])
     write(frame, f"whole.{kind}")
     frame[column] = frame[column].astype(object).where(~lacking, missing)
+    frame = frame.astype({column: str}) if missing and kind == "parquet" else frame
     write(frame if missing else frame.convert_dtypes(), f"gaps.{kind}")
     found = []
     for name in ["whole", "gaps"]:
@@ -498,10 +453,10 @@ def test_rows_that_lack_a_number_or_an_answer_are_deferred(
     same = ["decision", "accepted"]
     pd.testing.assert_frame_equal(gaps.loc[~lacking, same], whole.loc[~lacking, same])
     columns = PROBA if policy == "policy.json" else ANSWER
-    for command in ("tune", "evaluate"):
-        told = refuse(f"{command} gaps.{kind} {columns} {'--target .1' * (command == 'tune')}")
-        first = "line 5" if kind == "csv" else "row 3 "
-        assert f"gaps.{kind}: column '{column}' has 1 missing values, the first in {first}" in told
+    first = "line 5" if kind == "csv" else "row 3 "
+    message = f"gaps.{kind}: column '{column}' has 1 missing values, the first in {first}"
+    for command in ("tune --target .1", "evaluate"):
+        assert message in refuse(f"{command} gaps.{kind} {columns}")
 
 
 def test_nothing_else_counts_in_a_row_that_lacks_a_probability(run):
@@ -581,26 +536,25 @@ def test_verdicts_on_some_rows(frame, run, refuse, rng, kind):
         assert words in refuse(command)
 
 
-def test_the_python_file_of_answers_with_a_confidence(frame, run):
-    run(f"tune t.csv {ANSWER} --target 0.1 --python gate.py --out said.json")
-    gate = {"__name__": "gate"}
-    exec(Path("gate.py").read_text(), gate)
-    found = gate["decide"](y_pred=frame["said"], confidence=frame["score"])
-    run("apply t.csv --policy said.json --python gate.py --out d.csv")
-    assert found["accepted"].tolist() == pd.read_csv("d.csv")["accepted"].tolist()
-
-
 def test_the_python_file_decides_the_same_and_knows_its_policy(frame, tmp_path, run, refuse):
     """A kill between the two renames of `tune` leaves a file beside another policy."""
+
+    def decide(**rows):
+        gate = {"__name__": "gate"}
+        exec(Path("gate.py").read_text(), gate)
+        return gate["decide"](**rows)["accepted"].tolist()
+
+    compare = "apply t.csv --python gate.py --out d.csv --policy"
+    run(f"tune t.csv {ANSWER} --target 0.1 --python gate.py --out said.json")
+    run(f"{compare} said.json")
+    found = decide(y_pred=frame["said"], confidence=frame["score"])
+    assert found == pd.read_csv("d.csv")["accepted"].tolist()
     said = run(f"tune t.csv {PROBA} --target 0.1 --python gate.py").out
     assert "Written: policy.json, gate.py" in said
     run(f"tune t.csv {PROBA} --target 0.2 --out other.json")
-    gate = {"__name__": "gate"}
-    exec(Path("gate.py").read_text(), gate)
     proba = frame[["p_no", "p_yes"]].to_numpy()
-    assert gate["decide"](proba)["accepted"].tolist() == read().decide(proba)["accepted"].tolist()
+    assert decide(y_proba=proba) == read().decide(proba)["accepted"].tolist()
     Path("lost.json").write_text("{}")
-    compare = "apply t.csv --python gate.py --out d.csv --policy"
     told = refuse(f"{compare} other.json")
     assert "--python: gate.py is not the Python file of other.json" in told
     run(f"{compare} policy.json")
@@ -615,7 +569,7 @@ def test_the_python_file_decides_the_same_and_knows_its_policy(frame, tmp_path, 
         assert words in done.stdout + done.stderr
 
 
-def test_columns_and_classes_in_another_order_mean_the_same(run):
+def test_columns_and_classes_in_another_order_mean_the_same(frame, run):
     swapped = "--proba p_yes p_no --classes yes no"
     run(f"tune t.csv --label truth {swapped} --target .1 --out o.json")
     assert read().threshold == read("o.json").threshold
@@ -629,6 +583,11 @@ def test_columns_and_classes_in_another_order_mean_the_same(run):
             run(f"apply t.csv --policy {policy} {columns} --out d.csv")
             found.append((text, pd.read_csv("d.csv")["decision"].fillna("").tolist()))
         assert all(one == found[0] for one in found)
+    told = run("evaluate t.csv --label truth --proba p_no p_yes --classes yes no").err
+    assert "is the order of --classes right?" in told
+    write(frame.assign(other=0.0), "o.csv")  # what is said counts more than what is remembered
+    run("apply o.csv --policy rated.json --confidence-column other --out d.csv")
+    assert not pd.read_csv("d.csv")["accepted"].any()
 
 
 def test_classes_are_found_by_the_names_of_columns_or_guessed_aloud(frame, run, refuse):
@@ -708,12 +667,6 @@ def test_whole_numbers_as_subgroups(frame, rng, kind, run):
             run(f"evaluate n.{kind} --label truth --policy policy.json", code=UNDECIDED)
 
 
-def test_what_is_said_counts_more_than_what_is_remembered(frame, run):
-    write(frame.assign(other=0.0), "o.csv")
-    run("apply o.csv --policy rated.json --confidence-column other --out d.csv")
-    assert not pd.read_csv("d.csv")["accepted"].any()
-
-
 @KINDS
 @BOTH
 def test_pieces_of_a_file_have_one_type(frame, kind, columns, policy, monkeypatch, run):
@@ -753,40 +706,30 @@ def test_rows_that_depend_on_their_order_give_an_estimate_and_exit_code_5(frame,
     assert run(f"{tune} --assume independent").out.startswith("CERTIFIED\nBut the ")
 
 
-def test_doubts_about_the_classes_are_told(run):
-    told = run("evaluate t.csv --label truth --proba p_no p_yes --classes yes no").err
-    assert "is the order of --classes right?" in told
-    assert run(f"evaluate t.csv {PROBA}").err == ""
-
-
 # The report of a policy ---------------------------------------------------------------------------
 
 
 @BOTH
 def test_the_report_says_which_rows_a_certificate_is_about(frame, columns, policy, run):
-    for file, options in [(policy, ""), ("sites.json", "--subgroups site")]:
-        if options:
-            run(f"tune t.csv {columns} --target 0.12 {options} --out {file}")
+    run(f"tune t.csv {columns} --target 0.12 --subgroups site --out sites.json")
+    sure = frame["score"] if columns == ANSWER else frame[["p_no", "p_yes"]].max(axis=1)
+    for file, sites in [(policy, None), ("sites.json", frame["site"])]:
         said = run(f"evaluate t.csv {columns} --policy {file}", code=UNDECIDED).out
-        assert "CERTIFIED" in said
-        assert "These rows chose the threshold" in said
-        sites = frame["site"] if options else None
-        sure = frame["score"] if columns == ANSWER else frame[["p_no", "p_yes"]].max(axis=1)
         accepted = read(file).accepts(sure, subgroups=sites)
-        assert f"of the rows on its own ({accepted.sum():,})" in said
+        for words in ("CERTIFIED", "These rows chose", f"on its own ({accepted.sum():,})"):
+            assert words in said
     write(frame.iloc[:2000], "other.csv")
     said = run(f"evaluate other.csv {columns} --policy {policy}", code=UNDECIDED).out
     assert "with 3,000 rows. Its certificate is about those rows:" in said
-    assert "OWN GUARANTEE" not in said
 
 
 @pytest.mark.parametrize(
-    ("n", "rate", "verdict"),
-    [(3000, 0.02, "holds"), (3000, 0.3, "broken"), (150, 0.1, "undecided")],
+    ("n", "rate", "verdict", "code"),
+    [(3000, 0.02, "holds", 0), (3000, 0.3, "broken", BROKEN), (150, 0.1, "undecided", UNDECIDED)],
 )
 @BOTH
 def test_the_exit_code_says_whether_the_guarantee_still_holds(
-    frame, rng, columns, policy, n, rate, verdict, run
+    frame, rng, columns, policy, n, rate, verdict, code, run
 ):
     later = frame.iloc[:n].assign(
         p_yes=lambda t: np.clip(t["p_yes"] * 0.999, 0, 1), p_no=lambda t: 1 - t["p_yes"],
@@ -796,15 +739,17 @@ def test_the_exit_code_says_whether_the_guarantee_still_holds(
     other = np.where(later["said"] == "yes", "no", "yes")
     later["truth"] = np.where(rng.permutation(n) < rate * n, other, later["said"])
     write(later, "later.csv")
-    code = {"holds": 0, "broken": BROKEN, "undecided": UNDECIDED}[verdict]
     said = run(f"evaluate later.csv {columns} --policy {policy}", code=code).out
     rows = predictions_of(later)
     if columns == ANSWER:
         rows = Predictions.from_labels(later["truth"], later["said"], later["score"])
     expected = check_policy(read(policy), rows)
+    assert expected.verdict == verdict
     assert unwrap(said).count(f"\n{expected.summary}\n") == 1
     assert said.count(f"{verdict.upper()}: ") == 1
-    assert expected.verdict == verdict
+    AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.9).to_json("plain.json")
+    said = run(f"evaluate t.csv {PROBA} --policy plain.json").out
+    assert "NOTHING TO CHECK: it guarantees nothing" in said
 
 
 def test_a_brief_report_fits_on_a_screen_and_begins_with_the_verdict(frame, run):
@@ -822,12 +767,6 @@ def test_a_brief_report_fits_on_a_screen_and_begins_with_the_verdict(frame, run)
     said = run(f"report {rows}", code=UNDECIDED).out
     assert said == f"{brief}\nWritten: report.html\n"
     assert "What does a risk target cost?" in Path("report.html").read_text()
-
-
-def test_without_a_guarantee_there_is_no_verdict(run):
-    AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.9).to_json("plain.json")
-    said = run(f"evaluate t.csv {PROBA} --policy plain.json").out
-    assert "NOTHING TO CHECK: it guarantees nothing" in said
 
 
 # Files and streams --------------------------------------------------------------------------------
@@ -1004,13 +943,6 @@ def learned_of(policy, **options):
     return replace(policy, threshold=0.9, confidence=learned, **options)
 
 
-def test_a_calibrated_threshold_wants_probabilities(calibrated, refuse):
-    calibrated.to_json("cal.json")
-    for command in (f"apply t.csv {ANSWER[14:]}", f"evaluate t.csv {ANSWER}"):
-        told = refuse(f"{command} --policy cal.json")
-        assert "is about a calibrated confidence" in told
-
-
 @pytest.mark.parametrize("groups", [None, BY_ANSWER])
 def test_what_a_learned_confidence_decided_is_read_back(frame, calibrated, groups, rng, run):
     policy = learned_of(calibrated, groups=groups)
@@ -1027,15 +959,16 @@ def test_what_a_learned_confidence_decided_is_read_back(frame, calibrated, group
     assert f"rows on its own ({decided['accepted'].sum():,})" in " ".join(said.split())
 
 
-@pytest.mark.parametrize("columns", ["", "--proba p_no p_yes"])
-@pytest.mark.parametrize("command", ["apply t.csv", "evaluate t.csv --label truth"])
-def test_probabilities_alone_are_refused_where_a_confidence_asks_more(
-    calibrated, columns, command, refuse
-):
+def test_what_a_table_cannot_give_is_refused(calibrated, refuse):
+    calibrated.to_json("cal.json")
+    for command in (f"apply t.csv {ANSWER[14:]}", f"evaluate t.csv {ANSWER}"):
+        assert "is about a calibrated confidence" in refuse(f"{command} --policy cal.json")
     learned_of(calibrated).to_json("policy.json")
-    told = refuse(f"{command} --policy policy.json {columns}")
-    assert "its learned confidence also asks ['rater']" in told
-    assert DECIDED in told
+    for command in ("apply t.csv", "evaluate t.csv --label truth"):
+        for columns in ("", "--proba p_no p_yes"):
+            told = refuse(f"{command} --policy policy.json {columns}")
+            assert "its learned confidence also asks ['rater']" in told
+            assert DECIDED in told
 
 
 # A reviewer who errs, and has so many hours ------------------------------------------------------
@@ -1158,24 +1091,22 @@ def test_tables_are_the_stages_of_a_cascade_as_in_python(stages, names, run):
 def test_options_of_a_cascade(stages, run):
     tune = f"tune cheap.csv strong.csv {TUNED}"
     run(f"{tune} --costs 0.5 3 --max-loss 0.2")
-    rule = read("c.json").cascade
     parts = {name: predictions_of(stages[name]) for name in ["cheap", "strong"]}
     plan = {"target": 0.05, "costs": [0.5, 3.0], "max_loss": 0.2}
-    assert store_cascade(rule) == store_cascade(join_stages(parts, **plan).cascade)
-    certifying = np.arange(len(stages["cheap"])) % 3 > 0
+    expected = join_stages(parts, **plan).cascade
+    assert store_cascade(read("c.json").cascade) == store_cascade(expected)
     run(f"{tune} --subgroups site")
-    joined, site = join_stages(parts, target=0.05), stages["cheap"]["site"][certifying]
-    expected = select_threshold(joined, objective=Risk(0.05), subgroups=site)
-    assert read("c.json").groups.thresholds == expected.thresholds
-    write(stages["cheap"].assign(person=_person(stages["cheap"])), "cheap.csv")
+    site = stages["cheap"]["site"][np.arange(len(stages["cheap"])) % 3 > 0]
+    joined = join_stages(parts, target=0.05)
+    found = select_threshold(joined, objective=Risk(0.05), subgroups=site)
+    assert read("c.json").groups.thresholds == found.thresholds
+    person = _person(stages["cheap"])
+    write(stages["cheap"].assign(person=person), "cheap.csv")
     run(f"{tune} --objective system_risk --reviewer person")
-    joined = join_stages({
-        "cheap": replace(parts["cheap"], reviewer=(_person(stages["cheap"]) == "yes").astype(int)),
-        "strong": parts["strong"],
-    })  # fmt: skip
-    assert (
-        read("c.json").threshold == select_threshold(joined, objective=SystemRisk(0.05)).threshold
-    )
+    cheap = replace(parts["cheap"], reviewer=(person == "yes").astype(int))
+    joined = join_stages({"cheap": cheap, "strong": parts["strong"]})
+    found = select_threshold(joined, objective=SystemRisk(0.05))
+    assert read("c.json").threshold == found.threshold
 
 
 def test_later_stages_are_asked_only_for_the_cases_that_need_them(stages, run, refuse):
@@ -1237,34 +1168,32 @@ def test_decisions_of_a_cascade_are_evaluated_and_watched(stages, run, refuse):
         assert "it asks the stages ['cheap', 'strong'] in turn" in refuse(command)
 
 
-def test_tables_that_make_no_cascade_are_refused(stages, run, refuse):
-    def told(table, options=TUNED):
-        Path("other").mkdir(exist_ok=True)
-        write(table, "other/strong.csv")
-        return refuse(f"tune cheap.csv other/strong.csv {options}")
-
-    strong = stages["strong"]
-    assert "--id is missing" in told(strong, TUNED.replace("--id id", ""))
-    assert "only cheap.csv has 5 cases ('0', '1', '2', ...); each" in told(strong[5:])
-    more = pd.concat([strong, strong[:1].assign(id=-1)])
-    assert "only strong.csv has 1 case ('-1'); each" in told(more)
-    twice = pd.concat([strong, strong[:2]])
-    assert "strong.csv has several rows for 2 cases ('0', '1')" in told(twice)
-    wrong = strong.assign(truth=strong["truth"].where(strong["id"] > 0, "maybe"))
-    assert "strong.csv: column 'truth' must hold one of the classes" in told(wrong)
-    flipped = np.where(strong["truth"] == "no", "yes", "no")
+def test_tables_that_make_no_cascade_are_refused(stages, refuse):
+    strong, cheap = stages["strong"], stages["cheap"]
+    known = strong["id"] > 0
+    maybe = strong.assign(truth=strong["truth"].where(known, "maybe"))
+    flipped = strong["truth"].map({"no": "yes", "yes": "no"})
     other = strong.assign(truth=strong["truth"].where(strong["id"] > 1, flipped))
-    assert "--label: cheap.csv and strong.csv differ for 2 cases ('0', '1')." in told(other)
-    assert "no column 'p_yes'" in told(strong.rename(columns={"p_yes": "yes"}))
-    assert "costs must hold" in told(strong, f"{TUNED} --costs 1")
-    judged = f"{ANSWER} --id id --target 0.1"
-    assert "reads their probabilities, --proba" in told(stages["cheap"], judged)
+    Path("other").mkdir()
+    for table, options, words in [
+        (strong, TUNED.replace("--id id", ""), "--id is missing"),
+        (strong[5:], TUNED, "only cheap.csv has 5 cases ('0', '1', '2', ...); each"),
+        (pd.concat([strong, strong[:1].assign(id=-1)]), TUNED, "only strong.csv has 1 case ('-1')"),
+        (pd.concat([strong, strong[:2]]), TUNED, "has several rows for 2 cases ('0', '1')"),
+        (maybe, TUNED, "strong.csv: column 'truth' must hold one of the classes"),
+        (other, TUNED, "--label: cheap.csv and strong.csv differ for 2 cases ('0', '1')."),
+        (strong.rename(columns={"p_yes": "yes"}), TUNED, "no column 'p_yes'"),
+        (strong, f"{TUNED} --costs 1", "costs must hold"),
+        (cheap, f"{ANSWER} --id id --target 0.1", "reads their probabilities, --proba"),
+    ]:
+        write(table, "other/strong.csv")
+        assert words in refuse(f"tune cheap.csv other/strong.csv {options}")
     write(strong, "other/cheap.csv")
     same = refuse(f"tune cheap.csv other/cheap.csv {TUNED}")
     assert "several tables have one name among ['cheap', 'cheap']" in same
-    one = f"tune cheap.csv {PROBA} --target 0.05"
     for option in ("--id id", "--costs 0 1", "--max-loss 0.05"):
-        assert "go with several tables" in refuse(f"{one} {option}")
+        told = refuse(f"tune cheap.csv {PROBA} --target 0.05 {option}")
+        assert "go with several tables" in told
     swapped = refuse(f"tune cheap.csv strong.csv {TUNED.replace('no yes', 'yes no')}", code=3)
     assert "strong.csv: right in" in swapped
 

@@ -116,6 +116,9 @@ def flipped(cases):
 
 
 def test_one_run_does_what_python_does(cases, watch):
+    for kind in ("csv", "parquet"):
+        watch(cases[:0], kind=kind)
+        assert state()["counts"]["n_decided"] == 0
     shuffled = cases.sample(frac=1, random_state=0)
     assert watch(shuffled).startswith("OK: no alarm. Guaranteed: at most 10 %")
     # Of cases of one instant the order is that of the log.
@@ -124,31 +127,28 @@ def test_one_run_does_what_python_does(cases, watch):
     assert state() == in_python(policy, rows, rows[["no", "yes"]])
 
 
-def test_answers_with_a_confidence(cases, watch):
-    policy = save_policy(threshold=7, confidence=External("score"))
+@pytest.mark.parametrize("judged", [False, True])
+def test_answers_with_a_confidence_and_verdicts_on_them(cases, judged):
     cases.loc[3, "score"] = None
     cases.loc[4, "said"] = None
-    options = "--answer said --confidence-column score"
-    rows = cases.drop([3, 4])
-    expected = in_python(policy, rows, None, y_pred=rows["said"], confidence=rows["score"])
+    rows, base, classes = cases.drop([3, 4]), BASE, CLASSES
+    answers = rows["said"]
+    if judged:  # the answers may be any
+        right, classes = cases["truth"] == cases["said"], np.array(["right", "wrong"])
+        cases["truth"] = np.where(right, "correct", "incorrect")
+        cases["said"] = [None if k == 4 else f"text {k}" for k in range(len(cases))]
+        rows, base = (
+            rows.assign(truth=np.where(right, *classes)[rows.index]),
+            base.replace("--label truth", "--verdict truth"),
+        )
+        answers = ["right"] * len(rows)
+    policy = save_policy(classes, threshold=7, confidence=External("score"))
+    expected = in_python(policy, rows, None, y_pred=answers, confidence=rows["score"])
     assert expected["counts"]["n_decided"] == 598
     for n in (100, 600):
-        watch(cases[:n], options)
-    assert state() == expected
-
-
-def test_verdicts_and_any_answers(cases, watch):
-    policy = save_policy(np.array(["right", "wrong"]), threshold=7, confidence=External("score"))
-    judged = np.where(cases["truth"] == cases["said"], "correct", "incorrect")
-    cases["truth"] = np.where(cases["truth"].isna(), "", judged)
-    cases["said"] = [f"text {k}" for k in range(len(cases))]
-    right = pd.Series(cases["truth"]).map({"correct": "right", "incorrect": "wrong", "": None})
-    rows, options = cases.assign(truth=right), "--answer said --confidence-column score"
-    expected = in_python(policy, rows, None, y_pred=["right"] * len(rows), confidence=rows["score"])
-    for n in (100, 600):
         cases[:n].to_csv("log.csv", index=False)
-        base = BASE.replace("--label truth", "--verdict truth").format(log="log.csv")
-        assert call(f"{base} {options}") in (0, UNDECIDED, BROKEN)
+        command = f"{base.format(log='log.csv')} --answer said --confidence-column score"
+        assert call(command) in (0, UNDECIDED, BROKEN)
     assert state() == expected
 
 
@@ -202,12 +202,6 @@ def test_columns_of_a_log_may_have_any_names(cases, names, watch):
     assert state() == expected
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_log_without_rows_begins_a_state(cases, kind, watch):
-    watch(cases[:0], kind=kind)
-    assert state()["counts"]["n_decided"] == 0
-
-
 # From run to run ----------------------------------------------------------------------------------
 
 
@@ -217,25 +211,20 @@ def test_labels_that_come_later_give_the_state_of_one_run(cases, kind, how, rng)
     order = slice(None, None, -1 if how == "newest first" else 1)
     expected = in_one_run(cases[order])
     known_from = np.arange(600) + rng.integers(0, 300, 600)  # rows in the log when it is known
+    words = rng.choice(["", "NULL", "n/a", "-", " "], 600)  # that say it is not known
     # 12 rows have the same instant; newest first, a log ends with all rows of one.
     lengths = (12, 300, 600, 900) if how == "newest first" else (100, 105, 250, 250, 431, 600, 900)
     for n in lengths:
         log = cases[:n].copy()
-        log.loc[known_from[: len(log)] > n, "truth"] = None
-        if how == "further rows":
-            later = cases[:n][log["truth"].notna()]
-            log["truth"] = None
-            log = pd.concat([log, later], ignore_index=True)
+        unknown = known_from[: len(log)] > n
+        log["truth"] = np.where(unknown, words[: len(log)], log["truth"])
+        if how == "further rows":  # the last one counts
+            later = cases[:n][~unknown]
+            log = pd.concat([log.assign(truth=None), flipped(later), later], ignore_index=True)
         elif how == "old rows go":
             log = log[known_from[: len(log)] > n - 300]
         getattr(log[order], f"to_{kind}")(f"log.{kind}", index=False)
         assert call(BASE.format(log=f"log.{kind}")) in (0, BROKEN)
-    assert state() == expected
-
-
-def test_of_two_rows_of_a_case_the_last_label_counts(cases, watch):
-    expected = in_one_run(flipped(cases))
-    watch(pd.concat([cases, flipped(cases)]), code=BROKEN)
     assert state() == expected
 
 
@@ -246,12 +235,6 @@ def test_labels_that_wait_are_said(cases, watch):
     name = cases["id"][first]
     assert said.startswith(f"CANNOT GO ON: overdue cases have no label, such as {name!r}.")
     assert f"have a label, and wait behind case {name!r}, which has none" in said
-
-
-@pytest.mark.parametrize("word", [None, "NULL", "n/a", "-", " "])
-def test_words_for_a_missing_label_are_no_label(cases, word, watch):
-    assert "No outcome is known yet" in watch(cases[:20].assign(truth=word))
-    assert restored().status_.n_known == 0
 
 
 def test_unlabelled_that_is_correct_counts_old_errors_too(cases, watch):
@@ -300,9 +283,12 @@ def test_exit_codes(cases, watch):
         ("--state policy.json", "is read or written by this command already"),
     ],
 )
-def test_options_that_do_not_fit_are_named(cases, options, message, watch, refused):
+def test_options_that_do_not_fit_are_named(cases, options, message, watch, refused, refuse):
     watch(cases[:300])
     assert message in refused(cases, options)
+    begin = "monitor log.csv --policy policy.json --label truth --time decided --state s.json"
+    assert "required: --label-delay" in refuse(begin)
+    assert "target is missing" in refuse(f"{begin} --label-delay 3D")
 
 
 @pytest.mark.parametrize(
@@ -327,12 +313,10 @@ def test_a_cell_that_does_not_fit_is_named(cases, column, value, message, watch,
     assert re.search(message, refused(bad))
 
 
-def test_a_day_from_now_may_be_another_time_zone(cases, watch):
-    dates = cases["decided"].astype(str).where(cases.index != 599, "2024-06-02")
-    watch(cases.assign(decided=dates))
-
-
 def test_each_case_needs_a_name_that_is_used_once(cases, watch, refused):
+    # A day from now may be another time zone.
+    dates = cases["decided"].astype(str).where(cases.index != 599, "2024-06-02")
+    cases["decided"] = pd.to_datetime(dates, format="ISO8601")
     watch(cases.assign(truth=None))
     told = refused(cases.drop(columns="id"))
     assert "--id: log.csv has no column 'id'; name the column" in told
@@ -355,16 +339,6 @@ def test_states_and_policies_of_others_are_refused(cases, watch, refused):
     }.items():
         Path("state.json").write_text(text)
         assert message in refused(cases)
-
-
-def test_what_a_command_needs(cases, run, refuse):
-    cases.to_csv("log.csv", index=False)
-    begin = "monitor log.csv --policy policy.json --label truth --time decided --state s.json"
-    assert "required: --label-delay" in refuse(begin)
-    assert "target is missing" in refuse(f"{begin} --label-delay 3D")
-    cases.assign(truth="maybe").to_csv("log.csv", index=False)
-    told = refuse("evaluate log.csv --label truth --policy policy.json")
-    assert re.search(r"log.csv: column 'truth' must hold .*--classes.* line 2 holds 'maybe'", told)
 
 
 @pytest.mark.parametrize("place", ["replace", "write_text"])
@@ -512,14 +486,11 @@ def test_corrected_labels_of_entered_cases_are_counted_and_named(cases, watch):
         if n:
             assert 0.9 * n <= int(said.split("NOTE: ")[1].split(" case")[0]) <= n
             assert "that entered earlier at least, of 2024-01-" in said
-
-
-def test_labels_that_come_after_no_label_meant_correct_are_named(cases, watch):
+    Path("state.json").unlink()  # a label that comes after no label meant "correct"
     options = "--label-delay 3D --unlabelled correct --now 2024-03-01"
     assert "NOTE" not in watch(cases.assign(truth=None), options)
     said = watch(flipped(cases), options)
-    n = int((cases["score"] >= 7).sum())
-    assert f"NOTE: {n} cases that entered earlier at least, of 2024-01-01, 2024-01-02" in said
+    assert f"NOTE: {accepted.sum()} cases that entered earlier at least, of 2024-01-01, " in said
 
 
 def test_a_state_of_format_version_1_accuses_no_row_that_it_read(cases, watch):

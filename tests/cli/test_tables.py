@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 from decimal import Decimal
 
 import numpy as np
@@ -95,12 +94,16 @@ def test_predictions_are_those_of_the_table(labels, kind, written, rng):
         table = opened(file, options)
     assert table.classes.tolist() == labels
     found, groups = table.predictions()
-    expected = Predictions.from_proba(
-        frame["truth"].to_numpy(), frame[["p_no", "p_yes"]].to_numpy(), labels=labels
-    )
+    truth, proba = frame["truth"].to_numpy(), frame[["p_no", "p_yes"]].to_numpy()
+    expected = Predictions.from_proba(truth, proba, labels=labels)
     for field in ["y_true", "y_pred", "y_proba", "classes"]:
         np.testing.assert_array_equal(getattr(found, field), getattr(expected, field))
     assert groups["site"].tolist() == frame["site"].tolist()
+    for confidence in ("max_proba", "margin", "entropy", "gini"):
+        outcomes, _ = table.outcomes(confidence)
+        expected = Outcomes.from_proba(truth, proba, labels=labels, confidence=confidence)
+        np.testing.assert_array_equal(outcomes.loss, expected.loss)
+        np.testing.assert_array_equal(outcomes.confidence, expected.confidence)
     one, _ = Table(file, table.classes, "truth", proba=("p_yes",)).predictions()
     np.testing.assert_array_equal(one.y_proba[:, 1], frame["p_yes"])
     options = "--label truth --answer said --confidence-column score"
@@ -108,6 +111,12 @@ def test_predictions_are_those_of_the_table(labels, kind, written, rng):
     np.testing.assert_array_equal(found.y_true == found.y_pred, frame["truth"] == frame["said"])
     np.testing.assert_array_equal(found.confidence, frame["score"])
     assert groups.shape == (40, 0)
+    if kind == "parquet":
+        file = written(frame.assign(p_yes=frame["p_yes"].astype("float32")), kind)
+        found = Table(file, table.classes, "truth", proba=("p_yes",)).predictions()[0]
+        p_yes = file.whole()["p_yes"]
+        expected = Predictions.from_proba(frame["truth"], p_yes, labels=labels)
+        np.testing.assert_array_equal(found.y_proba, expected.y_proba)
 
 
 JUDGED = {"answer": "said", "confidence": "score", "subgroups": ("site",), "is_judged": True}
@@ -145,16 +154,14 @@ def test_lines_of_json_are_a_table_or_are_refused(written):
     file = written(text, "jsonl")
     assert file.whole()["when"].fillna("").tolist() == ["2026-01-31", ""]  # texts stay as written
     assert file.whole()["said"].tolist() == ["007", "é"]
+    no_table = "is no table with one JSON object per line"
     for text, words in [
-        (
-            '{"a": 1, "b": 2}\n\n{"a": 2}\n',
-            r"row 1 .* has the keys \['a'\], the first .*Write null",
-        ),
+        ('{"a": 1, "b": 2}\n\n{"a": 2}\n', r"row 1 .* has the keys \['a'\], .*Write null"),
         ('{"a": 1, "b": null}\n{"a": 2, "c": 1}\n', r"row 1 .* has the keys \['a', 'c'\]"),
-        ('{"a": null,\n "b": 2}\n', "is no table with one JSON object per line"),
+        ('{"a": null,\n "b": 2}\n', no_table),
         ('{"a": 1}\n{"a": "x"}\n', "changed from number to string in row 1"),
-        ("a,b\n1,2\n", "is no table with one JSON object per line"),
-        ("", "is no table with one JSON object per line: Empty"),
+        ("a,b\n1,2\n", no_table),
+        ("", f"{no_table}: Empty"),
     ]:
         with pytest.raises(ValueError, match=words):
             written(text, "jsonl")
@@ -162,17 +169,6 @@ def test_lines_of_json_are_a_table_or_are_refused(written):
         file = written(f'{{"a": 1, "b": {cell}}}\n', "jsonl")
         with pytest.raises(ValueError, match=r"column 'b' holds values of the type (list|struct)"):
             opened(file, "--label a --proba b --classes 1 2")
-
-
-@pytest.mark.parametrize("confidence", ["max_proba", "margin", "entropy", "gini"])
-def test_outcomes(confidence, kind, written, rng):
-    frame = table_of(["no", "yes"], rng)
-    file = written(frame, kind)
-    found, _ = Table(file, np.array(["no", "yes"]), **PROBA).outcomes(confidence)
-    proba = frame[["p_no", "p_yes"]].to_numpy()
-    expected = Outcomes.from_proba(frame["truth"].to_numpy(), proba, confidence=confidence)
-    np.testing.assert_array_equal(found.loss, expected.loss)
-    np.testing.assert_array_equal(found.confidence, expected.confidence)
 
 
 def test_pieces_are_the_whole_in_order(kind, written, rng):
@@ -190,16 +186,14 @@ def test_pieces_are_the_whole_in_order(kind, written, rng):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (["0", "1"], [0, 1]), (["-1", "1"], [-1, 1]), (["0.5", "1"], [0.5, 1.0]),
-        (["1e3", "2"], [1000.0, 2.0]), (["True", "False"], [True, False]),
-        (["01", "2"], ["01", "2"]), (["1", "x"], ["1", "x"]), (["+1", "2"], ["+1", "2"]),
-        (["true", "false"], ["true", "false"]), ([" 1", "2"], [" 1", "2"]),
-        (["1", "1.0"], ["1", "1.0"]), (["1e5", "100000.0"], ["1e5", "100000.0"]),
-        (["1_0", "2"], ["1_0", "2"]), (["9" * 30, "1"], ["9" * 30, "1"]),
+        (["-1", "1"], [-1, 1]), (["0.5", "1"], [0.5, 1.0]), (["1e3", "2"], [1000.0, 2.0]),
+        (["True", "False"], [True, False]), (["01", "2"], None), (["1", "x"], None),
+        (["+1", "2"], None), (["true", "false"], None), ([" 1", "2"], None), (["1", "1.0"], None),
+        (["1e5", "100000.0"], None), (["1_0", "2"], None), (["9" * 30, "1"], None),
     ],
 )  # fmt: skip
 def test_text_that_means_numbers(text, expected):
-    assert tables.text_to_numbers(np.array(text)).tolist() == expected
+    assert tables.text_to_numbers(np.array(text)).tolist() == (expected or text)
 
 
 def test_subgroups_are_typed_by_the_whole_column(written):
@@ -216,17 +210,17 @@ def test_subgroups_are_typed_by_the_whole_column(written):
 # What is refused --------------------------------------------------------------------------------
 
 
+def spoilt(column, row, value):
+    """Return a function that puts a value into a table."""
+    return lambda t: t.assign(**{column: t[column].astype(object).where(t.index != row, value)})
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda t: t.assign(truth=t["truth"].where(t.index != 9)),
-         "'truth' has 1 missing .* (line 11|row 9 )"),
-        (lambda t: t.assign(p_no=t["p_no"].where(t.index != 12)),
-         "'p_no' has 1 missing .* (line 14|row 12 )"),
-        (lambda t: t.assign(p_no=t["p_no"].astype(str).where(t.index != 8, "high")),
-         r"column 'p_no' must hold numbers, but (line 10|row 8 .*) holds 'high'\."),
-        (lambda t: t.assign(p_no=t["p_no"].where(t.index != 8, 7)),
-         r"column 'p_no' must hold .* from 0 to 1, but (line 10|row 8 .*) holds 7\. Divide"),
+        (spoilt("truth", 9, None), "'truth' has 1 missing .* (line 11|row 9 )"),
+        (spoilt("p_no", 12, None), "'p_no' has 1 missing .* (line 14|row 12 )"),
+        (spoilt("p_no", 8, 7), r"must hold .* from 0 to 1, but (line 10|row 8 .*) holds 7\. Divide"),
         (lambda t: t.assign(p_no=0.4, p_yes=np.where(t.index < 8, 0.6, 0.7)),
          r"\['p_no', 'p_yes'\] must sum to one, but in (line 10|row 8 .*) they sum to 1\.1\."),
         (lambda t: t.drop(columns="p_yes"), "no column 'p_yes'"),
@@ -234,12 +228,21 @@ def test_subgroups_are_typed_by_the_whole_column(written):
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(spoil, message, kind, written, rng):
-    def read(frame):
-        options = "--label truth --proba p_no p_yes --classes no yes"
-        opened(written(frame, kind), options).predictions()
-
+    file = written(spoil(table_of(["no", "yes"], rng)), kind)
     with pytest.raises(ValueError, match=message):
-        read(spoil(table_of(["no", "yes"], rng)))
+        opened(file, "--label truth --proba p_no p_yes --classes no yes").predictions()
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [("inf", "finite numbers"), ("1e400", "finite numbers"), ("-Infinity", "finite numbers"),
+     ("0,93", "numbers"), ("True", "numbers"), ("FALSE", "numbers"), ("missing", "numbers")],
+)  # fmt: skip
+def test_what_is_no_number_is_named(word, wanted, written):
+    file = written(f'truth,p_no,p_yes\nno,NA,.25\nyes,"{word}",.5\nno,.5,.5\n')
+    message = rf"t\.csv: column 'p_no' must hold {wanted}, but line 3 holds '{word}'"
+    with pytest.raises(ValueError, match=message):
+        file.numbers(file.rows()["p_no"])
 
 
 @pytest.mark.parametrize(
@@ -249,17 +252,11 @@ def test_what_is_wrong_is_named(spoil, message, kind, written, rng):
         ("t.parquet", b"no", "cannot be read as Parquet"),
         ("t.csv", b"", "no CSV table: it is empty"),
         ("t.csv", b"a,b", "has no rows"),
-        ("t.csv", b"a\n1\n", "with a comma between them"),
         ("t.csv", b"a;b\n1;2\n", "with a comma between them"),
         ("t.csv", b"a,b,a\n1,2,3\n", r"several columns of the name \['a'\]"),
-        ("t.csv", b"a,b\n1,2,3\n", r"t\.csv: line 2 has 3 cells, the first line has 2\."),
-        ("t.csv", b"a,b\n1,2,\n", r"line 2 has 3 cells, the first line has 2\."),
+        ("t.csv", b"a,b\n1,2,\n", r"t\.csv: line 2 has 3 cells, the first line has 2\."),
         ("t.csv", b"a,b,c,d\n1,.5,.5,a\n2,.5,.", r"line 3 has 3 cells, the first line has 4\."),
-        (
-            "t.csv",
-            b"a,b\n1,2\n" + b"1,2\n" * 50 + b"\xf6,2\n",
-            r"--encoding: t\.csv is not written in",
-        ),
+        ("t.csv", b"a,b\n" + b"1,2\n" * 50 + b"\xf6,2\n", r"--encoding: t\.csv is not written in"),
     ],
 )
 def test_files_that_are_no_tables(name, content, message, tmp_path):
@@ -267,13 +264,6 @@ def test_files_that_are_no_tables(name, content, message, tmp_path):
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=message):
         TableFile.open(tmp_path / name)
-
-
-def test_parquet_with_two_columns_of_one_name(tmp_path):
-    table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
-    pq.write_table(table, tmp_path / "t.parquet")
-    with pytest.raises(ValueError, match=r"several columns of the name \['a'\]"):
-        TableFile.open(tmp_path / "t.parquet")
 
 
 @pytest.mark.parametrize(
@@ -340,15 +330,6 @@ def test_usual_words_for_missing_numbers(word, decimal, written):
         table.predictions()
 
 
-def test_one_probability_in_float32_is_that_of_predictions(written, rng):
-    frame = table_of(["no", "yes"], rng)
-    file = written(frame.assign(p_yes=frame["p_yes"].astype("float32")), "parquet")
-    found = opened(file, "--label truth --proba p_yes --classes no yes").predictions()[0]
-    p_yes = file.whole()["p_yes"]
-    expected = Predictions.from_proba(frame["truth"], p_yes, labels=["no", "yes"])
-    np.testing.assert_array_equal(found.y_proba, expected.y_proba)
-
-
 def test_labels_may_have_decimal_commas(written):
     file = written("truth;p\n1,0;0,5\n0;0,5\n0,5;0,5\n1,00,0;0,5\n", layout=CsvLayout(";", ","))
     codes = Table(file, np.array([0, 1]), label="truth").codes(file.rows()["truth"])
@@ -374,22 +355,6 @@ def test_missing_numbers_of_any_type(value, dtype, written):
         assert known.tolist() == [True, False, True]
 
 
-@pytest.mark.parametrize(
-    ("word", "message"),
-    [("inf", "must hold finite numbers, but line 3 holds 'inf'"),
-     ("1e400", "must hold finite numbers, but line 3 holds '1e400'"),
-     ("-Infinity", "must hold finite numbers, but line 3 holds"),
-     ("0,93", "must hold numbers, but line 3 holds '0,93'"),
-     ("True", "must hold numbers, but line 3 holds 'True'"),
-     ("FALSE", "must hold numbers, but line 3 holds 'FALSE'"),
-     ("missing", "must hold numbers, but line 3 holds 'missing'")],
-)  # fmt: skip
-def test_what_is_no_number_is_named(word, message, written):
-    file = written(f'truth,p_no,p_yes\nno,NA,.25\nyes,"{word}",.5\nno,.5,.5\n')
-    with pytest.raises(ValueError, match=rf"t\.csv: column 'p_no' {re.escape(message)}"):
-        file.numbers(file.rows()["p_no"])
-
-
 NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.from_regex(r"-?0\.[0-9]{1,40}", fullmatch=True),
@@ -413,11 +378,15 @@ def test_numbers_are_those_of_python_to_the_last_bit(texts, decimal, written):
 # Lines ------------------------------------------------------------------------------------------
 
 
-def test_lines_are_those_of_an_editor(written):
+def test_lines_are_those_of_an_editor_and_cells_may_be_long(written, monkeypatch):
     file = written('\ufeff\n"a\nb",c\n\n1,"x\ny"\n  \n2,z\n\t\n3,"w"\n')
     assert list(file.types) == ["a\nb", "c"]
     assert [file.place(row) for row in range(3)] == ["line 5", "line 8", "line 10"]
     assert file.rows()["c"].tolist() == ["x\ny", "z", "w"]
+    monkeypatch.undo()
+    file = written(f'a,b\n"{"x" * 200_000}",1\n')
+    assert file.place(0) == "line 2"
+    assert len(file.whole().loc[0, "a"]) == 200_000
 
 
 def first_unequal_row(path):
@@ -455,13 +424,6 @@ def test_rows_of_another_length_are_refused(data, end, tmp_path):
             _, *cells = filter(None, csv.reader(text_file))
         found = TableFile.open(path).rows().to_numpy().tolist()
         assert found == cells
-
-
-def test_a_cell_may_be_long(written, monkeypatch):
-    monkeypatch.undo()
-    file = written(f'a,b\n"{"x" * 200_000}",1\n')
-    assert file.place(0) == "line 2"
-    assert len(file.whole().loc[0, "a"]) == 200_000
 
 
 # Writing ----------------------------------------------------------------------------------
