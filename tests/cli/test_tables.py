@@ -220,7 +220,7 @@ def spoilt(column, row, value):
     [
         (spoilt("truth", 9, None), "'truth' has 1 missing .* (line 11|row 9 )"),
         (spoilt("p_no", 12, None), "'p_no' has 1 missing .* (line 14|row 12 )"),
-        (spoilt("p_no", 8, 7), r"must hold .* from 0 to 1, but (line 10|row 8 .*) holds 7\. Divide"),
+        (spoilt("p_no", 8, 7), r"hold .* from 0 to 1, but (line 10|row 8 .*) holds 7\. Divide"),
         (lambda t: t.assign(p_no=0.4, p_yes=np.where(t.index < 8, 0.6, 0.7)),
          r"\['p_no', 'p_yes'\] must sum to one, but in (line 10|row 8 .*) they sum to 1\.1\."),
         (lambda t: t.drop(columns="p_yes"), "no column 'p_yes'"),
