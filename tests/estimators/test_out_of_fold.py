@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -45,10 +46,14 @@ def test_groups_stay_together_and_rare_classes_do_not_warn(rng):
     parts = make_folds(4, rows_of(y), {"groups": groups}, None)
     for train, test in [*parts, holdout(0.3, 100, groups, 0)]:
         assert not set(groups[train]) & set(groups[test])
-    rare = rows_of(np.array([0] * 20 + [1] * 2))
-    assert len(list(make_folds(5, rare, {}, None))) == 5
+    for labels in (np.array([0] * 20 + [1] * 2), np.array([0] * 20 + [1])):
+        assert len(make_folds(5, rows_of(labels), {}, None)) == 5
     with pytest.raises(ValueError, match="cv must put every row into exactly one test part"):
         make_folds(ShuffleSplit(3, random_state=0), rows_of(y), {}, None)
+    once = iter([(np.arange(50), np.arange(50, 100))])
+    assert len(read_splits(once, rows_of(y), {})) == 1
+    with pytest.raises(ValueError, match="cv yields no folds"):
+        read_splits(once, rows_of(y), {})
 
 
 def test_rows_that_are_never_tested_serve_training_only():
@@ -129,48 +134,33 @@ def test_a_bad_cv_is_named_by_all_who_take_one(options, message, data):
 @pytest.mark.parametrize("scope", SCOPES)
 def test_a_calibration_learns_from_tested_rows_only(scope, data):
     X, codes, _ = data
-    order = np.random.default_rng(0).permutation(90)
-    train, test = order[:50], order[50:]
+    train, test = np.split(np.random.default_rng(0).permutation(90), [50])
     options = {"calibration": "platt", "calibration_scope": scope}
     weight = np.linspace(1, 2, 90)
     inner = FrozenEstimator(GaussianNB().fit(X[train], codes[train], weight[train]))
     other = SelectiveClassifier(inner, **options).fit(X[test], codes[test], weight[test])
+    model = SelectiveClassifier(GaussianNB(), cv=[(train, test)], **options)
+    model.fit(X, codes, weight)
     raw = np.random.default_rng(1).dirichlet(np.ones(3), 20)
-    expected = other.policy_.decide(raw)["confidence"]
+    found, expected = (one.policy_.decide(raw)["confidence"] for one in (model, other))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
     whole = GaussianNB().fit(X, codes, weight).predict_proba(X)
-    for cv in ([(train, test)], PredefinedSplit(np.where(np.isin(np.arange(90), test), 0, -1))):
-        model = SelectiveClassifier(GaussianNB(), cv=cv, **options).fit(X, codes, weight)
-        found = model.policy_.decide(raw)["confidence"]
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
-        np.testing.assert_array_equal(model.estimator_.predict_proba(X), whole)
-
-
-def test_a_report_needs_every_row_tested(data):
-    X, codes = data[0], data[1][np.random.default_rng(0).permutation(90)]
-    with pytest.raises(ValueError, match="exactly one test part, but TimeSeriesSplit"):
-        calibration_report(GaussianNB(), X, codes, cv=TimeSeriesSplit(3))
+    np.testing.assert_array_equal(model.estimator_.predict_proba(X), whole)
 
 
 def test_holdout_is_a_plain_random_split():
     train, test = holdout(0.25, 100, None, 0)
     assert sorted([*train, *test]) == list(range(100))
     assert len(test) == 25
-    with pytest.raises(ValueError, match=r"cv=0\.999 cannot split 10 rows"):
-        holdout(0.999, 10, None, 0)
-    with pytest.raises(ValueError, match="'0' cannot be used to seed"):
-        holdout(0.4, 10, None, "0")
     assert len(holdout(1 / 15, 150, None, 0)[1]) == 10
-    X, y = load_iris(return_X_y=True)  # a handful of rows chooses no threshold
-    with pytest.raises(ValueError, match=r"cv=0\.001 holds out 1 of 150 rows.*at least 10"):
-        ThresholdTuner(GaussianNB(), cv=0.001).fit(X, y)
-
-
-def test_an_iterator_serves_once():
-    y = np.array([0, 1] * 10)
-    cv = iter([(np.arange(10), np.arange(10, 20)), (np.arange(10, 20), np.arange(10))])
-    assert len(list(make_folds(cv, rows_of(y), {}, None))) == 2
-    with pytest.raises(ValueError, match="cv yields no folds"):
-        list(make_folds(cv, rows_of(y), {}, None))
+    few = ThresholdTuner(GaussianNB(), cv=0.001)  # a handful of rows chooses no threshold
+    for call, message in [
+        (lambda: holdout(0.999, 10, None, 0), r"cv=0\.999 cannot split 10 rows"),
+        (lambda: holdout(0.4, 10, None, "0"), "'0' cannot be used to seed"),
+        (lambda: few.fit(*load_iris(return_X_y=True)), r"cv=0\.001 holds out 1 of 150 rows.*10"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 # Folds that lack a class -----------------------------------------------------------------------
@@ -187,31 +177,27 @@ def test_seen_rows_against_sets(labels, n_folds):
 
 
 @pytest.mark.parametrize("estimator", [GaussianNB(), LinearSVC()])
-@pytest.mark.parametrize("kind", CALIBRATORS)
-def test_folds_that_cannot_know_a_class_are_refused(kind, estimator):
+def test_folds_that_cannot_know_a_class_are_refused(estimator):
     X, y = load_iris(return_X_y=True)  # sorted by class
     names = np.array(["setosa", "versicolor", "virginica"])[y]
-    lost = "50 of the 50 rows of class 'setosa' .* trained without that class"
-    model = SelectiveClassifier(estimator, calibration=kind, cv=KFold(3))
-    with pytest.raises(ValueError, match=lost):
-        model.fit(X, names)
-    with pytest.raises(ValueError, match=lost):
-        model.set_params(cv=LeaveOneGroupOut()).fit(X, names, groups=y)
+    model = SelectiveClassifier(estimator, calibration="platt", cv=KFold(3))
+    by_class = clone(model).set_params(cv=LeaveOneGroupOut())
+    frozen = FrozenEstimator(GaussianNB().fit(X, names))
+    tuner = ThresholdTuner(SelectiveClassifier(frozen, calibration="platt"), cv=KFold(3))
+    for call in (
+        lambda: model.fit(X, names),
+        lambda: by_class.fit(X, names, groups=y),
+        lambda: ThresholdTuner(estimator, cv=KFold(3)).fit(X, names),
+        lambda: tuner.fit(X, names),
+        lambda: calibration_report(estimator, X, names, cv=KFold(3)),
+    ):
+        lost = "50 of the 50 rows of class 'setosa' .* trained without that class"
+        with pytest.raises(ValueError, match=lost):
+            call()
     model.set_params(cv=KFold(3, shuffle=True, random_state=0))
     assert model.fit(X, names).score(X, names) > 0.85
-
-
-def test_tuner_and_report_refuse_them_too():
-    X, y = load_iris(return_X_y=True)
-    frozen = FrozenEstimator(GaussianNB().fit(X, y))
-    calibrated = SelectiveClassifier(frozen, calibration="platt")
-    for call in (
-        lambda: ThresholdTuner(GaussianNB(), cv=KFold(3)).fit(X, y),
-        lambda: ThresholdTuner(calibrated, cv=KFold(3)).fit(X, y),
-        lambda: calibration_report(GaussianNB(), X, y, cv=KFold(3)),
-    ):
-        with pytest.raises(ValueError, match=r"rows of class 0 .* trained without that class"):
-            call()
+    with pytest.raises(ValueError, match="1 of the 1 rows of class"):
+        make_folds(KFold(2), rows_of(np.array([0, 1])), {}, None)
 
 
 def partly_blind(y, n_blind):
@@ -221,6 +207,11 @@ def partly_blind(y, n_blind):
     first = np.sort(np.r_[others[::2], blind])
     rest = np.setdiff1d(np.arange(len(y)), first)
     return [(others[1::2], first), (first, rest)]
+
+
+class Unweighted(GaussianNB):
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X, y)
 
 
 @pytest.mark.parametrize("scope", SCOPES)
@@ -235,30 +226,11 @@ def test_rows_of_an_unseen_class_are_left_out_of_the_calibration(kind, scope, da
     assert len(caught) == 1
     weight = find_known_rows(parts, codes).astype(float)
     assert weight.sum() == 78
-
-    class Unweighted(GaussianNB):
-        def fit(self, X, y, sample_weight=None):
-            return super().fit(X, y)
-
     with pytest.warns(UserWarning, match="left out of the calibration"):
         other = SelectiveClassifier(Unweighted(), cv=parts, **options).fit(X, codes, weight)
     np.testing.assert_allclose(other.predict_confidence(X), model.predict_confidence(X), rtol=1e-9)
     with pytest.raises(ValueError, match="16 of the 30 rows of class 2"):
         model.set_params(cv=partly_blind(codes, 16)).fit(X, codes)
-
-
-def test_a_class_with_one_row_stays_harmless(data):
-    X, codes, _ = data
-    codes = codes.copy()
-    codes[3] = 9
-    base, goal = GaussianNB(var_smoothing=0.01), {"objective": "coverage", "target": 0.5}
-    for model in (
-        SelectiveClassifier(base, calibration="platt", threshold=0.5),
-        ThresholdTuner(base, cv=5, assume="independent", **goal),
-    ):
-        assert model.fit(X, codes).score(X, codes) > 0.5
-    with pytest.raises(ValueError, match="1 of the 1 rows of class"):
-        make_folds(KFold(2), rows_of(np.array([0, 1])), {}, None)
 
 
 def test_rows_of_an_unseen_class_count_as_wrong_answers_for_a_threshold(data):
@@ -298,20 +270,17 @@ def test_a_fold_without_weight_says_so(data):
         ThresholdTuner(GaussianNB(), cv=0.3, random_state=0).fit(X, y, weight)
 
 
-@pytest.mark.parametrize("cv", [3, 0.4])
-@pytest.mark.parametrize("refit", [True, False])
-def test_small_weights_are_told_once(cv, refit, data):
+def test_small_weights_are_told_once(data):
     X, codes, _ = data
-    weight = np.full(90, 0.01)
     base = SelectiveClassifier(GaussianNB(), calibration="platt", cv=3)
-    calls = [
+    weight = np.full(90, 0.01)
+    for call in (
         lambda: base.fit(X, codes, weight),
         lambda: calibration_report(GaussianNB(), X, codes, sample_weight=weight, cv=3),
-    ]
-    if refit or cv != 3:
-        tuner = ThresholdTuner(base, cv=cv, refit=refit, random_state=0)
-        calls.append(lambda: tuner.fit(X, codes, weight))
-    for call in calls:
+        lambda: ThresholdTuner(base, cv=3).fit(X, codes, weight),
+        lambda: ThresholdTuner(base, cv=0.4).fit(X, codes, weight),
+        lambda: ThresholdTuner(base, cv=0.4, refit=False, random_state=0).fit(X, codes, weight),
+    ):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             call()

@@ -11,16 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import log_softmax, softmax
 from sklearn.base import clone
-from sklearn.linear_model import RidgeClassifier
 
 from skselect import (
-    AbstentionPolicy,
     PrecomputedClassifier,
-    Predictions,
     SelectiveClassifier,
     ThresholdTuner,
     calibration_report,
-    certify,
 )
 
 CLASSES = ["cat", "dog", "owl"]
@@ -87,57 +83,57 @@ def test_columns_are_found_by_name_or_position(answers):
         np.testing.assert_array_equal(model.predict_proba(X), expected)
 
 
-def test_a_tuner_certifies_stored_answers_and_saves_them(answers):
-    logits, y = answers
-    model = PrecomputedClassifier(CLASSES, kind="logit")
-    goal = {"objective": "risk", "target": 0.3, "delta": 0.1, "random_state": 0}
-    tuner = ThresholdTuner(model, cv=0.5, refit=False, **goal).fit(logits, y)
-    assert str(tuner.certificate_).startswith("CERTIFIED")
-    policy = AbstentionPolicy.from_json(tuner.policy_.to_json())
-    decided = policy.decide(model.predict_proba(logits))
-    pd.testing.assert_frame_equal(decided, tuner.decide(logits))
-
-
-A_A = pd.DataFrame({"a": [0.5], "b": [0.5]})
-A_C = pd.DataFrame({"a": [1.0], "c": [0.0]})
 NAMED = pd.DataFrame({"a": [0.2, 0.7], "b": [0.8, 0.3], "id": [1, 2]})
 
 
+LETTERS = {"classes": ["a", "b", "c"], "kind": "logprob"}
+SPREAD = LETTERS | {"missing": "spread"}
+
+
 @pytest.mark.parametrize(
-    ("classes", "options", "X", "message"),
+    ("options", "X", "message"),
     [
-        ([0, 1], {}, [[0.5, 0.9]], "each row must sum to one"),
-        ([0, 1], {}, [[20, 80], [70, 30]], "Divide percentages by 100"),
-        ([0, 1], {"kind": "odds"}, [[0.5, 0.5]], "kind must be one of"),
-        ([0, 1], {}, [[0.2, 0.3, 0.5]], "X has 3 columns for the 2 classes"),
-        ([0, 1, 2], {"columns": [0, 1]}, [[0.5, 0.5]], "columns names 2 columns"),
-        ([0, 1], {"columns": 0.5}, [[0.5, 0.5]], r"columns: X has no \[0.5\]"),
-        ([0, 1], {"columns": ["a", "a"]}, A_A, r"columns=\['a', 'a'\] names a column twice"),
-        ([0, 1], {"columns": ["a", "b"]}, A_C, r"columns: X has no \['b'\]; it has \['a', 'c'\]"),
-        (["a", "b"], {}, NAMED, r"\['id'\] are no classes.*columns="),
-        (["a", "c"], {}, NAMED, r"\['c'\] are missing"),
-        (["a", "b"], {"columns": ["b", "a"]}, NAMED, "in another order"),
-        ([0, 1], {}, [["a", "b"]], "X must hold numbers"),
-        ([0, 1], {}, [[0.5, 0.5], [1.0]], "X is not a table of numbers"),
-        ([0, 1], {}, [[np.nan, 1.0]], "X has NaN or infinite"),
-        ([0, 1], {"kind": "logprob"}, [[3.0, 800.0]], "logits need kind='logit'"),
-        ([0, 1], {"kind": "logit"}, [[-np.inf, -np.inf]], "X has NaN or infinite"),
-        ([0, 1], {"kind": "logit"}, np.zeros((0, 2)), "one row per case"),
-        ([0, 0], {}, [[0.5, 0.5]], "classes"),
+        ({}, [[0.5, 0.9]], "each row must sum to one"),
+        ({}, [[20, 80], [70, 30]], "Divide percentages by 100"),
+        ({"kind": "odds"}, [[0.5, 0.5]], "kind must be one of"),
+        ({}, [[0.2, 0.3, 0.5]], "X has 3 columns for the 2 classes"),
+        ({"classes": [0, 1, 2], "columns": [0, 1]}, [[0.5, 0.5]], "columns names 2 columns"),
+        ({"columns": 0.5}, [[0.5, 0.5]], r"columns: X has no \[0.5\]"),
+        ({"columns": ["a", "a"]}, NAMED, r"columns=\['a', 'a'\] names a column twice"),
+        ({"columns": ["a", "c"]}, NAMED, r"columns: X has no \['c'\]; it has \['a', 'b', 'id'\]"),
+        ({"classes": ["a", "b"]}, NAMED, r"\['id'\] are no classes.*columns="),
+        ({"classes": ["a", "c"]}, NAMED, r"\['c'\] are missing"),
+        ({"classes": ["a", "b"], "columns": ["b", "a"]}, NAMED, "in another order"),
+        ({}, [["a", "b"]], "X must hold numbers"),
+        ({}, [[0.5, 0.5], [1.0]], "X is not a table of numbers"),
+        ({}, [[np.nan, 1.0]], "X has NaN or infinite"),
+        ({"kind": "logprob"}, [[3.0, 800.0]], "logits need kind='logit'"),
+        ({"kind": "logit"}, [[-np.inf, -np.inf]], "X has NaN or infinite"),
+        ({"kind": "logit"}, np.zeros((0, 2)), "one row per case"),
+        ({"classes": [0, 0]}, [[0.5, 0.5]], "classes"),
+        (LETTERS, [[-0.5, np.nan, -3.0]], "X has NaN or infinite values, first in the column 1"),
+        (SPREAD, [[0.5, np.nan, -3.0]], "none above 0, got values up to 0.5"),
+        (SPREAD, [[-0.1, -0.2, np.nan]], "sum"),
+        (SPREAD, [[np.inf, -0.2, np.nan]], "infinite"),
+        (SPREAD | {"kind": "proba"}, [[0.1, 0.2, 0.7]], "goes with kind='logprob'"),
+        (LETTERS | {"missing": "zero"}, [[-0.1, -0.2, -3]], "missing must be"),
+        (SPREAD | {"classes": ["a", "b"]}, [[-0.1], [np.nan]], "X has NaN"),
     ],
 )
-def test_bad_tables_are_explained(classes, options, X, message):
+def test_bad_tables_are_explained(options, X, message):
     with pytest.raises(ValueError, match=message):
-        PrecomputedClassifier(classes, **options).predict_proba(X)
+        PrecomputedClassifier(**({"classes": [0, 1]} | options)).predict_proba(X)
 
 
-def test_labels_it_does_not_know_are_refused(answers):
+def test_strange_labels_and_strange_logits_are_told(answers):
     logits, y = answers
     model = PrecomputedClassifier(CLASSES, kind="logit")
     with pytest.raises(ValueError, match="y has labels that are not among the classes"):
         model.fit(logits, np.where(y == "owl", "bat", y))
     with pytest.raises(ValueError, match="X has 600 rows, but y has 599"):
         model.fit(logits, y[:-1])
+    with pytest.warns(UserWarning, match="use kind='proba'"):
+        model.predict_proba([[0.2, 0.7, 0.1], [0.7, 0.3, 0.0]])
 
 
 # Classes that the rows at hand lack ------------------------------------------------------------
@@ -168,11 +164,6 @@ def test_it_keeps_the_classes_that_y_lacks(missing, scope, rng):
 # A table that is not what it seems ----------------------------------------------------------
 
 
-def test_logits_that_are_probabilities_warn():
-    with pytest.warns(UserWarning, match="use kind='proba'"):
-        PrecomputedClassifier(["a", "b"], kind="logit").predict_proba([[0.2, 0.8], [0.7, 0.3]])
-
-
 def test_it_never_learns_so_all_rows_certify_exactly(rng):
     P = rng.dirichlet([1, 1], 400)
     y = (rng.random(400) < P[:, 1]).astype(int)
@@ -182,14 +173,6 @@ def test_it_never_learns_so_all_rows_certify_exactly(rng):
     assert tuner.certificate_.n == 400
     tuner.set_params(estimator=SelectiveClassifier(plain, calibration="platt")).fit(P, y)
     assert not tuner.certificate_.is_certified  # the same rows fitted the calibration
-
-
-def test_a_policy_of_decision_values_says_why_it_cannot_be_certified(rng):
-    X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
-    model = SelectiveClassifier(RidgeClassifier(), calibration="platt", threshold=0.5).fit(X, y)
-    predictions = Predictions.from_proba(y, model.predict_proba(X))
-    with pytest.raises(ValueError, match="reads decision values, which Predictions cannot hold"):
-        certify(model.policy_, predictions)
 
 
 # Log-probabilities of some classes only ---------------------------------------------------------
@@ -236,21 +219,3 @@ def test_complete_log_probabilities_stay_and_tiny_ones_do_not_vanish():
     np.testing.assert_allclose(tiny[0], np.array([1, e, e]) / (1 + 2 * e))
     np.testing.assert_allclose(tiny[1], 1 / 3)
     assert clone(spread).get_params()["missing"] == "spread"
-
-
-@pytest.mark.parametrize(
-    ("params", "X", "words"),
-    [
-        ({}, [[-0.5, np.nan, -3.0]], "X has NaN or infinite values, first in the column 1"),
-        ({"missing": "spread"}, [[0.5, np.nan, -3.0]], "none above 0, got values up to 0.5"),
-        ({"missing": "spread"}, [[-0.1, -0.2, np.nan]], "sum"),
-        ({"missing": "spread"}, [[np.inf, -0.2, np.nan]], "infinite"),
-        ({"missing": "spread", "kind": "proba"}, [[0.1, 0.2, 0.7]], "goes with kind='logprob'"),
-        ({"missing": "zero"}, [[-0.1, -0.2, -3]], "missing must be"),
-        ({"missing": "spread", "classes": ["a", "b"]}, [[-0.1], [np.nan]], "X has NaN"),
-    ],
-)
-def test_log_probabilities_that_cannot_be_are_named(params, X, words):
-    model = PrecomputedClassifier(**({"classes": ["a", "b", "c"], "kind": "logprob"} | params))
-    with pytest.raises(ValueError, match=words):
-        model.predict_proba(np.array(X))

@@ -7,7 +7,6 @@ import pytest
 import sklearn
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -26,8 +25,8 @@ def data(rng):
     return X, np.where(X[:, 0] + rng.normal(size=200) > 0, "yes", "no")
 
 
-def calibrated(**options):
-    return SelectiveClassifier(GaussianNB(), calibration="platt", cv=3, **options)
+def calibrated(base=None, **options):
+    return SelectiveClassifier(base or GaussianNB(), calibration="platt", cv=3, **options)
 
 
 def lines(capsys):
@@ -88,18 +87,15 @@ class CountingNB(GaussianNB):
 
 @quiet
 @pytest.mark.parametrize(
-    ("base", "options", "groups"),
+    ("base", "cv", "groups"),
     [
-        (CountingNB(), {}, None),
-        (SelectiveClassifier(CountingNB(), calibration="platt"), {}, None),
-        (SelectiveClassifier(CountingNB(), calibration="platt", cv=3), {"cv": 4}, None),
-        (SelectiveClassifier(CountingNB(), calibration="platt", cv=3), {"cv": 4}, "groups"),
+        (CountingNB(), 5, None), (calibrated(CountingNB()), 3, None),
+        (calibrated(CountingNB()), 4, None), (calibrated(CountingNB()), 4, np.arange(200) % 20),
     ],
-)
-def test_the_number_of_fits_is_true(data, base, options, groups, capsys):
+)  # fmt: skip
+def test_the_number_of_fits_is_true(data, base, cv, groups, capsys):
     CountingNB.n_fits = 0
-    given = {} if groups is None else {"groups": np.arange(200) % 20}
-    ThresholdTuner(base, verbose=1, **options).fit(*data, **given)
+    ThresholdTuner(base, cv=cv, verbose=1).fit(*data, groups=groups)
     assert f"totalling {CountingNB.n_fits} fit" in capsys.readouterr().out
 
 
@@ -146,29 +142,18 @@ def test_callbacks_see_every_fit(data):
 
 @needs_callbacks
 @quiet
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_callbacks_change_no_number_and_stay_out_of_the_fitted_models(data, n_jobs):
-    model = calibrated(n_jobs=n_jobs)
-    plain = ThresholdTuner(model, n_jobs=n_jobs, random_state=0).fit(*data)
+def test_callbacks_change_no_number_and_stay_out_of_the_fitted_models(data):
+    plain = ThresholdTuner(calibrated(), random_state=0).fit(*data)
     recorder = Recorder()
     recorder.max_propagation_depth = 1
-    tuner = ThresholdTuner(model, n_jobs=n_jobs, random_state=0).set_callbacks(recorder).fit(*data)
+    tuner = ThresholdTuner(calibrated(n_jobs=2), n_jobs=2, random_state=0).set_callbacks(recorder)
+    tuner.fit(*data)
     np.testing.assert_array_equal(tuner.predict_proba(data[0]), plain.predict_proba(data[0]))
     assert tuner.threshold_ == plain.threshold_
     fitted = (tuner, tuner.estimator_, tuner.estimator_.estimator_)
     assert [bool(getattr(one, "_skl_callbacks", [])) for one in fitted] == [True, False, False]
     assert not [name for one in fitted for name in vars(one) if "callback_" in name]
     pickle.loads(pickle.dumps(tuner))
-
-
-@needs_callbacks
-def test_callbacks_of_a_search_reach_the_classifier(data):
-    recorder = Recorder()
-    recorder.max_propagation_depth = 1
-    search = GridSearchCV(calibrated(), {"calibration": ["platt", "beta"]}, cv=2)
-    search.set_callbacks(recorder).fit(*data)
-    begun = [call for call in recorder.calls if call[:3] == ("begin", "SelectiveClassifier", "fit")]
-    assert len(begun) == 5
 
 
 @needs_callbacks

@@ -3,11 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import make_classification
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
@@ -49,6 +46,8 @@ BARE = {"target": None, "cv": 0.5, "refit": False}
         ({"objective": Risk(0.15, max_analyses=2), "target": None, "shortlist": APART},
          ["several analyses"]),
         (BARE | {"objective": "selective_accuracy", "shortlist": APART}, []),
+        # Rows set apart for a metric are held out by default too.
+        ({"objective": Best(min_coverage=0.0), "target": None, "shortlist": APART}, []),
         (BARE | {"objective": Cost(0.15, method="chow")}, []),
     ],
 )  # fmt: skip
@@ -159,16 +158,6 @@ def test_a_class_that_the_kept_classifier_does_not_know_is_on_no_list(data):
             tune(X, labels, **goal)
 
 
-def test_categories_and_missing_values_are_left_to_the_classifier(data):
-    X, y = data
-    frame = pd.DataFrame(X.copy(), columns=list("abcdef"))
-    frame["kind"] = pd.Categorical(np.where(X[:, 0] > 0, "up", "down"))
-    frame.loc[::7, "a"] = np.nan
-    trees = HistGradientBoostingClassifier(categorical_features="from_dtype", max_iter=20)
-    decided = tune(frame, y, trees, objective="coverage", target=0.5).decide(frame[:50])
-    assert decided["shortlist"].notna().any()
-
-
 def test_what_cannot_be_listed_is_refused_before_anything_is_trained(data):
     X, y = data
 
@@ -183,22 +172,3 @@ def test_what_cannot_be_listed_is_refused_before_anything_is_trained(data):
         ThresholdTuner(Untrainable(), shortlist=0.9).fit(X, y, sample_weight=np.arange(1, 1501))
     with pytest.raises(ValueError, match=r"shortlist must be a number in \(0, 1\)"):
         tune(X, y, Untrainable(), shortlist="often")
-
-
-def test_it_is_a_parameter_like_any_other(data):
-    tuner = ThresholdTuner(LogisticRegression(), shortlist=Shortlist(0.9, share=0.2))
-    assert clone(tuner).get_params()["shortlist"] == Shortlist(0.9, share=0.2)
-    assert tuner.set_params(shortlist=None).shortlist is None
-    plain = tune(*data, shortlist=None)
-    assert plain.policy_.shortlist is None
-    assert "shortlist" not in plain.decide(data[0][:5])
-
-
-def test_rows_set_apart_for_a_metric_are_held_out_and_the_classifier_is_kept(data):
-    X, y = data
-    apart = Shortlist(0.9, share=0.5)
-    tuner = ThresholdTuner(
-        GaussianNB(), objective=Best("cwsa_plus", min_coverage=0.0), shortlist=apart, random_state=0
-    )
-    assert tuner.fit(X, y).policy_.shortlist.is_exact
-    assert not tuner.set_params(refit=True).fit(X, y).policy_.shortlist.is_exact

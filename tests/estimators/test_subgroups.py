@@ -178,17 +178,12 @@ def test_bad_subgroups_are_named_before_anything_is_trained(people, options, mes
 #: Functions whose subgroup of a row depends on the other rows, and what is said of them.
 TOGETHER = {
     "median": (lambda X: X["x"] > X["x"].median(), "looks at rows together"),
-    "standardized": (lambda X: (X["x"] - X["x"].mean()) / X["x"].std() > 2, "looks at rows"),
     "top": (lambda X: X["x"] > X["x"].quantile(0.999), "looks at rows together"),
     "rank": (lambda X: X["x"].rank(pct=True).round(1), "looks at rows together"),
     "qcut": (lambda X: pd.qcut(X["x"], 4, labels=False), "fails on row .* alone .ValueError.*Bin"),
-    "loose qcut": (lambda X: pd.qcut(X["x"], 4, labels=False, duplicates="drop"), "looks at rows"),
-    "cut": (lambda X: pd.cut(X["x"], 3, labels=False), "looks at rows together"),
     "codes": (lambda X: X["kind"].astype(str).astype("category").cat.codes, "looks at rows"),
-    "factorize": (lambda X: pd.factorize(X["kind"])[0], "looks at rows together"),
     "position": (lambda X: np.arange(len(X)) % 2, "looks at rows together"),
     "before": (lambda X: X["x"].diff() > 0, "looks at rows together"),
-    "twice": (lambda X: X["site"].duplicated(), "looks at rows together"),
     "squeezed": (lambda X: np.squeeze(X[["site"]].to_numpy()), "fails on row .* alone"),
     "columns": (lambda X: X[["site"]].assign(high=X["x"] > X["x"].mean()), "looks at rows"),
 }
@@ -211,11 +206,10 @@ def kinds(people):
 
 
 @pytest.mark.parametrize("name", TOGETHER)
-@pytest.mark.parametrize("goal", [RISK, {"objective": "selective_accuracy"}])
-def test_a_function_that_looks_at_rows_together_is_refused(name, goal, kinds):
+def test_a_function_that_looks_at_rows_together_is_refused(name, kinds):
     group_by, message = TOGETHER[name]
     with pytest.raises(ValueError, match=rf"group_by: the function {message}.*from that row alone"):
-        ThresholdTuner(Untouched(), group_by=group_by, **goal, cv=5).fit(*kinds)
+        ThresholdTuner(Untouched(), group_by=group_by, **RISK, cv=5).fit(*kinds)
 
 
 @pytest.mark.filterwarnings("ignore:subgroup")
@@ -230,13 +224,19 @@ def test_a_function_of_single_rows_is_taken(name, kinds):
     assert one_by_one == tuner.accepts(X)[::100].tolist()
 
 
-def test_functions_of_lists_arrays_and_two_rows():
+def test_functions_read_lists_arrays_and_sparse_rows(people):
     lengths = lambda texts: [len(text) for text in texts]  # noqa: E731
     sign = lambda X: np.asarray(X)[:, 0] > 0  # noqa: E731
     two = np.array([[1.0], [-1.0]])
-    for group_by, X in [(lengths, ["a", "bb", "ccc"] * 5), (sign, two), (sign, pl.DataFrame(two))]:
+    table = sparse.csr_matrix(people[0].to_numpy())
+    for group_by, X in [
+        (lengths, ["a", "bb", "ccc"] * 5), (sign, two), (sign, pl.DataFrame(two)),
+        (lambda X: X[:, [2]].toarray().ravel(), table),
+    ]:  # fmt: skip
         by = Subgroups(group_by)
         check_decided_by_row(by, X, find_subgroups(by, X))
+    with pytest.raises(ValueError, match="Pass columns of a dense X, a function of X"):
+        find_subgroups(Subgroups(2), table)
 
 
 @pytest.mark.filterwarnings("ignore:subgroup .*No threshold")
@@ -250,16 +250,6 @@ def test_rows_of_no_subgroup_are_counted_at_fit(unseen, later, people):
     )
     with pytest.warns(UserWarning, match=rf"24 of 4500 rows have no where\..* will be {later}"):
         tuner.fit(X.assign(where=site), y)
-
-
-def test_columns_of_a_sparse_matrix_need_a_function(people):
-    X, y = people
-    table = sparse.csr_matrix(X.to_numpy())
-    with pytest.raises(ValueError, match="Pass columns of a dense X, a function of X"):
-        ThresholdTuner(model(), group_by=2, **RISK, cv=5).fit(table, y)
-    site = lambda X: X[:, [2]].toarray().ravel()  # noqa: E731
-    tuner = ThresholdTuner(model(), group_by=site, objective="coverage", target=0.8, cv=5)
-    assert set(tuner.fit(table, y).thresholds_) == {0.0, 1.0, 2.0}
 
 
 # Costs -----------------------------------------------------------------------------------------
@@ -320,34 +310,20 @@ def test_a_cut_off_inside_is_honoured(people, wrap, calibration):
     if wrap == "tuned":
         inner = TunedThresholdClassifierCV(model(), scoring="balanced_accuracy", thresholds=5, cv=2)
     with pytest.raises(ValueError, match="Choose decision='estimator' to keep its own answers"):
-        SelectiveClassifier(clone(inner).set_params(), calibration=None).fit(X, y)
+        SelectiveClassifier(inner).fit(X, y)
     selective = SelectiveClassifier(inner, decision="estimator", calibration=calibration).fit(X, y)
     own = selective.estimator_.predict(X)
     assert selective.predict(X).tolist() == own.tolist()
     p = selective.predict_proba(X)
     chosen = np.where(own == "sick", p[:, 1], p[:, 0])
     assert selective.predict_confidence(X).tolist() == chosen.tolist()
-    tuner = ThresholdTuner(selective.set_params(threshold=None), objective="risk", target=0.15,
-                           cv=0.5, refit=False, random_state=0)  # fmt: skip
-    with pytest.warns(UserWarning, match="already fitted"):
-        tuner.fit(X, y)
+    tuner = ThresholdTuner(clone(selective), objective="risk", target=0.15, **HALF).fit(X, y)
     decided = tuner.decide(X)
     own = tuner.estimator_.estimator_.predict(X)
     assert decided["suggestion"].tolist() == own.tolist()
     assert tuner.certificate_.is_certified
     restored = AbstentionPolicy.from_json(tuner.policy_.to_json())
     assert restored.decide(tuner.raw_scores(X), y_pred=own).equals(decided)
-
-
-def test_a_frozen_cut_off_may_be_asked_for_its_own_answers(people):
-    X, y = people
-    fixed = FixedThresholdClassifier(model(), threshold=0.2, pos_label="sick")
-    fitted = fixed.fit(X[:1000], y[:1000])
-    base = SelectiveClassifier(FrozenEstimator(fitted), decision="estimator")
-    tuner = ThresholdTuner(base, objective="risk", target=0.2).fit(X[1000:], y[1000:])
-    assert tuner.certificate_.is_certified
-    kept = tuner.accepts(X)
-    assert tuner.predict(X)[kept].tolist() == fitted.predict(X)[kept].tolist()
 
 
 @pytest.mark.parametrize(
