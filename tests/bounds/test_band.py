@@ -49,7 +49,7 @@ def test_band_never_spends_more_than_delta_and_is_nearly_all_of_it():
 
 @pytest.mark.parametrize("n", [60, 150, 400, 3000])
 @pytest.mark.parametrize(("risk", "delta", "least"), [(0.05, 0.05, 0.1), (0.2, 0.3, 0.9)])
-def test_band_is_that_of_a_bisection(n, risk, delta, least):
+def test_band_is_that_of_a_bisection_and_decides_without_its_limits(n, risk, delta, least, rng):
     ranks, limits = walk_band(n, risk, delta, least)
 
     def counts(log_alpha):
@@ -65,25 +65,12 @@ def test_band_is_that_of_a_bisection(n, risk, delta, least):
         else:
             high = middle
     assert limits.tolist() == counts(low).tolist()
-
-
-def test_what_the_band_accepts_is_known_without_its_limits(rng):
-    answers = []
-    for n, risk, delta, least in [
-        (300, 0.05, 0.05, 0.1),
-        (90, 0.2, 0.3, 0.0),
-        (2000, 0.02, 0.1, 0),
-    ]:
-        ranks, limits = walk_band(n, risk, delta, least)
-        for extra in range(-2, 4):
-            errors = limits + 1 + rng.integers(0, 5, len(ranks))
-            errors[rng.integers(len(ranks))] -= extra
-            errors = np.maximum(errors, 0)
-            found = band_accepts(n, risk, delta, least, lambda _, errors=errors: errors)
-            assert found == np.any(errors <= limits)
-            answers.append(found)
-    assert len(set(answers)) == 2
-    assert not band_accepts(148, 0.02, 0.05, 0.1, np.zeros_like)
+    for less in range(5):
+        errors = limits + 1 + rng.integers(0, 5, len(ranks))
+        errors[rng.integers(len(ranks))] -= less
+        errors = np.maximum(errors, 0)
+        found = band_accepts(n, risk, delta, least, lambda _, errors=errors: errors)
+        assert found == np.any(errors <= limits)
 
 
 def test_long_walks_are_added_up_as_exactly_as_short_ones():
@@ -96,10 +83,15 @@ def test_long_walks_are_added_up_as_exactly_as_short_ones():
         assert found == pytest.approx(exact, rel=1e-9)
 
 
-def test_band_is_empty_when_the_rows_cannot_do():
-    ranks, limits = walk_band(148, 0.02, 0.05, 0.1)
-    assert len(ranks) == len(limits) == 0
+def test_limits_are_empty_when_the_rows_cannot_do():
+    given = (148, 0.02, 0.05, 0.1)
+    for found in (walk_band(*given), combined_limits(*given), limits_from_start(*given, 0.5)):
+        assert not any(map(len, found))
+    assert not band_accepts(*given, np.zeros_like)
+    assert not sequence_accepts(*given, np.zeros_like)
     assert len(walk_band(149, 0.02, 0.05, 0.1)[0]) == 1
+    ranks, band, sequence = combined_limits(149, 0.02, 0.05, 0.1)
+    assert (ranks.tolist(), band.tolist(), sequence.tolist()) == ([149], [-1], [0])
 
 
 def union_probability(ranks, band, risk, m, count):
@@ -140,28 +132,16 @@ def test_sequence_and_band_together_spend_at_most_delta(n, risk, delta, least, s
     assert tight >= 0.8 * len(ranks)  # the rest is held down to keep the counts rising
 
 
-def test_combined_is_empty_when_the_rows_cannot_do():
-    assert len(combined_limits(148, 0.02, 0.05, 0.1)[0]) == 0
-    assert len(limits_from_start(148, 0.02, 0.05, 0.1, 0.5)[0]) == 0
-    ranks, band, sequence = combined_limits(149, 0.02, 0.05, 0.1)
-    assert (ranks.tolist(), band.tolist(), sequence.tolist()) == ([149], [-1], [0])
-
-
 @pytest.mark.parametrize(("n", "risk", "delta"), [(300, 0.05, 0.1), (1000, 0.02, 0.05)])
-def test_each_rank_of_a_sequence_is_tested_at_the_full_delta(n, risk, delta):
-    ranks, limits = sequence_limits(n, risk, delta, 0.25)
-    assert ranks[0] >= 0.25 * n
-    assert np.all(np.diff(limits) >= 0)  # rising, as the proof wants it
-    for k, limit in zip(ranks[::40], limits[::40], strict=True):
-        assert binom.cdf(limit, k, risk) <= delta < binom.cdf(limit + 1, k, risk)
-
-
-@pytest.mark.parametrize(("n", "risk", "delta"), [(300, 0.05, 0.1), (2000, 0.02, 0.05)])
-def test_union_limits_spend_less_than_the_band(n, risk, delta):
-    ranks, limits = union_limits(n, risk, delta, 0.1)
-    assert len(ranks) <= 20
-    assert 0 < crossing_probability(ranks, limits, risk) < delta
-    assert sum(binom.cdf(limits, ranks, risk)) <= delta * (1 + 1e-9)
+def test_ranks_of_a_sequence_have_all_of_delta_and_those_of_the_union_bound_a_20th(n, risk, delta):
+    sequence, union = sequence_limits(n, risk, delta, 0.25), union_limits(n, risk, delta, 0.1)
+    for (ranks, limits), level in ((sequence, delta), (union, delta / 20)):
+        assert np.all(np.diff(limits) >= 0)  # rising, as the proof wants it
+        assert np.all(binom.cdf(limits, ranks, risk) <= level)
+        assert np.all(binom.cdf(limits + 1, ranks, risk) > level)
+    assert sequence[0][0] >= 0.25 * n
+    assert len(union[0]) <= 20
+    assert 0 < crossing_probability(*union, risk) < delta
 
 
 def test_the_combined_start_passes_low_risks_more_surely_than_its_neighbours():

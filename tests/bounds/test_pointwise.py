@@ -9,11 +9,10 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from skselect.bounds import walk_band
 from skselect.bounds._pointwise import (
     anytime_upper,
     betting_log_wealth,
@@ -62,23 +61,15 @@ def test_rows_for_certificate_is_the_least_number(delta):
         k = rows_for_certificate(target, delta)
         assert (1 - target) ** k <= delta
         assert k == 1 or (1 - target) ** (k - 1) > delta
-
-
-def test_tiny_targets_need_many_rows_and_no_time():
-    assert 2.9e14 < rows_for_certificate(1e-14, 0.05) < 3.1e14
-    assert len(walk_band(100, 1e-14, 0.05, 0.1)[0]) == 0
+    assert rows_for_certificate(1e-14, delta) == pytest.approx(-np.log(delta) / 1e-14, rel=1e-3)
 
 
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(st.integers(1, 500), st.integers(1, 100))
+@example(100, 7)  # the product rounds up
 def test_smallest_rank_is_found_by_division(n, percent):
     share = percent / 100
     assert smallest_rank(n, share) == next(k for k in range(1, n + 1) if k / n >= share)
-
-
-def test_smallest_rank_where_the_product_rounds_up():
-    assert 0.07 * 100 > 7
-    assert smallest_rank(100, 0.07) == 7
 
 
 def test_interval_has_half_of_the_chance_on_each_side():
@@ -86,16 +77,6 @@ def test_interval_has_half_of_the_chance_on_each_side():
     assert (low[0], high[2]) == (0.0, 1.0)
     assert binomial_cdf(3, 10, high[1]) == pytest.approx(0.05, rel=1e-9)
     assert 1 - binomial_cdf(2, 10, low[1]) == pytest.approx(0.05, rel=1e-9)
-
-
-# A band and a sequence --------------------------------------------------------------------------
-
-
-def test_bounds_of_many_counts_are_those_of_each():
-    errors, rows = np.array([0, 2, 7, 0]), np.array([10, 50, 7, 0])
-    together = clopper_pearson_upper(errors, rows, 0.1)
-    each = [clopper_pearson_upper(e, n, 0.1) for e, n in zip(errors, rows, strict=True)]
-    assert together.tolist() == each
 
 
 def averaged_ratio(errors, n, rate):
@@ -118,8 +99,6 @@ def test_anytime_bound_is_where_the_averaged_likelihood_ratio_is_one_over_delta(
 def test_anytime_bound_without_a_right_row_is_one():
     assert anytime_upper([0, 1, 30], [0, 1, 30], 0.05).tolist() == [1.0, 1.0, 1.0]
     assert log_evidence_below(0, 10, 0.0) == -np.inf
-    with pytest.raises(ValueError, match="n_errors must lie between 0 and n"):
-        anytime_upper(3, 2, 0.05)
 
 
 @pytest.mark.parametrize("n", [10**6, 10**9])
@@ -156,12 +135,6 @@ def test_it_is_the_value_of_its_rank(n, level, n_values, seed):
         assert n < rows_for_quantile(level)
         return
     assert conformal_quantile(values, level) == sorted(values)[rank - 1]
-
-
-@pytest.mark.parametrize("level", [0.0, 1.0, 1.5, float("nan"), "high", True])
-def test_a_level_is_a_share(level):
-    with pytest.raises(ValueError, match=r"level must be a number in \(0, 1\)"):
-        rows_for_quantile(level)
 
 
 profile = settings(derandomize=True, deadline=None, max_examples=80)
@@ -207,37 +180,27 @@ def test_the_order_and_scale_of_rows_do_not_matter(rng):
     assert betting_upper(losses, 0.1) == pytest.approx(betting_upper(losses[order], 0.1))
 
 
-@pytest.mark.parametrize("law", ["cost", "beta", "binary"])
-def test_betting_bound_is_rarely_below_the_mean(law, rng):
-    draw = {
-        "cost": (lambda: rng.choice([0, 0.2, 1.0], 300, p=[0.9, 0.08, 0.02]), 0.036),
-        "beta": (lambda: rng.beta(1, 19, 300), 0.05),
-        "binary": (lambda: rng.random(300) < 0.05, 0.05),
-    }
-    sample, mean = draw[law]
-    draws, delta = 1000, 0.1
-    missed = sum(betting_log_wealth(sample(), mean, delta) >= -np.log(delta) for _ in range(draws))
-    assert missed / draws <= delta + 3 * np.sqrt(delta * (1 - delta) / draws)
-
-
-def test_weighted_betting_bound_is_about_the_weighted_mean(rng):
+def heavy_and_light(rng):
     """Half of the population weighs three times as much, and errs more."""
+    heavy = rng.random(300) < 0.5
+    losses = rng.random(300) < np.where(heavy, 0.3, 0.1)
+    return losses, np.where(heavy, 1.0, 1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("sample", "mean"),
+    [
+        (lambda rng: (rng.choice([0, 0.2, 1.0], 300, p=[0.9, 0.08, 0.02]), None), 0.036),
+        (lambda rng: (rng.beta(1, 19, 300), None), 0.05),
+        (heavy_and_light, (0.5 * 3 * 0.3 + 0.5 * 1 * 0.1) / 2.0),
+    ],
+)
+def test_betting_bound_is_rarely_below_the_mean(sample, mean, rng):
     draws, delta, missed = 1000, 0.1, 0
-    truth = (0.5 * 3 * 0.3 + 0.5 * 1 * 0.1) / 2.0
     for _ in range(draws):
-        heavy = rng.random(300) < 0.5
-        losses = rng.random(300) < np.where(heavy, 0.3, 0.1)
-        weight = np.where(heavy, 1.0, 1 / 3)
-        missed += betting_log_wealth(losses, truth, delta, weight) >= -np.log(delta)
+        losses, weight = sample(rng)
+        missed += betting_log_wealth(losses, mean, delta, weight) >= -np.log(delta)
     assert missed / draws <= delta + 3 * np.sqrt(delta * (1 - delta) / draws)
-    plain = betting_upper(losses, delta)
-    assert betting_upper(losses, delta, weight=weight) > truth > plain - 0.06
-
-
-def test_bets_beat_a_bound_that_knows_the_mean_only(rng):
-    losses = rng.beta(1, 19, 2000)
-    bets = betting_upper(losses, 0.1)
-    assert losses.mean() < bets < hoeffding_bentkus_upper(losses.mean(), 2000, 0.1)
 
 
 @pytest.mark.parametrize("target", [0.01, 0.2])
@@ -257,6 +220,12 @@ def test_rows_for_betting_do_without_any_loss(target):
         (lambda: hoeffding_bentkus_upper(1.2, 5, 0.1), r"mean must lie in \[0, 1\]"),
         (lambda: betting_upper([2.0], 0.1), r"losses must lie in \[0, 1\]"),
         (lambda: betting_upper([0.2], 0.1, weight=[-1.0]), "weight must hold finite numbers"),
+        (lambda: betting_upper([0.2], 0.1, weight=[1], anytime=True), "largest_weight is missing"),
+        (lambda: anytime_upper(3, 2, 0.05), "n_errors must lie between 0 and n"),
+        *(
+            (lambda level=level: rows_for_quantile(level), r"level must be a number in \(0, 1\)")
+            for level in (0.0, 1.0, 1.5, float("nan"), "high", True)
+        ),
     ],
 )
 def test_bad_arguments_are_named(act, message):
@@ -296,5 +265,3 @@ def test_a_bound_for_a_growing_table_has_stakes_that_its_rows_do_not_choose(rng,
     assert np.dot(np.exp(log_share), wealth) == pytest.approx(10)
     assert betting_upper(losses[rng.permutation(n)], 0.1, anytime=True) == pytest.approx(bound)
     assert betting_upper(losses, 0.1) < bound
-    with pytest.raises(ValueError, match="largest_weight is missing"):
-        betting_upper(losses, 0.1, weight=np.ones(n), anytime=True)

@@ -51,35 +51,23 @@ def test_no_threshold_in_the_range_is_better(case, metric, ends, min_coverage):
         assert weight[confidence >= best.threshold].sum() / weight.sum() >= min_coverage
 
 
-def test_the_cwsa_plus_optimum_lies_just_above_the_next_lower_confidence():
-    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 1], [0.9, 0.8, 0.6]))
-    best = best_metric(curve, "cwsa_plus", 0.5)
-    assert best.threshold == np.nextafter(0.6, 1)
-    assert best.value == pytest.approx((0.3 / 0.4 + 0.2 / 0.4) / 2)
-    dense = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 0], [0.9, 0.8, 0.75]))
-    best = best_metric(dense, "cwsa_plus", 0.5)
-    assert best.threshold == 0.0  # accepting all, from 0 on
-    assert best.value == pytest.approx((0.9 + 0.8 + 0.75) / 3)
-    low = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 1, 1], [0.9, 0.8, 0.1, 0.05]))
-    best = best_metric(low, "cwsa_plus", 0.5)
-    assert best.threshold == np.nextafter(0.1, 1)
-    assert best.value == pytest.approx((0.8 / 0.9 + 0.7 / 0.9) / 2)
-
-
-def test_a_range_cuts_the_thresholds_of_an_accepted_set():
-    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1, 1], [0.9, 0.6, 0.3]))
-    best = best_metric(curve, "cwsa_plus", 0.0, threshold_range=(0.7, 0.8))
-    assert (best.threshold, best.n_blocks) == (0.7, 1)
-    assert best.value == pytest.approx(0.2 / 0.3)
-    # The answer at 0.6 is wrong: CWSA rises up to 0.6, or up to the end of the range.
-    signed = best_metric(curve, "cwsa", 0.6, threshold_range=(0.4, 0.5))
-    assert (signed.threshold, signed.n_blocks) == (np.nextafter(0.5, 0), 2)
-    assert best_metric(curve, "cwsa", 0.6, threshold_range=(0.7, 0.8)) is None
-
-
-def test_equal_values_take_the_largest_coverage():
-    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 0], [0.9, 0.8, 0.7]))
-    assert best_metric(curve, "selective_accuracy", 0.0).n_blocks == 3
+@pytest.mark.parametrize(
+    ("loss", "confidence", "metric", "options", "threshold", "n_blocks", "value"),
+    [
+        ([0, 0, 1], [0.9, 0.8, 0.6], "cwsa_plus", {}, np.nextafter(0.6, 1), 2, 0.625),
+        ([0, 0, 0], [0.9, 0.8, 0.75], "cwsa_plus", {}, 0.0, 3, 2.45 / 3),  # all, from 0 on
+        ([0, 1, 1], [0.9, 0.6, 0.3], "cwsa_plus", {"threshold_range": (0.7, 0.8)}, 0.7, 1, 2 / 3),
+        # The answer at 0.6 is wrong: CWSA rises up to 0.6, or up to the end of the range.
+        ([0, 1, 1], [0.9, 0.6, 0.3], "cwsa", {"min_coverage": 0.6, "threshold_range": (0.4, 0.5)},
+         np.nextafter(0.5, 0), 2, 0.3),
+        ([0, 0, 0], [0.9, 0.8, 0.7], "selective_accuracy", {}, 0.0, 3, 1.0),  # the most of equals
+    ],
+)  # fmt: skip
+def test_optima_by_hand(loss, confidence, metric, options, threshold, n_blocks, value):
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence))
+    best = best_metric(curve, metric, **({"min_coverage": 0.0} | options))
+    assert (best.threshold, best.n_blocks) == (threshold, n_blocks)
+    assert best.value == pytest.approx(value)
 
 
 def rows_at(confidence, loss, t, sign):

@@ -33,7 +33,6 @@ from skselect.bounds import combined_limits, walk_band
 from skselect.bounds._band import limits_from_start
 from skselect.bounds._pointwise import betting_log_wealth, betting_stakes, rows_for_betting
 from skselect.curve.curve import threshold_below
-from skselect.exceptions import ArgumentError
 from skselect.thresholds import LevelSequence, Shortlist
 from skselect.thresholds._rules import (
     _ends_of_blocks,
@@ -190,20 +189,16 @@ def test_a_rank_is_imagined_with_its_whole_block(sizes, n, k):
     assert found.tolist() == [math.ceil(Fraction(expected * n, len(level)))]
 
 
-@pytest.mark.parametrize("rule", [thresholds.Combined(0.3, 0.5, sparse=True), combined_risk])
-def test_least_target_of_a_rule_is_met_and_a_smaller_one_is_not(rule, rng):
-    curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(500) < 0.1, rng.random(500)))
-    least = least_risk_target(rule, curve, 0.05, 0.1)
-    assert rule(curve, least, 0.05, 0.1) > 0
-    assert rule(curve, 0.99 * least, 0.05, 0.1) == 0
+RARE = (np.random.default_rng(0).random(500) < 0.1).tolist()
 
 
-@pytest.mark.parametrize("rule", [band_risk, combined_risk, bonferroni_risk])
 @pytest.mark.parametrize(
-    "loss", [[0], [1], [0, 1], [1, 0], [0, 0, 0], [1, 1, 1], [1] * 8 + [0], [1, 0] + [1] * 12],
-    ids=str,
-)  # fmt: skip
-def test_least_target_of_few_rows_is_a_share(rule, loss):
+    "rule", [band_risk, combined_risk, bonferroni_risk, thresholds.Combined(0.3, 0.5, sparse=True)]
+)
+@pytest.mark.parametrize(
+    "loss", [[0], [1], [0, 1], [1, 0], [0, 0, 0], [1, 1, 1], [1] * 8 + [0], [1, 0] + [1] * 12, RARE]
+)
+def test_least_target_of_a_rule_is_met_and_a_smaller_one_is_not(rule, loss):
     """A risk of at most 1 is no guarantee, but the largest one that can be written down."""
     curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, -np.arange(len(loss))))
     least = least_risk_target(rule, curve, 0.05, 0.1)
@@ -214,21 +209,12 @@ def test_least_target_of_few_rows_is_a_share(rule, loss):
         assert least == 1
 
 
-def test_least_band_target_of_a_set_is_met_and_a_smaller_one_is_not(rng):
-    confidence = rng.random(500)
-    outcomes = Outcomes(rng.random(500) < 0.1 * (1 - confidence), confidence)
-    curve = RiskCoverageCurve.from_outcomes(outcomes)
-    k, errors = int(curve.n_accepted[300]), int(curve.accepted_loss[300])
-    least = least_band_target(k, errors, 500, 0.05, 0.1)
-
-    def passes(target):
+def test_least_band_target_of_a_set_is_met_and_a_smaller_one_is_not():
+    least = least_band_target(300, 12, 500, 0.05, 0.1)
+    for target, meets in ((least, True), (0.99 * least, False)):
         ranks, limits = walk_band(500, target, 0.05, 0.1)
-        return errors <= limits[ranks <= k][-1]
-
-    assert passes(least)
-    assert not passes(0.99 * least)
+        assert (limits[ranks <= 300][-1] >= 12) == meets
     assert least_band_target(20, 20, 20, 0.05, 0.1) == 1  # nothing but errors
-    assert band_risk(curve, least, 0.05, 0.1) >= 301
 
 
 def test_rows_needed_is_about_what_it_takes_and_none_where_more_would_not_help(rng):
@@ -274,7 +260,7 @@ def test_bonferroni_accepts_the_largest_block_that_one_of_20_tests_allows(case, 
 
 @profile
 @given(curves(), st.sampled_from([0.1, 0.3]), st.sampled_from([0.1, 0.3]),
-       st.sampled_from([(0.25,), (0.0,), (0.1, 0.6)]))  # fmt: skip
+       st.sampled_from([(0.25,), (0.0,), (0.1, 0.6), (1.0, 1.0)]))  # fmt: skip
 def test_fixed_sequence_stops_at_the_first_failure(case, target, delta, starts):
     curve, _ = case
     n, ends = curve.n_rows, curve.n_accepted
@@ -302,16 +288,8 @@ def test_fixed_sequence_stops_at_the_first_failure(case, target, delta, starts):
     assert rule(curve, target, delta, 0.1) == max(map(passed, starts))
 
 
-def test_several_starts_share_delta():
-    # 20 right rows certify 0.14 at delta = 0.05, but not at half of it.
-    curve = RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(20), np.arange(20) / 20))
-    assert thresholds.FixedSequence((1.0,))(curve, 0.14, 0.05, 0.1) == 20
-    assert thresholds.FixedSequence((1.0, 1.0))(curve, 0.14, 0.05, 0.1) == 0
-
-
 def test_one_start_is_a_list_of_one():
     assert thresholds.FixedSequence(0.4) == thresholds.FixedSequence(np.array([0.4]))
-    assert thresholds.FixedSequence().starts == (0.25,)
     assert repr(thresholds.FixedSequence([0.1, 1])) == "FixedSequence(starts=(0.1, 1.0))"
 
 
@@ -368,8 +346,7 @@ def test_a_start_from_other_rows_is_where_the_target_is_kept_most_surely(rng):
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     start = thresholds.best_start(curve, 0.05)
     chances = chance(curve.accepted_loss, curve.n_accepted, 0.05)
-    best = curve.coverage[chances == chances[curve.coverage >= 0.05].min()]
-    assert start in best
+    assert start in curve.coverage[chances == chances[curve.coverage >= 0.05].min()]
     assert start > 0.3  # past the bad top
     assert thresholds.FixedSequence((start,))(curve, 0.08, 0.1, 0.1) > 0
     assert thresholds.FixedSequence((0.1,))(curve, 0.08, 0.1, 0.1) == 0
@@ -382,30 +359,17 @@ def test_threshold_below_accepts_exactly_the_blocks(case):
     for k in range(len(curve) + 1):
         t = threshold_below(curve, k)
         assert int((confidence >= t).sum()) == (curve.n_accepted[k - 1] if k else 0)
-
-
-def test_accepting_everything_accepts_rows_that_are_still_less_sure():
-    for confidence, k, expected in [
-        ([0.9, 0.6], 2, 0.0), ([-3.0, -7.0], 2, -np.inf), ([0.7, np.nextafter(0.7, 0)], 1, 0.7)
-    ]:  # fmt: skip
-        curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], confidence))
-        assert threshold_below(curve, k) == expected
+    assert threshold_below(curve, len(curve)) == 0.0  # rows that are still less sure, too
 
 
 @pytest.mark.parametrize(
-    ("n", "target"), [(100, 0.07), (100, 0.14), (100, 0.55), (500, 0.9), (20, 0.5)]
+    ("n", "target"), [(100, 0.07), (100, 0.14), (100, 0.55), (500, 0.9), (20, 0.5), (2, 0.99)]
 )
-def test_coverage_rank_is_the_smallest_that_holds(n, target):
-    rank = coverage_rank(n, target, 0.1)
+def test_coverage_rank_is_the_smallest_that_holds_or_the_last(n, target):
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(n), np.arange(n)))
     holds = [k for k in range(1, n + 1) if stats.beta.sf(target, k, n + 1 - k) >= 0.9]
-    assert rank == holds[0]
-
-
-def test_coverage_that_no_rank_reaches_accepts_everything():
-    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [0.9, 0.8]))
-    assert coverage_rank(2, 0.99, 0.05) == 2
-    assert certified_coverage(curve, 0.99, 0.05) == 2
-    assert coverage_rank(500, 0.9, 0.1) == 460  # as the page on guarantees says
+    assert coverage_rank(n, target, 0.1) == min(holds, default=n)
+    assert certified_coverage(curve, target, 0.1) == min(holds, default=n)
 
 
 @profile
@@ -652,6 +616,10 @@ def test_bets_on_few_rows_certify_nothing_and_rejected_rows_count(rng):
         (thresholds.Combined, [1.2], "start"),
         (lambda share: thresholds.Combined(0.2, share), [0.1], "band_share"),
         (lambda sparse: thresholds.Combined(0.2, sparse=sparse), ["no"], "sparse"),
+        (LevelSequence, [[], [[0.9]], [0.9, np.nan], "high", None, [np.inf]], "levels must be"),
+        (lambda share: LevelSequence([0.9], band_share=share), [1], "band_share must be"),
+        (lambda word: select_threshold(Outcomes([0], [0.9]), objective=Risk(0.05, method=word)),
+         ["level_sequence"], "needs levels that other rows name"),
         (Shortlist, [0.0, "95 %"], r"level must be a number in \(0, 1\)"),
         (lambda share: Shortlist(0.9, share=share), [1.0, -0.1],
          r"share must be a number in \[0, 1\)"),
@@ -739,28 +707,14 @@ def test_other_rows_name_levels_that_enough_rows_will_reach():
     assert -0.201 < LevelSequence.of(one, 300, 0.05, 0.05).levels[0] < -0.2
 
 
-@pytest.mark.parametrize("levels", [[], [[0.9]], [0.9, np.nan], "high", None, [np.inf]], ids=str)
-def test_levels_that_are_no_confidences_are_refused(levels):
-    with pytest.raises(ValueError, match="levels must be"):
-        LevelSequence(levels)
-    with pytest.raises(ValueError, match="band_share must be"):
-        LevelSequence([0.9], band_share=1)
-
-
-def test_the_word_alone_is_refused():
-    outcomes = Outcomes(np.zeros(100), np.full(100, 0.9))
-    with pytest.raises(ArgumentError, match="needs levels that other rows name"):
-        select_threshold(outcomes, objective=Risk(0.05, method="level_sequence"))
-
-
 def test_a_refusal_says_that_ties_are_the_reason():
     rng = np.random.default_rng(0)
     tied = Outcomes(rng.random(400) < 0.02, rng.choice([0.9, 0.6], 400, p=[0.9, 0.1]))
-    with pytest.raises(
-        InfeasibleTargetError,
-        match="Ties are the reason: the number of different confidences is 2,",
-    ):
-        select_threshold(tied, objective=Risk(0.05))
+    proba = np.column_stack([1 - tied.confidence, tied.confidence])
+    classes = Predictions.from_proba(1 - tied.loss.astype(int), proba)
+    for rows, objective in ((tied, Risk(0.05)), (classes, Risk(0.05, given_prediction=1))):
+        with pytest.raises(InfeasibleTargetError, match="Ties are the reason: the number of"):
+            select_threshold(rows, objective=objective)
     other_reasons = [
         Outcomes(rng.random(400) < 0.3, tied.confidence),  # no level passes
         Outcomes(rng.random(400) < 0.2, rng.random(400)),
@@ -770,17 +724,6 @@ def test_a_refusal_says_that_ties_are_the_reason():
         with pytest.raises(InfeasibleTargetError, match="No threshold") as refused:
             select_threshold(outcomes, objective=Risk(0.05))
         assert "Ties" not in str(refused.value)
-
-
-def test_a_refusal_about_one_class_says_it_too(rng):
-    proba = np.tile([[0.1, 0.9], [0.9, 0.1]], (400, 1))
-    y = np.where(rng.random(800) < 0.02, 1 - proba[:, 1].round(), proba[:, 1].round())
-    rows = Predictions.from_proba(y, proba)
-    with pytest.raises(
-        InfeasibleTargetError,
-        match="Ties are the reason: the number of different confidences is 1,",
-    ):
-        select_threshold(rows, objective=Risk(0.05, given_prediction=1))
 
 
 def votes(n, rng):
@@ -802,12 +745,9 @@ def test_a_tuner_sets_a_tenth_of_the_held_out_rows_apart_where_votes_are_tied(rn
     assert (asked.method, asked.n) == ("combined", 200)
     smooth = ThresholdTuner(GaussianNB(), Risk(0.2), random_state=0).fit(X, y).certificate_
     assert (smooth.method, smooth.n) == ("combined", 200)
-
-
-def test_few_rows_have_few_confidences_and_are_not_tied_for_that(rng):
-    X, y = votes(70, rng)
-    smooth = ThresholdTuner(GaussianNB(), Risk(0.4), random_state=0).fit(X, y).certificate_
-    assert (smooth.method, smooth.n) == ("combined", 28)
+    # A few rows have few different confidences, and are not tied for that.
+    few = ThresholdTuner(GaussianNB(), Risk(0.4), random_state=0).fit(X[:70], y[:70]).certificate_
+    assert (few.method, few.n) == ("combined", 28)
 
 
 @pytest.mark.filterwarnings("ignore:2 2.0")
@@ -831,8 +771,10 @@ def test_a_tenth_of_each_subgroup_names_its_levels(rng):
 @pytest.mark.parametrize("about", ["given_prediction", "given_class"])
 def test_a_tenth_of_a_class_names_the_levels_of_a_guarantee_about_it(about, rng):
     X, y = votes(600, rng)
-    found = fit_votes(Risk(0.3, **{about: 1}), X, y).certificate_
-    ranks = fit_votes(Risk(0.3, method="combined", **{about: 1}), X, y).certificate_
+    found, ranks = (
+        fit_votes(Risk(0.3, method=method, **{about: 1}), X, y).certificate_
+        for method in ("auto", "combined")
+    )
     assert (found.method, found.n) == ("level_sequence", ranks.n - -(-ranks.n // 10))
     assert found.is_certified
 
