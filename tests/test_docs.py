@@ -125,14 +125,6 @@ def test_the_readme_knows_how_many_rows_it_takes():
         )
 
 
-def test_examples_are_short_and_numbered():
-    for example in EXAMPLES:
-        lines = example.read_text().splitlines()
-        assert re.fullmatch(r"plot_\d\d_\w+", example.stem)
-        assert len(lines) <= 60
-        assert lines[2] == "=" * len(lines[1]), example.stem
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
 def test_examples_run(example, monkeypatch):

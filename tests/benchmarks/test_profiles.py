@@ -3,7 +3,6 @@ import pytest
 from scipy import stats
 
 from benchmarks.profiles import MODELS, make_model_profile
-from skselect import Outcomes, RiskCoverageCurve, evaluate
 
 N = 100_000
 # Five standard errors of a mean of N numbers in [0, 1].
@@ -41,10 +40,3 @@ def test_the_perfect_model_of_the_text():
     check_labels(drawn)
     assert drawn.correct.all()
     assert np.all(drawn.confidence == 1)
-    outcomes = Outcomes(~drawn.correct, drawn.confidence)
-    curve = RiskCoverageCurve.from_outcomes(outcomes)
-    thresholds = np.linspace(0.5, 0.99, 50)
-    assert np.all(curve.accepted_at(thresholds).weight == 100)
-    assert np.all(curve.cwsa(thresholds) == 1)
-    assert np.all(curve.cwsa_plus(thresholds) == 1)
-    assert evaluate(outcomes, ["ece", "aurc", "augrc"]).tolist() == [0, 0, 0]

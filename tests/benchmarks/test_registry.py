@@ -40,32 +40,22 @@ def test_the_page_is_written_from_the_registry():
 TABLE = pd.DataFrame({
     "number": [1.0, 2.5, np.nan], "text": ["a", None, "b"], "target": [0, 1, 1],
 })  # fmt: skip
-CHANGES = {
-    "value": lambda t: t.assign(number=[1.0, 2.6, np.nan]),
-    "missing": lambda t: t.assign(number=[1.0, np.nan, 2.5]),
-    "text": lambda t: t.assign(text=["a", None, "c"]),
-    "text order": lambda t: t.assign(text=["b", None, "a"]),
-    "missing text": lambda t: t.assign(text=["a", "b", None]),
-    "label": lambda t: t.assign(target=[0, 1, 0]),
-    "name": lambda t: t.rename(columns={"text": "txt"}),
-    "column order": lambda t: t[["text", "number", "target"]],
-    "row order": lambda t: t.iloc[::-1],
-    "fewer rows": lambda t: t.iloc[:2],
-}
+CHANGES = [
+    TABLE.assign(number=[1.0, 2.6, np.nan]), TABLE.assign(number=[1.0, np.nan, 2.5]),
+    TABLE.assign(text=["b", None, "a"]), TABLE.assign(text=["a", "b", None]),
+    TABLE.assign(target=[0, 1, 0]), TABLE.rename(columns={"text": "txt"}),
+    TABLE[["text", "number", "target"]], TABLE.iloc[::-1], TABLE.iloc[:2],
+]  # fmt: skip
 
 
-def test_every_change_changes_the_digest_and_no_type_does():
-    for change in CHANGES.values():
-        assert compute_digest(change(TABLE)) != compute_digest(TABLE)
+def test_every_change_changes_the_digest_but_no_type_and_no_file_does(tmp_path):
+    TABLE.to_parquet(tmp_path / "t.parquet")
+    assert compute_digest(TABLE) not in map(compute_digest, CHANGES)
     for same in (
         TABLE.astype({"target": "uint8"}), TABLE.astype({"target": "float64"}),
         TABLE.astype({"text": "category"}), TABLE.astype({"text": "string"}),
         TABLE.astype({"number": "Float64"}), TABLE.set_axis([7, 8, 9]),
+        pd.read_parquet(tmp_path / "t.parquet"),
     ):  # fmt: skip
         assert compute_digest(same) == compute_digest(TABLE)
     assert compute_digest(pd.DataFrame({"a": [-0.0]})) == compute_digest(pd.DataFrame({"a": [0.0]}))
-
-
-def test_it_survives_a_file(tmp_path):
-    TABLE.to_parquet(tmp_path / "t.parquet")
-    assert compute_digest(pd.read_parquet(tmp_path / "t.parquet")) == compute_digest(TABLE)
