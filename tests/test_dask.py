@@ -96,16 +96,11 @@ def test_columns_of_one_frame_of_files_come_in_the_same_blocks(tmp_path):
     assert found.equals(expected)
 
 
-def test_blocks_that_do_not_match_are_refused():
+def test_blocks_that_do_not_match_are_refused_and_empty_ones_count_nothing():
     y, proba = some_predictions()
+    unlike = da.from_array(y, chunks=500), da.from_array(proba, chunks=(400, 3))
     with pytest.raises(ValueError, match="4 blocks of rows and y_proba in 5"):
-        skselect.dask.evaluate(
-            da.from_array(y, chunks=500), da.from_array(proba, chunks=(400, 3)), NAMES
-        )
-
-
-def test_a_block_that_lacks_its_labels_is_refused_and_empty_ones_count_nothing():
-    y, proba = some_predictions()
+        skselect.dask.evaluate(*unlike, NAMES)
     with pytest.raises(ValueError, match="y_true is empty"):
         skselect.dask.evaluate([y[:0], y[5:]], [proba[:5], proba[5:]], NAMES, labels=[0, 1, 2])
     expected = evaluate(Predictions.from_proba(y, proba), NAMES)

@@ -137,19 +137,6 @@ def test_a_tuner_shows_its_threshold_beside_the_diagram():
         assert list(tuner._repr_mimebundle_()) == ["text/plain"]
 
 
-def test_what_the_reprs_say(results):
-    quiet, loud = results
-    assert repr(quiet["Predictions"]) == "<Predictions: 900 rows, 2 classes, probabilities>"
-    assert repr(quiet["weighted Outcomes"]) == "<Outcomes: 2 rows, mean loss 0.75, weighted>"
-    assert repr(loud["plain AbstentionPolicy"]) == (
-        "<AbstentionPolicy: 2 classes, threshold 0.7, no certificate>"
-    )
-    grouped = "thresholds by subgroup: '<b>north</b>' 0, 'south' 0; certified>"
-    assert repr(loud["grouped AbstentionPolicy"]).endswith(grouped)
-    assert repr(loud["Certificate"]).startswith("<Certificate: CERTIFIED, risk 0.3, delta 0.05, ")
-    assert repr(loud["Certificate"]) in repr(loud["ThresholdSelection"])
-
-
 @pytest.mark.parametrize(
     ("name", "learnt"),
     [

@@ -10,6 +10,8 @@ import pytest
 import sklearn
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -102,18 +104,12 @@ def test_sites_loaded_after_us_know_the_names(tmp_path):
          "logisticregression__sample_weight"),
         (make_pipeline(StandardScaler(), make_pipeline(LogisticRegression())),
          "pipeline__logisticregression__sample_weight"),
+        (GridSearchCV(LogisticRegression(), {}), "sample_weight"),
+        (KNeighborsClassifier(), None),
     ],
 )  # fmt: skip
-def test_weights_find_their_way_into_pipelines(estimator, name):
+def test_weights_find_their_way_into_pipelines_and_searches(estimator, name):
     assert _sklearn.weight_parameter(estimator) == name
-
-
-def test_weights_find_their_way_through_a_search():
-    from sklearn.model_selection import GridSearchCV
-    from sklearn.neighbors import KNeighborsClassifier
-
-    assert _sklearn.weight_parameter(GridSearchCV(LogisticRegression(), {})) == "sample_weight"
-    assert _sklearn.weight_parameter(KNeighborsClassifier()) is None
 
 
 def test_rows_of_every_kind_of_table():
@@ -127,10 +123,6 @@ def test_rows_of_every_kind_of_table():
         part = _sklearn.take_rows(table, rows)
         dense = part.toarray() if sparse.issparse(part) else np.asarray(part)
         assert dense.tolist() == [[8, 9], [2, 3]]
-
-
-def test_version_is_stated():
-    assert skselect.__version__.count(".") == 2
 
 
 def test_private_names_stay_behind_one_door():

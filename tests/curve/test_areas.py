@@ -1,7 +1,6 @@
 """Harmonic gaps, areas under broken lines; CWSA in fractions and the sums that follow from it."""
 
 import itertools
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -51,14 +50,6 @@ def test_area_between_adds_up_the_pieces(case):
     points = [(Fraction(a), Fraction(b)) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
     expected = brute.area_between(points, Fraction(low), Fraction(high))
     assert_close(area_between(x, y, low, high), expected)
-
-
-def test_the_reference_digamma_is_right():
-    """The definitions lean on it, so it is held against known values."""
-    euler = 0.57721566490153286061
-    assert_close(brute.digamma(Fraction(1)), -euler, rel=1e-15)
-    assert_close(brute.digamma(Fraction(1, 2)), -euler - 2 * math.log(2), rel=1e-15)
-    assert_close(brute.digamma(Fraction(1, 4)), -euler - math.pi / 2 - 3 * math.log(2), rel=1e-15)
 
 
 ROWS = st.lists(

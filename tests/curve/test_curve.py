@@ -3,7 +3,6 @@
 import dataclasses
 import math
 import warnings
-from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
@@ -16,13 +15,11 @@ from skselect import Outcomes, RiskCoverageCurve
 from skselect.curve.curve import count_within
 from tests import brute
 from tests.brute import (
-    WEIGHTS,
     assert_close,
     examples,
     perfect_cases,
     row_cases,
     rows_of,
-    thresholds,
 )
 
 NAN = float("nan")
@@ -92,10 +89,6 @@ def test_float32_confidences_are_compared_as_float64():
 
 
 # Working points --------------------------------------------------------------------------
-
-SHARES = st.one_of(
-    st.floats(0, 1), st.sampled_from([0.0, 0.07, 0.1, 0.14, 0.25, 0.28, 0.3, 0.5, 0.55, 0.9, 1.0])
-)
 
 
 @pytest.mark.parametrize("q", [0.07, 0.14, 0.28, 0.55])
@@ -199,13 +192,6 @@ def test_right_limits_are_the_values_at_the_lower_end_of_each_interval(case, plu
     levels = [float(c) for c in brute.levels(case.rows)]
     assert at.tolist() == [*(math.nextafter(c, math.inf) for c in levels[1:]), 0.0]
     assert case.curve.n_blocks_accepted(at).tolist() == list(range(1, len(levels) + 1))
-
-
-@examples(60)
-@given(row_cases(), st.lists(thresholds, min_size=1, max_size=20))
-def test_no_threshold_has_a_better_cwsa_plus_than_the_right_limits(case, at):
-    _, limits = case.curve.cwsa_right_limits(plus=True)
-    assert np.max(case.curve.cwsa_plus(at)) <= max(float(limits.max()), 0.0) + 1e-13
 
 
 def test_cwsa_is_exact_next_to_certainty_for_many_rows():
@@ -332,20 +318,6 @@ def test_the_excess_of_a_nearly_perfect_ranking_does_not_cancel(n):
     loss[[k - 1, k]] = 1, 0
     curve = curve_of(loss, np.linspace(1, 0.01, n))
     assert curve.eaurc() == pytest.approx(1 / k / n, rel=1e-12)
-
-
-@pytest.mark.parametrize("kind", WEIGHTS)
-def test_the_definitions_agree_with_each_other(kind):
-    """The closed form of the expected AURC, the repeated rows and every order: one number."""
-    loss, confidence = [0, 1, 0.5, 0, 1], [0.9, 0.9, 0.8, 0.7, 0.7]
-    weight = {"none": None, "integer": [1, 2, 0, 1, 1], "real": [1.5, 0.5, 1, 2, 1]}[kind]
-    rows = rows_of(loss, confidence, weight)
-    if kind == "real":
-        assert_close(brute.aurc_digamma(rows), float(brute.aurc(rows)))
-        return
-    assert brute.aurc_over_all_orders(rows) == brute.aurc_repeated(rows)
-    assert_close(brute.aurc_digamma(rows), brute.aurc_repeated(rows), rel=1e-15)
-    assert isinstance(brute.aurc(rows), Fraction)
 
 
 @given(st.lists(st.integers(0, 8), max_size=20), st.lists(st.integers(0, 9), max_size=5))

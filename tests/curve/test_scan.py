@@ -33,13 +33,6 @@ def test_look_ups_in_a_long_curve_are_those_in_its_arrays(decimals, rng):
         assert curve.accepted_by(entry + 1) == accepted
 
 
-def naive_cwsa_plus(rows, threshold):
-    """Return (sum c - t n)/((1 - t) kept): the obvious formula, which cancels near 1."""
-    kept = [(c, wrong) for c, wrong in rows if c >= threshold]
-    right = [c for c, wrong in kept if not wrong]
-    return (sum(right) - threshold * len(right)) / ((1 - threshold) * len(kept))
-
-
 @examples(200)
 @given(HARD)
 def test_cwsa_is_exact_within_1e_minus_12_of_certainty(rows):
@@ -50,16 +43,6 @@ def test_cwsa_is_exact_within_1e_minus_12_of_certainty(rows):
     expected = [brute.cwsa(exact, t, plus=True) for t in at]
     assert_close(curve.cwsa_plus(at), expected, rel=1e-12, tiny=1e-13)
     assert_close(curve.cwsa(at), [brute.cwsa(exact, t) for t in at], rel=0, tiny=1e-12)
-
-
-def test_the_naive_formula_fails_where_ours_is_exact():
-    t = 1 - 1e-13
-    rows = [(1 - k * 1e-14 / 3, k % 4 == 0) for k in range(1, 11)]
-    confidence, wrong = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    exact = float(brute.cwsa(rows_of(wrong, confidence), t, plus=True))
-    found = RiskCoverageCurve.from_outcomes(Outcomes(wrong, confidence)).cwsa_plus([t])[0]
-    assert found == pytest.approx(exact, rel=1e-12)
-    assert naive_cwsa_plus(rows, t) != pytest.approx(exact, rel=1e-6)
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -148,15 +131,12 @@ def test_curves_over_many_chunks_are_those_at_the_thresholds():
     assert found["cwsa_plus_limit"][some] == pytest.approx(curve.cwsa_plus(below), abs=1e-10)
 
 
-def test_a_curve_asked_for_twice_is_the_same_array():
-    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [0.9, 0.8]))
-    assert curve.coverage is curve.arrays("coverage", "threshold")["coverage"]
-
-
-def test_an_unknown_curve_is_named():
+def test_an_unknown_curve_and_too_few_points_are_named():
     curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [0.9, 0.8]))
     with pytest.raises(ValueError, match=r"names.*'speed'"):
         curve.arrays("speed")
+    with pytest.raises(ValueError, match="max_points"):
+        curve.to_frame(max_points=1)
 
 
 @pytest.mark.parametrize("n", [3, CHUNK, 2 * CHUNK + 11])
@@ -172,9 +152,3 @@ def test_some_points_of_a_curve_are_exactly_those_of_all(n, max_points):
         assert np.array_equal(some[name], every[name][place])
     table = curve.to_frame(max_points=max_points)
     assert table.equals(curve.to_frame().iloc[place].reset_index(drop=True))
-
-
-def test_a_curve_has_at_least_two_points():
-    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [0.9, 0.8]))
-    with pytest.raises(ValueError, match="max_points"):
-        curve.to_frame(max_points=1)

@@ -143,12 +143,6 @@ def test_an_array_is_taken_as_it_is_and_a_function_gets_the_probabilities(values
 # Of predictions --------------------------------------------------------------------------
 
 
-def test_the_default_is_the_largest_probability():
-    predictions = Predictions.from_proba([0, 1, 2], PROBA)
-    assert compute_confidence(predictions).tolist() == [0.75, 0.5, 1.0]
-    assert compute_confidence(predictions, "margin").tolist() == [0.5, 0.25, 1.0]
-
-
 def test_predictions_with_a_confidence_of_their_own_use_it():
     predictions = Predictions.from_labels([0, 1], [0, 0], [12.5, -3.0])
     assert compute_confidence(predictions).tolist() == [12.5, -3.0]

@@ -62,13 +62,6 @@ def test_predictions_probabilities_and_labels_agree():
     assert one_column.loss.tolist() == [0.0, 0.0]
 
 
-def test_a_confidence_of_the_users_own_may_be_an_array_or_a_function():
-    array = Outcomes.from_proba(TRUTH, PROBA, confidence=[3.0, 1.0, 2.0])
-    function = Outcomes.from_proba(TRUTH, PROBA, confidence=lambda p: 100 * p[:, 0])
-    assert array.confidence.tolist() == [3.0, 1.0, 2.0]
-    assert function.confidence.tolist() == [90.0, 25.0, 60.0]
-
-
 def test_a_callable_loss_gets_labels_and_gives_graded_losses():
     seen = []
 
@@ -133,13 +126,6 @@ def test_what_is_no_column_of_numbers_is_named(argument, door, others):
         known = "max_proba.*margin.*entropy.*gini.*'maximum'" if bad is UNKNOWN else argument
         with named(bad), pytest.raises(ValueError, match=known):
             door(bad)
-
-
-@pytest.mark.parametrize("confidence", ["entropy", "max_proba", lambda p: p[:, 0]])
-def test_labels_alone_have_no_computed_confidence(confidence):
-    predictions = Predictions.from_labels([0, 1], [0, 0], [0.9, 0.8])
-    with pytest.raises(ValueError, match="confidence"):
-        Outcomes.from_predictions(predictions, confidence=confidence)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Predictions: labels and probabilities of every kind in, class codes out."""
 
-import dataclasses
 from collections import Counter
 
 import numpy as np
@@ -34,6 +33,7 @@ TRUTH3 = np.array([0, 1, 2, 2, 1])
 PROBA3 = np.array(
     [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.5, 0.1, 0.4], [0.3, 0.4, 0.3]]
 )
+PAIR = [[0.9, 0.1], [0.2, 0.8]]
 SHUFFLED = [7, 3, 5, 1, 9, 4]
 
 
@@ -86,25 +86,20 @@ def test_labels_give_the_order_of_the_columns_and_classes_that_are_never_true():
     frame = pd.DataFrame(PROBA3, columns=["x", "y", "z"])
     y_true = np.array(["x", "y", "z"])[TRUTH3]
     predictions = Predictions.from_proba(y_true, frame, labels=["z", "x", "y"])
-    assert predictions.classes.tolist() == ["z", "x", "y"]
     assert predictions.y_proba.tolist() == PROBA3[:, [2, 0, 1]].tolist()
-    predictions = Predictions.from_proba(["a", "b"], [[0.9, 0.1], [0.2, 0.8]], labels=["b", "a"])
-    assert predictions.classes.tolist() == ["b", "a"]
-    assert predictions.y_true.tolist() == [1, 0]
-    assert predictions.y_pred.tolist() == [0, 1]
-    predictions = Predictions.from_proba([2, 0, 2], [[0.1, 0.2, 0.7]] * 3, labels=[0, 1, 2])
-    assert predictions.y_true.tolist() == [2, 0, 2]
-    assert predictions.y_pred.tolist() == [2, 2, 2]
-    predictions = Predictions.from_proba(["a", "a"], [0.9, 0.2], labels=["c", "a"], pos_label="a")
-    assert predictions.classes.tolist() == ["a", "c"]
-    assert predictions.y_pred.tolist() == [0, 1]
-    predictions = Predictions.from_labels([1, 2], [2, 2], [9, -0.8], labels=[3, 2, 1])
-    assert predictions.classes.tolist() == [3, 2, 1]
-    assert predictions.y_true.tolist() == [2, 1]
-    assert predictions.confidence.tolist() == [9.0, -0.8]
-    assert predictions.y_proba is None
-    smaller = Predictions.from_proba(["a", "b"], [0.9, 0.2], pos_label="a")  # of two classes
-    np.testing.assert_allclose(smaller.y_proba, [[0.9, 0.1], [0.2, 0.8]], atol=1e-15)
+    with_classes, given = Predictions.from_proba, [[0.1, 0.2, 0.7]] * 2
+    for found, classes, truth, answers in [
+        (predictions, ["z", "x", "y"], [1, 2, 0, 0, 2], [1, 2, 0, 1, 2]),
+        (with_classes(["a", "b"], PAIR, labels=["b", "a"]), ["b", "a"], [1, 0], [0, 1]),
+        (with_classes([2, 0], given, labels=[0, 1, 2]), [0, 1, 2], [2, 0], [2, 2]),
+        (with_classes(["a", "a"], [0.9, 0.2], labels=["c", "a"], pos_label="a"), ["a", "c"],
+         [0, 0], [0, 1]),
+        (with_classes(["a", "b"], [0.9, 0.2], pos_label="a"), ["a", "b"], [0, 1], [0, 1]),
+        (Predictions.from_labels([1, 2], [2, 2], [9, -0.8], labels=[3, 2, 1]), [3, 2, 1],
+         [2, 1], [1, 1]),
+    ]:  # fmt: skip
+        assert found.classes.tolist() == classes
+        assert (found.y_true.tolist(), found.y_pred.tolist()) == (truth, answers)
 
 
 # Probabilities ---------------------------------------------------------------------------
@@ -133,23 +128,11 @@ def test_columns_are_matched_by_name_for_numbers_and_for_their_text():
 def test_the_columns_of_a_frame_name_a_class_that_is_never_true():
     frame = pd.DataFrame([[0.1, 0.2, 0.7], [0.3, 0.6, 0.1]], columns=["c", "b", "a"])
     predictions = Predictions.from_proba(["a", "b"], frame)
-    assert predictions.classes[predictions.y_pred].tolist() == ["a", "b"]
-    assert predictions.classes[predictions.y_true].tolist() == ["a", "b"]
-    column = predictions.classes.tolist().index("c")
-    assert predictions.y_proba[:, column].tolist() == [0.1, 0.3]
-    # The first of two tied classes wins, whether a third one is ever true or not.
-    tied = pd.DataFrame({"c": [0.0, 0.0, 1.0], "b": [0.5, 0.5, 0.0], "a": [0.5, 0.5, 0.0]})
-    answers = [
-        p.classes[p.y_pred].tolist()[:2]
-        for p in (
-            Predictions.from_proba(["a", "b", "c"], tied),
-            Predictions.from_proba(["a", "b"], tied.iloc[:2]),
-        )
-    ]
-    assert answers[0] == answers[1]
+    assert predictions.classes.tolist() == ["a", "b", "c"]
+    assert predictions.y_proba.tolist() == [[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]]
+    assert predictions.answers.tolist() == ["a", "b"]
     numbers = pl.DataFrame({"2": [0.7, 0.1], "0": [0.1, 0.3], "1": [0.2, 0.6]})
-    predictions = Predictions.from_proba([2, 1], numbers)
-    assert predictions.classes[predictions.y_pred].tolist() == [2, 1]
+    assert Predictions.from_proba([2, 1], numbers).answers.tolist() == [2, 1]
 
 
 def test_rounded_probabilities_are_accepted_and_rounding_inside_a_model_is_clipped():
@@ -163,15 +146,6 @@ def test_rounded_probabilities_are_accepted_and_rounding_inside_a_model_is_clipp
 
 
 # Weights and tables ----------------------------------------------------------------------
-
-
-def test_weights_become_floats_and_predictions_are_frozen():
-    predictions = Predictions.from_proba(TRUTH, PROBA, sample_weight=pd.Series([1, 2, 0, 1, 1, 3]))
-    assert predictions.sample_weight.tolist() == [1.0, 2.0, 0.0, 1.0, 1.0, 3.0]
-    assert predictions.sample_weight.dtype == np.float64
-    assert Predictions.from_proba(TRUTH, PROBA).sample_weight is None
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        predictions.y_true = TRUTH
 
 
 def test_to_frame_shows_what_is_known():
@@ -273,7 +247,7 @@ def test_bad_probabilities_are_named(y_proba):
         Predictions.from_proba([0, 1], y_proba)
 
 
-TWO_ROWS, PAIR = [0.3, 0.6], [[0.9, 0.1], [0.2, 0.8]]
+TWO_ROWS = [0.3, 0.6]
 #: Labels, probabilities and options that do not go together, and what the message names. That
 #: "pos_label=7 is not among the classes" helps; advice on columns alone does not.
 AT_ODDS = [

@@ -46,15 +46,6 @@ def test_files_give_the_bits_of_the_rows_in_memory(folder, batch, monkeypatch):
     assert found.equals(evaluate(Outcomes(table["error"], table["confidence"]), NAMES))
 
 
-def test_one_column_is_the_probability_of_the_second_class(tmp_path, rng):
-    p, y = rng.random(50), rng.integers(0, 2, 50)
-    pd.DataFrame({"p": p, "y": y}).to_parquet(tmp_path / "x.parquet")
-    found = evaluate_parquet(
-        tmp_path, NAMES, y_true="y", y_proba="p", labels=[0, 1], progress=False
-    )
-    assert found.equals(evaluate(Predictions.from_proba(y, p), NAMES))
-
-
 def test_certified_counts_come_with_intervals(folder):
     path, table = folder
     how = {"mode": "certified", "thresholds": [0.6], "progress": False}
