@@ -174,12 +174,10 @@ class RiskCoverageDisplay(CurveDisplay):
         draw_target(ax, self.target, self.loss)
         if self.band is not None:
             self._draw_band(ax)
-        made = self.certificate
+        made, loss = self.certificate, Loss(self.loss, self.unit)
         if made is not None and made.n_accepted and not made.reviewer:  # whose errors it lacks
             self._draw_guarantee(ax, made)
-        loss = Loss(self.loss, self.unit)
-        if self.threshold is not None:
-            _mark_threshold(ax, self.curve, self.threshold, self._describe)
+        _mark_threshold(ax, self.curve, self.threshold, self._describe)
         risk = "Selective risk: errors among accepted cases"
         if not loss.is_error:
             risk = f"Mean {'cost' if loss.is_cost else 'loss'} of accepted cases"
@@ -325,8 +323,7 @@ class WorkloadDisplay(CurveDisplay):
         (self.line_,) = ax.plot(targets, deferred, drawstyle="steps-post", **style)
         if self.confidence_level is not None:
             self._draw_bound(ax, targets, self.confidence_level)
-        if self.threshold is not None:
-            _mark_threshold(ax, self.curve, self.threshold, partial(_describe_work, error))
+        _mark_threshold(ax, self.curve, self.threshold, partial(_describe_work, error))
         about = "most wrong answers" if error is None else "most wrong cases, reviewer included"
         ax.set(
             xlabel=f"Risk target: {about}",
@@ -379,10 +376,12 @@ def _describe_work(
 def _mark_threshold(
     ax: Any,
     curve: RiskCoverageCurve,
-    threshold: float,
+    threshold: float | None,
     describe: Callable[[float, float], tuple[float, float, str]],
 ) -> None:
     """Mark what a threshold does: its coverage and risk are described as a place and in words."""
+    if threshold is None:
+        return
     n_blocks = int(curve.n_blocks_accepted(np.array([threshold]))[0])
     if n_blocks == 0:  # only the legend says so
         ax.scatter([], [], marker="x", color=MARK, label="accepts nothing")

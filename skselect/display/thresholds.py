@@ -151,8 +151,7 @@ class ThresholdDisplay(CurveDisplay):
         accepted = self.curve.accepted_at(grid)
         some = accepted.weight > 0
         if metric in ("cwsa", "cwsa_plus"):
-            values = self.curve.cwsa(grid) if metric == "cwsa" else self.curve.cwsa_plus(grid)
-            return np.where(some, values, np.nan)
+            return np.where(some, self.curve.cwsa_at(grid, plus=metric == "cwsa_plus"), np.nan)
         if metric == "coverage":
             return accepted.weight / self.curve.total_weight
         risk = np.full(len(grid), np.nan)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -41,7 +40,6 @@ from skselect.report.questions import (
     assess_calibration,
     explain_metric,
     plan_monitor,
-    read_numbers,
     verify_guarantee,
 )
 from skselect.thresholds import simultaneous_band
@@ -58,34 +56,6 @@ MOST_CLASSES = 10
 #: Bounds for all thresholds at once have at least this confidence.
 LEAST_LEVEL = 0.5
 _DRAWS, _MANY_ROWS = 999, 1_000_000
-
-
-class Review(NamedTuple):
-    """What is known of a reviewer: his errors, and what a case takes.
-
-    `error` is the share of deferred cases that he gets wrong.
-    """
-
-    error: float
-    minutes: float
-    hourly_cost: float
-
-    @classmethod
-    def read(cls, reviewing: Any) -> Review:
-        """Check what the user says of the reviewer."""
-        wanted = (
-            "the share of deferred cases that the reviewer gets wrong (0 to 1), the minutes that a "
-            "case takes (above 0) and the cost of an hour (0 or more), such as (0.03, 6, 40)"
-        )
-        return cls(*read_numbers("reviewing", reviewing, wanted, lambda error, minutes, cost: (
-            0.0 <= error <= 1.0 and 0.0 < minutes < math.inf and 0.0 <= cost < math.inf
-        )))  # fmt: skip
-
-    def describe(self, coverage: float, risk: float) -> dict[str, float]:
-        """Return what 1,000 cases take, and the share that machine and reviewer get wrong."""
-        hours = 1000.0 * (1.0 - coverage) * self.minutes / 60.0
-        errors = self.error * (1.0 - coverage) + (coverage * risk if coverage > 0.0 else 0.0)
-        return {"hours": hours, "cost": hours * self.hourly_cost, "together": errors}
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +129,7 @@ def make_contents(
     n_errors: int,
     level: float,
     seed: Any,
-    review: Review | None,
+    reviewing: tuple[float, ...] | None,
     audits: Any,
 ) -> dict[str, Any]:
     """Return the contents of the report about one model."""
@@ -175,7 +145,7 @@ def make_contents(
         "metrics": _metrics(case, level),
         "decisions": _decisions(case, level),
         "by_class": _by_class(case, level),
-        "workload": _workload(case, level, review),
+        "workload": _workload(case, level, reviewing),
         "coverages": _coverages(case),
         "calibration": _calibration(case, level, seed),
         "certificate": _certificate(case),
@@ -339,7 +309,7 @@ def _confusion(case: Case, shown: IntArray) -> dict[str, Any]:
     return {"true": names + unknown, "answers": columns, "counts": table}
 
 
-def _workload(case: Case, level: float, review: Review | None) -> dict[str, Any]:
+def _workload(case: Case, level: float, reviewing: tuple[float, ...] | None) -> dict[str, Any]:
     """Return what is deferred per 1,000 cases now, and at a few risk targets."""
     curve, rows, policy = case.scored.curve, case.scored.predictions, case.policy
     made, targets = None if policy is None else policy.certificate, np.array(_TARGETS)
@@ -361,8 +331,11 @@ def _workload(case: Case, level: float, review: Review | None) -> dict[str, Any]
             "risk": risk,
             "threshold": threshold if n_blocks else np.nan,
         }
-        if review is not None:
-            point |= review.describe(coverage, risk)
+        if reviewing is not None:
+            error, minutes, hourly_cost = reviewing
+            hours = 1000.0 * (1.0 - coverage) * minutes / 60.0
+            together = error * (1.0 - coverage) + (coverage * risk if n_blocks else 0.0)
+            point |= {"hours": hours, "cost": hours * hourly_cost, "together": together}
         if rows.reviewer is not None:
             answers = case.scored.outcomes.confidence >= threshold
             wrong = np.where(answers, rows.y_pred, rows.reviewer) != rows.y_true

@@ -150,11 +150,11 @@ def plan_monitor(check: PolicyCheck | None, audits: Any) -> str:
         f"and the days until their labels come (0 or more, below {_HORIZON}), such as "
         "(1000, 0.02, 30)"
     )
-    cases, share, delay = read_numbers("audits", audits, wanted, lambda n, share, days: (
+    cases, share, delay = _read_numbers("audits", audits, wanted, lambda n, share, days: (
         0.0 < n < math.inf and 0.0 < share <= 1.0 and 0.0 <= days < _HORIZON
     ))  # fmt: skip
-    found = [] if check is None else [(g.objective, g.loss, g.cases) for g in check.guarantees]
-    if check is None or found != [("risk", "zero_one", "")]:
+    about = [] if check is None else [(g.objective, g.loss, g.cases) for g in check.guarantees]
+    if check is None or about != [("risk", "zero_one", "")]:
         raise ArgumentError(
             "audits",
             "audits needs a policy with one guarantee, a largest share of wrong answers over all "
@@ -176,7 +176,18 @@ def plan_monitor(check: PolicyCheck | None, audits: Any) -> str:
     )
 
 
-def read_numbers(
+def read_review(reviewing: Any) -> tuple[float, ...]:
+    """Return what is known of a reviewer: his errors, and what a case takes."""
+    wanted = (
+        "the share of deferred cases that the reviewer gets wrong (0 to 1), the minutes that a "
+        "case takes (above 0) and the cost of an hour (0 or more), such as (0.03, 6, 40)"
+    )
+    return _read_numbers("reviewing", reviewing, wanted, lambda error, minutes, cost: (
+        0.0 <= error <= 1.0 and 0.0 < minutes < math.inf and 0.0 <= cost < math.inf
+    ))  # fmt: skip
+
+
+def _read_numbers(
     name: str, given: Any, wanted: str, holds: Callable[..., bool]
 ) -> tuple[float, ...]:
     """Return the numbers of a tuple if they are as many as wanted, and as they must be."""

@@ -32,12 +32,11 @@ from skselect.predictions.predictions import Predictions
 from skselect.report.data import (
     UNNAMED,
     Case,
-    Review,
     count_classes,
     make_case,
     make_contents,
 )
-from skselect.report.questions import which_is_best
+from skselect.report.questions import read_review, which_is_best
 from skselect.report.render import render_page, render_text
 
 
@@ -248,7 +247,7 @@ def selective_report(
         make_case(name, table, policies[name], threshold, subgroups)
         for name, table in tables.items()
     )
-    review = None if reviewing is None else Review.read(reviewing)
+    review = None if reviewing is None else read_review(reviewing)
     models = {
         case.name: make_contents(
             case, subgroups, ids, features, n_errors, level, seed, review, audits
