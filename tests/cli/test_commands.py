@@ -23,7 +23,6 @@ from skselect import (
     AbstentionPolicy,
     Best,
     Coverage,
-    Outcomes,
     Predictions,
     Risk,
     SystemRisk,
@@ -178,19 +177,6 @@ def test_apply_to_standard_output_with_a_prefix(frame, run, refuse):
     assert lines[0].endswith(",".join(f"gate_{name}" for name in names))
 
 
-def test_an_answer_and_a_confidence_of_any_scale(frame, run):
-    rows = Outcomes.from_labels(frame["truth"], frame["said"], frame["score"])
-    policy = read("rated.json")
-    assert policy.threshold == select_threshold(rows, objective="risk", target=0.1).threshold
-    lines = run("apply t.csv --policy rated.json").out.splitlines()[1:]
-    accepted = [line.split(",")[-1] == "True" for line in lines]
-    assert accepted == (frame["score"] >= policy.threshold).tolist()
-    stored = json.loads(Path("rated.json").read_text())  # plain JSON
-    assert stored["confidence"] == "external:score"
-    columns = {"answer": "said", "confidence_column": "score", "subgroups": []}
-    assert stored["metadata"]["skselect_columns"] == columns
-
-
 def test_subgroups(frame, run):
     said = run(f"tune t.parquet {PROBA} --target 0.12 --subgroups site --out sites.json").out
     expected = select_threshold(
@@ -210,14 +196,11 @@ def test_subgroups(frame, run):
 def test_what_takes_long_is_told_on_a_terminal(table, rows, terminal, monkeypatch, run):
     monkeypatch.setattr(_files, "_MANY_ROWS", 1000)
     shown = terminal()
-    for command, words in [
-        (f"evaluate {table} {PROBA}", "computing the report ..."),
-        (f"tune {table} {PROBA} --target 0.1", "choosing a threshold ..."),
-    ]:
-        said = run(command).out
-        assert all(part in shown.getvalue() for part in (f"{table}: ", rows, words))
-        assert "\r" not in said
-        assert "..." not in said.splitlines()
+    said = run(f"evaluate {table} {PROBA}").out + run(f"tune {table} {PROBA} --target 0.1").out
+    for words in (f"{table}: ", rows, "computing the report ...", "choosing a threshold ..."):
+        assert words in shown.getvalue()
+    assert "\r" not in said
+    assert "..." not in said.splitlines()
 
 
 @KINDS
@@ -675,25 +658,25 @@ def test_pieces_of_a_file_have_one_type(frame, kind, columns, policy, monkeypatc
     frame = frame[:300].copy()
     frame["note"] = np.where(frame.index < 50, None, "later")
     frame["count"] = frame["id"].where(frame.index > 30).astype("Int64")
+    if kind == "parquet":  # pandas reads what is written of categories and lists
+        frame["case"] = frame["said"].astype("category")
+        frame["many"] = [[1, 2]] * 300
     write(frame, f"t.{kind}")
-    run(f"tune t.{kind} {columns} --target 0.1")
+    run(f"tune t.{kind} {columns} --target 0.1 --out made.json")
     for out in ["d.csv", "d.parquet"]:
         run(f"apply t.{kind} --policy {policy} --out {out}")
     found = pd.read_parquet("d.parquet")
     assert found["decision"].isna().tolist() == (~found["accepted"]).tolist()
+    sure = frame["score"] if columns == ANSWER else frame[["p_no", "p_yes"]].max(axis=1)
+    assert found["accepted"].tolist() == (sure >= read(policy).threshold).tolist()
     assert found["accepted"].tolist() == pd.read_csv("d.csv")["accepted"].tolist()
+    stored = json.loads(Path("made.json").read_text())["metadata"]["skselect_columns"]
+    answer = {"answer": "said", "confidence_column": "score"}
+    proba = {"proba": ["p_no", "p_yes"]}
+    assert stored == (answer if columns == ANSWER else proba) | {"subgroups": []}
     if kind == "parquet":
         assert (found["count"].isna().sum(), found["note"].isna().sum()) == (31, 50)
-
-
-def test_pandas_reads_what_is_written_of_categories_and_lists(frame, run):
-    write(frame.assign(said=frame["said"].astype("category"), many=[[1, 2]] * len(frame)),
-          "t.parquet")  # fmt: skip
-    for policy in ("policy.json", "rated.json"):
-        run(f"apply t.parquet --policy {policy} --out d.parquet")
-        found = pd.read_parquet("d.parquet")
-        assert found["said"].astype(str).tolist() == frame["said"].tolist()
-        assert found["decision"].isna().tolist() == (~found["accepted"]).tolist()
+        assert found["case"].astype(str).tolist() == frame["said"].tolist()
 
 
 def test_rows_that_depend_on_their_order_give_an_estimate_and_exit_code_5(frame, run):
@@ -983,7 +966,8 @@ def _person(frame):
 @pytest.mark.parametrize("columns", [PROBA, ANSWER], ids=["proba", "answer"])
 def test_tune_reads_what_a_reviewer_answers(frame, kind, columns, run, refuse):
     write(frame.assign(person=_person(frame)), f"both.{kind}")
-    command = f"tune both.{kind} {columns} --target 0.08 --objective system_risk"
+    plain = f"tune both.{kind} {columns} --target 0.08"
+    command = f"{plain} --objective system_risk"
     said = run(f"{command} --reviewer person").out
     if columns == PROBA:
         proba = frame[["p_no", "p_yes"]].to_numpy()
@@ -998,16 +982,18 @@ def test_tune_reads_what_a_reviewer_answers(frame, kind, columns, run, refuse):
     said = run(evaluated, code=UNDECIDED).out
     assert "UNDECIDED: it guarantees how often machine and reviewer together" in unwrap(said)
     assert "NOTHING TO CHECK" not in run(f"{evaluated} --reviewer person", code=UNDECIDED).out
-    run(f"{command} --reviewer-error 0.03")
-    assert read().certificate.reviewer_error == 0.03
-    run(f"{command} --reviewer-error 12 600")
-    assert read().certificate.reviewer_error == pytest.approx(0.03465, abs=1e-4)
-    assert "reviewer: objective='system_risk' needs to know" in refuse(command)
-    for wrong in ("1 2 3", "some", "12.5 600"):
-        assert "--reviewer-error" in refuse(f"{command} --reviewer-error {wrong}")
-    assert "no column 'nobody'" in refuse(f"{command} --reviewer nobody")
-    plain = f"tune both.{kind} {columns} --target 0.08 --reviewer person"
-    assert "reviewer goes with the objectives ['system_risk']" in refuse(plain)
+    for option, error in [("0.03", 0.03), ("12 600", 0.03465)]:
+        run(f"{command} --reviewer-error {option}")
+        assert read().certificate.reviewer_error == pytest.approx(error, abs=1e-4)
+    for wrong, words in [
+        (command, "reviewer: objective='system_risk' needs to know"),
+        (f"{command} --reviewer-error 1 2 3", "--reviewer-error"),
+        (f"{command} --reviewer-error some", "--reviewer-error"),
+        (f"{command} --reviewer-error 12.5 600", "--reviewer-error"),
+        (f"{command} --reviewer nobody", "no column 'nobody'"),
+        (f"{plain} --reviewer person", "reviewer goes with the objectives ['system_risk']"),
+    ]:
+        assert words in refuse(wrong)
 
 
 @BOTH

@@ -10,11 +10,9 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.stats import binomtest
-from sklearn.compose import make_column_transformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
 
 from skselect import (
     AbstentionPolicy,
@@ -63,18 +61,22 @@ def report(rows, tuned):
 def test_metrics_and_intervals(rows, tuned, report):
     X, y = rows
     proba = tuned.predict_proba(X[600:])
-    table = report.to_frame().set_index("metric")
-    predictions = Predictions.from_proba(y[600:], proba)
-    threshold = {"threshold": tuned.threshold_}
+    table, predictions = report.to_frame(), Predictions.from_proba(y[600:], proba)
+    table = table.set_index("metric")
+    decided = report.to_dict()["models"]["model"]["decisions"]
+    n, n_accepted, n_wrong = (decided[x] for x in ("n_rows", "n_accepted", "n_errors"))
+    hits = {  # of shares of rows: their intervals are exact
+        "coverage": (n_accepted, n), "generalized_risk": (int(n_wrong), n),
+        "selective_accuracy": (n_accepted - int(n_wrong), n_accepted),
+    }  # fmt: skip
     for name, row in table.iterrows():
-        parameters = threshold if name in (
-            "coverage", "selective_accuracy", "generalized_risk", "cwsa", "cwsa_plus"
-        ) else {}  # fmt: skip
+        parameters = {"threshold": tuned.threshold_} if name in (*hits, "cwsa", "cwsa_plus") else {}
         expected = evaluate(predictions, {name: parameters})[name]
         assert row["value"] == pytest.approx(expected, abs=1e-12)
-        if name in ("coverage", "selective_accuracy", "generalized_risk"):
-            continue  # shares of rows: see test_a_share_has_one_interval
-        if not np.isnan(row["low"]):
+        if name in hits:
+            low, high = binomtest(*hits[name]).proportion_ci(method="exact")
+            assert (row["low"], row["high"]) == pytest.approx((low, high))
+        elif not np.isnan(row["low"]):
             found = metric_interval(y[600:], proba, name, metric_params=parameters)
             assert (row["low"], row["high"]) == pytest.approx((found.low, found.high))
     assert table.loc["augrc", "better"] == "lower"
@@ -186,24 +188,21 @@ def test_labels_and_a_confidence_are_enough():
 def test_thresholds_per_subgroup(rows):
     X, y = rows
     site = pd.Series(np.where(np.arange(900) % 2, "west", "east"), name="site")
-    frame = X.assign(site=site)
-    numbers = make_column_transformer(("passthrough", ["a", "b", "c"]))
-    model = make_pipeline(numbers, GaussianNB()).fit(frame[:300], y[:300])
-    tuner = ThresholdTuner(FrozenEstimator(model), objective="risk", target=0.25, group_by="site")
-    tuner.fit(frame[300:600], y[300:600])
-    raw = model.predict_proba(frame[600:])
-    report = selective_report(y[600:], raw, policy=tuner.policy_, subgroups=site[600:])
+    raw = GaussianNB().fit(X[:300], y[:300]).predict_proba(X)
+    chosen = Predictions.from_proba(y[300:600], raw[300:600])
+    objective = {"objective": "risk", "target": 0.25}
+    policy = select_threshold(chosen, subgroups=site[300:600], **objective).policy
+    report = selective_report(y[600:], raw[600:], policy=policy, subgroups=site[600:])
     part = report.to_dict()["models"]["model"]
     assert set(part["certificate"]["texts"]) == {"east", "west"}
-    accepted = tuner.policy_.decide(raw, subgroups=site[600:])["accepted"]
+    accepted = policy.decide(raw[600:], subgroups=site[600:])["accepted"]
     assert part["decisions"]["n_accepted"] == accepted.sum()
     assert part["threshold"] is None
     assert "[east] CERTIFIED" in str(report)
     assert str(report).index("\nSubgroups\n") < str(report).index("\nMetrics\n")
     assert part["certificate"]["certified"]
-    unsigned = replace(tuner.policy_.groups, certificates={})
-    policy = replace(tuner.policy_, groups=unsigned, certificate=None)
-    report = selective_report(y[600:], raw, policy=policy, subgroups=site[600:])
+    unsigned = replace(policy, groups=replace(policy.groups, certificates={}), certificate=None)
+    report = selective_report(y[600:], raw[600:], policy=unsigned, subgroups=site[600:])
     assert not report.to_dict()["models"]["model"]["certificate"]["certified"]
 
 
@@ -212,36 +211,32 @@ def test_a_refused_subgroup_is_named_and_its_errors_come_last():
     site = pd.Series(np.repeat(["east", "west"], 1000), name="site")
     wrong = rng.random(2000) < np.repeat([0.02, 0.4], 1000)
     sure = rng.uniform(0.6, 0.9, 2000) + np.repeat([0, 0.1], 1000)  # the west errs and is surer
-    proba = np.column_stack([1 - sure, sure])
-    rows = Predictions.from_proba(1 - wrong, proba)
+    rows = Predictions.from_proba(1 - wrong, sure)
+    options = {"objective": "risk", "target": 0.1, "subgroups": site, "assume": "independent"}
     with pytest.warns(UserWarning, match="No threshold meets"):
-        policy = select_threshold(
-            rows, objective="risk", target=0.1, subgroups=site, assume="independent"
-        ).policy
-    report = selective_report(
-        1 - wrong, proba, policy=policy, subgroups=site, n_errors=2000, confidence_level=0.9
-    )
-    model = report.to_dict()["models"]["model"]
-    assert model["verdict"]["text"].splitlines()[-1] == (
-        "Nothing is guaranteed for site 'west' (1,000 cases): all of them are deferred."
-    )
+        policy = select_threshold(rows, **options).policy
+
+    def report_on(sites, **more):
+        """Return a report, its model, and the last line of its verdict."""
+        report = selective_report(rows, policy=policy, subgroups=sites, **more)
+        model = report.to_dict()["models"]["model"]
+        return report, model, model["verdict"]["text"].splitlines()[-1]
+
+    report, model, said = report_on(site, n_errors=2000, confidence_level=0.9)
+    start, end = "Nothing is guaranteed for site 'west' (", "): all of them are deferred."
+    assert said == f"{start}1,000 cases{end}"
     expected = sorted(np.flatnonzero(wrong), key=lambda row: (site[row] == "west", -sure[row], row))
     assert [error["row"] for error in model["errors"]] == expected
     assert [error["accepted"] for error in model["errors"]] == (site[expected] == "east").tolist()
     with pytest.warns(UserWarning, match="belong to no site"):
-        other = selective_report(
-            1 - wrong, proba, policy=policy, subgroups=site.replace("east", "north").mask(wrong)
-        )
+        _, _, said = report_on(site.replace("east", "north").mask(wrong))
     n_wrong, n_west = np.sum(wrong), np.sum(wrong[1000:])
-    assert other.to_dict()["models"]["model"]["verdict"]["text"].splitlines()[-1] == (
-        f"Nothing is guaranteed for site 'west' ({1000 - n_west} cases), 'north' "
-        f"({1000 - n_wrong + n_west} cases), (missing) ({n_wrong} cases): all of them are "
-        "deferred."
-    )
-    said = str(report).split("Most confident errors\n")[1].splitlines()
-    assert said[0].split()[-2:] == ["decided", "confidence"]
-    assert " answered " in said[1]
-    assert " deferred " in said[len(expected)]
+    others = f"'north' ({1000 - n_wrong + n_west} cases), (missing) ({n_wrong} cases"
+    assert said == f"{start}{1000 - n_west} cases), {others}{end}"
+    lines = str(report).split("Most confident errors\n")[1].splitlines()
+    assert lines[0].split()[-2:] == ["decided", "confidence"]
+    assert " answered " in lines[1]
+    assert " deferred " in lines[len(expected)]
     assert re.search("west +1,000 +1,000 +0 %", str(report))
 
 
@@ -323,53 +318,39 @@ def test_features_of_any_table_stay_as_they_are(make):
         assert error["features"] == expected
 
 
-def test_the_comparison_judges_what_the_policies_decide(rows):
+COSTS = np.array([[0, 1, 5], [1, 0, 1], [9, 1, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("confidence", "rule"),
+    [("margin", DecisionRule()), ("expected_cost", DecisionRule("min_cost", COSTS))],
+)
+def test_the_comparison_judges_what_the_policies_decide(rows, confidence, rule):
     X, y = rows
     models = {"bayes": GaussianNB(), "logistic": LogisticRegression(max_iter=500)}
     probas = {name: m.fit(X[:300], y[:300]).predict_proba(X[300:]) for name, m in models.items()}
-    classes = models["bayes"].classes_
-    policies = [
-        AbstentionPolicy(classes=classes, threshold=0.5, confidence="margin"),
-        AbstentionPolicy(
-            classes=classes, threshold=0.5, confidence="expected_cost",
-            rule=DecisionRule("min_cost", np.array([[0, 1, 5], [1, 0, 1], [9, 1, 0.0]])),
-        ),
-    ]  # fmt: skip
-    for policy in policies:
-        report = selective_report(y[300:], probas, policy=policy)
-        metrics = report.to_frame().query("metric == 'augrc'").set_index("model")["value"]
-        for row in report.to_dict()["comparison"]:
-            assert row["estimate"] == pytest.approx(metrics[row["model"]], abs=1e-12)
-
-
-def test_mean_costs_are_told(rows):
-    X, y = rows
-    costs = np.array([[0, 1, 5], [1, 0, 1], [9, 1, 0.0]])
-    proba = GaussianNB().fit(X, y).predict_proba(X)
-    policy = AbstentionPolicy(
-        classes=np.unique(y), threshold=0.8, confidence="expected_cost",
-        rule=DecisionRule("min_cost", costs),
-    )  # fmt: skip
-    report = selective_report(y, proba, policy=policy)
-    table = policy.decide(proba)
+    policy = policy_of(np.unique(y), confidence=confidence, rule=rule)
+    report = selective_report(y[300:], probas, policy=policy)
+    metrics = report.to_frame().query("metric == 'augrc'").set_index("model")["value"]
+    for row in report.to_dict()["comparison"]:
+        assert row["estimate"] == pytest.approx(metrics[row["model"]], abs=1e-12)
+    table = policy.decide(probas["bayes"])
     accepted = table["accepted"].to_numpy()
-    true, said = (np.searchsorted(policy.classes, z) for z in [y, table["suggestion"].to_numpy()])
-    found = report.to_dict()["models"]["model"]["decisions"]["mean_cost"]
-    assert found == pytest.approx(costs[true, said][accepted].mean())
-    assert "they cost" in str(report)
+    true, said = (np.searchsorted(policy.classes, z) for z in (y[300:], table["suggestion"]))
+    decided = report.to_dict()["models"]["bayes"]["decisions"]
+    costs = COSTS[true, said][accepted].mean() if rule.cost_matrix is not None else None
+    assert decided.get("mean_cost") == pytest.approx(costs)
+    assert ("they cost" in str(report)) == (costs is not None)
 
 
 def test_own_answers_are_not_guessed(rows):
     X, y = rows
     proba = GaussianNB().fit(X, y).predict_proba(X)
-    policy = AbstentionPolicy(
-        classes=np.unique(y), threshold=0.5, confidence="chosen_proba",
-        rule=DecisionRule("estimator"),
-    )  # fmt: skip
+    own = policy_of(np.unique(y), confidence="chosen_proba", rule=DecisionRule("estimator"))
     with pytest.raises(ValueError, match="keeps the classifier's own answers"):
-        selective_report(y, proba, policy=policy)
+        selective_report(y, proba, policy=own)
     given = Predictions.from_proba(y, proba, decision="estimator", y_pred=np.full(900, "so"))
-    report = selective_report(None, given, policy=policy)
+    report = selective_report(None, given, policy=own)
     assert report.to_dict()["models"]["model"]["accuracy"] == pytest.approx(np.mean(y == "so"))
 
 
@@ -396,40 +377,6 @@ def test_without_a_closed_form_there_is_no_interval():
     table = selective_report(y, p, pos_label=1).to_frame().set_index("metric")
     assert 0 <= table.loc["failure_auroc", "value"] <= 1
     assert np.isnan(table.loc["failure_auroc", ["low", "high"]].astype(float)).all()
-
-
-def test_a_share_has_one_interval(report):
-    model = report.to_dict()["models"]["model"]
-    decided, metrics = model["decisions"], {row["metric"]: row for row in model["metrics"]}
-    accuracy = metrics["selective_accuracy"]
-    assert accuracy["low"] == pytest.approx(1 - decided["high"], abs=1e-12)
-    assert accuracy["high"] == pytest.approx(1 - decided["low"], abs=1e-12)
-    n, n_accepted = decided["n_rows"], decided["n_accepted"]
-    for name, hits in [("coverage", n_accepted), ("generalized_risk", decided["n_errors"])]:
-        exact = binomtest(int(hits), n).proportion_ci(method="exact")
-        assert [metrics[name]["low"], metrics[name]["high"]] == pytest.approx(list(exact))
-
-
-def test_answers_with_a_confidence_keep_the_guarantee_of_their_policy(rows):
-    rng = np.random.default_rng(0)
-    confidence, site = 100 * rng.random(800), rng.choice(["east", "west"], 800)
-    wrong = rng.random(800) < 0.4 * (1 - confidence / 100)
-    answers = Predictions.from_labels(wrong.astype(int), np.zeros(800, int), confidence)
-    for subgroups in [None, site]:
-        found = select_threshold(answers, objective="risk", target=0.2, subgroups=subgroups)
-        policy = AbstentionPolicy(
-            classes=answers.classes, threshold=found.threshold, groups=found.groups,
-            certificate=None if subgroups is not None else found.certificate,
-        )  # fmt: skip
-        said = selective_report(None, answers, policy=policy, subgroups=subgroups)
-        model = said.to_dict()["models"]["model"]
-        accepted = policy.accepts(confidence, subgroups=subgroups)
-        assert model["decisions"]["n_accepted"] == accepted.sum()
-        assert model["certificate"]["certified"]
-        assert str(said).count("CERTIFIED") == 1  # one text says it of both subgroups
-        assert len(re.findall("(east|west) .* certified\n", str(said))) == (
-            0 if subgroups is None else 2
-        )
 
 
 def _decided(y, proba, classes, threshold):
@@ -502,16 +449,20 @@ def test_rows_of_an_unknown_class_are_counted():
 
 def test_constant_weights_do_not_count_as_rows(rng):
     y, p = rng.integers(0, 2, 60), rng.random(60)
-    plain = selective_report(y, p, threshold=0.7)
     same = Predictions.from_proba(y, p, sample_weight=np.full(60, 0.3))
-    weighted = selective_report(None, same, threshold=0.7)
-    plain, weighted = (one.to_dict()["models"]["model"] for one in (plain, weighted))
+    plain, weighted = (
+        selective_report(rows, threshold=0.7).to_dict()["models"]["model"]
+        for rows in (Predictions.from_proba(y, p), same)
+    )
     assert weighted["by_class"] == plain["by_class"]
-    for one, other in zip(
-        plain["workload"]["targets"], weighted["workload"]["targets"], strict=True
-    ):
+    targets = plain["workload"]["targets"], weighted["workload"]["targets"]
+    for one, other in zip(*targets, strict=True):
         assert other["deferred"] == pytest.approx(one["deferred"])
         assert other["deferred_surely"] is None
+    unsure = selective_report(y, p, confidence_level=0.4)  # no bound holds for all targets
+    found = unsure.to_dict()["models"]["model"]["workload"]["targets"]
+    assert all(row["deferred_surely"] is None for row in found)
+    assert "Deferrals per 1,000" in unsure.to_html()
 
 
 def test_without_a_threshold_nothing_abstains(rng):
@@ -571,14 +522,6 @@ def test_a_report_says_what_review_takes(rng):
 def test_what_is_said_of_a_reviewer_is_checked(reviewing):
     with pytest.raises(ValueError, match=r"reviewing must be .* such as \(0.03, 6, 40\), got "):
         selective_report(*THREE, reviewing=reviewing)
-
-
-def test_a_low_confidence_level_has_no_bound_for_all_targets(rng):
-    y, p = rng.integers(0, 2, 50), rng.random(50)
-    report = selective_report(y, p, confidence_level=0.4)
-    targets = report.to_dict()["models"]["model"]["workload"]["targets"]
-    assert all(row["deferred_surely"] is None for row in targets)
-    assert "Deferrals per 1,000" in report.to_html()
 
 
 @pytest.mark.usefixtures("no_pictures")
