@@ -289,14 +289,17 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
     if n == 0:  # pandas 2 cannot make a MultiIndex without rows
         return np.empty(0, dtype=np.int64), []
     missing = frame.isna().any(axis=1).to_numpy()
-    if frame.shape[1] == 1:
-        codes, values = pd.factorize(frame.iloc[:, 0])
-        uniques = list(values)
-    else:
-        codes, index = pd.MultiIndex.from_frame(frame).factorize()
-        uniques = list(index)
+    try:
+        several = frame.shape[1] > 1
+        column = pd.MultiIndex.from_frame(frame) if several else frame.iloc[:, 0]
+        codes, uniques = pd.factorize(column)
+    except TypeError:  # something that cannot be the key of a dict
+        for key in frame.itertuples(index=False, name=None):
+            _check_subgroup_key(key)
+        raise
     present = np.unique(codes[~missing]).tolist()
-    keys = {code: _check_subgroup_key(uniques[code]) for code in present}
+    values = list(uniques)
+    keys = {code: _check_subgroup_key(values[code]) for code in present}
     ordered = sorted(present, key=lambda code: _sort_key(keys[code]))
     place = np.full(len(uniques) + 1, -1)
     place[ordered] = np.arange(len(ordered))

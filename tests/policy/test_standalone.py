@@ -9,7 +9,6 @@ import pickle
 import subprocess
 import sys
 import types
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -284,20 +283,7 @@ def test_a_tuned_policy_with_its_certificate(rng, tmp_path):
     assert (tmp_path / "gate.py").read_text(encoding="utf-8") == policy.to_python()
 
 
-def test_certificates_of_subgroups_are_told(rng):
-    X = rng.normal(size=(900, 3))
-    y = (X[:, 0] + rng.normal(scale=0.5, size=900) > 0).astype(int)
-    tuner = ThresholdTuner(
-        LogisticRegression(), objective="risk", target=0.15, group_by="predicted_class", cv=0.5,
-        refit=False, random_state=0,
-    ).fit(X, y)  # fmt: skip
-    gate = gate_of(tuner.policy_)
-    assert str(tuner.policy_.groups) == gate.CERTIFICATE
-    assert f"predicted_class 0\n{tuner.certificates_[0]}" in gate.CERTIFICATE
-    assert "GUARANTEES NOTHING" in gate_of(AbstentionPolicy(np.array([0, 1]), 0.5)).CERTIFICATE
-
-
-def test_frames_are_matched_by_name(rng):
+def test_frames_are_matched_by_name_and_confidences_compared_as_float64(rng):
     scores = rng.dirichlet(np.ones(3), 20)
     policy = AbstentionPolicy(classes=np.array([1, 2, 3]), threshold=0.5)
     gate = gate_of(policy)
@@ -307,26 +293,18 @@ def test_frames_are_matched_by_name(rng):
     groups = GroupThresholds("a and b", {(1, "x"): 0.4}, columns=("a", "b"))
     policy = dataclasses.replace(policy, groups=groups)
     frame = pd.DataFrame({"b": ["x", "y"] * 10, "a": pd.array([1, None] * 10, dtype="Int64")})
-    for decide in (policy.decide, gate_of(policy).decide):
+    found = []
+    for decide in (gate_of(policy).decide, policy.decide):
         with pytest.warns(UserWarning, match=r"10 rows belong to no a and b .*\['missing'\]"):
-            decide(scores, subgroups=frame)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert_same(
-            gate_of(policy).decide(scores, subgroups=frame), policy.decide(scores, subgroups=frame)
-        )
-
-
-def test_accepts_compares_as_float64():
-    policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
+            found.append(decide(scores, subgroups=frame))
+    assert_same(*found)
     confidence = np.array([0.8, 0.7999999, 0.9], dtype=np.float32)
-    assert gate_of(policy).accepts(confidence).tolist() == policy.accepts(confidence).tolist()
+    assert gate_of(PLAIN).accepts(confidence).tolist() == PLAIN.accepts(confidence).tolist()
     groups = GroupThresholds("predicted_class", {"no": 0.5, "yes": 0.85}, by_answer=True)
-    policy = dataclasses.replace(policy, groups=groups)
-    answers = ["no", "yes", "yes"]
-    found = gate_of(policy).accepts(confidence, subgroups=answers)
-    assert found.tolist() == policy.accepts(confidence, subgroups=answers).tolist()
-    assert found.tolist() == [True, False, True]
+    policy = dataclasses.replace(PLAIN, groups=groups)
+    for accepts in (policy.accepts, gate_of(policy).accepts):
+        found = accepts(confidence, subgroups=["no", "yes", "yes"])
+        assert found.tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize("kind", ["plain", "by site", "by answer"])
@@ -377,6 +355,8 @@ PAIRED = dataclasses.replace(PLAIN, **by("a and b", {(1, 2): 0.6}, columns=("a",
 ANSWERED = dataclasses.replace(PLAIN, **by("predicted_class", {"no": 0.6}, by_answer=True))
 LEARNED = dataclasses.replace(PLAIN, confidence=ASKS)
 ONE = [[0.5, 0.5]]
+UNHASHABLE = np.empty(1, dtype=object)
+UNHASHABLE[0] = [1]
 
 
 def asking(**auxiliary):
@@ -415,6 +395,7 @@ def asking(**auxiliary):
         (GROUPED, ONE, {"subgroups": [2]}, r"1 rows belong to no site .*\(\['2'\]; known"),
         (GROUPED, ONE, {"subgroups": [np.inf]}, "strings, finite numbers or booleans"),
         (GROUPED, ONE, {"subgroups": [(1, 2)]}, "subgroups"),
+        (GROUPED, ONE, {"subgroups": UNHASHABLE}, "subgroups must be"),
         (PAIRED, ONE, {"subgroups": {"a": [1]}}, r"the columns \['a', 'b'\]"),
         (PAIRED, ONE, {"subgroups": [1]}, r"the columns \['a', 'b'\]"),
         (ANSWERED, ONE, {"subgroups": ["no"]}, "subgroups: the answers are the subgroups"),
@@ -486,13 +467,6 @@ def test_both_warn_of_the_same_rows_of_unknown_subgroups(sites):
     assert found[3] == found[1]
 
 
-def test_what_cannot_be_a_key_is_no_subgroup():
-    odd = np.array([1, None], dtype=object)
-    odd[1] = [1]
-    with pytest.raises(ValueError, match=r"subgroups must be .* got \[1\] of type list"):
-        gate_of(GROUPED).decide([[0.9, 0.1]] * 2, subgroups=odd)
-
-
 @pytest.mark.parametrize(
     ("policy", "row", "rest"),
     [
@@ -527,28 +501,31 @@ def test_no_rows_give_no_decisions_of_the_same_kinds(policy, row, rest):
         assert policy.accepts([]).tolist() == gate.accepts([]).tolist() == []
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"confidence": lambda p: p[:, 0]}, {"metadata": {"x": object()}},
-     {"calibration": ClassCalibration("external:Own", "predict_proba", (object(),))}],
-)  # fmt: skip
-def test_what_json_cannot_hold_is_refused_alike(change):
-    policy = dataclasses.replace(PLAIN, **change)
-    with pytest.raises(ValueError, match=r".") as by_json:
-        policy.to_json()
-    with pytest.raises(ValueError, match=r".") as by_python:
-        policy.to_python()
-    assert str(by_json.value) == str(by_python.value)
-
-
-def test_any_text_is_embedded_as_it_is():
+def test_any_text_is_embedded_as_it_is_and_the_file_says_what_it_is_for(tmp_path):
     wild = ["\"\"\" ''' \\", "\nPOLICY: x\n# The end of the policy", "\udc80 ü \u202e", "a" * 500]
-    policy = dataclasses.replace(
-        PLAIN, metadata={text: [text, None, True, 1e-300] for text in wild}
-    )
+    notes = {text: [text, None, True, 1e-300] for text in wild}
+    policy = dataclasses.replace(PLAIN, metadata=notes, certificate=certificate_of(0.8))
     gate = gate_of(policy)
     assert gate.POLICY["metadata"] == policy.metadata
     assert json.loads(policy.to_json()) == gate.POLICY
+    anew = types.ModuleType("gate")  # only laid out anew, it decides
+    exec(compile(ast.unparse(ast.parse(policy.to_python())), "gate.py", "exec"), anew.__dict__)
+    assert anew.decide([[0.9, 0.1]])["label"].tolist() == ["no"]
+    assert anew.CERTIFICATE.startswith("CERTIFIED")
+    assert "GUARANTEES NOTHING" in gate_of(PLAIN).CERTIFICATE
+    (tmp_path / "gate.py").write_text(PLAIN.to_python(), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "gate.py"], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert done.returncode == 1
+    assert b"Import `decide`, or run: python gate.py policy.json" in done.stderr
+    for change in ({"confidence": lambda p: p[:, 0]}, {"metadata": {"x": object()}}):
+        said = []
+        for save in (AbstentionPolicy.to_json, AbstentionPolicy.to_python):
+            with pytest.raises(ValueError, match=r".") as error:
+                save(dataclasses.replace(PLAIN, **change))
+            said.append(str(error.value))
+        assert said[0] == said[1]
 
 
 def certificate_of(threshold, **change):
@@ -574,23 +551,3 @@ def test_an_edited_file_does_not_decide(written, edited):
     assert text.count(written) == 1
     with pytest.raises(ValueError, match="was changed after skselect wrote this file"):
         exec(text.replace(written, edited), {})
-
-
-def test_a_file_that_was_only_laid_out_anew_decides():
-    policy = dataclasses.replace(
-        PLAIN, certificate=certificate_of(0.8), metadata={"ü": [1.5, None, "\udc80"]}
-    )
-    tree = ast.parse(policy.to_python())
-    gate = types.ModuleType("gate")
-    exec(compile(ast.unparse(tree), "gate.py", "exec"), gate.__dict__)
-    assert gate.decide([[0.9, 0.1]])["label"].tolist() == ["no"]
-    assert gate.CERTIFICATE.startswith("CERTIFIED")
-
-
-def test_run_as_a_program_it_says_what_it_is_for(tmp_path):
-    (tmp_path / "gate.py").write_text(PLAIN.to_python(), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "gate.py"], cwd=tmp_path, capture_output=True, check=False
-    )
-    assert done.returncode == 1
-    assert b"Import `decide`, or run: python gate.py policy.json" in done.stderr
