@@ -29,7 +29,7 @@ y_probas = {
 # %%
 # The linear model starts at 8 % errors. With every fifth case deferred 1 % is left. Naive Bayes
 # starts higher and gains less. Half of its answers have the same confidence, 1: no threshold can
-# separate them, so that its curve begins there.
+# separate them, and its curve begins there.
 for name, proba in y_probas.items():
     curve = RiskCoverageCurve.from_proba(y, proba)
     risks = {f"{share:.0%}": f"{curve.risk_at_coverage(share):.1%}" for share in (1, 0.9, 0.8, 0.5)}
@@ -40,7 +40,7 @@ plt.show()
 
 # %%
 # Why: the errors of the linear model have low confidence, those of naive Bayes do not. The fewer
-# errors stand below the surest answers, the more abstaining gains.
+# errors are among the surest answers, the more abstaining gains.
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 for ax, (name, proba) in zip(axes, y_probas.items(), strict=True):
     ConfidenceHistogramDisplay.from_predictions(y, proba, name=name, ax=ax)

@@ -38,9 +38,9 @@ ax.legend()
 plt.show()
 
 # %%
-# Accuracy prefers leaves of one row. Each of them says 0 or 1, so that the tree is as sure when it
-# is wrong as when it is right. The tree with larger leaves makes more errors, and knows where: on
-# new rows it may decide most cases alone with at most 5 % errors, the other one none.
+# Accuracy prefers leaves of one row. Each of them says 0 or 1, so wrong answers are as sure as
+# right ones. The tree with larger leaves makes more errors, but less sure ones: it can answer most
+# of the new rows with at most 5 % errors, the other tree none.
 most = get_scorer("coverage_at_risk", max_risk=0.05)
 for name, found in {"chosen by accuracy": plain, "chosen by CWSA+": search}.items():
     best = found.best_estimator_

@@ -2,8 +2,8 @@
 A certified threshold for XGBoost
 =================================
 
-At most 2 % wrong among what it decides alone, with a guarantee in writing: fresh rows choose the
-threshold.
+At most 2 % of its answers are wrong: fresh rows choose the threshold, and a certificate guarantees
+it.
 """
 
 import matplotlib.pyplot as plt

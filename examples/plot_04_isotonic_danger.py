@@ -32,8 +32,8 @@ plt.show()
 
 # %%
 # Judged by the usual calibration error, isotonic regression is the better one. But it is certain of
-# some answers that are wrong. No threshold removes such errors, for no answer is surer. Temperature
-# scaling never reaches 1.
+# some answers that are wrong. No threshold removes such errors, because no answer is surer.
+# Temperature scaling never reaches 1.
 for name, proba in y_probas.items():
     test = csr_test(y, proba, random_state=0)
     certain = proba.max(axis=1) == 1

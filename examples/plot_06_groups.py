@@ -50,7 +50,7 @@ tuners["one each"].selection_.to_frame().round(3)
 
 # %%
 # With one threshold for all more than 8 % are wrong at the bad scanner; the good one makes up for
-# it. With one each both keep the guarantee; the price is paid where the pictures are bad.
+# it. With one each both keep the guarantee, and more cases of the bad scanner are deferred.
 figure, axes = plt.subplots(1, 2, figsize=(6.4, 3.8))
 drawn = {"Wrong among accepted, %": risk, "Accepted, %": coverage}
 for ax, (title, shares) in zip(axes, drawn.items(), strict=True):

@@ -27,8 +27,8 @@ model = SelectiveClassifier(linear, calibration="temperature")
 proba = cross_val_predict(model, X, y, method="predict_proba")
 
 # %%
-# The most probable class, or the class of the least expected cost: with the second hardly a cancer
-# is missed, for many false alarms.
+# The most probable class, or the class of the least expected cost: the second misses hardly any
+# cancer, and gives many false alarms.
 figure, ax = plt.subplots()
 for name, decision in {"most probable class": "argmax", "least expected cost": "min_cost"}.items():
     answers = Predictions.from_proba(y, proba, labels=labels, decision=decision, cost_matrix=costs)

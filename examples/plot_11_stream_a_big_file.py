@@ -52,7 +52,8 @@ same = state.evaluate(metrics).equals(from_files)
 print(f"{state.n_rows:,} rows, {state.n_errors:,} errors; the same bits as from files: {same}")
 
 # %%
-# More rows do not make the model better. But less is lost to doubt, so that it may decide more.
+# More rows do not make the model better. But they tell more about its errors, so it may answer more
+# cases.
 plt.plot(sizes, [100 * selection.coverage for selection in found.values()], "o-")
 plt.gca().set(xscale="log", xlabel="Rows", ylabel="Accepted with at most 5 % errors")
 plt.gca().yaxis.set_major_formatter("{x:.0f} %")

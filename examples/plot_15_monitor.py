@@ -3,8 +3,8 @@ Watch a policy while it runs
 ============================
 
 Handwritten digits arrive day after day, and a threshold is certified. Then the scanner gets dirty.
-It goes on deciding nearly as many cases alone, and more of them are wrong. With labels that come
-late, a monitor notices.
+The classifier still answers nearly as many cases, and more answers are wrong. A monitor notices it
+from labels that come late.
 """
 
 import matplotlib.pyplot as plt

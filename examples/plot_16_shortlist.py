@@ -26,7 +26,7 @@ tuner.fit(X, y)
 print(tuner.certificate_)
 
 # %%
-# Eight deferred digits with their lists. Below each stands what it is.
+# Eight deferred digits with their lists. The truth is written below.
 decided = tuner.decide(X_new)
 deferred = np.flatnonzero(~decided["accepted"])
 lists, truth = decided["shortlist"][deferred].tolist(), y_new[deferred]

@@ -2,8 +2,8 @@
 Second opinions
 ===============
 
-The same classifier with the same answers, ranked by two confidences: its own, and one that has
-learnt how likely an answer is right when a forest is asked about it.
+The same classifier with the same answers, ranked by two confidences: its own, and one that is
+learnt with the help of a forest.
 """
 
 import matplotlib.pyplot as plt
@@ -32,7 +32,7 @@ print(model.fit(X_train, y_train).confidence_.report_)
 
 # %%
 # Each dot is a new case. To the right it is sure of itself, at the top the forest agrees. Most of
-# the wrong answers are far down: the forest has caveats where the linear model has none.
+# the wrong answers are far down: the forest doubts answers of which the linear model is sure.
 wrong = model.predict(X_test) != y_test
 own = model.predict_proba(X_test).max(axis=1)
 learned = model.predict_confidence(X_test)
@@ -44,8 +44,8 @@ ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
 plt.show()
 
 # %%
-# Both curves end at the same point, for the answers are the same. Before it the learned confidence
-# puts the wrong answers last.
+# Both curves end at the same point, because the answers are the same. Before it the learned
+# confidence puts the wrong answers last.
 _, ax = plt.subplots()
 for name, confidence in {"its own probability": own, "with second opinions": learned}.items():
     curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, confidence))

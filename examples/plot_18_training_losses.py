@@ -2,8 +2,8 @@
 Train XGBoost with the losses of papers
 =======================================
 
-The CAU paper adds its measure to the training loss. Does the classifier then abstain better? An
-objective is one more value to search over, so ask the search.
+The CAU paper adds its measure to the training loss. Does the classifier then abstain better? A
+search over training objectives tells.
 """
 
 import matplotlib.pyplot as plt
@@ -25,8 +25,8 @@ search = GridSearchCV(model, {"estimator__objective": losses}, scoring="neg_augr
 search.fit(X_train, y_train)
 
 # %%
-# AUGRC is the mean rate of silent failures over all coverages: here with its sign turned, so that
-# higher is better.
+# AUGRC is the mean rate of silent failures over all coverages: here with a minus sign, so higher is
+# better.
 pd.DataFrame(search.cv_results_)[["param_estimator__objective", "mean_test_score"]]
 
 # %%

@@ -2,8 +2,8 @@
 A random split of the past
 ==========================
 
-Rows arrive in the order of time, and the world changes. A threshold that a random split of the past
-has chosen keeps its guarantee in the past. The latest rows know better.
+Rows arrive in the order of time, and the world changes. A threshold from a random split keeps its
+guarantee for the past. One from the latest rows holds for the rows that come next.
 """
 
 import matplotlib.pyplot as plt
@@ -37,7 +37,7 @@ print("\n".join(tuners["a random split"].certificate_.caveats))
 
 # %%
 # What became of it, in blocks of 500 rows. The last rows before the grey line resemble the next
-# 2,000, and their threshold holds for those. The second change nobody could foresee: only a monitor
+# 2,000, and their threshold holds for those. Nobody could foresee the second change: only a monitor
 # with labels sees it.
 block = np.arange(10_000) // 500
 _, ax = plt.subplots()

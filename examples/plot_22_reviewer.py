@@ -2,8 +2,8 @@
 A reviewer who errs too
 =======================
 
-Machine and reviewer together are wrong in at most 6 % of all cases. The machine answers the more
-cases the more errors that leaves to it.
+Machine and reviewer together are wrong in at most 6 % of all cases. The machine answers as many
+cases as this allows.
 """
 
 import matplotlib.pyplot as plt
