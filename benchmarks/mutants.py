@@ -118,7 +118,7 @@ MUTANTS = [
     _mutant("metrics/_calibration_errors.py", "edges, confidence[near], side=\"left\") - 1",
             "edges, confidence[near], side=\"right\") - 1", "metrics/test_calibration_errors.py"),
     _mutant("metrics/_error_detection.py", "surer = np.cumsum(right) - right / 2.0",
-            "surer = np.cumsum(right)", "metrics/test_error_detection.py"),
+            "surer = np.cumsum(right)", "metrics/test_laws.py"),
     _mutant("metrics/_confidence_weighted.py", "cells = truth * k + predictions.y_pred",
             "cells = predictions.y_pred * k + truth", "metrics/test_confidence_weighted.py"),
     _mutant("metrics/_csr.py", "(1 + as_large) / (n_draws + 1) + error",

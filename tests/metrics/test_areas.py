@@ -12,15 +12,6 @@ from tests import brute
 from tests.brute import assert_close, examples, of_rows, row_cases
 
 RELIABILITY = st.sampled_from([0.0, 0.5, 0.7, 0.9, 0.95, 0.99, 1.0])
-TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]
-
-
-def test_a_literal_aumcc_is_zero_where_the_coverage_never_moves():
-    y_true, y_proba = [0, 1, 1], [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
-    assert metrics.aumcc_score(y_true, y_proba) == 0.0
-    assert metrics.aumcc_score(y_true, y_proba, estimator="exact") == 1.0
-    assert metrics.aumcc_score(TRUTH, PROBA, thresholds=0.6) == 0.0
-    assert metrics.aumcc_score(TRUTH, PROBA, thresholds=[0.95, 0.99]) == 0.0
 
 
 # Review ----------------------------------------------------------------------------------
@@ -56,24 +47,6 @@ def test_the_plan_is_its_definition(case, reliability):
     result = of_rows(metrics.review_at_reliability, case, reliability=reliability)
     assert_close(numbers(result), plan(case.rows, reliability))
     assert result.reliability == reliability
-
-
-@pytest.mark.parametrize(
-    ("y_true", "y_proba", "reliability", "expected"),
-    [
-        # Surest first: .875 .875 right, .75 .625 wrong.
-        (TRUTH, PROBA, 0.75, [0.75, 0.25, 1.0, 0.0, 0.25]),
-        (TRUTH, PROBA, 1.0, [0.875, 0.5, 1.0, 0.0, 0.0]),
-        (TRUTH, PROBA, 0.0, [0.625, 0.0, 1.0, 0.0, 0.5]),
-        # The surest row is wrong: nothing passes, two right rows are reviewed.
-        ([1, 0, 0, 1], [0.1, 0.2, 0.25, 0.3], 1.0, [math.inf, 1.0, 0.0, 5000.0, 0.0]),
-        ([1, 1], [0.2, 0.3], 0.9, [math.inf, 1.0, math.nan, 0.0, 0.0]),
-        ([0, 0], [0.2, 0.3], 1.0, [0.7, 0.0, 1.0, 0.0, 0.0]),
-    ],
-)
-def test_known_plans(y_true, y_proba, reliability, expected):
-    result = metrics.review_at_reliability(y_true, y_proba, reliability=reliability)
-    assert_close(numbers(result), expected)
 
 
 @pytest.mark.parametrize("n", [10, 30, 100, 1000])

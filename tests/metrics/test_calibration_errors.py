@@ -28,28 +28,8 @@ from tests.metrics.definitions import (
     right_weight,
 )
 
-TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]
 STRATEGIES = ["uniform", "quantile"]
 # Bins ------------------------------------------------------------------------------------
-
-
-def test_known_values():
-    # Confidences .875 .875 .625 .75, the last two wrong.
-    def error(n_bins):
-        return metrics.expected_calibration_error(TRUTH, PROBA, n_bins=n_bins)
-
-    assert error(1) == error(2) == 1.125 / 4
-    # (.5, .75] holds -.625 and -.75, (.75, 1] holds .125 twice.
-    assert error(4) == (1.375 + 0.25) / 4
-    assert metrics.maximum_calibration_error(TRUTH, PROBA, n_bins=4) == 1.375 / 2
-    # p_1: .125 true 0, .375 true 1, .75 true 0, .875 true 1, a bin each. p_0 mirrors them, but
-    # .125 and .25 share a bin, where a gap of .125 cancels.
-    actual = metrics.classwise_calibration_error(TRUTH, PROBA, n_bins=4)
-    assert_close(actual, (1.625 + 1.375) / 4 / 2)
-    square = (0.28125**2 - 0.25 / 3, (2 * (0.6875**2) + 2 * 0.125**2) / 4)
-    for n_bins, expected in [(1, max(square[0], 0)), (4, square[1])]:
-        actual = metrics.debiased_calibration_error(TRUTH, PROBA, n_bins=n_bins, strategy="uniform")
-        assert_close(actual**2, expected)
 
 
 @pytest.mark.parametrize("n_bins", [3, 10, 15, 25, 49, 100, 200])
@@ -60,15 +40,6 @@ def test_a_confidence_at_an_edge_belongs_to_the_bin_below(n_bins):
     case = RowCase(np.arange(len(confidence)) % 2 * 1.0, confidence, None)
     actual = of_rows(metrics.expected_calibration_error, case, n_bins=n_bins)
     assert_close(actual, ece(case.rows, n_bins, "uniform"))
-
-
-@pytest.mark.parametrize("n", [2, 7, 20, 30, 60])
-def test_a_perfectly_calibrated_bin_has_no_error(n):
-    y_true, y_proba = [0] * n + [1] * n, [[0.5, 0.5]] * (2 * n)
-    assert metrics.expected_calibration_error(y_true, y_proba) == 0.0
-    assert metrics.maximum_calibration_error(y_true, y_proba) == 0.0
-    assert metrics.classwise_calibration_error(y_true, y_proba) == 0.0
-    assert metrics.debiased_calibration_error(y_true, y_proba) == 0.0
 
 
 @pytest.mark.parametrize("scale", [0.1, 1 / 3, 0.7, 1e-3, 3.0])
@@ -142,17 +113,6 @@ def test_a_reliability_curve_has_a_row_for_each_bin(strategy, case):
     counted = case.weight is None or len(set(case.weight) - {0.0}) == 1
     exact = counted and set(case.loss) <= {0.0, 1.0}
     assert found["low"].notna().all() == found["low"].notna().any() == exact
-
-
-def test_bins_of_equal_weight_never_part_ties():
-    y, p = case(decimals=1)
-    found = reliability_curve(y, p, n_bins=7)
-    values = np.unique(np.maximum(p, 1 - p))
-    assert len(found) <= len(values)
-    assert found["confidence"].is_monotonic_increasing
-    assert found["share"].sum() == pytest.approx(1)
-    fine = reliability_curve(*case(), n_bins=8)
-    np.testing.assert_allclose(fine["share"], 1 / 8, atol=0.003)
 
 
 def test_the_interval_is_exact():
@@ -252,17 +212,6 @@ def test_an_error_and_a_right_answer_close_together(place, apart):
 
     actual = of_rows(metrics.smooth_calibration_error, RowCase(np.array([1.0, 0.0]), c, None))
     assert abs(actual - bisect(excess, 1e-7, 1, xtol=1e-12)) < 3e-5
-
-
-@pytest.mark.parametrize("confidence", [0.0, 1e-9, 0.1234567, 0.5, 0.9999, 1.0])
-def test_residuals_of_one_sign_add_up_to_their_mean(confidence):
-    """Smoothing moves mass and loses none, so that the width does not matter."""
-    case = RowCase(np.ones(3), np.array([confidence, 0.25, 0.75]), None)
-    actual = of_rows(metrics.smooth_calibration_error, case)
-    assert_close(actual, (confidence + 1) / 3, rel=1e-8)
-
-
-# Known values and relations --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("places", [1, 3, 17])

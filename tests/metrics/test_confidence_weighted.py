@@ -14,7 +14,6 @@ from tests import brute
 from tests.brute import assert_close, examples, of_probabilities, proba_cases
 from tests.metrics.definitions import OF_CLASSES, confusion, cw_auc, masses, table
 
-TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]
 RATIOS = ["precision", "recall", "specificity", "f1"]
 
 quiet = pytest.mark.filterwarnings("ignore:cw_:UserWarning")
@@ -49,29 +48,6 @@ def test_any_confidence_can_be_the_weight(confidence, case):
 
 
 # No value ------------------------------------------------------------------------------
-
-
-def test_a_class_without_value_is_nan_and_left_out_of_the_mean():
-    # Class 2 never occurs; class 0 is true once and never predicted.
-    y_true, y_proba = [0, 1], [[0.25, 0.75, 0.0], [0.125, 0.875, 0.0]]
-    expected = {
-        "precision": [math.nan, 0.875 / 1.625, math.nan],
-        "recall": [0.0, 1.0, math.nan],
-        "specificity": [1.0, 0.0, 1.0],
-        "f1": [0.0, 1.75 / 2.5, math.nan],
-    }
-    for name, values in expected.items():
-        metric = getattr(metrics, f"cw_{name}_score")
-        options = {"labels": [0, 1, 2]}
-        if name == "specificity":
-            assert_close(metric(y_true, y_proba, average=None, **options), values)
-            assert_close(metric(y_true, y_proba, **options), np.mean(values))
-            continue
-        with pytest.warns(UserWarning, match=f"cw_{name} is undefined .nan. for"):
-            assert_close(metric(y_true, y_proba, average=None, **options), values)
-        mean = np.nanmean([0.0, *values[1:]]) if name == "precision" else np.nanmean(values)
-        with pytest.warns(UserWarning, match="left out of the average"):
-            assert_close(metric(y_true, y_proba, **options), mean)
 
 
 @quiet
@@ -159,8 +135,6 @@ def test_the_binary_average_of_strings_needs_a_pos_label():
 
 # The ROC curve ---------------------------------------------------------------------------
 
-QUARTERS = [0.25, 0.875, 0.625, 0.75]
-
 
 @quiet
 @examples(40)
@@ -181,28 +155,7 @@ def test_the_curve_is_its_definition(case):
     assert_close(area, of_probabilities(metrics.cw_auc_score, case, average=None)[1])
 
 
-def test_the_other_class_can_be_positive():
-    y_proba = np.column_stack([1 - np.array(QUARTERS), QUARTERS])
-    fpr, tpr, thresholds = metrics.cw_roc_curve(TRUTH, y_proba, pos_label=0)
-    assert thresholds.tolist() == [math.inf, 0.75, 0.375, 0.25, 0.125]
-    assert_close(tpr, [0, 0.5, 0.5, 1, 1])
-    assert_close(fpr, [0, 0, 0.625 / 1.5, 0.625 / 1.5, 1])
-
-
 # No value, bad input ---------------------------------------------------------------------
-
-
-def test_a_class_without_or_with_all_rows_has_no_area():
-    y_proba = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]
-    with pytest.warns(UserWarning, match="cw_auc is undefined .nan. for 1 of 3 classes"):
-        values = metrics.cw_auc_score([0, 1], y_proba, labels=[0, 1, 2], average=None)
-    assert np.isnan(values).tolist() == [False, False, True]
-    for average in ["macro", None]:
-        with pytest.warns(UserWarning, match="cw_auc is undefined .nan. for 2 of 2"):
-            value = metrics.cw_auc_score([1, 1], [0.25, 0.75], average=average)
-        assert np.all(np.isnan(value))
-    with pytest.warns(UserWarning, match="cw_auc is undefined"):
-        assert math.isnan(metrics.cw_auc_score([1, 1], [0.25, 0.75], average="weighted"))
 
 
 def test_the_curve_needs_two_classes_that_both_have_rows():

@@ -21,9 +21,6 @@ from tests.brute import (
 )
 from tests.metrics.definitions import calibrated_outcomes, csr, csr_sigma, csr_z, p_risk
 
-TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]
-
-
 # CSR and P_risk --------------------------------------------------------------------------
 
 
@@ -181,8 +178,3 @@ def test_the_order_of_the_rows_does_not_matter():
     np.testing.assert_array_equal(
         drawn(chance, value, 50, 7), drawn(chance[order], value[order], 50, 7)
     )
-
-
-def test_a_seed_repeats_itself():
-    np.testing.assert_array_equal(drawn(CHANCE, BITS, 99, 3), drawn(CHANCE, BITS, 99, 3))
-    assert np.any(drawn(CHANCE, BITS, 99, 3) != drawn(CHANCE, BITS, 99, 4))

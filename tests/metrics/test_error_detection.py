@@ -1,37 +1,14 @@
 """How well confidence tells errors from right answers: scikit-learn, ranks, values by hand."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
 from sklearn.metrics import roc_auc_score
 
 from skselect import metrics
 from tests import brute
-from tests.brute import assert_close, examples, of_rows, row_cases
-from tests.metrics.definitions import right_weight
-
-TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]
-
-
-def f1_retention_by_rank(rows, copies):
-    """Average 2 T_k/(k + R) over ranks k, each row copied, errors spread."""
-    total = copies * brute.weight_of(rows)
-    retained, right, value = Fraction(0), Fraction(0), 0.0
-    for weight, mean_loss in brute.blocks(rows):
-        for _ in range(int(copies * weight)):
-            retained, right = retained + 1, right + 1 - mean_loss
-            value += float(2 * right / (retained + copies * right_weight(rows)))
-    return value / float(total)
-
-
-@examples(10)
-@given(row_cases(max_rows=6, weights=("none",)))
-def test_f1_retention_is_the_mean_over_ranks_of_many_copies(case):
-    actual = of_rows(metrics.f1_retention_auc_score, case)
-    assert abs(actual - f1_retention_by_rank(case.rows, 300)) < 2 / 300
+from tests.brute import assert_close, of_rows
 
 
 def test_auroc_aurc_of_many_rows():
@@ -47,17 +24,6 @@ def test_auroc_aurc_of_many_rows():
     assert_close(metrics.auroc_aurc_score(y_true, positive), np.mean(risks), rel=1e-10)
 
 
-def test_known_values():
-    # Surest first: .875 .875 right, .75 wrong, .625 wrong; p_1 = .125 .875 .75 .375.
-    assert metrics.failure_auroc_score(TRUTH, PROBA) == 1.0
-    assert metrics.failure_average_precision_score(TRUTH, PROBA, positive="correct") == 1.0
-    # Shares to 1/2 all right: 2 x/(x + 1/2); then the same 1/2: 1/(x + 1/2).
-    expected = (1 - math.log(2)) + math.log(1.5 / 1)
-    assert_close(metrics.f1_retention_auc_score(TRUTH, PROBA), expected)
-    # AUROC of the 2, 2, 3 and 4 surest rows: 1, 1, 1, 3/4.
-    assert metrics.auroc_aurc_score(TRUTH, PROBA) == 0.25 / 4
-
-
 @pytest.mark.parametrize(
     ("n", "n_right", "value"),
     # The largest value is that of R = .556, not that of a perfect classifier.
@@ -67,14 +33,6 @@ def test_f1_retention_of_a_perfect_ranking_is_that_of_the_docstring(n, n_right, 
     loss = np.where(np.arange(n) < n_right, 0.0, 1.0)
     case = brute.RowCase(loss, np.linspace(1, 0.5, n), None)
     assert_close(of_rows(metrics.f1_retention_auc_score, case), value, rel=1e-4)
-
-
-def test_a_constant_confidence_ranks_nothing():
-    y_true, y_proba = [0, 0, 0, 1], [[0.75, 0.25]] * 4
-    assert metrics.failure_auroc_score(y_true, y_proba) == 0.5
-    assert metrics.failure_average_precision_score(y_true, y_proba) == 0.25
-    assert metrics.oc_auc_score(y_true, y_proba, review_fraction=0.5) == 0.5
-    assert metrics.auroc_aurc_score(y_true, y_proba) == 0.5
 
 
 @pytest.mark.parametrize("share", [0.07, 0.14, 0.28, 0.29, 0.55, 0.57, 0.58])

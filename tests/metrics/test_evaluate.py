@@ -36,22 +36,17 @@ PREDICTIONS = Predictions.from_proba([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0
 quiet = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
-def test_outcomes_will_do():
+def test_outcomes_or_labels_with_a_confidence_will_do():
     y_true, y_proba = some_predictions(3)
-    outcomes = Outcomes.from_proba(y_true, y_proba)
-    expected = [score(name, y_true, y_proba) for name in WITHOUT_PROBABILITIES]
-    assert_close(evaluate(outcomes, WITHOUT_PROBABILITIES), expected)
-
-
-def test_labels_and_a_confidence_will_do():
-    y_true, y_proba = some_predictions(3)
+    weight = np.arange(60)
+    outcomes = Outcomes.from_proba(y_true, y_proba, sample_weight=weight)
     confidence = np.random.default_rng(0).integers(0, 9, 60) / 8
-    predictions = Predictions.from_labels(
-        y_true, y_proba.argmax(axis=1), confidence, sample_weight=np.arange(60)
-    )
-    options = {"confidence": confidence, "sample_weight": np.arange(60)}
-    expected = [score(name, y_true, y_proba, **options) for name in WITHOUT_PROBABILITIES]
-    assert_close(evaluate(predictions, WITHOUT_PROBABILITIES), expected)
+    answers = y_proba.argmax(axis=1)
+    labels = Predictions.from_labels(y_true, answers, confidence, sample_weight=weight)
+    for rows, own in [(outcomes, {}), (labels, {"confidence": confidence})]:
+        options = own | {"sample_weight": weight}
+        expected = [score(name, y_true, y_proba, **options) for name in WITHOUT_PROBABILITIES]
+        assert_close(evaluate(rows, WITHOUT_PROBABILITIES), expected)
 
 
 def test_labels_and_scores_of_any_size_will_do_where_only_the_order_counts():
@@ -181,12 +176,9 @@ def test_a_state_that_counted_margins_knows_no_probability():
     assert state.evaluate(["aurc"])["aurc"] > 0
 
 
-def test_the_order_of_the_names_is_kept():
+def test_the_order_of_the_names_is_kept_and_without_names_there_is_a_useful_choice():
     assert evaluate(PREDICTIONS, ["ece", "aurc", "cwsa"]).index.tolist() == ["ece", "aurc", "cwsa"]
     assert evaluate(PREDICTIONS, iter(["ece", "aurc"])).index.tolist() == ["ece", "aurc"]
-
-
-def test_without_names_there_is_a_useful_choice():
     values = evaluate(PREDICTIONS)
     assert {"coverage", "cwsa_plus", "aurc", "augrc", "ece"} <= set(values.index)
     assert np.all(np.isfinite(values))
@@ -195,34 +187,22 @@ def test_without_names_there_is_a_useful_choice():
 # Bad input -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "metrics", ["accuracy", ["aurc", "acc"], {"AURC": {}}, [None], ["neg_aurc"]]
-)
-def test_an_unknown_name_is_refused(metrics):
-    with pytest.raises(ValueError, match=r"metrics.* must be one of"):
-        evaluate(PREDICTIONS, metrics)
+LABELS_ONLY = Predictions.from_labels([0, 1], [0, 1], [0.9, 0.8])
+MISSING = [(name, parameter) for name, needed in REQUIRED.items() for parameter in needed]
 
 
 @pytest.mark.parametrize(
-    ("name", "parameter"),
-    [(name, parameter) for name, needed in REQUIRED.items() for parameter in needed],
-)
-def test_a_missing_parameter_is_named(name, parameter):
-    with pytest.raises(ValueError, match=f"{name}.*{parameter}|{parameter}.*{name}"):
-        evaluate(PREDICTIONS, [name])
-
-
-@pytest.mark.parametrize("table", [np.array([0, 1]), [0, 1], None], ids=["array", "list", "None"])
-def test_only_predictions_and_outcomes_are_taken(table):
-    with pytest.raises((TypeError, ValueError), match="Predictions or Outcomes or Risk"):
-        evaluate(table, ["aurc"])
-
-
-def test_an_unknown_confidence_or_loss_is_named():
-    with pytest.raises(ValueError, match="confidence"):
-        evaluate(PREDICTIONS, ["aurc"], confidence="top")
-    with pytest.raises(ValueError, match="loss"):
-        evaluate(PREDICTIONS, ["aurc"], loss="log")
-    labels_only = Predictions.from_labels([0, 1], [0, 1], [0.9, 0.8])
-    with pytest.raises(ValueError, match="confidence"):
-        evaluate(labels_only, ["aurc"], confidence="entropy")
+    ("rows", "asked", "options", "message"),
+    [
+        *((PREDICTIONS, unknown, {}, r"metrics.* must be one of")
+          for unknown in ("accuracy", ["aurc", "acc"], {"AURC": {}}, [None], ["neg_aurc"])),
+        *((PREDICTIONS, [name], {}, f"{name}.*{one}|{one}.*{name}") for name, one in MISSING),
+        *((rows, ["aurc"], {}, "Predictions or Outcomes or Risk") for rows in ([0, 1], None)),
+        (PREDICTIONS, ["aurc"], {"confidence": "top"}, "confidence"),
+        (PREDICTIONS, ["aurc"], {"loss": "log"}, "loss"),
+        (LABELS_ONLY, ["aurc"], {"confidence": "entropy"}, "confidence"),
+    ],
+)  # fmt: skip
+def test_bad_requests_are_explained(rows, asked, options, message):
+    with pytest.raises(ValueError, match=message):
+        evaluate(rows, asked, **options)

@@ -229,15 +229,6 @@ def test_without_a_right_answer_no_error_can_be_added():
     assert influence("aurc", Outcomes([1, 1, 1, 1], [0.9, 0.8, 0.7, 0.6])).confident_error == 0.0
 
 
-def test_rows_of_one_cluster_move_together():
-    outcomes = some_outcomes(200)
-    found = influence("aurc", outcomes)
-    cluster = np.arange(200) // 4
-    sums = np.add.reduceat(found.values, np.arange(0, 200, 4))
-    expected = math.sqrt(np.sum(sums**2) * 50 / 49) / 200
-    assert found.standard_error(cluster) == pytest.approx(expected, rel=1e-12)
-
-
 def test_rows_that_do_not_differ_say_nothing():
     confidence = np.repeat([0.75, 0.5, 0.25], [4, 9, 9])
     state = SelectiveState().update_confidence(confidence, np.ones(22))

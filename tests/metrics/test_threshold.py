@@ -47,21 +47,6 @@ def test_contributions_are_what_each_row_adds(normalize, case, t):
     assert math.fsum(adds) == pytest.approx(score, rel=1e-12, abs=1e-13)
 
 
-def test_known_values():
-    at = {"threshold": 0.75}
-    assert metrics.coverage_score(TRUTH, PROBA, **at) == 0.75
-    assert metrics.selective_risk_score(TRUTH, PROBA, **at) == 1 / 3
-    assert_close(metrics.selective_accuracy_score(TRUTH, PROBA, **at), 2 / 3)
-    assert metrics.generalized_risk_score(TRUTH, PROBA, **at) == 0.25
-    assert metrics.selective_cost_score(TRUTH, PROBA, abstention_cost=0.5, **at) == 0.375
-    # At .5: phi = .75, .75, .25 and .5; the last two are errors.
-    assert metrics.cwsa_score(TRUTH, PROBA, threshold=0.5) == (1.5 - 0.75) / 4
-    assert metrics.cwsa_plus_score(TRUTH, PROBA, threshold=0.5) == 1.5 / 4
-    adds = metrics.cwsa_contributions(TRUTH, PROBA, threshold=0.5)
-    assert adds.tolist() == [0.75 / 4, 0.75 / 4, -0.25 / 4, -0.5 / 4]
-    assert_close(metrics.cwsa_score(TRUTH, PROBA, threshold=0.8125, normalize="all"), (2 / 3) / 4)
-
-
 def test_a_confidence_equal_to_the_threshold_is_accepted_and_compared_as_float64():
     y_proba = np.array([[0.7, 0.3], [0.3, 0.7]])
     single = y_proba.astype(np.float32)  # float32(.7) is below .7
