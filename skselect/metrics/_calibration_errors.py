@@ -37,7 +37,7 @@ __all__ += ["top_label_brier_score"]
 
 # Bins ------------------------------------------------------------------------------------
 
-_Columns = Callable[[slice], list[FloatArray | None]]
+_Columns = Callable[[slice], list[FloatArray | float]]
 
 
 def _equal_width(confidence: FloatArray, n_bins: int) -> IntArray:
@@ -71,7 +71,7 @@ def _quantiles(confidence: FloatArray, weight: FloatArray | None, n_bins: int) -
 def bin_sums(
     confidence: FloatArray, weight: FloatArray | None, columns: _Columns, n_bins: int, strategy: str
 ) -> FloatArray:
-    """Return the weighted sum of each column in each bin; a column of None is all ones.
+    """Return the weighted sum of each column in each bin.
 
     `columns` gives the values of a slice of the rows.
     """
@@ -81,24 +81,15 @@ def bin_sums(
     for rows in spans(len(confidence)):
         part = confidence[rows]
         bins = _equal_width(part, n_bins) if edges is None else np.searchsorted(edges, part)
-        counted = None if weight is None else weight[rows]
-        sums = [
-            np.bincount(bins, weights=_product(counted, column), minlength=n_bins)
-            for column in columns(rows)
-        ]
-        total = total + np.array(sums, dtype=np.float64)
+        counted = np.ones(len(part)) if weight is None else weight[rows]
+        sums = [np.bincount(bins, counted * column, n_bins) for column in columns(rows)]
+        total = total + np.array(sums)
     return np.asarray(total)
 
 
 def _check_bins(n_bins: int, strategy: str) -> None:
     check_count("n_bins", n_bins)
     check_choice("strategy", strategy, ["uniform", "quantile"])
-
-
-def _product(weight: FloatArray | None, column: FloatArray | None) -> FloatArray | None:
-    if weight is None or column is None:
-        return weight if column is None else column
-    return weight * column
 
 
 def _gaps(rows: Countable, n_bins: int, strategy: str) -> FloatArray:
@@ -165,17 +156,12 @@ def mce(rows: Countable, n_bins: int = 15, strategy: str = "uniform") -> float:
 def classwise_ece(predictions: Predictions, n_bins: int = 15, strategy: str = "uniform") -> float:
     """Return the mean over classes of the ECE of each class's probability."""
     proba = check_has_proba(predictions.y_proba, "classwise_calibration_error")
-    errors = [
-        ece(
-            RiskCoverageCurve.from_outcomes(
-                Outcomes(predictions.y_true != k, proba[:, k], predictions.sample_weight)
-            ),
-            n_bins,
-            strategy,
-        )
-        for k in range(proba.shape[1])
+    classes = [
+        Outcomes(predictions.y_true != k, column, predictions.sample_weight)
+        for k, column in enumerate(proba.T)
     ]
-    return float(np.mean(errors))
+    curves = map(RiskCoverageCurve.from_outcomes, classes)
+    return float(np.mean([ece(curve, n_bins, strategy) for curve in curves]))
 
 
 def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile") -> float:
@@ -184,9 +170,9 @@ def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile"
     check_unit_confidence(c, "debiased_calibration_error")
     warn_small_weights(weight, "debiased_l2")
 
-    def columns(rows: slice) -> list[FloatArray | None]:
+    def columns(rows: slice) -> list[FloatArray | float]:
         right = 1.0 - loss[rows]
-        return [None, c[rows], right, right * right]
+        return [1.0, c[rows], right, right * right]
 
     sums = bin_sums(c, weight, columns, n_bins, strategy)
     size = sums[0]
@@ -204,7 +190,7 @@ def reliability(
     level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
     c, loss, weight = outcomes.confidence, outcomes.loss, outcomes.sample_weight
     check_unit_confidence(c, "reliability_curve")
-    sure, right, size = bin_sums(c, weight, lambda r: [c[r], 1.0 - loss[r], None], n_bins, strategy)
+    sure, right, size = bin_sums(c, weight, lambda r: [c[r], 1.0 - loss[r], 1.0], n_bins, strategy)
     filled = size > 0
     sure, right, size = sure[filled], right[filled], size[filled]
     low, high = np.full((2, len(size)), np.nan)

@@ -26,7 +26,7 @@ from skselect._lib.checks.rows import check_unit_confidence, refuse_graded_test
 from skselect._lib.notebook import NotebookText
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._calibration_errors import largest_cumulative_gap, range_of_cumulative_gaps
-from skselect.metrics._csr import check_test_rows, error_sums, find_shortfall
+from skselect.metrics._csr import check_test_rows, error_sums, find_shortfall, standardize
 from skselect.metrics._metric import (
     WeighedRowOptions,
     check_eps,
@@ -247,8 +247,8 @@ def run_ecce_test(outcomes: Outcomes) -> EcceTest:
         mad=mad,
         r=spread,
         sigma=sigma,
-        mad_p_value=brownian_maximum_tail(_standardize(mad, sigma)),
-        r_p_value=brownian_range_tail(_standardize(spread, sigma)),
+        mad_p_value=brownian_maximum_tail(standardize(mad, sigma)),
+        r_p_value=brownian_range_tail(standardize(spread, sigma)),
         n_rows=len(rows),
     )
 
@@ -270,7 +270,7 @@ def run_ecd_test(
     value, log_odds = ecd(rows, eps), _log_odds(rows.confidence, eps)
     shortfall = find_shortfall(rows.confidence, eps)
     sigma = math.sqrt(float(np.sum(shortfall * (1.0 - shortfall) * log_odds**2))) / len(rows)
-    z = math.copysign(_standardize(abs(value), sigma), value)
+    z = standardize(value, sigma)
     if simulates:
         # A right row adds (c - 1) times its log-odds, an error c times.
         sums = error_sums(shortfall, log_odds, n_draws, rng) - np.sum(shortfall * log_odds)
@@ -298,13 +298,6 @@ def run_ecd_test(
         n_rows=len(rows),
         n_draws=n_draws if simulates else None,
     )
-
-
-def _standardize(value: float, sigma: float) -> float:
-    """Return value/sigma; where sigma is 0, infinity, or 0 for a value of 0."""
-    if sigma > 0:
-        return value / sigma
-    return math.inf if value > 0 else 0.0
 
 
 def brownian_maximum_tail(x: float) -> float:

@@ -63,13 +63,11 @@ def csr_sigma(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
     return math.sqrt(total) / curve.sums.weight
 
 
-def csr_z(value: float, sigma: float) -> float:
-    """Return (CSR - 1)/sigma."""
-    if math.isinf(value):
-        return math.inf
-    if sigma == 0:
-        return math.copysign(math.inf, value - 1.0) if value != 1.0 else 0.0
-    return (value - 1.0) / sigma
+def standardize(value: float, sigma: float) -> float:
+    """Return value/sigma; where sigma is 0, an infinity, or 0 for a value of 0."""
+    if sigma == 0 or math.isinf(value):
+        return math.copysign(math.inf, value) if value != 0 else 0.0
+    return value / sigma
 
 
 def p_risk(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
@@ -79,7 +77,7 @@ def p_risk(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
 
 
 def _p_risk_from(value: float, sigma: float) -> float:
-    return float(ndtr(csr_z(value, sigma))) if value > 1.0 else 0.0
+    return float(ndtr(standardize(value - 1.0, sigma))) if value > 1.0 else 0.0
 
 
 # Simulated errors ------------------------------------------------------------------------
@@ -315,7 +313,7 @@ def run_csr_test(
     return CsrTest(
         csr=value,
         sigma=sigma,
-        z=csr_z(value, sigma),
+        z=standardize(value - 1.0, sigma),
         p_risk=_p_risk_from(value, sigma),
         p_value=min(1.0, (1 + as_large) / (n_draws + 1) + error),
         e_value=math.inf if np.any(unshrunk == 0) else float(np.sum(1 / unshrunk)) / len(rows),

@@ -152,21 +152,8 @@ class ScoredRows:
 
     def take(self, rows: BoolArray) -> ScoredRows:
         """Return some of the rows, with their own confidence."""
-
-        def part(values: Any) -> Any:
-            return None if values is None else values[rows]
-
-        outcomes, given = self.outcomes.take(rows), self.given
-        if given is not None:
-            given = replace(
-                given,
-                y_true=given.y_true[rows],
-                y_pred=given.y_pred[rows],
-                y_proba=part(given.y_proba),
-                confidence=part(given.confidence),
-                sample_weight=part(given.sample_weight),
-            )
-        return ScoredRows(outcomes, given)
+        given = None if self.given is None else self.given.take(rows)
+        return ScoredRows(self.outcomes.take(rows), given)
 
 
 def score_rows(
