@@ -43,10 +43,6 @@ class Derivatives(NamedTuple):
     gradient: FloatArray
     bound: FloatArray
 
-    def plus(self, alpha: float, term: Derivatives) -> Derivatives:
-        """Return those of this loss + alpha times another one."""
-        return Derivatives(self.gradient + alpha * term.gradient, self.bound + alpha * term.bound)
-
 
 # What users choose -----------------------------------------------------------------------
 
@@ -150,6 +146,8 @@ class _Objective(ABC):
     Two classes come as one margin per row: the logit of class 1 where that of class 0 is 0.
     """
 
+    alpha: float
+
     def __call__(
         self, y_true: Any, y_pred: Any, sample_weight: Any = None
     ) -> tuple[FloatArray, FloatArray]:
@@ -199,9 +197,17 @@ class _Objective(ABC):
             )
         return codes
 
-    @abstractmethod
     def _derivatives(self, logits: FloatArray, codes: IntArray, weight: FloatArray) -> Derivatives:
-        """Return the loss of rows of logits and its derivatives."""
+        """Return the derivatives of cross-entropy + alpha times the term."""
+        log_p = log_softmax(logits, axis=1)
+        plain, term = _cross_entropy(log_p, codes, weight), self._term(log_p, codes, weight)
+        return Derivatives(
+            plain.gradient + self.alpha * term.gradient, plain.bound + self.alpha * term.bound
+        )
+
+    @abstractmethod
+    def _term(self, log_p: FloatArray, codes: IntArray, weight: FloatArray) -> Derivatives:
+        """Return the derivatives of what is added to cross-entropy."""
 
 
 @dataclass(frozen=True)
@@ -266,10 +272,8 @@ class CAUObjective(_Objective):
     def __post_init__(self) -> None:
         check_cau(self.alpha, self.lambda_, self.variant)
 
-    def _derivatives(self, logits: FloatArray, codes: IntArray, weight: FloatArray) -> Derivatives:
-        log_p = log_softmax(logits, axis=1)
-        term = _cau(log_p, codes, weight, self.lambda_, self.variant)
-        return _cross_entropy(log_p, codes, weight).plus(self.alpha, term)
+    def _term(self, log_p: FloatArray, codes: IntArray, weight: FloatArray) -> Derivatives:
+        return _cau(log_p, codes, weight, self.lambda_, self.variant)
 
 
 @dataclass(frozen=True)
@@ -336,10 +340,8 @@ class SoftCWSAObjective(_Objective):
     def __post_init__(self) -> None:
         check_soft_cwsa(self.threshold, self.temperature, self.alpha)
 
-    def _derivatives(self, logits: FloatArray, codes: IntArray, weight: FloatArray) -> Derivatives:
-        log_p = log_softmax(logits, axis=1)
-        term = _minus_soft_cwsa(log_p, codes, weight, self.threshold, self.temperature)
-        return _cross_entropy(log_p, codes, weight).plus(self.alpha, term)
+    def _term(self, log_p: FloatArray, codes: IntArray, weight: FloatArray) -> Derivatives:
+        return _minus_soft_cwsa(log_p, codes, weight, self.threshold, self.temperature)
 
 
 def cau_loss(

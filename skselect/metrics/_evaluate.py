@@ -121,9 +121,8 @@ def requests(
     """Return what is known about each metric that was asked for, and its parameters."""
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
         metrics = [metrics]
-    if not isinstance(metrics, Mapping):
-        return [request(name, None, "metrics", gaps) for name in metrics]
-    return [request(name, known, "metrics", gaps) for name, known in metrics.items()]
+    asked = metrics.items() if isinstance(metrics, Mapping) else ((one, None) for one in metrics)
+    return [request(name, known, "metrics", gaps) for name, known in asked]
 
 
 def request(

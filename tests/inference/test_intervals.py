@@ -332,20 +332,15 @@ def test_a_perfect_separation_has_a_lower_end():
 
 
 @pytest.mark.filterwarnings("ignore:.*rests on")
-def test_rows_that_do_not_differ_say_nothing():
+def test_rows_that_do_not_differ_say_nothing_and_an_interval_stays_in_the_range():
     for name in ("cwsa", "top_label_brier", "cw_accuracy"):
         found = metric_interval([1] * 30, [0.9] * 30, name)
         assert found.method == "none"
         assert math.isnan(found.low)
-
-
-@pytest.mark.filterwarnings("ignore:.*rests on")
-def test_an_interval_stays_in_the_range_of_the_metric():
     found = metric_interval([1] * 5, [0.999, 0.99, 0.98, 0.999, 0.7], "cwsa")
     assert found.high == 1.0
-    two = np.arange(300) % 2
-    y_true, y_proba = some_predictions(300)
-    wide = metric_interval(y_true, y_proba, "augrc", cluster=two, confidence_level=0.9999)
+    options = {"cluster": np.arange(300) % 2, "confidence_level": 0.9999}
+    wide = metric_interval(*some_predictions(300), "augrc", **options)
     assert 0 <= wide.low < wide.estimate < wide.high < math.inf
 
 
@@ -381,10 +376,8 @@ def test_clusters_count_as_one_draw():
     assert clustered.standard_error == pytest.approx(once.standard_error, rel=1e-9)
     assert clustered.high - clustered.low > once.high - once.low  # Student's t
     names = np.array(["a", "b", "c"])[copies % 3]
-    drawn = metric_interval(
-        y_true[copies], y_proba[copies], "ece", cluster=names, n_resamples=20, random_state=0
-    )
-    assert drawn.method == "bootstrap"
+    options = {"cluster": names, "n_resamples": 20, "random_state": 0}
+    assert metric_interval(y_true[copies], y_proba[copies], "ece", **options).method == "bootstrap"
 
 
 CELLS = {"method": "cell_bootstrap"}

@@ -37,16 +37,13 @@ def test_the_test_reports_the_published_values(case):
     assert (result.n_draws, result.eps) == (19, 2.0**-27)
 
 
-def test_an_unclipped_certain_error_is_infinite():
+def test_an_unclipped_certain_error_is_infinite_and_no_error_is_none():
     options = {"labels": [0, 1], "eps": 0.0}
     assert metrics.csr_score([1], [[1.0, 0.0]], **options) == math.inf
     assert metrics.p_risk_score([1], [[1.0, 0.0]], **options) == 1.0
     result = metrics.csr_test([1], [[1.0, 0.0]], random_state=0, **options)
     assert result.csr == result.z == result.e_value == math.inf
     assert result.p_value == 1 / 1000
-
-
-def test_no_errors():
     y_true, y_proba = [0, 1], [[0.75, 0.25], [0.0, 1.0]]
     assert metrics.csr_score(y_true, y_proba) == metrics.csr_score(y_true, y_proba, eps=0.0) == 0.0
     assert metrics.p_risk_score(y_true, y_proba) == 0.0

@@ -63,6 +63,7 @@ def test_an_undefined_value_is_nan_with_its_reason(name, y_true, options, reason
         assert math.isnan(metric(y_true, y_proba, labels=[0, 1], **options))
 
 
-def test_auroc_aurc_of_one_column_needs_two_classes():
+@pytest.mark.parametrize("n_classes", [1, 3])
+def test_auroc_aurc_needs_two_classes(n_classes):
     with pytest.raises(ValueError, match="auroc_aurc needs two classes"):
-        metrics.auroc_aurc_score([3, 3], [[1.0], [1.0]])
+        metrics.auroc_aurc_score(np.arange(n_classes), np.eye(n_classes))

@@ -476,13 +476,6 @@ def test_three_classes_may_have_labels_and_probabilities_of_every_kind(name):
     assert_close(found, expected)
 
 
-@for_each(sorted(TWO_CLASSES))
-def test_a_metric_of_two_classes_refuses_others(name):
-    codes, y_proba = some_predictions(3)
-    with pytest.raises(ValueError, match="two classes"):
-        SPECS[name].function(codes, y_proba, **REQUIRED[name])
-
-
 @for_each(product(SPECS, [slice(None), 1]))
 def test_float32_probabilities_count_as_their_float64_values(name, columns):
     rng = np.random.default_rng(0)

@@ -21,27 +21,24 @@ Y, P = [0, 1, 1, 0], np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
 COSTS = {"decision": "min_cost", "cost_matrix": [[0, 1], [10, 0]]}
 
 
-@pytest.mark.parametrize("confidence", [None, "max_proba", P[:, 0]], ids=str)
-def test_rows_that_are_their_own_claim_are_not_copied(confidence):
-    rows = score_proba(Y, P, confidence=confidence)
-    assert rows.by_correctness is rows
-
-
-@pytest.mark.parametrize(("how", "confidence"), [({}, "margin"), (COSTS, None)])
-def test_the_claim_is_the_probability_of_the_answer(how, confidence):
+@pytest.mark.parametrize(
+    ("how", "confidence"),
+    [({}, None), ({}, "max_proba"), ({}, P[:, 0]), ({}, "margin"), (COSTS, None)],
+)
+def test_the_claim_is_the_probability_of_the_answer_and_no_copy_where_the_rows_say_it(
+    how, confidence
+):
     predictions = Predictions.from_proba(Y, P, **how)
     rows = score_rows(predictions, confidence=confidence)
-    answered = P[np.arange(4), predictions.y_pred]
-    assert rows.outcomes.confidence.tolist() != answered.tolist()
-    assert rows.by_correctness.outcomes.confidence.tolist() == answered.tolist()
-    assert rows.by_correctness.predictions.confidence.tolist() == answered.tolist()
-    assert rows.by_correctness.outcomes.loss.tolist() == rows.outcomes.loss.tolist()
-
-
-def test_the_table_says_which_confidence_a_metric_reads():
-    rows = score_proba(Y, P, confidence="margin")
+    claim = rows.by_correctness
+    said = P[:, 0] if isinstance(confidence, np.ndarray) else P[np.arange(4), predictions.y_pred]
+    assert claim.outcomes.confidence.tolist() == said.tolist()
+    assert claim.outcomes.loss.tolist() == rows.outcomes.loss.tolist()
+    assert (claim is rows) == (rows.outcomes.confidence.tolist() == said.tolist())
+    if claim is not rows:
+        assert claim.predictions.confidence.tolist() == said.tolist()
     for spec in SPECS.values():
-        expected = rows.by_correctness if spec.confidence == "probability" else rows
+        expected = claim if spec.confidence == "probability" else rows
         assert spec.choose_rows(rows) is expected, spec.name
 
 
@@ -147,6 +144,8 @@ def test_a_confident_error_adds_what_turning_the_surest_right_answer_wrong_does(
         name, outcomes, {}
     )
     assert influence(name, outcomes).confident_error == pytest.approx(expected, rel=0.05)
+    no_right_answer = Outcomes([1, 1, 1, 1], [0.9, 0.8, 0.7, 0.6])
+    assert influence("aurc", no_right_answer).confident_error == 0.0
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -223,10 +222,6 @@ def test_blocks_and_rows_say_the_same(name):
         blocks = influence(name, RiskCoverageCurve.from_outcomes(outcomes))
         assert blocks.estimate == rows.estimate
         assert blocks.standard_error() == pytest.approx(clustered_error(rows.values), rel=1e-9)
-
-
-def test_without_a_right_answer_no_error_can_be_added():
-    assert influence("aurc", Outcomes([1, 1, 1, 1], [0.9, 0.8, 0.7, 0.6])).confident_error == 0.0
 
 
 def test_rows_that_do_not_differ_say_nothing():
