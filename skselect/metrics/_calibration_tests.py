@@ -103,23 +103,19 @@ def _pool(right: list[float], size: list[float], n_min: int, n_max: int) -> list
     while tail > 0 and n_tail < n_min:
         tail -= 1
         n_tail += size[tail]
-    starts: list[int] = []
-    rights: list[float] = []
-    sizes: list[float] = []
+    pools: list[tuple[int, float, float]] = []  # start, right answers and rows of each
     for i in range(tail):
         start, k, n = i, right[i], size[i]
-        while sizes:
-            both = sizes[-1] + n
-            falls = rights[-1] * n >= k * sizes[-1]
-            if not (both <= n_min or (both <= n_max and falls)):
+        while pools:
+            before, k_before, n_before = pools[-1]
+            falls = k_before * n >= k * n_before
+            if not (n_before + n <= n_min or (n_before + n <= n_max and falls)):
                 break
-            start, k, n = starts.pop(), k + rights.pop(), n + sizes.pop()
-        starts.append(start)
-        rights.append(k)
-        sizes.append(n)
-    if sizes and sizes[-1] + n_tail <= n_max:
-        return starts
-    return [*starts, tail]
+            start, k, n = before, k_before + k, n_before + n
+            pools.pop()
+        pools.append((start, k, n))
+    starts = [start for start, _, _ in pools]
+    return starts if pools and pools[-1][2] + n_tail <= n_max else [*starts, tail]
 
 
 def binomial_p_values(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:

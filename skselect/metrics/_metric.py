@@ -195,8 +195,7 @@ def write_options(
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name))
         for name in names
     ]
-    own_words = {"confidence": _CORRECTNESS} if options in _OF_CORRECTNESS else {}
-    said = {**_OPTIONS, **own_words}
+    said = _OPTIONS | ({"confidence": _CORRECTNESS} if options in _OF_CORRECTNESS else {})
     # Python 3.13 strips the indentation itself, earlier versions leave it.
     text = inspect.cleandoc(function.__doc__ or "")
     placed = {**_PARAGRAPHS, "%(options)s": "\n".join(said[name] for name in names)}
