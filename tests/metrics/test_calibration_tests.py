@@ -253,8 +253,9 @@ def test_a_test_refuses_weights_and_graded_losses(name):
         test(TRUTH, PROBA, sample_weight=[1, 1, 2, 1])
     with pytest.raises(ValueError, match="sample_weight"):
         test(TRUTH, PROBA, sample_weight=[1, 1, 0, 1])
-    with pytest.raises(ValueError, match=r"loss.*0 or 1"):
-        test(TRUTH, PROBA, loss=lambda a, b: 0.5 * (a != b))
+    for graded in (test, metrics.tce_score):
+        with pytest.raises(ValueError, match=r"loss.*0 or 1"):
+            graded(TRUTH, PROBA, loss=lambda a, b: 0.5 * (a != b))
 
 
 LAWS = {
