@@ -15,7 +15,6 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import (
     check_estimator,
     estimator_checks_generator,
-    parametrize_with_checks,
 )
 
 from skselect import (
@@ -136,26 +135,6 @@ def test_what_other_models_fit(estimator, reasons):
 @each_of(MORE_CASES)
 def test_scikit_learn_checks_of_more_cases(estimator, reasons):
     run_checks(estimator, reasons)
-
-
-def causes(error):
-    """Return the messages of an error and of those it came from."""
-    return "" if error is None else f"{error} {causes(error.__cause__ or error.__context__)}"
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning")
-@parametrize_with_checks(
-    [SelectiveClassifier(GaussianNB(), decision="min_cost", cost_matrix=[[0, 1], [2, 0]])],
-    expected_failed_checks=lambda _: {"check_classifiers_train": CHEAPEST},
-)
-def test_scikit_learn_checks_of_costs(estimator, check):
-    try:
-        check(estimator)
-    except Exception as error:
-        if "cost_matrix must have the shape" not in causes(error):
-            raise
-        pytest.xfail("the costs are for two classes, and the check has more")
 
 
 # The rows of these are probabilities, or one score each; most checks draw features of their own.

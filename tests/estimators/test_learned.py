@@ -528,20 +528,6 @@ def test_weights_reach_the_auxiliary_that_take_them(data, rng):
     np.testing.assert_array_equal(Recorder.seen[-1], weight)
 
 
-def test_rows_repeated_within_their_group_do_not_make_the_guard_surer(data):
-    X, y = data
-    folds = [(np.flatnonzero(np.arange(600) % 3 != k), np.arange(k, 600, 3)) for k in range(3)]
-    twice = [tuple(np.concatenate([2 * half, 2 * half + 1]) for half in pair) for pair in folds]
-    groups = np.repeat(np.arange(600), 2)
-    options = {"auxiliary": {"rated": FrozenEstimator(TREE.fit(X[:50], y[:50]))}}
-    once = SelectiveClassifier(GaussianNB(), confidence=learn(**options), cv=folds).fit(X, y)
-    model = SelectiveClassifier(GaussianNB(), confidence=learn(**options), cv=twice)
-    model.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2), groups=groups)
-    alone, grouped = once.confidence_.report_, model.confidence_.report_
-    assert grouped.n == 2 * alone.n
-    assert abs(grouped.z / alone.z - 1.0) < 0.2  # without groups sqrt(2)
-
-
 def test_rows_of_weight_0_do_not_count_for_the_guard_and_groups_do(data, rng):
     X, y = data
     model = SelectiveClassifier(GaussianNB(), confidence=learn(), random_state=0)

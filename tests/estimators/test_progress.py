@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
@@ -44,30 +45,25 @@ FOLDS = [f"fold {k} of 3" for k in (1, 2, 3)]
 
 @quiet
 @pytest.mark.parametrize(
-    ("make", "options", "said"),
+    ("model", "said"),
     [
-        (ThresholdTuner, {"estimator": calibrated(), "cv": 2},
+        (ThresholdTuner(calibrated(), cv=2),
          ["Fitting 2 folds, then all rows, totalling 6 fits", "fold 1 of 2", "fold 2 of 2",
           "all rows"]),
-        (ThresholdTuner, {"estimator": GaussianNB(), "objective": "coverage", "target": 0.5},
+        (ThresholdTuner(GaussianNB(), "coverage", target=0.5),
          ["Fitting the rows not held out, totalling 1 fit", "the rows not held out"]),
-        (ThresholdTuner, {"estimator": GaussianNB(), "objective": "coverage", "target": 0.5,
-                          "cv": 0.3, "refit": True},
+        (ThresholdTuner(GaussianNB(), cv=0.3),
          ["Fitting the rows not held out, then all rows, totalling 2 fits",
           "the rows not held out", "all rows"]),
-        (SelectiveClassifier, {"estimator": GaussianNB(), "calibration": "platt", "cv": 3},
-         ["Fitting all rows, then 3 folds, totalling 4 fits", "all rows", *FOLDS]),
-        (SelectiveClassifier, {"estimator": GaussianNB()},
-         ["Fitting all rows, totalling 1 fit", "all rows"]),
+        (calibrated(), ["Fitting all rows, then 3 folds, totalling 4 fits", "all rows", *FOLDS]),
+        (SelectiveClassifier(GaussianNB()), ["Fitting all rows, totalling 1 fit", "all rows"]),
     ],
 )  # fmt: skip
-def test_what_is_fitted_and_how_often_is_said_on_demand(data, make, options, said, capsys):
-    make(**options, verbose=1).fit(*data)
-    assert lines(capsys) == [f"[{make.__name__}] {line}" for line in said]
-    model = make(**options)
-    assert model.get_params()["verbose"] == 0
+def test_what_is_fitted_and_how_often_is_said_on_demand(data, model, said, capsys):
     model.fit(*data)
     assert lines(capsys) == []
+    clone(model).set_params(verbose=1).fit(*data)
+    assert lines(capsys) == [f"[{type(model).__name__}] {line}" for line in said]
 
 
 def test_a_frozen_classifier_is_not_fitted_and_prints_nothing(data, capsys):

@@ -159,12 +159,3 @@ def test_rows_and_columns_of_probabilities_are_counted(calibration, data):
     one = MLPClassifier(max_iter=5).fit(X, np.ones(90))
     with pytest.raises(ValueError, match=r"shape \(90, 2\) for 90 rows and a classes_ of length 1"):
         SelectiveClassifier(FrozenEstimator(one)).fit(X, np.ones(90))
-
-
-def test_fit_parameters_are_cut_to_the_rows():
-    given = {"margin": np.arange(4), "names": "abcd", "flag": True}
-    rows = TrainingRows(np.eye(4), np.arange(4), np.arange(4), np.arange(4), params=given)
-    cut = rows.take(np.array([2, 0])).params
-    assert cut["margin"].tolist() == [2, 0]
-    assert cut["names"] == "abcd"
-    assert cut["flag"] is True

@@ -285,22 +285,6 @@ def test_a_summary_promises_no_more_than_the_certificate(data):
         ThresholdTuner(GaussianNB(), "cost", target=0.2, random_state=0).fit(X, y).summary([0.1])
 
 
-def test_training_rows_are_recognised_through_wrappers(data):
-    X, y = data
-    plain, scaler = SelectiveClassifier(GaussianNB()), StandardScaler().fit(X)
-    fitted = clone(plain).fit(X, y)
-    scaled = FrozenEstimator(clone(plain).fit(scaler.transform(X), y))
-    for model in (
-        fitted, FrozenEstimator(fitted), make_pipeline(StandardScaler(), plain).fit(X, y),
-        GridSearchCV(plain, {"cv": [5]}).fit(X, y), SelectiveClassifier(FrozenEstimator(fitted)),
-        make_pipeline(scaler, scaled),
-    ):  # fmt: skip
-        with pytest.warns(UserWarning, match="900 of the 900 rows .* also trained"):
-            certificate = risk(FrozenEstimator(model)).fit(X, y).certificate_
-        assert "also trained the classifier" in told(certificate), model
-        assert not certificate.is_certified
-
-
 def test_routed_names_reach_the_classifier_behind_both_layers(data):
     X, y = data
     weight = np.random.default_rng(0).random(900)
@@ -323,21 +307,6 @@ class CountingNB(GaussianNB):
     def fit(self, X, y, sample_weight=None):
         CountingNB.fits += 1
         return super().fit(X, y, sample_weight)
-
-
-@quiet
-def test_n_jobs_changes_nothing(data):
-    """Neither that of the tuner's folds nor that of the folds of the final classifier."""
-    X, y = data[0][:120], data[1][:120]
-    one, two = (
-        ThresholdTuner(
-            SelectiveClassifier(GaussianNB(), calibration="platt", n_jobs=n), n_jobs=n, cv=3,
-            random_state=0,
-        ).fit(X, y)
-        for n in (None, 2)
-    )  # fmt: skip
-    assert one.threshold_ == two.threshold_
-    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
 
 
 # Weights and groups -----------------------------------------------------------------------------
@@ -416,17 +385,24 @@ def test_cv_that_names_no_rows_leaves_a_frozen_classifier_all(data):
         assert (tuner.certificate_.n, tuner.certificate_.provenance) == (600, "")
 
 
-def test_a_pair_beside_a_frozen_classifier_with_subgroups_and_weights(data):
-    X, y = data
-    pair = [(np.arange(300), np.arange(899, 599, -1))]
-    site, weight = np.hstack([X, SITE]), np.linspace(1, 2, 900)
-    frozen = FrozenEstimator(GaussianNB().fit(site[:300], y[:300]))
+@pytest.mark.parametrize("is_frozen", [True, False])
+def test_a_pair_with_subgroups_and_weights(data, is_frozen):
+    X, y = np.hstack([data[0], SITE]), data[1]
+    pair, weight = [(np.arange(300), np.arange(899, 599, -1))], np.linspace(1, 2, 900)
+    frozen = FrozenEstimator(GaussianNB().fit(X[:300], y[:300], weight[:300]))
     goal = ON_COST | {"group_by": at_halves}
-    tuner = ThresholdTuner(frozen, cv=pair, **goal).fit(site, y, weight)
-    fresh = ThresholdTuner(frozen, **goal).fit(site[600:], y[600:], weight[600:])
+    model = frozen if is_frozen else GaussianNB()
+    tuner = ThresholdTuner(model, cv=pair, refit=False, **goal).fit(X, y, weight)
+    fresh = ThresholdTuner(frozen, **goal).fit(X[600:], y[600:], weight[600:])
     assert tuner.thresholds_ == fresh.thresholds_
-    with pytest.raises(ValueError, match="zero for every row of the part that cv tests"):
-        tuner.fit(site, y, np.arange(900) < 500)
+    with pytest.raises(ValueError, match="zero for every row of the part that cv"):
+        tuner.fit(X, y, np.arange(900) < 500)
+    if not is_frozen:
+        whole = clone(tuner).set_params(refit="auto").fit(X, y, weight)
+        expected = GaussianNB().fit(X, y, weight).predict_proba(X)
+        np.testing.assert_array_equal(whole.predict_proba(X), expected)
+        with pytest.raises(ValueError, match=r"cv holds out 5 of 900 rows, .* at least 10"):
+            tuner.set_params(cv=[(np.arange(500), np.arange(895, 900))]).fit(X, y)
 
 
 def test_the_certificate_says_which_rows_certify(data):
@@ -447,30 +423,6 @@ def test_the_certificate_says_which_rows_certify(data):
         certificate = risk(model, target=0.4, cv=cv).fit(X, y).certificate_
         assert certificate.is_certified
         assert (certificate.n, certificate.provenance) == (n, provenance)
-
-
-def test_groups_costs_and_weights_with_a_pair(data):
-    X, y = data
-    pair = [(np.arange(500), np.arange(500, 900))]
-    grouped = risk(GaussianNB(), cv=pair).fit(X, y, groups=np.arange(900) // 2)
-    assert "groups= was given" in str(grouped.certificate_)
-    weight = np.linspace(1, 2, 900)
-    tuner = ThresholdTuner(GaussianNB(), cv=pair, refit=False, **ON_COST)
-    fitted = GaussianNB().fit(X[:500], y[:500], weight[:500])
-    expected = ThresholdTuner(FrozenEstimator(fitted), **ON_COST)
-    expected.fit(X[500:], y[500:], weight[500:])
-    assert tuner.fit(X, y, weight).threshold_ == expected.threshold_
-    refitted = clone(tuner).set_params(refit="auto").fit(X, y, weight)
-    whole = GaussianNB().fit(X, y, weight)
-    np.testing.assert_array_equal(refitted.predict_proba(X), whole.predict_proba(X))
-    with pytest.raises(ValueError, match="zero for every row of the part that cv holds out"):
-        tuner.fit(X, y, np.arange(900) < 500)
-    by_site = ThresholdTuner(GaussianNB(), group_by=at_halves, cv=pair, **ON_COVERAGE)
-    certificates = by_site.fit(np.hstack([X, SITE]), y).certificates_.values()
-    assert [certificate.n for certificate in certificates] == [200, 200]
-    assert all("the last 44.44 %" in str(certificate) for certificate in certificates)
-    with pytest.raises(ValueError, match=r"cv holds out 5 of 900 rows, .* at least 10"):
-        tuner.set_params(cv=[(np.arange(500), np.arange(895, 900))]).fit(X, y)
 
 
 FOLDS = np.random.default_rng(0).integers(-1, 3, 900)
@@ -518,15 +470,9 @@ def test_a_kept_classifier_is_certified_by_its_own_confidence(confidence, data):
     accepted = tuner.decide(X[test])["accepted"]
     assert tuner.certificate_.is_certified
     assert tuner.certificate_.n_accepted == accepted.sum()
-
-
-def test_a_kept_classifier_without_a_class_of_the_cost_matrix_is_refused(data):
-    X, y = data
-    y = np.where(np.arange(900) < 899, y % 2, 2)
-    model = SelectiveClassifier(GaussianNB(), decision="min_cost", cost_matrix=20 - 20 * np.eye(3))
-    pair = [(np.arange(500), np.arange(500, 900))]
+    tuner.set_params(estimator__cost_matrix=20 - 20 * np.eye(3))
     with pytest.raises(ValueError, match=r"classes \[2\] .* cost matrix does not fit it"):
-        ThresholdTuner(model, objective="coverage", target=0.3, cv=pair).fit(X, y)
+        tuner.fit(X, y)
 
 
 def test_the_training_part_of_a_share_keeps_the_order_of_its_rows(data):
@@ -686,10 +632,13 @@ def test_infeasible_targets(data):
 # Method objects --------------------------------------------------------------------------------
 
 
-def test_method_objects_are_parameters_like_any_other(data):
+@pytest.mark.filterwarnings("ignore:No threshold|min_coverage|cwsa")
+def test_objectives_and_methods_are_parameters_like_any_other(data):
     X, y = data
     stated = Risk(0.2, method=FixedSequence([0.3, 0.6]))
-    tuner = ThresholdTuner(GaussianNB(), stated, cv=0.5, refit=False, random_state=0)
+    tuner = ThresholdTuner(
+        GaussianNB(), stated, cv=0.5, refit=False, on_infeasible="abstain", random_state=0
+    )
     for copied in (clone(tuner), pickle.loads(pickle.dumps(tuner))):
         assert copied.get_params()["objective__method"] == FixedSequence([0.3, 0.6])
     assert "method=FixedSequence(starts=(0.3, 0.6))" in repr(tuner)
@@ -697,28 +646,15 @@ def test_method_objects_are_parameters_like_any_other(data):
     assert certificate.method == "fixed_sequence"
     restored = AbstentionPolicy.from_json(tuner.policy_.to_json())
     assert restored.certificate == certificate
-    named = clone(tuner).set_params(objective__method="fixed_sequence").fit(X, y)
-    default = clone(tuner).set_params(objective__method=FixedSequence()).fit(X, y)
-    assert named.threshold_ == default.threshold_
-
-
-@pytest.mark.filterwarnings("ignore:No threshold|min_coverage|cwsa")
-def test_a_grid_holds_names_and_objects(data):
-    X, y = data
-    methods = ["combined", FixedSequence(0.5), Betting(), Betting(largest_weight=1)]
-    tuner = ThresholdTuner(
-        GaussianNB(), Risk(0.2), cv=0.5, refit=False, on_infeasible="abstain", random_state=0
-    )
-    objectives = ["cwsa_plus", Risk(0.1), Best("cwsa", min_coverage=0.7)]
     for name, values in (
-        ("objective__method", methods),
+        ("objective__method", ["combined", FixedSequence(0.5), Betting(largest_weight=1)]),
         ("objective__target", [0.1, 0.2]),
-        ("objective", objectives),
+        ("objective", ["cwsa_plus", Risk(0.1), Best("cwsa", min_coverage=0.7)]),
     ):
         search = GridSearchCV(tuner, {name: values}, cv=2).fit(X, y)
         assert search.best_params_[name] in values
         assert not np.any(np.isnan(search.cv_results_["mean_test_score"]))
-    assert tuner.objective == Risk(0.2)  # and no search has changed it
+    assert tuner.objective == stated  # and no search has changed it
 
 
 # What was checked once is trusted -----------------------------------------------------------------
