@@ -515,12 +515,7 @@ class SelectiveClassifier(
                     "confidence=LearnedConfidence(...) is itself fitted to how often answers are "
                     "right; use calibration_scope='probabilities', which calibrates what it reads."
                 )
-        elif isinstance(confidence, type):
-            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-                f"confidence must be an object such as LearnedConfidence(), got the class "
-                f"{confidence.__name__}."
-            )
-        elif not callable(confidence):
+        elif isinstance(confidence, type) or not callable(confidence):
             check_choice("confidence", confidence, ["auto", *CONFIDENCES, *ANSWER_CONFIDENCES])
             check_confidence_fits(confidence, self.decision, self.cost_matrix)
         if self.threshold is not None:

@@ -115,13 +115,13 @@ class RawClassifier:
                 "classifier without a threshold (threshold=None), or wrap the whole Pipeline "
                 "instead of its last step."
             )
-        inner = find_inner(self.estimator)
-        if getattr(inner, "decision_function_shape", "ovr") == "ovo" and len(self.columns) > 2:
+        inner, is_proba = find_inner(self.estimator), self.response == "predict_proba"
+        shape = "ovr" if is_proba else getattr(inner, "decision_function_shape", "ovr")
+        if shape == "ovo" and len(self.columns) > 2:
             raise ValueError(
                 f"estimator: the columns of decision_function of {type(inner).__name__} compare "
                 "pairs of classes. One column per class is needed: decision_function_shape='ovr'."
             )
-        is_proba = self.response == "predict_proba"
         if decision != "argmax" or not (is_proba or scores.ndim == 1):
             return
         own = scores[:, self.columns] if is_proba else np.column_stack([-scores, scores])

@@ -579,7 +579,7 @@ def test_bad_parameters_are_clear_errors(data, options, message):
         ({"decision": "min_cost", "cost_matrix": np.ones((3, 3))}, "weighs errors by their cost"),
         ({"calibration": "platt", "calibration_scope": "confidence"}, "'probabilities', which"),
         ({"threshold": 1.5}, "can never be reached"),
-        ({"confidence": LearnedConfidence}, r"such as LearnedConfidence\(\), got the class"),
+        ({"confidence": LearnedConfidence}, "confidence must be one of .*got .*LearnedConfidence"),
     ],
 )
 def test_what_contradicts_it_is_refused(data, fitted, options, message):

@@ -129,6 +129,13 @@ def test_pairs_of_three_classes_are_no_classes(decision):
         with pytest.raises(ValueError, match=r"pairs of classes.*decision_function_shape='ovr'"):
             SelectiveClassifier(pairs, **options).fit(X, y)
         assert SelectiveClassifier(wrap(SVC()), **options).fit(X, y).score(X, y) > 0.9
+    assert SelectiveClassifier(Pairs(), **options).fit(X, y).score(X, y) > 0.9
+
+
+class Pairs(GaussianNB):
+    """Has probabilities, so that its decision values do not count."""
+
+    decision_function_shape = "ovo"
 
 
 class Background(GaussianNB):
