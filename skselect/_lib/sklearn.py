@@ -193,12 +193,10 @@ def weight_parameter(estimator: Any) -> str | None:
 def _list_parts(estimator: Any) -> list[Any]:
     """Return the classifiers inside voting or stacking, which pass the arguments of `fit` on."""
     named = getattr(estimator, "estimators", None)
-    if not isinstance(named, list) or not _takes_any_keyword(estimator.fit):
+    if not isinstance(named, list):
+        return []
+    parameters = inspect.signature(estimator.fit).parameters.values()
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return []
     parts = [*(part for _, part in named), getattr(estimator, "final_estimator", None)]
     return [part for part in parts if part is not None and not isinstance(part, str)]
-
-
-def _takes_any_keyword(function: Any) -> bool:
-    parameters = inspect.signature(function).parameters.values()
-    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)

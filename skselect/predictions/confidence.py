@@ -147,7 +147,7 @@ def confidence_of_answers(
     >>> confidence_of_answers(y_proba, np.array([1]), "expected_cost", rule)
     array([0.925])
     """
-    if isinstance(confidence, str) and confidence in [*CONFIDENCES, *ANSWER_CONFIDENCES]:
+    if isinstance(confidence, str) and confidence in NAMED:
         return rate(rule.applied_to(y_proba, confidence), y_proba, y_pred)
     return confidence_of_proba(y_proba, confidence)
 
@@ -172,7 +172,7 @@ def confidence_of_proba(y_proba: FloatArray, confidence: ConfidenceSpec) -> Floa
         If the name is unknown, or the numbers are not n finite ones.
     """
     if isinstance(confidence, str):
-        check_choice("confidence", confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
+        check_choice("confidence", confidence, NAMED)
         if confidence in ANSWER_CONFIDENCES:
             raise ValueError(
                 f"confidence={confidence!r} is about predicted classes; pass Predictions."
@@ -203,3 +203,4 @@ def check_confidence_by_row(y_proba: FloatArray, confidence: Callable[..., Any])
 
 #: Confidences that also fit a predicted class that is not the most probable one.
 ANSWER_CONFIDENCES = ("chosen_proba", "expected_cost")
+NAMED = (*CONFIDENCES, *ANSWER_CONFIDENCES)

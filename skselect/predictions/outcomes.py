@@ -26,8 +26,7 @@ from skselect._lib.checks.rows import (
     check_weight,
     refuse_own_confidence,
 )
-from skselect._lib.decide import CONFIDENCES
-from skselect.predictions.confidence import ANSWER_CONFIDENCES, confidence_of_answers
+from skselect.predictions.confidence import confidence_of_answers
 from skselect.predictions.predictions import Predictions
 
 
@@ -138,7 +137,7 @@ def claimed_confidence(
     ----------
     predictions : Predictions
     confidence : str, callable, array of shape (n,) or None, default=None
-        The confidence that was asked for.
+        The confidence that was asked for, as :func:`compute_confidence` has checked it.
 
     Returns
     -------
@@ -147,13 +146,7 @@ def claimed_confidence(
         that came with the predictions, is the claim.
     """
     named = confidence is None or isinstance(confidence, str)
-    if predictions.y_proba is None or not named:
-        return confidence
-    rule = predictions.rule
-    if confidence is not None:
-        check_choice("confidence", confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
-        check_confidence_fits(confidence, rule.decision, rule.cost_matrix)
-    return rule.claim
+    return predictions.rule.claim if named and predictions.y_proba is not None else confidence
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,19 +87,19 @@ def test_labels_give_the_order_of_the_columns_and_classes_that_are_never_true():
     y_true = np.array(["x", "y", "z"])[TRUTH3]
     predictions = Predictions.from_proba(y_true, frame, labels=["z", "x", "y"])
     assert predictions.y_proba.tolist() == PROBA3[:, [2, 0, 1]].tolist()
-    with_classes, given = Predictions.from_proba, [[0.1, 0.2, 0.7]] * 2
-    for found, classes, truth, answers in [
+    build, third = Predictions.from_proba, [[0.1, 0.2, 0.7]] * 2
+    of_one = build(["a", "a"], [0.9, 0.2], labels=["c", "a"], pos_label="a")
+    answers = Predictions.from_labels([1, 2], [2, 2], [9, -0.8], labels=[3, 2, 1])
+    for found, classes, truth, predicted in [
         (predictions, ["z", "x", "y"], [1, 2, 0, 0, 2], [1, 2, 0, 1, 2]),
-        (with_classes(["a", "b"], PAIR, labels=["b", "a"]), ["b", "a"], [1, 0], [0, 1]),
-        (with_classes([2, 0], given, labels=[0, 1, 2]), [0, 1, 2], [2, 0], [2, 2]),
-        (with_classes(["a", "a"], [0.9, 0.2], labels=["c", "a"], pos_label="a"), ["a", "c"],
-         [0, 0], [0, 1]),
-        (with_classes(["a", "b"], [0.9, 0.2], pos_label="a"), ["a", "b"], [0, 1], [0, 1]),
-        (Predictions.from_labels([1, 2], [2, 2], [9, -0.8], labels=[3, 2, 1]), [3, 2, 1],
-         [2, 1], [1, 1]),
-    ]:  # fmt: skip
+        (build(["a", "b"], PAIR, labels=["b", "a"]), ["b", "a"], [1, 0], [0, 1]),
+        (build([2, 0], third, labels=[0, 1, 2]), [0, 1, 2], [2, 0], [2, 2]),
+        (build(["a", "b"], [0.9, 0.2], pos_label="a"), ["a", "b"], [0, 1], [0, 1]),
+        (of_one, ["a", "c"], [0, 0], [0, 1]),
+        (answers, [3, 2, 1], [2, 1], [1, 1]),
+    ]:
         assert found.classes.tolist() == classes
-        assert (found.y_true.tolist(), found.y_pred.tolist()) == (truth, answers)
+        assert (found.y_true.tolist(), found.y_pred.tolist()) == (truth, predicted)
 
 
 # Probabilities ---------------------------------------------------------------------------
