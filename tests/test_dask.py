@@ -37,9 +37,10 @@ NAMES = ["aurc", "eaurc", "augrc", "cwsa_plus", "csr", "coverage"]
 
 
 def some_predictions(n=2000, n_classes=3):
+    """Return labels, probabilities and their metrics in one process."""
     rng = np.random.default_rng(0)
-    proba = rng.dirichlet(np.ones(n_classes), n)
-    return rng.integers(0, n_classes, n), proba
+    y, proba = rng.integers(0, n_classes, n), rng.dirichlet(np.ones(n_classes), n)
+    return y, proba, evaluate(Predictions.from_proba(y, proba), NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -58,24 +59,21 @@ def cluster():
 
 @pytest.mark.parametrize("labels", [None, [0, 1, 2]])
 def test_arrays_give_the_bits_of_one_process(labels):
-    y, proba = some_predictions()
-    expected = evaluate(Predictions.from_proba(y, proba), NAMES)
+    y, proba, expected = some_predictions()
     blocks = da.from_array(y, chunks=150), da.from_array(proba, chunks=(150, 3))
     assert skselect.dask.evaluate(*blocks, NAMES, labels=labels).equals(expected)
 
 
 def test_blocks_of_single_classes_are_joined():
     """As binary Dask XGBoost returns them; block by block they would be read as one class."""
-    y, proba = some_predictions(n_classes=2)
+    y, proba, expected = some_predictions(n_classes=2)
     blocks = da.from_array(y, chunks=300), da.from_array(proba, chunks=(300, 1))
-    expected = evaluate(Predictions.from_proba(y, proba), NAMES)
     assert skselect.dask.evaluate(*blocks, NAMES).equals(expected)
 
 
 def test_frames_and_lists_of_delayed_blocks_will_do():
     dd = pytest.importorskip("dask.dataframe")
-    y, proba = some_predictions()
-    expected = evaluate(Predictions.from_proba(y, proba), NAMES)
+    y, proba, expected = some_predictions()
     frame = dd.from_pandas(pd.DataFrame(proba, columns=[0, 1, 2]), npartitions=4)
     series = dd.from_pandas(pd.Series(y), npartitions=4)
     assert skselect.dask.evaluate(series, frame, NAMES).equals(expected)
@@ -86,24 +84,22 @@ def test_frames_and_lists_of_delayed_blocks_will_do():
 def test_columns_of_one_frame_of_files_come_in_the_same_blocks(tmp_path):
     """Dask reads a single column of small files in fewer partitions than several columns."""
     dd = pytest.importorskip("dask.dataframe")
-    y, proba = some_predictions()
+    y, proba, expected = some_predictions()
     table = pd.DataFrame(proba, columns=["0", "1", "2"]).assign(y=y)
     for k, rows in enumerate(np.array_split(np.arange(2000), 6)):
         table.iloc[rows].to_parquet(tmp_path / f"{k}.parquet")
     frame = dd.read_parquet(str(tmp_path))
-    expected = evaluate(Predictions.from_proba(y, proba), NAMES)
     found = skselect.dask.evaluate(frame["y"], frame[["0", "1", "2"]], NAMES)
     assert found.equals(expected)
 
 
 def test_blocks_that_do_not_match_are_refused_and_empty_ones_count_nothing():
-    y, proba = some_predictions()
+    y, proba, expected = some_predictions()
     unlike = da.from_array(y, chunks=500), da.from_array(proba, chunks=(400, 3))
     with pytest.raises(ValueError, match="4 blocks of rows and y_proba in 5"):
         skselect.dask.evaluate(*unlike, NAMES)
     with pytest.raises(ValueError, match="y_true is empty"):
         skselect.dask.evaluate([y[:0], y[5:]], [proba[:5], proba[5:]], NAMES, labels=[0, 1, 2])
-    expected = evaluate(Predictions.from_proba(y, proba), NAMES)
     found = skselect.dask.evaluate([y[:0], y], [proba[:0], proba], NAMES)
     assert found.equals(expected)
     assert skselect.dask.evaluate(y, proba, NAMES).equals(expected)
@@ -111,8 +107,7 @@ def test_blocks_that_do_not_match_are_refused_and_empty_ones_count_nothing():
         skselect.dask.evaluate([], [], NAMES)
 
 
-def test_parquet_files_on_a_cluster_give_the_bits_of_one_process(cluster, tmp_path):
-    rng = np.random.default_rng(0)
+def test_parquet_files_on_a_cluster_give_the_bits_of_one_process(cluster, tmp_path, rng):
     for k in range(5):
         confidence = rng.random(1000).astype(np.float32)
         table = pd.DataFrame({"c": confidence, "e": rng.random(1000) > confidence})
@@ -185,8 +180,7 @@ def _slow_block(part):
 
 
 def test_a_worker_killed_midway_changes_nothing(cluster):
-    y, proba = some_predictions()
-    expected = evaluate(Predictions.from_proba(y, proba), NAMES)
+    y, proba, expected = some_predictions()
     slow = dask.delayed(_slow_block)
     truths, probas = ([slow(part) for part in np.array_split(a, 8)] for a in (y, proba))
     pids = cluster.run(os.getpid)
@@ -215,7 +209,7 @@ def test_searches_and_tuners_run_on_the_cluster_through_joblib(cluster):
 
 
 def test_what_belongs_on_the_cluster_is_refused_with_the_right_call():
-    y, proba = some_predictions(40)
+    y, proba, _ = some_predictions(40)
     blocks = da.from_array(y, chunks=20), da.from_array(proba, chunks=(20, 3))
     policy = AbstentionPolicy(classes=np.arange(3), threshold=0.5)
     for call in (
@@ -230,7 +224,7 @@ def test_what_belongs_on_the_cluster_is_refused_with_the_right_call():
 def test_a_model_of_the_cluster_is_refused_with_the_right_call():
     pytest.importorskip("distributed", reason='needs `pip install -e ".[dask]"`')
     xgboost_dask = pytest.importorskip("xgboost.dask")
-    y, proba = some_predictions(40)
+    y, proba, _ = some_predictions(40)
     model = xgboost_dask.DaskXGBClassifier()
     for wrapped in (model, SelectiveClassifier(model), FrozenEstimator(model)):
         with pytest.raises(ValueError, match=r"FrozenEstimator\(skselect.dask.local_classifier"):

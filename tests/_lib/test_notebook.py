@@ -121,8 +121,7 @@ def test_a_card_of_any_text():
     assert read_html(show_card("A plain text", "good")).split() == ["A", "plain", "text"]
 
 
-def test_a_tuner_shows_its_threshold_beside_the_diagram():
-    rng = np.random.default_rng(0)
+def test_a_tuner_shows_its_threshold_beside_the_diagram(rng):
     X = rng.normal(size=(400, 2))
     y = (X[:, 0] > 0).astype(int)
     model = FrozenEstimator(GaussianNB().fit(X[:200], y[:200]))
@@ -145,8 +144,7 @@ def test_a_tuner_shows_its_threshold_beside_the_diagram():
         ("beta", ["a", "b", "c"]),
     ],
 )
-def test_fitted_calibrators_show_what_they_learnt(name, learnt):
-    rng = np.random.default_rng(0)
+def test_fitted_calibrators_show_what_they_learnt(name, learnt, rng):
     X, y = rng.normal(size=(200, 2)), rng.integers(0, 2, 200)
     assert ":" not in repr(CALIBRATORS[name]())
     model = SelectiveClassifier(GaussianNB(), calibration=name).fit(X, y)

@@ -194,9 +194,8 @@ def test_right_limits_are_the_values_at_the_lower_end_of_each_interval(case, plu
     assert case.curve.n_blocks_accepted(at).tolist() == list(range(1, len(levels) + 1))
 
 
-def test_cwsa_is_exact_next_to_certainty_for_many_rows():
+def test_cwsa_is_exact_next_to_certainty_for_many_rows(rng):
     """A hundred thousand ordinary rows stand before the ones that are nearly certain."""
-    rng = np.random.default_rng(0)
     n, n_sure = 100_000, 50
     sure = 1 - rng.integers(0, 9000, n_sure) / 2**53
     confidence = np.concatenate([rng.uniform(0.5, 0.9, n), sure])

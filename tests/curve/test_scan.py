@@ -47,8 +47,7 @@ def test_cwsa_is_exact_within_1e_minus_12_of_certainty(rows):
 
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("n", [CHUNK, CHUNK + 1, 3 * CHUNK + 7])
-def test_sums_over_many_chunks_are_exact(ties, n):
-    rng = np.random.default_rng(0)
+def test_sums_over_many_chunks_are_exact(ties, n, rng):
     confidence = rng.integers(0, 500, n) / 512 if ties else rng.permutation(n) / n
     loss = (rng.random(n) < 0.2).astype(float)
     sums = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence)).sums
@@ -66,8 +65,7 @@ def test_sums_over_many_chunks_are_exact(ties, n):
 
 @pytest.mark.parametrize("n", [10, 2 * CHUNK + 9])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_what_a_threshold_accepts_is_looked_up_exactly(n, weighted):
-    rng = np.random.default_rng(1)
+def test_what_a_threshold_accepts_is_looked_up_exactly(n, weighted, rng):
     confidence = np.round(rng.random(n), 4)
     loss = (rng.random(n) < 0.3).astype(float)
     weight = rng.integers(1, 4, n).astype(float) if weighted else np.ones(n)
@@ -117,8 +115,7 @@ def test_each_curve_is_its_definition_and_all_come_in_one_pass(case):
         assert_close([found[name][k] for name in NAMES], expected)
 
 
-def test_curves_over_many_chunks_are_those_at_the_thresholds():
-    rng = np.random.default_rng(0)
+def test_curves_over_many_chunks_are_those_at_the_thresholds(rng):
     n = 2 * CHUNK + 11
     curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(n) < 0.2, rng.random(n)))
     found = curve.arrays("threshold", "cwsa", "cwsa_plus", "cwsa_limit", "cwsa_plus_limit")
@@ -141,8 +138,7 @@ def test_an_unknown_curve_and_too_few_points_are_named():
 
 @pytest.mark.parametrize("n", [3, CHUNK, 2 * CHUNK + 11])
 @pytest.mark.parametrize("max_points", [2, 3, 100])
-def test_some_points_of_a_curve_are_exactly_those_of_all(n, max_points):
-    rng = np.random.default_rng(0)
+def test_some_points_of_a_curve_are_exactly_those_of_all(n, max_points, rng):
     curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(n) < 0.2, rng.random(n)))
     some, every = curve.arrays(*NAMES, max_points=max_points), curve.arrays(*NAMES)
     place = np.searchsorted(-every["threshold"], -some["threshold"])

@@ -33,9 +33,8 @@ def test_descending_order_is_a_stable_sort(values):
 
 
 @pytest.mark.parametrize("outlier", [1e300, -1e300, 1.0])
-def test_values_that_share_their_leading_bits_are_sorted_all_the_same(outlier):
+def test_values_that_share_their_leading_bits_are_sorted_all_the_same(outlier, rng):
     """With an outlier only some leading bits fit beside the row; the rest is put right."""
-    rng = np.random.default_rng(0)
     values = 0.5 + rng.integers(0, 40, 5000) * 2.0**-52
     values[17] = outlier
     order, ranked = tie_blocks.descending_order(values)

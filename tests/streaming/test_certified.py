@@ -30,11 +30,6 @@ def test_surer_rows_never_lie_in_later_cells(values):
     assert np.all((cells >= 0) & (cells < N_CELLS))
 
 
-def test_every_float_next_to_one_has_a_cell_of_its_own():
-    values = 1 - np.arange(200) * 2.0**-53
-    assert len(set(find_cells(values).tolist())) == 200
-
-
 # Values around which 1 - c is rounded, and multiples of 2^-k as k voters produce them.
 DYADIC = st.integers(0, 2**14).map(lambda k: k / 2**14) | st.sampled_from(
     [2.0**-54, 2.0**-53, 1 - 2.0**-20, 1 - 2.0**-41, 1 - 2.0**-52]
@@ -51,7 +46,8 @@ def test_the_least_confidence_of_a_cell_lies_in_it_and_the_float_below_does_not(
     assert least == 0.0 or find_cells(np.nextafter(least, -1.0)) > cell
 
 
-def test_the_cells_reach_from_certainty_to_zero():
+def test_the_cells_reach_from_certainty_to_zero_and_floats_next_to_one_have_their_own():
+    assert len(set(find_cells(1 - np.arange(200) * 2.0**-53).tolist())) == 200
     assert find_cells(np.array([1.0, 1 - 2.0**-53, 0.0])).tolist() == [0, 1, N_CELLS - 1]
     assert least_confidences(np.array([0, 1, N_CELLS - 1])).tolist() == [1.0, 1 - 2.0**-53, 0.0]
 
@@ -116,8 +112,7 @@ def test_thresholds_among_neighbouring_floats_are_exact():
             assert at.loc["coverage", "value"] == (points >= t).mean()
 
 
-def test_counts_of_groups_are_those_of_rows():
-    rng = np.random.default_rng(0)
+def test_counts_of_groups_are_those_of_rows(rng):
     confidence, wrong = np.round(rng.random(300), 2), (rng.random(300) < 0.3).astype(float)
     thresholds = np.array([0.25, 0.5])
     rows, groups = CellCounts(thresholds), CellCounts(thresholds)
