@@ -15,22 +15,19 @@ import pytest
 from scipy.special import ndtr
 
 from skselect import Outcomes, RiskCoverageCurve
-from skselect.metrics import _csr, ecd_score
-from skselect.metrics._csr import csr_z
+from skselect.metrics import SPECS, ecd_score
+from skselect.metrics._csr import csr_sigma, csr_z
 from tests.common import mostly_slow
-from tests.paper.kernels import of_rows
 from tests.paper.profiles import LAWS, MODES, judge, stream
 
 REPETITIONS = 100
 STATS = ["acc", "cwA", "gain", "CSR", "sigma", "gt1", "gt3", "Prisk"]
 ROUNDED = 5e-5  # the reference tables have four digits
 
-accuracy = of_rows("selective_accuracy")
-cw_accuracy = of_rows("cw_accuracy")
-cw_gain = of_rows("cw_gain")
-csr = of_rows("csr")
-csr_sigma = of_rows(_csr.csr_sigma)
-p_risk = of_rows("p_risk")
+curve_of = RiskCoverageCurve.from_outcomes
+accuracy, cw_accuracy, cw_gain, csr, p_risk = (
+    SPECS[name].kernel for name in ("selective_accuracy", "cw_accuracy", "cw_gain", "csr", "p_risk")
+)
 
 # A run without any error has no gain; it is left out of the mean.
 pytestmark = pytest.mark.filterwarnings("ignore:cw_gain is undefined:UserWarning")
@@ -72,7 +69,7 @@ def test_population_values(law, n, reference):
     for mode in MODES:
         known = expected.loc[(law, mode)]
         rows = judge(rng, mode, confidence)
-        curve = RiskCoverageCurve.from_outcomes(rows)
+        curve = curve_of(rows)
         found = {
             "Acc": accuracy(curve, 0.0), "cwA": cw_accuracy(curve), "gain": 100 * cw_gain(curve),
         }  # fmt: skip
@@ -92,7 +89,7 @@ def test_population_values(law, n, reference):
 
 def measure(rows: Outcomes) -> list[float]:
     """Return the eight published numbers of one repetition; nothing is clipped."""
-    curve = RiskCoverageCurve.from_outcomes(rows)
+    curve = curve_of(rows)
     value, sigma = csr(curve, 0.0), csr_sigma(curve, 0.0)
     z = csr_z(value, sigma)
     return [
@@ -155,12 +152,12 @@ def test_the_synthetic_tables_do_not_clip(mode, published):
     # Skew High, N = 1000. The mean of CSR is infinite here; with eps = 1e-8, as on the paper's
     # real data, it is about 18,750 and the published values are out of reach.
     rngs = stream(f"clipped {mode}", "Skew High", 1000).spawn(REPETITIONS)
-    runs = [judge(rng, mode, LAWS["Skew High"](rng, 1000)) for rng in rngs]
-    clipped = [csr(rows, 1e-8) for rows in runs]
+    runs = [curve_of(judge(rng, mode, LAWS["Skew High"](rng, 1000))) for rng in rngs]
+    clipped = [csr(curve, 1e-8) for curve in runs]
     error = np.std(clipped) / math.sqrt(REPETITIONS)
     assert np.mean(clipped) == pytest.approx(18_750, abs=4.5 * error)
     assert published > np.mean(clipped) + 8 * error
-    assert np.mean([csr(rows, 0.0) for rows in runs]) > np.mean(clipped) + 8 * error
+    assert np.mean([csr(curve, 0.0) for curve in runs]) > np.mean(clipped) + 8 * error
 
 
 @pytest.mark.slow
@@ -220,12 +217,12 @@ def certain_rows(n: int, certain: int, errors: int, doubt: float = 0.5) -> Outco
 def test_isotonic_rows_above_1000_count_errors_at_certainty(name, printed):
     value, sigma, n, certain, errors = AT_CERTAINTY[name]
     assert tuple(printed.loc[(name, "isotonic"), ["csr", "sigma"]]) == (value, sigma)
-    rows = certain_rows(n, certain, errors)
+    curve = curve_of(certain_rows(n, certain, errors))
     # What is left belongs to the errors elsewhere. One error more or less is at least 800.
-    assert -5e-5 <= value - csr(rows, EPS) < 4
+    assert -5e-5 <= value - csr(curve, EPS) < 4
     # Sigma counts the answers at certainty, right or wrong: it has room for so many at most.
-    one_more = certain_rows(n, certain + 1, errors)
-    assert csr_sigma(rows, EPS) <= sigma + 5e-5 < csr_sigma(one_more, EPS)
+    one_more = curve_of(certain_rows(n, certain + 1, errors))
+    assert csr_sigma(curve, EPS) <= sigma + 5e-5 < csr_sigma(one_more, EPS)
 
 
 def test_every_isotonic_row_above_1000_is_there(printed):
@@ -237,12 +234,12 @@ def test_every_isotonic_row_above_1000_is_there(printed):
 
 def test_breast_cancer_to_the_last_digit():
     value, sigma, n, certain, errors = AT_CERTAINTY["breast_cancer"]
-    rows = certain_rows(n, certain, errors)
-    assert round(csr(rows, EPS), 4) == round(errors / n / EPS, 4) == value
-    assert csr(rows, 1e-8) == pytest.approx(errors * 1e8 / n, rel=1e-15)  # 2631578.9474
+    curve = curve_of(certain_rows(n, certain, errors))
+    assert round(csr(curve, EPS), 4) == round(errors / n / EPS, 4) == value
+    assert csr(curve, 1e-8) == pytest.approx(errors * 1e8 / n, rel=1e-15)  # 2631578.9474
     # The three answers elsewhere hardly count, whatever their confidences up to .99.
     for doubt in [0.01, 0.5]:
-        found = csr_sigma(certain_rows(n, certain, errors, doubt), EPS)
+        found = csr_sigma(curve_of(certain_rows(n, certain, errors, doubt)), EPS)
         assert found == pytest.approx(sigma, abs=1e-4)
 
 

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 
 from skselect import Outcomes, RiskCoverageCurve
+from skselect.metrics import SPECS
 from tests.brute import examples, row_cases, thresholds
 from tests.common import mostly_slow
-from tests.paper.kernels import of_rows
 
-cwsa = of_rows("cwsa")
-cwsa_plus = of_rows("cwsa_plus")
-coverage = of_rows("coverage")
-selective_accuracy = of_rows("selective_accuracy")
+curve_of = RiskCoverageCurve.from_outcomes
+cwsa, cwsa_plus, coverage, selective_accuracy = (
+    SPECS[name].kernel for name in ("cwsa", "cwsa_plus", "coverage", "selective_accuracy")
+)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_sharpening_alone_raises_both(temperature, plus, signed, accuracy):
     p = 1 / (1 + np.exp(-z))
     c = 1 / (1 + np.exp(-z / temperature))
     rows = Outcomes(np.repeat([0.0, 1.0], len(z)), np.tile(c, 2), np.concatenate([p, 1 - p]))
-    curve = RiskCoverageCurve.from_outcomes(rows)
+    curve = curve_of(rows)
     assert cwsa_plus(curve, 0.8) == pytest.approx(plus, abs=0.02)
     assert cwsa(curve, 0.8) == pytest.approx(signed, abs=0.02)
     assert selective_accuracy(curve, 0.8) == pytest.approx(accuracy, abs=0.01)
@@ -51,12 +51,13 @@ def test_the_two_identities(case, threshold):
     kept = (rows.confidence >= threshold) & (rows.weight > 0)
     if not kept.any():
         return
-    plus, signed = cwsa_plus(rows, threshold), cwsa(rows, threshold)
+    curve = curve_of(rows)
+    plus, signed = cwsa_plus(curve, threshold), cwsa(curve, threshold)
     phi = (rows.confidence[kept] - threshold) / (1 - threshold)
     weight, loss = rows.weight[kept], rows.loss[kept]
     # The mean weight of errors, which is not negative and at most the selective risk.
     assert plus - signed == pytest.approx(np.average(phi * loss, weights=weight), abs=1e-9)
-    assert -1e-9 <= plus - signed <= 1 - selective_accuracy(rows, threshold) + 1e-9
+    assert -1e-9 <= plus - signed <= 1 - selective_accuracy(curve, threshold) + 1e-9
     # The mean weight of all accepted rows.
     assert 2 * plus - signed == pytest.approx(np.average(phi, weights=weight), abs=1e-9)
     assert -1e-9 <= 2 * plus - signed <= 1 + 1e-9
@@ -73,12 +74,12 @@ def test_a_surer_right_answer_lowers_neither_unless_it_crosses_the_threshold(cas
         crosses = rows.confidence[position] < threshold <= surer[position]
         for kernel in [cwsa, cwsa_plus]:
             for name in ["all"] if crosses else ["all", "selected"]:
-                before, after = (kernel(of, threshold, name) for of in [rows, raised])
+                before, after = (kernel(curve_of(of), threshold, name) for of in [rows, raised])
                 assert after >= before - 1e-9
 
 
 def test_a_right_answer_that_crosses_the_threshold_may_lower_both():
-    below, above = (Outcomes([0, 0], [0.9, second]) for second in [0.5, 0.61])
+    below, above = (curve_of(Outcomes([0, 0], [0.9, second])) for second in [0.5, 0.61])
     for kernel in [cwsa, cwsa_plus]:
         assert kernel(below, 0.6) == pytest.approx(0.75)
         assert kernel(above, 0.6) == pytest.approx(0.3875)
@@ -86,9 +87,9 @@ def test_a_right_answer_that_crosses_the_threshold_may_lower_both():
 
 
 def test_cwsa_may_fall_with_a_threshold_that_no_confidence_is_below():
-    rows = Outcomes([0, 1], [0.9, 0.6])
-    assert cwsa(rows, 0.2) < cwsa(rows, 0.5)
-    assert cwsa_plus(rows, 0.2) > cwsa_plus(rows, 0.5)
+    curve = curve_of(Outcomes([0, 1], [0.9, 0.6]))
+    assert cwsa(curve, 0.2) < cwsa(curve, 0.5)
+    assert cwsa_plus(curve, 0.2) > cwsa_plus(curve, 0.5)
 
 
 # The published rows ----------------------------------------------------------------------
@@ -206,7 +207,7 @@ def draw(table: int, rng: np.random.Generator, n: int) -> RiskCoverageCurve:
         confidence = np.where(right, rng.uniform(0.8, 1.0, n), rng.uniform(0.5, 0.7, n))
     else:
         confidence = rng.uniform(0.9 if table == 2 else 0.3, 1.0, n)
-    return RiskCoverageCurve.from_outcomes(Outcomes(~right, confidence))
+    return curve_of(Outcomes(~right, confidence))
 
 
 def measure(curve: RiskCoverageCurve, t: float) -> list[float]:
@@ -279,7 +280,7 @@ def draw_as_published(table: int, rng: np.random.Generator, n: int = 1000) -> Ri
     meant = rng.random(n) < (0.9 if table == 2 else 0.0)
     lucky = rng.random(n) < 1 / 3
     confidence = rng.uniform(0.9 if table == 2 else 0.3, 1.0, n)
-    return RiskCoverageCurve.from_outcomes(Outcomes(~(meant | lucky), confidence))
+    return curve_of(Outcomes(~(meant | lucky), confidence))
 
 
 @pytest.mark.parametrize("key", mostly_slow(USED))
