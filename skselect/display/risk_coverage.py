@@ -247,7 +247,8 @@ class WorkloadDisplay(CurveDisplay):
         The share of deferred cases that a reviewer gets wrong. The risk is then that of machine and
         reviewer together, over all cases.
     minutes : float above 0, default=None
-        What a reviewer needs for a case: a second axis shows the hours per 1,000 cases.
+        What a reviewer needs for a case: a second axis shows the hours per 1,000 cases. Displays
+        on the same axes share it, and must have the same `minutes` and `hourly_cost`.
     hourly_cost : float above 0, default=None
         With `minutes`: the second axis shows the cost of these hours instead.
 
@@ -340,8 +341,8 @@ class WorkloadDisplay(CurveDisplay):
         unit = hours * (self.hourly_cost or 1.0)
         scale = (lambda cases: unit * cases, lambda shown: shown / unit)
         what = f"{'Hours' if self.hourly_cost is None else 'Cost'} of review per 1,000 cases"
-        drawn, gid = [one.get_gid() for one in ax.child_axes], f"{self._kind}: {what}, {unit:g}"
-        if gid in drawn:
+        own, drawn = f"{self._kind} {what} {unit}", [one.get_label() for one in ax.child_axes]
+        if own in drawn:
             return  # another model has drawn it
         if any(str(one).startswith(self._kind) for one in drawn):
             raise ValueError(
@@ -349,7 +350,7 @@ class WorkloadDisplay(CurveDisplay):
                 "whose second axis they share; draw this one on axes of its own."
             )
         axis = ax.secondary_yaxis("right", functions=scale)
-        axis.set_gid(gid)
+        axis.set_label(own)
         axis.set_ylabel(what)
         axis.yaxis.set_major_formatter("{x:,.4g}" if unit < 1.0 else "{x:,.0f}")
 

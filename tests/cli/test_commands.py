@@ -755,26 +755,23 @@ def test_a_brief_report_fits_on_a_screen_and_begins_with_the_verdict(frame, run)
 # Files and streams --------------------------------------------------------------------------------
 
 
-def test_policy_and_python_file_are_written_together(monkeypatch, refuse):
-    Path("gate.py").mkdir()  # nothing can be written there
-    monkeypatch.setattr(commands, "_check_outputs", lambda *_: None)
-    refuse(f"tune t.csv {PROBA} --target 0.2 --python gate.py")
-
-
 def test_decisions_go_through_pipes_and_links(run):
-    apply = "apply t.csv --policy policy.json --out"
-    run(f"{apply} d.csv")
-    expected = Path("d.csv").read_text()
     os.mkfifo("pipe")
     Path("link.csv").symlink_to("real.csv")
     piped = []
     reader = threading.Thread(target=lambda: piped.append(Path("pipe").read_text()), daemon=True)
     reader.start()
-    run(f"{apply} pipe")
+    for name in ("d.csv", "pipe", "link.csv"):
+        run(f"apply t.csv --policy policy.json --out {name}")
     reader.join()
-    run(f"{apply} link.csv")
     assert Path("link.csv").is_symlink()
-    assert [*piped, Path("real.csv").read_text()] == [expected, expected]
+    assert [*piped, Path("real.csv").read_text()] == [Path("d.csv").read_text()] * 2
+
+
+def test_policy_and_python_file_are_written_together(monkeypatch, refuse):
+    Path("gate.py").mkdir()  # nothing can be written there
+    monkeypatch.setattr(commands, "_check_outputs", lambda *_: None)
+    refuse(f"tune t.csv {PROBA} --target 0.2 --python gate.py")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
@@ -800,18 +797,17 @@ def test_signals_leave_nothing_half_written(number, monkeypatch, refuse, request
 @pytest.mark.parametrize(
     ("command", "stream", "code", "told"),
     [
-        (f"tune t.csv {PROBA} --target 0.1", "stdout", 0, ""),
-        ("apply t.csv --policy policy.json", "stdout", 2,
-         "skselect: standard output is closed; name a file: --out decided.csv.\n"),
+        (TUNE, "stdout", 0, ""),
+        (APPLY, "stdout", 2, "standard output is closed; name a file: --out decided.csv.\n"),
         ("evaluate - --label truth", "stdin", 2,
-         "skselect: TABLE: standard input is closed; name a file.\n"),
-        ("apply t.csv --policy policy.json", "stderr", 0, ""),
+         "TABLE: standard input is closed; name a file.\n"),
+        (APPLY, "stderr", 0, ""),
     ],
 )  # fmt: skip
 def test_closed_streams(command, stream, code, told, monkeypatch, run):
     monkeypatch.setattr(sys, stream, None)  # as Python does
     said = run(command, code=code)
-    assert said.err == told
+    assert said.err == f"{'skselect: ' * bool(told)}{told}"
     lines = 3001 if stream == "stderr" else 0  # no message has strayed into the table
     assert said.out.count("\n") == lines
 
@@ -820,17 +816,14 @@ def test_full_and_broken_output(monkeypatch, run):
     ours, theirs = os.pipe()
     os.close(ours)
     full = "skselect: [Errno 28] No space left on device: 'standard output'\n"
-    apply, evaluate = (
-        f"{command} --policy policy.json" for command in ("apply t.csv", f"evaluate t.csv {PROBA}")
-    )
     for name, command, code, told in [
-        ("/dev/full", apply, 2, full), (theirs, apply, 0, ""), (theirs, evaluate, UNDECIDED, ""),
+        ("/dev/full", APPLY, 2, full), (theirs, APPLY, 0, ""),
+        (theirs, f"{EVALUATE} --policy policy.json", UNDECIDED, ""),
     ]:  # fmt: skip
-        if name == "/dev/full" and not Path(name).exists():
-            continue
-        with open(name, "w", closefd=name != theirs) as out:
-            monkeypatch.setattr(sys, "stdout", out)
-            assert run(command, code=code).err == told
+        if name != "/dev/full" or Path(name).exists():
+            with open(name, "w", closefd=name != theirs) as out:
+                monkeypatch.setattr(sys, "stdout", out)
+                assert run(command, code=code).err == told
 
 
 # Shortlists -------------------------------------------------------------------------------------
@@ -883,20 +876,22 @@ def test_apply_writes_a_shortlist_as_text(animals, kind, run):
 
 
 def test_shortlists_that_a_table_cannot_hold_are_refused(animals, refuse):
+    names = ["ant", "bee", "cow", "dog"]
     policy = AbstentionPolicy(
-        classes=np.array(["ant", "bee", "cow|calf", "dog"]), threshold=0.8,
-        shortlist=PolicyShortlist(0.95, 0.1, 0.8, 50),
-    )  # fmt: skip
-    policy.to_json("policy.json")
-    apply = "apply animals.csv --policy policy.json"
-    assert "class 'cow|calf' contains it" in refuse(f"{apply} --proba ant bee cow dog")
-    replace(policy, classes=np.array(["ant", "bee", "cow", "dog"])).to_json("policy.json")
-    told = refuse(f"{apply} --answer truth --confidence-column ant")
-    assert "its shortlist is made of the probabilities of all classes" in told
+        classes=np.array(names), threshold=0.8, shortlist=PolicyShortlist(0.95, 0.1, 0.8, 50)
+    )
+    barred = replace(policy, classes=np.array(["ant", "bee", "cow|calf", "dog"]))
     learned = LearnedScore(("doubt",), np.array([1.0]), 0.0)
-    replace(policy, classes=np.array(["ant", "bee", "cow"]), confidence=learned).to_json("p.json")
+    asks = replace(policy, classes=np.array(names[:3]), confidence=learned)
     write(animals.assign(suggestion="ant", confidence=0.9), "new.csv")
-    assert "call policy.decide in Python" in refuse(f"apply new.csv --policy p.json {DECIDED}")
+    apply = "apply new.csv --policy policy.json"
+    for made, options, words in [
+        (barred, "--proba ant bee cow dog", "class 'cow|calf' contains it"),
+        (policy, "--answer truth --confidence-column ant", "probabilities of all classes"),
+        (asks, DECIDED, "call policy.decide in Python"),
+    ]:
+        made.to_json("policy.json")
+        assert words in refuse(f"{apply} {options}")
     assert "takes a level and perhaps a share" in refuse(f"{LISTS} 0.9 0.1 0.1")
     assert "needs at least 9999 rows" in refuse(f"{LISTS} 0.9999")
     renamed = animals.rename(columns={"cow": "cow|calf"}).replace({"truth": {"cow": "cow|calf"}})
@@ -1048,30 +1043,23 @@ def facts(policy):
 
 @pytest.mark.parametrize("names", [["cheap", "strong"], ["cheap", "middle", "strong"]], ids=len)
 def test_tables_are_the_stages_of_a_cascade_as_in_python(stages, names, run):
-    said = run(f"tune {' '.join(f'{x}.csv' for x in names)} {TUNED} --python gate.py").out
+    files = " ".join(f"{x}.csv" for x in names)
     parts = {name: predictions_of(stages[name]) for name in names}
     found = select_threshold(join_stages(parts, target=0.05), objective=Risk(0.05))
-    assert facts(read("c.json")) == facts(found.policy)
-    assert str(found) in said
-    assert str(found.policy.cascade) in unwrap(said)
-    kinds = zip(names, ["parquet", "csv", "parquet"], strict=False)
-    run(f"tune {' '.join(f'{x}.{kind}' for x, kind in kinds)} {TUNED}")  # in other orders
-    assert facts(read("c.json")) == facts(found.policy)
-    run(f"tune {' '.join(f'{x}.csv' for x in names)} {TUNED} --python gate.py")
-    files = " ".join(f"{x}.csv" for x in names)
-    run(f"apply {files} --policy c.json --id id --python gate.py --out d.csv")
-    decided = pd.read_csv("d.csv")
+    mixed = " ".join(f"{x}.{'csv' if x == 'middle' else 'parquet'}" for x in names)
+    for given in (mixed, files):  # their rows are in other orders
+        said = run(f"tune {given} {TUNED} --python gate.py").out
+        assert facts(read("c.json")) == facts(found.policy)
+        assert str(found) in said
+        assert str(found.policy.cascade) in unwrap(said)
     proba = {name: stages[name][["p_no", "p_yes"]].to_numpy() for name in names}
-    expected = found.policy.decide(proba)
-    for name in ["suggestion", "accepted", "stage"]:
-        assert decided[name].tolist() == expected[name].tolist()
-    np.testing.assert_allclose(decided["confidence"], expected["confidence"])
-    assert decided["id"].tolist() == stages["cheap"]["id"].tolist()
-    few = found.policy.decide(proba, capacity=50)
-    run(f"apply {files} --policy c.json --id id --out d.csv --capacity 50")
-    decided = pd.read_csv("d.csv")
-    for name in ["accepted", "over_capacity", "stage"]:
-        assert decided[name].tolist() == few[name].tolist()
+    for options, more in [("--python gate.py", {}), ("--capacity 50", {"capacity": 50})]:
+        run(f"apply {files} --policy c.json --id id --out d.csv {options}")
+        decided, expected = pd.read_csv("d.csv"), found.policy.decide(proba, **more)
+        for name in ["suggestion", "accepted", "stage", *(["over_capacity"] if more else [])]:
+            assert decided[name].tolist() == expected[name].tolist()
+        np.testing.assert_allclose(decided["confidence"], expected["confidence"])
+        assert decided["id"].tolist() == stages["cheap"]["id"].tolist()
 
 
 def test_options_of_a_cascade(stages, run):
@@ -1186,27 +1174,28 @@ def test_tables_that_make_no_cascade_are_refused(stages, refuse):
 
 def test_tables_that_do_not_fit_a_cascade_are_refused(stages, run, refuse):
     run(f"tune cheap.csv strong.csv {TUNED}")
-    command = "--policy c.json --out d.csv"
-    assert "--id is missing" in refuse(f"apply cheap.csv strong.csv {command}")
-    assert "no column 'name'" in refuse(f"apply cheap.csv strong.csv {command} --id name")
-    for files in ["strong.csv cheap.csv", "cheap.csv middle.csv strong.csv"]:
-        told = refuse(f"apply {files} {command} --id id")
-        assert "its stages are ['cheap', 'strong']; give a table of each, in this order" in told
-    plain = refuse("apply cheap.csv strong.csv --policy policy.json --id id")
-    assert "go with the policy of a cascade" in plain
     cheap = stages["cheap"]
     parts = {name: Predictions.from_labels(cheap["truth"], cheap["said"], cheap["score"] / 100)
              for name in ["cheap", "strong"]}  # fmt: skip
     rated = select_threshold(join_stages(parts), objective=Risk(0.1)).policy
     rated.to_json("answers.json", allow_external=True)
-    for name in ["apply", "evaluate"]:
-        label = "" if name == "apply" else "--label truth"
-        told = refuse(f"{name} cheap.csv --policy answers.json {label}")
-        assert "a cascade of answers that come with a confidence" in told
-    write(stages["strong"].assign(p_yes=7.0), "strong.csv")
-    told = refuse(f"apply cheap.csv strong.csv {command} --id id")
-    assert "strong.csv: column 'p_yes' must hold probabilities from 0 to 1" in told
+    write(stages["strong"].assign(p_yes=7.0), "odd.csv")
+    Path("odd").mkdir()
+    Path("odd.csv").rename("odd/strong.csv")
     for name in ["cheap", "strong"]:
-        write(stages["cheap"][:0], f"{name}.parquet")
-        files = f"cheap.csv {name}.parquet" if name == "strong" else "cheap.parquet"
-        assert f"{name}.parquet has no rows" in refuse(f"apply {files} {command} --id id")
+        write(cheap[:0], f"{name}.parquet")
+    by_id, order = "--policy c.json --out d.csv --id id", "stages are ['cheap', 'strong']; give a"
+    answers = "a cascade of answers that come with a confidence"
+    for command, words in [
+        ("apply cheap.csv strong.csv --policy c.json --out d.csv", "--id is missing"),
+        (f"apply cheap.csv strong.csv {by_id.replace('--id id', '--id name')}", "no column 'name'"),
+        (f"apply strong.csv cheap.csv {by_id}", order),
+        (f"apply cheap.csv middle.csv strong.csv {by_id}", order),
+        ("apply cheap.csv strong.csv --policy policy.json --id id", "with the policy of a cascade"),
+        ("apply cheap.csv --policy answers.json", answers),
+        ("evaluate cheap.csv --policy answers.json --label truth", answers),
+        (f"apply cheap.csv odd/strong.csv {by_id}", "'p_yes' must hold probabilities from 0 to 1"),
+        (f"apply cheap.parquet {by_id}", "cheap.parquet has no rows"),
+        (f"apply cheap.csv strong.parquet {by_id}", "strong.parquet has no rows"),
+    ]:
+        assert words in refuse(command)
