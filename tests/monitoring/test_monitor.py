@@ -72,38 +72,42 @@ def alarm_by_definition(loss, target, delta):
     return None
 
 
-def test_alarm_comes_where_a_loop_over_cases_has_it(rng):
-    P, y = rows(rng, risk=0.25)
-    monitor = watching(delta=0.01).update(y, P)
-    accepted = P.max(axis=1) >= 0.7
-    wrong = (CLASSES[P.argmax(axis=1)] != y)[accepted]
-    status = monitor.status_
-    assert status.alarm_at == alarm_by_definition(wrong, 0.1, 0.01)
-    assert status.risk == "alarm"
-    assert status.estimate == pytest.approx(wrong.mean())
-    assert (status.n_decided, status.n_accepted) == (900, accepted.sum())
+@pytest.mark.parametrize(("target", "costs"), [(0.1, None), (0.4, COSTS)])
+def test_alarm_comes_where_a_loop_over_cases_has_it(rng, target, costs):
+    P, y = rows(rng, 1000, risk=0.25)
+    policy = policy_of(0.7, rule=DecisionRule("argmax", costs))
+    monitor = watching(policy, target=target, delta=0.01, batch=250).update(y, P)
+    accepted, unit = P.max(axis=1) >= 0.7, 1 if costs is None else 4
+    lost = (1 - np.eye(2) if costs is None else costs)[
+        np.searchsorted(CLASSES, y), P.argmax(axis=1)
+    ]
+    status, loss = monitor.status_, lost[accepted]
+    assert status.alarm_at == alarm_by_definition(loss / unit, target / unit, 0.01)
+    assert (status.risk, status.loss) == ("alarm", "zero_one" if costs is None else "cost")
+    assert status.estimate == pytest.approx(loss.mean())
+    assert (status.n_decided, status.n_accepted) == (1000, accepted.sum())
     number = np.flatnonzero(accepted)[status.alarm_at - 1]
     assert status.alarm_when == f"case {number + 1}"
     low, high = status.interval
-    assert low < wrong.mean() < high
+    assert low < loss.mean() < high
     assert unwrap(str(status)).startswith(f"ALARM with case {status.alarm_at} ")
     assert "reset()" in str(status)
-
-
-def test_costs_are_watched_in_their_own_units(rng):
-    P, y = rows(rng, risk=0.3)
-    policy = policy_of(0.6, rule=DecisionRule("argmax", COSTS))
-    monitor = SelectiveRiskMonitor(policy, target=0.4, delta=0.1).update(y, P)
-    accepted = P.max(axis=1) >= 0.6
-    true, answer = np.searchsorted(CLASSES, y), P.argmax(axis=1)
-    cost = COSTS[true, answer][accepted]
-    assert monitor.status_.loss == "cost"
-    assert monitor.status_.alarm_at == alarm_by_definition(cost / 4, 0.1, 0.1)
-    assert monitor.status_.estimate == pytest.approx(cost.mean())
-    with pytest.raises(ValueError, match=r"target must be a number in \(0, 4\)"):
-        SelectiveRiskMonitor(policy, target=4)
-    with pytest.raises(ValueError, match=r"target must be at most 0\.5, .* Did you mean 0\.02\?"):
-        SelectiveRiskMonitor(policy_of(), target=0.98)
+    frame = monitor.to_frame()
+    for k in range(4):
+        part = slice(250 * k, 250 * k + 250)
+        assert frame["accepted"][k] == accepted[part].sum()
+        assert frame["risk"][k] == pytest.approx(lost[part][accepted[part]].mean())
+    fresh = watching(policy, target=target, delta=0.01, batch=250)
+    assert monitor.reset().to_json() == fresh.to_json()
+    assert monitor.to_frame().empty
+    monitor.add_decisions(np.empty((0, 2)), ids=[]).add_labels([], [])
+    assert monitor.status_.n_decided == 0
+    for wrong, message in (
+        (unit, f"target must be a .*, {unit}\\)"),
+        (0.0, "target must be a num"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            watching(policy, target=wrong)
 
 
 @examples(25)
@@ -267,15 +271,6 @@ def test_labels_for_no_case_that_waits_are_counted_and_noticed(rng):
     assert monitor.add_labels(range(50), y).status_.n_other == 50 - n_accepted
 
 
-def test_of_two_labels_the_last_counts_while_the_case_waits():
-    monitor = watching().add_decisions([SURE] * 2, ids=[1, 2])
-    with pytest.raises(ValueError, match=r"different labels for the same case, such as \['2'\]"):
-        monitor.add_labels([2, 2], ["no", "yes"])
-    monitor.add_labels([2, 2], ["no", "no"]).add_labels([2], ["yes"]).add_labels([1], ["no"])
-    assert monitor.status_.estimate == 0.5
-    assert monitor.add_labels([2], ["no"]).status_.estimate == 0.5  # it has entered
-
-
 def test_a_table_may_lack_labels_of_cases_that_wait_or_were_deferred():
     P = [SURE, [0.6, 0.4], SURE, SURE]
     monitor = watching().update(["yes", None, np.nan, "no"], P, ids=list("abcd"))
@@ -372,14 +367,6 @@ def test_each_subgroup_has_its_own_monitor_at_its_share_of_delta(rng):
     assert "of the latest cases on its own, all subgroups together" in text
 
 
-def test_answers_may_be_the_subgroups(rng):
-    P, y = rows(rng, 500)
-    groups = GroupThresholds("answer", {"no": 0.6, "yes": 0.8}, by_answer=True)
-    status = watching(policy_of(math.inf, groups=groups)).update(y, P).status_
-    expected = {"no": np.sum(P[:, 1] <= 0.4), "yes": np.sum(P[:, 1] >= 0.8)}
-    assert {one.group: one.n_known for one in status.guarantees} == expected
-
-
 def test_changed_workload_is_a_warning_and_no_alarm(rng):
     policy = policy_of(
         0.7, coverage=0.6, n=5000, confidence_quantiles={"0.25": 0.625, "0.5": 0.75, "0.75": 0.875}
@@ -409,34 +396,10 @@ def test_state_does_not_grow_with_cases_that_have_entered(rng):
     frame = monitor.to_frame()
     assert frame["decided"].sum() == 36_000
     assert frame["known"].sum() == monitor.status_.n_known
-
-
-def test_frame_has_a_row_per_batch_and_the_risk_in_it(rng):
-    P, y = rows(rng, 1000, risk=0.2)
-    frame = watching(batch=250).update(y, P).to_frame()
-    accepted = P.max(axis=1) >= 0.7
-    wrong = CLASSES[P.argmax(axis=1)] != y
-    for k in range(4):
-        part = slice(250 * k, 250 * k + 250)
-        assert frame["accepted"][k] == accepted[part].sum()
-        assert frame["risk"][k] == pytest.approx(wrong[part][accepted[part]].mean())
-    days = pd.date_range("2024-03-01", periods=1000, freq="h", tz="Europe/Paris")
+    days = pd.date_range("2024-03-01", periods=6000, freq="h", tz="Europe/Paris")
     by_day = watching(batch="7D").update(y, P, when=days).to_frame()
-    assert by_day["decided"].sum() == 1000
+    assert by_day["decided"].sum() == 6000
     assert str(by_day["start"].dt.tz) == "UTC"
-
-
-def test_reset_begins_again_and_no_rows_change_nothing(rng):
-    P, y = rows(rng, risk=0.5)
-    policy = policy_of()
-    monitor = watching(policy).update(y, P).add_decisions(P[:5], ids=range(5))
-    assert monitor.status_.risk == "alarm"
-    assert monitor.reset().to_json() == watching(policy).to_json()
-    assert monitor.to_frame().empty
-    counts = json.loads(monitor.to_json())["counts"]
-    monitor.add_decisions(np.empty((0, 2)), ids=[]).add_labels([], [])
-    assert json.loads(monitor.to_json())["counts"] == counts
-    assert monitor.status_.n_decided == 0
 
 
 def test_file_goes_on_where_it_was_and_changes_are_noticed(tmp_path, rng):
@@ -518,6 +481,12 @@ def test_names_are_told_apart_as_long_as_they_may_be_asked_for():
         numbered.update(["no"], [SURE])  # would be called #1
     numbers = watching().add_decisions([SURE] * 2, ids=[7, 8])
     assert numbers.add_labels([8.0, 7.0], ["no", "no"]).status_.n_known == 2
+    monitor = watching().add_decisions([SURE] * 2, ids=[1, 2])
+    with pytest.raises(ValueError, match=r"different labels for the same case, such as \['2'\]"):
+        monitor.add_labels([2, 2], ["no", "yes"])
+    monitor.add_labels([2, 2], ["no", "no"]).add_labels([2], ["yes"]).add_labels([1], ["no"])
+    assert monitor.status_.estimate == 0.5  # the last counts
+    assert monitor.add_labels([2], ["no"]).status_.estimate == 0.5  # it has entered
 
 
 def test_answers_with_a_confidence_are_watched_as_probabilities_are(rng):
