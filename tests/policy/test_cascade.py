@@ -106,12 +106,6 @@ def test_files_decide_the_same_with_the_calibration_of_each_stage(kind, n_classe
     np.testing.assert_array_equal(gate["begin"](first), policy.begin(first))
 
 
-def test_a_gate_without_a_cascade_knows_nothing_of_stages():
-    text = AbstentionPolicy(np.array([0, 1]), threshold=0.8).to_python()
-    assert "stage" not in text.replace('or "stage" if', "")
-    assert "begin" not in text
-
-
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
@@ -182,16 +176,13 @@ def test_expected_costs_are_shares_times_costs_with_exact_intervals():
         _ = plain.expected_costs
 
 
-def test_a_cascade_that_saves_nothing_says_so():
-    rule = Cascade(NAMES, (np.inf, np.inf), (0, 1, 2), (None,) * 3)
-    assert str(rule).endswith("every case goes to 'strong'; it saves nothing.")
-
-
 @pytest.mark.parametrize(("n_strong", "little"), [(94, False), (95, True)])
 def test_a_cascade_that_asks_the_last_stage_of_nearly_all_cases_says_so(n_strong, little):
     counts = (100, 100, n_strong), 100
     rule = Cascade(NAMES, (0.5, 0.6), (0, 1, 2), (None,) * 3, *counts)
     assert str(rule).endswith("a case; it saves next to nothing." if little else "a case.")
+    idle = Cascade(NAMES, (np.inf, np.inf), (0, 1, 2), (None,) * 3)
+    assert str(idle).endswith("every case goes to 'strong'; it saves nothing.")
 
 
 def test_checks_and_reports_read_the_stages_and_refuse_one_of_them_alone():

@@ -130,19 +130,6 @@ def test_shared_rows_are_counted_and_found(n_shared, rng):
     np.testing.assert_array_equal(record.find(new[order]), order < n_shared)
 
 
-@pytest.mark.parametrize(("copies", "new_copies"), [(1, 1), (2, 1), (1, 2), (2, 2), (40, 3)])
-def test_copies_hide_nothing(copies, new_copies, rng):
-    X = rng.random((300, 3))
-    found = count(np.repeat(X, copies, 0), np.repeat(X, new_copies, 0))
-    assert found == (300 * new_copies, 300 * new_copies)
-
-
-def test_a_row_that_the_population_repeats_counts_ten_times_at_most(rng):
-    seen, new = rng.random((500, 3)), rng.random((500, 3))
-    blank = np.full((400, 3), 0.5)
-    assert count(np.vstack([seen, blank]), np.vstack([new, blank])) == (10, 510)
-
-
 def test_of_many_rows_a_sample_is_kept(rng, monkeypatch):
     monkeypatch.setattr(seen_rows, "MOST", 5000)
     seen = np.column_stack([np.arange(1, 100_001), np.ones(100_000)])
@@ -189,15 +176,6 @@ def test_rows_equal_by_chance_are_no_alarm(n_columns, n_values, rng):
         twins += np.isin(row_hashes(new), row_hashes(seen)).mean() / 50
         assert count(seen, new).share <= MOST_SEEN
     assert twins > 0.1 or n_values > 5
-
-
-def test_a_rare_class_drawn_again_and_again_is_noticed(data_folder):
-    table = pd.read_parquet(data_folder / "bank_marketing_full.parquet")
-    rare = table[table.target == "yes"]
-    more = rare.sample(len(table) - 2 * len(rare), replace=True, random_state=0)
-    X = pd.concat([table, more]).drop(columns="target")
-    rows, n = np.random.default_rng(0).permutation(len(X)), int(0.6 * len(X))
-    assert count(X.iloc[rows[:n]], X.iloc[rows[n:]]).share > 2 * MOST_SEEN
 
 
 def test_a_confidence_is_recorded_if_one_row_alone_holds_it():
