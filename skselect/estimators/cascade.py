@@ -19,21 +19,10 @@ from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_has_fit
 from skselect._lib.checks.rows import check_weight
 from skselect._lib.decide import follow
-from skselect._lib.sklearn import (
-    BaseComposition,
-    count_rows,
-    routing_enabled,
-    take_rows,
-)
+from skselect._lib.sklearn import BaseComposition, count_rows, routing_enabled, take_rows
 from skselect.estimators.base import find_abstainer
 from skselect.estimators.classifier import check_y, frozen_classes
-from skselect.estimators.out_of_fold import (
-    Splits,
-    check_cv,
-    make_folds,
-    predict_folds,
-    score_rows,
-)
+from skselect.estimators.out_of_fold import Splits, check_cv, make_folds, predict_folds, score_rows
 from skselect.estimators.raw_classifier import (
     RawClassifier,
     TrainingRows,

@@ -46,12 +46,7 @@ from skselect._lib.decide import CONFIDENCES
 from skselect._lib.sklearn import CallbackSupportMixin, count_rows, take_rows, with_callbacks
 from skselect.calibration._calibrators import CALIBRATORS, calibrator_name
 from skselect.calibration._scopes import SCOPES, Calibration, RawRows, fit_calibration
-from skselect.estimators.base import (
-    AbstainingMixin,
-    RawScores,
-    find_cascade,
-    find_records,
-)
+from skselect.estimators.base import AbstainingMixin, RawScores, find_cascade, find_records
 from skselect.estimators.learned import (
     LearnedConfidence,
     check_learner,

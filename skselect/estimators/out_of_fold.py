@@ -121,13 +121,10 @@ def check_cv(cv: Any, *, takes_share: bool = False) -> None:
         check_number("cv", float(cv), 0.0, 1.0, closed="neither")
     elif is_float or (isinstance(cv, str) and not (takes_share and cv == "auto")):
         share = "a share of the rows, 'auto', " if takes_share else ""
-        remedy = (
-            " To use a classifier that was fitted on other rows as it is, pass "
-            "FrozenEstimator(classifier) (sklearn.frozen) as the estimator, and leave cv out."
-        )
         raise ValueError(
-            f"cv must be an integer, {share}a splitter or a list of splits, got {cv!r}."
-            + ("" if is_float else remedy)
+            f"cv must be an integer, {share}a splitter or a list of splits, got {cv!r}. To use a "
+            "classifier that was fitted on other rows as it is, leave cv out and pass "
+            "FrozenEstimator(classifier) (sklearn.frozen) as the estimator."
         )
     if isinstance(cv, numbers.Integral) and cv < 2:
         raise ValueError(f"cv must be at least 2 folds, got {cv}.")

@@ -116,6 +116,7 @@ class RawClassifier:
                 "instead of its last step."
             )
         inner, is_proba = find_inner(self.estimator), self.response == "predict_proba"
+        inner = find_inner(getattr(inner, "best_estimator_", inner))
         shape = "ovr" if is_proba else getattr(inner, "decision_function_shape", "ovr")
         if shape == "ovo" and len(self.columns) > 2:
             raise ValueError(
@@ -200,14 +201,12 @@ def find_response(estimator: Any) -> str:
 
 
 def find_inner(estimator: Any) -> Any:
-    """Return the classifier at the end of a Pipeline, inside FrozenEstimator or a fitted search."""
+    """Return the classifier at the end of a Pipeline, or inside FrozenEstimator."""
     while True:
         if getattr(estimator, "steps", None):
             estimator = estimator.steps[-1][1]
         elif isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
-        elif hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
         else:
             return estimator
 

@@ -41,12 +41,7 @@ from skselect._lib.sklearn import (
 from skselect.curve.curve import threshold_below
 from skselect.estimators.base import AbstainingMixin, RawScores, find_records
 from skselect.estimators.cascade import CascadeClassifier
-from skselect.estimators.classifier import (
-    SelectiveClassifier,
-    check_y,
-    make_rows,
-    warn_if_fitted,
-)
+from skselect.estimators.classifier import SelectiveClassifier, check_y, make_rows, warn_if_fitted
 from skselect.estimators.learned import LearnedConfidence
 from skselect.estimators.out_of_fold import (
     LEAST_HELD_OUT,

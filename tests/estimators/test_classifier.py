@@ -446,11 +446,17 @@ def test_groups_are_kept_together_with_and_without_routing(cv, data):
         ({"threshold": np.nan}, "threshold must be a number"),
         ({"threshold": 80}, "threshold=80 can never be reached.*Write 80 % as 0.8"),
         ({"confidence": "hope"}, "confidence must be one of"),
+        ({"confidence": "expected_cost"}, "needs a cost_matrix"),
+        ({"confidence": "margin", "decision": "estimator"}, "is about the most probable class"),
+        (
+            {"decision": "estimator", "calibration": "platt", "calibration_scope": "confidence"},
+            "learns how often the most probable class is right",
+        ),
         ({"calibration": "magic"}, "calibration must be one of"),
         ({"calibration_scope": "labels"}, "calibration_scope must be one of"),
         ({"calibration": "platt", "cv": "five"}, "cv must be an integer, a splitter or a list"),
         ({"cv": "prefit"}, r"got 'prefit'\..*pass FrozenEstimator\(classifier\)"),
-        ({"cv": 0.3}, r"cv must be an integer, a splitter or a list of splits, got 0\.3\.$"),
+        ({"cv": 0.3}, r"cv must be an integer, a splitter or a list of splits, got 0\.3\."),
     ],
 )
 def test_bad_parameters_are_named(params, message, data):

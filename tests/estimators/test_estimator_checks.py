@@ -12,10 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import (
-    check_estimator,
-    estimator_checks_generator,
-)
+from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 from skselect import (
     CascadeClassifier,

@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 
-from skselect import (
-    PrecomputedClassifier,
-    SelectiveClassifier,
-    ThresholdTuner,
-    calibration_report,
-)
+from skselect import PrecomputedClassifier, SelectiveClassifier, ThresholdTuner, calibration_report
 
 CLASSES = ["cat", "dog", "owl"]
 

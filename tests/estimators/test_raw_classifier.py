@@ -5,9 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import (
-    GridSearchCV,
-)
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -16,10 +14,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from skselect import SelectiveClassifier
 from skselect.calibration._calibrators import CALIBRATORS
-from skselect.estimators.raw_classifier import (
-    TrainingRows,
-    wrap_fitted,
-)
+from skselect.estimators.raw_classifier import TrainingRows, wrap_fitted
 from skselect.scoring import get_scorer
 
 

@@ -287,9 +287,8 @@ def test_too_little_coverage_gets_the_worst_value(abstainer, binary):
 def test_min_coverage_that_is_just_reached_counts(binary):
     X, y = binary[0][:10], binary[1][:10]
     model = GaussianNB().fit(*binary)
-    c = np.sort(model.predict_proba(X).max(axis=1))[::-1]
-    for k in range(1, 10):
-        scorer = get_scorer("coverage", threshold=float(c[k - 1]), min_coverage=k / 10)
+    for k, c in enumerate(np.sort(model.predict_proba(X).max(axis=1))[:0:-1], start=1):
+        scorer = get_scorer("coverage", threshold=float(c), min_coverage=k / 10)
         assert scorer(model, X, y, sample_weight=np.full(10, 0.7)) > 0
 
 

@@ -326,20 +326,6 @@ def test_a_cut_off_inside_is_honoured(people, wrap, calibration):
     assert restored.decide(tuner.raw_scores(X), y_pred=own).equals(decided)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"decision": "estimator", "calibration": "platt", "calibration_scope": "confidence"},
-         "learns how often the most probable class is right"),
-        ({"decision": "estimator", "confidence": "margin"}, "is about the most probable class"),
-        ({"confidence": "expected_cost"}, "needs a cost_matrix"),
-    ],
-)  # fmt: skip
-def test_scopes_and_confidences_that_do_not_fit_the_decision(people, options, message):
-    with pytest.raises(ValueError, match=message):
-        SelectiveClassifier(model(), **options).fit(*people)
-
-
 def test_weights_of_a_fixed_classifier_may_be_importance_weights(people, rng):
     X, y = people
     fitted = FrozenEstimator(model().fit(X[:1000], y[:1000]))
@@ -356,13 +342,3 @@ def test_weights_of_a_fixed_classifier_may_be_importance_weights(people, rng):
     assert tuner.certificate_.coverage == pytest.approx(coverage)
     with pytest.raises(ValueError, match="use method='betting' if they are importance weights"):
         tuner.set_params(objective__method="auto").fit(X, y, sample_weight=weight)
-
-
-def test_one_test_part_in_another_order_keeps_rows_and_answers_together(people, rng):
-    tests = np.arange(3000, 4500), rng.permutation(np.arange(3000, 4500))
-    plain, shuffled = (
-        ThresholdTuner(model(), "coverage", target=0.7, cv=[(np.arange(3000), test)]).fit(*people)
-        for test in tests
-    )
-    assert shuffled.threshold_ == plain.threshold_
-    assert shuffled.selection_.risk == plain.selection_.risk
