@@ -48,13 +48,8 @@ class MetricOptimum:
     n_unconstrained: int
 
 
-@dataclass(frozen=True)
-class _Candidates:
-    """Thresholds that can be best, by rising coverage, with accepted entries and value."""
-
-    thresholds: FloatArray
-    n_blocks: IntArray
-    values: FloatArray
+#: Thresholds that can be best, by rising coverage, with accepted entries and value.
+_Candidates = tuple[FloatArray, IntArray, FloatArray]
 
 
 def best_metric(
@@ -86,31 +81,27 @@ def best_metric(
     MetricOptimum or None
         None if no threshold in the range accepts enough rows and keeps the constraints.
     """
-    found = _candidates(curve, metric, threshold_range)
-    scores = found.values
+    thresholds, n_blocks, values = found = _candidates(curve, metric, threshold_range)
+    scores = values
     if bounds_luck:
-        squares = _mean_squares(curve, metric, found)
-        variance = np.maximum(squares - found.values**2, 0.0)
-        n_accepted = curve.n_accepted[found.n_blocks - 1]
-        scores = scores - _LOWER_BOUND_ERRORS * np.sqrt(variance / n_accepted)
+        variance = np.maximum(_mean_squares(curve, metric, found) - values**2, 0.0)
+        n_accepted = curve.n_accepted[n_blocks - 1]
+        scores = values - _LOWER_BOUND_ERRORS * np.sqrt(variance / n_accepted)
     allowed = reaches(curve.coverage, min_coverage)
     if constraints:
         allowed &= keeps(curve, constraints)
-    allowed = allowed[found.n_blocks - 1]
+    allowed = allowed[n_blocks - 1]
     if not np.any(allowed):
         return None
     kept = np.where(allowed, scores, -np.inf)
     best = np.max(kept)
     # Candidates are ordered by coverage, so the last of equal values has the largest.
     chosen = len(kept) - 1 - int(np.argmax(kept[::-1] == best))
-    k, threshold = int(found.n_blocks[chosen]), float(found.thresholds[chosen])
+    k, threshold, value = int(n_blocks[chosen]), float(thresholds[chosen]), float(values[chosen])
     if metric == "selective_accuracy":
         threshold = threshold_below(curve, k)
-    value = float(found.values[chosen])
     free = int(np.argmax(scores))
-    return MetricOptimum(
-        threshold, k, value, float(best), float(scores[free]), int(found.n_blocks[free])
-    )
+    return MetricOptimum(threshold, k, value, float(best), float(scores[free]), int(n_blocks[free]))
 
 
 def keeps(curve: RiskCoverageCurve, constraints: tuple[tuple[str, float], ...]) -> BoolArray:
@@ -137,7 +128,7 @@ def _candidates(
     """
     n_blocks = np.arange(1, len(curve) + 1)
     if metric == "selective_accuracy":
-        return _Candidates(curve.thresholds, n_blocks, 1.0 - curve.selective_risk)
+        return curve.thresholds, n_blocks, 1.0 - curve.selective_risk
     plus = metric == "cwsa_plus"
     low, high = threshold_range
     lowest, values = curve.cwsa_right_limits(plus=plus)
@@ -149,25 +140,27 @@ def _candidates(
         lowest[-1] = low
         values[-1:] = curve.cwsa_at(lowest[-1:], plus=plus)
     if plus:
-        return _Candidates(lowest, n_blocks, values)
+        return lowest, n_blocks, values
     below = np.nextafter(high, 0.0)
     highest, own = curve.thresholds[inside].copy(), curve.cwsa()[inside].copy()
     cut = highest > below
     highest[cut] = below
     own[cut] = curve.cwsa_at(highest[cut], plus=False)
     order = np.argsort(np.concatenate([n_blocks, n_blocks]), kind="stable")
-    both = zip((highest, n_blocks, own), (lowest, n_blocks, values), strict=True)
-    return _Candidates(*(np.concatenate(pair)[order] for pair in both))
+    both = [(highest, lowest), (n_blocks, n_blocks), (own, values)]
+    thresholds, entries, metrics = (np.concatenate(pair)[order] for pair in both)
+    return thresholds, entries, metrics
 
 
 def _mean_squares(curve: RiskCoverageCurve, metric: str, found: _Candidates) -> FloatArray:
     """Return the mean square of what an accepted row adds to the metric at each threshold."""
+    thresholds, n_blocks, values = found
     if metric == "selective_accuracy":  # what a row adds is 0 or 1
-        return found.values
+        return values
     weight = curve.block_weight if metric == "cwsa" else curve.block_weight - curve.block_loss
     shortfall = 1.0 - curve.thresholds
     powers = (weight, weight * shortfall, weight * shortfall * shortfall)
-    last = found.n_blocks - 1
+    last = n_blocks - 1
     count, first, second = (np.cumsum(power)[last] for power in powers)
-    total = areas.sum_squares(count, first, second, areas.slope(1.0 - found.thresholds))
+    total = areas.sum_squares(count, first, second, areas.slope(1.0 - thresholds))
     return total / curve.accepted_weight[last]
