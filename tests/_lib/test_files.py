@@ -14,22 +14,18 @@ def mode_of(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_new_file_has_the_usual_mode(tmp_path):
-    (tmp_path / "usual").touch()
-    write_whole(tmp_path / "new", "text")
-    assert mode_of(tmp_path / "new") == mode_of(tmp_path / "usual")
-
-
-@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
-def test_a_replaced_file_keeps_its_mode(tmp_path, mode):
-    path = tmp_path / "t"
-    path.touch()
-    path.chmod(mode)
-    with whole_file(path) as part:
-        assert mode_of(part) == mode
-        part.write_text("text")
-    assert (path.read_text(), mode_of(path)) == ("text", mode)
-    assert list(tmp_path.iterdir()) == [path]
+def test_a_new_file_has_the_usual_mode_and_a_replaced_one_keeps_its_own(tmp_path):
+    new, usual = tmp_path / "new", tmp_path / "usual"
+    usual.touch()
+    write_whole(new, "text")
+    assert mode_of(new) == mode_of(usual)
+    for mode in (0o600, 0o640, 0o666):
+        new.chmod(mode)
+        with whole_file(new) as part:
+            assert mode_of(part) == mode
+            part.write_text(f"{mode}")
+        assert (new.read_text(), mode_of(new)) == (f"{mode}", mode)
+    assert sorted(tmp_path.iterdir()) == [new, usual]
 
 
 @pytest.mark.parametrize("is_there", [True, False])

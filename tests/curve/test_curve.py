@@ -62,14 +62,13 @@ def test_to_frame_has_one_row_per_entry_and_every_quantity():
     curve = curve_of([0, 1, 0, 1], [0.9, 0.9, 0.7, 0.6], [1, 2, 1, 1])
     with pytest.raises(dataclasses.FrozenInstanceError):
         curve.thresholds = np.array([0.1])
-    frame = curve.to_frame()
-    columns = ["threshold", "coverage", "selective_risk", "generalized_risk", "n_accepted"]
-    assert frame.columns.tolist() == columns
-    assert frame["threshold"].tolist() == [0.9, 0.7, 0.6]
-    assert frame["coverage"].tolist() == [0.6, 0.8, 1.0]
-    assert frame["selective_risk"].tolist() == [2 / 3, 0.5, 0.6]
-    assert frame["generalized_risk"].tolist() == [0.4, 0.4, 0.6]
-    assert frame["n_accepted"].tolist() == [2, 3, 4]
+    assert curve.to_frame().to_dict("list") == {
+        "threshold": [0.9, 0.7, 0.6],
+        "coverage": [0.6, 0.8, 1.0],
+        "selective_risk": [2 / 3, 0.5, 0.6],
+        "generalized_risk": [0.4, 0.4, 0.6],
+        "n_accepted": [2, 3, 4],
+    }
 
 
 def test_from_proba_is_the_curve_of_its_outcomes():

@@ -71,27 +71,25 @@ def test_files_folders_and_patterns_name_each_file_once(folder, monkeypatch):
 
 
 def test_a_file_that_is_none_or_empty_or_lacks_values_is_named(tmp_path, folder):
-    how = {"confidence": "c", "loss": "e", "progress": False}
-    there = tmp_path / "there"
-    there.mkdir()
-    with pytest.raises(ValueError, match="is not a file"):
-        evaluate_parquet(there, **how)
-    with pytest.raises(ValueError, match="paths is empty"):
-        evaluate_parquet([], **how)
-    (there / "x.parquet").write_text("no")
-    with pytest.raises(ValueError, match=r"x.parquet cannot be read as Parquet"):
-        evaluate_parquet(there, **how)
-    pd.DataFrame({"c": [0.5, None], "e": [0, 1]}).to_parquet(there / "x.parquet")
-    with pytest.raises(ValueError, match=r"x.parquet: the column 'c' has 1 missing"):
-        evaluate_parquet(there, **how)
+    file = tmp_path / "there" / "x.parquet"
+    file.parent.mkdir()
+    how, classes = {"confidence": "c", "loss": "e"}, by_class()
+    missing = pa.table({"c": [0.5, None], "e": [0, 1]})
     twice = pa.table([[0.5], [0.6], [0]], names=["c", "c", "e"])
-    pq.write_table(twice, there / "x.parquet")
-    with pytest.raises(ValueError, match=r"x.parquet has several columns of the name 'c'"):
-        evaluate_parquet(there, **how)
-    with pytest.raises(ValueError, match=r"part-2\.parquet has no rows"):
-        evaluate_parquet(folder[0] / "part-2.parquet", NAMES, **by_class(progress=False))
+    for write, paths, columns, message in [
+        (None, file.parent, how, "is not a file"),
+        (None, [], how, "paths is empty"),
+        (lambda: file.write_text("no"), file, how, "x.parquet cannot be read as Parquet"),
+        (lambda: pq.write_table(missing, file), file, how, "x.parquet: the column 'c' has 1 miss"),
+        (lambda: pq.write_table(twice, file), file, how, "x.parquet has several columns of the"),
+        (None, folder[0] / "part-2.parquet", classes, r"part-2\.parquet has no rows"),
+    ]:
+        if write:
+            write()
+        with pytest.raises(ValueError, match=message):
+            evaluate_parquet(paths, NAMES, **columns, progress=False)
     with pytest.raises(ValueError, match="'aurcc'"):  # before any file is read
-        evaluate_parquet(folder[0] / "nowhere", ["aurcc"], **by_class(progress=False))
+        evaluate_parquet(folder[0] / "nowhere", ["aurcc"], **classes)
 
 
 def test_a_progress_bar_counts_the_rows_on_a_terminal_and_not_in_a_log(folder, terminal, capsys):

@@ -338,6 +338,11 @@ def of_cells():
         (lambda: SelectiveState().finalize(), "has counted no rows"),
         (lambda: of_cells().evaluate({"coverage": {"threshold": 0.8}}), r"thresholds=\[0.8\]"),
         (lambda: of_cells().evaluate(["ece"]), "Use mode='exact'"),
+        (lambda: SubgroupStates().merge(5), "merge takes other SubgroupStates"),
+        (lambda: SubgroupStates().merge(SubgroupStates("certified")), "differ in mode"),
+        (lambda: SubgroupStates().evaluate(), "has counted no rows"),
+        (lambda: SubgroupStates().update_confidence([0.5], [0], subgroups={"a": [1], "b": [2]}),
+         "must be one value per row"),
         (lambda: SelectiveState().__setstate__(of_cells().__getstate__() | {"version": 99}),
          "version 99"),
     ],
@@ -411,23 +416,6 @@ def test_missing_subgroups_are_one_too():
     merged = states.merge(other)
     assert set(merged.states) == {"a", None}
     assert merged.states[None].n_rows == 2
-
-
-@pytest.mark.parametrize(
-    ("act", "message"),
-    [
-        (lambda s: s.merge(5), "merge takes other SubgroupStates"),
-        (lambda s: s.merge(SubgroupStates("certified")), "differ in mode"),
-        (lambda s: s.evaluate(), "has counted no rows"),
-        (
-            lambda s: s.update_confidence([0.5], [0], subgroups={"a": [1], "b": [2]}),
-            "must be one value per row",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_refused(act, message):
-    with pytest.raises(ValueError, match=message):
-        act(SubgroupStates())
 
 
 def test_neither_rows_nor_labels_of_a_bad_batch_are_kept():
