@@ -218,8 +218,13 @@ def bound_metric(
             f"metrics: {name!r} cannot be bounded from cells; mode='certified' knows "
             f"{sorted(known)}. Use mode='exact'."
         )
-    if name in at_threshold:
-        _check_given_threshold(name, parameters.get("threshold", 0.5), parts.thresholds)
+    threshold, given = parameters.get("threshold", 0.5), parts.thresholds
+    if name in at_threshold and threshold > 0 and threshold not in given:
+        raise ValueError(
+            f"metrics: {name!r} at threshold {threshold:g} is exact only for thresholds given "
+            f"beforehand, here {given.tolist()}; build the state with "
+            f"SelectiveState('certified', thresholds=[{threshold:g}])."
+        )
     value = float(SPECS[name].kernel(curve, **parameters))
     if name not in _BOUNDS:  # known exactly: it depends only on which rows are accepted
         return Bounds(value, value, value)
@@ -228,16 +233,6 @@ def bound_metric(
         raise ValueError(f"metrics: {name!r} has bounds only without {unknown}; use mode='exact'.")
     low, high = _BOUNDS[name](parts, curve, **parameters)
     return Bounds(min(max(value, low), high), low, high)
-
-
-def _check_given_threshold(metric: str, threshold: float, given: FloatArray) -> None:
-    """Refuse a threshold that falls inside a cell and was not given beforehand."""
-    if threshold > 0 and threshold not in given:
-        raise ValueError(
-            f"metrics: {metric!r} at threshold {threshold:g} is exact only for thresholds given "
-            f"beforehand, here {given.tolist()}; build the state with "
-            f"SelectiveState('certified', thresholds=[{threshold:g}])."
-        )
 
 
 def _widen(low: float, high: float, least: float = 0.0, most: float = 1.0) -> tuple[float, float]:
@@ -274,16 +269,13 @@ def bound_areas(right: IntArray, wrong: IntArray) -> dict[str, tuple[float, floa
     return {name: _widen(low, high) for name, (low, high) in found.items()}
 
 
-def _area(name: str) -> Callable[..., tuple[float, float]]:
-    def bounds(parts: Parts, _: RiskCoverageCurve) -> tuple[float, float]:
-        # Without errors, or without right answers, the AUROC is nan.
-        return bound_areas(parts.right, parts.wrong).get(name, (np.nan, np.nan))
-
-    return bounds
+def _area(parts: Parts, _: RiskCoverageCurve, *, name: str) -> tuple[float, float]:
+    # Without errors, or without right answers, the AUROC is nan.
+    return bound_areas(parts.right, parts.wrong).get(name, (np.nan, np.nan))
 
 
 def _eaurc(parts: Parts, curve: RiskCoverageCurve) -> tuple[float, float]:
-    low, high = _area("aurc")(parts, curve)
+    low, high = bound_areas(parts.right, parts.wrong)["aurc"]
     return _widen(low - curve.best_aurc(), high - curve.best_aurc())
 
 
@@ -330,9 +322,7 @@ def _cwsa(
 
 
 _BOUNDS: dict[str, Callable[..., tuple[float, float]]] = {
-    "aurc": _area("aurc"),
-    "augrc": _area("augrc"),
-    "failure_auroc": _area("failure_auroc"),
+    **{name: partial(_area, name=name) for name in ("aurc", "augrc", "failure_auroc")},
     "eaurc": _eaurc,
     "cw_accuracy": _cw_accuracy,
     "csr": _csr,
