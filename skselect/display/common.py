@@ -169,7 +169,7 @@ class CurveDisplay(RowsDisplay):
         ImportError
             If matplotlib is not installed.
         """
-        ax = new_axes(ax)
+        ax = new_figure() if ax is None else ax
         self._draw(ax, self.name if name is None else name, full_names(curve_kwargs))
         if ax.get_legend_handles_labels()[0]:
             ax.legend(frameon=False, loc=self._legend)
@@ -318,12 +318,6 @@ def show_percent(*axes: Any) -> None:
     """Write shares of cases as percentages, downwards too; confidences stay numbers."""
     for axis in axes:
         axis.set_major_formatter(lambda share, _: f"{100 * abs(share):.4g} %")
-
-
-def new_axes(ax: Any) -> Any:
-    """Return the given axes, or those of a new figure."""
-    import_extra("matplotlib.pyplot", "matplotlib", "plot")
-    return new_figure() if ax is None else ax
 
 
 def new_figure(n_rows: int = 1, size: tuple[float, float] = (6.4, 4.2)) -> Any:

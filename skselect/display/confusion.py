@@ -10,7 +10,7 @@ import numpy as np
 
 from skselect._lib.arrays import BoolArray, ConfidenceSpec
 from skselect._lib.checks.options import check_choice, check_threshold
-from skselect.display.common import legend_name, new_axes
+from skselect.display.common import legend_name, new_figure
 from skselect.estimators.scoring import score_estimator
 from skselect.metrics._threshold import count_decisions
 from skselect.monitoring.check import decide_labelled
@@ -190,7 +190,7 @@ class SelectiveConfusionDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        ax = new_axes(ax)
+        ax = new_figure() if ax is None else ax
         values, (n_lines, n_columns) = self.confusion_matrix, self.confusion_matrix.shape
         n_classes = n_columns - 1
         style = {"cmap": cmap, "vmin": 0, "interpolation": "nearest"} | dict(im_kw or {})

@@ -21,7 +21,7 @@ from skselect.display.common import (
     draw_band,
     full_names,
     legend_name,
-    new_axes,
+    new_figure,
     risk_interval,
     show_percent,
 )
@@ -154,9 +154,7 @@ class ThresholdDisplay(CurveDisplay):
             return np.where(some, self.curve.cwsa_at(grid, plus=metric == "cwsa_plus"), np.nan)
         if metric == "coverage":
             return accepted.weight / self.curve.total_weight
-        risk = np.full(len(grid), np.nan)
-        np.divide(accepted.loss, accepted.weight, out=risk, where=some)
-        return 1.0 - risk
+        return 1.0 - np.where(some, accepted.loss / np.where(some, accepted.weight, 1.0), np.nan)
 
 
 @dataclass(eq=False, repr=False)
@@ -268,7 +266,7 @@ class ConfidenceHistogramDisplay(RowsDisplay):
         ImportError
             If matplotlib is not installed.
         """
-        ax = new_axes(ax)
+        ax = new_figure() if ax is None else ax
         self.bars_ = {
             "right": self._draw(ax, self.right, 1.0, "right", COLORS[0], right_kwargs),
             "wrong": self._draw(ax, self.wrong, -1.0, "wrong", COLORS[4], wrong_kwargs),

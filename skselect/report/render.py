@@ -127,7 +127,7 @@ def _show_model(
     return {
         "name": model["name"],
         "verdict": _show_verdict(model),
-        "certificates": _show_certificates(case.policy),
+        "certificates": "" if case.policy is None else _show_certificates(case.policy),
         "said": describe_model(model, level),
         "explorer": explorer,
         "sections": [*([EXPLORER] if explorer else []), *make_sections(model, level)],
@@ -151,10 +151,8 @@ def _show_verdict(model: dict[str, Any]) -> str:
     return show_card(f"{head.upper()}:{said}", _TONES.get(verdict["verdict"], "open"), numbers)
 
 
-def _show_certificates(policy: AbstentionPolicy | None) -> str:
+def _show_certificates(policy: AbstentionPolicy) -> str:
     """Return the certificates of a policy as HTML, "" without any."""
-    if policy is None:
-        return ""
     if policy.groups is not None:
         return policy.groups.show()
     return "" if policy.certificate is None else policy.certificate._repr_html_()
