@@ -113,7 +113,8 @@ def test_predictions_are_those_of_the_table(labels, kind, written, rng):
     assert groups.shape == (40, 0)
     if kind == "parquet":
         file = written(frame.assign(p_yes=frame["p_yes"].astype("float32")), kind)
-        found = Table(file, table.classes, "truth", proba=("p_yes",)).predictions()[0]
+        options = f"--label truth --proba p_yes --classes {labels[0]} {labels[1]}"
+        found = opened(file, options).predictions()[0]
         p_yes = file.whole()["p_yes"]
         expected = Predictions.from_proba(frame["truth"], p_yes, labels=labels)
         np.testing.assert_array_equal(found.y_proba, expected.y_proba)
