@@ -22,6 +22,7 @@ from skselect._lib.arrays import (
     FloatArray,
     IntArray,
     as_array,
+    is_graded,
     reaches,
     stays_within,
 )
@@ -48,7 +49,8 @@ from skselect.bounds._pointwise import (
     smallest_rank,
 )
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.curve.tie_blocks import sort_rows
+from skselect.curve.scan import accumulate_chunk
+from skselect.curve.tie_blocks import CHUNK, sort_rows
 from skselect.predictions.outcomes import Outcomes
 
 
@@ -856,6 +858,8 @@ BETTING_START = 0.15
 # It begins at this many times the rows that bets need without any loss, or later: so that some
 # losses may occur before it.
 _ROOM = 1.5
+# Sums of logs of the wealth are exact to far less than this.
+_MARGIN = 1e-3
 
 
 @dataclass(frozen=True)
@@ -920,10 +924,12 @@ def betting_risk(
     -------
     int
     """
+    counts = outcomes.sample_weight is None and largest_weight is None
+    if counts and not is_graded(outcomes.loss):
+        return _bet_on_counts(outcomes, target, delta, min_coverage)
     loss, weight, ends = _sorted_rows(outcomes, largest_weight)
     n = len(loss)
-    share = smallest_rank(n, max(min_coverage, BETTING_START))
-    start = max(share, math.ceil(_ROOM * rows_for_betting(target, delta, n)))
+    start = _betting_start(n, target, delta, min_coverage)
     if start > n:
         return 0
     first = int(np.searchsorted(ends, start))  # the block that holds the start
@@ -939,6 +945,43 @@ def betting_risk(
     failed = np.flatnonzero(~_which_pass(log_wealth, n, target, delta))
     passed = first + int(failed[0]) if len(failed) else len(ends)
     return passed if passed > first else 0
+
+
+def _betting_start(n: int, target: float, delta: float, min_coverage: float) -> int:
+    """Return the rank at which the sequence of bets on n rows begins."""
+    share = smallest_rank(n, max(min_coverage, BETTING_START))
+    return max(share, math.ceil(_ROOM * rows_for_betting(target, delta, n)))
+
+
+def _bet_on_counts(outcomes: Outcomes, target: float, delta: float, min_coverage: float) -> int:
+    """Return the same for rows that count once and are right or wrong.
+
+    The log of a wealth is then a sum of two counts, each times a constant, and the first failure
+    ends the sequence.
+    """
+    n = len(outcomes)
+    start = _betting_start(n, target, delta, min_coverage)
+    if start > n:
+        return 0
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    first = int(curve.first_reaching(start))
+    before = curve.n_accepted_by(first)
+    for k in range(first // CHUNK, -(-len(curve) // CHUNK)):
+        found = accumulate_chunk(curve.sums, k)
+        skipped = max(first - k * CHUNK, 0)
+        ends, errors = found.weight[skipped:], found.loss[skipped:]
+        credited = np.maximum(np.append(before, ends[:-1]), start)
+        before = ends[-1]
+
+        def log_wealth(stake: float, credited: Any = credited, errors: Any = errors) -> FloatArray:
+            credit = math.log1p(stake * target)
+            return credited * credit + errors * math.log1p(-stake / (1.0 + stake * target))
+
+        failed = np.flatnonzero(~_which_pass(log_wealth, n, target, delta))
+        if len(failed):
+            passed = k * CHUNK + skipped + int(failed[0])
+            return passed if passed > first else 0
+    return len(curve)
 
 
 def betting_generalized_risk(
@@ -968,11 +1011,16 @@ def _sorted_rows(
     it credits the rows with the least credit.
     """
     heaviest = np.max(outcomes.weight) if largest_weight is None else largest_weight
-    exists = outcomes.weight > 0
-    columns = (outcomes.confidence, -outcomes.weight / heaviest, -outcomes.loss)
-    confidence, weight, loss = sort_rows(*(column[exists] for column in columns))
+    weight, loss, confidence = outcomes.weight / heaviest, outcomes.loss, outcomes.confidence
+    if weight.min() == weight.max():
+        confidence, loss = sort_rows(confidence, -loss)
+    else:
+        exists = weight > 0
+        columns = (confidence, -weight, -loss)
+        confidence, weight, loss = sort_rows(*(column[exists] for column in columns))
+        weight = -weight
     ends = np.flatnonzero(np.append(confidence[1:] != confidence[:-1], True)) + 1
-    return -loss, -weight, ends
+    return -loss, weight, ends
 
 
 def _charge_blocks(
@@ -998,7 +1046,23 @@ def _charge_blocks(
 def _which_pass(
     log_wealth: Callable[[float], FloatArray], n: int, target: float, delta: float
 ) -> BoolArray:
-    """Tell where the mean wealth over all stakes is at least 1/delta."""
-    stakes = zip(*betting_stakes(n, target, delta), strict=True)
-    wealth = [log_wealth(stake) + prior for stake, prior in stakes]
-    return np.asarray(special.logsumexp(wealth, axis=0) >= -math.log(delta))
+    """Tell where the mean wealth over all stakes is at least 1/delta.
+
+    It is where the share of one stake alone is, so that the others are often not needed; and it
+    is only near 1/delta that the shares have to be added up.
+    """
+    stakes, log_prior = betting_stakes(n, target, delta)
+    wanted, shares = -math.log(delta), []
+    most = np.full(1, -np.inf)
+    for stake, prior in zip(stakes, log_prior, strict=True):
+        shares.append(log_wealth(stake) + prior)
+        most = np.maximum(most, shares[-1])
+        if most.min() >= wanted + _MARGIN:
+            break
+    least = wanted - math.log(len(stakes)) - _MARGIN
+    near = np.flatnonzero((most > least) & (most < wanted + _MARGIN))
+    passed = most >= wanted
+    if len(near):
+        parts = np.array([share[near] for share in shares])
+        passed[near] = special.logsumexp(parts, axis=0) >= wanted
+    return passed
