@@ -16,7 +16,7 @@ from scipy.special import ndtr
 
 from skselect import Outcomes, RiskCoverageCurve
 from skselect.metrics import SPECS, ecd_score
-from skselect.metrics._csr import csr_sigma, csr_z
+from skselect.metrics._csr import csr_sigma, standardize
 from tests.common import mostly_slow
 from tests.paper.profiles import LAWS, MODES, judge, stream
 
@@ -91,7 +91,7 @@ def measure(rows: Outcomes) -> list[float]:
     """Return the eight published numbers of one repetition; nothing is clipped."""
     curve = curve_of(rows)
     value, sigma = csr(curve, 0.0), csr_sigma(curve, 0.0)
-    z = csr_z(value, sigma)
+    z = standardize(value - 1, sigma)
     return [
         accuracy(curve, 0.0), cw_accuracy(curve), 100 * cw_gain(curve), value, sigma,
         100.0 * (z > 1), 100.0 * (z > 3), 100 * p_risk(curve, 0.0),
@@ -273,7 +273,8 @@ def test_gain_p_risk_and_table_2_follow_from_table_6(printed):
     rounded = 0.005 + 100 * 1.5e-4 / (1 - least)
     assert np.all(np.abs(100 * (cwa - accuracy) / (1 - least) - printed["cw_gain_percent"])
                   < rounded)  # fmt: skip
-    z = np.array([csr_z(*row) for row in printed[["csr", "sigma"]].to_numpy()])
+    rows = printed[["csr", "sigma"]].to_numpy()
+    z = np.array([standardize(value - 1, sigma) for value, sigma in rows])
     p_risk_percent = np.where(z > 0, 100 * ndtr(z), 0)
     np.testing.assert_allclose(p_risk_percent, printed["p_risk_percent"], atol=0.06)
     # Table 2: accuracy, cwA, CSR, sigma, P_risk, and sets beyond 1 and 3 sigma.
