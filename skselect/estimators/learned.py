@@ -427,13 +427,14 @@ def _find_kind(base: Any) -> str | None:
 
 def _encode(X: Any, *, scale: bool) -> list[Any]:
     """Return the steps that turn rows like these into numbers without gaps."""
-    from sklearn.compose import ColumnTransformer, make_column_selector  # noqa: PLC0415
+    from sklearn.compose import ColumnTransformer  # noqa: PLC0415
     from sklearn.impute import SimpleImputer  # noqa: PLC0415
 
     if hasattr(X, "tocsr"):
         return [StandardScaler(with_mean=False)] if scale else []
     _as_frame(X)  # refuses what is no table
     numbers = make_pipeline(
+        FunctionTransformer(_as_numbers),
         SimpleImputer(strategy="median", keep_empty_features=True),
         StandardScaler() if scale else "passthrough",
     )
@@ -441,15 +442,14 @@ def _encode(X: Any, *, scale: bool) -> list[Any]:
         FunctionTransformer(_as_texts),
         OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=_MOST_LEVELS),
     )
-    are_numbers = make_column_selector(dtype_include=np.float64)
     columns = ColumnTransformer(
-        [("numbers", numbers, are_numbers)], remainder=texts, sparse_threshold=0.0
+        [("numbers", numbers, _find_numbers)], remainder=texts, sparse_threshold=0.0
     )
     return [FunctionTransformer(_as_frame), columns]
 
 
 def _as_frame(table: Any) -> pd.DataFrame:
-    """Return a table as a data frame, in which all columns of numbers are float64."""
+    """Return a table as a data frame with values as they are: 1 in a column of texts stays 1."""
     table = table.to_pandas() if hasattr(table, "to_pandas") else table
     table = table if hasattr(table, "iloc") else np.asarray(table)
     if table.ndim != 2:
@@ -457,9 +457,17 @@ def _as_frame(table: Any) -> pd.DataFrame:
             "auxiliary: the default ones read tables with one row per case, got "
             f"{shown(table)}; pass auxiliary=[...] that read what the classifier reads."
         )
-    frame = pd.DataFrame(table).infer_objects().set_axis(range(table.shape[1]), axis=1)
-    numbers = [k for k, kind in enumerate(frame.dtypes) if pd.api.types.is_numeric_dtype(kind)]
-    return frame.astype(dict.fromkeys(numbers, np.float64))
+    return pd.DataFrame(table).set_axis(range(table.shape[1]), axis=1)
+
+
+def _find_numbers(frame: pd.DataFrame) -> list[int]:
+    """Return the columns that hold numbers."""
+    kinds = frame.infer_objects().dtypes
+    return [k for k, kind in enumerate(kinds) if pd.api.types.is_numeric_dtype(kind)]
+
+
+def _as_numbers(frame: pd.DataFrame) -> FloatArray:
+    return frame.astype(np.float64).to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _as_texts(table: Any) -> Any:
@@ -471,7 +479,7 @@ def _as_texts(table: Any) -> Any:
 def _read_column(X: Any, name: str) -> FloatArray:
     """Return a column of X as finite numbers."""
     try:
-        values = _as_frame(take_columns(X, [name]))[0].to_numpy(np.float64)
+        values = _as_numbers(_as_frame(take_columns(X, [name])))[:, 0]
     except (TypeError, ValueError) as error:
         raise ValueError(f"features: the column {name!r} must hold numbers: {error}.") from error
     if not np.all(np.isfinite(values)):

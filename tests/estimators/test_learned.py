@@ -392,6 +392,11 @@ def test_the_default_auxiliary_read_categories_and_missing_values(mixed):
     one = X.iloc[[500]].copy()
     one["colour"], one["kind"], one["a"], one["count"] = "green", None, None, None
     assert np.isfinite(model.predict_confidence(one)).all()
+    # Whichever values of a mixed column come together, each means what it meant in training.
+    whole = model.raw_auxiliary(X)
+    for together in (X["odd"] == 1, X["odd"].isin([1, 2.5])):
+        for name, proba in model.raw_auxiliary(X[together]).items():
+            np.testing.assert_allclose(proba, whole[name][together], rtol=1e-12)
 
 
 def test_the_default_auxiliary_read_tables_of_every_kind(data):
