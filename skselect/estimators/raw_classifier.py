@@ -116,7 +116,8 @@ class RawClassifier:
                 "instead of its last step."
             )
         inner, is_proba = find_inner(self.estimator), self.response == "predict_proba"
-        inner = find_inner(getattr(inner, "best_estimator_", inner))
+        inner = getattr(inner, "best_estimator_", getattr(inner, "estimator_", inner))
+        inner = find_inner(inner)
         shape = "ovr" if is_proba else getattr(inner, "decision_function_shape", "ovr")
         if shape == "ovo" and len(self.columns) > 2:
             raise ValueError(

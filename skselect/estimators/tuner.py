@@ -886,6 +886,9 @@ def check_decided_by_row(by: Subgroups, X: Any, subgroups: Any) -> None:
         which = f"rows {rows[0]} to {rows[-1]}" if len(rows) > 1 else f"row {rows[0]} alone"
         try:
             part = check_subgroups(by.by(take_rows(X, rows)), len(rows), "group_by", "X")
+            if part.shape[1] != subgroups.shape[1]:
+                widths = f"{part.shape[1]} columns there, {subgroups.shape[1]} for all rows"
+                raise ValueError(widths)  # noqa: TRY301 - said below
         except Exception as error:
             raise ValueError(
                 f"group_by: the function fails on {which} ({error!r}). {_BY_ROW}"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
+from sklearn.feature_selection import RFE
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -119,6 +120,7 @@ def test_pairs_of_three_classes_are_no_classes(decision):
         lambda svc: make_pipeline(StandardScaler(), svc),
         lambda svc: GridSearchCV(svc, {"C": [1.0]}, cv=2),
         lambda svc: FrozenEstimator(svc.fit(X, y)),
+        lambda svc: RFE(svc.set_params(kernel="linear")),
     ):
         pairs = wrap(SVC(decision_function_shape="ovo"))
         with pytest.raises(ValueError, match=r"pairs of classes.*decision_function_shape='ovr'"):

@@ -186,6 +186,7 @@ TOGETHER = {
     "before": (lambda X: X["x"].diff() > 0, "looks at rows together"),
     "squeezed": (lambda X: np.squeeze(X[["site"]].to_numpy()), "fails on row .* alone"),
     "columns": (lambda X: X[["site"]].assign(high=X["x"] > X["x"].mean()), "looks at rows"),
+    "dummies": (lambda X: pd.get_dummies(X["site"]), "fails on row .* alone .*1 columns there"),
 }
 ALONE = {
     "cut-off": lambda X: X["x"] > 0.5,
