@@ -288,6 +288,13 @@ def test_fixed_sequence_stops_at_the_first_failure(case, target, delta, starts):
     assert rule(curve, target, delta, 0.1) == max(map(passed, starts))
 
 
+def test_several_starts_share_delta():
+    # 20 right rows certify 0.14 at delta = 0.05, but not at half of it.
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(20), np.arange(20) / 20))
+    assert thresholds.FixedSequence((1.0,))(curve, 0.14, 0.05, 0.1) == 20
+    assert thresholds.FixedSequence((1.0, 1.0))(curve, 0.14, 0.05, 0.1) == 0
+
+
 def test_one_start_is_a_list_of_one():
     assert thresholds.FixedSequence(0.4) == thresholds.FixedSequence(np.array([0.4]))
     assert repr(thresholds.FixedSequence([0.1, 1])) == "FixedSequence(starts=(0.1, 1.0))"
