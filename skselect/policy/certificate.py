@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skselect._lib.arrays import ROUNDING, FloatArray
-from skselect._lib.checks.options import check_choice, check_number
+from skselect._lib.checks.options import check_choice, check_count, check_number
 from skselect._lib.notebook import NotebookText, percent, rounded, show_card, wrap
 from skselect.bounds._band import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
@@ -419,9 +419,16 @@ class Certificate(Stated, NotebookText):
         most = one.kind.unit_of(one.about) * (1.0 + ROUNDING)
         counts = [0, one.n_errors, one.n_accepted, one.n]
         fit = 0.0 <= one.target <= most and 0.0 < one.delta <= 0.5 and counts == sorted(counts)
-        if not fit or not (one.exact or one.caveats):
+        if not (isinstance(values["exact"], bool) and fit and (one.exact or one.caveats)):
             raise ValueError("certificate: its values do not fit together.")
-        check_texts("text", [one.method, one.cases, one.notice, one.provenance, one.shortlist])
+        for name in ("coverage", "min_coverage", "reviewer_error"):
+            if name != "reviewer_error" or one.reviewer_error is not None:
+                check_number(name, getattr(one, name), 0.0, 1.0)
+        check_number("pointwise_bound", one.pointwise_bound, 0.0)
+        for name, least in {"rows_needed": 0, "max_analyses": 1}.items():
+            check_count(name, getattr(one, name), least)
+        texts = [one.method, one.cases, one.notice, one.provenance, one.shortlist, one.reviewer]
+        check_texts("text", texts)
         check_made(one.created, one.fingerprints)
         str(one)  # other values of a wrong kind fail here, and not later
         return one
