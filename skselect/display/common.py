@@ -272,9 +272,10 @@ class CurveDisplay(RowsDisplay):
         options, shown = options | given | {"labels": rows.classes}, {}
         for code, key in enumerate(keys):
             part = rows.take(codes == code)
-            options |= {"name": f"{key} ({len(part):,})", "sample_weight": part.sample_weight}
-            y = rows.classes[part.y_true]
-            shown[key] = cls.from_predictions(y, part.y_proba, ax=ax, **options)
+            shown[key] = cls.from_predictions(
+                rows.classes[part.y_true], part.y_proba, name=f"{key} ({len(part):,})",
+                sample_weight=part.sample_weight, ax=ax, **options,
+            )  # fmt: skip
             ax = shown[key].ax_
         return shown
 

@@ -338,7 +338,11 @@ class PolicyCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; undefined numbers become None."""
-        return dict(replace_nan(asdict(self) | {"n_more": self.n_more}))
+        values = asdict(self) | {
+            "n_more": self.n_more,
+            "guarantees": [*map(asdict, self.guarantees)],
+        }
+        return dict(replace_nan(values))
 
     @property
     def summary(self) -> str:

@@ -454,7 +454,8 @@ def _errors(case: Case, ids: Any, features: Any, n_errors: int) -> list[dict[str
 
 def _to_json_values(column: pd.Series) -> list[Any]:
     """Return values that JSON can hold."""
-    return [x if isinstance(x, str | int | float | None) else str(x) for x in column.tolist()]
+    plain = [x.item() if isinstance(x, np.generic) else x for x in column.tolist()]
+    return [x if isinstance(x, str | int | float | None) else str(x) for x in plain]
 
 
 def _subgroups(case: Case, subgroups: Any, level: float) -> dict[str, Any]:
