@@ -481,6 +481,8 @@ def crossing_probability(ranks: IntArray, limits: IntArray, risk: float) -> floa
 
 def staying_probability(ranks: IntArray, limits: IntArray, risk: float) -> float:
     """Return P(W_k <= limit_k for all ranks k) for a Bernoulli(`risk`) random walk W."""
+    if risk == 0.0:  # no row is wrong
+        return float(np.all(limits >= 0))
     # As many rows are right then as cross no limit of their own.
     return 1.0 - crossing_probability(ranks, ranks - limits - 1, 1.0 - risk)
 

@@ -204,6 +204,8 @@ def _apply_where_known(fitted: Any, column: FloatArray) -> FloatArray:
     known = ~np.isnan(column)
     if isinstance(fitted, SoftmaxTemperature):
         return fitted.predict(np.where(known, column, -np.inf))
+    if known.all():  # no copy of the rows
+        return apply_map(fitted, column)
     mapped = np.zeros(len(column))
     if known.any():
         mapped[known] = apply_map(fitted, column[known])

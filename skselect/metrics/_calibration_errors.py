@@ -71,7 +71,7 @@ def _quantiles(confidence: FloatArray, weight: FloatArray | None, n_bins: int) -
 def bin_sums(
     confidence: FloatArray, weight: FloatArray | None, columns: _Columns, n_bins: int, strategy: str
 ) -> FloatArray:
-    """Return the weighted sum of each column in each bin.
+    """Return the weighted sum of each column in each bin; the number 1 stands for a column of ones.
 
     `columns` gives the values of a slice of the rows.
     """
@@ -81,8 +81,10 @@ def bin_sums(
     for rows in spans(len(confidence)):
         part = confidence[rows]
         bins = _equal_width(part, n_bins) if edges is None else np.searchsorted(edges, part)
-        counted = np.ones(len(part)) if weight is None else weight[rows]
-        sums = [np.bincount(bins, counted * column, n_bins) for column in columns(rows)]
+        added: Any = columns(rows)
+        if weight is not None:
+            added = (weight[rows] * column for column in added)
+        sums = [np.bincount(bins, one if np.ndim(one) else None, n_bins) for one in added]
         total = total + np.array(sums)
     return np.asarray(total)
 
@@ -156,12 +158,17 @@ def mce(rows: Countable, n_bins: int = 15, strategy: str = "uniform") -> float:
 def classwise_ece(predictions: Predictions, n_bins: int = 15, strategy: str = "uniform") -> float:
     """Return the mean over classes of the ECE of each class's probability."""
     proba = check_has_proba(predictions.y_proba, "classwise_calibration_error")
-    classes = [
-        Outcomes(predictions.y_true != k, column, predictions.sample_weight)
-        for k, column in enumerate(proba.T)
+    errors = [
+        ece(
+            RiskCoverageCurve.from_outcomes(
+                Outcomes(predictions.y_true != k, column, predictions.sample_weight)
+            ),
+            n_bins,
+            strategy,
+        )
+        for k, column in enumerate(proba.T)  # one class at a time is in memory
     ]
-    curves = map(RiskCoverageCurve.from_outcomes, classes)
-    return float(np.mean([ece(curve, n_bins, strategy) for curve in curves]))
+    return float(np.mean(errors))
 
 
 def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile") -> float:

@@ -70,7 +70,8 @@ def _mean_over(
     rows = ((predictions.y_pred == predictions.y_true) == right) & (weight > 0)
     if not np.any(rows):
         return math.nan, 0.0
-    return float(np.average(loss(h[rows]), weights=weight[rows])), float(np.sum(weight[rows]))
+    weight = weight[rows]
+    return float(np.average(loss(h[rows]), weights=weight)), float(np.sum(weight))
 
 
 def cau(predictions: Predictions, lambda_: float = 1.0, eps: float = 1e-8) -> float:

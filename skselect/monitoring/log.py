@@ -85,8 +85,8 @@ def read_times(
         times = np.asarray(values, np.float64) if found == "number" else _microseconds(when)
     except (KeyError, ValueError, TypeError) as error:
         raise ValueError(
-            "when must hold numbers, datetimes or dates as text (2026-01-31 or "
-            f"2026-01-31T09:30:00+01:00), all of one kind, got {shown(when)}."
+            "when must hold dates (datetimes, or text: 2026-01-31 or 2026-01-31T09:30:00+01:00) or "
+            f"numbers, all of one kind, got {shown(when)}."
         ) from error
     if values.size and kind not in (None, found):
         raise ValueError(

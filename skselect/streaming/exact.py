@@ -8,6 +8,7 @@ confidences in [0.5, 1] take 128 MiB of pages.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,13 @@ class KeyCounts:
             page = self.pages[number]
             used = np.flatnonzero(page)
             yield (used + number * PAGE).astype(self.dtype), page[used]
+
+    def __deepcopy__(self, memo: Any) -> KeyCounts:
+        """Return counters that can be added to; arrays of runs and unsorted keys never change."""
+        twin = copy(self)
+        twin.runs, twin.unsorted = list(self.runs), list(self.unsorted)
+        twin.pages = deepcopy(self.pages, memo)
+        return twin
 
     def add_all(self, other: KeyCounts) -> None:
         """Add the counts of others."""

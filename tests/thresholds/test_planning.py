@@ -36,6 +36,13 @@ def test_coverage_and_a_choice_of_thresholds_cost_rows():
     assert costs[-1] > costs[0]
 
 
+def test_rows_without_any_error_can_be_planned():
+    assert rows_needed(0.3, expected_risk=0) == 9
+    objective = Risk(0.01, method="bonferroni")
+    options = {"expected_risk": 0, "coverage": 0.2, "power": 0.99, "fixed": True}
+    assert rows_needed(objective, **options) == 1624
+
+
 def test_planned_rows_are_enough_for_a_chosen_threshold(rng):
     n = rows_needed(0.05, 0.1, expected_risk=0.03, power=0.8)
     answered = []

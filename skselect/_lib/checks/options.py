@@ -45,7 +45,8 @@ def check_number(
     above = number >= low if left == "[" else number > low
     below = number <= high if right == "]" else number < high
     if not (above and below):
-        hint = f" Write {number:g} % as {number / 100:g}." if high == 1 < number <= 100 else ""
+        is_percent = low >= 0 and high == 1 < number <= 100
+        hint = f" Write {number:g} % as {number / 100:g}." if is_percent else ""
         raise ArgumentError(name, f"{wanted}, got {number!r}.{hint}")
     return number
 

@@ -285,7 +285,7 @@ def check_weight(
         return None
     if isinstance(values, numbers.Real):
         values = np.full(n, float(values))
-    weight = check_vector(values, name).copy()  # what the caller does to it later has no effect
+    weight = check_vector(values, name)
     check_length(name, weight, n, other)
     if not np.all(np.isfinite(weight)) or np.any(weight < 0):
         raise ValueError(f"{name} must hold finite numbers that are not negative.")
@@ -297,7 +297,7 @@ def check_weight(
             f"{name} must lie between {1 / _LARGEST:g} and {_LARGEST:g} where it is not 0; "
             "multiply it by a constant."
         )
-    return weight
+    return weight.copy()  # what the caller does to it later has no effect
 
 
 def check_countable(curve: Any) -> None:
