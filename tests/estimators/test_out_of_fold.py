@@ -1,6 +1,7 @@
 """Which rows a classifier does not see, and folds whose models lack a class."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from skselect import SelectiveClassifier, ThresholdTuner, calibration_report
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import SCOPES
 from skselect.estimators.out_of_fold import (
+    OutOfFold,
     find_known_rows,
     find_tested_rows,
     holdout,
@@ -285,3 +287,15 @@ def test_small_weights_are_told_once(data):
             warnings.simplefilter("always")
             call()
         assert sum("sample_weight sums to" in str(w.message) for w in caught) == 1
+
+
+def test_the_calibration_of_a_fold_does_not_read_its_labels(rng):
+    codes, scores = rng.integers(0, 2, 90), rng.random(90)
+    rows, fold = rows_of(codes), np.arange(90) % 3
+    model = SelectiveClassifier(GaussianNB(), calibration="platt")
+    scored = OutOfFold(np.arange(90), np.column_stack([1 - scores, scores]), codes, None, fold)
+    other = replace(scored, codes=np.where(fold == 0, 1 - codes, codes))
+    one, two = (model._calibrate_folds(rows, said) for said in (scored, other))
+    same = (one.scores == two.scores).all(axis=1)
+    assert one.fold.tolist() == two.fold.tolist()
+    assert same.tolist() == (one.fold == 0).tolist()
