@@ -28,16 +28,14 @@ from skselect._lib.checks.options import (
 )
 from skselect._lib.notebook import percent, rounded
 from skselect.bounds._pointwise import (
-    betting_upper,
     clopper_pearson_upper,
-    rows_for_betting,
     rows_for_certificate,
 )
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError, InfeasibleTargetError
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import LOSSES, Outcomes
-from skselect.thresholds import Betting, Combined, FixedSequence, LevelSequence
+from skselect.thresholds import Combined, FixedSequence, LevelSequence
 from skselect.thresholds._metric import (
     AT_LEAST,
     AT_MOST,
@@ -46,10 +44,10 @@ from skselect.thresholds._metric import (
     best_metric,
 )
 from skselect.thresholds._rules import (
+    Passing,
+    Rule,
     are_tied,
     band_risk,
-    betting_generalized_risk,
-    betting_risk,
     bonferroni_risk,
     certified_coverage,
     certified_generalized_risk,
@@ -60,6 +58,7 @@ from skselect.thresholds._rules import (
     empirical_coverage,
     empirical_generalized_risk,
     empirical_risk,
+    last_passed,
     least_risk_target,
     mean_coverage,
     mean_generalized_risk,
@@ -114,27 +113,23 @@ class Loss:
 
 
 #: Ways to find a threshold that have parameters of their own.
-METHOD_OBJECTS = (FixedSequence, LevelSequence, Combined, Betting)
+METHOD_OBJECTS = (FixedSequence, LevelSequence, Combined)
 
 
 class Method(NamedTuple):
     """One way to find a threshold, and what is guaranteed about it.
 
-    `find` gets a curve (outcomes where the method `bets`), the target, the level and the least
-    coverage, and returns how many entries of the curve to accept. `guarantee` is
+    `find` is a :data:`Rule`, or what the class of the objective calls. `guarantee` is
     "high_probability", "mean" or "none"; `caveat` says why the guarantee is not exact.
-    `is_graded`: losses between 0 and 1 are welcome, where a guarantee else counts errors.
     """
 
-    find: Callable[..., int]
+    find: Callable[..., Any]
     guarantee: str = "high_probability"
     caveat: str = ""
-    bets: bool = False
-    is_graded: bool = False
     has_starts: bool = False
 
 
-def _refuse_without_levels(*_: Any) -> int:
+def _refuse_without_levels(*_: Any) -> BoolArray:
     """Refuse the word alone: only other rows can name levels."""
     raise ArgumentError(
         "method",
@@ -182,7 +177,7 @@ class Objective:
 
     #: The word that stands for the objective.
     word: ClassVar[str]
-    #: The methods by name; "auto" takes the first one, or bets where losses are graded.
+    #: The methods by name; "auto" takes the first one.
     methods: ClassVar[Mapping[str, Method]]
     #: Whether "auto" takes the costs of a cost matrix as the loss.
     reads_costs: ClassVar[bool] = False
@@ -198,6 +193,7 @@ class Objective:
     loss: LossSpec = "auto"
     given_prediction: Any = None
     given_class: Any = None
+    largest_weight: float | None = None
 
     # As scikit-learn's estimators: nothing is checked or copied before use.
 
@@ -254,7 +250,7 @@ class Objective:
 
     @property
     def plan(self) -> Method:
-        """The method, "auto" as for losses of 0 and 1."""
+        """The method."""
         name = self._method_name()
         return next(iter(self.methods.values())) if name == "auto" else self.methods[name]
 
@@ -274,9 +270,9 @@ class Objective:
         return False
 
     @property
-    def can_bet(self) -> bool:
-        """Whether method="betting" is known, for graded losses and importance weights."""
-        return "betting" in self.methods
+    def counts(self) -> bool:
+        """Whether it counts rows that are right or wrong: a guarantee with high probability."""
+        return self.certifies and self.plan.guarantee == "high_probability"
 
     @property
     def ignores_rows(self) -> bool:
@@ -314,11 +310,9 @@ class Objective:
 
     # On given rows ---------------------------------------------------------------------------
 
-    def find(self, goal: Goal, curve: RiskCoverageCurve, outcomes: Outcomes | None) -> Found:
+    def find(self, goal: Goal, curve: RiskCoverageCurve) -> Found:
         """Find the threshold on a curve; inf where none is good enough."""
-        rows = outcomes if goal.plan.bets else curve
-        n_blocks = goal.rule(rows, goal.target, goal.level, goal.objective.min_coverage)
-        return Found(None, n_blocks)
+        raise NotImplementedError
 
     def refuse(
         self, curve: RiskCoverageCurve, goal: Goal, /, *, again: str = "", remedy: str = ""
@@ -332,11 +326,10 @@ Objectives = Objective | Mapping[Any, Objective]
 
 
 class Found(NamedTuple):
-    """How many entries of a curve to accept; the threshold and value where the rule fixes them."""
+    """A threshold, None where an entry of the curve fixes it; how many entries it accepts."""
 
     threshold: float | None
     n_blocks: int
-    value: float | None = None
     optimum: MetricOptimum | None = None
 
 
@@ -359,9 +352,10 @@ class Guarantee(Objective):
     _: KW_ONLY
     delta: float = 0.05
     max_analyses: int = 1
-    method: str | FixedSequence | LevelSequence | Combined | Betting = "auto"
+    method: str | FixedSequence | LevelSequence | Combined = "auto"
     given_prediction: Any = None
     given_class: Any = None
+    largest_weight: float | None = None
 
     @classmethod
     def check_bound(cls, target: Any, loss: Loss) -> float:
@@ -412,28 +406,31 @@ class Guarantee(Objective):
         upper = clopper_pearson_upper(*cls.count(n, n_accepted, n_errors), delta)
         return 1.0 - upper if cls.is_least else upper
 
-    @classmethod
-    def betting_bound(
-        cls,
-        outcomes: Outcomes,
-        accepted: BoolArray,
-        delta: float,
-        largest_weight: float | None = None,
-    ) -> float:
-        """Return the bound for graded losses and importance weights, by betting."""
-        weight, heaviest = outcomes.sample_weight, largest_weight
-        if weight is not None:
-            heaviest = float(np.max(weight)) if heaviest is None else heaviest
-            weight = weight[accepted] if cls.is_selective else weight
-        values = cls.values(outcomes.loss, accepted)
-        return betting_upper(values, delta, weight=weight, largest_weight=heaviest)
+    def find(self, goal: Goal, curve: RiskCoverageCurve) -> Found:
+        """Find the threshold on a curve of rows that count once."""
+        return self.choose(curve, self.passing(goal, curve, None))
+
+    def passing(
+        self,
+        goal: Goal,
+        curve: RiskCoverageCurve,
+        outcomes: Outcomes | None,  # noqa: ARG002
+    ) -> Passing:
+        """Return the thresholds that pass on a curve, whose rows are `outcomes` where known."""
+        return Passing(goal.rule(curve, goal.target, goal.level, self.min_coverage))
+
+    def choose(self, curve: RiskCoverageCurve, passing: Passing) -> Found:
+        """Choose the lowest threshold that passes; inf where none does."""
+        n_blocks, levels = last_passed(passing.entries), passing.levels
+        if len(levels) and (n_by_level := int(curve.n_blocks_accepted(levels[-1:])[0])) >= n_blocks:
+            return Found(float(levels[-1]), n_by_level)
+        return Found(None if n_blocks else math.inf, n_blocks)
 
     def rows_needed(self, goal: Goal) -> int:
         """Return the smallest number of rows that could meet the target."""
         if goal.plan.guarantee == "mean":  # 1 / (n + 1) is at most the target
             return math.ceil(1.0 / goal.target - 1.0 - 1e-9)
-        least = rows_for_betting if goal.plan.bets else rows_for_certificate
-        return least(goal.target, goal.level)
+        return rows_for_certificate(goal.target, goal.level)
 
     def _check(self, loss: Loss, confidence: Any) -> None:  # noqa: ARG002
         self.delta = check_delta(self.delta)
@@ -450,9 +447,9 @@ class Guarantee(Objective):
                 "given_prediction and given_class: a guarantee is about the rows of one answer or "
                 "of one true class; pass one of the two."
             )
-        # Bets may be on graded losses, whose target may be above 0.5: the rows of a goal tell.
-        about = replace(loss, kind="graded") if self.plan.bets else loss
-        self.target = self.check_bound(self.target, about)
+        if self.largest_weight is not None:
+            check_number("largest_weight", self.largest_weight, 0.0, math.inf, closed="neither")
+        self.target = self.check_bound(self.target, loss)
 
     # Refusals
 
@@ -496,11 +493,6 @@ class Guarantee(Objective):
             return [], None
         least = self.rows_needed(goal)
         in_all = goal.name_all(least)
-        if goal.plan.bets:
-            return [
-                f"Bets that certify it take at least {least:,} accepted rows{in_all} without any "
-                "loss"
-            ], least
         kind = "accepted rows" if self.is_selective else "rows"
         advice = [f"Certifying it takes at least {least:,} {kind}{in_all} without a single error"]
         return advice, least
@@ -511,8 +503,6 @@ class Guarantee(Objective):
             allowed = reaches(curve.coverage, self.min_coverage)
             least = goal.loss.unit * float(np.min(self._observed(curve)[allowed]))
             return least, f"the smallest risk of any accepted set of these rows is {least:.4g}"
-        if goal.plan.bets:
-            return None, ""
         least = goal.loss.unit * self._least_target(curve, goal)
         if goal.loss.is_error and least > 0.5:
             return None, f"no target up to 0.5 could have been met by these {curve.n_rows} rows"
@@ -602,7 +592,6 @@ class Risk(Guarantee):
         "sgr": Method(sgr_risk, caveat=_SGR),
         "mean": Method(mean_risk, "mean", MEAN_ONLY),
         "empirical": Method(empirical_risk, "none"),
-        "betting": Method(betting_risk, bets=True, is_graded=True),
     }
 
     min_coverage: Any = "auto"
@@ -640,18 +629,20 @@ class Risk(Guarantee):
         """Whether a tuner may choose how the threshold is found."""
         return isinstance(self.method, str) and self.method == "auto"
 
-    def find(self, goal: Goal, curve: RiskCoverageCurve, outcomes: Outcomes | None) -> Found:
-        """Find the threshold on a curve: a level itself where levels are tested."""
-        if isinstance(self.method, LevelSequence):
-            return Found(*self.method.find(curve, goal.target, goal.level, self.min_coverage))
-        return super().find(goal, curve, outcomes)
+    def passing(self, goal: Goal, curve: RiskCoverageCurve, outcomes: Outcomes | None) -> Passing:
+        """Return the thresholds that pass on a curve, with the levels that were named."""
+        found = super().passing(goal, curve, outcomes)
+        if not isinstance(self.method, LevelSequence):
+            return found
+        given = curve, goal.target, goal.level, self.min_coverage
+        return found._replace(levels=self.method.find_passed(*given))
 
     def _least_target(self, curve: RiskCoverageCurve, goal: Goal) -> float:
         return least_risk_target(goal.rule, curve, goal.level, self.min_coverage)
 
     def _advise_rows(self, curve: RiskCoverageCurve, goal: Goal) -> tuple[list[str], int | None]:
         advice, needed = super()._advise_rows(curve, goal)
-        if not advice or goal.plan.bets or goal.plan.guarantee == "mean":
+        if not advice or goal.plan.guarantee == "mean":
             return advice, needed
         rows = "fresh rows" if self.max_analyses == 1 else "rows"
         needed = rows_like_these(curve, goal.target, goal.level, self.min_coverage)
@@ -675,7 +666,7 @@ class Risk(Guarantee):
         if not self.is_open or not are_tied(len(curve), curve.n_rows):
             return False
         levels = LevelSequence.of(curve, curve.n_rows, goal.target, goal.level)
-        return levels(curve, goal.target, goal.level, self.min_coverage) > 0
+        return len(levels.find_passed(curve, goal.target, goal.level, self.min_coverage)) > 0
 
 
 @dataclass(repr=False, kw_only=True)
@@ -716,9 +707,8 @@ class GeneralizedRisk(Guarantee):
     target_means = "the largest rate of silent failures, for example target=0.01"
     methods: ClassVar[Mapping[str, Method]] = {
         "binomial": Method(certified_generalized_risk),
-        "mean": Method(mean_generalized_risk, "mean", MEAN_ONLY, is_graded=True),
+        "mean": Method(mean_generalized_risk, "mean", MEAN_ONLY),
         "empirical": Method(empirical_generalized_risk, "none"),
-        "betting": Method(betting_generalized_risk, bets=True, is_graded=True),
     }
 
     loss: LossSpec = "auto"
@@ -774,6 +764,10 @@ class Coverage(Guarantee):
         "mean": Method(mean_coverage, "mean", MEAN_ONLY),
         "empirical": Method(empirical_coverage, "none"),
     }
+
+    def choose(self, curve: RiskCoverageCurve, passing: Passing) -> Found:  # noqa: ARG002
+        """Choose the highest threshold that passes; where none does, accept everything."""
+        return Found(None, int(np.argmax(np.append(passing.entries[:-1], True))) + 1)
 
     @classmethod
     def check_bound(cls, target: Any, loss: Loss) -> float:  # noqa: ARG003
@@ -974,19 +968,17 @@ class SystemRisk(Guarantee):
         levels = system_levels(*outcomes.take(names).reviewed).tolist()
         return replace(self, method=LevelSequence(levels)), outcomes.take(~names)
 
-    def find(self, goal: Goal, curve: RiskCoverageCurve, outcomes: Outcomes | None) -> Found:
-        """Find the last of the levels at which machine and reviewer err rarely enough together."""
+    def passing(self, goal: Goal, curve: RiskCoverageCurve, outcomes: Outcomes | None) -> Passing:
+        """Return the levels before the first one where machine and reviewer err too often."""
         if not self.reads_reviewer:
-            return super().find(goal, curve, outcomes)
+            return super().passing(goal, curve, outcomes)
         assert outcomes is not None
         assert isinstance(self.method, LevelSequence)
         levels = np.array(self.method.levels)
         errors = count_system_errors(*outcomes.reviewed, levels)
         passed = clopper_pearson_upper(errors, len(outcomes), goal.level) <= goal.target
-        last = int(np.argmin(np.append(passed, False))) - 1
-        if last < 0:
-            return Found(math.inf, 0)
-        return Found(levels[last].item(), int(curve.n_blocks_accepted(levels[[last]])[0]))
+        nothing = np.zeros(len(curve), dtype=bool)
+        return Passing(nothing, levels[np.logical_and.accumulate(passed)])
 
     def review(self, outcomes: Outcomes | None, threshold: float) -> tuple[int, str]:
         """Return how many deferred rows the reviewer gets wrong, and what that means."""
@@ -1063,7 +1055,7 @@ class Cost(Objective):
     target_means = "the cost of abstaining in units of one error, for example target=0.1"
     methods: ClassVar[Mapping[str, Method]] = {
         "empirical": Method(cheapest, "none"),
-        "chow": Method(chow, "none"),  # type: ignore[arg-type]
+        "chow": Method(chow, "none"),
     }
 
     abstention_cost: Any
@@ -1102,11 +1094,13 @@ class Cost(Objective):
                 f"loss, not {confidence!r}. Use method='empirical', or another confidence."
             )
 
-    def find(self, goal: Goal, curve: RiskCoverageCurve, outcomes: Outcomes | None) -> Found:
+    def find(self, goal: Goal, curve: RiskCoverageCurve) -> Found:
         """Find the cheapest threshold, or Chow's."""
         if self.ignores_rows:
-            return Found(*chow(curve, goal.target))
-        return super().find(goal, curve, outcomes)
+            threshold = chow(goal.target)
+            return Found(threshold, int(curve.n_blocks_accepted(np.array([threshold]))[0]))
+        n_blocks = cheapest(curve, goal.target)
+        return Found(None if n_blocks else math.inf, n_blocks)
 
     def tell_infeasible(self, goal: Goal) -> str:
         """Say that accepting any row costs more than abstaining on it."""
@@ -1151,7 +1145,7 @@ class Best(Objective):
 
     methods: ClassVar[Mapping[str, Method]] = dict.fromkeys(
         ("empirical", "lower_bound"),
-        Method(best_metric, "none"),  # type: ignore[arg-type]
+        Method(best_metric, "none"),
     )
 
     metric: str = "cwsa_plus"
@@ -1191,15 +1185,15 @@ class Best(Objective):
             check_choice("threshold_range", self.threshold_range, ["auto"])
         self.constraint = _check_constraints(self.constraint)
 
-    def find(self, goal: Goal, curve: RiskCoverageCurve, outcomes: Outcomes | None) -> Found:  # noqa: ARG002
+    def find(self, goal: Goal, curve: RiskCoverageCurve) -> Found:  # noqa: ARG002
         """Find the threshold where the metric is best."""
         best = best_metric(
             curve, self.metric, self.min_coverage, self.constraint,
             bounds_luck=self.bounds_luck, threshold_range=self.range_on(curve),
         )  # fmt: skip
         if best is None:
-            return Found(np.inf, 0)
-        return Found(best.threshold, best.n_blocks, best.value, best)
+            return Found(math.inf, 0)
+        return Found(best.threshold, best.n_blocks, best)
 
     def range_on(self, curve: RiskCoverageCurve) -> tuple[float, float]:
         """Return where the metric looks for a threshold.
@@ -1321,29 +1315,16 @@ class Goal:
         objective: Objective,
         loss: Loss,
         *,
-        graded: bool,
-        weighted: bool,
         cases: str = "",
         n_subgroups: int = 1,
         share: float = 1.0,
     ) -> Goal:
-        """Resolve method="auto": betting where losses can be graded, else the first method.
-
-        Whether they can be is known before the rows are seen: there are costs of several sizes,
-        or the loss is a function. The observed losses must not decide: of two methods that each
-        fail with probability delta, the one that the rows choose may fail more often. Weighted
-        rows use betting only on request, because only the user knows what the weights mean.
-        """
+        """Resolve method="auto"."""
         own = objective.target_given
-        target = math.nan if own is None else own
-        seen = replace(loss, kind="graded") if graded and loss.is_error else loss
-        if isinstance(objective, Guarantee) and objective.plan.bets:
-            objective.check_bound(own, seen)
         name = objective._method_name()  # noqa: SLF001 - same module
-        if name == "auto":
-            bets = loss.is_graded and not weighted and objective.can_bet
-            name = "betting" if bets else next(iter(objective.methods))
-        return cls(objective, seen, name, objective.delta / n_subgroups, target, cases, share)
+        name = next(iter(objective.methods)) if name == "auto" else name
+        target = math.nan if own is None else own
+        return cls(objective, loss, name, objective.delta / n_subgroups, target, cases, share)
 
     @property
     def plan(self) -> Method:
@@ -1351,25 +1332,10 @@ class Goal:
         return self.objective.methods.get(self.method, _FIXED)
 
     @property
-    def needs_rows(self) -> bool:
-        """Whether a curve does not hold what it needs."""
-        return self.plan.bets or self.objective.reads_reviewer
-
-    @property
-    def rule(self) -> Callable[..., int]:
-        """The function that counts the entries of a curve (for betting: of outcomes) to accept."""
+    def rule(self) -> Rule:
+        """The function that tells which entries of a curve pass."""
         given = self.objective.method
-        if isinstance(given, Combined | FixedSequence | LevelSequence):
-            return given
-        if self.plan.bets:
-            return partial(self.plan.find, largest_weight=self.largest_weight)
-        return self.plan.find
-
-    @property
-    def largest_weight(self) -> float | None:
-        """An upper bound of every importance weight, None where it is not known."""
-        given = self.objective.method
-        return given.largest_weight if isinstance(given, Betting) else None
+        return self.plan.find if isinstance(given, str) else given
 
     @property
     def has_starts(self) -> bool:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from skselect._lib import files
 from skselect._lib.arrays import BoolArray, FloatArray, LabelArray
 from skselect._lib.checks import warn_user
-from skselect._lib.checks.options import check_count
+from skselect._lib.checks.options import check_count, check_number
 from skselect._lib.checks.rows import check_any_rows, refuse_threshold_and_policy
 from skselect._lib.notebook import count, wrap
 from skselect.cli import BROKEN, UNDECIDED, tables
@@ -34,7 +34,6 @@ from skselect.predictions.predictions import Predictions
 
 if TYPE_CHECKING:
     from skselect.monitoring.monitor import SelectiveRiskMonitor
-    from skselect.thresholds import Betting
 
 # A command imports what only it needs in its function: `apply` starts without reports and fitting.
 # ruff: noqa: PLC0415
@@ -107,8 +106,7 @@ def tune(given: Namespace) -> int:
     _refuse_misplaced_options(given, table)
     names = ("delta", "max_analyses", "method", "min_coverage", "threshold_range", "reviewer")
     options = {name: vars(given)[name] for name in names}
-    if given.audit_proba is not None or given.min_audit_proba is not None:
-        options["method"] = _bet_on_audits(given)
+    options["largest_weight"] = _largest_weight(given)
     if (bound := given.reviewer_error) is not None:
         options["reviewer_error"] = bound[0] if len(bound) == 1 else tuple(bound)
     objective = name_options(given.objective, given.target, **options)
@@ -161,17 +159,16 @@ def tune(given: Namespace) -> int:
     return 0 if all(one.is_certified for one in issued) else UNDECIDED
 
 
-def _bet_on_audits(given: Namespace) -> Betting:
-    """Return the method that certifies rows which were drawn with different probabilities."""
-    from skselect.thresholds import Betting
-
-    needed = (given.verdict, given.audit_proba, given.min_audit_proba)
-    if None in needed or given.method is not None:
+def _largest_weight(given: Namespace) -> float | None:
+    """Return the limit of the weights of rows that were drawn with different probabilities."""
+    if given.audit_proba is None and given.min_audit_proba is None:
+        return None
+    if None in (given.verdict, given.audit_proba, given.min_audit_proba):
         raise ValueError(
             "--audit-proba goes with --verdict and --min-audit-proba, the smallest of these "
-            "probabilities, and without --method: bets certify such rows."
+            "probabilities."
         )
-    return Betting(largest_weight=1.0 / given.min_audit_proba)
+    return 1.0 / check_number("--min-audit-proba", given.min_audit_proba, 0.0, 1.0, closed="right")
 
 
 def _refuse_misplaced_options(given: Namespace, table: Table) -> None:

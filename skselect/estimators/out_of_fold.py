@@ -265,6 +265,8 @@ class OutOfFold:
         Which stage of a cascade gave the scores.
     auxiliary : dict of ndarray of shape (n, K), default={}
         The probabilities of other classifiers.
+    readings : ndarray of bool, shape (n, r), or None, default=None
+        As those of :class:`Outcomes`.
     """
 
     rows: IntArray
@@ -277,6 +279,7 @@ class OutOfFold:
     confidence: Any = None
     stage: Any = None
     auxiliary: Mapping[str, FloatArray] = field(default_factory=dict)
+    readings: BoolArray | None = None
 
     @classmethod
     def of(cls, rows: TrainingRows, which: IntArray, fold: int = 0, **said: Any) -> OutOfFold:

@@ -6,7 +6,7 @@ import copy
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ from skselect._lib.checks.options import (
     check_costs,
     check_has_fit,
 )
-from skselect._lib.checks.rows import check_subgroups, refuse_weighted_rows
+from skselect._lib.checks.rows import check_importance, check_subgroups
 from skselect._lib.sklearn import (
     CallbackSupportMixin,
     count_rows,
@@ -56,11 +56,13 @@ from skselect.estimators.out_of_fold import (
     holdout,
     read_splits,
 )
+from skselect.estimators.precomputed import PrecomputedClassifier
 from skselect.estimators.raw_classifier import (
     Fits,
     RawClassifier,
     TrainingRows,
     check_trainable,
+    find_inner,
     is_ready,
     some_of,
 )
@@ -79,7 +81,7 @@ from skselect.policy import certificate as certificates
 from skselect.policy.cascade import count_asked
 from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
-from skselect.policy.seen_rows import LEAST, Overlap, SeenRows
+from skselect.policy.seen_rows import LEAST, Overlap, SeenRows, find_copies, with_and_without
 from skselect.policy.subgroups import Subgroups, check_enough_classes, subgroup_codes
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
@@ -97,6 +99,7 @@ from skselect.selection.pick import (
     pick,
     refuse_given,
     rows_given,
+    seek_copies,
     take_chosen,
     the_only,
     warn_of_order,
@@ -328,8 +331,7 @@ class ThresholdTuner(
         """
         base = self._base()
         objectives, loss = self._check_objective(base)
-        X, y = indexable(X, y)
-        objective = first_of(objectives)
+        (X, y), objective = indexable(X, y), first_of(objectives)
         if reviewer_pred is not None or isinstance(objective, SystemRisk):
             X, reviewer_pred = self._split_reviewer(objective, X, reviewer_pred)
         given = fit_params if groups is None else fit_params | {"groups": groups}
@@ -354,6 +356,7 @@ class ThresholdTuner(
         answered = None if reviewer is None else reviewer[unseen.rows]
         predictions = replace(predictions, reviewer=answered)
         outcomes = Outcomes.from_predictions(predictions, loss=loss)
+        outcomes = replace(outcomes, readings=unseen.readings)
         members = self._group(subgroups, predictions, unseen.rows)
 
         caveats = tested.caveats
@@ -412,8 +415,8 @@ class ThresholdTuner(
             wanted = base.get_metadata_routing().consumes("fit", list(given))
             given = {name: given[name] for name in wanted if name in given}
         rows = make_rows(base, X, y, weight, given, fitted=_is_fitted(base))
-        if goal.guarantees and not goal.plan.bets:
-            refuse_weighted_rows(rows.weight, bets=goal.can_bet)
+        if goal.guarantees:
+            check_importance(rows.weight, goal.largest_weight)
         base.abstain_label = check_abstain_label(base.abstain_label, rows.classes)
         return replace(rows, tuning_params=split)
 
@@ -470,7 +473,7 @@ class ThresholdTuner(
             if len(chosen) < n:
                 splits, X = [(np.setdiff1d(np.arange(n), chosen), chosen)], take_rows(X, chosen)
             unseen = OutOfFold.of(rows, chosen, **base._decide_by(model, rows, X))  # noqa: SLF001
-            unseen, caveats = self._leave_out_seen(base, rows, unseen, objective)
+            unseen, caveats = self._compare_rows(base, rows, unseen, objective)
             return unseen, _Tested(model, caveats, splits, TAKE_LATEST)
         # A guarantee, or a list with rows set apart, is about the classifier held to it.
         sets_apart = isinstance(self.shortlist, Shortlist) and self.shortlist.share > 0
@@ -491,7 +494,7 @@ class ThresholdTuner(
         if held_out:
             name = f"cv={cv:g}" if is_share else "cv"
             model, unseen = base._decide_held_out(rows, splits, name, fits, kept=kept)  # noqa: SLF001
-            unseen, caveats = self._leave_out_seen(model, rows, unseen, objective)
+            unseen, caveats = self._compare_rows(model, rows, unseen, objective)
             named = [] if is_share else splits
             if kept:
                 return unseen, _Tested(model, caveats, named)
@@ -507,12 +510,13 @@ class ThresholdTuner(
         advice = HOLD_OUT_LATEST if cv is None or isinstance(cv, numbers.Integral) else ""
         return unseen, _Tested(None, (caveat,), splits, advice, scored)
 
-    def _leave_out_seen(
+    def _compare_rows(
         self, model: SelectiveClassifier, rows: TrainingRows, unseen: OutOfFold, goal: Objective
     ) -> tuple[OutOfFold, tuple[Caveat, ...]]:
-        """Return the rows without those that trained the classifier or what it asks, and caveats.
+        """Return the rows to be read with and without those seen before or twice, and caveats.
 
-        Where there are too many of them, or not all of them are known, all rows stay.
+        Where more than a fifth of them trained the classifier or what it asks, or not all that did
+        are known, no reading is a fair sample: an estimate.
         """
         if not (goal.guarantees or self.shortlist is not None):
             return unseen, certificates.NO_CAVEATS
@@ -524,19 +528,25 @@ class ThresholdTuner(
         caveats = [] if len(known) == len(records) else [no_record]
         overlaps = [record.overlap(table) for record, table in known]
         most = max(overlaps, key=lambda one: one.share, default=Overlap(0, LEAST))
-        if most.share == 0:
-            if not caveats and not most.is_checked:
-                caveats.append(certificates.NOTHING_CHECKED)
-            return unseen, tuple(caveats)
-        all_known = all(record.complete for record, _ in known)
-        few = not vouched and most.share <= (certificates.MOST_SEEN if all_known else _MOST_UNKNOWN)
-        asks = isinstance(model.confidence, LearnedConfidence)
-        caveats.insert(0, certificates.trained_here(most, few=few, asks=asks, vouched=vouched))
-        if few:
-            unseen = unseen.take(~np.any([record.find(table) for record, table in known], axis=0))
-        elif not vouched:
-            warn_user(f"No certificate: {caveats[0].reason}.")
-        return unseen, tuple(caveats)
+        seen = np.zeros(len(unseen.rows), dtype=bool)
+        if most.share > 0:
+            all_known = all(record.complete for record, _ in known)
+            limit = certificates.MOST_SEEN if all_known else _MOST_UNKNOWN
+            few = not vouched and most.share <= limit
+            asks = isinstance(model.confidence, LearnedConfidence)
+            caveats.insert(0, certificates.trained_here(most, few=few, asks=asks, vouched=vouched))
+            if few:
+                seen = np.any([record.find(table) for record, table in known], axis=0)
+            elif not vouched:
+                warn_user(f"No certificate: {caveats[0].reason}.")
+        elif not caveats and not most.is_checked:
+            caveats.append(certificates.NOTHING_CHECKED)
+        if isinstance(find_inner(model.estimator), PrecomputedClassifier):  # X are predictions
+            told, copies = seek_copies(unseen.confidence, unseen.codes, unseen.y_pred)
+        else:
+            copies = find_copies(X, unseen.codes)
+            told = certificates.copied_here(copies)
+        return replace(unseen, readings=with_and_without(seen, copies)), (*caveats, *told)
 
     def _name_levels(
         self,
@@ -721,7 +731,8 @@ class ThresholdTuner(
         Raises
         ------
         ValueError
-            If the objective guarantees nothing or bets, or there is one threshold per subgroup.
+            If the objective guarantees nothing, rows are weighted or losses graded, or there is one
+            threshold per subgroup.
 
         Examples
         --------
@@ -740,19 +751,25 @@ class ThresholdTuner(
         0.10       1.000  0.081      0.000           True
         """
         found = self.selection_
-        if found.groups is not None or found.certificate is None or found.goal.needs_rows:
+        counts = found.curve.counted and not found.curve.is_graded
+        if (
+            isinstance(found, GroupedSelection)
+            or not (counts and found.objective.guarantees)
+            or (isinstance(found.objective, SystemRisk) and found.objective.reads_reviewer)
+        ):
             raise ValueError(
                 "summary needs one threshold with a guarantee by counted errors, such as "
                 "objective='risk' without group_by; for others fit once for each target."
             )
         curve, bounded = found.curve, self.estimator_.confidence_is_bounded
         only = (certificates.NOTHING.reason,)  # another target may accept something
-        exact = found.certificate.is_certified or found.certificate.caveats == only
+        own = cast(Certificate, found.certificate)
+        exact = own.is_certified or own.caveats == only
         rows = []
         for target in np.atleast_1d(targets).tolist():
             objective = copy.copy(found.objective).set_params(target=target).check(found.goal.loss)
             goal = replace(found.goal, objective=objective, own_target=objective.target_given)
-            n_blocks = objective.find(goal, curve, None).n_blocks
+            n_blocks = objective.find(goal, curve).n_blocks
             coverage, risk = curve.working_point(n_blocks)
             threshold = threshold_below(curve, n_blocks, bounded=bounded)
             rows.append((coverage, goal.loss.unit * risk, threshold, exact and n_blocks > 0))

@@ -20,7 +20,6 @@ from skselect._lib.files import replace_nan
 from skselect._lib.notebook import percent, rounded, show_card, wrap
 from skselect.bounds._pointwise import (
     anytime_upper,
-    betting_log_wealth,
     betting_upper,
     bound_stakes,
     clopper_pearson_upper,
@@ -64,6 +63,8 @@ from skselect.streaming.state import SelectiveState
 _MANY = 10
 # A plan gives up above this number of rows, and settles a check with this probability.
 _TOO_MANY, _POWER = 10**9, 0.8
+# Of the coins by which costs become errors.
+_SEED = 0
 
 # A certificate ------------------------------------------------------------------------------------
 
@@ -140,13 +141,15 @@ def certify(
     answered, accepted, confidence = decide_labelled(policy, rows, subgroups, "certify")
     missed = reviewer_loss(answered)
     outcomes = Outcomes(compute_loss(answered, goal.loss.kind), confidence, reviewer_loss=missed)
+    counted = outcomes.count(_SEED)
     vouched = "independent" in certificates.check_vouched(assume)
     if isinstance(kind, SystemRisk):
         kind.check_reviewed(answered=missed is not None)
     # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
     together = replace(outcomes, confidence=accepted.astype(np.float64))
     n_missed, reviewer = kind.review(together, 1.0)
-    bound, refusal = _test(outcomes, accepted, kind, goal, n_missed)
+    counts = len(outcomes), int(np.sum(accepted)), int(np.sum(counted.loss[accepted]))
+    bound, refusal = _test(counts, kind, goal, n_missed)
     measured = math.isnan(goal.own_target)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     chosen_here, same_rows = _find_reused(policy, curve)
@@ -163,7 +166,7 @@ def certify(
         int(np.any(accepted)),
         goal,
         threshold=policy.threshold if policy.groups is None else math.inf,
-        n_errors=int(np.count_nonzero(outcomes.loss[accepted])),
+        counts=counts,
         bound=bound,
         guarantee="measured" if measured and not refusal else "",
         setting=Setting(loss, caveats=(*chosen_here, *order), fingerprints=data, drawn=drawn),
@@ -186,9 +189,8 @@ def _read_goal(objective: Any, target: Any, delta: Any, loss: Loss) -> tuple[Gua
     fixed.delta = check_delta(fixed.delta if level is None else level)
     fixed.max_analyses = check_count("max_analyses", fixed.max_analyses)
     fixed.min_coverage = 0.0
-    # A property of the cost matrix, not of these rows, decides between counting and betting.
-    fixed.method = "betting" if loss.is_graded and "betting" in kind.methods else FIXED_METHOD
-    return fixed, Goal(fixed, loss, fixed.method, fixed.delta, fixed.target)
+    fixed.method = FIXED_METHOD
+    return fixed, Goal(fixed, loss, FIXED_METHOD, fixed.delta, fixed.target)
 
 
 def _find_reused(
@@ -205,28 +207,21 @@ def _find_reused(
 
 
 def _test(
-    outcomes: Outcomes, accepted: BoolArray, kind: Guarantee, goal: Goal, n_missed: int
+    counts: tuple[int, int, int], kind: Guarantee, goal: Goal, n_missed: int
 ) -> tuple[float, str]:
-    """Return the bound that the accepted rows give, and why it certifies nothing, else "".
+    """Return the bound that counts of rows give, and why it certifies nothing, else "".
 
-    `n_missed` deferred rows count as errors.
+    The counts are rows, accepted ones and errors among these; `n_missed` deferred rows are wrong.
     """
-    target, loss = goal.own_target, goal.loss
-    if goal.plan.bets:
-        bound = kind.betting_bound(outcomes, accepted, goal.level)
-    else:
-        n_errors = int(np.count_nonzero(outcomes.loss[accepted])) + n_missed
-        bound = kind.counted_bound(len(outcomes), int(np.sum(accepted)), n_errors, goal.level)
+    target, loss, (n, n_accepted, n_errors) = goal.own_target, goal.loss, counts
+    bound = kind.counted_bound(n, n_accepted, n_errors + n_missed, goal.level)
     own = goal.in_units(bound)
     found = f"the bound of these rows is {kind.amount(own, loss)}, which guarantees nothing"
-    if not np.any(accepted):
+    if n_accepted == 0:
         return bound, "the policy accepts none of these rows"
     if math.isnan(target):
         return bound, found if loss.is_error and not kind.is_least and own > 0.5 else ""
     met = own >= target if kind.is_least else own <= target
-    if goal.plan.bets:  # against the target itself, which certifies it more often than the bound
-        values = kind.values(outcomes.loss, accepted)
-        met = betting_log_wealth(values, goal.target, goal.level) >= -math.log(goal.level)
     return bound, "" if met else f"the target {kind.amount(target, loss)} is not met; {found}"
 
 

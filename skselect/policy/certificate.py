@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skselect._lib.arrays import ROUNDING, FloatArray
+from skselect._lib.arrays import ROUNDING, BoolArray, FloatArray
 from skselect._lib.checks.options import check_choice, check_count, check_number
 from skselect._lib.notebook import NotebookText, percent, rounded, show_card, wrap
 from skselect.bounds._band import BAND_SHARE
@@ -34,6 +34,11 @@ PLANNED = "the analyses of these rows, and how many rows each takes, were planne
 WEIGHED = "each weight says how often such cases will be met, relative to how often they are here"
 #: What every guarantee rests on.
 ASSUMPTIONS = (INDEPENDENT, FRESH, UNCHANGED)
+#: What recognised rows have to do with a threshold.
+MUST_PASS = "a threshold must pass with them and without them"
+#: Where rows were recognised: readings of which one must be true.
+ALL_SEEN = "either all rows that equal training rows are cases that came back, or none is"
+ALL_COPIES = "either all rows that equal earlier ones are copies, or none is"
 STARTS = "the starts or levels of the sequence were fixed before these rows were seen"
 
 # The first line of a bound without a target.
@@ -49,12 +54,14 @@ class Caveat(NamedTuple):
     """A reason why a certificate is not exact, or not to be taken plainly.
 
     `violates` is the assumption that does not hold ("": none). With `strikes` the certificate
-    becomes an estimate; without, it stands and names the reason below its first line.
+    becomes an estimate; without, it stands, names the reason below its first line, if there is
+    one, and `assumes` what makes it true.
     """
 
     reason: str
     violates: str = ""
     strikes: bool = True
+    assumes: str = ""
 
 
 NO_CAVEATS: tuple[Caveat, ...] = ()
@@ -94,18 +101,27 @@ VOUCHED = {"fresh": FRESH, "independent": INDEPENDENT}
 def trained_here(overlap: Overlap, *, few: bool, asks: bool, vouched: bool) -> Caveat:
     """Return the caveat about rows of which some also trained the classifier.
 
-    A `few` were left out. With `asks` it may have been an auxiliary model that its confidence asks.
+    Where they are `few`, a threshold must pass with and without them. With `asks` it may have been
+    an auxiliary model that its confidence asks.
     """
     what = "the classifier or an auxiliary model" if asks else "the classifier"
-    found = (
-        f"{overlap.n_seen} of the {overlap.n_recognisable} rows here that can be recognised also "
-        f"trained {what}"
-    )
+    of = f"{overlap.n_seen:,} of the {overlap.n_recognisable:,} rows here that can be recognised"
     if few:
-        return Caveat(f"{found}, no more than a fifth, and were left out", strikes=False)
+        same = f"{of} equal rows that trained {what}"
+        passes = f"{same}; {MUST_PASS}"
+        return Caveat(passes, strikes=False, assumes=ALL_SEEN)
+    found = f"{of} also trained {what}"
     if vouched:
         return Caveat(f"{found}, overruled by assume='fresh'", FRESH, strikes=False)
     return Caveat(f"{found}, and only fresh rows certify (assume='fresh' overrules this)", FRESH)
+
+
+def copied_here(copies: BoolArray) -> tuple[Caveat, ...]:
+    """Return the caveat about rows of which some are copies of others."""
+    if not np.any(copies):
+        return ()
+    found = f"{np.sum(copies):,} of these {len(copies):,} rows equal an earlier one, label included"
+    return (Caveat(f"{found}; {MUST_PASS}", strikes=False, assumes=ALL_COPIES),)
 
 
 def in_order(found: str, level: float, advice: str, *, vouched: bool) -> Caveat:
@@ -132,6 +148,12 @@ def check_vouched(assume: Any) -> frozenset[str]:
     return frozenset(names)
 
 
+#: Ties of a table without features that need not be copies.
+UNSOUGHT = Caveat(
+    "",
+    strikes=False,
+    assumes="no row is a copy of another (confidences are tied, so copies cannot be sought)",
+)
 CHOSEN_HERE = Caveat("these rows also chose the threshold; only fresh rows can certify", FIXED)
 UNORDERED = Caveat(
     "nothing here can tell whether the rows depend on their order, for only their sums are known",
@@ -143,10 +165,6 @@ MAY_HAVE_CHOSEN = Caveat(
     strikes=False,
 )
 NOTHING = Caveat("no threshold meets the target, so all cases are deferred")
-UNBOUNDED = Caveat(
-    "rows may weigh more than the heaviest of these, of which nothing is known "
-    "(method=Betting(largest_weight=...) says how heavy they can be)",
-)
 GROUPED = Caveat("rows of one group are not independent (groups= was given)", INDEPENDENT)
 
 
@@ -208,8 +226,7 @@ class Certificate(Stated, NotebookText):
         Share of accepted rows; their mean loss (nan when none is accepted).
     pointwise_bound : float
         Bound for this threshold as if it had been fixed beforehand. Not the guarantee:
-        it ignores that the threshold was chosen. (Method "betting" tests the target itself, so
-        that this bound may lie slightly above a certified target.)
+        it ignores that the threshold was chosen.
     rows_needed : int
         The least number of rows that could certify the target at all.
     min_coverage : float

@@ -108,6 +108,68 @@ class SeenRows:
         return _are_among(every, hashes[alone & _are_among(hashes, self.hashes)])
 
 
+def find_copies(X: Any, codes: IntArray) -> BoolArray:
+    """Tell which rows equal an earlier one, in all values and the class.
+
+    Equal rows of several classes are a case that came back, and only recognisable rows count.
+
+    Parameters
+    ----------
+    X : table of n rows
+    codes : ndarray of shape (n,)
+        The true classes.
+    """
+    every = row_hashes(X)
+    _, _, alone = _find_recognisable(every, X)
+    _, first, place = np.unique(every, return_index=True, return_inverse=True)
+    alone[place[codes != codes[first[place]]]] = False
+    return alone[place] & (first[place] < np.arange(len(every)))
+
+
+def find_tied_copies(confidence: FloatArray, *columns: Any) -> BoolArray | None:
+    """Tell which rows of a table without features seem to be copies: equal in every column.
+
+    Rows of one confidence are copies if all such rows are equal, and if half of the tied
+    confidences or more occur equally often, as after reading a file twice. None where ties show
+    no copies: calibrated and rounded confidences are tied without any.
+
+    Parameters
+    ----------
+    confidence : ndarray of shape (n,)
+    *columns : ndarray of shape (n,) or None
+        What else is known of each row: answer and label, or loss.
+    """
+    _, first, place, times = np.unique(
+        confidence, return_index=True, return_inverse=True, return_counts=True
+    )
+    tied = times[times > 1]
+    known = [column for column in columns if column is not None]
+    if any(np.any(column != column[first[place]]) for column in known) or (
+        len(tied) > 0 and 2 * np.bincount(tied).max() < len(tied)
+    ):
+        return None
+    return first[place] < np.arange(len(confidence))
+
+
+def with_and_without(*left_out: BoolArray) -> BoolArray | None:
+    """Return the readings of rows with and without each kind of rows, None for all rows alone.
+
+    Parameters
+    ----------
+    *left_out : ndarray of bool, shape (n,)
+
+    Returns
+    -------
+    ndarray of bool, shape (n, 2 or 4), or None
+        The first reading holds all rows.
+    """
+    readings = [~np.zeros_like(left_out[0])]
+    for rows in left_out:
+        if np.any(rows):
+            readings += [reading & ~rows for reading in readings]
+    return np.column_stack(readings) if len(readings) > 1 else None
+
+
 def record_confidence(values: FloatArray, rows: IntArray) -> str:
     """Return a record of the rows of a table that hold a confidence of their own, as text.
 

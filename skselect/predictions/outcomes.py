@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,11 @@ from skselect._lib.arrays import (
     FloatArray,
     IntArray,
     LossSpec,
+    as_array,
     is_graded,
     trusted,
 )
+from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice, check_confidence_fits
 from skselect._lib.checks.rows import (
     check_confidence,
@@ -163,6 +165,9 @@ class Outcomes:
         How often each row counts: weight 2 is the row twice.
     reviewer_loss : array-like of shape (n,), default=None
         1 where a reviewer of the deferred rows would be wrong, else 0.
+    readings : array-like of bool, shape (n, r), default=None
+        Which rows count in each of r readings of the table, the first of which holds the rows of
+        all others: a certified threshold passes under each of them. None: all rows count.
 
     Raises
     ------
@@ -181,6 +186,7 @@ class Outcomes:
     confidence: FloatArray
     sample_weight: FloatArray | None = None
     reviewer_loss: FloatArray | None = None
+    readings: BoolArray | None = None
 
     def __post_init__(self) -> None:
         loss = check_loss(self.loss)
@@ -195,6 +201,16 @@ class Outcomes:
             if is_graded(wrong):
                 raise ValueError("reviewer_loss must be 0 or 1 in each row: right or wrong.")
             vars(self)["reviewer_loss"] = wrong.copy()
+        if self.readings is not None:
+            read = np.array(as_array(self.readings, "readings"))
+            fits = read.ndim == 2 and read.dtype == bool and len(read) == len(loss)
+            if not (fits and read.shape[1] and np.all(read[:, :1] >= read)):
+                raise ValueError(
+                    f"readings must hold True or False for each of the {len(loss)} rows, in one "
+                    "column for each reading, and the first column each row of the others; got "
+                    f"{shown(self.readings)}."
+                )
+            vars(self)["readings"] = read
 
     def __len__(self) -> int:
         return len(self.loss)
@@ -353,7 +369,7 @@ class Outcomes:
             )
         return cls.from_predictions(predictions_or_outcomes, confidence=confidence, loss=loss)
 
-    def take(self, rows: IntArray | BoolArray) -> Outcomes:
+    def take(self, rows: IntArray | BoolArray | list[int]) -> Outcomes:
         """Return some of the rows; at least one of them must count."""
         taken: dict[str, Any] = {
             name: x if x is None else x[rows] for name, x in vars(self).items()
@@ -361,6 +377,47 @@ class Outcomes:
         check_weight(taken["sample_weight"], len(taken["loss"]))
         return trusted(Outcomes, **taken)
 
+    def read(self) -> list[Outcomes]:
+        """Return the rows of each reading; one without rows is the least sure row, and wrong."""
+        if self.readings is None:
+            return [self]
+        worst = replace(self.take([int(np.argmin(self.confidence))]), loss=np.ones(1))
+        return [self.take(rows) if np.any(rows) else worst for rows in self.readings.T]
+
+    def count(self, seed: int, largest_weight: float | None = None) -> Outcomes:
+        """Return rows that are right or wrong and count once, by a coin for each loss and weight.
+
+        A row of loss l is wrong with probability l, and it counts with probability w/largest_weight
+        where its weight is w. What counts are independent draws from the cases that the weights
+        describe, and a share of them as large as the mean loss is wrong.
+
+        Parameters
+        ----------
+        seed : int
+            The coins are handed out by confidence, loss and weight, whatever the order of the rows.
+        largest_weight : float, default=None
+            A limit that no weight can exceed; None where all are equal.
+
+        Returns
+        -------
+        Outcomes
+            Of the same rows; those that do not count stand in no reading.
+        """
+        loss, weight, readings = self.loss, self.sample_weight, self.readings
+        if weight is None and not is_graded(loss):
+            return self
+        columns = (*(() if readings is None else readings.T), self.weight, loss, self.confidence)
+        coins = np.empty((2, len(self)))
+        coins[:, np.lexsort(columns)] = np.random.default_rng(seed).random(coins.shape)
+        if weight is not None and largest_weight is not None:
+            kept = (coins[1] < weight / largest_weight)[:, None]
+            readings = kept if readings is None else readings & kept
+        return trusted(
+            Outcomes, loss=(coins[0] < loss).astype(np.float64), confidence=self.confidence,
+            reviewer_loss=self.reviewer_loss, readings=readings,
+        )  # fmt: skip
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per case: loss, confidence, and what else was given."""
-        return pd.DataFrame({name: x for name, x in vars(self).items() if x is not None})
+        columns = {name: x for name, x in vars(self).items() if x is not None and x.ndim == 1}
+        return pd.DataFrame(columns)

@@ -18,7 +18,7 @@ from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy.cascade import Cascade, check_stages, check_stages_named, scores_of
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.thresholds._rules import combined_risk, empirical_risk
+from skselect.thresholds._rules import combined_risk, empirical_risk, last_passed
 
 #: How many cuts are tried for each stage: quantiles of its confidence.
 _N_CUTS = 50
@@ -81,8 +81,9 @@ def _worth(
         return 1.0 - float(np.average(wrong, weights=weight))
     outcomes = Outcomes(wrong.astype(np.float64), confidence, weight)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
-    find = combined_risk if weight is None else empirical_risk
-    return curve.working_point(find(curve, target, _DELTA, _LEAST_COVERAGE))[0]
+    rule = combined_risk if weight is None else empirical_risk
+    passing = rule(curve, target, _DELTA, _LEAST_COVERAGE)
+    return curve.working_point(last_passed(passing))[0]
 
 
 def check_plan(target: Any, max_loss: Any, calibration: Any) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
 from types import MappingProxyType
@@ -16,17 +16,15 @@ from skselect._lib.arrays import (
     BoolArray,
     FloatArray,
     IntArray,
-    are_constant,
     dot,
-    is_graded,
     reaches,
     spans,
 )
 from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.rows import (
     check_countable,
+    check_importance,
     check_some_subgroup,
-    refuse_weighted_rows,
     refuse_weights,
 )
 from skselect._lib.notebook import percent
@@ -45,18 +43,19 @@ from skselect.objectives import (
     Risk,
     SystemRisk,
     each_of,
+    first_of,
 )
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import UNORDERED, Caveat, Certificate, fingerprint, in_order
 from skselect.policy.policy import AbstentionPolicy
-from skselect.policy.seen_rows import record_confidence
+from skselect.policy.seen_rows import find_tied_copies, record_confidence
 from skselect.policy.subgroups import names_of_columns, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, rows_of_class
 from skselect.selection.results import GroupedSelection, ThresholdSelection, tuning_mask
 from skselect.thresholds import LevelSequence, Shortlist
 from skselect.thresholds._metric import MetricOptimum
-from skselect.thresholds._rules import BAND_BESIDE_LEVELS
+from skselect.thresholds._rules import BAND_BESIDE_LEVELS, pass_all
 
 # Where confidences are tied, every tenth row names levels.
 _NAMING = 10
@@ -88,6 +87,8 @@ class Setting(NamedTuple):
         Digests for the certificate, beside that of its rows.
     drawn : str, default=""
         How the rows were drawn, which the certificate assumes first.
+    seed : int, default=0
+        Of the coins that make rows of losses and weights.
     """
 
     loss: Loss
@@ -98,6 +99,7 @@ class Setting(NamedTuple):
     provenance: str = ""
     fingerprints: Mapping[str, str] = MappingProxyType({})
     drawn: str = ""
+    seed: int = 0
 
 
 class Grouping(NamedTuple):
@@ -194,14 +196,28 @@ def pick(
 
     Raise or warn where there is none.
     """
+    for objective in each_of(objectives):
+        outcomes = _check_counts(outcomes, objective)
     if groups is not None:
         return _pick_by_group(outcomes, groups, objectives, setting)
     objective, n = the_only(objectives), len(outcomes)
     if isinstance(objective, SystemRisk):
         objective, outcomes = objective.name_levels(outcomes)
         setting = setting._replace(share=setting.share * len(outcomes) / n)
-    found = _find(outcomes, objective, setting, cases=cases)
+    counted = outcomes.count(setting.seed, objective.largest_weight)
+    found = _find(outcomes, counted, objective, setting, cases=cases)
     return _report_infeasible(found, setting.on_infeasible)
+
+
+def _check_counts(outcomes: Outcomes, objective: Objective) -> Outcomes:
+    """Refuse weights that do not fit the objective; return rows without equal ones."""
+    if objective.guarantees:
+        check_importance(outcomes.sample_weight, objective.largest_weight)
+        if objective.largest_weight is None and outcomes.sample_weight is not None:
+            return replace(outcomes, sample_weight=None)
+    elif isinstance(objective, Best) and objective.bounds_luck:
+        refuse_weights(outcomes.sample_weight, "a lower bound", ", or use method='empirical'")
+    return outcomes
 
 
 def pick_on_curve(
@@ -214,16 +230,13 @@ def pick_on_curve(
             "objective='system_risk' needs the reviewer's answer to each row, and a curve holds "
             "only sums; pass Predictions with reviewer=, or a bound, reviewer_error=."
         )
-    goal = Goal.on(objective, setting.loss, graded=False, weighted=False)
-    if goal.plan.bets:
-        raise ValueError(
-            "method='betting' needs rows, and a curve holds only their sums; use 'auto' for errors."
-        )
+    goal = Goal.on(objective, setting.loss)
     if objective.guarantees:
         setting = setting._replace(caveats=(UNORDERED,))
     # A curve does not say whether confidences lie in [0, 1].
     setting = setting._replace(bounded=not isinstance(objective, Coverage))
-    return _report_infeasible(_find_on_curve(curve, None, goal, setting), setting.on_infeasible)
+    found = _find_on_curve(curve, [curve], [None], goal, setting)
+    return _report_infeasible(found, setting.on_infeasible)
 
 
 def _report_infeasible(found: ThresholdSelection, on_infeasible: str) -> ThresholdSelection:
@@ -242,8 +255,11 @@ def _report_infeasible(found: ThresholdSelection, on_infeasible: str) -> Thresho
 
 
 def _refuse(found: ThresholdSelection, again: str = "", remedy: str = "") -> InfeasibleTargetError:
-    if found.certificate is not None and found.certificate.reviewer:
-        again = f" {found.certificate.reviewer}{again}"
+    if found.certificate is not None:
+        if found.certificate.reviewer:
+            again = f" {found.certificate.reviewer}{again}"
+        told = [one for one in found.certificate.caveats if one.endswith(certificates.MUST_PASS)]
+        again = "".join(f" {one}." for one in told) + again
     return found.goal.objective.refuse(found.curve, found.goal, again=again, remedy=remedy)
 
 
@@ -261,9 +277,11 @@ def _pick_by_group(
     members = _find_members(outcomes, groups)
     found, refused = {}, {}
     each = _objective_by_group(objectives, list(members))
+    counted = outcomes.count(setting.seed, first_of(objectives).largest_weight)
     for (group, rows), objective in zip(members.items(), each, strict=True):
         cases = f"of {by} {group!r}"
-        one = _find(outcomes.take(rows), objective, setting, len(members), cases=cases)
+        parts = outcomes.take(rows), counted.take(rows)
+        one = _find(*parts, objective, setting, len(members), cases=cases)
         found[group] = one
         if one.accepts_nothing and isinstance(objective, Cost):
             warn_user(objective.tell_infeasible(one.goal))
@@ -325,63 +343,58 @@ def _objective_by_group(objectives: Objectives, groups: list[Any]) -> list[Objec
 
 def _find(
     outcomes: Outcomes,
+    counted: Outcomes,
     objective: Objective,
     setting: Setting,
     n_subgroups: int = 1,
     *,
     cases: str,
 ) -> ThresholdSelection:
-    """Find the threshold; inf where none is good enough."""
+    """Find the threshold; inf where none is good enough.
+
+    `counted` are the same rows as a guarantee counts them: right or wrong, each once.
+    """
     goal = Goal.on(
-        objective,
-        setting.loss,
-        graded=is_graded(outcomes.loss),
-        weighted=not are_constant(outcomes.sample_weight),
-        cases=cases,
-        n_subgroups=n_subgroups,
-        share=setting.share,
+        objective, setting.loss, cases=cases, n_subgroups=n_subgroups, share=setting.share
     )
-    if objective.guarantees and not goal.plan.bets:
-        outcomes = _make_countable(outcomes, goal)
-    if isinstance(objective, Best) and objective.bounds_luck:
-        refuse_weights(outcomes.sample_weight, "a lower bound", ", or use method='empirical'")
-    largest = goal.largest_weight
-    if largest is not None and np.any(outcomes.weight > largest):
-        raise ValueError(
-            f"largest_weight={largest:g}, but sample_weight goes up to {np.max(outcomes.weight):g}."
-        )
-    return _find_on_curve(RiskCoverageCurve.from_outcomes(outcomes), outcomes, goal, setting)
-
-
-def _make_countable(outcomes: Outcomes, goal: Goal) -> Outcomes:
-    """Return outcomes whose rows can be counted: no weights, errors 0 or 1."""
-    about_loss, can_bet = not isinstance(goal.objective, Coverage), goal.objective.can_bet
-    refuse_weighted_rows(outcomes.sample_weight, bets=can_bet)
-    if about_loss and not goal.plan.is_graded and is_graded(outcomes.loss):
-        instead = "certifies graded losses, or 'empirical', which guarantees nothing."
-        raise ValueError(
-            "loss: this method counts errors, and there are losses between 0 and 1. "
-            + (f"Use method='betting', which {instead}" if can_bet else "Pass losses of 0 and 1.")
-        )
-    return outcomes if outcomes.sample_weight is None else replace(outcomes, sample_weight=None)
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    rows = counted.read() if objective.counts else [outcomes]
+    curves = [curve if one is outcomes else RiskCoverageCurve.from_outcomes(one) for one in rows]
+    return _find_on_curve(curve, curves, rows, goal, setting)
 
 
 def _find_on_curve(
-    curve: RiskCoverageCurve, outcomes: Outcomes | None, goal: Goal, setting: Setting
+    curve: RiskCoverageCurve,
+    curves: Sequence[RiskCoverageCurve],
+    readings: Sequence[Outcomes | None],
+    goal: Goal,
+    setting: Setting,
 ) -> ThresholdSelection:
-    """Find the threshold on a curve; `outcomes` are its rows, None where they are not known."""
+    """Find the threshold that passes under each reading of the rows of a curve.
+
+    `curves` are those of the readings; the rows of a reading are None where only a curve is known.
+    """
     objective, certificate = goal.objective, None
-    found = objective.find(goal, curve, outcomes)
+    if isinstance(objective, Guarantee):
+        passing = [objective.passing(goal, *one) for one in zip(curves, readings, strict=True)]
+        found = objective.choose(curves[0], pass_all(curves, passing))
+    else:
+        found = objective.find(goal, curve)
     threshold, n_blocks = found.threshold, found.n_blocks
     if threshold is None:
-        threshold = threshold_below(curve, n_blocks, bounded=setting.bounded)
+        threshold = threshold_below(curves[0], n_blocks, bounded=setting.bounded)
     if found.optimum is not None:
         _warn_of_optimum(curve, goal, found.optimum)
+    if curve is not curves[0]:
+        n_blocks = int(curve.n_blocks_accepted(np.array([threshold]))[0])
     if objective.guarantees:
-        certificate = issue_chosen(curve, outcomes, n_blocks, threshold, goal, setting)
+        certificate = issue_chosen(curve, n_blocks, curves, readings, threshold, goal, setting)
+    if threshold == np.inf and objective.guarantees:  # the reading that refuses says why
+        curve = next((x for x, one in zip(curves, passing, strict=True) if not one.any()), curve)
+    value = None if found.optimum is None else found.optimum.value
     coverage, risk = curve.working_point(n_blocks)
     return ThresholdSelection(
-        threshold, goal, coverage, goal.loss.unit * risk, found.value, certificate, curve
+        threshold, goal, coverage, goal.loss.unit * risk, value, certificate, curve
     )
 
 
@@ -469,41 +482,38 @@ def make_policy(
 
 def issue_chosen(
     curve: RiskCoverageCurve,
-    outcomes: Outcomes | None,
     n_blocks: int,
+    curves: Sequence[RiskCoverageCurve],
+    readings: Sequence[Outcomes | None],
     threshold: float,
     goal: Goal,
     setting: Setting,
 ) -> Certificate:
-    """Return the certificate of a threshold that these rows chose.
+    """Return the certificate of a threshold that the rows of a curve chose.
 
-    `n_blocks` is how many entries of the curve it accepts; `outcomes` are the rows of the curve,
-    None where only the curve is known.
+    `n_blocks` is how many entries of the curve it accepts. The counts are those of the first of the
+    `readings` (with their `curves`), the bound is the weakest of all.
     """
     objective = goal.objective
     assert isinstance(objective, Guarantee)
-    if outcomes is None or (curve.counted and not curve.is_graded):
-        n_errors = int(curve.accepted_by(n_blocks)[1])
-    else:
-        n_errors = int(np.count_nonzero(outcomes.loss[outcomes.confidence >= threshold]))
-    n_missed, reviewer = objective.review(outcomes, threshold)
-    if goal.plan.bets:
-        assert outcomes is not None
-        accepted = outcomes.confidence >= threshold
-        bound = objective.betting_bound(outcomes, accepted, goal.level, goal.largest_weight)
-    else:
-        counts = curve.n_accepted_by(n_blocks), n_errors + n_missed
-        bound = objective.counted_bound(curve.n_rows, *counts, goal.level)
-    weighted = outcomes is not None and not are_constant(outcomes.sample_weight)
-    heaviest = goal.largest_weight
+    counts, bounds, reviewer = [], [], ""
+    for one, rows in zip(curves, readings, strict=True):
+        k = int(one.n_blocks_accepted(np.array([threshold]))[0])
+        n_errors = int(one.accepted_by(k)[1])
+        if one.is_graded and rows is not None:
+            n_errors = int(np.count_nonzero(rows.loss[rows.confidence >= threshold]))
+        n_missed, said = objective.review(rows, threshold)
+        counts.append((one.n_rows, one.n_accepted_by(k), n_errors))
+        reviewer = reviewer or said
+        bounds.append(objective.counted_bound(*counts[-1][:2], n_errors + n_missed, goal.level))
     caveats = (
         Caveat(goal.plan.caveat) if goal.plan.caveat else None,
-        certificates.UNBOUNDED if weighted and heaviest is None else None,
-        certificates.NOTHING if n_blocks == 0 else None,
+        certificates.NOTHING if counts[0][1] == 0 else None,
     )
+    heaviest = objective.largest_weight
     assumed = (
-        certificates.WEIGHED if weighted else "",
-        f"no case weighs more than {heaviest:g}" if weighted and heaviest is not None else "",
+        certificates.WEIGHED if heaviest is not None else "",
+        f"no case weighs more than {heaviest:g}" if heaviest is not None else "",
         certificates.STARTS if goal.has_starts else "",
     )
     return issue(
@@ -511,8 +521,8 @@ def issue_chosen(
         n_blocks,
         goal,
         threshold=threshold,
-        n_errors=n_errors,
-        bound=bound,
+        counts=counts[0],
+        bound=min(bounds) if objective.is_least else max(bounds),
         setting=setting._replace(caveats=(*setting.caveats, *(one for one in caveats if one))),
         assumed=[one for one in assumed if one],
         reviewer=reviewer,
@@ -525,7 +535,7 @@ def issue(
     goal: Goal,
     *,
     threshold: float,
-    n_errors: int,
+    counts: tuple[int, int, int],
     bound: float,
     setting: Setting,
     assumed: list[str],
@@ -535,7 +545,8 @@ def issue(
 ) -> Certificate:
     """Write the certificate of a goal for accepting the first `n_blocks` entries of a curve.
 
-    Losses and `bound` lie in [0, 1]; the certificate is in the user's units. `refusal` says why
+    Losses and `bound` lie in [0, 1]; the certificate is in the user's units. The `counts` are rows,
+    accepted ones, and those among these that are wrong. `refusal` says why
     there is no guarantee at all; `guarantee` is that of the method, unless it says otherwise. What
     is `said` is `notice` and `reviewer`.
     """
@@ -543,7 +554,8 @@ def issue(
     assert isinstance(objective, Guarantee)
     # Those that strike come first.
     caveats = sorted(setting.caveats, key=lambda caveat: not caveat.strikes)
-    reasons = [*(caveat.reason for caveat in caveats), *([refusal] if refusal else [])]
+    reasons = [one for one in (*(caveat.reason for caveat in caveats), refusal) if one]
+    assumed = [*(caveat.assumes for caveat in caveats if caveat.assumes), *assumed]
     violated = {caveat.violates for caveat in caveats if caveat.strikes}
     first = objective.max_analyses == 1
     planned = certificates.FIRST_ANALYSIS if first else certificates.PLANNED
@@ -560,9 +572,9 @@ def issue(
         exact=not refusal and not any(caveat.strikes for caveat in caveats),
         caveats=tuple(reasons),
         threshold=threshold,
-        n=curve.n_rows,
-        n_accepted=curve.n_accepted_by(n_blocks),
-        n_errors=n_errors,
+        n=counts[0],
+        n_accepted=counts[1],
+        n_errors=counts[2],
         coverage=coverage,
         risk=loss.unit * risk,
         pointwise_bound=goal.in_units(bound),
@@ -581,6 +593,18 @@ def issue(
 
 
 # Which rows, and in which order ------------------------------------------------------------
+
+
+def seek_copies(confidence: FloatArray, *columns: Any) -> tuple[tuple[Caveat, ...], BoolArray]:
+    """Tell which rows of a table without features are copies, and what is said of them.
+
+    The `columns` are what else is known of each row, see :func:`find_tied_copies`.
+    """
+    copies = find_tied_copies(confidence, *columns)
+    if copies is None:
+        return (certificates.UNSOUGHT,), np.zeros(len(confidence), dtype=bool)
+    return certificates.copied_here(copies), copies
+
 
 #: Probability that rows in random order are said to depend on their order.
 LEVEL = 0.01

@@ -411,10 +411,15 @@ def add_shortlist(
         deferred &= found.groups.have(subgroups, len(deferred))
     if asked.share:
         deferred &= asked.set_apart(len(deferred))
-    rows = np.flatnonzero(deferred)
-    _refuse_too_few(len(rows), len(deferred), asked)
+    readings = [deferred]
+    if outcomes.readings is not None:  # the list is long enough under each
+        readings = [deferred & rows for rows in outcomes.readings.T]
+    n_rows = min(int(np.sum(rows)) for rows in readings)
+    _refuse_too_few(n_rows, len(deferred), asked)
     truth = predictions.y_true if unknown is None else np.where(unknown, -1, predictions.y_true)
-    least = shortlist_cutoff(predictions.y_proba[rows], truth[rows], asked.level)
+    least = min(
+        shortlist_cutoff(predictions.y_proba[rows], truth[rows], asked.level) for rows in readings
+    )
     if least == -np.inf:
         raise ArgumentError(
             "shortlist",
@@ -427,7 +432,7 @@ def add_shortlist(
         reasons.insert(0, _SAME_ROWS.format(level=asked.level))
     if objective.max_analyses > 1:
         reasons.append(_SEVERAL)
-    shortlist = PolicyShortlist(asked.level, least, found.threshold, len(rows), tuple(reasons))
+    shortlist = PolicyShortlist(asked.level, least, found.threshold, n_rows, tuple(reasons))
     found = replace(found, shortlist=shortlist)
     if found.certificate is not None:
         return replace(found, certificate=replace(found.certificate, shortlist=str(shortlist)))

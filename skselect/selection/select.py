@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from skselect._lib.arrays import ConfidenceSpec, LossSpec
+from skselect._lib.arrays import ConfidenceSpec, LossSpec, is_graded
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import refuse_own_confidence
 from skselect.curve.curve import RiskCoverageCurve
@@ -21,8 +21,10 @@ from skselect.objectives import (
     first_of,
     read_objective,
 )
-from skselect.policy.certificate import check_vouched
+from skselect.policy import certificate as certificates
+from skselect.policy.certificate import Caveat, check_vouched
 from skselect.policy.policy import External
+from skselect.policy.seen_rows import with_and_without
 from skselect.policy.subgroups import Subgroups, name_of_subgroups, subgroup_codes
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
@@ -38,6 +40,7 @@ from skselect.selection.pick import (
     pick,
     pick_on_curve,
     refuse_given,
+    seek_copies,
     take_chosen,
     the_only,
     warn_of_order,
@@ -153,12 +156,14 @@ def select_threshold(
     if isinstance(source, Predictions) and source.y_proba is not None and callable(confidence):
         check_confidence_by_row(source.y_proba, confidence)
     asked = None if shortlist is None else _check_listable(shortlist, source)
-    vouched = "independent" in check_vouched(assume)
+    vouched, told = "independent" in check_vouched(assume), certificates.NO_CAVEATS
+    if first.guarantees:
+        told, outcomes = _find_copies(source, outcomes)
     groups = None if subgroups is None else _read_subgroups(subgroups, source, objectives)
     chosen, members, cases = take_chosen(source, outcomes, objectives, groups, asked)
     codes = None if members is None else subgroup_codes(members.subgroups, len(chosen))[0]
     order = find_order(chosen, first, TAKE_LATEST, codes=codes, vouched=vouched)
-    setting = setting._replace(caveats=order, share=1.0 - (asked.share if asked else 0.0))
+    setting = setting._replace(caveats=(*order, *told), share=1.0 - (asked.share if asked else 0.0))
     found = pick(chosen, members, cases, objectives, setting)
     if min(found.thresholds.values()) < np.inf:
         warn_of_order(order)
@@ -167,6 +172,18 @@ def select_threshold(
         assert isinstance(source, Predictions)
         found = add_shortlist(found, asked, source, outcomes, values, objective=first)
     return _add_policy(found, source, outcomes, confidence, values)
+
+
+def _find_copies(
+    source: Predictions | Outcomes, outcomes: Outcomes
+) -> tuple[tuple[Caveat, ...], Outcomes]:
+    """Return the rows to be read with and without copies, and what is said of these."""
+    known = (source.y_true, source.y_pred) if isinstance(source, Predictions) else ()
+    told, copies = seek_copies(outcomes.confidence, outcomes.loss, outcomes.reviewer_loss, *known)
+    own, found = outcomes.readings, with_and_without(copies)
+    if own is not None and found is not None:  # each of the user's own, too
+        found = np.hstack([own & rows[:, None] for rows in found.T])
+    return told, outcomes if found is None else replace(outcomes, readings=found)
 
 
 def _check_stated(
@@ -185,7 +202,9 @@ def _check_stated(
         # A user's own confidences may be below 0 in later rows, which must be accepted as well.
         bounded = isinstance(named, str)
     drawn = source.drawn if isinstance(source, Predictions) else ""
-    setting = Setting(Loss.of(loss, rule), bounded=bounded, drawn=drawn)
+    graded = isinstance(source, Outcomes) and is_graded(source.loss)
+    what = Loss("graded", is_graded=True) if graded else Loss.of(loss, rule)
+    setting = Setting(what, bounded=bounded, drawn=drawn)
     return check_objective(stated, setting.loss, named), loss, setting
 
 

@@ -1,12 +1,11 @@
 """Pure rules that pick a threshold from a risk-coverage curve.
 
-A rule returns how many entries of the curve to accept (0: none). Only whole tie blocks can
-be accepted, so no rule looks inside one.
+A rule tells which thresholds pass. Only whole tie blocks can be accepted, so no rule looks inside
+one.
 """
 
 from skselect.thresholds._planning import rows_needed, simultaneous_band
 from skselect.thresholds._rules import (
-    Betting,
     Combined,
     FixedSequence,
     LevelSequence,
@@ -16,7 +15,6 @@ from skselect.thresholds._rules import (
 )
 
 __all__ = [
-    "Betting",
     "Combined",
     "FixedSequence",
     "LevelSequence",

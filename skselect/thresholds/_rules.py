@@ -1,8 +1,7 @@
-"""Rules that count the entries of a curve to accept: for risk, silent failures, coverage, cost.
+"""Rules that say which thresholds pass: for risk, silent failures, coverage; and the cheapest one.
 
 `Combined` is a band with a sequence beside it, suited to a classifier by rows that do not certify.
-`Betting` certifies graded losses and importance weights by bets. `Shortlist` says which classes
-are probable enough to be named where a case is deferred.
+`Shortlist` says which classes are probable enough to be named where a case is deferred.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -22,7 +21,6 @@ from skselect._lib.arrays import (
     FloatArray,
     IntArray,
     as_array,
-    is_graded,
     reaches,
     stays_within,
 )
@@ -38,20 +36,15 @@ from skselect.bounds._band import (
     union_limits,
 )
 from skselect.bounds._pointwise import (
-    betting_stakes,
     clopper_pearson_upper,
     conformal_quantile,
     critical_counts,
     least_count,
-    rows_for_betting,
     rows_for_certificate,
     rows_for_quantile,
     smallest_rank,
 )
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.curve.scan import accumulate_chunk
-from skselect.curve.tie_blocks import CHUNK, sort_rows
-from skselect.predictions.outcomes import Outcomes
 
 
 @dataclass(frozen=True)
@@ -128,56 +121,107 @@ def shortlist_cutoff(proba: FloatArray, truth: IntArray, level: float) -> float:
 # standard deviations more errors than expected.
 _MOST_ROWS, _SURPLUS = 10**9, 0.84
 
-#: A rule: curve, target, delta, least coverage -> accepted entries.
-Rule = Callable[[RiskCoverageCurve, float, float, float], int]
+#: A rule: curve, target, delta, least coverage -> whether accepting the entries up to each passes.
+#: With probability 1 - delta no threshold passes that breaks the target, unless the rule says less.
+Rule = Callable[[RiskCoverageCurve, float, float, float], BoolArray]
+
+
+class Passing(NamedTuple):
+    """The thresholds that pass.
+
+    Parameters
+    ----------
+    entries : ndarray of bool, shape (B,)
+        Whether a threshold passes that accepts the entries of a curve up to this one.
+    levels : ndarray of shape (m,), default=[]
+        Those that pass of the thresholds that were named beforehand; descending.
+    """
+
+    entries: BoolArray
+    levels: FloatArray = np.empty(0)
+
+    def any(self) -> bool:
+        """Tell whether a threshold passes."""
+        return bool(np.any(self.entries)) or len(self.levels) > 0
+
+
+def pass_all(curves: Sequence[RiskCoverageCurve], passing: Sequence[Passing]) -> Passing:
+    """Return the thresholds that pass every test.
+
+    The tests may be one rule on several readings of the same rows, or several rules on one curve.
+    A threshold passes a test if the rows that it accepts there do: all thresholds between two
+    confidences of a curve accept the same rows of it, and its rule holds for all of them.
+
+    Parameters
+    ----------
+    curves : sequence of RiskCoverageCurve
+        On which each test was made. The first one holds every confidence of the others.
+    passing : sequence of Passing
+        What passed each test.
+
+    Returns
+    -------
+    Passing
+        On the first curve.
+    """
+    found = passing[0]
+    for curve, other in zip(curves[1:], passing[1:], strict=True):
+        n_blocks = curve.n_blocks_accepted(curves[0].thresholds)
+        entries = found.entries & np.append(False, other.entries)[n_blocks]
+        found = Passing(entries, found.levels[np.isin(found.levels, other.levels)])
+    return found
 
 
 # Selective risk ----------------------------------------------------------------------------
 
 
-def empirical_risk(curve: RiskCoverageCurve, target: float, _: float, min_coverage: float) -> int:
-    """Accept the most whose risk on these very rows is at most `target`, without guarantee."""
+def empirical_risk(
+    curve: RiskCoverageCurve, target: float, _: float, min_coverage: float
+) -> BoolArray:
+    """Pass where the risk on these very rows is at most `target`, without guarantee."""
     low = stays_within(curve.selective_risk, target)
-    return last_passed(low & reaches(curve.coverage, min_coverage))
+    return low & reaches(curve.coverage, min_coverage)
 
 
-def mean_risk(curve: RiskCoverageCurve, target: float, _: float, min_coverage: float) -> int:
-    """Accept the most with (errors + 1)/(accepted + 1) <= `target`.
+def mean_risk(curve: RiskCoverageCurve, target: float, _: float, min_coverage: float) -> BoolArray:
+    """Pass where (errors + 1)/(accepted + 1) <= `target`.
 
     That keeps the mean risk over many calibrations near the target; about every second one
     exceeds it.
     """
     corrected = (curve.accepted_loss + 1.0) / (curve.accepted_weight + 1.0)
     low = stays_within(corrected, target)
-    return last_passed(low & reaches(curve.coverage, min_coverage))
+    return low & reaches(curve.coverage, min_coverage)
 
 
-def band_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float) -> int:
-    """Accept the most that the band certifies; see :func:`~skselect.bounds.walk_band`."""
-    return last_in_band(curve, *walk_band(curve.n_rows, target, delta, min_coverage))
+def band_risk(
+    curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
+) -> BoolArray:
+    """Pass what the band certifies; see :func:`~skselect.bounds.walk_band`."""
+    return passed_in_band(curve, *walk_band(curve.n_rows, target, delta, min_coverage))
 
 
 def bonferroni_risk(
     curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
-) -> int:
-    """Accept what the union bound certifies; see :func:`~skselect.bounds._band.union_limits`."""
-    return last_in_band(curve, *union_limits(curve.n_rows, target, delta, min_coverage))
+) -> BoolArray:
+    """Pass what the union bound certifies; see :func:`~skselect.bounds._band.union_limits`."""
+    return passed_in_band(curve, *union_limits(curve.n_rows, target, delta, min_coverage))
 
 
 def combined_risk(
     curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
-) -> int:
-    """Accept what band or sequence certifies; see :func:`~skselect.bounds.combined_limits`."""
+) -> BoolArray:
+    """Pass what band or sequence certifies; see :func:`~skselect.bounds.combined_limits`."""
     n, errors = curve.n_rows, partial(find_errors, curve)
     by_sequence = sequence_accepts(n, target, delta, min_coverage, errors)
     if by_sequence is False and not band_accepts(
         n, target, BAND_SHARE * delta, min_coverage, errors
     ):
-        return 0
+        return np.zeros(len(curve), dtype=bool)
     ranks, band, sequence = combined_limits(n, target, delta, min_coverage)
-    by_band = last_in_band(curve, ranks, band)
+    by_band = passed_in_band(curve, ranks, band)
     begun = sequence >= 0
-    return max(by_band, passed_in_sequence(curve, ranks[begun], sequence[begun]))
+    return by_band | passed_in_sequence(curve, ranks[begun], sequence[begun])
 
 
 @dataclass(frozen=True, init=False)
@@ -216,13 +260,11 @@ class FixedSequence:
 
     def __call__(
         self, curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
-    ) -> int:
-        """Return how many entries of a curve to accept."""
+    ) -> BoolArray:
+        """Tell which entries of a curve pass."""
         n, share = curve.n_rows, delta / len(self.starts)
-        return max(
-            passed_in_sequence(curve, *sequence_limits(n, target, share, max(start, min_coverage)))
-            for start in self.starts
-        )
+        limits = (sequence_limits(n, target, share, max(x, min_coverage)) for x in self.starts)
+        return np.any([passed_in_sequence(curve, *one) for one in limits], axis=0)
 
 
 def _read_several(name: str, what: str, given: Any) -> list[Any]:
@@ -319,32 +361,25 @@ class LevelSequence:
         enough = n * curve.coverage >= _ROOM_FOR_ERRORS * rows_for_certificate(target, delta)
         return cls((below[enough] if np.any(enough) else below[-1:]).tolist(), band_share)
 
-    def find(
+    def find_passed(
         self, curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
-    ) -> tuple[float | None, int]:
-        """Return the last level that passed, and how many entries it accepts; inf and 0 if none.
-
-        None where the band accepts more, so that the threshold lies between two entries.
-        """
-        entries = curve.n_blocks_accepted(np.array(self.levels))
+    ) -> FloatArray:
+        """Return the levels before the first one that fails, without those that accept too few."""
+        levels = np.array(self.levels)
+        entries = curve.n_blocks_accepted(levels)
         accepted, errors = curve.accepted_weight[entries - 1], curve.accepted_loss[entries - 1]
         level = (1.0 - self.band_share) * delta
         passed = (entries > 0) & (special.bdtr(errors, accepted.astype(np.int64), target) <= level)
-        last = int(np.argmin(np.append(passed, False))) - 1
-        by_level: tuple[float, int] = math.inf, 0
-        if last >= 0 and reaches(accepted[last] / curve.n_rows, min_coverage):
-            by_level = self.levels[last], int(entries[last])
-        if self.band_share > 0.0:
-            by_band = band_risk(curve, target, self.band_share * delta, min_coverage)
-            if by_band > by_level[1]:
-                return None, by_band
-        return by_level
+        enough = reaches(accepted / curve.n_rows, min_coverage)
+        return levels[np.logical_and.accumulate(passed) & enough]
 
     def __call__(
         self, curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
-    ) -> int:
-        """Return how many entries of a curve to accept."""
-        return self.find(curve, target, delta, min_coverage)[1]
+    ) -> BoolArray:
+        """Tell which entries of a curve pass in the band beside the levels."""
+        if self.band_share == 0.0:
+            return np.zeros(len(curve), dtype=bool)
+        return band_risk(curve, target, self.band_share * delta, min_coverage)
 
 
 def count_system_errors(
@@ -381,10 +416,13 @@ def system_levels(
     return levels[np.argmin(errors) :]
 
 
-def sgr_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float) -> int:
+def sgr_risk(
+    curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
+) -> BoolArray:
     """Search by bisection, each probe bounded at delta/log2 n (Geifman & El-Yaniv 2017).
 
-    The best probe that passed is returned; published code returns the last one.
+    All up to the best probe pass, of which only that one is bounded; published code takes the last
+    probe.
     """
     n = curve.n_rows
     probes = max(int(np.ceil(np.log2(n))), 1)
@@ -400,7 +438,7 @@ def sgr_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage
                 best = max(best, block + 1)
         else:
             high = rank - 1 if rank > low else rank
-    return best
+    return np.arange(len(curve)) < best
 
 
 def best_start(curve: RiskCoverageCurve, target: float, min_coverage: float = 0.05) -> float:
@@ -437,29 +475,29 @@ def best_start(curve: RiskCoverageCurve, target: float, min_coverage: float = 0.
 
 def certified_generalized_risk(
     curve: RiskCoverageCurve, target: float, delta: float, *_: float
-) -> int:
-    """Accept every row that is strictly surer than the first error beyond the allowed number.
+) -> BoolArray:
+    """Pass every row that is strictly surer than the first error beyond the allowed number.
 
     Generalised risk grows with coverage, so one exact binomial test covers every threshold.
     With e* = max{e : BinomCDF(e; n, target) <= delta} the sets with at most e* errors pass.
     """
     allowed = int(critical_counts(np.array([curve.n_rows]), target, delta)[0])
-    return int(curve.n_within_loss(allowed))
+    return np.arange(len(curve)) < curve.n_within_loss(allowed)
 
 
-def empirical_generalized_risk(curve: RiskCoverageCurve, target: float, *_: float) -> int:
-    """Accept the most whose rate of silent failures on these very rows is at most `target`."""
-    return int(np.sum(stays_within(curve.generalized_risk, target)))
+def empirical_generalized_risk(curve: RiskCoverageCurve, target: float, *_: float) -> BoolArray:
+    """Pass where the rate of silent failures on these very rows is at most `target`."""
+    return stays_within(curve.generalized_risk, target)
 
 
-def mean_generalized_risk(curve: RiskCoverageCurve, target: float, *_: float) -> int:
-    """Accept the most whose loss on new rows, over all of them, is at most `target` on average.
+def mean_generalized_risk(curve: RiskCoverageCurve, target: float, *_: float) -> BoolArray:
+    """Pass where the loss on new rows, over all of them, is at most `target` on average.
 
     Conformal risk control (Angelopoulos et al. 2024, eq. 4): the loss of one more row is at most 1,
     so that (sum of losses + 1) / (n + 1) must be at most the target.
     """
     expected = (curve.accepted_loss + 1.0) / (curve.n_rows + 1)
-    return int(np.sum(stays_within(expected, target)))
+    return stays_within(expected, target)
 
 
 def coverage_rank(n: int, target: float, delta: float) -> int:
@@ -476,14 +514,17 @@ def coverage_rank(n: int, target: float, delta: float) -> int:
     return min(first + bisect_left(range(first, n), True, key=reached), n)
 
 
-def certified_coverage(curve: RiskCoverageCurve, target: float, delta: float, *_: float) -> int:
-    """Accept the fewest whose coverage on new rows is at least `target`, by rank."""
-    return int(curve.first_reaching(coverage_rank(curve.n_rows, target, delta))) + 1
+def certified_coverage(
+    curve: RiskCoverageCurve, target: float, delta: float, *_: float
+) -> BoolArray:
+    """Pass where the coverage on new rows is at least `target`, by rank."""
+    first = curve.first_reaching(coverage_rank(curve.n_rows, target, delta))
+    return np.arange(len(curve)) >= first
 
 
-def empirical_coverage(curve: RiskCoverageCurve, target: float, *_: float) -> int:
-    """Accept the fewest whose coverage on these very rows is at least `target`."""
-    return int(np.argmax(reaches(curve.coverage, target))) + 1
+def empirical_coverage(curve: RiskCoverageCurve, target: float, *_: float) -> BoolArray:
+    """Pass where the coverage on these very rows is at least `target`."""
+    return reaches(curve.coverage, target)
 
 
 def cheapest(curve: RiskCoverageCurve, abstention_cost: float, *_: float) -> int:
@@ -497,42 +538,43 @@ def cheapest(curve: RiskCoverageCurve, abstention_cost: float, *_: float) -> int
     return int(np.flatnonzero(stays_within(cost, float(np.min(cost))))[-1])
 
 
-def mean_coverage(curve: RiskCoverageCurve, target: float, *_: float) -> int:
-    """Accept the fewest whose coverage on new rows is at least `target` on average.
+def mean_coverage(curve: RiskCoverageCurve, target: float, *_: float) -> BoolArray:
+    """Pass where the coverage on new rows is at least `target` on average.
 
     The coverage of "as sure as the k-th surest of n rows" has the mean k/(n + 1).
     """
     rank = min(smallest_rank(curve.n_rows + 1, target), curve.n_rows)
-    return int(curve.first_reaching(rank)) + 1
+    return np.arange(len(curve)) >= curve.first_reaching(rank)
 
 
-def chow(curve: RiskCoverageCurve, abstention_cost: float) -> tuple[float, int]:
-    """Return the threshold 1 - `abstention_cost`, and how many entries it accepts.
+def chow(abstention_cost: float) -> float:
+    """Return the threshold 1 - `abstention_cost`.
 
     It is the cheapest one if the confidence is the probability of being right (Chow 1970), and
     needs no labelled rows. Calibrate first.
     """
-    threshold = 1.0 - min(abstention_cost, 1.0)
-    return threshold, int(curve.n_blocks_accepted(np.array([threshold]))[0])
+    return 1.0 - min(abstention_cost, 1.0)
 
 
 # Parts of the rules ------------------------------------------------------------------------
 
 
-def last_in_band(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> int:
-    """Return how many entries there are up to the last one that passes."""
-    begin, end = passing_runs(curve, ranks, limits)
-    return int(np.max(end[end > begin], initial=0))
+def passed_in_band(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> BoolArray:
+    """Tell which entries pass a band."""
+    edges = np.column_stack(passing_runs(curve, ranks, limits)).ravel()
+    inside = np.arange(len(edges) + 1) % 2 == 1
+    return np.repeat(inside, np.diff(edges, prepend=0, append=len(curve)))
 
 
-def passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> int:
-    """Return how many entries a sequence accepts that stops at the first failure.
+def passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> BoolArray:
+    """Tell which entries a sequence passes that stops at the first failure.
 
     A tie block must keep the limit at the rank before it, because the risk may turn bad inside
-    it. The first block must keep the limit at the start.
+    it. The first block must keep the limit at the start. No set before the start passes.
     """
+    passing = np.zeros(len(curve), dtype=bool)
     if len(ranks) == 0:
-        return 0
+        return passing
     begin = curve.first_reaching(ranks)
     first = int(begin[0])
     # The limit at a rank holds for the entries that start at or after it: those after the entry
@@ -541,8 +583,8 @@ def passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArr
     end = np.append(begin[1:], len(curve))
     failed = np.maximum(begin, curve.n_within_loss(limits))
     failed = failed[failed < end]
-    passed = int(failed[0]) if len(failed) else len(curve)
-    return passed if passed > first else 0
+    passing[first : failed[0] if len(failed) else len(curve)] = True
+    return passing
 
 
 def passing_runs(
@@ -560,8 +602,7 @@ def passing_runs(
 
 def last_passed(passed: BoolArray) -> int:
     """Return how many entries there are up to the last one that passed."""
-    found = np.flatnonzero(passed)
-    return int(found[-1]) + 1 if len(found) else 0
+    return len(passed) - int(np.argmax(passed[::-1])) if np.any(passed) else 0
 
 
 # Targets that these rows could meet, and rows that a target needs ------------------------------
@@ -583,7 +624,7 @@ def least_risk_target(
             share > 0.0 and band_accepts(n, target, share * delta, min_coverage, errors)
         ):
             return True
-        return by_sequence is None and rule(curve, target, delta, min_coverage) > 0
+        return by_sequence is None and bool(np.any(rule(curve, target, delta, min_coverage)))
 
     counts = curve.n_accepted, curve.accepted_loss
     return _least(met, _pointwise_least(*counts, n, delta, min_coverage))
@@ -744,15 +785,13 @@ class Combined:
 
     def __call__(
         self, curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
-    ) -> int:
-        """Return how many entries of a curve to accept."""
+    ) -> BoolArray:
+        """Tell which entries of a curve pass."""
         n = curve.n_rows
         ranks, band, sequence = limits_from_start(n, target, delta, min_coverage, self.band_share)
-        if len(ranks) == 0:
-            return 0
         tested = self.find_tested(ranks, sequence, n)
         passed = _passed_at if self.sparse else passed_in_sequence
-        return max(last_in_band(curve, ranks, band), passed(curve, ranks[tested], sequence[tested]))
+        return passed_in_band(curve, ranks, band) | passed(curve, ranks[tested], sequence[tested])
 
     def find_tested(self, ranks: IntArray, sequence: IntArray, n: int) -> BoolArray:
         """Tell which ranks the sequence tests."""
@@ -760,8 +799,8 @@ class Combined:
         return (sequence > before) & (ranks >= self.start * n)
 
 
-def _passed_at(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> int:
-    """Return how many entries a sequence accepts that tests a few ranks only.
+def _passed_at(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> BoolArray:
+    """Tell which entries a sequence passes that tests a few ranks only.
 
     A rank inside a tie block is tested with the errors of the whole block, but only a rank at
     the end of a block can be accepted.
@@ -770,7 +809,9 @@ def _passed_at(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> i
     failed = np.flatnonzero(entry >= curve.n_within_loss(limits))
     passed = np.arange(len(ranks)) < (failed[0] if len(failed) else len(ranks))
     ends = curve.first_reaching(ranks + 1) > entry
-    return int(np.max(entry[passed & ends] + 1, initial=0))
+    passing = np.zeros(len(curve), dtype=bool)
+    passing[entry[passed & ends]] = True
+    return passing
 
 
 def best_combined(
@@ -851,218 +892,3 @@ def _imagine_errors(curve: RiskCoverageCurve, ends: IntArray, n: int) -> IntArra
     errors = np.diff(np.interp(places, *known)) + rows / curve.n_rows
     rates = np.minimum(rng.gamma(errors, size=(_DRAWS, len(ranks))) / rows, 1.0)
     return np.cumsum(rng.binomial(np.diff(ranks, prepend=0), rates), axis=1)[:, place]
-
-
-#: The sequence of thresholds begins at this share of the rows.
-BETTING_START = 0.15
-# It begins at this many times the rows that bets need without any loss, or later: so that some
-# losses may occur before it.
-_ROOM = 1.5
-# Sums of logs of the wealth are exact to far less than this.
-_MARGIN = 1e-3
-
-
-@dataclass(frozen=True)
-class Betting:
-    """Certify graded losses and importance weights by bets: ``method=Betting(...)``.
-
-    ``method="betting"`` is the same without a largest weight. The guide on
-    guarantees has the rule and its proof.
-
-    Parameters
-    ----------
-    largest_weight : float, default=None
-        A limit that no importance weight can exceed. None takes the largest weight given; unless
-        all weights are equal, the certificate is then an estimate.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skselect import Outcomes, Risk, select_threshold
-    >>> from skselect.thresholds import Betting
-    >>> rank = np.random.default_rng(0).permutation(300)
-    >>> weighted = Outcomes(np.zeros(300), rank, np.linspace(.5, 1, 300))
-    >>> found = select_threshold(weighted, objective=Risk(.05, method=Betting(largest_weight=1)))
-    >>> found.certificate.is_certified
-    True
-    """
-
-    name: ClassVar[str] = "betting"
-    largest_weight: float | None = None
-
-    def __post_init__(self) -> None:
-        """Check the weight."""
-        if self.largest_weight is not None:
-            check_number("largest_weight", self.largest_weight, 0.0, math.inf, closed="neither")
-
-
-def betting_risk(
-    outcomes: Outcomes,
-    target: float,
-    delta: float,
-    min_coverage: float,
-    largest_weight: float | None = None,
-) -> int:
-    """Return how many entries of the curve have a certified (weighted) selective risk.
-
-    A sequence of bets against "the mean loss is at least `target`" goes on from 15 % of the
-    rows, block by block, for as long as each wealth is at least 1/delta. A block is credited
-    with the rows before it and charged with the losses of all its own, because the risk may turn
-    bad inside it. The proof stands in ``docs/guarantees.md``.
-
-    Parameters
-    ----------
-    outcomes : Outcomes
-        Losses in [0, 1]; weights are importance weights.
-    target : float in (0, 1)
-    delta : float in (0, 0.5]
-    min_coverage : float in [0, 1]
-    largest_weight : float, default=None
-        A limit that no weight can exceed; None takes the largest weight given.
-
-    Returns
-    -------
-    int
-    """
-    counts = outcomes.sample_weight is None and largest_weight is None
-    if counts and not is_graded(outcomes.loss):
-        return _bet_on_counts(outcomes, target, delta, min_coverage)
-    loss, weight, ends = _sorted_rows(outcomes, largest_weight)
-    n = len(loss)
-    start = _betting_start(n, target, delta, min_coverage)
-    if start > n:
-        return 0
-    first = int(np.searchsorted(ends, start))  # the block that holds the start
-    credited = np.maximum(np.append(0, ends[:-1])[first:], start) - 1
-    charges, room = _charge_blocks(loss, weight, ends[first:], target), np.empty(n)
-
-    def log_wealth(stake: float) -> FloatArray:
-        np.log1p(np.multiply(stake * target, weight, out=room), out=room)
-        credit = np.cumsum(room, out=room).take(credited)
-        credit += charges(stake)
-        return credit
-
-    failed = np.flatnonzero(~_which_pass(log_wealth, n, target, delta))
-    passed = first + int(failed[0]) if len(failed) else len(ends)
-    return passed if passed > first else 0
-
-
-def _betting_start(n: int, target: float, delta: float, min_coverage: float) -> int:
-    """Return the rank at which the sequence of bets on n rows begins."""
-    share = smallest_rank(n, max(min_coverage, BETTING_START))
-    return max(share, math.ceil(_ROOM * rows_for_betting(target, delta, n)))
-
-
-def _bet_on_counts(outcomes: Outcomes, target: float, delta: float, min_coverage: float) -> int:
-    """Return the same for rows that count once and are right or wrong.
-
-    The log of a wealth is then a sum of two counts, each times a constant, and the first failure
-    ends the sequence.
-    """
-    n = len(outcomes)
-    start = _betting_start(n, target, delta, min_coverage)
-    if start > n:
-        return 0
-    curve = RiskCoverageCurve.from_outcomes(outcomes)
-    first = int(curve.first_reaching(start))
-    before = curve.n_accepted_by(first)
-    for k in range(first // CHUNK, -(-len(curve) // CHUNK)):
-        found = accumulate_chunk(curve.sums, k)
-        skipped = max(first - k * CHUNK, 0)
-        ends, errors = found.weight[skipped:], found.loss[skipped:]
-        credited = np.maximum(np.append(before, ends[:-1]), start)
-        before = ends[-1]
-
-        def log_wealth(stake: float, credited: Any = credited, errors: Any = errors) -> FloatArray:
-            credit = math.log1p(stake * target)
-            return credited * credit + errors * math.log1p(-stake / (1.0 + stake * target))
-
-        failed = np.flatnonzero(~_which_pass(log_wealth, n, target, delta))
-        if len(failed):
-            passed = k * CHUNK + skipped + int(failed[0])
-            return passed if passed > first else 0
-    return len(curve)
-
-
-def betting_generalized_risk(
-    outcomes: Outcomes, target: float, delta: float, *_: float, largest_weight: float | None = None
-) -> int:
-    """Return how many entries of the curve have a certified (weighted) rate of silent loss.
-
-    Every row is credited, and the accepted ones are charged with their losses. As coverage rises
-    the wealth can only fall, so that one test covers every threshold.
-    """
-    loss, weight, ends = _sorted_rows(outcomes, largest_weight)
-
-    charges = _charge_blocks(loss, weight, ends, target)
-
-    def log_wealth(stake: float) -> FloatArray:
-        return np.sum(np.log1p(stake * target * weight)) + charges(stake)
-
-    return last_passed(_which_pass(log_wealth, len(loss), target, delta))
-
-
-def _sorted_rows(
-    outcomes: Outcomes, largest_weight: float | None
-) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return losses and weights (at most 1), surest rows first, and where each block ends.
-
-    Rows of weight zero are left out. In a block the lightest rows come first, so that a cut inside
-    it credits the rows with the least credit.
-    """
-    heaviest = np.max(outcomes.weight) if largest_weight is None else largest_weight
-    weight, loss, confidence = outcomes.weight / heaviest, outcomes.loss, outcomes.confidence
-    if weight.min() == weight.max():
-        confidence, loss = sort_rows(confidence, -loss)
-    else:
-        exists = weight > 0
-        columns = (confidence, -weight, -loss)
-        confidence, weight, loss = sort_rows(*(column[exists] for column in columns))
-        weight = -weight
-    ends = np.flatnonzero(np.append(confidence[1:] != confidence[:-1], True)) + 1
-    return -loss, weight, ends
-
-
-def _charge_blocks(
-    loss: FloatArray, weight: FloatArray, ends: IntArray, target: float
-) -> Callable[[float], FloatArray]:
-    """Return, for a stake, the log of the factor by which losses up to each end reduce the wealth.
-
-    1 - stake w (loss - target) is the credit 1 + stake w target times a factor for the loss,
-    which is 1 for rows without any.
-    """
-    losing = loss > 0
-    n_losing = np.cumsum(losing).take(ends - 1)
-    loss, weight = loss[losing], weight[losing]
-
-    def charges(stake: float) -> FloatArray:
-        credit = 1.0 + stake * weight * target
-        factors = np.log1p(-stake * weight * loss / credit)
-        return np.append(0.0, np.cumsum(factors)).take(n_losing)
-
-    return charges
-
-
-def _which_pass(
-    log_wealth: Callable[[float], FloatArray], n: int, target: float, delta: float
-) -> BoolArray:
-    """Tell where the mean wealth over all stakes is at least 1/delta.
-
-    It is where the share of one stake alone is, so that the others are often not needed; and it
-    is only near 1/delta that the shares have to be added up.
-    """
-    stakes, log_prior = betting_stakes(n, target, delta)
-    wanted, shares = -math.log(delta), []
-    most = np.full(1, -np.inf)
-    for stake, prior in zip(stakes, log_prior, strict=True):
-        shares.append(log_wealth(stake) + prior)
-        most = np.maximum(most, shares[-1])
-        if most.min() >= wanted + _MARGIN:
-            break
-    least = wanted - math.log(len(stakes)) - _MARGIN
-    near = np.flatnonzero((most > least) & (most < wanted + _MARGIN))
-    passed = most >= wanted
-    if len(near):
-        parts = np.array([share[near] for share in shares])
-        passed[near] = special.logsumexp(parts, axis=0) >= wanted
-    return passed

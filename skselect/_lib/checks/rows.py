@@ -347,10 +347,17 @@ def refuse_weights(weight: FloatArray | None, purpose: str, remedy: str = "") ->
         )
 
 
-def refuse_weighted_rows(weight: FloatArray | None, *, bets: bool) -> None:
-    """Refuse weights where a certificate counts rows; `bets`: suggest method="betting"."""
-    betting = ", use method='betting' if they are importance weights" if bets else ""
-    refuse_weights(weight, "a certificate", f"{betting}, or use a metric objective")
+def check_importance(weight: FloatArray | None, largest: float | None) -> None:
+    """Refuse weights where a certificate counts rows, unless their limit says what they mean."""
+    if largest is None:
+        remedy = ", pass the objective largest_weight= if they are importance weights"
+        refuse_weights(weight, "a certificate", f"{remedy}, or use a metric objective")
+    elif weight is not None and np.max(weight) > largest:
+        raise ArgumentError(
+            "largest_weight",
+            f"largest_weight={largest:g}, but sample_weight goes up to {np.max(weight):g}. It must "
+            "be fixed before the rows are seen, as a limit that no weight can exceed.",
+        )
 
 
 def check_some_subgroup(groups: Sized) -> None:
