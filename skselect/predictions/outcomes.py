@@ -381,8 +381,9 @@ class Outcomes:
         """Return the rows of each reading; one without rows is the least sure row, and wrong."""
         if self.readings is None:
             return [self]
-        worst = replace(self.take([int(np.argmin(self.confidence))]), loss=np.ones(1))
-        return [self.take(rows) if np.any(rows) else worst for rows in self.readings.T]
+        every = trusted(Outcomes, **(vars(self) | {"readings": None}))
+        worst = replace(every.take([int(np.argmin(self.confidence))]), loss=np.ones(1))
+        return [every.take(rows) if np.any(rows) else worst for rows in self.readings.T]
 
     def count(self, seed: int, largest_weight: float | None = None) -> Outcomes:
         """Return rows that are right or wrong and count once, by a coin for each loss and weight.

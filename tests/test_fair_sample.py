@@ -1,0 +1,342 @@
+"""Which rows certify: a threshold passes with and without rows that were seen before, or twice.
+
+In each world one reading of the rows is a fair sample, and the true risk is known: just above the
+target at every threshold, where any certificate is false. In full: ``-m slow``.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from skselect import (
+    Coverage,
+    GeneralizedRisk,
+    Outcomes,
+    PrecomputedClassifier,
+    Predictions,
+    Risk,
+    RiskCoverageCurve,
+    SelectiveClassifier,
+    ThresholdTuner,
+    select_threshold,
+)
+from skselect.objectives import Goal, Loss
+from skselect.policy.certificate import ALL_COPIES, ALL_SEEN, UNSOUGHT
+from skselect.policy.seen_rows import find_copies, find_tied_copies, with_and_without
+from skselect.thresholds._rules import Passing, pass_all
+from tests.common import mostly_slow
+from tests.thresholds.cases import profile
+
+ABOVE = 1.0001
+
+
+def read(loss, confidence, seen=False, copies=False):
+    rows = np.zeros(len(loss), dtype=bool)
+    return Outcomes(loss, confidence, readings=with_and_without(rows | seen, rows | copies))
+
+
+# Worlds of known truth: (rows, share of rows seen before, copies) ----------------------------
+
+
+def leak(rng, n, target, share=0.18):
+    """The rows that were seen before are never wrong; a new case is, as often as the others."""
+    seen = rng.random(n) < share
+    return read(rng.random(n) < np.where(seen, 0.0, ABOVE * target), rng.random(n), seen)
+
+
+def recur(rng, n, target, share=0.18):
+    """The cases that come back are the hard ones."""
+    seen = rng.random(n) < share
+    rest = target * (ABOVE - 3 * share) / (1 - share)
+    return read(rng.random(n) < np.where(seen, 3 * target, rest), rng.random(n), seen)
+
+
+def recur_easily(rng, n, target, share=0.18):
+    """The cases that come back are never wrong."""
+    seen = rng.random(n) < share
+    return read(
+        rng.random(n) < np.where(seen, 0.0, ABOVE * target / (1 - share)), rng.random(n), seen
+    )
+
+
+def copied(rng, n, target, times=5, share=1.0):
+    """A share of the rows stands there several times."""
+    distinct = n // times
+    of = np.repeat(np.arange(distinct), np.where(rng.random(distinct) < share, times, 1))
+    copies = np.append(False, of[1:] == of[:-1])
+    wrong, confidence = rng.random(distinct) < ABOVE * target, rng.random(distinct)
+    return read(wrong[of], confidence[of], copies=copies)
+
+
+def copied_and_leaked(rng, n, target):
+    """A tenth leaked, and a fifth of all rows stands there three times."""
+    distinct = n // 2
+    of = np.repeat(np.arange(distinct), np.where(rng.random(distinct) < 0.2, 3, 1))
+    seen = rng.random(distinct) < 0.1
+    wrong = rng.random(distinct) < np.where(seen, 0.0, ABOVE * target)
+    copies = np.append(False, of[1:] == of[:-1])
+    return read(wrong[of], rng.random(distinct)[of], seen[of], copies)
+
+
+def twice_the_same(rng, n, target):
+    """Half of the rows stands there twice."""
+    return copied(rng, n, target, times=2, share=0.5)
+
+
+WORLDS = [leak, recur, recur_easily, copied, twice_the_same, copied_and_leaked]
+CELLS = [(world, n, r) for n, r in [(400, 0.05), (1500, 0.02), (1500, 0.1)] for world in WORLDS]
+
+
+def find_passing(outcomes, objective):
+    goal = Goal.on(objective.check(Loss()), Loss())
+    rows = outcomes.read()
+    curves = [RiskCoverageCurve.from_outcomes(one) for one in rows]
+    found = [goal.objective.passing(goal, *one) for one in zip(curves, rows, strict=True)]
+    return pass_all(curves, found)
+
+
+def allowed(draws, delta=0.1):
+    return draws * delta + 3 * np.sqrt(draws * delta * (1 - delta))
+
+
+def count_draws(request):
+    return 1000 if request.node.get_closest_marker("slow") else 60
+
+
+@pytest.mark.parametrize(("world", "n", "target"), mostly_slow(CELLS, len(WORLDS), unpack=True))
+def test_no_world_breaks_the_guarantee(world, n, target, request):
+    """Every threshold breaks the selective risk; accepting everything, the generalised risk."""
+    draws, rng = count_draws(request), np.random.default_rng(n)
+    risk = generalized = 0
+    for _ in range(draws):
+        rows = world(rng, n, target)
+        risk += find_passing(rows, Risk(target, delta=0.1)).any()
+        generalized += find_passing(rows, GeneralizedRisk(target, delta=0.1)).entries[-1]
+    assert risk <= allowed(draws)
+    assert generalized <= allowed(draws)
+
+
+@pytest.mark.parametrize(("leaked", "n"), mostly_slow(
+    [(leaked, n) for n in (400, 2000) for leaked in (True, False)], 2, unpack=True,
+))  # fmt: skip
+def test_a_coverage_holds_whether_rows_leaked_or_recur(leaked, n, request):
+    """Rows that were seen before are surer than others."""
+    draws, rng, broken = count_draws(request), np.random.default_rng(n), 0
+    for _ in range(draws):
+        seen = rng.random(n) < 0.15
+        confidence = np.where(seen, rng.uniform(0.9, 1, n), rng.random(n))
+        rows = read(np.zeros(n), confidence, seen)
+        threshold = confidence[np.argsort(-confidence)][
+            np.argmax(find_passing(rows, Coverage(0.8, delta=0.1)).entries)
+        ]
+        true = (
+            1 - threshold
+            if leaked
+            else 0.85 * (1 - threshold) + 0.15 * min(10 * (1 - threshold), 1)
+        )
+        broken += true < 0.8
+    assert broken <= allowed(draws)
+
+
+def test_the_worlds_are_tight():
+    """One reading alone certifies far too often in the world that it is not about."""
+    rng = np.random.default_rng(0)
+    for world, alone in [(leak, 0), (recur, 1), (copied, 0)]:
+        rows = [world(rng, 3000, 0.1).read()[alone] for _ in range(60)]
+        broken = sum(find_passing(one, Risk(0.1, delta=0.1)).any() for one in rows)
+        assert binom.sf(broken - 1, 60, 0.1) < 0.01
+
+
+# The intersection -----------------------------------------------------------------------------
+
+
+@profile
+@given(st.data())
+def test_a_threshold_passes_all_where_the_rows_that_it_accepts_do(data):
+    """Threshold by threshold, on curves of parts of the rows."""
+    n = data.draw(st.integers(1, 12))
+    confidence = np.array(
+        data.draw(st.lists(st.sampled_from([0.1, 0.3, 0.6, 0.9]), min_size=n, max_size=n))
+    )
+    parts = [np.ones(n, dtype=bool)]
+    for _ in range(data.draw(st.integers(0, 3))):
+        part = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
+        part[data.draw(st.integers(0, n - 1))] = True
+        parts.append(part)
+    curves = [
+        RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(p.sum()), confidence[p])) for p in parts
+    ]
+    named = [0.8, 0.5, 0.2]
+    passing = [
+        Passing(
+            np.array(data.draw(st.lists(st.booleans(), min_size=len(c), max_size=len(c)))),
+            np.array([x for x in named if data.draw(st.booleans())]),
+        )
+        for c in curves
+    ]
+    found = pass_all(curves, passing)
+    for t, is_in in zip(curves[0].thresholds, found.entries, strict=True):
+        sets = [(c.thresholds >= t).sum() for c in curves]
+        expected = all(k > 0 and one.entries[k - 1] for k, one in zip(sets, passing, strict=True))
+        assert is_in == expected
+    assert found.levels.tolist() == [x for x in named if all(x in one.levels for one in passing)]
+
+
+# Which rows are copies ------------------------------------------------------------------------
+
+
+@profile
+@given(st.data())
+def test_copies_equal_an_earlier_row_in_all_values_and_the_class(data):
+    n = data.draw(st.integers(8, 30))
+    own = np.arange(n) * 1.37 + 0.5
+    of = np.array(data.draw(st.lists(st.integers(0, n - 1), min_size=n, max_size=n)))
+    X = np.column_stack([own[of], own[of] ** 2])
+    codes = np.array(data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
+    found = find_copies(X, codes)
+    distinct = len(set(of.tolist()))
+    for k in range(n):
+        same = [j for j in range(n) if of[j] == of[k]]
+        is_copy = same[0] < k and len({codes[j] for j in same}) == 1
+        assert found[k] == (is_copy and distinct > 2)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "label", "expected"),
+    [
+        ([0.9, 0.8, 0.7], [0, 1, 0], [False, False, False]),
+        ([0.9, 0.8, 0.9, 0.8], [0, 1, 0, 1], [False, False, True, True]),
+        ([0.9, 0.8, 0.9, 0.8], [0, 1, 1, 1], None),  # tied rows differ
+        ([0.9] * 2 + [0.8] * 3 + [0.7] * 4, [0] * 9, None),  # as many times as it comes
+        ([0.9] * 2 + [0.8] * 2 + [0.7] * 4, [0] * 8,
+         [False, True, False, True, False, True, True, True]),
+    ],
+)  # fmt: skip
+def test_ties_of_a_table_are_copies_where_most_occur_equally_often(confidence, label, expected):
+    found = find_tied_copies(np.array(confidence), np.array(label), None)
+    assert (None if found is None else found.tolist()) == expected
+
+
+def test_readings_are_with_and_without_each_kind_of_rows():
+    seen, copies = np.array([[1, 1, 0, 0], [0, 1, 1, 0]]).astype(bool)
+    found = with_and_without(seen, copies)
+    assert found.T.tolist() == [
+        [True] * 4,
+        (~seen).tolist(),
+        (~copies).tolist(),
+        [False] * 3 + [True],
+    ]
+    assert with_and_without(seen, np.zeros(4, bool)).shape == (4, 2)
+    assert with_and_without(np.zeros(4, bool)) is None
+
+
+# From the call to the certificate -------------------------------------------------------------
+
+
+def draw_customers(rng, n, share, stored, noise):
+    X = rng.normal(size=(n, 3))
+    back = rng.random(n) < share
+    X[back] = stored[rng.integers(0, len(stored), back.sum())]
+    wrong = rng.random(n) < np.where(back, noise, 0.01)
+    return X, ((X[:, 0] > 0) ^ wrong).astype(int)
+
+
+def test_customers_who_come_back_certify_with_the_others():
+    """Share .18, wrong in .35, others in .01: left out, they gave a false certificate each time."""
+    certified = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, y = draw_customers(rng, 2000, 0.18, rng.normal(size=(120, 3)), 0.35)
+        tuner = ThresholdTuner(
+            LogisticRegression(), "risk", target=0.05, random_state=0, on_infeasible="abstain"
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            certificate = tuner.fit(X, y).certificate_
+        certified += certificate.n_accepted > 0
+        assert any("equal rows that trained the classifier" in one for one in certificate.caveats)
+        assert ALL_SEEN in certificate.assumptions
+    assert certified == 0
+
+
+def test_a_refusal_names_the_rows_that_equal_others(rng):
+    X, y = draw_customers(rng, 2000, 0.18, rng.normal(size=(120, 3)), 0.35)
+    tuner = ThresholdTuner(LogisticRegression(), "risk", target=0.05, random_state=0)
+    with pytest.raises(
+        ValueError, match="equal rows that trained the classifier; a threshold must"
+    ):
+        tuner.fit(X, y)
+
+
+def test_a_frozen_classifier_is_asked_for_each_copy_once(rng):
+    """Of 300 rows, wrong in 6 %, no 5 % is certified, however often the table is read."""
+    X = rng.normal(size=(900, 3))
+    y = ((X[:, 0] > 0) ^ (rng.random(900) < 0.06)).astype(int)
+    frozen = FrozenEstimator(SelectiveClassifier(LogisticRegression()).fit(X[:600], y[:600]))
+    once, five = np.arange(600, 900), rng.permutation(np.repeat(np.arange(600, 900), 5))
+    options = {"objective": Risk(0.05), "on_infeasible": "abstain"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = ThresholdTuner(frozen, **options).fit(X[once], y[once])
+        copied = ThresholdTuner(frozen, **options).fit(X[five], y[five])
+    assert copied.certificate_.coverage <= plain.certificate_.coverage
+    assert copied.certificate_.caveats[-1].startswith("1,200 of these 1,500 rows equal an earlier")
+    assert ALL_COPIES in copied.certificate_.assumptions
+
+
+def test_a_table_that_was_read_twice_says_so(rng):
+    confidence = rng.random(500)
+    wrong = rng.random(500) < 0.1 * (1 - confidence)
+    outcomes = Outcomes(np.tile(wrong, 3), np.tile(confidence, 3))
+    order = rng.permutation(1500)
+    found = select_threshold(outcomes.take(order), objective=Risk(0.05))
+    once = select_threshold(Outcomes(wrong, confidence), objective=Risk(0.05))
+    assert found.threshold >= once.threshold
+    assert "1,000 of these 1,500 rows equal an earlier one" in " ".join(str(found).split())
+    tied = select_threshold(
+        Outcomes(wrong, np.round(confidence, 1)), objective=Risk(0.1)
+    ).certificate
+    assert tied.caveats == ()
+    assert UNSOUGHT.assumes in tied.assumptions
+
+
+def test_probabilities_as_features_are_a_table(rng):
+    """Saturated scores of several classes are no copies."""
+    p = np.round(rng.uniform(0.5, 1, 600), 2)
+    y = np.where(rng.random(600) < p, "yes", "no")
+    tuner = ThresholdTuner(PrecomputedClassifier(["no", "yes"]), "risk", target=0.4)
+    certificate = tuner.fit(np.column_stack([1 - p, p]), y).certificate_
+    assert certificate.caveats == ()
+    assert UNSOUGHT.assumes in certificate.assumptions
+
+
+def test_a_subgroup_of_nothing_but_recognised_rows_is_deferred():
+    group = np.arange(400) // 200
+    outcomes = Outcomes(np.zeros(400), np.linspace(0, 1, 400), readings=with_and_without(group < 1))
+    with pytest.warns(UserWarning, match="subgroup 0"):
+        found = select_threshold(
+            outcomes, objective=Risk(0.1), subgroups=group, assume="independent"
+        )
+    assert found.thresholds[0] == np.inf > found.thresholds[1]
+
+
+@pytest.mark.parametrize(
+    "readings", [[True], np.ones((2, 1)), np.ones((3, 1), bool), [[True, True], [False, True]]]
+)
+def test_readings_that_do_not_fit_are_refused(readings):
+    with pytest.raises(ValueError, match="readings must hold True or False for each of the 2 rows"):
+        Outcomes([0, 1], [0.5, 0.6], readings=readings)
+
+
+def test_predictions_of_a_table_are_compared_with_answer_and_label(rng):
+    p = np.repeat(rng.uniform(0.5, 1, 200), 2)
+    table = np.column_stack([1 - p, p])
+    rows = Predictions.from_proba(np.repeat(rng.random(200) < 0.9, 2).astype(int), table)
+    certificate = select_threshold(rows, objective=Risk(0.3)).certificate
+    assert "200 of these 400 rows equal an earlier one" in certificate.caveats[-1]
