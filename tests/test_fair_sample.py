@@ -208,19 +208,29 @@ def test_copies_equal_an_earlier_row_in_all_values_and_the_class(data):
 
 
 @pytest.mark.parametrize(
-    ("confidence", "label", "expected"),
+    ("times", "wrong", "expected"),
     [
-        ([0.9, 0.8, 0.7], [0, 1, 0], [False, False, False]),
-        ([0.9, 0.8, 0.9, 0.8], [0, 1, 0, 1], [False, False, True, True]),
-        ([0.9, 0.8, 0.9, 0.8], [0, 1, 1, 1], None),  # tied rows differ
-        ([0.9] * 2 + [0.8] * 3 + [0.7] * 4, [0] * 9, None),  # as many times as it comes
-        ([0.9] * 2 + [0.8] * 2 + [0.7] * 4, [0] * 8,
-         [False, True, False, True, False, True, True, True]),
+        ([1] * 8, [], True),  # no ties
+        ([2] * 8, [], True),
+        ([2] * 4 + [1] * 8, [], None),  # too few to tell
+        ([2] * 8, [3], None),  # tied rows differ
+        ([2, 2, 3, 3, 4, 4, 5, 5], [], None),  # as often as it comes
+        ([3, 3, 3, 3, 1, 1, 2, 4], [], True),
+        ([12_000] * 5, [], True),
+        ([12_000] * 5, [50_000], None),
     ],
-)  # fmt: skip
-def test_ties_of_a_table_are_copies_where_most_occur_equally_often(confidence, label, expected):
-    found = find_tied_copies(np.array(confidence), np.array(label), None)
-    assert (None if found is None else found.tolist()) == expected
+)
+def test_ties_of_a_table_are_copies_where_most_occur_equally_often(times, wrong, expected):
+    rng = np.random.default_rng(0)
+    confidence = np.repeat(rng.random(len(times)), times)
+    label = np.isin(np.arange(len(confidence)), wrong)
+    order = rng.permutation(len(confidence))
+    found = find_tied_copies(confidence[order], label[order], None)
+    assert (found is None) == (expected is None)
+    if found is not None:
+        assert len(np.unique(confidence[order][~found])) == np.sum(~found) == len(times)
+        firsts = {c: k for k, c in reversed(list(enumerate(confidence[order].tolist())))}
+        assert sorted(firsts.values()) == np.flatnonzero(~found).tolist()
 
 
 def test_readings_are_with_and_without_each_kind_of_rows():

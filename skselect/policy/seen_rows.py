@@ -27,6 +27,8 @@ MOST = 100_000
 #: Equal rows count so many times at most. A row that occurs more often, such as an empty form,
 #: belongs to the population, and fresh rows repeat it too.
 MOST_COPIES = 10
+# Ties of so many rows are looked at before those of all.
+_FIRST_ROWS = 10_000
 # A policy records so many rows by their confidence, if this share of them holds one of its own.
 _RECORDED, _LEAST_OWN = 500, 0.8
 #: Fewer recognisable rows are as good as none.
@@ -119,19 +121,22 @@ def find_copies(X: Any, codes: IntArray) -> BoolArray:
     codes : ndarray of shape (n,)
         The true classes.
     """
-    every = row_hashes(X)
-    _, _, alone = _find_recognisable(every, X)
-    _, first, place = np.unique(every, return_index=True, return_inverse=True)
+    every, rows = row_hashes(X), np.arange(len(codes))
+    hashes, times, alone = _find_recognisable(every, X)
+    if not np.any(alone & (times > 1)):
+        return np.zeros(len(rows), dtype=bool)
+    place, first = np.searchsorted(hashes, every), np.empty(len(hashes), dtype=np.int64)
+    first[place[::-1]] = rows[::-1]  # of equal rows the first one is written last
     alone[place[codes != codes[first[place]]]] = False
-    return alone[place] & (first[place] < np.arange(len(every)))
+    return alone[place] & (first[place] < rows)
 
 
 def find_tied_copies(confidence: FloatArray, *columns: Any) -> BoolArray | None:
     """Tell which rows of a table without features seem to be copies: equal in every column.
 
-    Rows of one confidence are copies if all such rows are equal, and if half of the tied
-    confidences or more occur equally often, as after reading a file twice. None where ties show
-    no copies: calibrated and rounded confidences are tied without any.
+    Rows of one confidence are copies if all such rows are equal, if there are at least `LEAST` such
+    confidences, and if half of these or more occur equally often, as after reading a file twice.
+    None where ties show no copies: calibrated and rounded confidences are tied without any.
 
     Parameters
     ----------
@@ -139,16 +144,22 @@ def find_tied_copies(confidence: FloatArray, *columns: Any) -> BoolArray | None:
     *columns : ndarray of shape (n,) or None
         What else is known of each row: answer and label, or loss.
     """
-    _, first, place, times = np.unique(
-        confidence, return_index=True, return_inverse=True, return_counts=True
-    )
-    tied = times[times > 1]
-    known = [column for column in columns if column is not None]
-    if any(np.any(column != column[first[place]]) for column in known) or (
-        len(tied) > 0 and 2 * np.bincount(tied).max() < len(tied)
-    ):
+    copies, known = np.zeros(len(confidence), dtype=bool), [x for x in columns if x is not None]
+    if not np.any(np.diff(np.sort(confidence)) == 0.0):
+        return copies
+    for n in (_FIRST_ROWS, len(confidence)):  # the first rows mostly tell
+        order = np.argsort(confidence[:n], kind="stable")
+        ties = np.append(False, np.diff(confidence[order]) == 0.0)
+        if any(
+            np.any(column[order][1:][ties[1:]] != column[order][:-1][ties[1:]]) for column in known
+        ):
+            return None
+    times = np.diff(np.flatnonzero(np.append(~ties, True)))
+    times = times[times > 1]
+    if len(times) < LEAST or 2 * np.bincount(times).max() < len(times):
         return None
-    return first[place] < np.arange(len(confidence))
+    copies[order[ties]] = True
+    return copies
 
 
 def with_and_without(*left_out: BoolArray) -> BoolArray | None:
