@@ -28,7 +28,7 @@ MOST = 100_000
 #: belongs to the population, and fresh rows repeat it too.
 MOST_COPIES = 10
 # Ties of so many rows are looked at before those of all.
-_FIRST_ROWS = 10_000
+_FIRST_ROWS = 100_000
 # A policy records so many rows by their confidence, if this share of them holds one of its own.
 _RECORDED, _LEAST_OWN = 500, 0.8
 #: Fewer recognisable rows are as good as none.

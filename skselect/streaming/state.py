@@ -11,7 +11,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skselect._lib.arrays import ConfidenceSpec, FloatArray, IntArray, LabelArray, as_array
+from skselect._lib.arrays import (
+    ConfidenceSpec,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    as_array,
+    is_graded,
+)
 from skselect._lib.checks.options import check_choice, check_thresholds
 from skselect._lib.checks.rows import (
     check_classes,
@@ -21,7 +28,6 @@ from skselect._lib.checks.rows import (
     check_subgroups,
     check_unit_confidence,
     check_vector,
-    refuse_graded_test,
 )
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.tie_blocks import SummedBlocks
@@ -619,7 +625,12 @@ def check_seen_rows(confidence: Any, loss: Any) -> tuple[FloatArray, NDArray[Any
         check_one_per_row(wrong, "loss")
     else:
         wrong = check_loss(wrong)
-        refuse_graded_test(wrong, "a state, which counts errors,")
+        if is_graded(wrong):
+            raise ValueError(
+                "loss: a state counts errors, and there are losses between 0 and 1. Count each "
+                "part of the rows by coins: Outcomes(loss, confidence).count(seed=the part's "
+                "number)."
+            )
     check_length("confidence", values, len(wrong), "loss")
     return values, wrong
 
