@@ -124,6 +124,15 @@ def in_order(found: str, level: float, advice: str, *, vouched: bool) -> Caveat:
     )
 
 
+def never_wrong(n_errors: int) -> Caveat:
+    """Return the caveat about a reviewer who is right in all rows in which the machine errs."""
+    return Caveat(
+        f"y may be the reviewer's own answer, which is right in all {n_errors:,} rows in which the "
+        "machine errs",
+        strikes=False,
+    )
+
+
 def check_vouched(assume: Any) -> frozenset[str]:
     """Return the assumptions that a user vouches for; refuse other words."""
     names = [assume] if isinstance(assume, str) or not np.iterable(assume) else list(assume)
@@ -234,6 +243,8 @@ class Certificate(Stated, NotebookText):
         reviewer's errors.
     reviewer_error : float or None
         The bound of the reviewer's errors that was given, as a share of all cases.
+    seed : int or None
+        Seed by which rows were drawn to name the levels that the others test; None: none were.
     created : str
         Date and time, ISO 8601.
     fingerprints : dict
@@ -269,6 +280,7 @@ class Certificate(Stated, NotebookText):
     shortlist: str = ""
     reviewer: str = ""
     reviewer_error: float | None = None
+    seed: int | None = None
 
     @property
     def is_certified(self) -> bool:
@@ -320,6 +332,8 @@ class Certificate(Stated, NotebookText):
             heads = [self.notice, instead, but]
         trust = f"Assumptions (not proved): {'; '.join(self.assumptions)}."
         method = f"Method: {self.method}, delta {rounded(self.delta, 6, up=True)}."
+        if self.seed is not None:
+            method += f" Rows drawn by chance: seed {self.seed}."
         if FIXED in self.assumptions:
             method += " It checks a fixed policy: nothing was chosen on these rows."
         if self.max_analyses > 1:
@@ -402,6 +416,8 @@ class Certificate(Stated, NotebookText):
         stored["assumptions"] = list(self.assumptions)
         if not self.reviewer:
             del stored["reviewer"], stored["reviewer_error"]
+        if self.seed is None:
+            del stored["seed"]
         return stored
 
     @classmethod
@@ -425,8 +441,9 @@ class Certificate(Stated, NotebookText):
             if name != "reviewer_error" or one.reviewer_error is not None:
                 check_number(name, getattr(one, name), 0.0, 1.0)
         check_number("pointwise_bound", one.pointwise_bound, 0.0)
-        for name, least in {"rows_needed": 0, "max_analyses": 1}.items():
-            check_count(name, getattr(one, name), least)
+        for name, least in {"rows_needed": 0, "max_analyses": 1, "seed": 0}.items():
+            if name != "seed" or one.seed is not None:
+                check_count(name, getattr(one, name), least)
         texts = [one.method, one.cases, one.notice, one.provenance, one.shortlist, one.reviewer]
         check_texts("text", texts)
         check_made(one.created, one.fingerprints)

@@ -18,6 +18,7 @@ from skselect._lib.arrays import (
     IntArray,
     are_constant,
     dot,
+    draw_rows,
     is_graded,
     reaches,
     spans,
@@ -58,8 +59,10 @@ from skselect.thresholds import LevelSequence, Shortlist
 from skselect.thresholds._metric import MetricOptimum
 from skselect.thresholds._rules import BAND_BESIDE_LEVELS
 
-# Where confidences are tied, every tenth row names levels.
+# Where confidences are tied, one row in ten names levels.
 _NAMING = 10
+# So many errors of the machine without one of the reviewer raise a doubt.
+_NO_LUCK = 100
 # There are messages about so many subgroups at most.
 _FEW = 5
 _REMEDY = "With on_infeasible='abstain' nothing is accepted instead."
@@ -88,6 +91,10 @@ class Setting(NamedTuple):
         Digests for the certificate, beside that of its rows.
     drawn : str, default=""
         How the rows were drawn, which the certificate assumes first.
+    seed : int, default=0
+        What is drawn by chance is drawn with it.
+    names_drawn : bool, default=False
+        Whether rows drawn with it named the levels.
     """
 
     loss: Loss
@@ -98,6 +105,8 @@ class Setting(NamedTuple):
     provenance: str = ""
     fingerprints: Mapping[str, str] = MappingProxyType({})
     drawn: str = ""
+    seed: int = 0
+    names_drawn: bool = False
 
 
 class Grouping(NamedTuple):
@@ -152,8 +161,9 @@ def name_levels(
     confidence: FloatArray,
     objectives: Objectives,
     groups: Grouping | None,
+    seed: int,
 ) -> tuple[Objectives, BoolArray]:
-    """Let every tenth row name the confidence levels that the others test.
+    """Let a tenth of the rows name the confidence levels that the others test.
 
     Each subgroup has levels of its own; a guarantee about one class takes those of its rows. Fewer
     than ten rows keep their objective. Returns the objectives, and which rows name.
@@ -171,7 +181,7 @@ def name_levels(
     for (group, rows), objective in zip(members.items(), each, strict=True):
         found[group] = objective
         if isinstance(objective, Risk) and objective.is_open and len(rows) >= _NAMING:
-            named = rows[::_NAMING]
+            named = rows[draw_rows(len(rows), _NAMING, seed)]
             names[named] = True
             other = Outcomes(np.zeros(len(named)), confidence[named])
             level = objective.delta / objective.max_analyses / len(members)
@@ -198,8 +208,10 @@ def pick(
         return _pick_by_group(outcomes, groups, objectives, setting)
     objective, n = the_only(objectives), len(outcomes)
     if isinstance(objective, SystemRisk):
-        objective, outcomes = objective.name_levels(outcomes)
-        setting = setting._replace(share=setting.share * len(outcomes) / n)
+        caveats = (*setting.caveats, *doubt_reviewer(outcomes))
+        stated, (objective, outcomes) = objective, objective.name_levels(outcomes, setting.seed)
+        share, drawn = setting.share * len(outcomes) / n, objective is not stated
+        setting = setting._replace(caveats=caveats, share=share, names_drawn=drawn)
     found = _find(outcomes, objective, setting, cases=cases)
     return _report_infeasible(found, setting.on_infeasible)
 
@@ -550,6 +562,7 @@ def issue(
     named = (*filter(None, [setting.drawn]), *objective.reviewing.assumes)
     assumptions = (*named, *certificates.ASSUMPTIONS, *assumed, planned)
     coverage, risk = curve.working_point(n_blocks)
+    draws = setting.names_drawn and isinstance(objective.method, LevelSequence)
     return Certificate(
         objective=objective.name,
         target=goal.own_target,
@@ -577,6 +590,7 @@ def issue(
         provenance=setting.provenance,
         **said,
         reviewer_error=objective.reviewing.bound,
+        seed=setting.seed if draws else None,
     )
 
 
@@ -634,6 +648,18 @@ def warn_of_order(caveats: tuple[Caveat, ...]) -> None:
     for caveat in caveats:
         if caveat.strikes:
             warn_user(f"The order of the rows matters: {caveat.reason}.")
+
+
+def doubt_reviewer(outcomes: Outcomes) -> tuple[Caveat, ...]:
+    """Return the caveat about a reviewer who is right wherever the machine errs, and warn of it."""
+    errs = outcomes.loss > 0
+    n_errors = int(np.count_nonzero(errs))
+    missed = outcomes.reviewer_loss
+    if missed is None or n_errors < _NO_LUCK or np.any(missed[errs]):
+        return ()
+    caveat = certificates.never_wrong(n_errors)
+    warn_user(f"Who gave the labels? {caveat.reason}. Its errors are then not counted.")
+    return (caveat,)
 
 
 def order_p_value(values: FloatArray, loss: FloatArray | None = None) -> float:
