@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from skselect._lib.arrays import BoolArray, FloatArray, LossSpec, reaches
+from skselect._lib.arrays import BoolArray, FloatArray, LossSpec, draw_rows, reaches
 from skselect._lib.checks import did_you_mean, shown
 from skselect._lib.checks.options import (
     check_choice,
@@ -142,7 +142,7 @@ _SGR = (
     "the published proof of SGR takes the probes of its bisection as fixed, but they depend on the "
     "rows (method='combined' certifies, and answers more)"
 )
-#: Every so many rows name the thresholds that the others test.
+#: One row in so many names the thresholds that the others test.
 NAMING = 5
 #: What is assumed where a reviewer's answers are counted.
 AS_HERE = "the reviewer will work as on these rows"
@@ -828,11 +828,11 @@ class SystemRisk(Guarantee):
         cases is not. A tuple is a count on randomly drawn cases: the upper bound of Clopper and
         Pearson at half of `delta`, and the rest of `delta` is for the machine.
     method : str or LevelSequence, default="auto"
-        "level_sequence" with the reviewer's answers: every fifth row names thresholds and the one
-        to begin with, where the system risk seems smallest; the other rows test them from
-        there down until one fails. A :class:`~skselect.thresholds.LevelSequence` names them
-        beforehand. "binomial" with `reviewer_error`: it certifies
-        ``GeneralizedRisk(target - reviewer_error)``.
+        "level_sequence" with the reviewer's answers: a fifth of the rows names thresholds and the
+        one to begin with, where the system risk seems smallest; the other rows test them from there
+        down until one fails. The fifth is drawn by chance: a tuner draws with its `random_state`, a
+        table with the seed 0. A :class:`~skselect.thresholds.LevelSequence` names them beforehand.
+        "binomial" with `reviewer_error`: it certifies ``GeneralizedRisk(target - reviewer_error)``.
     given_prediction, given_class
         Refused: the guarantee is about all cases.
 
@@ -952,8 +952,8 @@ class SystemRisk(Guarantee):
         """Return the errors, those of the reviewer included, among all rows."""
         return n_errors, n
 
-    def name_levels(self, outcomes: Outcomes) -> tuple[SystemRisk, Outcomes]:
-        """Let every fifth row name the thresholds to test, and return the rows that test them.
+    def name_levels(self, outcomes: Outcomes, seed: int = 0) -> tuple[SystemRisk, Outcomes]:
+        """Let a fifth of the rows name the thresholds to test; return the rows that test them.
 
         The start and the thresholds must not depend on the rows that certify.
         """
@@ -961,10 +961,10 @@ class SystemRisk(Guarantee):
             return self, outcomes
         if len(outcomes) < NAMING:
             raise ValueError(
-                f"objective='system_risk' needs {NAMING} rows or more: every {NAMING}th row names "
+                f"objective='system_risk' needs {NAMING} rows or more: one in {NAMING} names "
                 f"thresholds, and the others certify. Got {len(outcomes)}."
             )
-        names = np.arange(len(outcomes)) % NAMING == 0
+        names = draw_rows(len(outcomes), NAMING, seed)
         levels = system_levels(*outcomes.take(names).reviewed).tolist()
         return replace(self, method=LevelSequence(levels)), outcomes.take(~names)
 

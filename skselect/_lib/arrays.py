@@ -85,6 +85,14 @@ def are_constant(weight: FloatArray | None) -> bool:
     return weight is None or not np.any(weight != weight[0])
 
 
+def draw_rows(n: int, every: int, seed: int) -> BoolArray:
+    """Return which of n rows are drawn by chance: one in `every` of them, rounded up.
+
+    Other draws from the same seed are independent of this one.
+    """
+    return np.random.default_rng((seed, every)).permutation(n) < -(-n // every)
+
+
 def column_names(table: Any) -> list[Any] | None:
     """Return the column names of a pandas, polars or Arrow table, None for anything else."""
     arrow = hasattr(type(table), "column_names")  # its `columns` are data, not names

@@ -72,8 +72,8 @@ examples:
 
 Several tables are the stages of a cascade: each case asks the cheapest model first, and goes on
 where that is not sure enough. The files name the stages. All hold the same cases and columns; their
-rows are joined by --id, in the order of the first table. Every third row sets where a stage keeps a
-case, the others certify.
+rows are joined by --id, in the order of the first table. A third of the rows, drawn by chance with
+the seed 0, sets where a stage keeps a case; the others certify.
 
 exit codes: 0 written, 2 wrong input, 3 no threshold meets the target, 5 written, but the
 certificate is an estimate (its first line says why), 130 interrupted (nothing is written)

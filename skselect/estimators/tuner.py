@@ -29,6 +29,7 @@ from skselect._lib.checks.options import (
     check_choice,
     check_costs,
     check_has_fit,
+    check_seed,
 )
 from skselect._lib.checks.rows import check_importance, check_subgroups
 from skselect._lib.sklearn import (
@@ -200,8 +201,8 @@ class ThresholdTuner(
         held out for a guarantee or a list with rows set apart, else True.
     random_state : int, RandomState or None, default=None
         Seed of the split that holds rows out, of the folds of an integer `cv`, of the rows that a
-        shortlist sets apart, and of a SelectiveClassifier without a seed. None: another at each
-        call of `fit`.
+        shortlist sets apart or that name levels (the certificate says that one), and of a
+        SelectiveClassifier without a seed. None: another at each call of `fit`.
     assume : str or list of {"fresh", "independent"}, default=()
         Assumptions you confirm although a test on the rows rejects them. The certificate stands,
         with the finding as a caveat. "fresh": no row trained the classifier, although rows equal
@@ -338,7 +339,7 @@ class ThresholdTuner(
         rows = self._check_rows(base, objective, X, y, sample_weight, given)
         said, name = reviewer_pred, "reviewer_pred"
         reviewer = None if said is None else encode_reviewer(said, rows.classes, len(rows.y), name)
-        asked, subgroups = self.shortlist, None
+        asked, subgroups, stated = self.shortlist, None, objectives
         if asked is not None:
             asked = check_shortlist(asked, rows.weight, len(rows.classes), self.random_state)
         if self.group_by is not None:
@@ -347,9 +348,11 @@ class ThresholdTuner(
 
         fits = Fits(self, X, rows.y)
         unseen, tested = self._predict_rows(base, rows, objective, fits)
-        model, what = tested.model, Loss.of(loss, rows.rule)
+        model, what, seed = tested.model, Loss.of(loss, rows.rule), check_seed(self.random_state)
         if what.is_error and model is not None:
-            objectives, unseen = self._name_levels(objectives, base, model, rows, unseen, subgroups)
+            objectives, unseen = self._name_levels(
+                objectives, base, model, rows, unseen, subgroups, seed
+            )
         if callable(base.confidence_in_use):
             check_confidence_by_row(unseen.scores, base.confidence_in_use)
         predictions = unseen.as_predictions(rows.classes, rows.rule)
@@ -374,6 +377,8 @@ class ThresholdTuner(
             share=min(len(outcomes) / n, 1.0) * (1.0 - asked.share if asked else 1.0),
             provenance=describe_tested(tested.splits, n, len(outcomes)) if tested.splits else "",
             fingerprints={"model": certificates.scores_fingerprint(np.asarray(unseen.scores))},
+            seed=seed,
+            by_chance=objectives is not stated,
         )
         chosen = take_chosen(predictions, outcomes, objectives, members, asked)
         found = pick(*chosen, objectives, setting)
@@ -556,6 +561,7 @@ class ThresholdTuner(
         rows: TrainingRows,
         unseen: OutOfFold,
         subgroups: Any,
+        seed: int,
     ) -> tuple[Objectives, OutOfFold]:
         """Where confidences are tied, let a tenth of the rows name the levels that the others test.
 
@@ -573,7 +579,7 @@ class ThresholdTuner(
             return objectives, unseen
         predictions = unseen.as_predictions(rows.classes, rows.rule)
         members = self._group(subgroups, predictions, unseen.rows)
-        objectives, names = name_levels(predictions, unseen.confidence, objectives, members)
+        objectives, names = name_levels(predictions, unseen.confidence, objectives, members, seed)
         return objectives, unseen.take(~names)
 
     def _find_order(

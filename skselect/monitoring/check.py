@@ -56,7 +56,14 @@ from skselect.policy.seen_rows import find_recorded
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes, compute_confidence, compute_loss, reviewer_loss
 from skselect.predictions.predictions import Predictions, read_rows, rows_of_class
-from skselect.selection.pick import TAKE_LATEST, Setting, find_order, issue, warn_of_order
+from skselect.selection.pick import (
+    TAKE_LATEST,
+    Setting,
+    doubt_reviewer,
+    find_order,
+    issue,
+    warn_of_order,
+)
 from skselect.streaming.state import SelectiveState
 
 # A notice spells out so many guarantees at most, and counts the others.
@@ -154,10 +161,12 @@ def certify(
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     chosen_here, same_rows = _find_reused(policy, curve)
     notice = "" if same_rows else own_guarantee(policy, answered, accepted, subgroups, goal.level)
-    order = certificates.NO_CAVEATS
+    found = certificates.NO_CAVEATS
     if np.any(accepted):
-        order = find_order(outcomes, kind, TAKE_LATEST, vouched=vouched)
-        warn_of_order(order)
+        found = find_order(outcomes, kind, TAKE_LATEST, vouched=vouched)
+        warn_of_order(found)
+    if isinstance(kind, SystemRisk):
+        found = (*found, *doubt_reviewer(outcomes))
     if measured:
         goal = replace(goal, own_target=goal.in_units(bound))
     data, drawn = {"data": certificates.fingerprint(curve)}, answered.drawn
@@ -169,7 +178,14 @@ def certify(
         counts=counts,
         bound=bound,
         guarantee="measured" if measured and not refusal else "",
-        setting=Setting(loss, caveats=(*chosen_here, *order), fingerprints=data, drawn=drawn),
+        setting=Setting(
+            loss,
+            caveats=(*chosen_here, *found),
+            fingerprints=data,
+            drawn=drawn,
+            seed=_SEED,
+            by_chance=counted is not outcomes,
+        ),
         assumed=[certificates.FIXED],
         refusal=refusal,
         notice=notice,

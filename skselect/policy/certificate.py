@@ -140,6 +140,15 @@ def in_order(found: str, level: float, advice: str, *, vouched: bool) -> Caveat:
     )
 
 
+def never_wrong(n_errors: int) -> Caveat:
+    """Return the caveat about a reviewer who is right in all rows in which the machine errs."""
+    return Caveat(
+        f"y may be the reviewer's own answer, which is right in all {n_errors:,} rows in which the "
+        "machine errs",
+        strikes=False,
+    )
+
+
 def check_vouched(assume: Any) -> frozenset[str]:
     """Return the assumptions that a user vouches for; refuse other words."""
     names = [assume] if isinstance(assume, str) or not np.iterable(assume) else list(assume)
@@ -251,6 +260,9 @@ class Certificate(Stated, NotebookText):
         reviewer's errors.
     reviewer_error : float or None
         The bound of the reviewer's errors that was given, as a share of all cases.
+    seed : int or None
+        With which rows were drawn that name levels, or coins for losses and weights; None: nothing
+        was drawn.
     created : str
         Date and time, ISO 8601.
     fingerprints : dict
@@ -286,6 +298,7 @@ class Certificate(Stated, NotebookText):
     shortlist: str = ""
     reviewer: str = ""
     reviewer_error: float | None = None
+    seed: int | None = None
 
     @property
     def is_certified(self) -> bool:
@@ -337,6 +350,8 @@ class Certificate(Stated, NotebookText):
             heads = [self.notice, instead, but]
         trust = f"Assumptions (not proved): {'; '.join(self.assumptions)}."
         method = f"Method: {self.method}, delta {rounded(self.delta, 6, up=True)}."
+        if self.seed is not None:
+            method += f" Drawn by chance with the seed {self.seed}."
         if FIXED in self.assumptions:
             method += " It checks a fixed policy: nothing was chosen on these rows."
         if self.max_analyses > 1:
@@ -401,13 +416,16 @@ class Certificate(Stated, NotebookText):
             one = math.isfinite(self.threshold)
             where = f"at confidence {self.threshold:.6g} or higher"
             where = where if one else "with a threshold for each subgroup"
-        found = f"{self.n_errors:,} of them wrong"
+        found, of = f"{self.n_errors:,} of them wrong", f"{self.n:,}"
         if not self.about.is_error:
-            lost = "at a cost" if self.about.is_cost else "with a loss"
-            found = f"{self.n_errors:,} of them {lost}, {self.risk:.6g} on average"
+            what = "cost" if self.about.is_cost else "loss"
+            how = f"with a {what}" if self.seed is None else f"wrong by a coin for each {what}"
+            found = f"{self.n_errors:,} of them {how}; mean {what} {self.risk:.6g}"
+        if WEIGHED in self.assumptions:
+            of = f"{of} drawn by their weights"
         return (
             f"It answers {percent(self.coverage)} of these cases{which} on its own "
-            f"({self.n_accepted:,} of {self.n:,}, {found}), {where}."
+            f"({self.n_accepted:,} of {of}, {found}), {where}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -419,6 +437,8 @@ class Certificate(Stated, NotebookText):
         stored["assumptions"] = list(self.assumptions)
         if not self.reviewer:
             del stored["reviewer"], stored["reviewer_error"]
+        if self.seed is None:
+            del stored["seed"]
         return stored
 
     @classmethod
@@ -442,8 +462,9 @@ class Certificate(Stated, NotebookText):
             if name != "reviewer_error" or one.reviewer_error is not None:
                 check_number(name, getattr(one, name), 0.0, 1.0)
         check_number("pointwise_bound", one.pointwise_bound, 0.0)
-        for name, least in {"rows_needed": 0, "max_analyses": 1}.items():
-            check_count(name, getattr(one, name), least)
+        for name, least in {"rows_needed": 0, "max_analyses": 1, "seed": 0}.items():
+            if name != "seed" or one.seed is not None:
+                check_count(name, getattr(one, name), least)
         texts = [one.method, one.cases, one.notice, one.provenance, one.shortlist, one.reviewer]
         check_texts("text", texts)
         check_made(one.created, one.fingerprints)

@@ -409,7 +409,7 @@ class Outcomes:
             return self
         columns = (*(() if readings is None else readings.T), self.weight, loss, self.confidence)
         coins = np.empty((2, len(self)))
-        coins[:, np.lexsort(columns)] = np.random.default_rng(seed).random(coins.shape)
+        coins[:, np.lexsort(columns)] = np.random.default_rng((seed, 1)).random(coins.shape)
         if weight is not None and largest_weight is not None:
             kept = (coins[1] < weight / largest_weight)[:, None]
             readings = kept if readings is None else readings & kept

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import BoolArray, FloatArray
+from skselect._lib.arrays import BoolArray, FloatArray, draw_rows
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_calibration, check_number, check_risk_limit
 from skselect._lib.decide import calibrate_stage
@@ -22,8 +22,8 @@ from skselect.thresholds._rules import combined_risk, empirical_risk, last_passe
 
 #: How many cuts are tried for each stage: quantiles of its confidence.
 _N_CUTS = 50
-#: Every third row of a table sets the rule.
-_EVERY = 3
+#: One row in three of a table sets the rule, drawn with this seed.
+_EVERY, _SEED = 3, 0
 #: A planned threshold is certified like this, and accepts at least a tenth.
 _DELTA, _LEAST_COVERAGE = 0.05, 0.1
 
@@ -155,8 +155,9 @@ def join_stages(
 ) -> Predictions:
     """Join the predictions of a cheap and of stronger models for the same rows to a cascade.
 
-    Every third row sets the rule: how each stage is calibrated, and where it keeps a case. The
-    others are returned with what the cascade answers, so that they can certify a threshold.
+    A third of the rows, drawn by chance with the seed 0, sets the rule: how each stage is
+    calibrated, and where it keeps a case. The others are returned with what the cascade answers, so
+    that they can certify a threshold.
 
     Parameters
     ----------
@@ -194,7 +195,7 @@ def join_stages(
     True
     """
     target = check_plan(target, max_loss, calibration)
-    plans = np.arange(len(check_stages(stages)[0])) % _EVERY == 0
+    plans = draw_rows(len(check_stages(stages)[0]), _EVERY, _SEED)
     planning = {name: part.take(plans) for name, part in stages.items()}
     rule = make_cascade(planning, costs, target, max_loss, calibration)
     return rule.join({name: part.take(~plans) for name, part in stages.items()})
@@ -202,4 +203,4 @@ def join_stages(
 
 def certifying(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that :func:`join_stages` keeps; the others set the rule."""
-    return table[np.arange(len(table)) % _EVERY > 0]
+    return table[~draw_rows(len(table), _EVERY, _SEED)]

@@ -17,6 +17,7 @@ from skselect._lib.arrays import (
     FloatArray,
     IntArray,
     dot,
+    draw_rows,
     reaches,
     spans,
 )
@@ -57,8 +58,10 @@ from skselect.thresholds import LevelSequence, Shortlist
 from skselect.thresholds._metric import MetricOptimum
 from skselect.thresholds._rules import BAND_BESIDE_LEVELS, pass_all
 
-# Where confidences are tied, every tenth row names levels.
+# Where confidences are tied, one row in ten names levels.
 _NAMING = 10
+# So many errors of the machine without one of the reviewer raise a doubt.
+_NO_LUCK = 100
 # There are messages about so many subgroups at most.
 _FEW = 5
 _REMEDY = "With on_infeasible='abstain' nothing is accepted instead."
@@ -88,7 +91,9 @@ class Setting(NamedTuple):
     drawn : str, default=""
         How the rows were drawn, which the certificate assumes first.
     seed : int, default=0
-        Of the coins that make rows of losses and weights.
+        What is drawn by chance is drawn with it.
+    by_chance : bool, default=False
+        Whether anything was: rows that named levels, or coins for losses and weights.
     """
 
     loss: Loss
@@ -100,6 +105,7 @@ class Setting(NamedTuple):
     fingerprints: Mapping[str, str] = MappingProxyType({})
     drawn: str = ""
     seed: int = 0
+    by_chance: bool = False
 
 
 class Grouping(NamedTuple):
@@ -154,8 +160,9 @@ def name_levels(
     confidence: FloatArray,
     objectives: Objectives,
     groups: Grouping | None,
+    seed: int,
 ) -> tuple[Objectives, BoolArray]:
-    """Let every tenth row name the confidence levels that the others test.
+    """Let a tenth of the rows name the confidence levels that the others test.
 
     Each subgroup has levels of its own; a guarantee about one class takes those of its rows. Fewer
     than ten rows keep their objective. Returns the objectives, and which rows name.
@@ -173,7 +180,7 @@ def name_levels(
     for (group, rows), objective in zip(members.items(), each, strict=True):
         found[group] = objective
         if isinstance(objective, Risk) and objective.is_open and len(rows) >= _NAMING:
-            named = rows[::_NAMING]
+            named = rows[draw_rows(len(rows), _NAMING, seed)]
             names[named] = True
             other = Outcomes(np.zeros(len(named)), confidence[named])
             level = objective.delta / objective.max_analyses / len(members)
@@ -202,8 +209,10 @@ def pick(
         return _pick_by_group(outcomes, groups, objectives, setting)
     objective, n = the_only(objectives), len(outcomes)
     if isinstance(objective, SystemRisk):
-        objective, outcomes = objective.name_levels(outcomes)
-        setting = setting._replace(share=setting.share * len(outcomes) / n)
+        caveats = (*setting.caveats, *doubt_reviewer(outcomes))
+        stated, (objective, outcomes) = objective, objective.name_levels(outcomes, setting.seed)
+        share, drawn = setting.share * len(outcomes) / n, objective is not stated
+        setting = setting._replace(caveats=caveats, share=share, by_chance=drawn)
     counted = outcomes.count(setting.seed, objective.largest_weight)
     found = _find(outcomes, counted, objective, setting, cases=cases)
     return _report_infeasible(found, setting.on_infeasible)
@@ -357,6 +366,8 @@ def _find(
     goal = Goal.on(
         objective, setting.loss, cases=cases, n_subgroups=n_subgroups, share=setting.share
     )
+    named = setting.by_chance and isinstance(objective.method, LevelSequence)
+    setting = setting._replace(by_chance=named or counted is not outcomes)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     rows = counted.read() if objective.counts else [outcomes]
     curves = [curve if one is outcomes else RiskCoverageCurve.from_outcomes(one) for one in rows]
@@ -589,6 +600,7 @@ def issue(
         provenance=setting.provenance,
         **said,
         reviewer_error=objective.reviewing.bound,
+        seed=setting.seed if setting.by_chance else None,
     )
 
 
@@ -658,6 +670,18 @@ def warn_of_order(caveats: tuple[Caveat, ...]) -> None:
     for caveat in caveats:
         if caveat.strikes:
             warn_user(f"The order of the rows matters: {caveat.reason}.")
+
+
+def doubt_reviewer(outcomes: Outcomes) -> tuple[Caveat, ...]:
+    """Return the caveat about a reviewer who is right wherever the machine errs, and warn of it."""
+    errs = outcomes.loss > 0
+    n_errors = int(np.count_nonzero(errs))
+    missed = outcomes.reviewer_loss
+    if missed is None or n_errors < _NO_LUCK or np.any(missed[errs]):
+        return ()
+    caveat = certificates.never_wrong(n_errors)
+    warn_user(f"Who gave the labels? {caveat.reason}. Its errors are then not counted.")
+    return (caveat,)
 
 
 def order_p_value(values: FloatArray, loss: FloatArray | None = None) -> float:

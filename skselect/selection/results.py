@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -11,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray
-from skselect._lib.checks.options import check_count, check_delta, check_generator, check_number
+from skselect._lib.checks.options import check_count, check_delta, check_number, check_seed
 from skselect._lib.checks.rows import refuse_weights
 from skselect._lib.notebook import NotebookText, percent, show_card, wrap
 from skselect.bounds._pointwise import (
@@ -359,9 +358,7 @@ def check_shortlist(
     refuse_weights(weight, "a shortlist")
     check_enough_classes(n_classes)
     seed = random_state if shortlist.random_state is None else shortlist.random_state
-    if not isinstance(seed, numbers.Integral):
-        seed = int(check_generator(seed).integers(2**32))
-    return replace(shortlist, random_state=seed)
+    return replace(shortlist, random_state=check_seed(seed))
 
 
 def tuning_mask(asked: Shortlist, n: int, rows: BoolArray | None) -> BoolArray | None:

@@ -35,6 +35,7 @@ from skselect import (
     Coverage,
     InfeasibleTargetError,
     LearnedConfidence,
+    PrecomputedClassifier,
     Predictions,
     Risk,
     SelectiveClassifier,
@@ -403,6 +404,24 @@ def test_a_pair_with_subgroups_and_weights(data, is_frozen):
         np.testing.assert_array_equal(whole.predict_proba(X), expected)
         with pytest.raises(ValueError, match=r"cv holds out 5 of 900 rows, .* at least 10"):
             tuner.set_params(cv=[(np.arange(500), np.arange(895, 900))]).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:No threshold")
+def test_a_site_that_is_hard_does_not_name_the_levels_alone():
+    """Ten sites in turn, one of them hard: 5.3 % are wrong at each of five levels."""
+    rng, n, n_false = np.random.default_rng(0), 2000, 0
+    risk = np.where(np.arange(n) % 10 == 0, 0.44, 0.01)
+    for draw in range(15):
+        sure, wrong = rng.integers(5, 10, n) / 10, rng.random(n) < risk
+        y = np.where(wrong, 0, 1)
+        tuner = ThresholdTuner(
+            PrecomputedClassifier([0, 1]), Risk(0.03), cv=[(slice(0, 500), slice(500, None))],
+            random_state=draw, on_infeasible="abstain", assume="independent",
+        ).fit(np.column_stack([1 - sure, sure]), y)  # fmt: skip
+        assert tuner.certificate_.n == 1350
+        assert (tuner.certificate_.method, tuner.certificate_.seed) == ("level_sequence", draw)
+        n_false += tuner.certificate_.is_certified
+    assert n_false <= 0.05 * 15 + 3 * np.sqrt(15 * 0.05 * 0.95)
 
 
 def test_the_certificate_says_which_rows_certify(data):

@@ -23,6 +23,7 @@ from skselect import (
     certify,
     select_threshold,
 )
+from skselect._lib.arrays import draw_rows
 from skselect._lib.notebook import unwrap
 from skselect.bounds._pointwise import betting_upper, rows_for_betting
 from skselect.objectives import GUARANTEES, first_of, read_objective
@@ -86,19 +87,20 @@ def test_each_subgroup_is_selected_by_itself_at_its_share_of_delta(table):
     assert "hopeless" in str(found)
 
 
-def test_every_tenth_row_of_a_subgroup_names_the_levels_of_the_others(table):
+def test_a_tenth_of_the_rows_of_a_subgroup_names_the_levels_of_the_others(table):
     predictions, group = predictions_of(table), table[2].astype(object)
     confidence = np.round(Outcomes.from_predictions(predictions).confidence, 1)
     group[5], group[-19:-9], group[-9:] = None, "ten", "rare"
     one, planned = Risk(0.1), Risk(0.2, delta=0.1, max_analyses=2)
     each = {"a": one, "b": planned, "hopeless": GeneralizedRisk(0.1), "rare": one, "ten": one}
-    found, names = name_levels(predictions, confidence, each, Grouping("site", group))
+    found, names = name_levels(predictions, confidence, each, Grouping("site", group), 3)
     assert list(found) == list(each)
     for key, level in (("a", 0.05 / 5), ("b", 0.1 / 2 / 5), ("ten", 0.05 / 5)):
         rows = np.flatnonzero(group == key)
-        assert np.array_equal(np.flatnonzero(names & (group == key)), rows[::10])
-        other = RiskCoverageCurve.from_outcomes(Outcomes(rows[::10] * 0.0, confidence[rows[::10]]))
-        n, target = len(rows) - len(rows[::10]), each[key].target
+        named = rows[draw_rows(len(rows), 10, seed=3)]
+        assert np.array_equal(np.flatnonzero(names & (group == key)), named)
+        other = RiskCoverageCurve.from_outcomes(Outcomes(named * 0.0, confidence[named]))
+        n, target = len(rows) - len(named), each[key].target
         assert found[key].method == LevelSequence.of(other, n, target, level, 0.1)
         assert found[key].set_params(method="auto") == each[key]
     assert (found["hopeless"], found["rare"]) == (each["hopeless"], one)

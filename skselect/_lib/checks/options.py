@@ -142,6 +142,13 @@ def check_generator(random_state: Any) -> np.random.Generator:
         ) from error
 
 
+def check_seed(random_state: Any) -> int:
+    """Return a whole number as it is, and one drawn from a generator or None."""
+    rng = check_generator(random_state)
+    is_seed = isinstance(random_state, numbers.Integral)
+    return int(random_state) if is_seed else int(rng.integers(2**32))
+
+
 def check_given(value: Any, name: str, purpose: str) -> Any:
     """Return what must not be None."""
     if value is None:
