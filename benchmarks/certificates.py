@@ -41,7 +41,7 @@ MIN_COVERAGE = 0.1
 HARD_ROWS, HARD_TARGETS = [1000, 5000], [0.05, 0.1]
 CALIBRATED = {"rows": [1000, 3000], "target": 0.02, "delta": 0.05}
 LEVELS, MAPS, ROWS_OF_A_MAP = 25, 20, 1000
-NAMING = 10  # every tenth row names the levels that the others test
+NAMING = 10  # one row in ten names the levels that the others test
 MOST_ROWS_OF_PEERS = 5000
 
 # Error probabilities at rank u; r is the target. ----------------------------------------------

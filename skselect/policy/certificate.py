@@ -140,15 +140,6 @@ def in_order(found: str, level: float, advice: str, *, vouched: bool) -> Caveat:
     )
 
 
-def never_wrong(n_errors: int) -> Caveat:
-    """Return the caveat about a reviewer who is right in all rows in which the machine errs."""
-    return Caveat(
-        f"y may be the reviewer's own answer, which is right in all {n_errors:,} rows in which the "
-        "machine errs",
-        strikes=False,
-    )
-
-
 def check_vouched(assume: Any) -> frozenset[str]:
     """Return the assumptions that a user vouches for; refuse other words."""
     names = [assume] if isinstance(assume, str) or not np.iterable(assume) else list(assume)

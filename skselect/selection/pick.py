@@ -674,14 +674,13 @@ def warn_of_order(caveats: tuple[Caveat, ...]) -> None:
 
 def doubt_reviewer(outcomes: Outcomes) -> tuple[Caveat, ...]:
     """Return the caveat about a reviewer who is right wherever the machine errs, and warn of it."""
-    errs = outcomes.loss > 0
-    n_errors = int(np.count_nonzero(errs))
-    missed = outcomes.reviewer_loss
-    if missed is None or n_errors < _NO_LUCK or np.any(missed[errs]):
+    errs, missed = outcomes.loss > 0, outcomes.reviewer_loss
+    if missed is None or np.sum(errs) < _NO_LUCK or np.any(missed[errs]):
         return ()
-    caveat = certificates.never_wrong(n_errors)
-    warn_user(f"Who gave the labels? {caveat.reason}. Its errors are then not counted.")
-    return (caveat,)
+    found = "y may be the reviewer's own answer, which is right in all"
+    found = f"{found} {np.sum(errs):,} rows in which the machine errs"
+    warn_user(f"Who gave the labels? {found}. Then the reviewer's errors are not counted.")
+    return (Caveat(found, strikes=False),)
 
 
 def order_p_value(values: FloatArray, loss: FloatArray | None = None) -> float:
