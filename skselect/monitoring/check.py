@@ -57,7 +57,7 @@ from skselect.policy.seen_rows import find_recorded
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes, compute_confidence, compute_loss, reviewer_loss
 from skselect.predictions.predictions import Predictions, read_rows, rows_of_class
-from skselect.selection.pick import TAKE_LATEST, Setting, find_order, issue, warn_of_order
+from skselect.selection.pick import TAKE_LATEST, Setting, check_order, issue, warn_of_order
 from skselect.streaming.state import SelectiveState
 
 # A notice spells out so many guarantees at most, and counts the others.
@@ -153,7 +153,7 @@ def certify(
     notice = "" if same_rows else own_guarantee(policy, answered, accepted, subgroups, goal.level)
     order = certificates.NO_CAVEATS
     if np.any(accepted):
-        order = find_order(outcomes, kind, TAKE_LATEST, vouched=vouched)
+        order = check_order(answered, outcomes, kind, None, TAKE_LATEST, vouched=vouched)
         warn_of_order(order)
     if measured:
         goal = replace(goal, own_target=goal.in_units(bound))
