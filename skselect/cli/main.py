@@ -279,7 +279,7 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 "(default: 1)", type=int, metavar="K"),
         _option("--seed", "seed of the rows that --shortlist sets apart (default: any)", type=int),
         _option("--assume", "independent: the order of the rows means nothing, although it shows "
-                "in losses or confidences (the table is sorted by class, say)", nargs="+",
+                "in losses or confidences (the table is sorted by site, say)", nargs="+",
                 default=(), choices=["independent"]),
         _option("--method", "how a threshold is found and certified, such as band", metavar="NAME"),
         _column("--audit-proba", "with --verdict: the column of the probability with which each "

@@ -282,6 +282,8 @@ class SelectiveClassifier(
         self._confidence_at_fit, self._created = self.confidence_in_use, now()
         is_taught = not self._is_frozen or self._learns
         self._seen_rows = SeenRows.of(rows.X) if is_taught else None
+        counts = np.bincount(rows.codes, minlength=len(rows.classes))
+        self._class_counts = counts if is_taught else None
         fits.end()
         return self
 

@@ -20,6 +20,7 @@ from skselect._lib.arrays import (
     IntArray,
     LabelArray,
     LossSpec,
+    are_constant,
     column_names,
     take_columns,
 )
@@ -32,6 +33,7 @@ from skselect._lib.checks.options import (
     check_seed,
 )
 from skselect._lib.checks.rows import check_importance, check_subgroups
+from skselect._lib.notebook import percent
 from skselect._lib.sklearn import (
     CallbackSupportMixin,
     count_rows,
@@ -89,17 +91,18 @@ from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, encode_reviewer
 from skselect.selection.pick import (
+    CLASS_LEVEL,
     HOLD_OUT_LATEST,
     LEAVE_MARGIN,
     TAKE_LATEST,
     Grouping,
     Setting,
-    find_order,
+    check_order,
+    class_p_value,
     make_policy,
     name_levels,
     pick,
     refuse_given,
-    rows_given,
     seek_copies,
     take_chosen,
     the_only,
@@ -116,6 +119,8 @@ from skselect.thresholds._rules import are_tied
 
 # The share of the rows that certifies under cv="auto".
 _HELD_OUT = 0.4
+# Of fewer rows classes are often equal in size.
+_FEW_ROWS = 20
 # A smaller share of errors makes it likely that the rows trained a classifier without a record.
 _TOO_GOOD = 0.01
 # A larger share of rows that also trained the classifier makes a certificate an estimate where not
@@ -203,11 +208,12 @@ class ThresholdTuner(
         Seed of the split that holds rows out, of the folds of an integer `cv`, of the rows that a
         shortlist sets apart or that name levels (the certificate says that one), and of a
         SelectiveClassifier without a seed. None: another at each call of `fit`.
-    assume : str or list of {"fresh", "independent"}, default=()
+    assume : str or list of {"fresh", "independent", "balanced"}, default=()
         Assumptions you confirm although a test on the rows rejects them. The certificate stands,
         with the finding as a caveat. "fresh": no row trained the classifier, although rows equal
         training rows. "independent": the order of the rows means nothing, although losses or
-        confidences change along it (the table is sorted by class, say).
+        confidences change along it (the table is sorted by site, say). "balanced": new cases come
+        with equally many of each class, although those that trained the classifier did not.
     group_by : column name, list of them, callable, "predicted_class" or Subgroups, default=None
         One threshold per subgroup, each certified by itself: columns of X (positions for arrays),
         a function of X, or the answers. The function must find the subgroup of a row from that
@@ -372,7 +378,12 @@ class ThresholdTuner(
         setting = Setting(
             what,
             self.on_infeasible,
-            (*(() if groups is None else (certificates.GROUPED,)), *caveats, *order),
+            (
+                *(() if groups is None else (certificates.GROUPED,)),
+                *caveats,
+                *self._compare_classes(base, rows, tested.splits, objective),
+                *order,
+            ),
             bounded=base.confidence_is_bounded,
             share=min(len(outcomes) / n, 1.0) * (1.0 - asked.share if asked else 1.0),
             provenance=describe_tested(tested.splits, n, len(outcomes)) if tested.splits else "",
@@ -594,14 +605,42 @@ class ThresholdTuner(
         """Return the caveat about rows that a guarantee is about and that depend on their order."""
         if not advice:
             return ()
-        order, codes = np.argsort(rows), None
+        order = np.argsort(rows)
         if members is not None:
-            codes = subgroup_codes(members.subgroups, len(outcomes))[0][order]
-        else:
-            given, _ = rows_given(predictions, objective)
-            order = order if given is None else order[given[order]]
+            members = members._replace(subgroups=take_rows(members.subgroups, order))
         vouched = "independent" in certificates.check_vouched(self.assume)
-        return find_order(outcomes.take(order), objective, advice, codes=codes, vouched=vouched)
+        answered = replace(predictions, y_proba=None).take(order)
+        rated = outcomes.take(order)
+        return check_order(answered, rated, objective, members, advice, vouched=vouched)
+
+    def _compare_classes(
+        self, base: SelectiveClassifier, rows: TrainingRows, splits: Splits, goal: Objective
+    ) -> tuple[Caveat, ...]:
+        """Return the caveat about classes that are balanced, or unlike those of training.
+
+        A guarantee about one class does not depend on their shares; weights may set these right.
+        """
+        vouched = "balanced" in certificates.check_vouched(self.assume)
+        wanted = goal.guarantees or self.shortlist is not None
+        if not (wanted and goal.given_class is None and are_constant(rows.weight)):
+            return ()
+        trained = getattr(base, "_class_counts", None)
+        codes = rows.codes[splits[0][1]] if splits and trained is not None else rows.codes
+        counts = np.bincount(codes, minlength=len(rows.classes))
+        spread = np.ptp(counts)
+        if trained is not None and class_p_value(counts, trained) <= CLASS_LEVEL:
+            here, there = counts / counts.sum(), trained / trained.sum()
+            k = np.argmax(np.round(np.abs(here - there), 9))
+            label = shown(rows.classes.tolist()[k])
+            found = f"class {label} is {percent(here[k])} of these rows and {percent(there[k])} of"
+            caveat = certificates.other_classes(
+                found, CLASS_LEVEL, equal=bool(spread <= 1), vouched=vouched
+            )
+            if caveat.strikes:
+                warn_user(f"No certificate: {caveat.reason}.")
+            return (caveat,)
+        equal = len(counts) > 1 and spread == 0 and len(codes) >= _FEW_ROWS
+        return (certificates.equal_classes(int(counts[0])),) if equal else ()
 
     # What is looked for ------------------------------------------------------------------
 

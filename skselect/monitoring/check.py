@@ -59,8 +59,8 @@ from skselect.predictions.predictions import Predictions, read_rows, rows_of_cla
 from skselect.selection.pick import (
     TAKE_LATEST,
     Setting,
+    check_order,
     doubt_reviewer,
-    find_order,
     issue,
     warn_of_order,
 )
@@ -163,7 +163,7 @@ def certify(
     notice = "" if same_rows else own_guarantee(policy, answered, accepted, subgroups, goal.level)
     found = certificates.NO_CAVEATS
     if np.any(accepted):
-        found = find_order(outcomes, kind, TAKE_LATEST, vouched=vouched)
+        found = check_order(answered, outcomes, kind, None, TAKE_LATEST, vouched=vouched)
         warn_of_order(found)
     if isinstance(kind, SystemRisk):
         found = (*found, *doubt_reviewer(outcomes))

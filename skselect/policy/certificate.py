@@ -95,7 +95,12 @@ NOTHING_CHECKED = Caveat(
 #: A larger share of rows that also trained the classifier makes a certificate an estimate.
 MOST_SEEN = 0.2
 #: The assumptions that a user can vouch for against what the rows show.
-VOUCHED = {"fresh": FRESH, "independent": INDEPENDENT}
+VOUCHED = {"fresh": FRESH, "independent": INDEPENDENT, "balanced": INDEPENDENT}
+SORTED_BY_CLASS = Caveat(
+    "these rows are sorted by class, so their order was tested within each class, which cannot "
+    "show a change from one class to the next",
+    strikes=False,
+)
 
 
 def trained_here(overlap: Overlap, *, few: bool, asks: bool, vouched: bool) -> Caveat:
@@ -134,10 +139,30 @@ def in_order(found: str, level: float, advice: str, *, vouched: bool) -> Caveat:
         return Caveat(f"{reason}, overruled by assume='independent'", INDEPENDENT, strikes=False)
     return Caveat(
         f"{reason}: if this is the order of time, new cases may be unlike these, so {advice}, and "
-        "watch the policy with SelectiveRiskMonitor; if the rows are only sorted, by class say, "
+        "watch the policy with SelectiveRiskMonitor; if the rows are only sorted, by site say, "
         "assume='independent' overrules this",
         INDEPENDENT,
     )
+
+
+def equal_classes(n: int) -> Caveat:
+    """Return the caveat about classes of which each has exactly `n` rows."""
+    reason = f"all classes have {n:,} rows: if they were balanced by hand (SMOTE, over- or "
+    reason += "undersampling), this is about cases balanced alike"
+    return Caveat(reason, strikes=False)
+
+
+def other_classes(found: str, level: float, *, equal: bool, vouched: bool) -> Caveat:
+    """Return the caveat about classes whose shares are not those of the training rows.
+
+    It strikes where the classes are `equal` in size, as after balancing.
+    """
+    reason = f"{found} those that trained the classifier, more than chance explains (level {level})"
+    if equal:
+        reason += ", and all classes here have equally many rows, as if they were balanced by hand"
+        reason += ", overruled by" if vouched else "; if new cases come balanced alike, say"
+        reason += " assume='balanced'"
+    return Caveat(reason, INDEPENDENT if equal else "", strikes=equal and not vouched)
 
 
 def check_vouched(assume: Any) -> frozenset[str]:

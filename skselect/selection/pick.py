@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import kolmogorov
 
 from skselect._lib.arrays import (
+    ROUNDING,
     BoolArray,
     FloatArray,
     IntArray,
@@ -621,6 +622,11 @@ def seek_copies(confidence: FloatArray, *columns: Any) -> tuple[tuple[Caveat, ..
 #: Probability that rows in random order are said to depend on their order.
 LEVEL = 0.01
 
+#: The same for rows of other classes than those that trained the classifier, and how many tables
+#: are drawn to tell.
+CLASS_LEVEL = 0.001
+_N_DRAWS = 2_999
+
 # What to do where the order matters: about a part of the rows, all of them, or the last ones.
 HOLD_OUT_LATEST = (
     "hold out the latest of them, by cv=[(train, test)] with the positions of earlier and of later "
@@ -663,6 +669,47 @@ def find_order(
             found.add(name)
     named = " and ".join(sorted(found, reverse=True))
     return (in_order(named, LEVEL, advice, vouched=vouched),) if found else ()
+
+
+def check_order(
+    source: Predictions | Outcomes,
+    outcomes: Outcomes,
+    objective: Objective,
+    groups: Grouping | None,
+    advice: str,
+    *,
+    vouched: bool,
+) -> tuple[Caveat, ...]:
+    """Return what :func:`find_order` says of the rows that a guarantee is about.
+
+    Where the rows are sorted by class, it looks inside each class, and a caveat says so. That takes
+    the classes as they stand and asks only whether the rows of a class are in random order, so the
+    level is kept. It cannot see a change from one class to the next.
+    """
+    codes = None
+    if groups is not None:
+        codes, _ = subgroup_codes(groups.subgroups, len(outcomes))
+    elif (given := rows_given(source, objective)[0]) is not None:
+        codes = given.astype(np.int64) - 1
+    blocks = _find_blocks(source) if isinstance(source, Predictions) else None
+    if blocks is not None:
+        codes = np.zeros(len(blocks), np.int64) if codes is None else codes
+        codes = np.where(codes < 0, -1, codes * len(blocks) + blocks)
+    found = find_order(outcomes, objective, advice, codes=codes, vouched=vouched)
+    return found if blocks is None else (*found, certificates.SORTED_BY_CLASS)
+
+
+def _find_blocks(predictions: Predictions) -> IntArray | None:
+    """Return the block of each row where each of two true classes or more fills one, else None.
+
+    Where all answers are the same, as in verdicts, classes only say which answers are wrong.
+    """
+    truth, answers = predictions.y_true, predictions.y_pred
+    changes = truth[1:] != truth[:-1]
+    n_blocks = 1 + np.count_nonzero(changes)
+    if not 1 < n_blocks <= len(predictions.classes) + 1 or np.all(answers == answers[0]):
+        return None
+    return np.append(0, np.cumsum(changes)) if n_blocks == len(np.unique(truth)) else None
 
 
 def warn_of_order(caveats: tuple[Caveat, ...]) -> None:
@@ -727,6 +774,30 @@ def order_p_value(values: FloatArray, loss: FloatArray | None = None) -> float:
         total = float(part[-1])
         largest = max(largest, float(part.max()), -float(part.min()))
     return float(kolmogorov(largest / np.sqrt(squares * n / (n - 1)))) if squares > 0.0 else 1.0
+
+
+def class_p_value(here: IntArray, there: IntArray) -> float:
+    """Return the p-value of the hypothesis that rows counted by class were drawn alike.
+
+    The statistic is Pearson's chi-square. It is compared with that of random tables of the same
+    totals, so that the level holds for rare classes too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.selection.pick import class_p_value
+    >>> class_p_value(np.array([50, 50]), np.array([950, 50])) < .001
+    True
+    >>> class_p_value(np.array([93, 7]), np.array([950, 50])) > .1
+    True
+    """
+    total = here + there
+    here, total = here[total > 0], total[total > 0]
+    drawn = np.random.default_rng(0).multivariate_hypergeometric(total, here.sum(), size=_N_DRAWS)
+    # The totals are fixed, so that chi-square rises with the sum of squares over totals.
+    least = np.sum(here**2 / total) * (1.0 - ROUNDING)
+    n_as_far = np.count_nonzero(np.sum(drawn**2 / total, axis=1) >= least)
+    return float(1 + n_as_far) / (1 + _N_DRAWS)
 
 
 def the_only(objectives: Objectives) -> Objective:

@@ -25,7 +25,7 @@ from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, check_vouched
 from skselect.policy.policy import External
 from skselect.policy.seen_rows import with_and_without
-from skselect.policy.subgroups import Subgroups, name_of_subgroups, subgroup_codes
+from skselect.policy.subgroups import Subgroups, name_of_subgroups
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
@@ -35,7 +35,7 @@ from skselect.selection.pick import (
     Grouping,
     Setting,
     check_is_predictions,
-    find_order,
+    check_order,
     make_policy,
     pick,
     pick_on_curve,
@@ -104,7 +104,7 @@ def select_threshold(
     assume : "independent" or (), default=()
         Assumptions you confirm although a test on the rows rejects them. "independent": the order
         of the rows means nothing, although losses or confidences change along it (the table is
-        sorted by class, say). The certificate stands, and names the finding.
+        sorted by site, say). The certificate stands, and names the finding.
     on_infeasible : {"raise", "abstain"}, default="raise"
         When no threshold meets the target: raise, or warn and accept nothing.
     %(options)s
@@ -161,8 +161,7 @@ def select_threshold(
         told, outcomes = _find_copies(source, outcomes)
     groups = None if subgroups is None else _read_subgroups(subgroups, source, objectives)
     chosen, members, cases = take_chosen(source, outcomes, objectives, groups, asked)
-    codes = None if members is None else subgroup_codes(members.subgroups, len(chosen))[0]
-    order = find_order(chosen, first, TAKE_LATEST, codes=codes, vouched=vouched)
+    order = check_order(source, outcomes, first, groups, TAKE_LATEST, vouched=vouched)
     setting = setting._replace(caveats=(*order, *told), share=1.0 - (asked.share if asked else 0.0))
     found = pick(chosen, members, cases, objectives, setting)
     if min(found.thresholds.values()) < np.inf:

@@ -11,7 +11,7 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -326,6 +326,96 @@ def test_weights_serve_metrics_and_are_refused_for_certificates(data):
     together = SelectiveClassifier(GaussianNB(), confidence=lambda p: p.max(axis=1) - p.max())
     with pytest.raises(ValueError, match="confidence: the function looks at rows together"):
         risk(together).fit(X, y)
+
+
+# Which classes the rows hold --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_table_sorted_by_class_is_certified_at_once(seed):
+    X, y = load_iris(return_X_y=True)
+    mixed = np.random.default_rng(seed).permutation(150)
+    tuner = risk(LogisticRegression(max_iter=500), random_state=seed)
+    sorted_by_class = tuner.fit(X, y).certificate_
+    assert sorted_by_class.is_certified
+    assert any("sorted by class" in caveat for caveat in sorted_by_class.caveats)
+    shuffled = tuner.fit(X[mixed], y[mixed]).certificate_
+    assert shuffled.is_certified
+    assert not any("sorted by class" in caveat for caveat in shuffled.caveats)
+
+
+def rare(rng, n, share=0.05):
+    """Return rows of which a class is rare."""
+    y = (rng.random(n) < share).astype(int)
+    return rng.normal(size=(n, 3)) + 1.2 * y[:, None], np.array(["well", "ill"])[y]
+
+
+def balance(rng, X, y, surplus=0):
+    """Return all rare rows and as many of the others, or some more."""
+    ill = np.flatnonzero(y == "ill")
+    rows = np.r_[ill, rng.choice(np.flatnonzero(y == "well"), len(ill) + surplus, replace=False)]
+    rng.shuffle(rows)
+    return X[rows], y[rows]
+
+
+BY_ANSWER = {"target": 0.2, "group_by": "predicted_class", "on_infeasible": "abstain"}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_balanced_rows_certify_no_classifier_of_natural_ones(seed):
+    """Of its answers "ill" most are wrong among cases as they come."""
+    rng = np.random.default_rng(seed)
+    model = FrozenEstimator(SelectiveClassifier(GaussianNB()).fit(*rare(rng, 2000)))
+    rows = balance(rng, *rare(rng, 6000), surplus=seed % 2)
+    tuner = risk(model, **BY_ANSWER)
+    with pytest.warns(UserWarning, match="No certificate: class 'ill' is"):
+        found = tuner.fit(*rows).certificates_["ill"]
+    assert not found.is_certified
+    assert not any("independent draws" in one for one in found.assumptions)
+    assert "equally many rows" in found.caveats[0]
+    if seed == 0:
+        vouched = tuner.set_params(assume="balanced").fit(*rows).certificates_["ill"]
+        assert vouched.is_certified
+        assert "overruled by assume='balanced'" in vouched.caveats[0]
+        assert any("independent draws" in one for one in vouched.assumptions)
+
+
+def test_other_shares_of_classes_are_said(rng):
+    model = SelectiveClassifier(GaussianNB()).fit(*rare(rng, 3000))
+    frozen, fresh = FrozenEstimator(model), rare(rng, 1000)
+    assert risk(frozen).fit(*fresh).certificate_.caveats == ()
+    other = balance(rng, *rare(rng, 6000), surplus=2)
+    found = risk(frozen, target=0.3).fit(*other).certificate_
+    assert found.is_certified
+    (said,) = found.caveats
+    assert re.match(r"class '(ill|well)' is \S+ % of these rows and \S+ % of those that", said)
+    X, y = (np.r_[one, two] for one, two in zip(other, fresh, strict=True))
+    n = len(other[1])
+    part = risk(frozen, cv=[(np.arange(n), np.arange(n, n + 1000))]).fit(X, y)
+    assert part.certificate_.caveats == ()  # the rows that cv tests are as in training
+    given = ThresholdTuner(frozen, Risk(0.45, given_class="well"))
+    assert given.fit(*other).certificate_.caveats == ()
+    weighted = ThresholdTuner(frozen, Risk(0.4, method=Betting(largest_weight=2)))
+    weight = np.where(other[1] == "ill", 0.1, 1.9)
+    assert weighted.fit(*other, sample_weight=weight).certificate_.caveats == ()
+    del model._class_counts  # of a version that kept none
+    assert risk(frozen, target=0.3).fit(*other).certificate_.caveats == ()
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_classes_of_equal_size_are_said(frozen, rng):
+    X, y = balance(rng, *rare(rng, 6000))
+    n = len(y) // 2
+    model = GaussianNB()
+    if frozen:
+        model = FrozenEstimator(GaussianNB().fit(*rare(rng, 1000)))
+    said = f"all classes have {n} rows: if they were balanced by hand"
+    found = risk(model, target=0.3).fit(X, y).certificate_
+    assert found.is_certified
+    assert said in told(found)
+    for goal, rows in ((Risk(0.3), slice(1, None)), (Risk(0.4, given_class="well"), slice(None))):
+        other = ThresholdTuner(model, goal, random_state=0).fit(X[rows], y[rows])
+        assert "balanced by hand" not in told(other.certificate_)
 
 
 # Rows in time order ----------------------------------------------------------------------------

@@ -8,12 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, multivariate_hypergeom
 
 from skselect import (
     AbstentionPolicy,
     Best,
     Cost,
+    Coverage,
     GeneralizedRisk,
     InfeasibleTargetError,
     Outcomes,
@@ -29,14 +30,18 @@ from skselect.bounds._pointwise import betting_upper, rows_for_betting
 from skselect.objectives import GUARANTEES, first_of, read_objective
 from skselect.policy import Certificate, Subgroups
 from skselect.selection.pick import (
+    CLASS_LEVEL,
     LEVEL,
     TAKE_LATEST,
     Grouping,
+    check_order,
+    class_p_value,
     find_order,
     name_levels,
     order_p_value,
 )
 from skselect.thresholds import Betting, Combined, LevelSequence
+from tests.common import mostly_slow
 
 COSTS = [[0, 1], [10, 0]]
 
@@ -630,8 +635,149 @@ def test_subgroups_share_the_level():
     assert not find_order(outcomes, "coverage", TAKE_LATEST, codes=codes)
 
 
+# Tables sorted by class ---------------------------------------------------------------------------
+
+
+def draw_classes(rng, n=3000):
+    """Return rows of three classes that differ in errors and confidence."""
+    truth = rng.integers(0, 3, n)
+    sure = rng.uniform(0.5 + 0.1 * truth, 1)
+    wrong = rng.random(n) < (1 - sure) * (3 - truth) / 8
+    proba = np.repeat(((1 - sure) / 2)[:, None], 3, axis=1)
+    proba[np.arange(n), (truth + wrong) % 3] = sure
+    return np.array(["a", "b", "c"])[truth], proba
+
+
+def certify_rows(y, proba, rows, how):
+    """Return the certificates of some rows in this order."""
+    y, proba = y[rows], proba[rows]
+    if how == "certify":
+        policy = AbstentionPolicy(classes=np.array(["a", "b", "c"]), threshold=0.6)
+        return [certify(policy, y, proba, target=0.1)]
+    options = {
+        "all": {"objective": Risk(0.1)},
+        "answer": {"objective": Risk(0.1, given_prediction="b")},
+        "class": {"objective": Risk(0.1, given_class="a")},
+        "places": {"objective": Risk(0.1), "subgroups": rows % 2},
+        "answers": {"objective": Risk(0.1), "subgroups": "predicted_class"},
+        "coverage": {"objective": Coverage(0.5)},
+    }[how]
+    return list(select_threshold(y, proba, **options).certificates.values())
+
+
+SORTED = "sorted by class, so their order was tested within each class"
+WAYS = ["all", "answer", "class", "places", "answers", "coverage", "certify"]
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_table_sorted_by_class_certifies_as_a_shuffled_one_does(how, rng):
+    y, proba = draw_classes(rng)
+    ordered = np.argsort(y, kind="stable")
+    for rows in (ordered, ordered[::-1]):
+        for one, other in zip(
+            certify_rows(y, proba, rows, how), certify_rows(y, proba, np.arange(3000), how),
+            strict=True,
+        ):  # fmt: skip
+            assert one.is_certified
+            assert other.is_certified
+            assert one.threshold == other.threshold
+            assert SORTED in one.caveats[-1]
+            assert other.caveats == ()
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_change_within_a_class_is_seen(how, rng):
+    y, proba = draw_classes(rng)
+    rows = np.lexsort((proba.max(axis=1), y))
+    with pytest.warns(UserWarning, match="The order of the rows matters"):
+        found = certify_rows(y, proba, rows, how)
+    assert not all(one.is_certified for one in found)
+    assert "change along their order" in found[0].caveats[0]
+    assert SORTED in found[0].caveats[1]
+
+
+@pytest.mark.parametrize("how", ["verdicts", "one answer", "two blocks of a class", "outcomes"])
+def test_what_is_not_sorted_by_class_is_tested_as_it_stands(how, rng):
+    loss, confidence = draw(rng)
+    rows = np.argsort(loss, kind="stable")
+    wrong, confidence = loss[rows], confidence[rows]
+    right = (1 - wrong).astype(int)
+    if how == "verdicts":
+        table = Predictions.from_verdicts(right, confidence)
+    elif how == "one answer":
+        table = Predictions.from_labels(right, np.ones(3000, dtype=int), confidence)
+    elif how == "outcomes":
+        table = Outcomes(wrong, confidence)
+    else:
+        answers = np.where(np.arange(3000) < 1000, 0, np.where(np.arange(3000) < 2000, 1, 0))
+        table = Predictions.from_labels(np.abs(answers - wrong), answers, confidence)
+    with pytest.warns(UserWarning, match="The order of the rows matters: the losses"):
+        found = select_threshold(table, objective="risk", target=0.05).certificate
+    assert not found.is_certified
+    assert SORTED not in " ".join(found.caveats)
+
+
+@pytest.mark.parametrize("n_runs", mostly_slow([60, 6000]))
+@pytest.mark.parametrize("sizes", [(20, 100, 180), (2, 298)])
+def test_tables_sorted_by_class_keep_the_level(sizes, n_runs):
+    rng = np.random.default_rng(sizes)
+    found, y = 0, np.repeat(np.arange(len(sizes)), sizes)
+    for _ in range(n_runs):
+        confidence = rng.uniform(0.5 + 0.1 * y, 1)
+        wrong = rng.random(300) < (1 - confidence) / (1 + y)
+        answers = (y + wrong) % len(sizes)
+        rows = Predictions.from_labels(y, answers, confidence)
+        outcomes = Outcomes(wrong, confidence)
+        said = check_order(rows, outcomes, Risk(0.1), None, TAKE_LATEST, vouched=False)
+        assert SORTED in said[-1].reason
+        found += len(said) > 1
+    assert found / n_runs <= LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / n_runs)
+
+
+# Whether two tables hold the same classes ---------------------------------------------------------
+
+
+def test_p_value_of_classes_against_all_tables(rng):
+    """Every table with the same totals, its probability, and Pearson's chi-square."""
+    for _ in range(12):
+        here, there = rng.integers(0, 7, 3), rng.integers(1, 9, 3)
+        if here.sum() == 0:
+            continue
+        total = here + there
+        every = [
+            one for one in itertools.product(*(range(t + 1) for t in total))
+            if sum(one) == here.sum()
+        ]  # fmt: skip
+        expected = total * here.sum() / total.sum()
+        far = [np.sum((np.array(one) - expected) ** 2 / total) for one in every]
+        least = np.sum((here - expected) ** 2 / total) - 1e-9
+        chance = multivariate_hypergeom.pmf(every, total, here.sum())
+        p = float(chance[np.array(far) >= least].sum())
+        assert class_p_value(here, there) == pytest.approx(p, abs=4 * math.sqrt(p / 2999) + 1e-3)
+
+
+@pytest.mark.parametrize("n_runs", mostly_slow([200, 20_000]))
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.97, 0.01, 0.01, 0.01), (0.999, 0.001)])
+def test_rows_of_the_same_classes_are_rarely_accused(shares, n_runs):
+    rng = np.random.default_rng(len(shares))
+    found = np.array(
+        [
+            class_p_value(rng.multinomial(200, shares), rng.multinomial(700, shares))
+            for _ in range(n_runs)
+        ]
+    )
+    for level in (CLASS_LEVEL, 0.01, 0.05):
+        allowed = level + 3 * math.sqrt(level * (1 - level) / n_runs)
+        assert np.mean(found <= level) <= allowed
+
+
+def test_a_class_that_only_one_table_holds_counts():
+    assert class_p_value(np.array([90, 10, 0]), np.array([950, 0, 0])) <= CLASS_LEVEL
+    assert class_p_value(np.array([100, 0, 0]), np.array([950, 0, 0])) == 1.0
+
+
 def test_only_known_assumptions_can_be_vouched_for(rng):
-    with pytest.raises(ValueError, match=r"assume must be one of \['fresh', 'independent'\]"):
+    with pytest.raises(ValueError, match=r"assume must be one of \['fresh', 'independent', 'bal"):
         select_threshold(Outcomes(*draw(rng)), objective="risk", target=0.05, assume=["true"])
 
 
