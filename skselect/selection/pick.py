@@ -43,7 +43,6 @@ from skselect.objectives import (
     Risk,
     SystemRisk,
     each_of,
-    first_of,
 )
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import UNORDERED, Caveat, Certificate, fingerprint, in_order
@@ -204,8 +203,7 @@ def pick(
     if isinstance(objective, SystemRisk):
         objective, outcomes = objective.name_levels(outcomes)
         setting = setting._replace(share=setting.share * len(outcomes) / n)
-    counted = outcomes.count(setting.seed, objective.largest_weight)
-    found = _find(outcomes, counted, objective, setting, cases=cases)
+    found = _find(outcomes, objective, setting, cases=cases)
     return _report_infeasible(found, setting.on_infeasible)
 
 
@@ -277,11 +275,9 @@ def _pick_by_group(
     members = _find_members(outcomes, groups)
     found, refused = {}, {}
     each = _objective_by_group(objectives, list(members))
-    counted = outcomes.count(setting.seed, first_of(objectives).largest_weight)
     for (group, rows), objective in zip(members.items(), each, strict=True):
         cases = f"of {by} {group!r}"
-        parts = outcomes.take(rows), counted.take(rows)
-        one = _find(*parts, objective, setting, len(members), cases=cases)
+        one = _find(outcomes.take(rows), objective, setting, len(members), cases=cases)
         found[group] = one
         if one.accepts_nothing and isinstance(objective, Cost):
             warn_user(objective.tell_infeasible(one.goal))
@@ -343,22 +339,21 @@ def _objective_by_group(objectives: Objectives, groups: list[Any]) -> list[Objec
 
 def _find(
     outcomes: Outcomes,
-    counted: Outcomes,
     objective: Objective,
     setting: Setting,
     n_subgroups: int = 1,
     *,
     cases: str,
 ) -> ThresholdSelection:
-    """Find the threshold; inf where none is good enough.
-
-    `counted` are the same rows as a guarantee counts them: right or wrong, each once.
-    """
+    """Find the threshold; inf where none is good enough."""
     goal = Goal.on(
         objective, setting.loss, cases=cases, n_subgroups=n_subgroups, share=setting.share
     )
     curve = RiskCoverageCurve.from_outcomes(outcomes)
-    rows = counted.read() if objective.counts else [outcomes]
+    rows = [outcomes]
+    if objective.guarantees:
+        heaviest = objective.largest_weight
+        rows = (outcomes.count(setting.seed, heaviest) if objective.counts else outcomes).read()
     curves = [curve if one is outcomes else RiskCoverageCurve.from_outcomes(one) for one in rows]
     return _find_on_curve(curve, curves, rows, goal, setting)
 
@@ -390,7 +385,8 @@ def _find_on_curve(
     if objective.guarantees:
         certificate = issue_chosen(curve, n_blocks, curves, readings, threshold, goal, setting)
     if threshold == np.inf and objective.guarantees:  # the reading that refuses says why
-        curve = next((x for x, one in zip(curves, passing, strict=True) if not one.any()), curve)
+        refusing = (x for x, one in zip(curves, passing, strict=True) if not one.any())
+        curve = next(refusing, curves[0])
     value = None if found.optimum is None else found.optimum.value
     coverage, risk = curve.working_point(n_blocks)
     return ThresholdSelection(
