@@ -130,8 +130,8 @@ def find_tied_copies(confidence: FloatArray, *columns: Any) -> BoolArray | None:
     """Tell which rows of a table without features seem to be copies: equal in every column.
 
     Rows of one confidence are copies if all such rows are equal, and if half of the tied
-    confidences or more occur equally often, as after reading a file twice. None where ties show
-    no copies: calibrated and rounded confidences are tied without any.
+    confidences, and three at least, occur equally often, as after reading a file twice. None where
+    ties show no copies: calibrated, rounded and saturated confidences are tied without any.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def find_tied_copies(confidence: FloatArray, *columns: Any) -> BoolArray | None:
     tied = times[times > 1]
     known = [column for column in columns if column is not None]
     if any(np.any(column != column[first[place]]) for column in known) or (
-        len(tied) > 0 and 2 * np.bincount(tied).max() < len(tied)
+        len(tied) > 0 and 2 * np.bincount(tied).max() < max(len(tied), 5)
     ):
         return None
     return first[place] < np.arange(len(confidence))
