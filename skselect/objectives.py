@@ -926,6 +926,11 @@ class SystemRisk(Guarantee):
                 raise ValueError(
                     f"{name} does not go with SystemRisk, which is about all cases; leave it out."
                 )
+        if loss.is_graded:
+            raise ValueError(
+                "loss must be 0 or 1 in each row for objective='system_risk', which counts the "
+                "wrong answers of machine and reviewer."
+            )
         super()._check(loss, confidence)
         if self.reviewer is not None:
             self.check_reviewed(answered=True)

@@ -221,7 +221,8 @@ class Certificate(Stated, NotebookText):
     n : int
         Rows used.
     n_accepted, n_errors : int
-        Accepted rows, and those among them that are wrong (have any loss).
+        Accepted rows, and those among them that are wrong. A loss between 0 and 1 is an error with
+        this probability; for method "mean" it is one if it is not 0.
     coverage, risk : float
         Share of accepted rows; their mean loss (nan when none is accepted).
     pointwise_bound : float
@@ -403,8 +404,13 @@ class Certificate(Stated, NotebookText):
             where = where if one else "with a threshold for each subgroup"
         found = f"{self.n_errors:,} of them wrong"
         if not self.about.is_error:
-            lost = "at a cost" if self.about.is_cost else "with a loss"
-            found = f"{self.n_errors:,} of them {lost}, {self.risk:.6g} on average"
+            verb, told = (
+                "cost" if self.about.is_cost else "lose",
+                f"count as {self.n_errors:,} errors",
+            )
+            if self.method in _READ_LOSSES:
+                told = f"{self.n_errors:,} of them lose something"
+            found = f"which {told} and {verb} {self.risk:.6g} on average"
         return (
             f"It answers {percent(self.coverage)} of these cases{which} on its own "
             f"({self.n_accepted:,} of {self.n:,}, {found}), {where}."
@@ -523,6 +529,8 @@ def check_certified(certificate: Any, threshold: float, what: str, remedy: str) 
 
 #: Fields that older files of a policy name otherwise.
 _OLD_NAMES = {"why_not": "caveats", "looks": "max_analyses", "rests_on": "provenance"}
+#: Methods that read losses as they are; the second one is that of older files.
+_READ_LOSSES = ("mean", "betting")
 #: How a guarantee holds, and what it bounds.
 _GUARANTEED = ("high_probability", "mean", "measured", "none")
 _LOSSES = ("zero_one", "cost", "graded")

@@ -506,7 +506,12 @@ def issue_chosen(
         Caveat(goal.plan.caveat) if goal.plan.caveat else None,
         certificates.NOTHING if counts[0][1] == 0 else None,
     )
-    heaviest = objective.largest_weight
+    heaviest, provenance = objective.largest_weight, setting.provenance
+    if curves[0].n_rows < curve.n_rows:
+        kept = (
+            f"{curves[0].n_rows:,} of {curve.n_rows:,} rows, drawn in proportion to their weights"
+        )
+        provenance = "; ".join(filter(None, [provenance, kept]))
     assumed = (
         certificates.WEIGHED if heaviest is not None else "",
         f"no case weighs more than {heaviest:g}" if heaviest is not None else "",
@@ -519,7 +524,9 @@ def issue_chosen(
         threshold=threshold,
         counts=counts[0],
         bound=min(bounds) if objective.is_least else max(bounds),
-        setting=setting._replace(caveats=(*setting.caveats, *(one for one in caveats if one))),
+        setting=setting._replace(
+            caveats=(*setting.caveats, *(one for one in caveats if one)), provenance=provenance
+        ),
         assumed=[one for one in assumed if one],
         reviewer=reviewer,
     )
