@@ -435,13 +435,17 @@ class Guarantee(Objective):
     def _check(self, loss: Loss, confidence: Any) -> None:  # noqa: ARG002
         self.delta = check_delta(self.delta)
         self.max_analyses = check_count("max_analyses", self.max_analyses)
-        if self.max_analyses > 1 and self.plan.guarantee != "high_probability":
-            raise ArgumentError(
-                "max_analyses",
-                f"max_analyses={self.max_analyses} divides delta, which objective={self.name!r} "
-                f"with method={self._method_name()!r} does not use: it gives no guarantee that "
-                "holds with high probability. Leave it out.",
-            )
+        for name, means, given in (
+            ("max_analyses", "divides delta", self.max_analyses > 1),
+            ("largest_weight", "makes counts of weights", self.largest_weight is not None),
+        ):
+            if given and not self.counts:
+                raise ArgumentError(
+                    name,
+                    f"{name}={getattr(self, name)} {means}, which objective={self.name!r} with "
+                    f"method={self._method_name()!r} does not use: it gives no guarantee that "
+                    "holds with high probability. Leave it out.",
+                )
         if self.given_prediction is not None and self.given_class is not None:
             raise ValueError(
                 "given_prediction and given_class: a guarantee is about the rows of one answer or "
@@ -922,6 +926,11 @@ class SystemRisk(Guarantee):
                 raise ValueError(
                     f"{name} does not go with SystemRisk, which is about all cases; leave it out."
                 )
+        if loss.is_graded:
+            raise ValueError(
+                "loss must be 0 or 1 in each row for objective='system_risk', which counts the "
+                "wrong answers of machine and reviewer."
+            )
         super()._check(loss, confidence)
         if self.reviewer is not None:
             self.check_reviewed(answered=True)

@@ -375,30 +375,14 @@ def aumcc_exact(rows: Rows, metric: str) -> Fraction:
 # Bets ----------------------------------------------------------------------------------------
 
 
-def log_wealth(losses: Any, mean: float, delta: float, weight: Any = None) -> float:
-    """The mean wealth over stakes between the best one for coins and three quarters of all."""
-    n, largest = len(losses), 0.75 / (1 - mean)
-    stakes = [min(math.sqrt(2 * math.log(1 / delta) / (n * mean * (1 - mean))), largest)]
-    steps = 0
-    while stakes[0] * 2**steps < largest * (1 - 1e-12):
-        steps += 1
-    ratio = (largest / stakes[0]) ** (1 / steps) if steps else 1.0
-    stakes = [stakes[0] * ratio**j for j in range(steps + 1)]
-    shares = [1 / (1 + j) for j in range(steps + 1)]
-    wealth = 0.0
-    for stake, share in zip(stakes, shares, strict=True):
-        wealth += share * _product(losses, mean, stake, weight) / sum(shares)
-    return math.log(wealth)
-
-
-def betting_bound(losses: Any, delta: float, weight: Any = None) -> float:
+def betting_bound(losses: Any, delta: float) -> float:
     """The largest mean that bets at stakes which know no mean do not rule out."""
     least = min(math.sqrt(2 * math.log(1 / delta) / len(losses)), 0.75)
     steps = math.ceil(math.log(0.75 / least, 3))
     stakes = [least * (0.75 / least) ** (j / steps) if steps else least for j in range(steps + 1)]
 
     def poor(mean: float) -> bool:
-        wealth = [_product(losses, mean, stake / (1 - mean), weight) for stake in stakes]
+        wealth = [math.prod(1 - x / (1 - mean) * (y - mean) for y in losses) for x in stakes]
         return sum(wealth) / len(wealth) < 1 / delta
 
     return edge(lambda mean: not poor(mean))
@@ -411,14 +395,6 @@ def edge(met: Callable[[float], bool]) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if met(middle) else (middle, high)
     return high
-
-
-def _product(losses: Any, mean: float, stake: float, weight: Any) -> float:
-    """What a gambler owns who stakes this on every loss being below the mean; weights are <= 1."""
-    wealth = 1.0
-    for loss, w in zip(losses, np.ones(len(losses)) if weight is None else weight, strict=True):
-        wealth *= 1 - stake * w * (loss - mean)
-    return wealth
 
 
 # Confidences -----------------------------------------------------------------------------

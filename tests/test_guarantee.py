@@ -8,6 +8,7 @@ risk of the chosen threshold. A short version runs by default; the full one with
 
 import warnings
 import zlib
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -32,8 +33,10 @@ from skselect import (
     thresholds,
 )
 from skselect.curve.curve import threshold_below
-from skselect.thresholds import Betting, FixedSequence
-from skselect.thresholds._rules import combined_risk, empirical_risk
+from skselect.objectives import GUARANTEES, Goal, Loss
+from skselect.policy.seen_rows import find_tied_copies, with_and_without
+from skselect.thresholds import FixedSequence
+from skselect.thresholds._rules import Passing, combined_risk, empirical_risk, last_passed, pass_all
 from tests.common import mostly_slow
 
 LEVELS = 25
@@ -58,11 +61,11 @@ class Population:
         return Outcomes(wrong, 1.0 - u)
 
     def risk(self, threshold):
-        """The true selective risk; a tied level is accepted whole."""
-        u = min(max(1.0 - threshold, 0.0), 1.0)
+        """The true selective risk at one threshold or several; a tied level is accepted whole."""
+        u = np.clip(1.0 - threshold, 0.0, 1.0)
         if self.tied:
-            u = min((np.floor(u * LEVELS + 1e-9) + 1) / LEVELS, 1.0)
-        return float(np.interp(u, self.grid, self.errors)) / u if u > 0 else 0.0
+            u = np.minimum((np.floor(u * LEVELS + 1e-9) + 1) / LEVELS, 1.0)
+        return np.interp(u, self.grid, self.errors) / np.where(u > 0, u, 1.0)
 
 
 @cache
@@ -96,24 +99,27 @@ CERTIFYING = {
 
 
 def violations(population, n, r, delta, draws, seed, methods=tuple(CERTIFYING)):
-    """Return how often each method breaks its guarantee; all of them see the same rows."""
+    """Return how often a method passes any bad threshold; all of them see the same rows."""
     rng = np.random.default_rng(seed)
     count = dict.fromkeys(methods, 0)
     for _ in range(draws):
         curve = RiskCoverageCurve.from_outcomes(population.draw(n, rng))
         for method in methods:
-            # Refusals are expected and count as kept guarantees; computing advice would take time.
-            threshold = quick_threshold(curve, r, delta, method)
-            count[method] += threshold < np.inf and population.risk(threshold) > r
+            entries = np.flatnonzero(passing(curve, r, delta, method))
+            upper, lower = curve.thresholds, np.append(curve.thresholds[1:], 0.0) + 1e-6
+            risks = [population.risk(end[entries]) for end in (upper, lower)]
+            count[method] += bool(np.any(np.array(risks) > r))
     return {method: broken / draws for method, broken in count.items()}
 
 
-def quick_threshold(curve, target, delta, method):
+def passing(curve, target, delta, method):
     if method == "empirical":
-        blocks = empirical_risk(curve, target, 0.1, 0.0)
-    else:
-        blocks = CERTIFYING[method](curve, target, delta, 0.1)
-    return threshold_below(curve, blocks)
+        return empirical_risk(curve, target, 0.1, 0.0)
+    return CERTIFYING[method](curve, target, delta, 0.1)
+
+
+def quick_threshold(curve, target, delta, method):
+    return threshold_below(curve, last_passed(passing(curve, target, delta, method)))
 
 
 def allowed(delta, draws):
@@ -196,9 +202,11 @@ def test_a_sequence_of_levels_keeps_its_guarantee_and_accepts_tied_rows(cell):
             thresholds.LevelSequence.of(other, n, target, delta, share) for share in (0.0, 0.1)
         )
         for k, rule in enumerate([named, with_band, known]):
-            threshold, n_blocks = rule.find(curve, target, delta, 0.0)
+            objective = Risk(target, delta=delta, method=rule, min_coverage=0.0).check(Loss())
+            found = objective.find(Goal.on(objective, Loss()), curve)
+            threshold = found.threshold
             if threshold is None:
-                threshold = threshold_below(curve, n_blocks)
+                threshold = threshold_below(curve, found.n_blocks)
             draw[k] = np.sum(levels >= threshold)
     broken = np.mean(np.append(0.0, true_risk)[found] > target, axis=0)
     assert np.all(broken <= allowed(delta, draws)), broken
@@ -362,6 +370,123 @@ def test_other_certificates_keep_their_guarantee(objective):
     assert rate >= delta / 4  # and the guarantee is not kept by being idle
 
 
+# Graded losses, importance weights and audited verdicts, which become counts ---------------------
+
+#: How rows lose: a draw of n losses whose mean is m, whatever their confidence, and weights.
+LOSING = {
+    "costs 0, .5, 1": lambda n, m, rng: (
+        rng.choice([0.5, 1], n) * (rng.random(n) < m / 0.75),
+        None,
+    ),
+    "costs 0, .1, 1": lambda n, m, rng: (
+        rng.choice([0.1, 1], n) * (rng.random(n) < m / 0.55),
+        None,
+    ),
+    "uniform": lambda n, m, rng: (rng.random(n) * (rng.random(n) < 2 * m), None),
+    "all small": lambda n, m, rng: (2 * m * rng.random(n), None),
+    "Brier": lambda n, m, rng: (_lose_brier(n, (1 + np.sqrt(1 - 4 * m)) / 2, rng), None),
+    "weights": lambda n, m, rng: _lose_by_topic(n, m, rng, share=0.2, often=0.4),
+    "audited": lambda n, m, rng: _lose_by_topic(n, m, rng, share=1 / 6, often=1.4),
+}
+HEAVY = {"weights": 5.0, "audited": 5.0}
+
+
+def _lose_brier(n, proba, rng):
+    """Probabilities that are right as often as they say."""
+    return np.where(rng.random(n) < proba, (1 - proba) ** 2, proba**2)
+
+
+def _lose_by_topic(n, m, rng, share, often):
+    """A share of the rows weighs five times as much as the others and errs `often` times the mean.
+
+    "audited": half of all cases are such, and a verdict is asked for with probability .2, not 1.
+    """
+    rare, met = rng.random(n) < share, 5 * share / (1 + 4 * share)
+    rates = np.where(rare, often, (1 - met * often) / (1 - met))
+    return (rng.random(n) < m * rates) * 1.0, np.where(rare, 5.0, 1.0)
+
+
+def lose_flat(kind, n, m, rng, tied=False):
+    """Rows whose mean loss is m at every confidence."""
+    loss, weight = LOSING[kind](n, m, rng)
+    confidence = rng.integers(1, 21, n) / 20 if tied else rng.random(n)
+    return Outcomes(loss, confidence, weight)
+
+
+@pytest.mark.parametrize("kind", LOSING)
+def test_flat_losses_have_the_mean_that_they_are_named_for(kind):
+    rows = lose_flat(kind, 100_000, 0.1, np.random.default_rng(seed_of(kind)))
+    assert np.average(rows.loss, weights=rows.sample_weight) == pytest.approx(0.1, abs=0.005)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("kind", LOSING)
+def test_losses_just_above_the_target_are_rarely_certified(kind, tied):
+    """Whatever passes is bad: nothing is tighter."""
+    rng, draws, delta, r = np.random.default_rng(seed_of("coins", kind, tied)), 100, 0.1, 0.1
+    rules, broken = [CERTIFYING["combined"], CERTIFYING["band"]], np.zeros(2)
+    for _ in range(draws):
+        rows = lose_flat(kind, 300, 1.0001 * r, rng, tied).count(0, HEAVY.get(kind)).read()[0]
+        curve = RiskCoverageCurve.from_outcomes(rows)
+        broken += [rule(curve, r, delta, 0.1).any() for rule in rules]
+    assert np.all(broken / draws <= allowed(delta, draws))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [300, 1000])
+@pytest.mark.parametrize("objective", ["risk", "generalized_risk", "coverage"])
+@pytest.mark.parametrize("kind", LOSING)
+def test_certificates_of_losses_and_weights_keep_their_guarantee_in_full(kind, objective, n):
+    rng, draws, delta, r = np.random.default_rng(seed_of(kind, objective, n)), 1000, 0.1, 0.1
+    least = 0.7
+    target = {"risk": r, "generalized_risk": 0.8 * r, "coverage": least}[objective]
+    stated = GUARANTEES[objective](target, delta=delta, largest_weight=HEAVY.get(kind))
+    broken = 0
+    for _ in range(draws):
+        rows = lose_flat(kind, n, 1.0001 * r, rng)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # refusals and orders keep the guarantee
+            threshold = select_threshold(rows, objective=stated, on_infeasible="abstain").threshold
+        covered = min(1.0 - threshold, 1.0)
+        bad = {"risk": covered > 0, "generalized_risk": 1.0001 * r * covered > target}
+        broken += bad.get(objective, covered < least)
+    print(f"{kind}, {objective}, n={n}: {broken / draws:.4f}")  # noqa: T201 - with -s
+    assert broken / draws <= allowed(delta, draws)
+
+
+@pytest.mark.parametrize("kind", ["costs 0, .5, 1", "audited"])
+def test_negative_control_losses_taken_for_errors_that_they_are_not(kind):
+    """Answers that cost .5 are not right, and heavy rows count more than once."""
+    rng, draws, broken = np.random.default_rng(seed_of("taken", kind)), 50, 0
+    for _ in range(draws):
+        rows = lose_flat(kind, 1000, 0.1001, rng)
+        light = Outcomes(np.floor(rows.loss), rows.confidence)
+        broken += CERTIFYING["combined"](
+            RiskCoverageCurve.from_outcomes(light), 0.1, 0.1, 0.1
+        ).any()
+    assert broken / draws > 0.5
+
+
+# Rows that stand in the table several times -------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "draws"), mostly_slow([(500, 150), (500, 2000)], unpack=True))
+def test_copies_break_no_guarantee_and_would_if_they_counted(n, draws):
+    """Every case stands five times in the table, and the risk is just above the target."""
+    rng, delta, broken = np.random.default_rng(seed_of("copies", draws)), 0.05, np.zeros(2)
+    for _ in range(draws):
+        rows = profiles(0.05)["flat"].draw(n // 5, rng)
+        rows = rows.take(np.tile(np.arange(len(rows)), 5))
+        readings = with_and_without(find_tied_copies(rows.confidence, rows.loss))
+        some = [
+            RiskCoverageCurve.from_outcomes(one) for one in replace(rows, readings=readings).read()
+        ]
+        tests = [Passing(combined_risk(one, 0.05, delta, 0.1)) for one in some]
+        broken += [tests[0].any(), pass_all(some, tests).any()]
+    assert broken[1] / draws <= allowed(delta, draws)
+    assert broken[0] / draws > allowed(delta, draws)
+
+
 # Rows added to refused ones, and the question asked again -----------------------------------------
 
 
@@ -373,7 +498,7 @@ def any_look_certifies(n_looks, looks, draws, r=0.05, delta=0.05, rows=400):
         drawn = flat.draw(n_looks * rows, rng)
         for n in range(rows, n_looks * rows + 1, rows):
             curve = RiskCoverageCurve.from_outcomes(drawn.take(np.arange(n)))
-            if combined_risk(curve, r, delta / looks, 0.1):
+            if combined_risk(curve, r, delta / looks, 0.1).any():
                 broken += 1
                 break
     return broken / draws
@@ -505,8 +630,8 @@ def broken_by_votes(name, k, judged, draws, r=0.2, delta=0.1, n=800):
     rng = np.random.default_rng(seed_of(name, k, judged))
     wrong_at = VOTED[name](r, k)
     # One test of all rows has no slack but that of whole numbers: nothing is tighter.
-    methods = {"audited": Betting(largest_weight=2), "tested once": FixedSequence(1.0)}
-    method, count = methods.get(judged, "auto"), 0
+    options = {"audited": {"largest_weight": 2}, "tested once": {"method": FixedSequence(1.0)}}
+    objective, count = Risk(r, delta=delta, **options.get(judged, {})), 0
     for _ in range(draws):
         level, topic = rng.integers(0, k, n), rng.random(n) < 0.5
         right = rng.random(n) >= wrong_at[level] * np.where(topic, 0.5, 1.5)
@@ -517,9 +642,7 @@ def broken_by_votes(name, k, judged, draws, r=0.2, delta=0.1, n=800):
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # refusals and orders keep the guarantee
-            found = select_threshold(
-                rows, objective=Risk(r, delta=delta, method=method), on_infeasible="abstain"
-            )
+            found = select_threshold(rows, objective=objective, on_infeasible="abstain")
         kept = wrong_at[1 - np.arange(k) / k >= found.threshold]
         count += len(kept) > 0 and kept.mean() > r
     return count / draws

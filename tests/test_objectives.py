@@ -420,7 +420,8 @@ def _broken(cell, n, target, delta, draws, seed):
         )
         named, testing = objective.name_levels(rows)
         goal = Goal(named, method="level_sequence", delta=delta, own_target=target)
-        found = named.find(goal, RiskCoverageCurve.from_outcomes(testing), testing)
+        curve = RiskCoverageCurve.from_outcomes(testing)
+        found = named.choose(curve, named.passing(goal, curve, testing))
         if np.isfinite(found.threshold or 0.0):
             broken += truth[min(20 - int(found.threshold), 19)] > target
     return broken / draws
@@ -622,14 +623,14 @@ def test_answers_are_refused_where_they_do_not_belong():
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (lambda: Outcomes([0, 0.5] * 50, np.linspace(0, 1, 100), None, np.zeros(100)), "Pass loss"),
+        (lambda: Outcomes([0, 0.5] * 50, np.linspace(0, 1, 100), None, np.zeros(100)), "be 0 or 1"),
         (lambda: Outcomes([0, 1], [1, 2], reviewer_loss=[0.5, 1]), "reviewer_loss must be 0 or 1"),
         (lambda: Outcomes([0, 1], [1, 2], reviewer_loss=[1]), "reviewer_loss has 1 rows"),
         (lambda: Outcomes([0, 1], [1, 2], reviewer_loss=[1, 0]), "needs 5 rows or more"),
         (lambda: Outcomes([0, 1], [1, 2]), "reviewer: objective='system_risk' needs to know"),
         (
             lambda: Outcomes([0, 1] * 50, np.linspace(0, 1, 100), np.arange(100), np.zeros(100)),
-            "Leave sample_weight out, or use a metric",
+            "pass the objective largest_weight= if they are importance weights",
         ),
     ],
 )

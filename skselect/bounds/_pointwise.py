@@ -17,7 +17,7 @@ from scipy import optimize, special
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, as_array, is_graded
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_delta, check_number
-from skselect._lib.checks.rows import check_loss, check_weight
+from skselect._lib.checks.rows import check_loss
 
 
 def clopper_pearson_upper(n_errors: Any, n: Any, delta: float) -> Any:
@@ -341,8 +341,8 @@ def rows_for_quantile(level: float) -> int:
 _LARGEST_STAKE = 0.75
 # Bets on a growing table never stake less: enough for some 10^9 rows.
 _LEAST_STAKE = 1e-5
-# About the ratio of a stake to the next smaller one: in bets against one mean, and in bounds.
-_STAKE_RATIO, _WIDE_RATIO = 2.0, 3.0
+# About the ratio of a stake to the next smaller one.
+_STAKE_RATIO = 3.0
 
 
 def hoeffding_bentkus_upper(mean: Any, n: Any, delta: float) -> Any:
@@ -397,14 +397,7 @@ def hoeffding_bentkus_upper(mean: Any, n: Any, delta: float) -> Any:
     return plain(np.where(rows == 0, 1.0, largest_possible(possible, means)))
 
 
-def betting_upper(
-    losses: Any,
-    delta: float,
-    *,
-    weight: Any = None,
-    largest_weight: float | None = None,
-    anytime: bool = False,
-) -> float:
+def betting_upper(losses: Any, delta: float, *, anytime: bool = False) -> float:
     """Return the betting upper bound on a mean loss: tight where losses vary little.
 
     For every possible mean, a gambler bets a fixed share of the wealth that each loss is below it.
@@ -416,13 +409,9 @@ def betting_upper(
         In [0, 1], independent. Their order does not matter.
     delta : float in (0, 0.5]
         Largest probability that the bound lies below the true mean.
-    weight : array-like of shape (n,), default=None
-        Importance weights; the bound is then one on the weighted mean.
-    largest_weight : float, default=None
-        A limit that no weight can exceed; None takes the largest weight given.
     anytime : bool, default=False
         Whether the bound is to hold after every row of a growing table, with probability
-        1 - `delta` for all of them together. It is wider. (Weights then need `largest_weight`.)
+        1 - `delta` for all of them together. It is wider.
 
     Returns
     -------
@@ -432,7 +421,7 @@ def betting_upper(
     Raises
     ------
     ValueError
-        If a loss, a weight or `delta` is out of its range.
+        If a loss or `delta` is out of its range.
 
     Notes
     -----
@@ -465,16 +454,8 @@ def betting_upper(
     if np.size(losses) == 0:
         return 1.0
     values = check_loss(losses, "losses")
-    weights = check_weight(weight, len(values), "weight", "losses")
-    heaviest = 1.0 if weights is None else float(np.max(weights))
-    if anytime and weights is not None and largest_weight is None:
-        raise ValueError("largest_weight is missing: heavier rows may be added to the table.")
-    if largest_weight is not None:
-        heaviest = check_number("largest_weight", largest_weight, heaviest)
-    lightest = 1.0 if weights is None else float(np.min(weights))
-    counted = lightest == heaviest and not is_graded(values)
+    counted = not is_graded(values)
     n, wrong = len(values), int(np.count_nonzero(values))
-    shares = (np.ones(0 if counted else n) if weights is None else weights) / heaviest
     # Payoffs are divided by 1 - mean, so that the same stakes can be used for every mean and the
     # wealth rises with the mean, as bisection needs.
     stakes, log_prior = bound_stakes(None if anytime else len(values), delta)
@@ -490,7 +471,6 @@ def betting_upper(
             logs = (n - wrong) * gains + wrong * np.log1p(-stakes) + log_prior
             return float(special.logsumexp(logs))
         np.subtract(values, mean, out=payoff)  # into one array: new ones would take longer to get
-        np.multiply(shares, payoff, out=payoff)
         np.divide(payoff, 1.0 - mean, out=payoff)
         return _log_wealth(payoff, stakes, log_prior)
 
@@ -505,11 +485,10 @@ def betting_upper(
             excess(float(mean))
         return np.asarray(mean <= known[0])
 
-    mean = wrong / n if counted else float(np.average(values, weights=shares))
+    mean = wrong / n if counted else float(np.mean(values))
     if mean >= 1.0:
         return 1.0
-    spread = math.sqrt(n) / n if counted else math.sqrt(np.sum(shares**2)) / np.sum(shares)
-    _approach(excess, mean, spread, known)
+    _approach(excess, mean, 1.0 / math.sqrt(n), known)
     return float(largest_possible(possible, np.asarray(mean)))
 
 
@@ -521,40 +500,12 @@ def bound_stakes(n: int | None, delta: float) -> tuple[FloatArray, FloatArray]:
     least = _LEAST_STAKE
     if n is not None:
         least = min(math.sqrt(2.0 * math.log(1.0 / delta) / n), _LARGEST_STAKE)
-    size = math.ceil(math.log(_LARGEST_STAKE / least, _WIDE_RATIO)) + 1
+    size = math.ceil(math.log(_LARGEST_STAKE / least, _STAKE_RATIO)) + 1
     stakes = np.geomspace(least, _LARGEST_STAKE, size)
     if n is not None:
         return stakes, np.full(size, -math.log(size))
     share = 1.0 / np.arange(size, 0, -1)  # more on large stakes, which need fewer rows
     return stakes, np.log(share / np.sum(share))
-
-
-def betting_log_wealth(
-    losses: FloatArray, mean: float, delta: float, weight: FloatArray | None = None
-) -> float:
-    """Return the log of the wealth of bets that the (weighted) mean loss is below `mean`.
-
-    If it is not, the wealth reaches 1/delta with probability at most `delta`.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n,)
-        In [0, 1].
-    mean : float in (0, 1)
-    delta : float in (0, 0.5]
-        The stakes are chosen for this level.
-    weight : ndarray of shape (n,), default=None
-        In [0, 1].
-
-    Returns
-    -------
-    float
-        0 without rows, and for a mean of 1.
-    """
-    if len(losses) == 0 or mean >= 1.0:
-        return 0.0
-    payoff = losses - mean if weight is None else weight * (losses - mean)
-    return _log_wealth(payoff, *betting_stakes(len(losses), mean, delta))
 
 
 def _log_wealth(payoff: FloatArray, stakes: FloatArray, log_prior: FloatArray) -> float:
@@ -571,57 +522,6 @@ def _log_wealth(payoff: FloatArray, stakes: FloatArray, log_prior: FloatArray) -
             logs[k] = np.sum(factor) + log_prior[k]
             best = max(best, logs[k])
     return float(special.logsumexp(logs))
-
-
-def betting_stakes(n: int, mean: float, delta: float) -> tuple[FloatArray, FloatArray]:
-    """Return stakes, chosen without the losses, and the log of the share of the wealth on each.
-
-    The smallest one is best for losses of 0 and 1 whose mean is about `mean`, larger ones are
-    better for losses that vary less.
-    """
-    largest = _LARGEST_STAKE / (1.0 - mean)
-    least = math.sqrt(2.0 * math.log(1.0 / delta) / (n * mean * (1.0 - mean)))
-    steps = math.ceil(math.log(largest / least, _STAKE_RATIO)) if least < largest else 0
-    share = 1.0 / (1.0 + np.arange(steps + 1))
-    return np.geomspace(min(least, largest), largest, steps + 1), np.log(share / np.sum(share))
-
-
-def rows_for_betting(target: float, delta: float, n: int | None = None) -> int:
-    """Return the least number of rows, none with a loss, on which bets certify a target.
-
-    Parameters
-    ----------
-    target : float in (0, 1)
-        Largest mean loss.
-    delta : float in (0, 0.5]
-        Allowed probability of failure.
-    n : int, default=None
-        Number of rows that the stakes are chosen for; None: as many as are needed.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If `target` or `delta` is out of its range.
-
-    Examples
-    --------
-    >>> from skselect.bounds._pointwise import rows_for_betting
-    >>> rows_for_betting(0.02, 0.05)
-    198
-    """
-    check_number("target", target, 0.0, 1.0, closed="neither")
-    check_delta(delta)
-
-    def enough(k: int) -> bool:
-        stakes, log_prior = betting_stakes(k if n is None else n, target, delta)
-        wealth = special.logsumexp(k * np.log1p(stakes * target) + log_prior)
-        return bool(wealth >= -math.log(delta))
-
-    return least_count(enough)
 
 
 def _approach(

@@ -246,7 +246,8 @@ class Certificate(Stated, NotebookText):
     n : int
         Rows used.
     n_accepted, n_errors : int
-        Accepted rows, and those among them that are wrong (have any loss).
+        Accepted rows, and those among them that are wrong. A loss between 0 and 1 is an error with
+        this probability; for method "mean" it is one if it is not 0.
     coverage, risk : float
         Share of accepted rows; their mean loss (nan when none is accepted).
     pointwise_bound : float
@@ -432,16 +433,14 @@ class Certificate(Stated, NotebookText):
             one = math.isfinite(self.threshold)
             where = f"at confidence {self.threshold:.6g} or higher"
             where = where if one else "with a threshold for each subgroup"
-        found, of = f"{self.n_errors:,} of them wrong", f"{self.n:,}"
+        found = f"{self.n_errors:,} of them wrong"
         if not self.about.is_error:
             what = "cost" if self.about.is_cost else "loss"
             how = f"with a {what}" if self.seed is None else f"wrong by a coin for each {what}"
             found = f"{self.n_errors:,} of them {how}; mean {what} {self.risk:.6g}"
-        if WEIGHED in self.assumptions:
-            of = f"{of} drawn by their weights"
         return (
             f"It answers {percent(self.coverage)} of these cases{which} on its own "
-            f"({self.n_accepted:,} of {of}, {found}), {where}."
+            f"({self.n_accepted:,} of {self.n:,}, {found}), {where}."
         )
 
     def to_dict(self) -> dict[str, Any]:

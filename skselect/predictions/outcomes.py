@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -382,7 +383,9 @@ class Outcomes:
         if self.readings is None:
             return [self]
         every = trusted(Outcomes, **(vars(self) | {"readings": None}))
-        worst = replace(every.take([int(np.argmin(self.confidence))]), loss=np.ones(1))
+        missed = None if self.reviewer_loss is None else np.ones(1)
+        least = every.take([int(np.argmin(self.confidence))])
+        worst = replace(least, loss=np.ones(1), reviewer_loss=missed)
         return [every.take(rows) if np.any(rows) else worst for rows in self.readings.T]
 
     def count(self, seed: int, largest_weight: float | None = None) -> Outcomes:
@@ -395,7 +398,8 @@ class Outcomes:
         Parameters
         ----------
         seed : int
-            The coins are handed out by confidence, loss and weight, whatever the order of the rows.
+            With it the losses and weights, from the surest row down, choose the coins: one stream
+            for all tables would treat the k-th surest of n rows always alike.
         largest_weight : float, default=None
             A limit that no weight can exceed; None where all are equal.
 
@@ -407,11 +411,15 @@ class Outcomes:
         loss, weight, readings = self.loss, self.sample_weight, self.readings
         if weight is None and not is_graded(loss):
             return self
-        columns = (*(() if readings is None else readings.T), self.weight, loss, self.confidence)
+        missed = np.zeros(len(self)) if self.reviewer_loss is None else self.reviewer_loss
+        chance = self.weight / (1.0 if largest_weight is None else largest_weight)
+        columns = missed, chance, loss, self.confidence
+        order = np.lexsort((*(() if readings is None else readings.T), *columns))
+        own = zlib.crc32(np.stack([loss, chance])[:, order].tobytes())
         coins = np.empty((2, len(self)))
-        coins[:, np.lexsort(columns)] = np.random.default_rng((seed, 1)).random(coins.shape)
+        coins[:, order] = np.random.default_rng([seed, own]).random(coins.shape)
         if weight is not None and largest_weight is not None:
-            kept = (coins[1] < weight / largest_weight)[:, None]
+            kept = (coins[1] < chance)[:, None]
             readings = kept if readings is None else readings & kept
         return trusted(
             Outcomes, loss=(coins[0] < loss).astype(np.float64), confidence=self.confidence,

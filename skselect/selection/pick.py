@@ -45,7 +45,6 @@ from skselect.objectives import (
     Risk,
     SystemRisk,
     each_of,
-    first_of,
 )
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import UNORDERED, Caveat, Certificate, fingerprint, in_order
@@ -214,8 +213,7 @@ def pick(
         stated, (objective, outcomes) = objective, objective.name_levels(outcomes, setting.seed)
         share, drawn = setting.share * len(outcomes) / n, objective is not stated
         setting = setting._replace(caveats=caveats, share=share, by_chance=drawn)
-    counted = outcomes.count(setting.seed, objective.largest_weight)
-    found = _find(outcomes, counted, objective, setting, cases=cases)
+    found = _find(outcomes, objective, setting, cases=cases)
     return _report_infeasible(found, setting.on_infeasible)
 
 
@@ -287,11 +285,9 @@ def _pick_by_group(
     members = _find_members(outcomes, groups)
     found, refused = {}, {}
     each = _objective_by_group(objectives, list(members))
-    counted = outcomes.count(setting.seed, first_of(objectives).largest_weight)
     for (group, rows), objective in zip(members.items(), each, strict=True):
         cases = f"of {by} {group!r}"
-        parts = outcomes.take(rows), counted.take(rows)
-        one = _find(*parts, objective, setting, len(members), cases=cases)
+        one = _find(outcomes.take(rows), objective, setting, len(members), cases=cases)
         found[group] = one
         if one.accepts_nothing and isinstance(objective, Cost):
             warn_user(objective.tell_infeasible(one.goal))
@@ -353,24 +349,22 @@ def _objective_by_group(objectives: Objectives, groups: list[Any]) -> list[Objec
 
 def _find(
     outcomes: Outcomes,
-    counted: Outcomes,
     objective: Objective,
     setting: Setting,
     n_subgroups: int = 1,
     *,
     cases: str,
 ) -> ThresholdSelection:
-    """Find the threshold; inf where none is good enough.
-
-    `counted` are the same rows as a guarantee counts them: right or wrong, each once.
-    """
+    """Find the threshold; inf where none is good enough."""
     goal = Goal.on(
         objective, setting.loss, cases=cases, n_subgroups=n_subgroups, share=setting.share
     )
-    named = setting.by_chance and isinstance(objective.method, LevelSequence)
-    setting = setting._replace(by_chance=named or counted is not outcomes)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
-    rows = counted.read() if objective.counts else [outcomes]
+    counted, named = outcomes, isinstance(objective.method, LevelSequence) and setting.by_chance
+    if objective.counts:
+        counted = outcomes.count(setting.seed, objective.largest_weight)
+    setting = setting._replace(by_chance=named or counted is not outcomes)
+    rows = counted.read() if objective.guarantees else [outcomes]
     curves = [curve if one is outcomes else RiskCoverageCurve.from_outcomes(one) for one in rows]
     return _find_on_curve(curve, curves, rows, goal, setting)
 
@@ -402,7 +396,8 @@ def _find_on_curve(
     if objective.guarantees:
         certificate = issue_chosen(curve, n_blocks, curves, readings, threshold, goal, setting)
     if threshold == np.inf and objective.guarantees:  # the reading that refuses says why
-        curve = next((x for x, one in zip(curves, passing, strict=True) if not one.any()), curve)
+        refusing = (x for x, one in zip(curves, passing, strict=True) if not one.any())
+        curve = next(refusing, curves[0])
     value = None if found.optimum is None else found.optimum.value
     coverage, risk = curve.working_point(n_blocks)
     return ThresholdSelection(
@@ -522,7 +517,12 @@ def issue_chosen(
         Caveat(goal.plan.caveat) if goal.plan.caveat else None,
         certificates.NOTHING if counts[0][1] == 0 else None,
     )
-    heaviest = objective.largest_weight
+    heaviest, provenance = objective.largest_weight, setting.provenance
+    if curves[0].n_rows < curve.n_rows:
+        kept = (
+            f"{curves[0].n_rows:,} of {curve.n_rows:,} rows, drawn in proportion to their weights"
+        )
+        provenance = "; ".join(filter(None, [provenance, kept]))
     assumed = (
         certificates.WEIGHED if heaviest is not None else "",
         f"no case weighs more than {heaviest:g}" if heaviest is not None else "",
@@ -535,7 +535,9 @@ def issue_chosen(
         threshold=threshold,
         counts=counts[0],
         bound=min(bounds) if objective.is_least else max(bounds),
-        setting=setting._replace(caveats=(*setting.caveats, *(one for one in caveats if one))),
+        setting=setting._replace(
+            caveats=(*setting.caveats, *(one for one in caveats if one)), provenance=provenance
+        ),
         assumed=[one for one in assumed if one],
         reviewer=reviewer,
     )

@@ -178,7 +178,8 @@ def _find_copies(
 ) -> tuple[tuple[Caveat, ...], Outcomes]:
     """Return the rows to be read with and without copies, and what is said of these."""
     known = (source.y_true, source.y_pred) if isinstance(source, Predictions) else ()
-    told, copies = seek_copies(outcomes.confidence, outcomes.loss, outcomes.reviewer_loss, *known)
+    columns = outcomes.loss, outcomes.reviewer_loss, outcomes.sample_weight, *known
+    told, copies = seek_copies(outcomes.confidence, *columns)
     own, found = outcomes.readings, with_and_without(copies)
     if own is not None and found is not None:  # each of the user's own, too
         found = np.hstack([own & rows[:, None] for rows in found.T])

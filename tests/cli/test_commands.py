@@ -38,7 +38,7 @@ from skselect.cli import BROKEN, UNDECIDED, commands, tables
 from skselect.policy.cascade import store_cascade
 from skselect.policy.subgroups import GroupThresholds, PolicyShortlist
 from skselect.predictions.confidence import LearnedScore
-from skselect.thresholds import Betting, Shortlist
+from skselect.thresholds import Shortlist
 from tests.brute import named
 from tests.cli.conftest import call
 from tests.common import run_python
@@ -504,8 +504,8 @@ def test_verdicts_on_some_rows(frame, run, refuse, rng, kind):
     audits = "--audit-proba chance --min-audit-proba 0.4"
     run(f"tune v.{kind} {VERDICT} --target 0.1 --out w.json {audits}")
     drawn = Predictions.from_verdicts(frame["judged"], frame["score"], audit_proba=frame["chance"])
-    bets = Risk(0.1, method=Betting(largest_weight=2.5))
-    assert read("w.json").threshold == select_threshold(drawn, objective=bets).threshold
+    weighted = Risk(0.1, largest_weight=2.5)
+    assert read("w.json").threshold == select_threshold(drawn, objective=weighted).threshold
     for command, words in [
         (f"tune v.{kind} {VERDICT} --label truth", "not allowed with argument"),
         (f"tune v.{kind} --target 0.1", "one of the arguments --label --verdict is required"),

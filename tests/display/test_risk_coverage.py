@@ -126,9 +126,8 @@ def test_where_nothing_is_accepted_the_legend_says_so(rng):
 def test_graded_and_metric_selections_are_drawn_without_what_they_lack(rng):
     confidence = rng.random(500)
     graded = Outcomes(0.5 * (rng.random(500) < 0.2), confidence)
-    bets = {"objective": Risk(0.3, method="betting")}
-    bets["objective"].min_coverage = 0.3
-    for options in (bets, {"objective": Best("selective_accuracy", min_coverage=0.3)}):
+    graded_risk = {"objective": Risk(0.3, min_coverage=0.3)}
+    for options in (graded_risk, {"objective": Best("selective_accuracy", min_coverage=0.3)}):
         selection = select_threshold(graded, **options)
         labels = RiskCoverageDisplay.from_selection(
             selection, band=True

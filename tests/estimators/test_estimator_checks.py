@@ -23,7 +23,6 @@ from skselect import (
     ThresholdTuner,
 )
 from skselect.calibration._calibrators import CALIBRATORS
-from skselect.thresholds import Betting
 from tests.brute import named
 
 DENSE = "check_sample_weight_equivalence_on_dense_data"
@@ -42,7 +41,7 @@ VOTING = VotingClassifier([("one", GaussianNB()), ("two", LogisticRegression())]
 STACKING = StackingClassifier([("one", GaussianNB())], cv=2)
 LEARNED = LearnedConfidence(auxiliary=[LogisticRegression()], guard=False)
 RISK = {"objective": "risk", "target": 0.5, "on_infeasible": "abstain"}
-BETS = Risk(0.5, method=Betting(largest_weight=10))
+WEIGHTED = Risk(0.5, largest_weight=10)
 CERTIFIED = {
     DENSE: COUNTS,
     "check_sample_weights_not_overwritten": COUNTS,
@@ -85,7 +84,7 @@ MORE_CASES = [
     (SelectiveClassifier(GaussianNB(), calibration="platt", confidence=LEARNED), {}),
     (SelectiveClassifier(GaussianNB(), calibration="platt", calibration_scope="confidence"), {}),
     (SelectiveClassifier(LogisticRegression(), decision="estimator"), {}),
-    (ThresholdTuner(GaussianNB(), BETS, on_infeasible="abstain"),
+    (ThresholdTuner(GaussianNB(), WEIGHTED, on_infeasible="abstain"),
      {"check_classifiers_train": ABSTAINS, "check_classifiers_classes": ASKS}),
     (ThresholdTuner(GaussianNB(), objective="coverage", target=0.5),
      CERTIFIED | {"check_classifiers_train": ABSTAINS}),

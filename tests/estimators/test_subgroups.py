@@ -23,7 +23,6 @@ from skselect.estimators.scoring import get_scorer
 from skselect.estimators.tuner import check_decided_by_row, find_subgroups
 from skselect.metrics._threshold import selective_accuracy_score
 from skselect.policy import Subgroups
-from skselect.thresholds import Betting
 
 COSTS = [[0, 1], [10, 0]]
 RISK = {"objective": "risk", "target": 0.12, "on_infeasible": "abstain"}
@@ -331,7 +330,7 @@ def test_weights_of_a_fixed_classifier_may_be_importance_weights(people, rng):
     X, y = people
     fitted = FrozenEstimator(model().fit(X[:1000], y[:1000]))
     X, y, weight = X[1000:], y[1000:], rng.uniform(0.5, 1.0, 3500)
-    tuner = ThresholdTuner(fitted, objective=Risk(0.2, method=Betting(largest_weight=1.0)), cv=5)
+    tuner = ThresholdTuner(fitted, objective=Risk(0.2, largest_weight=1.0), cv=5)
     tuner.fit(X, y, sample_weight=weight)
     assert tuner.certificate_.is_certified
     accuracy = selective_accuracy_score(
@@ -341,5 +340,5 @@ def test_weights_of_a_fixed_classifier_may_be_importance_weights(people, rng):
     assert tuner.selection_.risk == pytest.approx(1 - accuracy)
     coverage = np.average(tuner.accepts(X), weights=weight)
     assert tuner.certificate_.coverage == pytest.approx(coverage)
-    with pytest.raises(ValueError, match="use method='betting' if they are importance weights"):
-        tuner.set_params(objective__method="auto").fit(X, y, sample_weight=weight)
+    with pytest.raises(ValueError, match="largest_weight= if they are importance weights"):
+        tuner.set_params(objective__largest_weight=None).fit(X, y, sample_weight=weight)

@@ -44,7 +44,7 @@ from skselect import (
 )
 from skselect._lib.notebook import unwrap
 from skselect.estimators.out_of_fold import holdout
-from skselect.thresholds import Betting, FixedSequence
+from skselect.thresholds import FixedSequence
 
 quiet = pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa")
 
@@ -395,7 +395,7 @@ def test_other_shares_of_classes_are_said(rng):
     assert part.certificate_.caveats == ()  # the rows that cv tests are as in training
     given = ThresholdTuner(frozen, Risk(0.45, given_class="well"))
     assert given.fit(*other).certificate_.caveats == ()
-    weighted = ThresholdTuner(frozen, Risk(0.4, method=Betting(largest_weight=2)))
+    weighted = ThresholdTuner(frozen, Risk(0.4, largest_weight=2))
     weight = np.where(other[1] == "ill", 0.1, 1.9)
     assert weighted.fit(*other, sample_weight=weight).certificate_.caveats == ()
     del model._class_counts  # of a version that kept none
@@ -696,8 +696,8 @@ def test_a_plain_frozen_model_keeps_no_record_and_the_certificate_says_so(rng):
         ({"objective": Risk(0.1), "target": 0.1}, "target goes with the word of an objective"),
         ({"objective": Risk(0.1, max_analyses=1.5)}, "max_analyses must be an integer"),
         ({"objective": Risk(0.1, loss="hinge")}, "loss must be one of"),
-        ({"objective": Coverage(0.5, method=Betting()), "cv": 5},
-         r"method \(of objective='coverage'\) .*got Betting\("),
+        ({"objective": Coverage(0.5, method=FixedSequence(0.5)), "cv": 5},
+         r"method \(of objective='coverage'\) .*got FixedSequence\("),
         ({"refit": "no"}, "refit must be True, False or"),
         ({"assume": 0.5}, "assume must be one of"),
         ({"refit": False}, "refit=False needs one fitted classifier to keep"),
@@ -756,7 +756,7 @@ def test_objectives_and_methods_are_parameters_like_any_other(data):
     restored = AbstentionPolicy.from_json(tuner.policy_.to_json())
     assert restored.certificate == certificate
     for name, values in (
-        ("objective__method", ["combined", FixedSequence(0.5), Betting(largest_weight=1)]),
+        ("objective__method", ["combined", FixedSequence(0.5)]),
         ("objective__target", [0.1, 0.2]),
         ("objective", ["cwsa_plus", Risk(0.1), Best("cwsa", min_coverage=0.7)]),
     ):

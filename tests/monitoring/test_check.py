@@ -4,6 +4,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -713,20 +714,23 @@ def rows_of_two_costs():
 
 
 @pytest.mark.parametrize("looks", [1, 3])
-def test_a_target_in_costs_is_certified_where_bets_against_it_win(policy, looks):
+def test_a_target_in_costs_is_certified_where_the_rows_it_counts_certify_it(policy, looks):
+    """The thirty costs of 1 are each an error with probability .1, the four of 10 are errors."""
     rows, losses = rows_of_two_costs()
     costly, level = replace(policy, rule=rows.rule), 0.05 / looks
-    edge = 10 * brute.edge(lambda r: brute.log_wealth(losses, r, level) >= math.log(1 / level))
-    assert 0.2 < edge < 0.5  # the mean cost is 0.14
-    good = certify_shuffled(costly, rows, objective=Risk(edge * 1.0001, max_analyses=looks))
+    ask = partial(certify_shuffled, costly, rows)
+    first = ask(objective=Risk(0.5, max_analyses=looks))
+    assert first.is_certified
+    assert (first.method, first.unit, first.n_accepted) == ("clopper-pearson", 10.0, 500)
+    assert 4 <= first.n_errors <= 14  # 7 on average, of 34 rows with a cost
+    assert first.risk == pytest.approx(0.14) == 10 * losses.mean()
+    edge = 10 * brute.edge(lambda r: stats.binom.cdf(first.n_errors, 500, r) <= level)
+    assert first.pointwise_bound == pytest.approx(edge)
+    good = ask(objective=Risk(edge * 1.0001, max_analyses=looks))
     assert good.is_certified
-    assert (good.method, good.unit, good.n_errors, good.n_accepted) == ("betting", 10.0, 34, 500)
-    assert good.risk == pytest.approx(0.14)
     assert "its answers cost at most 0." in good.statement
-    bound = 10 * brute.betting_bound(losses, level)
-    assert good.pointwise_bound == pytest.approx(bound)
-    for target in (edge * 0.9999, 0.15, 0.01):
-        missed = certify_shuffled(costly, rows, objective=Risk(target, max_analyses=looks))
+    for target in (edge * 0.9999, 0.1, 0.01):
+        missed = ask(objective=Risk(target, max_analyses=looks))
         assert not missed.is_certified
         assert missed.guarantee == "none"
         assert missed.statement not in unwrap(str(missed))
@@ -734,9 +738,9 @@ def test_a_target_in_costs_is_certified_where_bets_against_it_win(policy, looks)
                         "these rows is (.*), which guarantees nothing[.]\n",
                         unwrap(str(missed)))  # fmt: skip
         assert float(said[1]) == pytest.approx(target, rel=1e-5)
-        assert float(said[2]) == pytest.approx(bound, rel=1e-5)
-    least = certify_shuffled(costly, rows, objective=Risk(None, max_analyses=looks))
-    assert (least.guarantee, least.target) == ("measured", pytest.approx(bound))
+        assert float(said[2]) == pytest.approx(edge, rel=1e-5)
+    least = ask(objective=Risk(None, max_analyses=looks))
+    assert (least.guarantee, least.target) == ("measured", pytest.approx(edge))
     costs = {"decision": "min_cost", "cost_matrix": rows.rule.cost_matrix}
     for n, certified in ((good.rows_needed - 1, False), (good.rows_needed, True)):
         right = Predictions.from_proba([0] * n, [[0.95, 0.05]] * n, labels=[0, 1], **costs)

@@ -26,7 +26,6 @@ from skselect import (
 )
 from skselect._lib.arrays import draw_rows
 from skselect._lib.notebook import unwrap
-from skselect.bounds._pointwise import betting_upper, rows_for_betting
 from skselect.objectives import GUARANTEES, first_of, read_objective
 from skselect.policy import Certificate, Subgroups
 from skselect.selection.pick import (
@@ -40,7 +39,7 @@ from skselect.selection.pick import (
     name_levels,
     order_p_value,
 )
-from skselect.thresholds import Betting, Combined, LevelSequence
+from skselect.thresholds import Combined, LevelSequence
 from tests.common import mostly_slow
 
 COSTS = [[0, 1], [10, 0]]
@@ -217,8 +216,10 @@ def test_costs_are_bounded_in_their_own_units(table, known):
     assert found.risk < 0.2 < cost.mean()
     certificate = found.certificate
     assert certificate.is_certified
-    assert (certificate.method, certificate.n_errors) == ("betting", np.sum(cost[kept] > 0))
-    assert certificate.risk < certificate.pointwise_bound < 0.25
+    assert certificate.method == "combined"
+    dear = np.sum(cost[kept] == 10)  # these are errors, and about a tenth of those that cost 1
+    assert dear <= certificate.n_errors < dear + 0.2 * np.sum(cost[kept] == 1)
+    assert certificate.risk < certificate.pointwise_bound <= 0.2
     assert "its answers cost at most 0.2 each on average" in unwrap(str(certificate))
 
 
@@ -239,24 +240,30 @@ def test_metrics_count_errors_although_there_are_costs(table, known):
     assert found.value == pytest.approx(np.mean(answer[kept] == table[0][known][kept]))
 
 
-def test_importance_weights_need_bets_and_are_assumed_true(table, rng):
+def test_importance_weights_need_a_limit_and_are_assumed_true(table, rng):
     weighted = predictions_of(table, sample_weight=rng.uniform(0.5, 1, 4000))
     half = {"loss": lambda y, a: 0.5 * (y != a)}
     for stated, message in [
-        (Risk(0.2), "use method='betting' if they are importance weights"),
-        (Risk(0.2, method=Betting(0.9)), r"largest_weight=0.9, but sample_weight goes up to"),
-        (Risk(0.2, **half), "use method='betting'"),
+        (Risk(0.2), "pass the objective largest_weight= if they are importance weights"),
+        (Coverage(0.2), "pass the objective largest_weight= if they are importance weights"),
+        (Risk(0.2, **half), "largest_weight= if they are importance"),
+        (Risk(0.2, method="mean"), "a weight is not a number of independent rows"),
+        (Risk(0.2, method="mean", largest_weight=1), "largest_weight=1 makes counts of weights"),
+        (Risk(0.2, method="empirical", largest_weight=1), "method='empirical' does not use"),
+        (Risk(0.2, largest_weight=0.9), r"largest_weight=0.9, but sample_weight goes up to"),
     ]:
         with pytest.raises(ValueError, match=message):
             select_threshold(weighted, objective=stated)
-    known = select_threshold(weighted, objective=Risk(0.2, method=Betting(1.0))).certificate
+    known = select_threshold(weighted, objective=Risk(0.2, largest_weight=1.0)).certificate
     assert known.is_certified
     assert "no case weighs more than 1" in known.assumptions
-    unknown = select_threshold(weighted, objective=Risk(0.2, method="betting")).certificate
-    assert "rows may weigh more than the heaviest of these" in unwrap(str(unknown))
-    assert not unknown.is_certified
+    assert 2800 < known.n < 3200  # the weights are .75 on average
+    by_site = select_threshold(
+        weighted, objective=Coverage(0.5, largest_weight=1.0), subgroups=np.arange(4000) % 2
+    )
+    assert 2800 < sum(one.n for one in by_site.certificates.values()) < 3200
     graded = select_threshold(predictions_of(table), objective=Risk(0.2, **half)).certificate
-    assert graded.method == "betting"
+    assert graded.method == "combined"
     assert "lose at most 0.2 each on average" in unwrap(str(graded))
 
 
@@ -268,7 +275,7 @@ def test_importance_weights_need_bets_and_are_assumed_true(table, rng):
     [
         ("combined", "high_probability", True), ("band", "high_probability", True),
         ("fixed_sequence", "high_probability", True), ("bonferroni", "high_probability", True),
-        ("betting", "high_probability", True), ("sgr", "high_probability", False),
+        ("sgr", "high_probability", False),
         ("mean", "mean", False), (Combined(0.3, 0.5, sparse=True), "high_probability", True),
         (LevelSequence([0.9, 0.8]), "high_probability", True),
     ],
@@ -291,15 +298,12 @@ def test_what_each_method_says(good, method, guarantee, certified):
 
 
 @pytest.mark.parametrize(("lowest", "n_below"), [(0.0, 0), (0.5, 0), (0.5, 100)])
-@pytest.mark.parametrize("method", ["combined", "betting"])
-def test_errors_at_the_threshold_itself_are_among_the_accepted(lowest, n_below, method):
+def test_errors_at_the_threshold_itself_are_among_the_accepted(lowest, n_below):
     """No number lies between two neighbours, so that the upper one is the threshold."""
     around = [np.nextafter(lowest, 1), lowest, np.nextafter(lowest, -1)]
     confidence, loss = np.repeat(around, [190, 10, n_below]), np.zeros(200 + n_below)
     loss[[195, 196]] = loss[200:] = 1
-    found = select_threshold(
-        Outcomes(loss, confidence), objective=Risk(0.1, method=method), assume="independent"
-    )
+    found = select_threshold(Outcomes(loss, confidence), objective=Risk(0.1), assume="independent")
     assert found.threshold == (lowest if n_below else 0)
     assert (found.certificate.n_accepted, found.certificate.n_errors) == (200, 2)
 
@@ -359,7 +363,8 @@ def test_certify_counts_costs_and_subgroups_of_a_fixed_policy(table, known):
 def test_rows_that_chose_are_known_again_whatever_the_loss(table, loss, rng):
     weight = rng.uniform(0.5, 1, 4000) if loss == "zero_one" else None
     rows = predictions_of(table, sample_weight=weight)
-    found = select_threshold(rows, objective=Risk(0.2, method="betting", loss=loss))
+    largest = None if weight is None else 1.0
+    found = select_threshold(rows, objective=Risk(0.2, loss=loss, largest_weight=largest))
     again = certify(found.policy, predictions_of(table), target=0.5)
     assert not again.is_certified
     assert "also chose the threshold" in unwrap(str(again))
@@ -407,15 +412,18 @@ def test_a_coverage_certificate_bounds_the_coverage_from_below(good):
     assert certificate.rows_needed == 1
 
 
-def test_silent_losses_are_certified_by_bets(good):
+def test_silent_losses_are_counted(good):
     graded = Outcomes(good.loss / 2, good.confidence)
-    found = select_threshold(graded, objective=GeneralizedRisk(0.03, method="betting"))
+    found = select_threshold(graded, objective=GeneralizedRisk(0.03))
     certificate = found.certificate
     assert certificate.is_certified
     assert "its answers lose at most 0.03 per case on average" in unwrap(str(certificate))
-    silent = np.where(graded.confidence >= found.threshold, graded.loss, 0.0)
-    assert certificate.pointwise_bound == betting_upper(silent, 0.05)
-    assert certificate.rows_needed == rows_for_betting(0.03, 0.05)
+    silent = graded.confidence >= found.threshold
+    assert found.risk == pytest.approx(graded.loss[silent].mean())
+    assert binom.cdf(certificate.n_errors, 2000, 0.03) <= 0.05
+    assert certificate.rows_needed == select_threshold(
+        good, objective=GeneralizedRisk(0.03)
+    ).certificate.rows_needed  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from skselect import (
 from skselect._lib.notebook import unwrap
 from skselect.metrics._threshold import cwsa_plus_score
 from skselect.objectives import GUARANTEES
-from skselect.thresholds import Betting, FixedSequence, Shortlist
+from skselect.thresholds import FixedSequence, Shortlist
 from skselect.thresholds._rules import combined_risk, least_risk_target, rows_like_these
 
 
@@ -125,7 +125,7 @@ def test_a_few_more_rows_are_no_plan():
     nearly = []
     for every in range(70, 100):
         curve = RiskCoverageCurve.from_outcomes(Outcomes(order % every == every // 2, confidence))
-        if combined_risk(curve, 0.02, 0.05, 0.1) == 0:
+        if not combined_risk(curve, 0.02, 0.05, 0.1).any():
             nearly.append(rows_like_these(curve, 0.02, 0.05, 0.1))
     assert nearly
     assert min(nearly) >= 1500
@@ -141,7 +141,7 @@ def test_so_many_rows_like_these_certify():
         chosen = rng.integers(0, n, caught.value.rows_needed)
         moved = confidence[chosen] + 1e-9 * rng.random(len(chosen))
         curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong[chosen], moved))
-        n_met += combined_risk(curve, 0.005, 0.05, 0.1) > 0
+        n_met += combined_risk(curve, 0.005, 0.05, 0.1).any()
     assert n_met / n_draws >= 0.8
 
 
@@ -216,14 +216,15 @@ def test_constant_weights_change_nothing_and_others_are_refused(good):
     assert select_threshold(varied, objective=Risk(0.03, method="empirical")).coverage > 0
 
 
-def test_counting_methods_refuse_graded_losses(good):
+def test_every_method_counts_graded_losses(good):
     graded = Outcomes(good.loss / 2, good.confidence)
     for method in ("combined", "band", "fixed_sequence", "bonferroni"):
-        with pytest.raises(ValueError, match=r"this method counts errors.*method='betting'"):
-            select_threshold(graded, objective=Risk(0.1, method=method))
+        found = select_threshold(graded, objective=Risk(0.1, method=method)).certificate
+        assert (found.method, found.loss, found.is_certified) == (method, "graded", True)
     # At most 70 % wrong is no guarantee; a mean loss of at most 0.7 may be one.
-    bets = select_threshold(graded, objective=Risk(0.7, method="betting"))
-    assert bets.certificate.is_certified
+    assert select_threshold(graded, objective=Risk(0.7)).certificate.is_certified
+    with pytest.raises(InfeasibleTargetError, match="smallest target these 2,000 rows"):
+        select_threshold(graded, objective=Risk(1e-4))
 
 
 SITES = {"subgroups": [0, 1] * 1000}
@@ -245,7 +246,7 @@ SITES = {"subgroups": [0, 1] * 1000}
         ({"objective": "risk", "target": 0.1, "delta": 0.95}, "delta must be.*Did you mean 0.05?"),
         ({"objective": "risk", "target": 0.98}, ".*not the accuracy.*Did you mean 0.02?"),
         ({"objective": "generalized_risk", "target": 0.98}, "Did you mean 0.02?"),
-        ({"objective": Risk(0.98, method="betting")}, "Did you mean 0.02?"),
+        ({"objective": Risk(0.98, method="band")}, "Did you mean 0.02?"),
         ({"objective": Risk(0.98, method="empirical")}, "Did you mean 0.02?"),
         ({"objective": "coverage", "target": 0}, r"target must be a number in \(0, 1\]"),
         ({"objective": "risk", "target": {0: 0.1, 1: 0.9}, **SITES}, "Did you mean 0.1?"),
@@ -282,8 +283,10 @@ SITES = {"subgroups": [0, 1] * 1000}
         ({"objective": Risk(0.1, method="lower_bound")}, "method .*must be one of"),
         ({"objective": Coverage(0.1, method=FixedSequence(0.3))},
          r"method \(of objective='coverage'\) must be one of .*got FixedSequence\(starts=\(0.3"),
-        ({"objective": Best("cwsa_plus", method=Betting(2))}, "method .*got Betting"),
-        ({"objective": Risk(0.1, method=Betting)}, "method .*got <class"),
+        ({"objective": Best("cwsa_plus", method=FixedSequence(0.2))}, "method .*got FixedSeq"),
+        ({"objective": Risk(0.1, method=FixedSequence)}, "method .*got <class"),
+        ({"objective": Risk(0.1, largest_weight=0)}, r"largest_weight must be a number in \(0"),
+        ({"objective": Risk(0.1, largest_weight=2, method="mean")}, "largest_weight=2 makes"),
         ({"objective": Coverage(0.1, method="chow")}, "method .*must be one of"),
         ({"objective": "risk", "target": {1: 0.1}}, "has one entry for each of"),
         ({"objective": Risk(0.1, loss="hinge")}, "loss must be one of"),
@@ -337,7 +340,7 @@ def test_a_refusal_names_the_least_coverage_where_there_is_one(min_coverage, sai
 
 @pytest.mark.parametrize(
     ("objective", "target", "method"),
-    [*(("risk", 0.04, name) for name in ("combined", "band", "fixed_sequence", "betting")),
+    [*(("risk", 0.04, name) for name in ("combined", "band", "fixed_sequence")),
      ("generalized_risk", 0.01, "auto"), ("coverage", 0.8, "auto")],
 )  # fmt: skip
 def test_each_look_spends_its_share_of_delta(good, objective, target, method):
@@ -400,22 +403,17 @@ def test_a_certified_coverage_of_scores_that_may_fall_below_zero_accepts_them(rn
 
 
 def test_losses_at_hand_do_not_choose_the_method(predictions):
-    """A function's losses may be graded: it is bets, whether these rows show it or not."""
+    """Losses that happen to be 0 and 1 are counted as they are."""
     zero_one = lambda y, a: (y != a).astype(float)  # noqa: E731 - as a user writes it
-    options = {"objective": "risk", "target": 0.3}
-    found = select_threshold(predictions, objective=Risk(0.3, loss=zero_one))
-    assert found.certificate.method == "betting"
-    named = select_threshold(predictions, objective=Risk(0.3, loss=zero_one, method="combined"))
-    assert named.certificate.method == "combined"
-    # Outcomes are counted, so that graded ones have to name their bets.
+    found = select_threshold(predictions, objective=Risk(0.3, loss=zero_one)).certificate
+    plain = select_threshold(predictions, objective="risk", target=0.3).certificate
+    assert (found.method, found.loss) == ("combined", "graded")
+    assert (found.threshold, found.n_errors) == (plain.threshold, plain.n_errors)
     outcomes = Outcomes.from_predictions(predictions)
-    assert select_threshold(outcomes, **options).certificate.method == "combined"
     graded = Outcomes(outcomes.loss / 2, outcomes.confidence)
     for objective in ("risk", "generalized_risk"):
-        with pytest.raises(ValueError, match="method='betting'"):
-            select_threshold(graded, objective=objective, target=0.3)
-        bets = select_threshold(graded, objective=GUARANTEES[objective](0.3, method="betting"))
-        assert bets.certificate.is_certified
+        found = select_threshold(graded, objective=objective, target=0.3)
+        assert found.certificate.is_certified
 
 
 @pytest.mark.filterwarnings("ignore:min_coverage")
@@ -482,10 +480,10 @@ def test_how_verdicts_were_drawn_is_the_first_assumption(rng):
     ).certificate.assumptions  # fmt: skip
     assert certify(found.policy, plain, target=0.1).assumptions[0] == first
     drawn = Predictions.from_verdicts(judged, sure, audit_proba=proba)
-    with pytest.raises(ValueError, match="use method='betting' if they are importance weights"):
+    with pytest.raises(ValueError, match="largest_weight= if they are importance weights"):
         select_threshold(drawn, objective="risk", target=0.1)
-    bets = Risk(0.1, method=Betting(largest_weight=4))
-    certificate = select_threshold(drawn, objective=bets).certificate
+    weighted = Risk(0.1, largest_weight=4)
+    certificate = select_threshold(drawn, objective=weighted).certificate
     assert "drawn with the given probabilities" in certificate.assumptions[0]
     assert certificate.is_certified
     by_site = select_threshold(

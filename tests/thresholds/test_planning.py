@@ -13,7 +13,7 @@ from skselect.bounds._pointwise import clopper_pearson_upper
 from skselect.curve.curve import threshold_below
 from skselect.thresholds import rows_needed, simultaneous_band
 from skselect.thresholds._planning import BAND_TARGETS
-from skselect.thresholds._rules import combined_risk
+from skselect.thresholds._rules import combined_risk, last_passed
 from tests.thresholds.cases import curves, profile
 
 
@@ -48,7 +48,7 @@ def test_planned_rows_are_enough_for_a_chosen_threshold(rng):
     answered = []
     for _ in range(200):
         curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(n) < 0.03, rng.random(n)))
-        found = combined_risk(curve, 0.05, 0.1, 0.1)
+        found = last_passed(combined_risk(curve, 0.05, 0.1, 0.1))
         answered.append(found > 0 and curve.coverage[found - 1] > 0.95)
     # The band may accept what the sequence did not reach, so that it is a little more.
     assert 0.9 > np.mean(answered) > 0.8 - 3 * np.sqrt(0.8 * 0.2 / 200)
@@ -61,7 +61,7 @@ def test_a_plan_counts_that_chance_says_how_many_rows_can_be_accepted(rng):
         rank = rng.random(n)
         wrong = (rng.random(n) < 0.01) | (rank > 0.7)
         curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, 1 - rank))
-        found = combined_risk(curve, 0.05, 0.05, 0.1)
+        found = last_passed(combined_risk(curve, 0.05, 0.05, 0.1))
         reached.append(found > 0 and 1 - threshold_below(curve, found) >= 0.7)
     assert np.mean(reached) >= 0.8 - 3 * np.sqrt(0.8 * 0.2 / 500)
 

@@ -1,7 +1,6 @@
-"""Rules for a risk target, bets, and lists of probable classes, against their definitions.
+"""Rules for a target, all thresholds that they pass, and lists of classes, by their definitions.
 
-Bets follow the threshold: what is accepted, and that the guarantee holds. Lists of classes are
-compared with definitions written row by row.
+What passes is found entry by entry, lists of classes row by row.
 """
 
 import math
@@ -31,14 +30,13 @@ from skselect import (
 from skselect._lib.decide import prediction_sets
 from skselect.bounds import combined_limits, walk_band
 from skselect.bounds._band import limits_from_start
-from skselect.bounds._pointwise import betting_log_wealth, betting_stakes, rows_for_betting
 from skselect.curve.curve import threshold_below
+from skselect.objectives import Loss
 from skselect.thresholds import LevelSequence, Shortlist
 from skselect.thresholds._rules import (
+    Passing,
     _ends_of_blocks,
     band_risk,
-    betting_generalized_risk,
-    betting_risk,
     bonferroni_risk,
     certified_coverage,
     certified_generalized_risk,
@@ -46,11 +44,16 @@ from skselect.thresholds._rules import (
     chow,
     combined_risk,
     coverage_rank,
+    empirical_coverage,
+    empirical_generalized_risk,
     empirical_risk,
+    last_passed,
     least_band_target,
     least_risk_target,
     mean_coverage,
+    mean_generalized_risk,
     mean_risk,
+    pass_all,
     rows_like_these,
     sgr_risk,
     shortlist_cutoff,
@@ -59,24 +62,31 @@ from tests.brute import examples, named, proba_cases
 from tests.thresholds.cases import curves, profile
 
 
+def passed(rule, curve, *given):
+    """The entries that pass, one Boolean each."""
+    found = rule(curve, *given)
+    assert (found.dtype, found.shape) == (bool, (len(curve),))
+    return np.flatnonzero(found).tolist()
+
+
 @profile
 @given(curves(max_rows=60), st.sampled_from([0.1, 0.3, 0.5]), st.sampled_from([0.05, 0.2]))
-def test_band_accepts_the_largest_passing_block_end(case, target, delta):
+def test_a_band_passes_each_block_end_within_its_limit(case, target, delta):
     curve, (confidence, loss, _) = case
     n, min_coverage = len(confidence), 0.1
     ranks, limits = walk_band(n, target, delta, min_coverage)
-    best = 0
+    expected = []
     for b, t in enumerate(curve.thresholds):
         kept = confidence >= t
         below = ranks[ranks <= kept.sum()]
         if len(below) and loss[kept].sum() <= limits[len(below) - 1]:
-            best = b + 1
-    assert band_risk(curve, target, delta, min_coverage) == best
+            expected.append(b)
+    assert passed(band_risk, curve, target, delta, min_coverage) == expected
 
 
 @profile
 @given(curves(max_rows=80), st.sampled_from([0.1, 0.3, 0.5]), st.sampled_from([0.05, 0.2]))
-def test_combined_takes_the_better_of_band_and_sequence(case, target, delta):
+def test_combined_passes_what_band_or_sequence_passes(case, target, delta):
     """Block by block: a sequence holds a block to the limit at the rank before it."""
     curve, (confidence, loss, _) = case
     ranks, band, sequence = combined_limits(len(confidence), target, delta, 0.1)
@@ -86,17 +96,17 @@ def test_combined_takes_the_better_of_band_and_sequence(case, target, delta):
         return limit[max(r for r in limit if r <= k)]
 
     start = next((r for r in limit if limit[r][1] >= 0), np.inf)
-    best, before, running = 0, 0, True
+    expected, before, running = set(), 0, True
     for b, t in enumerate(curve.thresholds):
         kept = confidence >= t
         k, errors = int(kept.sum()), int(loss[kept].sum())
         if len(ranks) and k >= ranks[0] and errors <= limits_at(k)[0]:
-            best = b + 1
+            expected.add(b)
         if running and k >= start:
             running = errors <= limits_at(max(before, start))[1]
-            best = max(best, b + 1) if running else best
+            expected |= {b} if running else set()
         before = k
-    assert combined_risk(curve, target, delta, 0.1) == best
+    assert passed(combined_risk, curve, target, delta, 0.1) == sorted(expected)
 
 
 @profile
@@ -105,11 +115,11 @@ def test_combined_takes_the_better_of_band_and_sequence(case, target, delta):
     st.sampled_from([0.0, 0.2, 0.6]), st.sampled_from([0.2, 0.5]),
 )  # fmt: skip
 def test_a_sparse_sequence_tests_only_where_its_limit_rises(case, target, delta, start, share):
-    """Row by row: a rank is tested with all errors of its block, and accepted at its end."""
+    """Row by row: a rank is tested with all errors of its block, and passes at its end."""
     curve, (confidence, loss, _) = case
     n = len(confidence)
     ranks, band, sequence = limits_from_start(n, target, delta, 0.1, share)
-    accepted, running, before = 0, True, -1
+    sizes, running, before = set(), True, -1
     falling = np.sort(confidence)[::-1]
     for k, b, c in zip(ranks.tolist(), band, sequence, strict=True):
         block = confidence >= falling[k - 1]
@@ -117,14 +127,14 @@ def test_a_sparse_sequence_tests_only_where_its_limit_rises(case, target, delta,
         if rises and k >= start * n:
             running = running and loss[block].sum() <= c
             if running and block.sum() == k:
-                accepted = max(accepted, k)
+                sizes.add(k)
         following = ranks[ranks > k].min(initial=n + 1)
         for t in curve.thresholds:  # the band holds up to the next rank
             kept = confidence >= t
             if k <= kept.sum() < following and loss[kept].sum() <= b:
-                accepted = max(accepted, int(kept.sum()))
-    found = thresholds.Combined(start, share, sparse=True)(curve, target, delta, 0.1)
-    assert (curve.n_accepted[found - 1] if found else 0) == accepted
+                sizes.add(int(kept.sum()))
+    rule = thresholds.Combined(start, share, sparse=True)
+    assert {int(curve.n_accepted[b]) for b in passed(rule, curve, target, delta, 0.1)} == sizes
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -143,8 +153,8 @@ def test_the_rows_that_are_not_certified_on_choose_a_better_start(rng, sparse):
     own, default = [], []
     for _ in range(40):
         curve = draw(300)
-        own.append(curve.n_accepted_by(suited(curve, 0.05, 0.1, 0.1)))
-        default.append(curve.n_accepted_by(combined_risk(curve, 0.05, 0.1, 0.1)))
+        own.append(curve.n_accepted_by(last_passed(suited(curve, 0.05, 0.1, 0.1))))
+        default.append(curve.n_accepted_by(last_passed(combined_risk(curve, 0.05, 0.1, 0.1))))
     assert np.mean(own) > np.mean(default) + 30
     assert thresholds.best_combined(draw(3000), 20, 0.05, 0.1, 0.1) is None
 
@@ -166,14 +176,15 @@ def test_blocks_and_the_band_alone_are_compared_where_confidences_are_tied(rng, 
         for _ in range(20):
             curve = draw(n)
             for name, rule in ("chosen", chosen), ("band", band_risk), ("combined", combined_risk):
-                accepted[name].append(curve.n_accepted_by(rule(curve, 0.05, 0.05, 0.1)) / n)
+                n_blocks = last_passed(rule(curve, 0.05, 0.05, 0.1))
+                accepted[name].append(curve.n_accepted_by(n_blocks) / n)
     chosen, band, combined = map(np.mean, accepted.values())
     assert chosen > 1.5 * combined
     assert chosen > 0.8 * band
     alone = thresholds.Combined(0.2, 1.0)
-    for _ in range(20):  # what is left of delta may accept more, never less
+    for _ in range(20):  # what is left of delta may pass more, never less
         curve = draw(n)
-        assert alone(curve, 0.05, 0.05, 0.1) >= band_risk(curve, 0.05, 0.05, 0.1)
+        assert np.all(alone(curve, 0.05, 0.05, 0.1) >= band_risk(curve, 0.05, 0.05, 0.1))
 
 
 @given(
@@ -203,8 +214,8 @@ def test_least_target_of_a_rule_is_met_and_a_smaller_one_is_not(rule, loss):
     curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, -np.arange(len(loss))))
     least = least_risk_target(rule, curve, 0.05, 0.1)
     assert 0 < least <= 1
-    assert least == 1 or rule(curve, least, 0.05, 0.1) > 0
-    assert rule(curve, 0.998 * least, 0.05, 0.1) == 0
+    assert least == 1 or rule(curve, least, 0.05, 0.1).any()
+    assert not rule(curve, 0.998 * least, 0.05, 0.1).any()
     if all(loss):
         assert least == 1
 
@@ -222,13 +233,13 @@ def test_rows_needed_is_about_what_it_takes_and_none_where_more_would_not_help(r
     confidence = rng.random(n)
     wrong = rng.random(n) < 0.2 * (1 - confidence) ** 3
     curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, confidence))
-    assert band_risk(curve, 0.005, 0.05, 0.1) == 0
+    assert not band_risk(curve, 0.005, 0.05, 0.1).any()
     needed = rows_like_these(curve, 0.005, 0.05, 0.1)
     assert needed > n
     copies = int(np.ceil(1.5 * needed / n))
     moved = (confidence[None] - 1e-9 * np.arange(copies)[:, None]).ravel()
     many = RiskCoverageCurve.from_outcomes(Outcomes(np.tile(wrong, copies), moved))
-    assert band_risk(many, 0.005, 0.05, 0.1) > 0
+    assert band_risk(many, 0.005, 0.05, 0.1).any()
     wrong = RiskCoverageCurve.from_outcomes(Outcomes([1, 1, 1, 1], [0.9, 0.8, 0.7, 0.6]))
     assert rows_like_these(wrong, 0.1, 0.05, 0.1) is None
 
@@ -236,14 +247,9 @@ def test_rows_needed_is_about_what_it_takes_and_none_where_more_would_not_help(r
 chance = binom.cdf
 
 
-def last_end(curve, passes):
-    """Entries up to the last block end that passes by itself."""
-    return max([b + 1 for b in range(len(curve)) if passes(b)], default=0)
-
-
 @profile
 @given(curves(), st.sampled_from([0.1, 0.3]), st.sampled_from([0.1, 0.3]))
-def test_bonferroni_accepts_the_largest_block_that_one_of_20_tests_allows(case, target, delta):
+def test_bonferroni_passes_what_the_last_of_20_tests_before_it_allows(case, target, delta):
     curve, _ = case
     n = curve.n_rows
     least = next(
@@ -255,7 +261,8 @@ def test_bonferroni_accepts_the_largest_block_that_one_of_20_tests_allows(case, 
         below = [k for k in tested if k <= curve.n_accepted[b]]
         return below and chance(curve.accepted_loss[b], below[-1], target) <= delta / 20
 
-    assert bonferroni_risk(curve, target, delta, 0.1) == last_end(curve, passes)
+    expected = [b for b in range(len(curve)) if passes(b)]
+    assert passed(bonferroni_risk, curve, target, delta, 0.1) == expected
 
 
 @profile
@@ -265,34 +272,35 @@ def test_fixed_sequence_stops_at_the_first_failure(case, target, delta, starts):
     curve, _ = case
     n, ends = curve.n_rows, curve.n_accepted
 
-    def passed(start):
+    def passed_from(start):
         level = delta / len(starts)
         share = max(start, 0.1)
         first = next(
             (k for k in range(1, n + 1) if k / n >= share and (1 - target) ** k <= level), None
         )
+        found, before = set(), 0
         if first is None:
-            return 0
-        accepted, before = 0, 0
+            return found
         for b in range(len(curve)):
             if ends[b] >= first:
                 rank = max(before, first)
                 allowed = max(e for e in range(-1, n) if e < 0 or chance(e, rank, target) <= level)
                 if curve.accepted_loss[b] > allowed:
                     break
-                accepted = b + 1
+                found.add(b)
             before = ends[b]
-        return accepted
+        return found
 
     rule = thresholds.FixedSequence(starts)
-    assert rule(curve, target, delta, 0.1) == max(map(passed, starts))
+    expected = sorted(set().union(*map(passed_from, starts)))
+    assert passed(rule, curve, target, delta, 0.1) == expected
 
 
 def test_several_starts_share_delta():
     # 20 right rows certify 0.14 at delta = 0.05, but not at half of it.
     curve = RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(20), np.arange(20) / 20))
-    assert thresholds.FixedSequence((1.0,))(curve, 0.14, 0.05, 0.1) == 20
-    assert thresholds.FixedSequence((1.0, 1.0))(curve, 0.14, 0.05, 0.1) == 0
+    assert passed(thresholds.FixedSequence((1.0,)), curve, 0.14, 0.05, 0.1) == [19]
+    assert passed(thresholds.FixedSequence((1.0, 1.0)), curve, 0.14, 0.05, 0.1) == []
 
 
 def test_one_start_is_a_list_of_one():
@@ -304,7 +312,9 @@ def test_one_start_is_a_list_of_one():
 @given(curves(), st.sampled_from([0.2, 0.4]), st.sampled_from([0.1, 0.5]))
 def test_sgr_returns_a_probe_that_passed(case, target, delta):
     curve, _ = case
-    n_blocks = sgr_risk(curve, target, delta, 0.0)
+    found = sgr_risk(curve, target, delta, 0.0)
+    n_blocks = last_passed(found)
+    assert np.all(found[:n_blocks])
     probes = max(int(np.ceil(np.log2(curve.n_rows))), 1)
     if n_blocks:
         k, errors = curve.n_accepted[n_blocks - 1], curve.accepted_loss[n_blocks - 1]
@@ -317,34 +327,42 @@ def test_sgr_finds_the_largest_coverage_where_the_bound_rises():
     curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, np.linspace(1, 0, 1000)))
     found = sgr_risk(curve, 0.05, 0.1, 0.0)
     passing = [k for k in range(1, 1001) if chance(max(k - 700, 0), k, 0.05) <= 0.1 / 10]
-    assert found == max(passing)
+    assert last_passed(found) == max(passing)
 
 
 @profile
 @given(curves(weighted=True), st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.5]))
 def test_simple_rules_are_their_definitions(case, target):
-    """Block by block: empirical and mean risk, mean coverage, the cheapest threshold."""
+    """Block by block: empirical and mean rules, the cheapest threshold."""
     curve, (confidence, loss, weight) = case
     plain = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence))
     n, sets = len(loss), [confidence >= t for t in curve.thresholds]
     for rule, extra in ((mean_risk, 1), (empirical_risk, 0)):
         passing = [
-            b + 1 for b, kept in enumerate(sets)
+            b for b, kept in enumerate(sets)
             if loss[kept].sum() + extra <= target * (kept.sum() + extra) * (1 + 1e-9)
             and kept.mean() >= 0.2
         ]  # fmt: skip
-        assert rule(plain, target, 0.1, 0.2) == max(passing, default=0)
+        assert passed(rule, plain, target, 0.1, 0.2) == passing
+    for rule, extra in ((mean_generalized_risk, 1), (empirical_generalized_risk, 0)):
+        passing = [
+            b for b, kept in enumerate(sets)
+            if loss[kept].sum() + extra <= target * (n + extra) * (1 + 1e-9)
+        ]  # fmt: skip
+        assert passed(rule, plain, target) == passing
     if 0 < target < 1:
         rank = next((k for k in range(1, n + 1) if k / (n + 1) >= target - 1e-12), n)
-        expected = next(b + 1 for b, kept in enumerate(sets) if kept.sum() >= rank)
-        assert mean_coverage(plain, target) == expected
+        expected = [b for b, kept in enumerate(sets) if kept.sum() >= rank]
+        assert passed(mean_coverage, plain, target) == expected
+        expected = [b for b, kept in enumerate(sets) if kept.mean() >= target * (1 - 1e-9)]
+        assert passed(empirical_coverage, plain, target) == expected
     costs = [(weight * np.where(kept, loss, target)).sum() for kept in [confidence > 2, *sets]]
     # Of equally cheap thresholds the lowest is taken.
     cheap = [b for b, cost in enumerate(costs) if cost <= min(costs) + 1e-12]
     assert cheapest(curve, target) == max(cheap)
     scaled = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence, np.full(n, 0.1)))
     assert cheapest(scaled, target) == cheapest(plain, target)
-    assert chow(curve, target)[1] == sum(t >= 1 - target for t in curve.thresholds)
+    assert chow(target) == 1 - min(target, 1)
 
 
 def test_a_start_from_other_rows_is_where_the_target_is_kept_most_surely(rng):
@@ -355,8 +373,8 @@ def test_a_start_from_other_rows_is_where_the_target_is_kept_most_surely(rng):
     chances = chance(curve.accepted_loss, curve.n_accepted, 0.05)
     assert start in curve.coverage[chances == chances[curve.coverage >= 0.05].min()]
     assert start > 0.3  # past the bad top
-    assert thresholds.FixedSequence((start,))(curve, 0.08, 0.1, 0.1) > 0
-    assert thresholds.FixedSequence((0.1,))(curve, 0.08, 0.1, 0.1) == 0
+    assert thresholds.FixedSequence((start,))(curve, 0.08, 0.1, 0.1).any()
+    assert not thresholds.FixedSequence((0.1,))(curve, 0.08, 0.1, 0.1).any()
 
 
 @profile
@@ -376,7 +394,8 @@ def test_coverage_rank_is_the_smallest_that_holds_or_the_last(n, target):
     curve = RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(n), np.arange(n)))
     holds = [k for k in range(1, n + 1) if stats.beta.sf(target, k, n + 1 - k) >= 0.9]
     assert coverage_rank(n, target, 0.1) == min(holds, default=n)
-    assert certified_coverage(curve, target, 0.1) == min(holds, default=n)
+    expected = list(range(min(holds, default=n) - 1, n))
+    assert passed(certified_coverage, curve, target, 0.1) == expected
 
 
 @profile
@@ -385,14 +404,9 @@ def test_generalised_risk_accepts_what_is_surer_than_the_first_error_too_many(ca
     curve, (confidence, loss, _) = case
     n = len(confidence)
     allowed = [e for e in range(n + 1) if stats.binom.cdf(e, n, target) <= delta]
-    found = certified_generalized_risk(curve, target, delta)
-    if not allowed:
-        assert found == 0
-        return
-    errors = np.sort(confidence[loss == 1])[::-1]
-    enough = len(errors) <= allowed[-1]
-    expected = n if enough else int((confidence > errors[allowed[-1]]).sum())
-    assert (curve.n_accepted[found - 1] if found else 0) == expected
+    most = max(allowed, default=-1)
+    expected = [b for b, t in enumerate(curve.thresholds) if loss[confidence >= t].sum() <= most]
+    assert passed(certified_generalized_risk, curve, target, delta) == expected
 
 
 LABELS = {
@@ -463,151 +477,32 @@ def test_rows_are_set_apart_by_chance_and_by_a_seed_always_the_same():
     assert Shortlist(0.9, share=0.99).set_apart(20).sum() == 19
 
 
-def graded(rng, n=2000, rate=0.05):
-    """Losses of 0, .2 and 1 whose mean is `rate` times twice the distance from the surest."""
-    u = rng.random(n)
-    loss = np.where(rng.random(n) < 2 * rate * u, rng.choice([0.2, 1.0], n), 0.0)
-    return Outcomes(loss, 1 - u)
+# Several readings --------------------------------------------------------------------------
 
 
-def accepted_by_definition(outcomes, target, delta, min_coverage):
-    """Go through the blocks; credit the rows before each, charge the losses of all its own."""
-    weight = outcomes.weight / outcomes.weight.max()
-    n = len(outcomes)
-    stakes, log_shares = betting_stakes(n, target, delta)
-    start = next(k for k in range(1, n + 2) if k / n >= max(min_coverage, 0.15))
-    start = max(start, int(np.ceil(1.5 * rows_for_betting(target, delta, n))))
-    if start > n:
-        return 0
-    size, accepted = 0, 0
-    for level in np.unique(outcomes.confidence)[::-1]:
-        before, size = size, int((outcomes.confidence >= level).sum())
-        if size < start:
-            continue
-        rows = np.lexsort((outcomes.loss, weight, -outcomes.confidence))
-        credited, charged = rows[: max(before, start)], rows[:size]
-        wealth = 0.0
-        for stake, share in zip(stakes, np.exp(log_shares), strict=True):
-            product = np.prod(1 + stake * weight[credited] * target)
-            for i in charged:
-                credit = 1 + stake * weight[i] * target
-                product *= 1 - stake * weight[i] * outcomes.loss[i] / credit
-            wealth += share * product
-        if wealth < 1 / delta:
-            break
-        accepted = size
-    return accepted
-
-
-@examples(60)
-@given(st.integers(0, 10**6), st.integers(1, 60), st.booleans(), st.sampled_from([5, 1000]),
-       st.sampled_from([0.2, 0.5]))  # fmt: skip
-def test_what_is_accepted_follows_the_definition(seed, n, weighted, levels, target):
-    rng = np.random.default_rng(seed)
-    outcomes = Outcomes(
-        rng.choice([0, 0, 0, 0, 0.25, 1.0], n), rng.integers(0, levels, n) / levels,
-        rng.choice([1.0, 2.0, 5.0], n) if weighted else None,
-    )  # fmt: skip
-    curve = RiskCoverageCurve.from_outcomes(outcomes)
-    found = betting_risk(outcomes, target, 0.3, 0.1)
-    size = curve.n_accepted[found - 1] if found else 0
-    assert size == accepted_by_definition(outcomes, target, 0.3, 0.1)
-
-
-@examples(60)
-@given(st.integers(0, 10**6), st.integers(1, 60), st.sampled_from([5, 1000]))
-def test_silent_losses_are_charged_and_every_row_credited(seed, n, levels):
-    rng = np.random.default_rng(seed)
-    outcomes = Outcomes(rng.choice([0, 0, 0, 0.5], n), rng.integers(0, levels, n) / levels)
-    curve = RiskCoverageCurve.from_outcomes(outcomes)
-    found = betting_generalized_risk(outcomes, 0.3, 0.3)
-    passing = [
-        b + 1 for b, level in enumerate(curve.thresholds)
-        if betting_log_wealth(outcomes.loss * (outcomes.confidence >= level), 0.3, 0.3)
-        >= -np.log(0.3)
+@profile
+@given(curves(max_rows=30), st.data(), st.sampled_from([0.3, 0.6]))
+def test_what_passes_all_readings_passes_each_at_the_same_threshold(case, data, target):
+    """Any threshold: it passes where the rows that each reading accepts there pass."""
+    curve, (confidence, loss, _) = case
+    n, levels = len(loss), [0.9, 0.4]
+    drawn = [data.draw(st.lists(st.booleans(), min_size=n, max_size=n)) for _ in range(2)]
+    readings = [np.ones(n, dtype=bool), *(np.array(rows) for rows in drawn)]
+    parts = [(confidence[rows], loss[rows]) for rows in readings if rows.any()]
+    some = [RiskCoverageCurve.from_outcomes(Outcomes(y, c)) for c, y in parts]
+    named = [data.draw(st.lists(st.sampled_from(levels), unique=True)) for _ in some]
+    tests = [
+        Passing(empirical_risk(one, target, 0.1, 0.0), np.array(names))
+        for one, names in zip(some, named, strict=True)
+    ]
+    found = pass_all(some, tests)
+    expected = [
+        b for b, t in enumerate(curve.thresholds)
+        if all(np.any(c >= t) and np.mean(y[c >= t]) <= target + 1e-9 for c, y in parts)
     ]  # fmt: skip
-    assert found == max(passing, default=0)
-
-
-def test_neither_order_nor_scale_of_the_weights_matters(rng):
-    outcomes = graded(rng)
-    weight, order = rng.uniform(0.2, 1, 2000), rng.permutation(2000)
-    first = Outcomes(outcomes.loss, outcomes.confidence, weight)
-    other = Outcomes(outcomes.loss[order], outcomes.confidence[order], 4 * weight[order])
-    for rule in (
-        lambda o: betting_risk(o, 0.05, 0.1, 0.1),
-        lambda o: betting_generalized_risk(o, 0.05, 0.1),
-    ):
-        assert rule(first) == rule(other) > 0
-
-
-# The guarantee of bets -------------------------------------------------------------------
-
-
-def just_above(tied, weighted):
-    """A mean loss of 1.001 times the target everywhere: whatever is accepted is a failure."""
-
-    def draw(rng, n=500, target=0.1):
-        confidence = np.floor(20 * rng.random(n)) / 20 if tied else rng.random(n)
-        weight = rng.choice([0.2, 1.0], n) if weighted else None
-        loss = np.where(rng.random(n) < 1.001 * target / 0.6, rng.choice([0.2, 1.0], n), 0.0)
-        return Outcomes(loss, confidence, weight)
-
-    return draw
-
-
-def few_levels(n, levels):
-    """Few distinct rows: an order that depends on the losses would show here."""
-    return lambda rng: Outcomes(0.5 * (rng.random(n) < 0.4), rng.choice(levels, n))
-
-
-def bad_inside_a_block(rng):
-    """Levels that hold good rows first and bad ones later: risk .096 up to .25, .115 up to .5."""
-    u = rng.random(600)
-    loss = np.where(rng.random(600) < np.where(u < 0.3, 0.12, 0.26), 0.8, 0.0)
-    return Outcomes(loss, 1 - np.floor(u * 4) / 4)
-
-
-def heavy_rows_err(rng, weighted=True):
-    """Unweighted the risk is .037, weighted .087."""
-    heavy = rng.random(3000) < 0.1
-    loss = (rng.random(3000) < np.where(heavy, 0.1, 0.03)) * 1.0
-    return Outcomes(loss, rng.random(3000), np.where(heavy, 1.0, 1 / 40) if weighted else None)
-
-
-@pytest.mark.parametrize(
-    ("draw", "target", "fails_from", "draws"),
-    [
-        (just_above(tied=False, weighted=True), 0.1, 1, 300),
-        (just_above(tied=True, weighted=False), 0.1, 1, 300),
-        (few_levels(127, [0.9]), 0.1999, 1, 250),
-        (few_levels(195, [0.6, 0.9]), 0.1999, 1, 250),
-        (few_levels(526, [0.9]), 0.1999, 1, 250),
-        (bad_inside_a_block, 0.11, 2, 200),
-        (heavy_rows_err, 0.08, 1, 100),
-    ],
-)
-def test_bets_fail_no_more_often_than_they_say(draw, target, fails_from, draws, rng):
-    failed = np.mean(
-        [betting_risk(draw(rng), target, 0.1, 0.1) >= fails_from for _ in range(draws)]
-    )
-    assert failed <= 0.1 + 3 * np.sqrt(0.1 * 0.9 / draws)
-    if draw is heavy_rows_err:  # the negative control
-        plain = [betting_risk(draw(rng, weighted=False), target, 0.1, 0.1) for _ in range(30)]
-        assert np.mean(np.array(plain) > 0) > 0.7
-
-
-def test_bets_on_few_rows_certify_nothing_and_rejected_rows_count(rng):
-    assert betting_risk(graded(rng, 20), 0.05, 0.1, 0.1) == 0
-    assert betting_risk(Outcomes([0.5], [0.3]), 0.5, 0.1, 0.1) == 0
-    assert betting_generalized_risk(Outcomes([0.5], [0.3]), 0.5, 0.1) == 0
-    outcomes = graded(rng, rate=0.1)
-    curve = RiskCoverageCurve.from_outcomes(outcomes)
-    found = betting_generalized_risk(outcomes, 0.03, 0.1)
-    assert 0.2 < curve.coverage[found - 1] < 1
-    assert curve.generalized_risk[found - 1] < 0.03
-    assert betting_generalized_risk(outcomes, 0.03, 0.1, largest_weight=1.0) == found
-    assert betting_generalized_risk(outcomes, 0.03, 0.1, largest_weight=50.0) < found
+    assert np.flatnonzero(found.entries).tolist() == expected
+    assert set(found.levels) == set.intersection(*map(set, named))
+    assert found.any() == (len(expected) + len(found.levels) > 0)
 
 
 # What is refused -------------------------------------------------------------------------
@@ -618,7 +513,8 @@ def test_bets_on_few_rows_certify_nothing_and_rejected_rows_count(rng):
     [
         (thresholds.FixedSequence, [1.2, [], [0.1, -0.1], "early", None, [[0.1]], np.nan],
          "starts must be"),
-        (thresholds.Betting, [0, -1, np.inf, np.nan, "heavy", True],
+        (lambda most: Risk(0.1, largest_weight=most).check(Loss()),
+         [0, -1, np.inf, np.nan, "heavy", True],
          r"largest_weight must be a number in \(0, inf\)"),
         (thresholds.Combined, [1.2], "start"),
         (lambda share: thresholds.Combined(0.2, share), [0.1], "band_share"),
@@ -644,15 +540,15 @@ def test_bad_options_are_named(kind, values, message):
 LEVELS = np.array([0.95, 0.9, 0.8, 0.6])
 
 
-def certified_level(levels, loss, confidence, target, delta, least):
-    """Test level after level by the definition; inf where none passes."""
-    found = np.inf
-    for level in sorted(levels, reverse=True):
+def certified_levels(levels, loss, confidence, target, delta, least):
+    """Test level after level by the definition."""
+    found = []
+    for level in sorted(set(levels), reverse=True):
         accepted = confidence >= level
         n, errors = int(accepted.sum()), int(loss[accepted].sum())
         if n == 0 or stats.binom.cdf(errors, n, target) > delta:
             break
-        found = level if n / len(loss) >= least else np.inf
+        found += [level] if n / len(loss) >= least else []
     return found
 
 
@@ -668,12 +564,18 @@ def test_it_tests_one_level_after_another(rows, levels, target, delta, least, sh
     confidence, loss = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
     rule = LevelSequence(levels, band_share=share)
     curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence))
-    threshold, n_blocks = rule.find(curve, target, delta, least)
-    level = certified_level(levels, loss, confidence, target, (1 - share) * delta, least)
-    by_level = len(np.unique(confidence[confidence >= level]))
-    by_band = band_risk(curve, target, share * delta, least) if share else 0
-    assert n_blocks == rule(curve, target, delta, least) == max(by_level, by_band)
-    assert threshold == (None if by_band > by_level else level)
+    by_level = rule.find_passed(curve, target, delta, least)
+    expected = certified_levels(levels, loss, confidence, target, (1 - share) * delta, least)
+    assert by_level.tolist() == expected
+    by_band = passed(band_risk, curve, target, share * delta, least) if share else []
+    assert passed(rule, curve, target, delta, least) == by_band
+    found = Risk(target).choose(curve, Passing(rule(curve, target, delta, least), by_level))
+    n_by_level = int(np.sum(curve.thresholds >= min(expected, default=np.inf)))
+    n_by_band = max(by_band, default=-1) + 1
+    assert found.n_blocks == max(n_by_level, n_by_band)
+    assert found.threshold == (
+        None if n_by_band > n_by_level else min(expected, default=np.inf)
+    )  # fmt: skip
 
 
 def test_the_threshold_is_the_level_itself():
@@ -698,7 +600,8 @@ def test_a_band_answers_where_the_surest_level_is_the_worst():
         select_threshold(rows, objective=Risk(0.05, method=LevelSequence(levels)))
     # The tests get the rest: .95**60 is .046, above .9 times .05.
     curve = RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(60), np.full(60, 0.9)))
-    assert [LevelSequence([0.9], share)(curve, 0.05, 0.05, 0.0) for share in (0.0, 0.1)] == [1, 0]
+    given = curve, 0.05, 0.05, 0.0
+    assert [len(LevelSequence([0.9], share).find_passed(*given)) for share in (0.0, 0.1)] == [1, 0]
 
 
 def test_other_rows_name_levels_that_enough_rows_will_reach():
