@@ -211,9 +211,8 @@ class ThresholdTuner(
     assume : str or list of {"fresh", "independent", "balanced"}, default=()
         Assumptions you confirm although a test on the rows rejects them. The certificate stands,
         with the finding as a caveat. "fresh": no row trained the classifier, although rows equal
-        training rows. "independent": the order of the rows means nothing, although losses or
-        confidences change along it (the table is sorted by site, say). "balanced": new cases come
-        with equally many of each class, although those that trained the classifier did not.
+        training rows. "independent": the order of the rows means nothing, although losses change
+        along it (they are sorted by site, say). "balanced": new cases come balanced like these.
     group_by : column name, list of them, callable, "predicted_class" or Subgroups, default=None
         One threshold per subgroup, each certified by itself: columns of X (positions for arrays),
         a function of X, or the answers. The function must find the subgroup of a row from that
