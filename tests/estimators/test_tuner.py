@@ -583,6 +583,7 @@ def test_a_plain_frozen_model_keeps_no_record_and_the_certificate_says_so(rng):
 
 
 ROWS = noisy(np.random.default_rng(0))
+BY_HEART = ExtraTreesClassifier(5, random_state=0)
 
 
 def stack(part, **options):
@@ -636,11 +637,11 @@ def fit_and_listen(model, X, y, **options):
 @pytest.mark.parametrize("shape", NESTED)
 def test_a_frozen_part_anywhere_inside_is_found(shape):
     nest, gets_same_X = NESTED[shape]
-    plain, asked = fit_and_listen(nest(FrozenEstimator(clone(FOREST).fit(*ROWS))), *ROWS)
+    plain, asked = fit_and_listen(nest(FrozenEstimator(clone(BY_HEART).fit(*ROWS))), *ROWS)
     assert plain.is_certified
     assert NO_RECORD in told(plain)
-    assert (ASKED in asked) == (plain.n_errors < 0.01 * plain.n)
-    recorded = FrozenEstimator(SelectiveClassifier(clone(FOREST)).fit(*ROWS))
+    assert ASKED in asked or not gets_same_X
+    recorded = FrozenEstimator(SelectiveClassifier(clone(BY_HEART)).fit(*ROWS))
     known, warned = fit_and_listen(nest(recorded), *ROWS)
     assert known.is_certified != gets_same_X
     assert ("No certificate: " in warned) == gets_same_X
