@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -271,14 +272,47 @@ def find_abstainer(estimator: Any, X: Any) -> tuple[Any, Any]:
             return None, X
 
 
-def find_records(estimator: Any, X: Any) -> list[tuple[SeenRows, Any] | None]:
-    """Return the records of rows that trained or calibrated an estimator and what it asks.
+def find_frozen(estimator: Any) -> list[FrozenEstimator]:
+    """Return the frozen parts among the parameters of an estimator, those in lists and dicts too.
 
-    Beside each stands X as it got it, after the transformers before it. There is None for each
-    classifier that keeps no record because it was fitted elsewhere.
+    A part that is no parameter, of a class of the user's own, cannot be found.
     """
-    abstainer, inner_X = find_abstainer(estimator, X)
-    return [None] if abstainer is None else abstainer._find_records(inner_X)  # noqa: SLF001
+    if isinstance(estimator, FrozenEstimator):
+        return [estimator]
+    if hasattr(estimator, "get_params") and not isinstance(estimator, type):
+        estimator = estimator.get_params(deep=False)
+    parts = estimator.values() if isinstance(estimator, Mapping) else estimator
+    is_list = isinstance(estimator, Mapping | list | tuple)
+    return [frozen for part in (parts if is_list else []) for frozen in find_frozen(part)]
+
+
+def find_records(estimator: Any, X: Any) -> list[tuple[SeenRows, Any] | None]:
+    """Return the records of rows that trained or calibrated the frozen parts of an estimator.
+
+    Beside each stands X as the part got it. There is None for each part that keeps no record, and
+    for each behind a Pipeline's steps or inside another wrapper: these may give it other values
+    than those that trained it, so that a record which knows no row proves nothing.
+    """
+    if isinstance(estimator, AbstainingMixin):
+        return estimator._find_records(X)  # noqa: SLF001 - what a class of the mixin provides
+    if isinstance(estimator, FrozenEstimator):
+        keeps_none = find_abstainer(estimator, None)[0] is None
+        return [None] * keeps_none + find_records(estimator.estimator, X)
+    if hasattr(estimator, "best_estimator_"):
+        return find_records(estimator.best_estimator_, X)
+    if hasattr(estimator, "stages_"):  # each stage of a cascade gets rows of X
+        return [one for _, stage in estimator.stages_ for one in find_records(stage, X)]
+    frozen = find_frozen(estimator)
+    found: list[tuple[SeenRows, Any] | None] = [None] * len(frozen)
+    if steps := getattr(estimator, "steps", None):
+        last = steps[-1][1]
+        if X is not None and len(steps) > 1 and find_records(last, None):
+            X = estimator[:-1].transform(X)
+        return found + find_records(last, X)
+    for part in frozen:
+        with contextlib.suppress(Exception):  # a wrapper may give it other columns than X has
+            found += find_records(part, X)
+    return found
 
 
 def check_own_proba(proba: FloatArray, n: int, n_classes: int, estimator: Any) -> None:

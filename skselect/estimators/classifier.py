@@ -46,12 +46,17 @@ from skselect._lib.decide import CONFIDENCES
 from skselect._lib.sklearn import CallbackSupportMixin, count_rows, take_rows, with_callbacks
 from skselect.calibration._calibrators import CALIBRATORS, calibrator_name
 from skselect.calibration._scopes import SCOPES, Calibration, RawRows, fit_calibration
-from skselect.estimators.base import AbstainingMixin, RawScores, find_cascade, find_records
+from skselect.estimators.base import (
+    AbstainingMixin,
+    RawScores,
+    find_cascade,
+    find_frozen,
+    find_records,
+)
 from skselect.estimators.learned import (
     LearnedConfidence,
     check_learner,
     learn_confidence,
-    name_auxiliary,
     read_auxiliary_proba,
 )
 from skselect.estimators.out_of_fold import (
@@ -545,15 +550,14 @@ class SelectiveClassifier(
     # What the fitted classifier knows ------------------------------------------------------
 
     def _find_records(self, X: Any) -> list[tuple[SeenRows, Any] | None]:
-        record, asked = getattr(self, "_seen_rows", None), []
-        if isinstance(self.confidence, LearnedConfidence):
-            asked = [model for model in name_auxiliary(self.confidence).values() if is_ready(model)]
-        if self._is_frozen:
-            asked.append(self.estimator)
-        if (cascade := find_cascade(self.estimator)) is not None:
-            asked += [stage for _, stage in cascade.stages if isinstance(stage, FrozenEstimator)]
+        record, learner = getattr(self, "_seen_rows", None), getattr(self, "confidence_", None)
         found: list[tuple[SeenRows, Any] | None] = [] if record is None else [(record, X)]
-        return found + [record for one in asked for record in find_records(one, X)]
+        asked = [getattr(self, "estimator_", self.estimator)]
+        if learner is not None:
+            asked += [model.estimator for model in learner.auxiliary_.values()]
+            found += [None] * len(find_frozen(learner.estimator))  # it gets features, not X
+        # What is fitted here is fitted to the rows of the record.
+        return found + [one for x in asked if find_frozen(x) for one in find_records(x, X)]
 
     # The decision inside -----------------------------------------------------------------
 
@@ -687,9 +691,10 @@ def warn_if_fitted(estimator: Any) -> None:
         return
     if isinstance(estimator, FrozenEstimator) or not get_tags(estimator).requires_fit:
         return
+    but = " (its frozen parts stay as they are)" if find_frozen(estimator) else ""
     warn_user(
         f"estimator: this {type(estimator).__name__} is already fitted, but it is not frozen, so a "
-        "clone of it is fitted again on the rows given. Pass FrozenEstimator(estimator) "
+        f"clone of it is fitted again on the rows given{but}. Pass FrozenEstimator(estimator) "
         "(sklearn.frozen) to use it as it is."
     )
 

@@ -42,7 +42,7 @@ from skselect._lib.sklearn import (
     with_callbacks,
 )
 from skselect.curve.curve import threshold_below
-from skselect.estimators.base import AbstainingMixin, RawScores, find_records
+from skselect.estimators.base import AbstainingMixin, RawScores, find_frozen, find_records
 from skselect.estimators.cascade import CascadeClassifier
 from skselect.estimators.classifier import SelectiveClassifier, check_y, make_rows, warn_if_fitted
 from skselect.estimators.learned import LearnedConfidence
@@ -121,7 +121,7 @@ from skselect.thresholds._rules import are_tied
 _HELD_OUT = 0.4
 # Of fewer rows classes are often equal in size.
 _FEW_ROWS = 20
-# A smaller share of errors makes it likely that the rows trained a classifier without a record.
+# A smaller share of errors makes it likely that the rows trained a frozen part.
 _TOO_GOOD = 0.01
 # A larger share of rows that also trained the classifier makes a certificate an estimate where not
 # all of them are known.
@@ -367,9 +367,7 @@ class ThresholdTuner(
         outcomes = replace(outcomes, readings=unseen.readings)
         members = self._group(subgroups, predictions, unseen.rows)
 
-        caveats = tested.caveats
-        if certificates.NO_RECORD in caveats:
-            caveats = _doubt_few_errors(caveats, outcomes)
+        caveats = self._doubt_few_errors(tested.caveats, objective, outcomes)
         advice, n = tested.advice, len(rows.codes)
         if advice and tested.splits and are_last(tested.splits, n):
             advice = LEAVE_MARGIN
@@ -562,6 +560,19 @@ class ThresholdTuner(
             copies = find_copies(X, unseen.codes)
             told = certificates.copied_here(copies)
         return replace(unseen, readings=with_and_without(seen, copies)), (*caveats, *told)
+
+    def _doubt_few_errors(
+        self, caveats: tuple[Caveat, ...], goal: Objective, outcomes: Outcomes
+    ) -> tuple[Caveat, ...]:
+        """Say beside a frozen part that next to no row is wrong, as if they had trained it."""
+        n_errors, n = int(np.count_nonzero(outcomes.loss)), len(outcomes)
+        is_exact = goal.guarantees or self.shortlist is not None
+        known = any(one.violates == certificates.FRESH for one in caveats)
+        settled = known or "fresh" in certificates.check_vouched(self.assume)
+        if not is_exact or settled or n_errors >= _TOO_GOOD * n or not find_frozen(self.estimator):
+            return caveats
+        few = f"{n_errors} of {n} rows are answered wrongly, as if they had trained the classifier"
+        return (*caveats, Caveat(few, strikes=False))
 
     def _name_levels(
         self,
@@ -876,15 +887,6 @@ class _Tested(NamedTuple):
 def _is_fitted(base: SelectiveClassifier) -> bool:
     """Tell whether it is a classifier that was frozen after its fit."""
     return hasattr(base, "_raw_classifier")
-
-
-def _doubt_few_errors(caveats: tuple[Caveat, ...], outcomes: Outcomes) -> tuple[Caveat, ...]:
-    """Say beside a classifier without a record that next to no row is wrong, as after training."""
-    n_errors, record = int(np.count_nonzero(outcomes.loss)), certificates.NO_RECORD
-    if n_errors >= _TOO_GOOD * len(outcomes):
-        return caveats
-    reason = f"{record.reason}; {n_errors} of {len(outcomes)} are answered wrongly, as if they had"
-    return tuple(record._replace(reason=reason) if one == record else one for one in caveats)
 
 
 def _find_unknown(

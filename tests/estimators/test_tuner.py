@@ -11,11 +11,19 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris, make_classification
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
+    FixedThresholdClassifier,
     GridSearchCV,
     GroupKFold,
     PredefinedSplit,
@@ -23,9 +31,10 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
     cross_val_predict,
 )
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from skselect import (
@@ -43,6 +52,7 @@ from skselect import (
     select_threshold,
 )
 from skselect._lib.notebook import unwrap
+from skselect.estimators.base import find_frozen
 from skselect.estimators.out_of_fold import holdout
 from skselect.thresholds import FixedSequence
 
@@ -671,13 +681,117 @@ def test_a_plain_frozen_model_keeps_no_record_and_the_certificate_says_so(rng):
         known.fit(X, y)
     second = "But nothing here can tell whether these rows also trained the classifier."
     doubted = told(known.certificate_).splitlines()[1]
-    assert re.fullmatch(rf"{second[:-1]}; \d of 400 are answered wrongly, as if they had.", doubted)
+    few = r"\d of 400 rows are answered wrongly, as if they had trained the classifier\."
+    assert re.fullmatch(rf"{second[:-1]}; {few}", doubted)
     for model in (frozen, SelectiveClassifier(frozen, calibration="platt")):
         certificate = risk(model, target=0.45).fit(*noisy(rng)).certificate_
         assert certificate.is_certified
         assert told(certificate).splitlines()[1] == second
     vouched = known.set_params(assume="fresh").fit(X, y).certificate_
     assert told(vouched).splitlines()[1] == f"{second[:-1]}; assume='fresh' says no."
+
+
+ROWS = noisy(np.random.default_rng(0))
+BY_HEART = ExtraTreesClassifier(5, random_state=0)
+
+
+def stack(part, **options):
+    return StackingClassifier([("part", part)], LogisticRegression(), **options)
+
+
+def in_stage(stage):
+    return CascadeClassifier([("one", stage), ("two", LogisticRegression())], max_loss=0.1)
+
+
+def ask(model):
+    learned = LearnedConfidence(auxiliary={"model": model}, guard=False)
+    return SelectiveClassifier(GaussianNB(), confidence=learned)
+
+
+#: What holds a part, and whether the part surely gets the X that the record of it is about.
+NESTED = {
+    "calibrated": (CalibratedClassifierCV, True),
+    "wrapped": (lambda part: SelectiveClassifier(CalibratedClassifierCV(part)), True),
+    "piped": (lambda part: make_pipeline(FunctionTransformer(), part), True),
+    "scaled": (lambda part: make_pipeline(StandardScaler(), part), False),
+    "stacked": (stack, True),
+    "prefit": (lambda part: stack(part, cv="prefit"), True),
+    "voting": (lambda part: VotingClassifier([("part", part)], voting="soft"), True),
+    "bagged": (lambda part: BaggingClassifier(part, 3), True),
+    "one vs rest": (OneVsRestClassifier, True),
+    "cut": (FixedThresholdClassifier, True),
+    "transforms": (
+        lambda part: make_pipeline(FrozenEstimator(stack(part).fit(*ROWS)), GaussianNB()), False,
+    ),
+    "stage": (lambda part: in_stage(SelectiveClassifier(part, calibration="platt")), True),
+    "scaled stage": (lambda part: in_stage(make_pipeline(StandardScaler(), part)), False),
+    "asked": (lambda part: ask(make_pipeline(StandardScaler(), part)), False),
+    "searched": (
+        lambda part: GridSearchCV(make_pipeline(GaussianNB()), {"gaussiannb": [part]}, cv=2), True,
+    ),
+    "whole": (lambda part: FrozenEstimator(CalibratedClassifierCV(part).fit(*ROWS)), True),
+}  # fmt: skip
+NO_RECORD = "nothing here can tell whether these rows also trained the classifier"
+ASKED = "Did these rows train the frozen classifier"
+
+
+def fit_and_listen(model, X, y, **options):
+    """Return a certificate and all warnings as one text."""
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        tuner = risk(model, **({"target": 0.45} | options)).fit(X, y)
+    return tuner.certificate_, " ".join(str(one.message) for one in raised)
+
+
+@pytest.mark.parametrize("shape", NESTED)
+def test_a_frozen_part_anywhere_inside_is_found(shape):
+    nest, gets_same_X = NESTED[shape]
+    plain, asked = fit_and_listen(nest(FrozenEstimator(clone(BY_HEART).fit(*ROWS))), *ROWS)
+    assert plain.is_certified
+    assert NO_RECORD in told(plain)
+    assert ASKED in asked or not gets_same_X
+    recorded = FrozenEstimator(SelectiveClassifier(clone(BY_HEART)).fit(*ROWS))
+    known, warned = fit_and_listen(nest(recorded), *ROWS)
+    assert known.is_certified != gets_same_X
+    assert ("No certificate: " in warned) == gets_same_X
+    assert gets_same_X or NO_RECORD in told(known)
+
+
+def test_shapes_without_a_frozen_part_are_clean(rng):
+    X, y = rng.normal(size=(400, 5)), np.arange(400) % 2
+    X[:, 0] += 9 * y  # next to no row is wrong
+    for nest, _ in NESTED.values():
+        model = nest(GaussianNB().fit(X, y))
+        if getattr(model, "cv", None) == "prefit" or find_frozen(model):
+            continue
+        certificate, warned = fit_and_listen(model, X, y)
+        assert certificate.caveats == (), model
+        assert ASKED not in warned
+
+
+def test_next_to_no_error_is_asked_about_beside_a_record_too(rng):
+    X, y = rng.normal(size=(800, 5)), np.arange(800) % 2
+    X[:, 0] += 9 * y
+    frozen = FrozenEstimator(SelectiveClassifier(GaussianNB()).fit(X[:400], y[:400]))
+    certificate, warned = fit_and_listen(frozen, X[400:], y[400:])
+    assert ASKED in warned
+    few = "0 of 400 rows are answered wrongly, as if they had trained the classifier"
+    assert certificate.caveats == (few,)
+    assert certificate.is_certified
+    vouched, warned = fit_and_listen(frozen, X[400:], y[400:], assume="fresh")
+    assert (vouched.caveats, warned) == ((), "")
+    _, warned = fit_and_listen(frozen, X, y)  # half of them are recognised: no question
+    assert ASKED not in warned
+
+
+def test_frozen_parts_are_found_among_parameters_in_lists_and_dicts():
+    one, two, three = (FrozenEstimator(GaussianNB()) for _ in range(3))
+    columns = ColumnTransformer([("one", one, [0])])
+    asked = LearnedConfidence(auxiliary={"two": make_pipeline(two)})
+    model = SelectiveClassifier(make_pipeline(columns, GaussianNB()), confidence=asked)
+    search = GridSearchCV(model, {"estimator": [GaussianNB, three]})
+    assert set(find_frozen(search)) == {one, two, three}
+    assert find_frozen("passthrough") == find_frozen(None) == []
 
 
 # Refusals ---------------------------------------------------------------------------------------
