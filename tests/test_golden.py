@@ -332,8 +332,8 @@ def _check_name(how, which, options):
 
 KINDS = {"risk": Risk, "generalized_risk": GeneralizedRisk, "coverage": Coverage,
          "system_risk": SystemRisk, "cost": Cost}  # fmt: skip
-OWNED = ("delta", "max_analyses", "min_coverage", "threshold_range", "constraint", "loss",
-         "reviewer_error")  # fmt: skip
+OWNED = ("delta", "max_analyses", "largest_weight", "min_coverage", "threshold_range",
+         "constraint", "loss", "reviewer_error")  # fmt: skip
 
 
 def _objective(objective, method, target, options):

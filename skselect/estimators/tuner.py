@@ -541,11 +541,11 @@ class ThresholdTuner(
                 warn_user(f"No certificate: {caveats[0].reason}.")
         elif not caveats and not most.is_checked:
             caveats.append(certificates.NOTHING_CHECKED)
-        if isinstance(find_inner(model.estimator), PrecomputedClassifier):  # X are predictions
+        is_table = not isinstance(find_inner(model.estimator), PrecomputedClassifier)
+        found = find_copies(X, unseen.codes) if is_table else None  # else X are predictions
+        told, copies = certificates.copied_here(found), found
+        if copies is None:
             told, copies = seek_copies(unseen.confidence, unseen.codes, unseen.y_pred)
-        else:
-            copies = find_copies(X, unseen.codes)
-            told = certificates.copied_here(copies)
         return replace(unseen, readings=with_and_without(seen, copies)), (*caveats, *told)
 
     def _name_levels(

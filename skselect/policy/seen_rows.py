@@ -108,10 +108,11 @@ class SeenRows:
         return _are_among(every, hashes[alone & _are_among(hashes, self.hashes)])
 
 
-def find_copies(X: Any, codes: IntArray) -> BoolArray:
+def find_copies(X: Any, codes: IntArray) -> BoolArray | None:
     """Tell which rows equal an earlier one, in all values and the class.
 
-    Equal rows of several classes are a case that came back, and only recognisable rows count.
+    Equal rows of several classes are a case that came back, and only recognisable rows count. None
+    where there are none, or X is no table.
 
     Parameters
     ----------
@@ -119,8 +120,14 @@ def find_copies(X: Any, codes: IntArray) -> BoolArray:
     codes : ndarray of shape (n,)
         The true classes.
     """
-    every = row_hashes(X)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            every = row_hashes(X)
+    except (TypeError, ValueError):
+        return None
     _, _, alone = _find_recognisable(every, X)
+    if not np.any(alone):
+        return None
     _, first, place = np.unique(every, return_index=True, return_inverse=True)
     alone[place[codes != codes[first[place]]]] = False
     return alone[place] & (first[place] < np.arange(len(every)))
