@@ -146,14 +146,16 @@ def find_tied_copies(confidence: FloatArray, *columns: Any) -> BoolArray | None:
     *columns : ndarray of shape (n,) or None
         What else is known of each row: answer and label, or loss.
     """
+    ordered = np.sort(confidence)
+    if np.all(ordered[1:] != ordered[:-1]):  # as most tables are: quick
+        return np.zeros(len(confidence), dtype=bool)
     _, first, place, times = np.unique(
         confidence, return_index=True, return_inverse=True, return_counts=True
     )
     tied = times[times > 1]
     known = [column for column in columns if column is not None]
-    if any(np.any(column != column[first[place]]) for column in known) or (
-        len(tied) > 0 and 2 * np.bincount(tied).max() < max(len(tied), 5)
-    ):
+    differ = any(np.any(column != column[first[place]]) for column in known)
+    if differ or 2 * np.bincount(tied).max() < max(len(tied), 5):
         return None
     return first[place] < np.arange(len(confidence))
 
