@@ -31,9 +31,9 @@ from tqdm import tqdm
 from skselect import Outcomes, RiskCoverageCurve
 from skselect.bounds._pointwise import rows_for_certificate
 from skselect.curve.curve import threshold_below
-from skselect.objectives import Risk
+from skselect.objectives import Goal, Loss, Risk
 from skselect.thresholds import LevelSequence
-from skselect.thresholds._rules import BAND_BESIDE_LEVELS, betting_risk
+from skselect.thresholds._rules import BAND_BESIDE_LEVELS, last_passed
 
 GRID = np.linspace(0, 1, 200_001)
 MIDDLES = (GRID[1:] + GRID[:-1]) / 2
@@ -206,22 +206,16 @@ class Sample:
 
 def own(rule):
     def threshold(sample, target, delta):
-        n_blocks = rule(sample.curve, target, delta, MIN_COVERAGE)
+        n_blocks = last_passed(rule(sample.curve, target, delta, MIN_COVERAGE))
         return threshold_below(sample.curve, n_blocks)
 
     return threshold
 
 
-def betting(sample, target, delta):
-    n_blocks = betting_risk(sample.outcomes, target, delta, MIN_COVERAGE)
-    return threshold_below(sample.curve, n_blocks)
-
-
 def pointwise(curve, target, delta, min_coverage):
-    """Negative control: the largest set whose own Clopper-Pearson bound keeps the target."""
+    """Negative control: every set whose own Clopper-Pearson bound keeps the target."""
     passed = special.bdtr(curve.accepted_loss, curve.n_accepted, target) <= delta
-    passed &= curve.coverage >= min_coverage
-    return int(np.max(np.flatnonzero(passed), initial=-1)) + 1
+    return passed & (curve.coverage >= min_coverage)
 
 
 def named_levels(sample, target, delta):
@@ -232,14 +226,18 @@ def named_levels(sample, target, delta):
         RiskCoverageCurve.from_outcomes(sample.outcomes.take(part)) for part in (names, ~names)
     )
     rule = LevelSequence.of(other, rows.n_rows, target, delta, BAND_BESIDE_LEVELS)
-    found, n_blocks = rule.find(rows, target, delta, MIN_COVERAGE)
-    return threshold_below(rows, n_blocks) if found is None else found
+    return by_levels(rule, rows, target, delta)
+
+
+def by_levels(rule, curve, target, delta):
+    objective = Risk(target, delta=delta, method=rule, min_coverage=MIN_COVERAGE)
+    found = objective.find(Goal.on(objective, Loss()), curve)
+    return threshold_below(curve, found.n_blocks) if found.threshold is None else found.threshold
 
 
 def known_levels(sample, target, delta):
     """Test every level of the population."""
-    levels = LevelSequence(sample.population.levels)
-    return levels.find(sample.curve, target, delta, MIN_COVERAGE)[0]
+    return by_levels(LevelSequence(sample.population.levels), sample.curve, target, delta)
 
 
 def sgr_of_zugzwang(sample, target, delta):
@@ -287,9 +285,8 @@ METHODS = {
     **{
         name: own(method.find)
         for name, method in Risk.methods.items()
-        if name not in ["betting", LevelSequence.name]  # they need more than a curve
+        if name != LevelSequence.name  # other rows name the levels
     },
-    "betting": betting,
     "named_levels": named_levels,
     "known_levels": known_levels,
     "pointwise": own(pointwise),

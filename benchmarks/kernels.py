@@ -134,7 +134,7 @@ def list_acts(n, rng):
             outcomes, objective="risk", target=0.09, on_infeasible="abstain"
         ),
         "certify a risk of 9 %, first call": lambda: first_call(outcomes, 0.09),
-        "certify by bets": lambda: first_call(outcomes, 0.09, "betting"),
+        "certify graded losses": lambda: first_call(graded, 0.04),
         "certify a coverage of 80 %": lambda: select_threshold(
             outcomes, objective="coverage", target=0.8
         ),

@@ -69,7 +69,7 @@ def do_runs(folder, name, split):
     for which, shortlist in ROWS_OF_THE_LIST.items():
         apart = shortlist.set_apart(half)
         chooses = Outcomes.of(fresh).take(~apart)
-        if combined_risk(RiskCoverageCurve.from_outcomes(chooses), TARGET, 0.05, 0.1) == 0:
+        if not combined_risk(RiskCoverageCurve.from_outcomes(chooses), TARGET, 0.05, 0.1).any():
             continue  # nothing can be certified (to say why takes seconds)
         try:
             found = select_threshold(fresh, objective="risk", target=TARGET, shortlist=shortlist)

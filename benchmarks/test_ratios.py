@@ -22,7 +22,7 @@ LIMITS = {
     "certify a risk of 9 %": (2.6, 1.8),
     "certify a risk of 9 %, first call": (9.9, 4.4),
     "certify a coverage of 80 %": (1.0, 1.0),
-    "certify by bets": (3.3, 2.9),
+    "certify graded losses": (9.9, 4.4),
     "a refusal, 20,000 rows": (0.25, 0.12),
     "coverage_score(y_true, y_proba)": (2.3, 1.0),
     "ECE alone": (3.0, 1.1),

@@ -39,7 +39,7 @@ from skselect import (
 )
 from skselect.policy import Subgroups
 from skselect.policy.policy import External
-from skselect.thresholds import Betting, Combined, FixedSequence, Shortlist
+from skselect.thresholds import Combined, FixedSequence, Shortlist
 
 FILE = Path(__file__).parent / "golden" / "policies.json"
 #: Computed by functions of scipy, whose last digits may differ between versions and processors.
@@ -193,10 +193,8 @@ CASES = [
     ("table", "two", "risk", "sgr", 0.1, {}),
     ("table", "two", "risk", "mean", 0.1, {}),
     ("table", "two", "risk", "empirical", 0.05, {"min_coverage": 0.125}),
-    ("table", "two", "risk", "betting", 0.15, {}),
-    ("table", "weights", "risk", "auto", 0.2, {"method": Betting(largest_weight=2.5)}),
-    ("table", "weights", "risk", "betting", 0.2, {}),
-    ("table", "graded", "risk", "betting", 0.15, {}),
+    ("table", "weights", "risk", "auto", 0.2, {"largest_weight": 2.5}),
+    ("table", "graded", "risk", "auto", 0.15, {}),
     ("table", "costs", "risk", "auto", 0.375, {}),
     ("table", "flat", "risk", "auto", 0.9, {"max_analyses": 2}),
     ("table", "costs", "risk", "combined", 0.1, {"loss": "zero_one"}),
@@ -225,7 +223,8 @@ CASES = [
     ("table", "two", "generalized_risk", "auto", 0.05, {}),
     ("table", "two", "generalized_risk", "binomial", 0.05, {"max_analyses": 4, "delta": 0.1}),
     ("table", "two", "generalized_risk", "empirical", 0.03, {}),
-    ("table", "weights", "generalized_risk", "betting", 0.1, {}),
+    ("table", "weights", "generalized_risk", "auto", 0.1, {"largest_weight": 3.0}),
+    ("table", "weights", "coverage", "auto", 0.75, {"largest_weight": 2.5}),
     ("table", "costs", "generalized_risk", "auto", 0.25, {}),
     ("table", "two", "generalized_risk", "auto", 0.1, {"among": ("true", "yes")}),
     ("table", "flat", "generalized_risk", "auto", 0.5, {"subgroups": "predicted_class"}),
@@ -256,7 +255,7 @@ CASES = [
      {"shortlist": Shortlist(0.875, share=0.5, random_state=2), "random_state": 2}),
     ("frozen", "two", "coverage", "auto", 0.8, {"cv": [(range(200), range(200, 800))]}),
     ("frozen", "costs", "cost", "auto", 0.5, {"group_by": ["site"]}),
-    ("frozen", "two", "risk", "betting", 0.2, {"sample_weight": True}),
+    ("frozen", "two", "risk", "auto", 0.2, {"sample_weight": True, "largest_weight": 2.5}),
     ("frozen", "two", "risk", "auto", 0.15, {"among": ("predicted", "yes")}),
     ("fit", "two", "cwsa", "auto", None, {"cv": 4, "random_state": 3}),
     ("fit", "three", "selective_accuracy", "lower_bound", None, {"random_state": 3}),
@@ -333,8 +332,8 @@ def _check_name(how, which, options):
 
 KINDS = {"risk": Risk, "generalized_risk": GeneralizedRisk, "coverage": Coverage,
          "system_risk": SystemRisk, "cost": Cost}  # fmt: skip
-OWNED = ("delta", "max_analyses", "min_coverage", "threshold_range", "constraint", "loss",
-         "reviewer_error")  # fmt: skip
+OWNED = ("delta", "max_analyses", "largest_weight", "min_coverage", "threshold_range",
+         "constraint", "loss", "reviewer_error")  # fmt: skip
 
 
 def _objective(objective, method, target, options):
@@ -542,7 +541,7 @@ REFUSED = [
     ("table", "two", "risk", "auto", "0.1", {}, "target"),
     ("table", "two", "cwsa", "auto", 0.1, {}, "target"),
     ("table", "two", "cwsa", "combined", None, {}, "method"),
-    ("table", "two", "cost", "betting", 0.1, {}, "method"),
+    ("table", "two", "cost", "combined", 0.1, {}, "method"),
     ("table", "two", "generalized_risk", "auto", 0.1, {"method": Combined(0.5, 0.5)}, "method"),
     ("table", "two", "cwsa", "auto", None, {"max_analyses": 2}, "max_analyses"),
     ("table", "two", "coverage", "auto", 0.5, {"min_coverage": 0.1}, "min_coverage"),
@@ -552,8 +551,10 @@ REFUSED = [
     ("table", "two", "risk", "auto", 0.1, {"among": ("predicted", "maybe")}, "given_prediction"),
     ("table", "two", "risk", "auto", 0.1,
      {"among": ("predicted", "no"), "subgroups": "predicted_class"}, "given_prediction"),
-    ("table", "graded", "risk", "betting", 0.1, {"among": ("predicted", "no")}, "given_prediction"),
-    ("table", "curve", "risk", "betting", 0.1, {}, "method"),
+    ("table", "graded", "risk", "auto", 0.1, {"among": ("predicted", "no")}, "given_prediction"),
+    ("table", "weights", "risk", "auto", 0.2, {"largest_weight": 1.0}, "largest_weight"),
+    ("table", "weights", "risk", "auto", 0.2, {}, "sample_weight"),
+    ("table", "two", "risk", "mean", 0.2, {"largest_weight": 1.0}, "largest_weight"),
     ("table", "three", "risk", "auto", 0.1, {"shortlist": 1.5}, "shortlist"),
     ("table", "two", "risk", "auto", 0.1, {"confidence": "expected_cost"}, "confidence"),
     ("table", "two", "risk", "auto", 0.1, {"loss": "cost"}, "loss"),

@@ -203,10 +203,9 @@ def test_a_sequence_of_levels_keeps_its_guarantee_and_accepts_tied_rows(cell):
         )
         for k, rule in enumerate([named, with_band, known]):
             objective = Risk(target, delta=delta, method=rule, min_coverage=0.0).check(Loss())
-            found = objective.find(Goal.on(objective, Loss()), curve)
-            threshold = found.threshold
+            threshold, n_blocks, _ = objective.find(Goal.on(objective, Loss()), curve)
             if threshold is None:
-                threshold = threshold_below(curve, found.n_blocks)
+                threshold = threshold_below(curve, n_blocks)
             draw[k] = np.sum(levels >= threshold)
     broken = np.mean(np.append(0.0, true_risk)[found] > target, axis=0)
     assert np.all(broken <= allowed(delta, draws)), broken

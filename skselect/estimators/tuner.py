@@ -84,7 +84,14 @@ from skselect.policy import certificate as certificates
 from skselect.policy.cascade import count_asked
 from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
-from skselect.policy.seen_rows import LEAST, Overlap, SeenRows, find_copies, with_and_without
+from skselect.policy.seen_rows import (
+    LEAST,
+    Overlap,
+    SeenRows,
+    find_copies,
+    find_tied_copies,
+    with_and_without,
+)
 from skselect.policy.subgroups import Subgroups, check_enough_classes, subgroup_codes
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
@@ -103,7 +110,6 @@ from skselect.selection.pick import (
     name_levels,
     pick,
     refuse_given,
-    seek_copies,
     take_chosen,
     the_only,
     warn_of_order,
@@ -554,12 +560,12 @@ class ThresholdTuner(
                 warn_user(f"No certificate: {caveats[0].reason}.")
         elif not caveats and not most.is_checked:
             caveats.append(certificates.NOTHING_CHECKED)
-        if isinstance(find_inner(model.estimator), PrecomputedClassifier):  # X are predictions
-            told, copies = seek_copies(unseen.confidence, unseen.codes, unseen.y_pred)
-        else:
-            copies = find_copies(X, unseen.codes)
-            told = certificates.copied_here(copies)
-        return replace(unseen, readings=with_and_without(seen, copies)), (*caveats, *told)
+        is_precomputed = isinstance(find_inner(model.estimator), PrecomputedClassifier)
+        copies = None if is_precomputed else find_copies(X, unseen.codes)
+        if copies is None:  # X are predictions, or no row of X can be recognised
+            copies = find_tied_copies(unseen.confidence, unseen.codes, unseen.y_pred)
+        caveats += certificates.copied_here(copies)
+        return replace(unseen, readings=with_and_without(seen, copies)), tuple(caveats)
 
     def _doubt_few_errors(
         self, caveats: tuple[Caveat, ...], goal: Objective, outcomes: Outcomes

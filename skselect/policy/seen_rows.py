@@ -110,10 +110,11 @@ class SeenRows:
         return _are_among(every, hashes[alone & _are_among(hashes, self.hashes)])
 
 
-def find_copies(X: Any, codes: IntArray) -> BoolArray:
+def find_copies(X: Any, codes: IntArray) -> BoolArray | None:
     """Tell which rows equal an earlier one, in all values and the class.
 
-    Equal rows of several classes are a case that came back, and only recognisable rows count.
+    Equal rows of several classes are a case that came back, and only recognisable rows count. None
+    where there are none, or X is no table.
 
     Parameters
     ----------
@@ -121,8 +122,14 @@ def find_copies(X: Any, codes: IntArray) -> BoolArray:
     codes : ndarray of shape (n,)
         The true classes.
     """
-    every, rows = row_hashes(X), np.arange(len(codes))
-    hashes, times, alone = _find_recognisable(every, X)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            every = row_hashes(X)
+    except (TypeError, ValueError):
+        return None
+    rows, (hashes, times, alone) = np.arange(len(codes)), _find_recognisable(every, X)
+    if not np.any(alone):
+        return None
     if not np.any(alone & (times > 1)):
         return np.zeros(len(rows), dtype=bool)
     place, first = np.searchsorted(hashes, every), np.empty(len(hashes), dtype=np.int64)
@@ -162,23 +169,25 @@ def find_tied_copies(confidence: FloatArray, *columns: Any) -> BoolArray | None:
     return copies
 
 
-def with_and_without(*left_out: BoolArray) -> BoolArray | None:
+def with_and_without(*left_out: BoolArray | None) -> BoolArray | None:
     """Return the readings of rows with and without each kind of rows, None for all rows alone.
 
     Parameters
     ----------
-    *left_out : ndarray of bool, shape (n,)
+    *left_out : ndarray of bool, shape (n,), or None
 
     Returns
     -------
     ndarray of bool, shape (n, 2 or 4), or None
         The first reading holds all rows.
     """
-    readings = [~np.zeros_like(left_out[0])]
-    for rows in left_out:
-        if np.any(rows):
-            readings += [reading & ~rows for reading in readings]
-    return np.column_stack(readings) if len(readings) > 1 else None
+    kinds = [rows for rows in left_out if rows is not None and np.any(rows)]
+    if not kinds:
+        return None
+    readings = [np.ones(len(kinds[0]), dtype=bool)]
+    for rows in kinds:
+        readings += [reading & ~rows for reading in readings]
+    return np.column_stack(readings)
 
 
 def record_confidence(values: FloatArray, rows: IntArray) -> str:

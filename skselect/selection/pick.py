@@ -49,7 +49,7 @@ from skselect.objectives import (
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import UNORDERED, Caveat, Certificate, fingerprint, in_order
 from skselect.policy.policy import AbstentionPolicy
-from skselect.policy.seen_rows import find_tied_copies, record_confidence
+from skselect.policy.seen_rows import record_confidence
 from skselect.policy.subgroups import names_of_columns, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, rows_of_class
@@ -608,18 +608,6 @@ def issue(
 
 
 # Which rows, and in which order ------------------------------------------------------------
-
-
-def seek_copies(confidence: FloatArray, *columns: Any) -> tuple[tuple[Caveat, ...], BoolArray]:
-    """Tell which rows of a table without features are copies, and what is said of them.
-
-    The `columns` are what else is known of each row, see :func:`find_tied_copies`.
-    """
-    copies = find_tied_copies(confidence, *columns)
-    if copies is None:
-        return (certificates.UNSOUGHT,), np.zeros(len(confidence), dtype=bool)
-    return certificates.copied_here(copies), copies
-
 
 #: Probability that rows in random order are said to depend on their order.
 LEVEL = 0.01

@@ -24,7 +24,7 @@ from skselect.objectives import (
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, check_vouched
 from skselect.policy.policy import External
-from skselect.policy.seen_rows import with_and_without
+from skselect.policy.seen_rows import find_tied_copies, with_and_without
 from skselect.policy.subgroups import Subgroups, name_of_subgroups
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
@@ -40,7 +40,6 @@ from skselect.selection.pick import (
     pick,
     pick_on_curve,
     refuse_given,
-    seek_copies,
     take_chosen,
     the_only,
     warn_of_order,
@@ -179,10 +178,11 @@ def _find_copies(
     """Return the rows to be read with and without copies, and what is said of these."""
     known = (source.y_true, source.y_pred) if isinstance(source, Predictions) else ()
     columns = outcomes.loss, outcomes.reviewer_loss, outcomes.sample_weight, *known
-    told, copies = seek_copies(outcomes.confidence, *columns)
+    copies = find_tied_copies(outcomes.confidence, *columns)
     own, found = outcomes.readings, with_and_without(copies)
     if own is not None and found is not None:  # each of the user's own, too
         found = np.hstack([own & rows[:, None] for rows in found.T])
+    told = certificates.copied_here(copies)
     return told, outcomes if found is None else replace(outcomes, readings=found)
 
 

@@ -178,6 +178,90 @@ def test_rows_equal_by_chance_are_no_alarm(n_columns, n_values, rng):
     assert twins > 0.1 or n_values > 5
 
 
+# Copies -----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_copies_against_the_definition(data):
+    """A row is one if an equal row with the same class stands before it, and none of another."""
+    cell = st.integers(0, data.draw(st.sampled_from([5, 60])))
+    own = data.draw(st.lists(st.tuples(cell, cell), min_size=1, max_size=20))
+    rows = own + data.draw(st.lists(st.sampled_from(own), max_size=10))
+    codes = data.draw(
+        st.lists(st.sampled_from([0, 0, 0, 1]), min_size=len(rows), max_size=len(rows))
+    )
+    distinct, recognisable = set(rows), set()
+    for j in range(2):
+        values = [row[j] for row in distinct]
+        alone = {row for row in distinct if row[j] and values.count(row[j]) == 1}
+        recognisable |= alone if len(alone) > 2 else set()
+
+    def is_copy(k):
+        same = [i for i, row in enumerate(rows) if row == rows[k]]
+        return (
+            rows[k] in recognisable and len({codes[i] for i in same}) == 1 and min(same) < k
+        )  # fmt: skip
+
+    found = seen_rows.find_copies(np.array(rows), np.array(codes))
+    if recognisable:
+        assert found.tolist() == [is_copy(k) for k in range(len(rows))]
+    else:
+        assert found is None
+
+
+def test_rows_without_a_table_are_no_copies_of_each_other():
+    shapes = [np.zeros((2, 2)), np.ones((3, 2)), np.zeros((2, 2))]
+    for X in (shapes, ["one text", "another", "one text"], np.ones((3, 2))):
+        assert seen_rows.find_copies(X, np.zeros(3, dtype=int)) is None
+
+
+def tied_copies_by_definition(confidence, column):
+    """Rows of one confidence are equal, and three confidences or more occur equally often."""
+    times = [confidence.count(c) for c in set(confidence)]
+    tied = [n for n in times if n > 1]
+    most = max((tied.count(n) for n in tied), default=0)
+    pairs = set(zip(confidence, column, strict=True))
+    if len(pairs) > len(times) or (tied and (most < 3 or 2 * most < len(tied))):
+        return None
+    return [c in confidence[:k] for k, c in enumerate(confidence)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_tied_copies_against_the_definition(data):
+    own = data.draw(st.lists(st.integers(0, 30), min_size=1, max_size=12))
+    confidence = own * data.draw(st.sampled_from([1, 2, 3]))
+    confidence += data.draw(st.lists(st.sampled_from(own), max_size=3))
+    column = [c % 2 for c in confidence]
+    if data.draw(st.booleans()):
+        column[0] = 1 - column[0]
+    found = seen_rows.find_tied_copies(np.array(confidence) / 30, np.array(column), None)
+    expected = tied_copies_by_definition(confidence, column)
+    assert (found if found is None else found.tolist()) == expected
+
+
+def test_calibrated_and_saturated_confidences_are_no_copies(rng):
+    saturated = np.minimum(1.2 * rng.random(1000), 1.0)
+    assert seen_rows.find_tied_copies(saturated, np.zeros(1000)) is None
+    steps = np.repeat(np.arange(9) / 9, rng.permutation(np.arange(20, 29)))
+    assert seen_rows.find_tied_copies(steps, np.zeros(len(steps))) is None
+    twice = np.tile(rng.random(500), 2)
+    copies = seen_rows.find_tied_copies(twice, np.zeros(1000))
+    assert copies.tolist() == [False] * 500 + [True] * 500
+
+
+def test_rows_are_read_with_and_without_each_kind():
+    seen, copies = np.array([1, 0, 0, 1], bool), np.array([0, 0, 1, 1], bool)
+    none = np.zeros(4, bool)
+    assert seen_rows.with_and_without(none, none) is None
+    assert seen_rows.with_and_without(seen, none).T.tolist() == [[True] * 4, (~seen).tolist()]
+    both = seen_rows.with_and_without(seen, copies).T.tolist()
+    left_out = [none, seen, copies, seen | copies]
+    assert sorted(both) == sorted((~rows).tolist() for rows in left_out)
+    assert both[0] == [True] * 4
+
+
 def test_a_confidence_is_recorded_if_one_row_alone_holds_it():
     values = np.random.default_rng(0).integers(1, 4096, 300) / 4096 + 1e-13 * np.arange(300)
     rows = np.where(np.arange(300) % 30, 1, 2)

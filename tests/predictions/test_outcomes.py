@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from skselect import Outcomes, Predictions
 from skselect.predictions.confidence import confidence_of_proba
@@ -92,6 +93,116 @@ def test_a_class_that_the_model_does_not_know_is_an_error():
     assert Outcomes.from_predictions(predictions).loss.tolist() == [1.0, 0.0]
     with pytest.raises(ValueError, match="loss"):
         Outcomes.from_predictions(predictions, loss=lambda a, b: a != b)
+
+
+# Rows that count ---------------------------------------------------------------------------
+
+#: Rows with ties: confidence, loss, weight, and whether they stand in a second reading.
+TABLES = st.lists(
+    st.tuples(
+        st.sampled_from([0.2, 0.5, 0.9]), st.sampled_from([0, 0.1, 0.5, 1]),
+        st.sampled_from([0, 1, 2.5]), st.booleans(),
+    ),
+    min_size=1, max_size=30,
+).filter(lambda rows: any(row[2] for row in rows))  # fmt: skip
+
+
+def outcomes_of(table, *, weighted=True, read=True):
+    confidence, loss, weight, second = (np.array(column) for column in zip(*table, strict=True))
+    readings = np.column_stack([np.ones(len(table), dtype=bool), second]) if read else None
+    return Outcomes(loss, confidence, weight if weighted else None, readings=readings)
+
+
+def counted_rows(outcomes):
+    """What each reading holds, in an order of its own."""
+    return [sorted(zip(one.confidence, one.loss, strict=True)) for one in outcomes.read()]
+
+
+@examples(200)
+@given(TABLES, st.booleans(), st.booleans(), st.integers(0, 2**32), st.sampled_from([None, 2.5, 4]))
+def test_counts_are_right_or_wrong_rows_whatever_the_order(table, weighted, read, seed, largest):
+    rows = outcomes_of(table, weighted=weighted, read=read)
+    counted = rows.count(seed, largest)
+    assert set(counted.loss) <= {0.0, 1.0}
+    sure = np.isin(rows.loss, [0, 1])
+    assert counted.loss[sure].tolist() == rows.loss[sure].tolist()
+    assert counted.confidence.tolist() == rows.confidence.tolist()
+    if weighted and largest is not None:
+        assert counted.sample_weight is None
+        assert not np.any(counted.readings[rows.weight == 0])
+        if largest == 2.5:  # the heaviest rows always count
+            assert np.all(counted.readings[rows.weight == 2.5, 0])
+        if read:
+            assert np.all(rows.readings >= counted.readings)
+    elif read:
+        np.testing.assert_array_equal(counted.readings, rows.readings)
+    order = np.random.default_rng(seed).permutation(len(rows))
+    assert counted_rows(rows.take(order).count(seed, largest)) == counted_rows(counted)
+    if weighted and largest is not None:  # their scale does not matter either
+        heavy = dataclasses.replace(rows, sample_weight=4 * rows.sample_weight)
+        assert counted_rows(heavy.count(seed, 4 * largest)) == counted_rows(counted)
+
+
+def test_rows_that_count_are_right_or_wrong_already_stay_as_they_are():
+    rows = Outcomes([0, 1, 0], [0.9, 0.6, 0.8])
+    assert rows.count(3) is rows
+
+
+def test_coins_have_the_mean_of_the_losses_and_keep_rows_as_often_as_they_weigh(rng):
+    n = 40_000
+    loss, weight = rng.choice([0, 0.1, 0.7, 1], n), rng.choice([0.5, 1, 5], n)
+    counted = Outcomes(loss, rng.integers(0, 50, n), weight).count(0, 10)
+    [kept] = counted.readings.T
+    for value in (0.1, 0.7):
+        coins = counted.loss[loss == value]
+        assert coins.mean() == pytest.approx(value, abs=4 * 0.5 / np.sqrt(len(coins)))
+    for value in (0.5, 1, 5):
+        share = kept[weight == value].mean()
+        assert share == pytest.approx(value / 10, abs=4 * 0.5 / np.sqrt(np.sum(weight == value)))
+    half = loss == 0.7  # whether a row counts tells nothing of its loss
+    assert np.corrcoef(kept[half], counted.loss[half])[0, 1] == pytest.approx(0, abs=0.04)
+
+
+def test_other_rows_and_another_seed_are_another_draw():
+    """The k-th surest row of n is not always an error, or always right."""
+    surest = set()
+    for k in range(40):
+        loss = np.full(50, 0.5)
+        loss[-1] = k / 40
+        surest.add((Outcomes(loss, np.arange(50, 0, -1)).count(0).loss[0], k % 2))
+    assert {coin for coin, _ in surest} == {0.0, 1.0}
+    rows = Outcomes(np.full(50, 0.5), np.arange(50))
+    assert rows.count(0).loss.tolist() != rows.count(1).loss.tolist()
+
+
+def test_weights_that_are_all_equal_count_each_row_once():
+    rows = Outcomes([0, 0.5, 1], [0.9, 0.8, 0.7], [2, 2, 2])
+    counted = rows.count(0)
+    assert counted.sample_weight is counted.readings is None
+    assert counted.loss[[0, 2]].tolist() == [0, 1]
+
+
+def test_a_reading_holds_its_rows_and_an_empty_one_the_least_sure_and_wrong():
+    read = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0]], dtype=bool)
+    rows = Outcomes([0, 1, 0], [0.9, 0.6, 0.8], reviewer_loss=[0, 0, 0], readings=read)
+    first, second, empty = rows.read()
+    assert first.confidence.tolist() == [0.9, 0.6]
+    assert (second.confidence.tolist(), second.loss.tolist()) == ([0.9], [0.0])
+    assert (empty.confidence.tolist(), empty.loss.tolist()) == ([0.6], [1.0])
+    assert empty.reviewer_loss.tolist() == [1.0]
+    assert Outcomes([0], [0.9]).read()[0].loss.tolist() == [0]
+    assert rows.take(np.array([2, 0])).readings.tolist() == read[[2, 0]].tolist()
+    assert "readings" not in rows.to_frame()
+
+
+@pytest.mark.parametrize(
+    "readings",
+    [[True, True], [[1], [1], [1]], [[True]] * 2, np.zeros((3, 0), dtype=bool),
+     [[False, True], [True, True], [True, False]], "all"],
+)  # fmt: skip
+def test_readings_are_columns_of_which_the_first_holds_all(readings):
+    with pytest.raises(ValueError, match="readings must hold True or False for each of the 3"):
+        Outcomes([0, 1, 0], [0.9, 0.6, 0.8], readings=readings)
 
 
 # Bad input -------------------------------------------------------------------------------

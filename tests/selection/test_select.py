@@ -1,5 +1,6 @@
 """select_threshold on tables of predictions."""
 
+import dataclasses
 import pickle
 import re
 from functools import partial
@@ -12,6 +13,7 @@ from skselect import (
     Best,
     Cost,
     Coverage,
+    GeneralizedRisk,
     InfeasibleTargetError,
     Outcomes,
     Predictions,
@@ -225,6 +227,57 @@ def test_every_method_counts_graded_losses(good):
     assert select_threshold(graded, objective=Risk(0.7)).certificate.is_certified
     with pytest.raises(InfeasibleTargetError, match="smallest target these 2,000 rows"):
         select_threshold(graded, objective=Risk(1e-4))
+
+
+def test_a_threshold_passes_under_every_reading(rng):
+    """The lowest one (for a coverage the highest) that passes alone in each of them."""
+    n, least = 2000, Coverage(0.6)
+    confidence = np.ceil(400 * rng.random(n)) / 400
+    wrong = rng.random(n) < 0.15 * (1 - confidence)
+    odd = wrong | (rng.random(n) < 0.5)  # half of the right answers may stand there by mistake
+    readings = np.column_stack([np.ones(n, dtype=bool), odd, confidence < 0.8])
+    rows = Outcomes(wrong, confidence, readings=readings)
+    parts = [Outcomes(wrong[one], confidence[one]) for one in readings.T]
+    for stated in (Risk(0.08, method="band"), GeneralizedRisk(0.06), least):
+        found = select_threshold(rows, objective=stated)
+        alone = [select_threshold(part, objective=stated).threshold for part in parts]
+        strictest = min(alone) if stated is least else max(alone)
+        assert found.threshold == pytest.approx(strictest, abs=1 / 400)
+        assert len(set(alone)) > 1
+        certificate = found.certificate
+        assert (certificate.n, certificate.n_accepted) == (n, np.sum(confidence >= found.threshold))
+        bounds = [
+            stated.counted_bound(
+                len(part),
+                int(np.sum(part.confidence >= found.threshold)),
+                int(np.sum(part.loss[part.confidence >= found.threshold])),
+                0.05,
+            )
+            for part in parts
+        ]
+        weakest = min(bounds) if stated is least else max(bounds)
+        assert certificate.pointwise_bound == pytest.approx(weakest)
+    empty = dataclasses.replace(rows, readings=readings & [True, True, False])
+    with pytest.raises(InfeasibleTargetError):
+        select_threshold(empty, objective=Risk(0.08))
+    assert select_threshold(empty, objective=least).threshold == -np.inf
+
+
+def test_a_table_that_was_read_twice_gains_nothing(good):
+    twice = Outcomes(np.tile(good.loss, 2), np.tile(good.confidence, 2))
+    once = select_threshold(good, objective="risk", target=0.03)
+    found = select_threshold(twice, objective="risk", target=0.03, assume="independent")
+    assert found.threshold == once.threshold
+    assert found.certificate.is_certified
+    text = unwrap(str(found.certificate))
+    said = "2,000 of these 4,000 rows equal an earlier one, label included; a threshold must pass"
+    assert f"But {said} with them and without them." in text
+    assert "either all rows that equal earlier ones are copies, or none is" in text
+    with pytest.raises(InfeasibleTargetError, match=said):
+        select_threshold(twice, objective="risk", target=1e-4, assume="independent")
+    rounded = Outcomes(good.loss, np.round(good.confidence, 2))
+    tied = select_threshold(rounded, objective="risk", target=0.03).certificate
+    assert "(confidences are tied, so copies cannot be sought)" in unwrap(str(tied))
 
 
 SITES = {"subgroups": [0, 1] * 1000}
