@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, indexable
 
 from skselect._lib.arrays import (
     BoolArray,
+    FloatArray,
     IntArray,
     LabelArray,
     LossSpec,
@@ -360,15 +361,15 @@ class ThresholdTuner(
         fits = Fits(self, X, rows.y)
         unseen, tested = self._predict_rows(base, rows, objective, fits)
         model, what, seed = tested.model, Loss.of(loss, rows.rule), check_seed(self.random_state)
-        if what.is_error and model is not None:
+        trained = _rate_training_rows(tested, rows, unseen, objective)
+        if what.is_error and trained is not None:
             objectives, unseen = self._name_levels(
-                objectives, base, model, rows, unseen, subgroups, seed
+                objectives, trained, rows, unseen, subgroups, seed
             )
         if callable(base.confidence_in_use):
             check_confidence_by_row(unseen.scores, base.confidence_in_use)
-        predictions = unseen.as_predictions(rows.classes, rows.rule)
         answered = None if reviewer is None else reviewer[unseen.rows]
-        predictions = replace(predictions, reviewer=answered)
+        predictions = replace(unseen.as_predictions(rows.classes, rows.rule), reviewer=answered)
         outcomes = Outcomes.from_predictions(predictions, loss=loss)
         outcomes = replace(outcomes, readings=unseen.readings)
         members = self._group(subgroups, predictions, unseen.rows)
@@ -414,7 +415,7 @@ class ThresholdTuner(
             model = base._fit_clone(  # noqa: SLF001 - same family
                 rows, fits.tasks[-1], tested.scored
             )
-        self._keep(model, found, unseen, outcomes, values, setting, is_final=model is tested.model)
+        self._keep(model, found, unseen, outcomes, values, setting, tested, trained)
         fits.end()
         return self
 
@@ -583,8 +584,7 @@ class ThresholdTuner(
     def _name_levels(
         self,
         objectives: Objectives,
-        base: SelectiveClassifier,
-        model: SelectiveClassifier,
+        trained: FloatArray,
         rows: TrainingRows,
         unseen: OutOfFold,
         subgroups: Any,
@@ -592,17 +592,12 @@ class ThresholdTuner(
     ) -> tuple[Objectives, OutOfFold]:
         """Where confidences are tied, let a tenth of the rows name the levels that the others test.
 
-        Up to 1,000 rows that do not certify, most of which trained the classifier, tell whether
-        they are tied. The rows that certify must not choose the rule.
+        Rows that trained the classifier tell by their confidence whether they are tied. The rows
+        that certify must not choose the rule.
         """
         wanted = any(isinstance(one, Risk) and one.is_open for one in each_of(objectives))
-        others = np.setdiff1d(np.arange(len(rows.codes)), unseen.rows)
-        if not wanted or len(others) == 0:
-            return objectives, unseen
-        X = take_rows(rows.X, some_of(others))
-        confidence = base._decide_by(model, rows, X)["confidence"]  # noqa: SLF001 - same family
-        n_levels = len(np.unique(confidence))
-        if n_levels == 1 or not are_tied(n_levels, len(confidence)):
+        n_levels = len(np.unique(trained))
+        if not wanted or n_levels == 1 or not are_tied(n_levels, len(trained)):
             return objectives, unseen
         predictions = unseen.as_predictions(rows.classes, rows.rule)
         members = self._group(subgroups, predictions, unseen.rows)
@@ -722,8 +717,8 @@ class ThresholdTuner(
         outcomes: Outcomes,
         subgroups: Any,
         setting: Setting,
-        *,
-        is_final: bool,
+        tested: _Tested,
+        trained: FloatArray | None,
     ) -> None:
         accepted = found.accepts(outcomes.confidence, subgroups)
         own = vars(model._make_policy())  # noqa: SLF001 - same family
@@ -733,7 +728,7 @@ class ThresholdTuner(
             decides["cascade"] = count_asked(rule, unseen.stage, is_fresh=is_fresh)
         policy = make_policy(
             found, outcomes, accepted, model_print=setting.fingerprints["model"],
-            rated_by_others=not is_final, **(own | decides),
+            rated_by_others=tested.model is None, trained=trained, **(own | decides),
         )  # fmt: skip
         self.policy_: AbstentionPolicy = policy
         model.threshold = found.threshold if found.groups is None else None
@@ -893,6 +888,22 @@ class _Tested(NamedTuple):
 def _is_fitted(base: SelectiveClassifier) -> bool:
     """Tell whether it is a classifier that was frozen after its fit."""
     return hasattr(base, "_raw_classifier")
+
+
+def _rate_training_rows(
+    tested: _Tested, rows: TrainingRows, unseen: OutOfFold, goal: Objective
+) -> FloatArray | None:
+    """Return the confidence of up to 1,000 rows that trained the classifier, if it is kept.
+
+    None where nothing is guaranteed, or no row given trained it.
+    """
+    given = tested.splits[0][0] if tested.splits else np.arange(len(rows.codes))
+    trained, model = np.setdiff1d(given, unseen.rows), tested.model
+    if model is None or not goal.guarantees or len(trained) == 0:
+        return None
+    X = take_rows(rows.X, some_of(trained))
+    confidence: FloatArray = model._decide_by(model, rows, X)["confidence"]  # noqa: SLF001
+    return confidence
 
 
 def _find_unknown(

@@ -52,7 +52,7 @@ from skselect.policy.policy import (
     read_scores,
     warn_if_far,
 )
-from skselect.policy.seen_rows import find_recorded
+from skselect.policy.seen_rows import share_recorded
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes, compute_confidence, compute_loss, reviewer_loss
 from skselect.predictions.predictions import Predictions, read_rows, rows_of_class
@@ -119,10 +119,11 @@ def certify(
     -------
     Certificate
         Its text begins with "CERTIFIED" if the bound keeps the target. Nothing checks that the
-        rows are fresh, except that rows that tuned the policy are recognised, as by
-        :func:`check_policy`. Where the policy has a certificate of its own,
-        `notice` says if these rows contradict it (an exact lower bound at `delta` lies above its
-        target; the text then begins with the notice) or do not confirm it.
+        rows are fresh, except that rows of `fit` are recognised as by :func:`check_policy`. Other
+        confidences than those of the rows that tuned the policy are named in the second line.
+        Where the policy has a certificate of its own, `notice` says if these rows contradict it
+        (an exact lower bound at `delta` lies above its target; the text then begins with the
+        notice) or do not confirm it.
 
     Raises
     ------
@@ -159,8 +160,10 @@ def certify(
     bound, refusal = _test(counts, kind, goal, n_missed)
     measured = math.isnan(goal.own_target)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
-    chosen_here, same_rows = _find_reused(policy, curve)
-    notice = "" if same_rows else own_guarantee(policy, answered, accepted, subgroups, goal.level)
+    known, is_reused = _find_reused(policy, curve)
+    if far := _find_far(policy, answered, curve):
+        known += (Caveat(far, strikes=False),)
+    notice = "" if is_reused else own_guarantee(policy, answered, accepted, subgroups, goal.level)
     found = certificates.NO_CAVEATS
     if np.any(accepted):
         found = check_order(answered, outcomes, kind, None, TAKE_LATEST, vouched=vouched)
@@ -180,13 +183,13 @@ def certify(
         guarantee="measured" if measured and not refusal else "",
         setting=Setting(
             loss,
-            caveats=(*chosen_here, *found),
+            caveats=(*known, *found),
             fingerprints=data,
             drawn=drawn,
             seed=_SEED,
             by_chance=counted is not outcomes,
         ),
-        assumed=[certificates.FIXED],
+        assumed=[] if is_reused else [certificates.FIXED],
         refusal=refusal,
         notice=notice,
         reviewer=reviewer,
@@ -212,14 +215,23 @@ def _read_goal(objective: Any, target: Any, delta: Any, loss: Loss) -> tuple[Gua
 def _find_reused(
     policy: AbstentionPolicy, curve: RiskCoverageCurve
 ) -> tuple[tuple[Caveat, ...], bool]:
-    """Return the caveat about rows that chose the threshold, and whether they are too many."""
+    """Return the caveat about rows that were given to `fit`, and whether they are too many."""
     reused = share_reused(policy, curve)
-    same_rows = policy.fingerprints.get("data") == certificates.fingerprint(curve)
-    if same_rows or (reused or 0.0) > certificates.MOST_SEEN:
+    if policy.fingerprints.get("data") == certificates.fingerprint(curve):
         return (certificates.CHOSEN_HERE,), True
+    if (reused or 0.0) > certificates.MOST_SEEN:
+        return (certificates.OF_FIT,), True
     if reused is None and "data" in policy.fingerprints:
         return (certificates.MAY_HAVE_CHOSEN,), False
     return (), False
+
+
+def _find_far(policy: AbstentionPolicy, answered: Predictions, curve: RiskCoverageCurve) -> str:
+    """Say where many rows have other confidences than those that tuned the policy, "" if not."""
+    at = np.array(list(policy.confidence_quantiles.values()))
+    kept = curve.accepted_at(np.append(at, np.nextafter(at, np.inf))).weight
+    name = "confidence" if answered.y_proba is None else "y_proba"
+    return describe_far(policy, curve.n_rows - kept.reshape(2, -1).T, curve.n_rows, name)
 
 
 def _test(
@@ -272,12 +284,12 @@ class PolicyCheck:
         Whether exactly these rows chose the threshold: then they cannot test it, and the
         verdict is "undecided".
     reused : float or None
-        Share of rows that chose the threshold, among these or of all that chose it, whichever is
-        larger; of those that can be recognised. Above a fifth the verdict is not "holds". None
-        where nothing can tell.
+        Share of rows that chose the threshold, or of rows that trained the classifier: among these
+        or of all such rows on record, whichever is largest; of those that can be recognised. Above
+        a fifth the verdict is not "holds". None where nothing can tell.
     caveats : tuple of str
         Why the verdict may not be about the cases of the policy: these rows have other confidences
-        than those that tuned it, as probabilities that are calibrated twice do.
+        than those that tuned it, as training rows do, or probabilities that are calibrated twice.
     assumptions : tuple of str
         What is not proved; first how the rows were drawn, where :class:`Predictions` say it.
 
@@ -376,7 +388,7 @@ class PolicyCheck:
         return self.verdict != "broken" and (self.reused or 0.0) > certificates.MOST_SEEN
 
     def _tell_reused(self) -> str:
-        """Say what was checked about rows that chose the threshold."""
+        """Say what was checked about rows that were given to `fit`."""
         if self.reused is None:
             return (
                 "Use rows other than those of fit: nothing here can tell whether some of these "
@@ -386,12 +398,12 @@ class PolicyCheck:
         if self.reused:
             share = rounded(100 * self.reused, 2)
             found = (
-                f"About {share} % of these rows have a confidence that also occurs among the rows "
-                "that chose the threshold; equal confidences can be chance."
+                f"About {share} % of these rows have a confidence that also occurs among them; "
+                "equal confidences can be chance."
             )
         return (
-            "Use rows other than those of fit: only those that chose the threshold are recognised, "
-            f"by ten digits of their confidence. {found}"
+            "Use rows other than those of fit: some of them are on record and recognised by ten "
+            f"digits of their confidence. {found}"
         )
 
     def _lines(self, *, brief: bool = False) -> list[str]:
@@ -399,7 +411,7 @@ class PolicyCheck:
         if self.same_rows or self._is_reused:
             which = "these rows chose the threshold"
             if not self.same_rows:
-                which = "rows that chose the threshold are among these"
+                which = "rows that trained the classifier or chose the threshold are among these"
             return [
                 f"UNDECIDED: {which}, so they cannot test it. Take fresh labelled rows, other than "
                 "those of fit."
@@ -493,10 +505,11 @@ def check_policy(
         `verdict` is "holds" if the upper bound is at most the target, "broken" if the
         lower bound is above it, else "undecided". (For a guaranteed coverage the other way
         round.) Take rows other than those of `fit`. Exactly the table that chose the threshold is
-        recognised; so is one of which more than a fifth of the rows did, where four of five of
-        them held a confidence of their own: neither says "holds". Other rows that trained the
-        classifier, rows in a state, and those of a classifier that was fitted again after the
-        choice are not recognised.
+        recognised; so is one of which more than a fifth of the rows did, or trained the classifier
+        of a tuner, where nine of ten of such rows held a confidence of their own: none says
+        "holds". Of more than 1,000 training rows a sample of 1,000 is known, so that a small part
+        of them is missed. Rows in a state, those of a classifier that was fitted again after the
+        choice, and rows of tied confidences (trees, forests) are not recognised.
 
     Raises
     ------
@@ -582,12 +595,8 @@ def check_decided(
     loss = compute_loss(answered, policy.rule.default_loss)[accepted]
     graded = loss if policy.rule.has_graded_costs else None
     seen = Seen(len(accepted), len(loss), int(np.count_nonzero(loss)))
-    at = np.array(list(policy.confidence_quantiles.values()))
-    kept = curve.accepted_at(np.append(at, np.nextafter(at, np.inf))).weight
-    counts = curve.n_rows - kept.reshape(2, -1).T
-    name = "confidence" if answered.y_proba is None else "y_proba"
-    far = describe_far(policy, counts, curve.n_rows, name)
-    caveats = (f"This verdict is about rows like these only: {far}",) if far else ()
+    far = _find_far(policy, answered, curve)
+    caveats = (f"This verdict is about rows like these only: {far}.",) if far else ()
     reused = share_reused(policy, curve)
     return _gather(policy, curve, checks, seen, graded, reused, caveats, answered.drawn)
 
@@ -856,15 +865,15 @@ def chose_threshold(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> bool:
 
 
 def share_reused(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> float | None:
-    """Return the share of rows that chose the threshold, None where nothing can tell.
+    """Return the share of rows of `fit`, None where nothing can tell.
 
-    It is their share of these rows, or how many of them are here, whichever is larger: the whole
-    table of `fit` holds all of them, however few they are. Rows are recognised by their confidence,
-    where no other row of their table holds it.
+    It is that of the rows that chose the threshold or that of the rows that trained the classifier,
+    whichever is larger. They are recognised by their confidence, where no other row of their table
+    holds it.
     """
-    record = policy.fingerprints.get("rows", "")
-    found, n_recorded = find_recorded(record, curve.thresholds, curve.block_rows)
-    return max(found.share, found.n_seen / n_recorded) if found.is_checked else None
+    records = (policy.fingerprints.get(name, "") for name in certificates.ROW_RECORDS)
+    shares = (share_recorded(one, curve.thresholds, curve.block_rows) for one in records)
+    return max((share for share in shares if share is not None), default=None)
 
 
 def find_mean(

@@ -94,6 +94,8 @@ NOTHING_CHECKED = Caveat(
 )
 #: A larger share of rows that also trained the classifier makes a certificate an estimate.
 MOST_SEEN = 0.2
+#: The fingerprints that record rows: those that chose the threshold, and that trained.
+ROW_RECORDS = ("rows", "trained")
 #: The assumptions that a user can vouch for against what the rows show.
 VOUCHED = {"fresh": FRESH, "independent": INDEPENDENT, "balanced": INDEPENDENT}
 SORTED_BY_CLASS = Caveat(
@@ -180,6 +182,11 @@ UNSOUGHT = Caveat(
     assumes="no row is a copy of another (confidences are tied, so copies cannot be sought)",
 )
 CHOSEN_HERE = Caveat("these rows also chose the threshold; only fresh rows can certify", FIXED)
+OF_FIT = Caveat(
+    "rows that trained the classifier or chose the threshold are among these; only fresh rows can "
+    "certify",
+    FRESH,
+)
 UNORDERED = Caveat(
     "nothing here can tell whether the rows depend on their order, for only their sums are known",
     strikes=False,
@@ -567,8 +574,9 @@ _LOSSES = ("zero_one", "cost", "graded")
 def check_made(created: Any, fingerprints: Any) -> None:
     """Check that the date and the digests are text."""
     check_texts("created, fingerprints", [created, *fingerprints.values()])
-    if not re.fullmatch("([0-9a-f]{8})*", fingerprints.get("rows", "")):
-        raise ValueError("fingerprints['rows'] must hold eight hexadecimal digits a row.")
+    for name in ROW_RECORDS:
+        if not re.fullmatch("([0-9a-f]{8})*", fingerprints.get(name, "")):
+            raise ValueError(f"fingerprints[{name!r}] must hold eight hexadecimal digits a row.")
 
 
 def check_texts(name: str, values: Any) -> list[str]:

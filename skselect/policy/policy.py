@@ -207,8 +207,9 @@ class AbstentionPolicy(NotebookText):
     created : str
         Date and time, ISO 8601.
     fingerprints : dict, default={}
-        Digests of the rows that tuned it and of the probabilities for them; "rows": hashes of at
-        most 500 of their confidences, by which :func:`~skselect.check_policy` recognises them.
+        Digests of the rows that tuned it and of the probabilities for them; "rows", "trained":
+        hashes of the confidences of at most 500 of these rows, and of rows that trained the
+        classifier, by which :func:`~skselect.check_policy` and `certify` recognise them.
 
     Examples
     --------
@@ -1118,7 +1119,7 @@ def count_at_quantiles(policy: AbstentionPolicy, confidence: FloatArray) -> IntA
 def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int, name: str = "y_proba") -> None:
     """Warn where many rows have other confidences than the rows that tuned the policy."""
     if said := describe_far(policy, counts, n, name):
-        warn_user(f"{name}: {said}")
+        warn_user(f"{name}: {said}.")
 
 
 def describe_far(policy: AbstentionPolicy, counts: IntArray | FloatArray, n: int, name: str) -> str:
@@ -1148,8 +1149,9 @@ def describe_far(policy: AbstentionPolicy, counts: IntArray | FloatArray, n: int
         changed = "the confidence is computed in another way"
     return (
         f"{below[worst]:.1%} of these {n:,} rows have a confidence below {value:.4g}, but "
-        f"about {levels[worst]:.0%} of the rows that tuned this policy. Either {changed}, or these "
-        "are other cases than those that tuned it, of which it guarantees nothing."
+        f"about {levels[worst]:.0%} of the rows that tuned this policy: either {changed}, or these "
+        "rows trained the classifier, or they are other cases than those that tuned it, of which "
+        "it guarantees nothing"
     )
 
 

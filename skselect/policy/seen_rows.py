@@ -29,8 +29,9 @@ MOST = 100_000
 MOST_COPIES = 10
 # Ties of so many rows are looked at before those of all.
 _FIRST_ROWS = 100_000
-# A policy records so many rows by their confidence, if this share of them holds one of its own.
-_RECORDED, _LEAST_OWN = 500, 0.8
+# A policy records so many rows by their confidence, if this share of them holds one of its own, and
+# recognises them where so many rows hold one.
+_RECORDED, _LEAST_OWN, _LEAST_FOUND = 500, 0.9, 20
 #: Fewer recognisable rows are as good as none.
 LEAST = 5
 # No more rows can hold a value of their own in a column of two values, such as one of several that
@@ -193,7 +194,7 @@ def with_and_without(*left_out: BoolArray | None) -> BoolArray | None:
 def record_confidence(values: FloatArray, rows: IntArray) -> str:
     """Return a record of the rows of a table that hold a confidence of their own, as text.
 
-    "" where more than a fifth of the rows share theirs: about as many of any fresh rows would
+    "" where more than a tenth of the rows share theirs: about as many of any fresh rows would
     hold a recorded one by chance.
 
     Parameters
@@ -209,19 +210,23 @@ def record_confidence(values: FloatArray, rows: IntArray) -> str:
     return own[:_RECORDED].astype(">u4").tobytes().hex()
 
 
-def find_recorded(record: str, values: FloatArray, rows: IntArray) -> tuple[Overlap, int]:
-    """Count the rows with a confidence of their own, and those of them that were recorded.
+def share_recorded(record: str, values: FloatArray, rows: IntArray) -> float | None:
+    """Return the share of recorded rows, None where too few confidences belong to one row alone.
 
-    The second result is how many were recorded. Where not all rows are recorded, rows are counted
-    whose hashes are as small as those that are.
+    It is their share of these rows, or how many of the recorded rows are here, whichever is larger:
+    a whole table holds them all. The second is lessened by the share of these rows that share their
+    confidence, for about as many recorded ones would be met by chance. Where not all rows are
+    recorded, rows are counted whose hashes are as small as those that are.
     """
     recorded = np.frombuffer(bytes.fromhex(record), ">u4").astype(np.uint64)
-    if len(recorded) == 0:
-        return Overlap(0, 0), 0
-    own = _find_own(values, rows)
+    own = _find_own(values, rows) if len(recorded) else recorded
+    by_chance = 1.0 - len(own) / float(np.sum(rows))
     if len(recorded) == _RECORDED:
         own = own[own <= recorded[-1]]
-    return Overlap(int(np.sum(_are_among(own, recorded))), len(own)), len(recorded)
+    if len(own) < _LEAST_FOUND:
+        return None
+    n_found = int(np.sum(_are_among(own, recorded)))
+    return max(n_found / len(own), n_found / len(recorded) - by_chance)
 
 
 def _find_own(values: FloatArray, rows: IntArray) -> Hashes:

@@ -446,6 +446,7 @@ def make_policy(
     *,
     model_print: str | None = None,
     rated_by_others: bool = False,
+    trained: FloatArray | None = None,
     **decides: Any,
 ) -> AbstentionPolicy:
     """Return the policy of a selection, with what it records about the rows that tuned it.
@@ -462,6 +463,8 @@ def make_policy(
     rated_by_others : bool, default=False
         Whether other models than the final one rated these rows: the policy will not meet their
         confidences again, and records none.
+    trained : ndarray of shape (m,), default=None
+        The confidence of rows that trained the classifier.
     **decides
         What decides beside the thresholds, as :meth:`ThresholdSelection.to_policy` takes it.
     """
@@ -475,6 +478,8 @@ def make_policy(
         prints["rows"] = record_confidence(curve.thresholds, curve.block_rows)
         values = np.quantile(outcomes.confidence, _QUANTILES)
         quantiles = {f"{q:g}": float(v) for q, v in zip(_QUANTILES, values, strict=True)}
+    if trained is not None:
+        prints["trained"] = record_confidence(*np.unique(trained, return_counts=True))
     facts = {
         "coverage": float(np.average(accepted, weights=outcomes.sample_weight)),
         "n": len(outcomes),

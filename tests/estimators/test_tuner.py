@@ -266,6 +266,40 @@ def test_fitted_attributes_and_methods_agree(data):
     assert tuner.score(frame, y) == right.mean()
 
 
+def test_rows_that_trained_the_kept_classifier_are_recorded_once(data):
+    """At most 1,000 of them are rated, and only for a guarantee.
+
+    Of each classifier that is fitted, 1,000 rows are rated beforehand, as a check of its answers.
+    """
+    X, y = (np.concatenate([one] * 4) for one in data)
+    X = X + np.random.default_rng(0).normal(0, 1e-3, X.shape)
+    rated = []
+
+    class Counting(GaussianNB):
+        def predict_proba(self, X):
+            rated.append(len(X))
+            return super().predict_proba(X)
+
+    tests = np.arange(2600, 3600)
+    for options, expected, n_recorded in (
+        ({}, [1000, 1440, 1000], 500),
+        (
+            {"cv": [(np.arange(100), tests)]},
+            [100, 1000, 100],
+            100,
+        ),  # and 2,500 rows in neither part
+        ({"objective": Coverage(0.5), "cv": [(np.arange(100), tests)]}, [100, 1000, 100], 100),
+        ({"refit": True, "cv": 0.4}, [1000, 1440, 1000], None),
+        ({"objective": "cwsa_plus", "cv": 0.4, "refit": False}, [1000, 1440], None),
+    ):
+        rated.clear()
+        asked = {"objective": Risk(0.1), "random_state": 0} | options
+        tuner = ThresholdTuner(Counting(), **asked).fit(X, y)
+        assert rated == expected
+        found = tuner.policy_.fingerprints.get("trained")
+        assert (found and len(found) / 8) == n_recorded
+
+
 @pytest.mark.parametrize(
     ("word", "targets"),
     [("risk", [0.001, 0.08, 0.15]), ("generalized_risk", [0.05, 0.1]), ("coverage", [0.5, 0.9])],

@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from skselect import (
@@ -26,12 +27,14 @@ from skselect._lib.notebook import TONES, percent, unwrap
 from skselect.bounds._pointwise import log_evidence_below
 from skselect.objectives import GUARANTEES
 from skselect.policy import Certificate
+from skselect.policy import certificate as certificates
 from skselect.policy.certificate import NOT_MET
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
 from skselect.report.questions import verify_guarantee
 from tests import brute
+from tests.common import mostly_slow
 
 
 @pytest.fixture
@@ -590,15 +593,18 @@ def test_a_table_with_the_rows_that_chose_does_not_plainly_hold(rng, n):
     policy = select_threshold(stacked(chose), objective="risk", target=0.2).policy
     policy = AbstentionPolicy.from_json(policy.to_json())
     same, of_fit = stacked(chose), stacked(chose, drawn(rng, 2 * n))
-    for rows, is_same, start in ((same, True, "these rows"), (of_fit, False, "rows that chose")):
+    among = "rows that trained the classifier or chose the threshold are among these"
+    for rows, is_same, start in ((same, True, "these rows chose"), (of_fit, False, among)):
         check = check_policy(policy, rows, target=0.4)
         assert (check.verdict, check.same_rows, check.n_more) == ("undecided", is_same, None)
         assert [one.verdict for one in check.guarantees] == ["undecided"]
-        assert str(check).startswith(f"UNDECIDED: {start}")
+        assert unwrap(str(check)).startswith(f"UNDECIDED: {start}")
         assert "other than those of fit" in unwrap(str(check))
         again = certify_shuffled(policy, rows, target=0.4)
         assert not again.is_certified
-        assert "also chose the threshold" in unwrap(str(again))
+        said = "these rows also chose the threshold" if is_same else among
+        assert unwrap(str(again)).startswith(f"ESTIMATE, NOT CERTIFIED: {said}; only fresh")
+        assert "policy was fixed" not in unwrap(str(again))
         assert again.notice == ""  # they say nothing against their guarantee
     assert check.reused == 1
     assert verify_guarantee(policy, check).verdict == "undecided"
@@ -613,7 +619,7 @@ def test_a_table_with_the_rows_that_chose_does_not_plainly_hold(rng, n):
     few = check_policy(policy, stacked(tenth, drawn(rng, n)), target=0.4)
     assert few.verdict == "holds"
     assert few.reused == pytest.approx(1 / 10, abs=0.05)
-    assert "that also occurs among the rows that chose" in unwrap(str(few))
+    assert "have a confidence that also occurs among them" in unwrap(str(few))
     fresh = check_policy(policy, stacked(drawn(rng, 4 * n)), target=0.4)
     assert (fresh.verdict, fresh.reused) == ("holds", 0)
     assert "None is found here." in unwrap(str(fresh))
@@ -646,6 +652,79 @@ def test_rows_of_fit_are_recognised_unless_the_classifier_was_fitted_again(rng, 
     else:
         assert (check.verdict, check.reused) == ("holds", None)
     assert "rows" not in tuner.certificate_.fingerprints
+
+
+def tuned(model, rng, n, n_train):
+    """Return a tuner whose first rows trained it, and a function that draws cases like its own."""
+
+    def draw(n):
+        X = rng.normal(size=(n, 4))
+        return X, (X[:, 0] + X[:, 1] ** 2 + rng.normal(size=n) > 1).astype(int)
+
+    X, y = draw(n)
+    tuner = ThresholdTuner(model, "risk", target=0.3, cv=[(slice(n_train), slice(n_train, n))])
+    return tuner.fit(X, y), X, y, draw
+
+
+MODELS = [LogisticRegression(), HistGradientBoostingClassifier()]
+
+
+@pytest.mark.parametrize(
+    ("model", "n_train"), [(MODELS[0], 600), (MODELS[0], 6000), (MODELS[1], 900)]
+)
+def test_rows_that_trained_the_classifier_do_not_test_its_policy(model, n_train, rng):
+    tuner, X, y, _ = tuned(model, rng, n_train + 600, n_train)
+    policy = AbstentionPolicy.from_json(tuner.policy_.to_json())
+    said = "rows that trained the classifier or chose the threshold are among these"
+    for rows in (slice(n_train), slice(n_train // 2), slice(None)):
+        check = check_policy(policy, y[rows], tuner.raw_scores(X[rows]), target=0.45)
+        assert (check.verdict, check.same_rows) == ("undecided", False)
+        assert unwrap(str(check)).startswith(f"UNDECIDED: {said}, so they cannot test it.")
+        raw = tuner.raw_scores(X[rows])
+        again = certify(policy, y[rows], raw, target=0.45, assume="independent")
+        assert not again.is_certified
+        assert unwrap(str(again)).startswith(f"ESTIMATE, NOT CERTIFIED: {said}; only fresh")
+        assert certificates.FRESH not in again.assumptions
+        assert certificates.FIXED not in again.assumptions
+    assert len(policy.fingerprints["trained"]) == 8 * 500
+
+
+@pytest.mark.parametrize("n_tables", mostly_slow([10, 200]))
+def test_fresh_rows_are_never_taken_for_training_rows(n_tables, rng):
+    for model in MODELS:
+        tuner, _, _, draw = tuned(model, rng, 1500, 900)
+        for n in rng.integers(100, 3000, n_tables).tolist():
+            X, y = draw(n)
+            check = check_policy(tuner.policy_, y, tuner.raw_scores(X), target=0.45)
+            assert check.reused < 0.02
+            assert check.caveats == ()
+            found = certify(
+                tuner.policy_, y, tuner.raw_scores(X), target=0.45, assume="independent"
+            )
+            assert found.exact
+            assert found.caveats == () or "overruled" in found.caveats[0]
+
+
+def test_rows_unlike_those_that_tuned_a_policy_are_named_in_both(rng):
+    forest = RandomForestClassifier(20, random_state=0)  # too many ties for a record
+    tuner, X, y, draw = tuned(forest, rng, 2000, 1200)
+    assert tuner.policy_.fingerprints["trained"] == ""
+    raw = tuner.raw_scores(X[:1200])
+    with pytest.warns(UserWarning, match="or these rows trained the classifier, or they are"):
+        check = check_policy(tuner.policy_, y[:1200], raw, target=0.45)
+    with pytest.warns(
+        UserWarning, match=r"y_proba: \d.* of these 1,200 rows have a confidence below"
+    ):
+        found = certify(tuner.policy_, y[:1200], raw, target=0.45)
+    said = found.caveats[-1]
+    assert check.caveats == (f"This verdict is about rows like these only: {said}.",)
+    assert found.is_certified
+    first, second = unwrap(str(found)).splitlines()[:2]
+    assert (first, second[:4]) == ("CERTIFIED", "But ")
+    assert second.endswith(f"; {said}.")
+    X, y = draw(1200)
+    assert check_policy(tuner.policy_, y, tuner.raw_scores(X), target=0.45).caveats == ()
+    assert len(certify(tuner.policy_, y, tuner.raw_scores(X), target=0.45).caveats) == 1
 
 
 # A new certificate for a fixed policy -------------------------------------------------------------

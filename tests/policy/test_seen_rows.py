@@ -2,6 +2,7 @@
 
 import pickle
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from scipy import sparse
 from skselect.policy import seen_rows
 from skselect.policy.certificate import MOST_SEEN
 from skselect.policy.seen_rows import SeenRows, row_hashes
+from tests.common import mostly_slow
 
 CELL = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 1e300, float("nan"), float("inf")])
 
@@ -264,7 +266,7 @@ def test_rows_are_read_with_and_without_each_kind():
 
 def test_a_confidence_is_recorded_if_one_row_alone_holds_it():
     values = np.random.default_rng(0).integers(1, 4096, 300) / 4096 + 1e-13 * np.arange(300)
-    rows = np.where(np.arange(300) % 30, 1, 2)
+    rows = np.where(np.arange(300) % 100, 1, 2)
     held = Counter(np.repeat(np.round(values, 10), rows).tolist())
     alone = [value for value, n in held.items() if n == 1]
     expected = seen_rows.record_confidence(np.array(alone), np.ones(len(alone)))
@@ -272,3 +274,16 @@ def test_a_confidence_is_recorded_if_one_row_alone_holds_it():
         found = seen_rows.record_confidence(values[order], rows[order])
         assert len(found) == 8 * len(alone)
         assert found == expected
+
+
+@pytest.mark.parametrize("digits", mostly_slow([4, 5, 6, 3, 2]))
+def test_confidences_that_are_equal_by_chance_are_no_alarm(digits, rng):
+    n_alarms = 0
+    for n_recorded, n in product([200, 1000, 5000], [50, 200, 1000, 5000, 20_000]):
+        for _ in range(3):
+            recorded, fresh = (
+                np.unique(rng.random(k).round(digits), return_counts=True) for k in (n_recorded, n)
+            )
+            found = seen_rows.share_recorded(seen_rows.record_confidence(*recorded), *fresh)
+            n_alarms += (found or 0.0) > MOST_SEEN
+    assert n_alarms == 0
