@@ -442,9 +442,8 @@ class Certificate(Stated, NotebookText):
             where = where if one else "with a threshold for each subgroup"
         found = f"{self.n_errors:,} of them wrong"
         if not self.about.is_error:
-            what = "cost" if self.about.is_cost else "loss"
-            how = f"with a {what}" if self.seed is None else f"wrong by a coin for each {what}"
-            found = f"{self.n_errors:,} of them {how}; mean {what} {self.risk:.6g}"
+            verb = "cost" if self.about.is_cost else "lose"
+            found = f"which count as {self.n_errors:,} errors and {verb} {self.risk:.6g} on average"
         return (
             f"It answers {percent(self.coverage)} of these cases{which} on its own "
             f"({self.n_accepted:,} of {self.n:,}, {found}), {where}."

@@ -219,12 +219,12 @@ def test_rows_without_a_table_are_no_copies_of_each_other():
 
 
 def tied_copies_by_definition(confidence, column):
-    """Rows of one confidence are equal, and three confidences or more occur equally often."""
+    """Rows of one confidence are equal; of five tied ones or more, half occur equally often."""
     times = [confidence.count(c) for c in set(confidence)]
     tied = [n for n in times if n > 1]
     most = max((tied.count(n) for n in tied), default=0)
     pairs = set(zip(confidence, column, strict=True))
-    if len(pairs) > len(times) or (tied and (most < 3 or 2 * most < len(tied))):
+    if len(pairs) > len(times) or (tied and (len(tied) < 5 or 2 * most < len(tied))):
         return None
     return [c in confidence[:k] for k, c in enumerate(confidence)]
 
