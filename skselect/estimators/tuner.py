@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -38,7 +39,7 @@ from skselect._lib.sklearn import (
     take_rows,
     with_callbacks,
 )
-from skselect.curve.curve import threshold_below
+from skselect.curve.curve import RiskCoverageCurve, threshold_below
 from skselect.estimators.base import AbstainingMixin, RawScores, find_records
 from skselect.estimators.cascade import CascadeClassifier
 from skselect.estimators.classifier import SelectiveClassifier, check_y, make_rows, warn_if_fitted
@@ -65,6 +66,8 @@ from skselect.estimators.raw_classifier import (
     some_of,
 )
 from skselect.objectives import (
+    HELD_OUT,
+    GeneralizedRisk,
     Loss,
     Objective,
     Objectives,
@@ -108,10 +111,11 @@ from skselect.selection.results import (
     check_shortlist,
 )
 from skselect.thresholds import Shortlist
-from skselect.thresholds._rules import are_tied
+from skselect.thresholds._rules import are_tied, choose_combined, default_combined
 
-# The share of the rows that certifies under cv="auto".
-_HELD_OUT = 0.4
+# Under cv="auto" a larger share certifies, up to this one, where the usual share is less than so
+# many times the rows that certify without any error.
+_MOST_HELD_OUT, _ROOM_FOR_ERRORS = 0.6, 1.5
 # A smaller share of errors makes it likely that the rows trained a classifier without a record.
 _TOO_GOOD = 0.01
 # A larger share of rows that also trained the classifier makes a certificate an estimate where not
@@ -186,7 +190,8 @@ class ThresholdTuner(
           no training row of its fold has counts as a wrong answer, with a warning (an error for
           most rows of a class). Rows that are never tested serve training only.
         - "auto": 0.4 for a guarantee or a list with rows set apart, unless ``refit=True`` or there
-          are fewer than 25 rows; else 5.
+          are fewer than 25 rows; else 5. Where 0.4 of the rows are fewer than
+          1.5 ln(1/delta) / target, a risk without subgroups gets so many, up to 0.6.
 
         A FrozenEstimator or PrecomputedClassifier is not trained. With splits or a splitter, the
         test rows (of all folds) choose the threshold; the rows that trained it belong into the
@@ -344,8 +349,9 @@ class ThresholdTuner(
             check_decided_by_row(by, X, subgroups)
 
         fits = Fits(self, X, rows.y)
-        unseen, tested = self._predict_rows(base, rows, objective, fits)
-        model, what = tested.model, Loss.of(loss, rows.rule)
+        what, n = Loss.of(loss, rows.rule), len(rows.codes)
+        unseen, tested = self._predict_rows(base, rows, objective, what, fits)
+        model, advice = tested.model, tested.advice
         if what.is_error and model is not None:
             objectives, unseen = self._name_levels(objectives, base, model, rows, unseen, subgroups)
         if callable(base.confidence_in_use):
@@ -359,7 +365,6 @@ class ThresholdTuner(
         caveats = tested.caveats
         if certificates.NO_RECORD in caveats:
             caveats = _doubt_few_errors(caveats, outcomes)
-        advice, n = tested.advice, len(rows.codes)
         if advice and tested.splits and are_last(tested.splits, n):
             advice = LEAVE_MARGIN
         order = self._find_order(objective, advice, unseen.rows, predictions, outcomes, members)
@@ -373,7 +378,7 @@ class ThresholdTuner(
             fingerprints={"model": certificates.scores_fingerprint(np.asarray(unseen.scores))},
         )
         chosen = take_chosen(predictions, outcomes, objectives, members, asked)
-        found = pick(*chosen, objectives, setting)
+        found = pick(*chosen, _choose_start(objectives, what, model, *chosen), setting)
         if min(found.thresholds.values()) < np.inf:
             warn_of_order(order)
             if caveats != tested.caveats:
@@ -456,7 +461,12 @@ class ThresholdTuner(
         return Grouping(name_groups(by.by), values, by.by_answer, by.unseen)
 
     def _predict_rows(
-        self, base: SelectiveClassifier, rows: TrainingRows, objective: Objective, fits: Fits
+        self,
+        base: SelectiveClassifier,
+        rows: TrainingRows,
+        objective: Objective,
+        loss: Loss,
+        fits: Fits,
     ) -> tuple[OutOfFold, _Tested]:
         """Decide the rows that choose the threshold, and say what is known of them."""
         n, cv, ready = len(rows.codes), self.cv, is_ready(base.estimator)
@@ -477,8 +487,9 @@ class ThresholdTuner(
         wants_exact = objective.guarantees or sets_apart
         refits = not isinstance(self.refit, str) and bool(self.refit)
         if isinstance(cv, str):
-            holds_out = wants_exact and not refits and n * _HELD_OUT >= LEAST_HELD_OUT
-            cv = _HELD_OUT if holds_out else 5
+            holds_out = wants_exact and not refits and n * HELD_OUT >= LEAST_HELD_OUT
+            share = _share_held_out(objective, loss, n) if self.group_by is None else HELD_OUT
+            cv = share if holds_out else 5
         is_share = isinstance(cv, float | np.floating)
         if is_share:
             groups = rows.tuning_params.get("groups")
@@ -666,6 +677,7 @@ class ThresholdTuner(
         )  # fmt: skip
         self.policy_: AbstentionPolicy = policy
         model.threshold = found.threshold if found.groups is None else None
+        model._unseen = None  # noqa: SLF001 - it has served
         self.estimator_: SelectiveClassifier = model
         self.selection_ = replace(found, policy=policy)
         self.curve_ = found.curve
@@ -810,6 +822,42 @@ class _Tested(NamedTuple):
     splits: Splits
     advice: str = HOLD_OUT_LATEST
     scored: OutOfFold | None = None
+
+
+def _share_held_out(objective: Objective, loss: Loss, n: int) -> float:
+    """Return the share of `n` rows that certifies: a larger one where a risk needs more rows."""
+    if not isinstance(objective, Risk | GeneralizedRisk):
+        return HELD_OUT
+    level = objective.delta / objective.max_analyses
+    target = objective.target / objective.unit_of(loss)
+    wanted = _ROOM_FOR_ERRORS * math.log(1.0 / level) / target
+    return min(max(HELD_OUT, math.ceil(100.0 * wanted / n) / 100.0), _MOST_HELD_OUT)
+
+
+def _choose_start(
+    objectives: Objectives,
+    loss: Loss,
+    model: SelectiveClassifier | None,
+    chosen: Outcomes,
+    groups: Grouping | None,
+    cases: str,
+) -> Objectives:
+    """Let out-of-fold rows of the training part choose where the sequence of a rule begins.
+
+    They do not certify, so that the certificate is exact whatever they say. The rule stays as it
+    is for subgroups and one class, and unless they say that another one accepts clearly more.
+    """
+    other = None if model is None else model._decide_unseen()  # noqa: SLF001 - same family
+    is_open = isinstance(objectives, Risk) and objectives.is_open and loss.is_error
+    if other is None or groups is not None or cases or not is_open:
+        return objectives
+    assert isinstance(objectives, Risk)
+    level = objectives.delta / objectives.max_analyses
+    given = len(chosen), objectives.target, level, objectives.min_coverage
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(~other.right, other.confidence))
+    rule = choose_combined(curve, *given)
+    same = rule is None or rule == default_combined(*given)
+    return objectives if same else replace(objectives, method=rule)
 
 
 def _is_fitted(base: SelectiveClassifier) -> bool:
