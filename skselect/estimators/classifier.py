@@ -219,6 +219,9 @@ class SelectiveClassifier(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    #: What models of its folds said of the rows of `fit`, until its caller has used it.
+    _unseen: OutOfFold | None = None
+
     # Fitting -----------------------------------------------------------------------------
 
     def fit(
@@ -268,8 +271,7 @@ class SelectiveClassifier(
     ) -> SelectiveClassifier:
         """Fit to checked rows with checked parameters; the tuner calls it for each fold.
 
-        `scored` is what models of its own folds have said of the rows already. What was said out
-        of fold is kept until the caller has used it.
+        `scored` is what models of its own folds have said of the rows already.
         """
         learns = self._learns and len(rows.classes) > 1
         fits, parts = Fits(self, rows.X, rows.y), self._folds(rows) if learns and not scored else []
@@ -280,7 +282,7 @@ class SelectiveClassifier(
         self.calibration_: Calibration | None = None
         self.confidence_: Any = None
         cascade = None if self._is_frozen else find_cascade(raw.estimator)
-        self._unseen: OutOfFold | None = getattr(cascade, "_unseen", None)
+        self._unseen = getattr(cascade, "_unseen", None)
         if learns:
             self._unseen = self._learn(rows, scored or own, parts, each_fold)
         self.estimator_ = raw.estimator
@@ -368,7 +370,7 @@ class SelectiveClassifier(
 
         They have fitted the calibration and the learned confidence.
         """
-        unseen, policy = getattr(self, "_unseen", None), self._make_policy()
+        unseen, policy = self._unseen, self._make_policy()
         if unseen is None or (unseen.y_pred is None and self.decision == "estimator"):
             return None
         found = apply_policy(policy, unseen.scores, unseen.y_pred, auxiliary_proba=unseen.auxiliary)

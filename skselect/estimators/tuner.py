@@ -349,9 +349,8 @@ class ThresholdTuner(
             check_decided_by_row(by, X, subgroups)
 
         fits = Fits(self, X, rows.y)
-        what, n = Loss.of(loss, rows.rule), len(rows.codes)
-        unseen, tested = self._predict_rows(base, rows, objective, what, fits)
-        model, advice = tested.model, tested.advice
+        unseen, tested = self._predict_rows(base, rows, objective, fits)
+        model, what = tested.model, Loss.of(loss, rows.rule)
         if what.is_error and model is not None:
             objectives, unseen = self._name_levels(objectives, base, model, rows, unseen, subgroups)
         if callable(base.confidence_in_use):
@@ -365,6 +364,7 @@ class ThresholdTuner(
         caveats = tested.caveats
         if certificates.NO_RECORD in caveats:
             caveats = _doubt_few_errors(caveats, outcomes)
+        advice, n = tested.advice, len(rows.codes)
         if advice and tested.splits and are_last(tested.splits, n):
             advice = LEAVE_MARGIN
         order = self._find_order(objective, advice, unseen.rows, predictions, outcomes, members)
@@ -378,7 +378,7 @@ class ThresholdTuner(
             fingerprints={"model": certificates.scores_fingerprint(np.asarray(unseen.scores))},
         )
         chosen = take_chosen(predictions, outcomes, objectives, members, asked)
-        found = pick(*chosen, _choose_start(objectives, what, model, *chosen), setting)
+        found = pick(*chosen, _choose_start(objectives, what, model, chosen), setting)
         if min(found.thresholds.values()) < np.inf:
             warn_of_order(order)
             if caveats != tested.caveats:
@@ -461,12 +461,7 @@ class ThresholdTuner(
         return Grouping(name_groups(by.by), values, by.by_answer, by.unseen)
 
     def _predict_rows(
-        self,
-        base: SelectiveClassifier,
-        rows: TrainingRows,
-        objective: Objective,
-        loss: Loss,
-        fits: Fits,
+        self, base: SelectiveClassifier, rows: TrainingRows, objective: Objective, fits: Fits
     ) -> tuple[OutOfFold, _Tested]:
         """Decide the rows that choose the threshold, and say what is known of them."""
         n, cv, ready = len(rows.codes), self.cv, is_ready(base.estimator)
@@ -488,7 +483,7 @@ class ThresholdTuner(
         refits = not isinstance(self.refit, str) and bool(self.refit)
         if isinstance(cv, str):
             holds_out = wants_exact and not refits and n * HELD_OUT >= LEAST_HELD_OUT
-            share = _share_held_out(objective, loss, n) if self.group_by is None else HELD_OUT
+            share = _share_held_out(objective, rows) if self.group_by is None else HELD_OUT
             cv = share if holds_out else 5
         is_share = isinstance(cv, float | np.floating)
         if is_share:
@@ -824,40 +819,39 @@ class _Tested(NamedTuple):
     scored: OutOfFold | None = None
 
 
-def _share_held_out(objective: Objective, loss: Loss, n: int) -> float:
-    """Return the share of `n` rows that certifies: a larger one where a risk needs more rows."""
+def _share_held_out(objective: Objective, rows: TrainingRows) -> float:
+    """Return the share of rows that certifies: a larger one where a risk needs more of them."""
     if not isinstance(objective, Risk | GeneralizedRisk):
         return HELD_OUT
-    level = objective.delta / objective.max_analyses
-    target = objective.target / objective.unit_of(loss)
-    wanted = _ROOM_FOR_ERRORS * math.log(1.0 / level) / target
-    return min(max(HELD_OUT, math.ceil(100.0 * wanted / n) / 100.0), _MOST_HELD_OUT)
+    has_costs, level = rows.rule.cost_matrix is not None, objective.delta / objective.max_analyses
+    loss = Loss.of(objective.choose_loss(has_costs=has_costs), rows.rule)
+    wanted = _ROOM_FOR_ERRORS * math.log(1.0 / level) * objective.unit_of(loss) / objective.target
+    share = math.ceil(100.0 * wanted / len(rows.codes)) / 100.0
+    return min(max(HELD_OUT, share), _MOST_HELD_OUT)
 
 
 def _choose_start(
-    objectives: Objectives,
-    loss: Loss,
-    model: SelectiveClassifier | None,
-    chosen: Outcomes,
-    groups: Grouping | None,
-    cases: str,
+    objectives: Objectives, loss: Loss, model: SelectiveClassifier | None, chosen: tuple[Any, ...]
 ) -> Objectives:
     """Let out-of-fold rows of the training part choose where the sequence of a rule begins.
 
     They do not certify, so that the certificate is exact whatever they say. The rule stays as it
     is for subgroups and one class, and unless they say that another one accepts clearly more.
     """
-    other = None if model is None else model._decide_unseen()  # noqa: SLF001 - same family
-    is_open = isinstance(objectives, Risk) and objectives.is_open and loss.is_error
-    if other is None or groups is not None or cases or not is_open:
+    rows, groups, cases = chosen
+    if model is None or groups is not None or cases or not loss.is_error:
         return objectives
-    assert isinstance(objectives, Risk)
+    other = model._decide_unseen()  # noqa: SLF001 - same family
+    if other is None or not (isinstance(objectives, Risk) and objectives.is_open):
+        return objectives
     level = objectives.delta / objectives.max_analyses
-    given = len(chosen), objectives.target, level, objectives.min_coverage
-    curve = RiskCoverageCurve.from_outcomes(Outcomes(~other.right, other.confidence))
+    given = len(rows), objectives.target, level, objectives.min_coverage
+    wrong = (~other.right).astype(np.float64)
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, other.confidence))
     rule = choose_combined(curve, *given)
-    same = rule is None or rule == default_combined(*given)
-    return objectives if same else replace(objectives, method=rule)
+    if rule is None or rule == default_combined(*given):
+        return objectives
+    return replace(objectives, method=rule)
 
 
 def _is_fitted(base: SelectiveClassifier) -> bool:
