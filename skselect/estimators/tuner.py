@@ -189,9 +189,8 @@ class ThresholdTuner(
         - An integer or splitter: all rows, by out-of-fold predictions. A row whose class
           no training row of its fold has counts as a wrong answer, with a warning (an error for
           most rows of a class). Rows that are never tested serve training only.
-        - "auto": 0.4 for a guarantee or a list with rows set apart, unless ``refit=True`` or there
-          are fewer than 25 rows; else 5. Where 0.4 of the rows are fewer than
-          1.5 ln(1/delta) / target, a risk without subgroups gets so many, up to 0.6.
+        - "auto": 0.4 (up to 0.6 where a risk needs more rows, see :doc:`/faq`) for a guarantee or a
+          list with rows set apart, unless ``refit=True`` or there are fewer than 25 rows; else 5.
 
         A FrozenEstimator or PrecomputedClassifier is not trained. With splits or a splitter, the
         test rows (of all folds) choose the threshold; the rows that trained it belong into the
