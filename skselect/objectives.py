@@ -142,6 +142,8 @@ _SGR = (
     "the published proof of SGR takes the probes of its bisection as fixed, but they depend on the "
     "rows (method='combined' certifies, and answers more)"
 )
+#: The share of its rows by which a tuner certifies, where they are enough.
+HELD_OUT = 0.4
 #: One row in so many names the thresholds that the others test.
 NAMING = 5
 #: What is assumed where a reviewer's answers are counted.
@@ -650,12 +652,13 @@ class Risk(Guarantee):
             return advice, needed
         rows = "fresh rows" if self.max_analyses == 1 else "rows"
         needed = rows_like_these(curve, goal.target, goal.level, self.min_coverage)
+        # A tuner may have held out more of few rows than it would of more.
+        in_all = goal.name_all(needed or 0) if goal.share <= HELD_OUT else ""
         advice.append(
             "no number of rows like these would do, because no accepted set of them has a "
             "smaller risk"
             if needed is None
-            else f"about {needed:,} {rows}{goal.name_all(needed)} would do if their errors fell "
-            "as they do here"
+            else f"about {needed:,} {rows}{in_all} would do if their errors fell as they do here"
         )
         if self._loses_by_ties(curve, goal):
             advice.append(

@@ -466,7 +466,7 @@ def test_negative_control_losses_taken_for_errors_that_they_are_not(kind):
     assert broken / draws > 0.5
 
 
-# Rows that were seen before, or stand in the table several times -----------------------------------
+# Rows that were seen before, or stand in the table several times ----------------------------------
 
 
 def certifies(rows, readings, r, delta):
@@ -584,6 +584,41 @@ def broken_guarantees(draws, cv, n, kind="isotonic"):
 def test_a_calibrated_classifier_keeps_its_guarantee(kind, cv, draws):
     """Calibrated on a separate part, or inside the folds."""
     assert broken_guarantees(draws, cv, 400, kind) <= 0.05
+
+
+def certify_from_own_start(name, n, draws, r=0.05):
+    """Return how often a tuner's certificate fails that may take its start from out-of-fold rows.
+
+    Return the mean coverage, and how often it takes such a start, too.
+    """
+    rng, population, found = np.random.default_rng(seed_of("start", name, n)), profiles(r)[name], []
+    base = SelectiveClassifier(
+        PrecomputedClassifier([0, 1]), calibration="platt", calibration_scope="confidence"
+    )
+    u = np.linspace(0, 1, 2001)
+    for _ in range(draws):
+        drawn, seed = population.draw(n, rng), int(rng.integers(1 << 31))
+        table = np.column_stack([1 - drawn.confidence, 1 + drawn.confidence]) / 2
+        tuner = ThresholdTuner(
+            base, Risk(r, delta=0.1), on_infeasible="abstain", random_state=seed,
+            assume="independent",
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "No threshold", UserWarning)
+            tuner.fit(table, 1 - drawn.loss.astype(int))
+        covered = np.mean(tuner.accepts(np.column_stack([u, 2 - u]) / 2))
+        own = isinstance(tuner.selection_.objective.method, thresholds.Combined)
+        found.append((population.risk(1 - covered) > r, covered, own))
+    return np.mean(found, axis=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["flat", "overconfident top", "bad start", "in and out"])
+def test_a_start_from_out_of_fold_rows_keeps_the_guarantee(name):
+    broken, covered, own = certify_from_own_start(name, 1000, draws=300)
+    print(f"{name}: broken {broken:.4f}, coverage {covered:.3f}, own start {own:.2f}")  # noqa: T201
+    assert own > 0.1
+    assert broken <= allowed(0.1, 300)
 
 
 # A learned confidence ---------------------------------------------------------------------------

@@ -22,7 +22,15 @@ from skselect._lib.decide import follow
 from skselect._lib.sklearn import BaseComposition, count_rows, routing_enabled, take_rows
 from skselect.estimators.base import find_abstainer
 from skselect.estimators.classifier import check_y, frozen_classes
-from skselect.estimators.out_of_fold import Splits, check_cv, make_folds, predict_folds, score_rows
+from skselect.estimators.out_of_fold import (
+    OutOfFold,
+    Splits,
+    check_cv,
+    find_tested_rows,
+    make_folds,
+    predict_folds,
+    score_rows,
+)
 from skselect.estimators.raw_classifier import (
     RawClassifier,
     TrainingRows,
@@ -171,6 +179,8 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         self.cascade_: Cascade = make_cascade(
             said, self.costs, self.target, self.max_loss, self.calibration
         )
+        joined = self.cascade_.join(said)
+        self._unseen = OutOfFold.of(rows, find_tested_rows(splits), scores=joined.y_proba)
         self._raw_stages: list[RawClassifier] = [own.fit(x) for own, x in each.values()]
         fitted = [raw.estimator for raw in self._raw_stages]
         self.stages_ = list(zip(each, fitted, strict=True))
@@ -234,6 +244,10 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
             return said
 
         return *follow(describe_cascade(self.cascade_), n, n_classes, ask), tables
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all but what was said out of fold: only a tuner needs it, while it fits."""
+        return {name: x for name, x in super().__getstate__().items() if name != "_unseen"}
 
     # Parameters ----------------------------------------------------------------------------
 

@@ -58,6 +58,7 @@ from skselect.estimators.learned import (
     check_learner,
     learn_confidence,
     read_auxiliary_proba,
+    read_columns,
 )
 from skselect.estimators.out_of_fold import (
     LEAST_HELD_OUT,
@@ -223,6 +224,9 @@ class SelectiveClassifier(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    #: What models of its folds said of the rows of `fit`, until its caller has used it.
+    _unseen: OutOfFold | None = None
+
     # Fitting -----------------------------------------------------------------------------
 
     def fit(
@@ -262,7 +266,9 @@ class SelectiveClassifier(
             warn_if_fitted(self.estimator)
         rows = make_rows(self, X, y, sample_weight, fit_params)
         self._find_label(rows.classes)  # before anything is trained
-        return self._fit_checked(rows)
+        self._fit_checked(rows)
+        self._unseen = None  # a tuner alone needs it
+        return self
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit_checked(
@@ -280,8 +286,10 @@ class SelectiveClassifier(
         own = self._check_scores(rows, raw)
         self.calibration_: Calibration | None = None
         self.confidence_: Any = None
+        cascade = None if self._is_frozen else find_cascade(raw.estimator)
+        self._unseen = getattr(cascade, "_unseen", None)
         if learns:
-            self._learn(rows, scored or own, parts, each_fold)
+            self._unseen = self._learn(rows, scored or own, parts, each_fold)
         self.estimator_ = raw.estimator
         self._raw_classifier = raw
         self._confidence_at_fit, self._created = self.confidence_in_use, now()
@@ -338,8 +346,8 @@ class SelectiveClassifier(
 
     def _learn(
         self, rows: TrainingRows, own: OutOfFold, parts: Splits, tasks: list[FitTask]
-    ) -> None:
-        """Fit the calibration and the learned confidence."""
+    ) -> OutOfFold:
+        """Fit the calibration and the learned confidence; return the rows that fitted them."""
         auxiliary, unseen = {}, own
         if isinstance(self.confidence, LearnedConfidence):
             self.confidence_ = clone(self.confidence)
@@ -359,6 +367,21 @@ class SelectiveClassifier(
             self.calibration_ = self._calibrate(rows, unseen)
         if self.confidence_ is not None:
             learn_confidence(self.confidence_, auxiliary, rows, unseen, self.calibration_)
+            columns = read_columns(self.confidence_, rows.X)
+            columns = {name: x[unseen.rows] for name, x in columns.items()}
+            unseen = replace(unseen, auxiliary={**unseen.auxiliary, **columns})
+        return unseen
+
+    def _decide_unseen(self) -> OutOfFold | None:
+        """Return out-of-fold rows of the fit, as it would rate them now, None where there are none.
+
+        They have fitted the calibration and the learned confidence.
+        """
+        unseen, policy = self._unseen, self._make_policy()
+        if unseen is None or (unseen.y_pred is None and self.decision == "estimator"):
+            return None
+        found = apply_policy(policy, unseen.scores, unseen.y_pred, auxiliary_proba=unseen.auxiliary)
+        return replace(unseen, **_as_said(found))
 
     def _calibrate(self, rows: TrainingRows, unseen: OutOfFold) -> Calibration:
         """Fit the calibration to raw scores of rows that the classifier did not see."""

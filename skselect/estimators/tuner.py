@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -42,7 +43,7 @@ from skselect._lib.sklearn import (
     take_rows,
     with_callbacks,
 )
-from skselect.curve.curve import threshold_below
+from skselect.curve.curve import RiskCoverageCurve, threshold_below
 from skselect.estimators.base import AbstainingMixin, RawScores, find_frozen, find_records
 from skselect.estimators.cascade import CascadeClassifier
 from skselect.estimators.classifier import SelectiveClassifier, check_y, make_rows, warn_if_fitted
@@ -71,6 +72,8 @@ from skselect.estimators.raw_classifier import (
     some_of,
 )
 from skselect.objectives import (
+    HELD_OUT,
+    GeneralizedRisk,
     Loss,
     Objective,
     Objectives,
@@ -122,10 +125,11 @@ from skselect.selection.results import (
     check_shortlist,
 )
 from skselect.thresholds import Shortlist
-from skselect.thresholds._rules import are_tied
+from skselect.thresholds._rules import are_tied, choose_combined, default_combined
 
-# The share of the rows that certifies under cv="auto".
-_HELD_OUT = 0.4
+# Under cv="auto" a larger share certifies, up to this one, where the usual share is less than so
+# many times the rows that certify without any error.
+_MOST_HELD_OUT, _ROOM_FOR_ERRORS = 0.6, 1.5
 # Of fewer rows classes are often equal in size.
 _FEW_ROWS = 20
 # A smaller share of errors makes it likely that the rows trained a frozen part.
@@ -201,8 +205,8 @@ class ThresholdTuner(
         - An integer or splitter: all rows, by out-of-fold predictions. A row whose class
           no training row of its fold has counts as a wrong answer, with a warning (an error for
           most rows of a class). Rows that are never tested serve training only.
-        - "auto": 0.4 for a guarantee or a list with rows set apart, unless ``refit=True`` or there
-          are fewer than 25 rows; else 5.
+        - "auto": 0.4 (up to 0.6 where a risk needs more rows, see :doc:`/faq`) for a guarantee or a
+          list with rows set apart, unless ``refit=True`` or there are fewer than 25 rows; else 5.
 
         A FrozenEstimator or PrecomputedClassifier is not trained. With splits or a splitter, the
         test rows (of all folds) choose the threshold; the rows that trained it belong into the
@@ -396,7 +400,7 @@ class ThresholdTuner(
             by_chance=objectives is not stated,
         )
         chosen = take_chosen(predictions, outcomes, objectives, members, asked)
-        found = pick(*chosen, objectives, setting)
+        found = pick(*chosen, _choose_start(objectives, what, model, chosen), setting)
         if min(found.thresholds.values()) < np.inf:
             warn_of_order(order)
             if caveats != tested.caveats:
@@ -500,8 +504,9 @@ class ThresholdTuner(
         wants_exact = objective.guarantees or sets_apart
         refits = not isinstance(self.refit, str) and bool(self.refit)
         if isinstance(cv, str):
-            holds_out = wants_exact and not refits and n * _HELD_OUT >= LEAST_HELD_OUT
-            cv = _HELD_OUT if holds_out else 5
+            holds_out = wants_exact and not refits and n * HELD_OUT >= LEAST_HELD_OUT
+            share = _share_held_out(objective, rows) if self.group_by is None else HELD_OUT
+            cv = share if holds_out else 5
         is_share = isinstance(cv, float | np.floating)
         if is_share:
             groups = rows.tuning_params.get("groups")
@@ -732,6 +737,7 @@ class ThresholdTuner(
         )  # fmt: skip
         self.policy_: AbstentionPolicy = policy
         model.threshold = found.threshold if found.groups is None else None
+        model._unseen = None  # noqa: SLF001 - it has served
         self.estimator_: SelectiveClassifier = model
         self.selection_ = replace(found, policy=policy)
         self.curve_ = found.curve
@@ -883,6 +889,41 @@ class _Tested(NamedTuple):
     splits: Splits
     advice: str = HOLD_OUT_LATEST
     scored: OutOfFold | None = None
+
+
+def _share_held_out(objective: Objective, rows: TrainingRows) -> float:
+    """Return the share of rows that certifies: a larger one where a risk needs more of them."""
+    if not isinstance(objective, Risk | GeneralizedRisk):
+        return HELD_OUT
+    has_costs, level = rows.rule.cost_matrix is not None, objective.delta / objective.max_analyses
+    loss = Loss.of(objective.choose_loss(has_costs=has_costs), rows.rule)
+    wanted = _ROOM_FOR_ERRORS * math.log(1.0 / level) * objective.unit_of(loss) / objective.target
+    share = math.ceil(100.0 * wanted / len(rows.codes)) / 100.0
+    return min(max(HELD_OUT, share), _MOST_HELD_OUT)
+
+
+def _choose_start(
+    objectives: Objectives, loss: Loss, model: SelectiveClassifier | None, chosen: tuple[Any, ...]
+) -> Objectives:
+    """Let out-of-fold rows of the training part choose where the sequence of a rule begins.
+
+    They do not certify, so that the certificate is exact whatever they say. The rule stays as it
+    is for subgroups and one class, and unless they say that another one accepts clearly more.
+    """
+    rows, groups, cases = chosen
+    if model is None or groups is not None or cases or not loss.is_error:
+        return objectives
+    other = model._decide_unseen()  # noqa: SLF001 - same family
+    if other is None or not (isinstance(objectives, Risk) and objectives.is_open):
+        return objectives
+    level = objectives.delta / objectives.max_analyses
+    given = len(rows), objectives.target, level, objectives.min_coverage
+    wrong = (~other.right).astype(np.float64)
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, other.confidence))
+    rule = choose_combined(curve, *given)
+    if rule is None or rule == default_combined(*given):
+        return objectives
+    return replace(objectives, method=rule)
 
 
 def _is_fitted(base: SelectiveClassifier) -> bool:

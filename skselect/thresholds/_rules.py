@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -729,8 +730,8 @@ def rows_like_these(
 
 
 # What is compared: shares of the rows at which the sequence starts, and of delta for the band.
-# The first of each are taken unless others accept a tenth more: the rows that choose are few.
-_STARTS = (0.2, 0.1, 0.15, 0.25, 0.3, 0.4, 0.5, 0.6)
+# The default is taken unless others accept a tenth more: the rows that choose are few.
+_STARTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6)
 _BAND_SHARES = (0.2, 0.5, 1.0)
 _CLEARLY_MORE = 1.1
 # With fewer different confidences per row, blocks seldom end at a given rank.
@@ -847,16 +848,32 @@ def best_combined(
     >>> best_combined(other_rows, 1000, target=.05, delta=.05, min_coverage=.1).start
     0.4
     """
-    sparse = len(curve) >= _FEW_TIES * curve.n_rows
+    return choose_combined(curve, n, target, delta, min_coverage, (False, True))
+
+
+def choose_combined(
+    curve: RiskCoverageCurve,
+    n: int,
+    target: float,
+    delta: float,
+    min_coverage: float,
+    kinds: tuple[bool, ...] = (False,),
+) -> Combined | None:
+    """Choose as :func:`best_combined`, among the `kinds` of sequences: sparse ones (True) or not.
+
+    Sparse ones are left out where confidences are tied.
+    """
+    untied = len(curve) >= _FEW_TIES * curve.n_rows
+    starts = default_combined(n, target, delta, min_coverage).start, *_STARTS
     best, most = None, 0.0
     for share in _BAND_SHARES:
         ranks, band, sequence = limits_from_start(n, target, delta, min_coverage, share)
         if len(ranks) == 0:
             return None
-        ends = ranks if sparse else _ends_of_blocks(curve, ranks, n)
+        ends = ranks if untied else _ends_of_blocks(curve, ranks, n)
         errors = _imagine_errors(curve, ends, n)
         by_band = np.max(np.where(errors <= band, ends, 0), axis=1)
-        for start in _STARTS:
+        for sparse, start in product(kinds if untied else (False,), starts):
             rule = Combined(start, share, sparse)
             tested = rule.find_tested(ranks, sequence, n)
             limits = sequence[tested]
@@ -870,6 +887,14 @@ def best_combined(
             elif accepted > most:
                 best, most = rule, accepted
     return best
+
+
+def default_combined(n: int, target: float, delta: float, min_coverage: float) -> Combined:
+    """Return what ``method="combined"`` is for `n` rows."""
+    ranks, _, sequence = combined_limits(n, target, delta, min_coverage)
+    tested = ranks[sequence >= 0]
+    # Between two ranks, so that rounding moves none.
+    return Combined((tested[0] - 0.5) / n if len(tested) else 1.0)
 
 
 def _ends_of_blocks(curve: RiskCoverageCurve, ranks: IntArray, n: int) -> IntArray:

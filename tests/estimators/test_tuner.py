@@ -42,6 +42,7 @@ from skselect import (
     Best,
     CascadeClassifier,
     Coverage,
+    GeneralizedRisk,
     InfeasibleTargetError,
     LearnedConfidence,
     PrecomputedClassifier,
@@ -54,7 +55,7 @@ from skselect import (
 from skselect._lib.notebook import unwrap
 from skselect.estimators.base import find_frozen
 from skselect.estimators.out_of_fold import holdout
-from skselect.thresholds import FixedSequence
+from skselect.thresholds import Combined, FixedSequence
 
 quiet = pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa")
 
@@ -239,6 +240,101 @@ def test_a_part_of_the_training_rows_makes_it_an_estimate(data):
         assert not risk(calibrated, target=0.3).fit(X[:500], y[:500]).certificate_.is_certified
     pair = [(np.arange(500, 700), np.arange(700, 900))]
     assert risk(calibrated, target=0.3, cv=pair).fit(X, y).certificate_.is_certified
+
+
+@pytest.mark.parametrize(
+    ("n", "objective", "fits"),
+    [
+        (500, Risk(0.02), {}), (500, Risk(0.05), {}), (300, Risk(0.01), {}),
+        (400, Risk(0.05, delta=0.01, max_analyses=4), {}), (260, GeneralizedRisk(0.02), {}),
+        (120, Risk(0.4), {"cost_matrix": [[0, 8], [1, 0]]}), (300, Coverage(0.5), {}),
+    ],
+)  # fmt: skip
+def test_few_rows_hold_out_as_many_as_certify(n, objective, fits):
+    X, y = make_classification(n, 4, random_state=0)
+    model = SelectiveClassifier(GaussianNB(), **fits)
+    tuner = ThresholdTuner(model, objective, random_state=0, on_infeasible="abstain")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        held_out = tuner.fit(X, y).curve_.n_rows
+        tuner.set_params(group_by=lambda X: X[:, 0] > 0).fit(X, y)
+    assert tuner.curve_.n_rows == np.ceil(0.4 * n)
+    wanted = 0
+    if not isinstance(objective, Coverage):
+        largest = 8 if fits else 1
+        level = objective.delta / objective.max_analyses
+        wanted = 1.5 * np.log(1 / level) / (objective.target / largest)
+    # The least whole per cent that gives so many.
+    shares = [share for share in range(40, 61) if share * n >= 100 * wanted] or [60]
+    assert held_out == np.ceil(shares[0] * n / 100)
+
+
+def rows_worst_where_surest(n=1000):
+    """The surest quarter errs about as often as allowed, the others hardly ever."""
+    rng = np.random.default_rng(0)
+    u = rng.random(n)
+    wrong = rng.random(n) < np.where(u < 0.25, 0.045, np.where(u < 0.7, 0.01, 0.4))
+    return np.column_stack([u, 2 - u]) / 2, 1 - wrong.astype(int)
+
+
+STORED = PrecomputedClassifier([0, 1])
+CALIBRATED = SelectiveClassifier(
+    STORED, calibration="platt", calibration_scope="confidence", random_state=0
+)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CALIBRATED,
+        clone(CALIBRATED).set_params(estimator=FrozenEstimator(STORED)),
+        SelectiveClassifier(
+            STORED, confidence=LearnedConfidence(features=["proba"], guard=False), random_state=0
+        ),
+        CascadeClassifier([("cheap", STORED), ("again", STORED)], calibration=None),
+    ],
+    ids=["calibration", "frozen", "learned", "cascade"],
+)
+def test_out_of_fold_rows_choose_where_the_sequence_begins(model):
+    X, y = rows_worst_where_surest()
+    tuner = ThresholdTuner(model, Risk(0.05, delta=0.1), random_state=0, on_infeasible="abstain")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        fitted = tuner.fit(X, y)
+    method = fitted.selection_.objective.method
+    assert isinstance(method, Combined)
+    assert not method.sparse
+    assert method.start > 0.25
+    assert fitted.certificate_.is_certified
+    assert "starts or levels of the sequence were fixed before" in told(fitted.certificate_)
+    assert tuner.objective.method == "auto"
+    # What was said out of fold is not kept.
+    assert fitted.estimator_._unseen is None
+    assert not hasattr(pickle.loads(pickle.dumps(fitted.estimator_.estimator_)), "_unseen")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"estimator": SelectiveClassifier(STORED), "cv": 0.4},  # nothing was said out of fold
+        {"objective": Risk(0.05, method="combined")}, {"objective": Risk(0.05, given_class=1)},
+        {"objective": Risk(0.05, given_prediction=1)}, {"group_by": "predicted_class"},
+        {"cv": 5}, {"refit": True, "cv": 0.4}, {"objective": Risk(0.05, loss=lambda y, p: y != p)},
+    ],
+)  # fmt: skip
+def test_the_start_is_the_usual_one_elsewhere(options):
+    tuner = ThresholdTuner(CALIBRATED, Risk(0.05), random_state=0, on_infeasible="abstain")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        tuner.set_params(**options).fit(*rows_worst_where_surest())
+    found = tuner.selection_
+    each = [found] if found.groups is None else found.selections.values()
+    assert not any(isinstance(one.goal.objective.method, Combined) for one in each)
+
+
+def test_a_classifier_of_its_own_keeps_nothing_said_out_of_fold():
+    X, y = rows_worst_where_surest(200)
+    assert clone(CALIBRATED).fit(X, y)._unseen is None
 
 
 # What the fitted object offers ------------------------------------------------------------------

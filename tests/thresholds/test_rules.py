@@ -41,9 +41,11 @@ from skselect.thresholds._rules import (
     certified_coverage,
     certified_generalized_risk,
     cheapest,
+    choose_combined,
     chow,
     combined_risk,
     coverage_rank,
+    default_combined,
     empirical_coverage,
     empirical_generalized_risk,
     empirical_risk,
@@ -157,6 +159,44 @@ def test_the_rows_that_are_not_certified_on_choose_a_better_start(rng, sparse):
         default.append(curve.n_accepted_by(last_passed(combined_risk(curve, 0.05, 0.1, 0.1))))
     assert np.mean(own) > np.mean(default) + 30
     assert thresholds.best_combined(draw(3000), 20, 0.05, 0.1, 0.1) is None
+
+
+def test_the_default_is_kept_where_a_sparse_sequence_accepts_less(rng):
+    """A sharp risk and few expected errors: 300 rows at 2 %."""
+
+    def draw(n):
+        u = rng.random(n)
+        return RiskCoverageCurve.from_outcomes(Outcomes(rng.random(n) < 0.5 * u**6, 1 - u))
+
+    suited = thresholds.best_combined(draw(100_000), 300, 0.02, 0.05, 0.1)
+    assert suited == default_combined(300, 0.02, 0.05, 0.1)
+    sparse, own, spread = thresholds.Combined(0.2, sparse=True), [], []
+    for _ in range(200):
+        curve = draw(300)
+        accepted = [rule(curve, 0.02, 0.05, 0.1) for rule in (suited, sparse, combined_risk)]
+        assert accepted[0] == accepted[2]
+        own.append(accepted[0] / 300)
+        spread.append(accepted[1] / 300)
+    assert np.mean(own) > np.mean(spread) + 0.05
+
+
+def test_a_choice_among_dense_rules_names_no_sparse_one(rng):
+    u = rng.random(3000)
+    wrong = rng.random(3000) < np.where(u < 0.25, 0.045, np.where(u < 0.7, 0.01, 0.4))
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, 1 - u))
+    given = 300, 0.05, 0.1, 0.1
+    dense, any_kind = choose_combined(curve, *given), thresholds.best_combined(curve, *given)
+    assert (dense.sparse, any_kind.sparse) == (False, True)
+    assert dense.start > default_combined(*given).start
+    assert choose_combined(curve, 20, *given[1:]) is None
+
+
+@given(st.integers(20, 3000), st.sampled_from([0.02, 0.05, 0.2]), st.sampled_from([0.0, 0.1, 0.5]))
+def test_the_default_as_an_object_begins_where_the_default_begins(n, target, min_coverage):
+    ranks, _, sequence = combined_limits(n, target, 0.05, min_coverage)
+    rule = default_combined(n, target, 0.05, min_coverage)
+    tested = rule.find_tested(ranks, sequence, n)
+    np.testing.assert_array_equal(tested, sequence >= 0)
 
 
 @pytest.mark.parametrize(
