@@ -466,7 +466,7 @@ def test_negative_control_losses_taken_for_errors_that_they_are_not(kind):
     assert broken / draws > 0.5
 
 
-# Rows that were seen before, or stand in the table several times -----------------------------------
+# Rows that were seen before, or stand in the table several times ----------------------------------
 
 
 def certifies(rows, readings, r, delta):
