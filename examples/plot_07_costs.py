@@ -46,7 +46,7 @@ ax.legend()
 plt.show()
 
 # %%
-# A guarantee in these units: costs are graded losses, which the method "betting" certifies.
+# A guarantee in these units: a cost counts as an error with the probability cost / largest cost.
 careful = model.set_params(decision="min_cost", cost_matrix=costs)
 tuner = ThresholdTuner(careful, objective="risk", target=0.5, cv=0.6, random_state=0)
 print(tuner.fit(X, y).certificate_)

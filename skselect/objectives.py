@@ -545,29 +545,31 @@ class Risk(Guarantee):
         How often at most you will choose a threshold while adding rows to the same set. Plan this
         number, and how many rows each analysis takes, before the first. Each analysis uses
         `delta` / `max_analyses`. Calls with fresh rows only need no plan.
-    method : str, FixedSequence, LevelSequence, Combined or Betting, default="auto"
-        How the threshold is found, and what is guaranteed; "auto" takes "combined", or "betting"
-        for costs of several sizes and a callable `loss`.
+    method : str, FixedSequence, LevelSequence or Combined, default="auto"
+        How the threshold is found, and what is guaranteed; "auto" takes "combined".
 
         - Certified: "combined" usually accepts most, and its start may be chosen by other rows
           (:class:`~skselect.thresholds.Combined`); "band" is for classifiers that are worst where
           they are surest; "fixed_sequence" begins at 25 % of the rows, or where a
           :class:`~skselect.thresholds.FixedSequence` says; a
           :class:`~skselect.thresholds.LevelSequence` is for tied confidences, and a tuner takes it
-          by itself where the training rows hold few levels; "bonferroni"; "betting", or a
-          :class:`~skselect.thresholds.Betting`, is for graded losses and importance weights
-          (graded Outcomes have to name it).
+          by itself where the training rows hold few levels; "bonferroni".
         - Estimates: "sgr", "mean". No guarantee: "empirical".
     min_coverage : float in [0, 1] or "auto", default="auto"
         Smaller accepted sets are not considered. "auto": 0.1, or 0 for "empirical".
     loss : {"auto", "zero_one", "cost"} or callable, default="auto"
         How wrong an answer is. "auto": its cost where there is a cost matrix. A callable
-        ``(y_true, y_pred) -> loss`` returns values in [0, 1].
+        ``(y_true, y_pred) -> loss`` returns values in [0, 1]. A loss between 0 and 1 counts as an
+        error with this probability.
     given_prediction : label, default=None
         The guarantee is about the rows of this answer alone: "healthy" for "at most 1 % wrong
         among the accepted negatives". The threshold is applied to all rows.
     given_class : label, default=None
         The same for the rows of one true class.
+    largest_weight : float, default=None
+        A limit, fixed beforehand, that no weight can exceed. It says that ``sample_weight`` holds
+        importance weights: a row counts with probability weight / `largest_weight`. None: unequal
+        weights are refused.
 
     See Also
     --------
@@ -687,12 +689,11 @@ class GeneralizedRisk(Guarantee):
     ----------
     target : float
         As for :class:`Risk`.
-    delta, max_analyses, loss, given_prediction, given_class
+    delta, max_analyses, loss, given_prediction, given_class, largest_weight
         As for :class:`Risk`. With ``given_class="sepsis"``: "at most 1 % of sepsis cases are
         silently dismissed".
-    method : str or Betting, default="auto"
-        Certified: "binomial" (which "auto" takes), "betting", or a
-        :class:`~skselect.thresholds.Betting` (as for :class:`Risk`). An estimate: "mean", which
+    method : str, default="auto"
+        Certified: "binomial" (which "auto" takes). An estimate: "mean", which
         keeps the target in expectation (conformal risk control [1]_) for losses of any kind. No
         guarantee: "empirical".
 
@@ -748,7 +749,7 @@ class Coverage(Guarantee):
     ----------
     target : float in (0, 1]
         The bound to keep. Least share of accepted rows.
-    delta, max_analyses, given_prediction, given_class
+    delta, max_analyses, given_prediction, given_class, largest_weight
         As for :class:`Risk`.
     method : {"auto", "order_statistic", "mean", "empirical"}, default="auto"
         Certified: "order_statistic" (which "auto" takes). An estimate: "mean". No guarantee:
@@ -823,7 +824,7 @@ class SystemRisk(Guarantee):
     ----------
     target : float in (0, 0.5]
         The bound to keep. Largest share of wrong cases, those of the reviewer included.
-    delta, max_analyses
+    delta, max_analyses, largest_weight
         As for :class:`Risk`.
     reviewer : str, default=None
         What a reviewer answers, or would answer, in each row. For a tuner: the column of the data

@@ -357,24 +357,18 @@ def test_predictions_of_a_table_are_compared_with_answer_and_label(rng):
 
 
 @pytest.mark.parametrize("n_parts", mostly_slow([2, 20]))
-def test_coins_of_parts_make_a_state_that_certifies(n_parts, request):
-    """A loss of .5 in one of ten rows, at a target of .05: the coins of each part are its own."""
+def test_counts_of_parts_make_a_state_that_certifies(n_parts, request):
+    """A loss of .5 in one of ten rows, at a target of .05; one seed for all parts and tables."""
     draws, rng = 10 * count_draws(request) // n_parts, np.random.default_rng(n_parts)
-    same = own = 0
-    for k in range(draws):
-        parts = [
-            Outcomes(rng.choice([0, 0.5], 300, p=[0.9, 0.1]), rng.random(300))
-            for _ in range(n_parts)
-        ]
-        for is_own in (True, False):
-            state = SelectiveState()
-            for j, part in enumerate(parts):
-                counted = part.count(seed=k * n_parts + j * is_own)
-                state = state.update_confidence(counted.confidence, counted.loss)
-            found = find_passing_on_curve(state.finalize())
-            own, same = own + (is_own and found), same + (not is_own and found)
-    assert own <= allowed(draws)
-    assert n_parts < 20 or same > allowed(draws)
+    broken = 0
+    for _ in range(draws):
+        state = SelectiveState()
+        for _ in range(n_parts):
+            part = Outcomes(rng.choice([0, 0.5], 300, p=[0.9, 0.1]), rng.random(300))
+            counted = part.count(seed=0)
+            state = state.update_confidence(counted.confidence, counted.loss)
+        broken += find_passing_on_curve(state.finalize())
+    assert broken <= allowed(draws)
 
 
 def find_passing_on_curve(curve):

@@ -326,7 +326,7 @@ class ThresholdTuner(
         sample_weight : array-like of shape (n,), default=None
             How often each row counts. For the classifier and for metric objectives. A certificate
             counts independent rows, so it refuses weights that are not all equal;
-            ``method="betting"`` reads them as importance weights.
+            ``largest_weight=`` of the objective makes importance weights of them.
         groups : array-like of shape (n,), default=None
             For the splitter. Rows of one group are not independent, so a certificate is then
             not exact.

@@ -275,7 +275,7 @@ class Predictions:
             is surer.
         audit_proba : array-like of shape (n,), default=None
             The probability with which each case was drawn. In (0, 1]; rows count by its inverse, so
-            certify with ``method=Betting(largest_weight=...)``. None: the same for all cases.
+            certify with the objective's ``largest_weight=``. None: the same for all cases.
 
         Returns
         -------

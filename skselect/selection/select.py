@@ -74,7 +74,7 @@ def select_threshold(
         Labelled rows that did not train or calibrate the model. Where losses or
         confidences depend on the order of the rows (tested at level 0.01), there is a warning,
         and a certificate is an estimate. Weights are
-        refused where rows are counted; ``method="betting"`` reads them as importance weights.
+        refused where rows are counted, unless the objective has a ``largest_weight``.
         A curve, such as :meth:`SelectiveState.finalize` returns, goes without subgroups.
     objective : Objective, mapping of them, or str
         What the threshold should achieve. :class:`~skselect.Risk`,
@@ -119,7 +119,7 @@ def select_threshold(
         `subgroups`: if none of them meets it; if only some do not, those are deferred with
         a warning.
     ValueError
-        If an argument is malformed, or the method does not fit weights or graded losses.
+        If an argument is malformed, or weights do not fit the objective.
 
     Examples
     --------

@@ -627,9 +627,8 @@ def check_seen_rows(confidence: Any, loss: Any) -> tuple[FloatArray, NDArray[Any
         wrong = check_loss(wrong)
         if is_graded(wrong):
             raise ValueError(
-                "loss: a state counts errors, and there are losses between 0 and 1. Count each "
-                "part of the rows by coins: Outcomes(loss, confidence).count(seed=the part's "
-                "number)."
+                "loss: a state counts errors, and there are losses between 0 and 1. Make counts of "
+                "the rows first: Outcomes(loss, confidence).count(seed=0)."
             )
     check_length("confidence", values, len(wrong), "loss")
     return values, wrong

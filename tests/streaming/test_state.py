@@ -305,7 +305,7 @@ def test_the_certified_interval_is_narrow_and_the_state_small(rng):
     [
         (lambda s: s.update_confidence([0.5, 1.5], [0, 1]), r"confidence must lie in \[0, 1\]"),
         (lambda s: s.update_confidence([0.5, np.nan], [0, 1]), "confidence must lie"),
-        (lambda s: s.update_confidence([0.5, 0.6], [0, 0.5]), "Count each part"),
+        (lambda s: s.update_confidence([0.5, 0.6], [0, 0.5]), "Make counts of the rows first"),
         (lambda s: s.update_confidence([0.5, 0.6], [0]), "confidence"),
         (lambda s: s.update_confidence([], []), "empty"),
         (lambda s: s.update([0, 1], [[0.5, 0.6], [0.5, 0.5]]), "sum to one"),
