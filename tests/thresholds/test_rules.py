@@ -734,11 +734,15 @@ def test_a_frozen_classifier_needs_rows_that_do_not_certify(rng):
     X, y = votes(600, rng)
     frozen = FrozenEstimator(KNeighborsClassifier(10).fit(X[:300], y[:300]))
     objective, certifying = Risk(0.3), (slice(None, 300), slice(300, None))
-    known = ThresholdTuner(frozen, objective, cv=[certifying]).fit(X, y).certificate_
+    known = (
+        ThresholdTuner(frozen, objective, cv=[certifying], random_state=0).fit(X, y).certificate_
+    )
     assert (known.method, known.n) == ("level_sequence", 270)
     alone = ThresholdTuner(frozen, objective).fit(X[300:], y[300:]).certificate_
     assert (alone.method, alone.n) == ("combined", 300)
     proba = frozen.predict_proba(X)
     table = PrecomputedClassifier([0, 1])
-    same = ThresholdTuner(table, objective, cv=[certifying]).fit(proba, y).certificate_
+    same = (
+        ThresholdTuner(table, objective, cv=[certifying], random_state=0).fit(proba, y).certificate_
+    )
     assert (same.threshold, same.n) == (known.threshold, known.n)
