@@ -56,8 +56,21 @@ from skselect.policy.policy import (
 from skselect.policy.seen_rows import find_recorded
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes, compute_confidence, compute_loss, reviewer_loss
-from skselect.predictions.predictions import Predictions, read_rows, rows_of_class
-from skselect.selection.pick import TAKE_LATEST, Setting, find_order, issue, warn_of_order
+from skselect.predictions.predictions import (
+    Predictions,
+    read_rows,
+    refuse_unjudged,
+    rows_of_class,
+)
+from skselect.selection.pick import (
+    TAKE_LATEST,
+    Setting,
+    find_doubt,
+    find_order,
+    issue,
+    warn_of_doubt,
+    warn_of_order,
+)
 from skselect.streaming.state import SelectiveState
 
 # A notice spells out so many guarantees at most, and counts the others.
@@ -139,25 +152,32 @@ def certify(
     kind, goal = _read_goal(objective, target, delta, loss)
     answered, accepted, confidence = decide_labelled(policy, rows, subgroups, "certify")
     missed = reviewer_loss(answered)
-    outcomes = Outcomes(compute_loss(answered, goal.loss.kind), confidence, reviewer_loss=missed)
+    if not goal.loss.is_error or kind.reads_reviewer:
+        refuse_unjudged(answered, f"objective={kind.name!r}, where it reads costs or a reviewer,")
+    outcomes = Outcomes(
+        compute_loss(answered, goal.loss.kind), confidence, None, missed, answered.unjudged
+    )
     vouched = "independent" in certificates.check_vouched(assume)
     if isinstance(kind, SystemRisk):
         kind.check_reviewed(answered=missed is not None)
     # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
-    together = replace(outcomes, confidence=accepted.astype(np.float64))
+    counted = outcomes.all_counted
+    together = replace(counted, confidence=accepted.astype(np.float64))
     n_missed, reviewer = kind.review(together, 1.0)
     bound, refusal = _test(outcomes, accepted, kind, goal, n_missed)
     measured = math.isnan(goal.own_target)
-    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    curve = RiskCoverageCurve.from_outcomes(counted)
     chosen_here, same_rows = _find_reused(policy, curve)
     notice = "" if same_rows else own_guarantee(policy, answered, accepted, subgroups, goal.level)
-    order = certificates.NO_CAVEATS
+    doubt, order = find_doubt(answered), certificates.NO_CAVEATS
     if np.any(accepted):
         order = find_order(outcomes, kind, TAKE_LATEST, vouched=vouched)
         warn_of_order(order)
+        warn_of_doubt(doubt)
     if measured:
         goal = replace(goal, own_target=goal.in_units(bound))
     data, drawn = {"data": certificates.fingerprint(curve)}, answered.drawn
+    caveats = (*chosen_here, *doubt, *order)
     return issue(
         RiskCoverageCurve.from_outcomes(together),
         int(np.any(accepted)),
@@ -166,7 +186,7 @@ def certify(
         n_errors=int(np.count_nonzero(outcomes.loss[accepted])),
         bound=bound,
         guarantee="measured" if measured and not refusal else "",
-        setting=Setting(loss, caveats=(*chosen_here, *order), fingerprints=data, drawn=drawn),
+        setting=Setting(loss, caveats=caveats, fingerprints=data, drawn=drawn).with_pool(outcomes),
         assumed=[certificates.FIXED],
         refusal=refusal,
         notice=notice,
@@ -576,7 +596,8 @@ def check_decided(
     counts = curve.n_rows - kept.reshape(2, -1).T
     name = "confidence" if answered.y_proba is None else "y_proba"
     far = describe_far(policy, counts, curve.n_rows, name)
-    caveats = (f"This verdict is about rows like these only: {far}",) if far else ()
+    unlike = [one for one in (far, answered.doubt) if one]
+    caveats = tuple(f"This verdict is about rows like these only: {one}" for one in unlike)
     reused = share_reused(policy, curve)
     return _gather(policy, curve, checks, seen, graded, reused, caveats, answered.drawn)
 
@@ -968,6 +989,8 @@ def decide_labelled(
             "Predictions.from_proba(y_true, y_proba)."
         )
     refuse_weights(predictions.sample_weight, purpose)
+    if purpose != "certify":
+        refuse_unjudged(predictions, purpose)
     check_answers_fit(policy, predictions)
     if predictions.y_proba is None:  # answers with a confidence: only the threshold is applied
         confidence = compute_confidence(predictions, None)
@@ -1116,6 +1139,8 @@ def own_guarantee(
         As in :class:`Asked`.
     """
     own = policy.certificate
+    if answered.unjudged is not None and np.any(answered.unjudged):
+        return "Not checked here: the policy's own guarantee, for not all rows are judged."
     if own is not None and own.reads_reviewer and answered.reviewer is None:
         return "Not checked here: the policy's own guarantee, which needs the reviewer's answers."
     asked = Asked(delta=delta, max_analyses=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from skselect._lib.checks.rows import (
     refuse_own_confidence,
 )
 from skselect.predictions.confidence import confidence_of_answers
-from skselect.predictions.predictions import Predictions
+from skselect.predictions.predictions import Predictions, refuse_unjudged
 
 
 def zero_one_loss(predictions: Predictions) -> FloatArray:
@@ -75,6 +75,7 @@ def compute_loss(predictions: Predictions, loss: LossSpec) -> FloatArray:
     if not callable(loss):
         return LOSSES[check_choice("loss", loss, LOSSES)](predictions)
     classes = predictions.classes
+    refuse_unjudged(predictions, "a callable loss")
     if np.any(predictions.y_true < 0):
         raise ValueError(
             "loss: a callable needs the true label of every row, but some rows belong to a class "
@@ -163,6 +164,8 @@ class Outcomes:
         How often each row counts: weight 2 is the row twice.
     reviewer_loss : array-like of shape (n,), default=None
         1 where a reviewer of the deferred rows would be wrong, else 0.
+    unjudged : array-like of bool, shape (n,), default=None
+        Which rows nobody has judged yet. They count as errors: their loss is 1.
 
     Raises
     ------
@@ -181,6 +184,7 @@ class Outcomes:
     confidence: FloatArray
     sample_weight: FloatArray | None = None
     reviewer_loss: FloatArray | None = None
+    unjudged: BoolArray | None = None
 
     def __post_init__(self) -> None:
         loss = check_loss(self.loss)
@@ -195,6 +199,15 @@ class Outcomes:
             if is_graded(wrong):
                 raise ValueError("reviewer_loss must be 0 or 1 in each row: right or wrong.")
             vars(self)["reviewer_loss"] = wrong.copy()
+        if self.unjudged is not None:
+            waits = np.array(self.unjudged)
+            check_length("unjudged", waits, len(loss), "loss")
+            if waits.dtype != bool or weight is not None or np.any(loss[waits] < 1):
+                raise ValueError(
+                    "unjudged must be True or False in each row, with a loss of 1 where it is "
+                    "True, and goes without sample_weight."
+                )
+            vars(self)["unjudged"] = waits
 
     def __len__(self) -> int:
         return len(self.loss)
@@ -208,6 +221,11 @@ class Outcomes:
     def weight(self) -> FloatArray:
         """The weight of each row, ones where none were given."""
         return np.ones(len(self)) if self.sample_weight is None else self.sample_weight
+
+    @property
+    def all_counted(self) -> Outcomes:
+        """The same rows; those that nobody has judged yet are errors like others."""
+        return self if self.unjudged is None else replace(self, unjudged=None)
 
     @property
     def reviewed(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -247,6 +265,7 @@ class Outcomes:
             confidence=compute_confidence(predictions, confidence),
             sample_weight=predictions.sample_weight,
             reviewer_loss=reviewer_loss(predictions),
+            unjudged=predictions.unjudged,
         )
 
     @classmethod

@@ -4,7 +4,7 @@ A rule returns how many entries of the curve to accept (0: none). Only whole tie
 be accepted, so no rule looks inside one.
 """
 
-from skselect.thresholds._planning import rows_needed, simultaneous_band
+from skselect.thresholds._planning import pool_size, rows_needed, simultaneous_band
 from skselect.thresholds._rules import (
     Betting,
     Combined,
@@ -23,6 +23,7 @@ __all__ = [
     "Shortlist",
     "best_combined",
     "best_start",
+    "pool_size",
     "rows_needed",
     "simultaneous_band",
 ]
