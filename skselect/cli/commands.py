@@ -101,7 +101,8 @@ def tune(given: Namespace) -> int:
     from skselect.selection.select import select_threshold
     from skselect.thresholds import Shortlist
 
-    _check_outputs(given.table, {"--out": given.out, "--python": given.python})
+    later = {"--out-next": None if given.next is None else given.out_next}
+    _check_outputs(given.table, {"--out": given.out, "--python": given.python, **later})
     table = open_table(given.table[0], given)
     _refuse_misplaced_options(given, table)
     names = ("delta", "max_analyses", "method", "min_coverage", "threshold_range", "reviewer")
@@ -128,7 +129,8 @@ def tune(given: Namespace) -> int:
         if isinstance(source, Outcomes)
         else Outcomes.from_predictions(source, confidence=confidence)
     )
-    _warn_if_swapped(table, outcomes.loss)
+    judged = slice(None) if outcomes.unjudged is None else ~outcomes.unjudged
+    _warn_if_swapped(table, outcomes.loss[judged])
     with files.waiting_line("choosing a threshold", len(source)):
         found = select_threshold(
             source,
@@ -151,10 +153,16 @@ def tune(given: Namespace) -> int:
     if given.python is not None:
         texts[given.python] = str(policy.to_python())
     files.write_together(texts)
+    written = [str(path) for path in texts]
+    if given.next is not None:
+        rows = table.file.rows().iloc[found.next_to_judge(given.next)]
+        with _writer(given.out_next, read_layout(given)) as write:
+            write(rows)
+        written.append(f"{given.out_next} ({count(len(rows), 'row')} to judge)")
     _print(found)
     if policy.cascade is not None:
         _print(f"\n{wrap(str(policy.cascade))}")
-    _print(f"\nWritten: {', '.join(map(str, texts))}")
+    _print(f"\nWritten: {', '.join(written)}")
     issued = [one for one in found.certificates.values() if one is not None]
     return 0 if all(one.is_certified for one in issued) else UNDECIDED
 
@@ -173,11 +181,17 @@ def _largest_weight(given: Namespace) -> float | None:
 
 def _refuse_misplaced_options(given: Namespace, table: Table) -> None:
     """Refuse options of `tune` that do not go with the table."""
-    of_cascades = (given.id, given.costs, given.max_loss)
-    if len(given.table) == 1 and of_cascades != (None, None, None):
-        raise ValueError(
-            "--id, --costs and --max-loss go with several tables, the stages of a cascade."
-        )
+    several = len(given.table) > 1
+    if not several and (given.costs, given.max_loss) != (None, None):
+        raise ValueError("--costs and --max-loss go with several tables, the stages of a cascade.")
+    if not several and given.id is not None:
+        _read_ids(table, given)
+    if given.unjudged is not None and (several or given.audit_proba is not None):
+        raise ValueError("--unjudged goes with one table, and without --audit-proba.")
+    if given.next is not None:
+        if given.unjudged is None:
+            raise ValueError("--next goes with --unjudged wrong.")
+        check_count("--next", given.next)
     if given.label in table.subgroups:
         raise ValueError(
             f"--subgroups: {given.label!r} is the true label, which nobody knows when the policy "

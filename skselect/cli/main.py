@@ -68,6 +68,8 @@ examples:
   skselect tune cases.csv --label truth --objective system_risk --target 0.06 --reviewer person
   skselect tune llm.jsonl --verdict judged --answer text --confidence-column score \\
       --target 0.1
+  skselect tune cases.csv --verdict judged --answer text --confidence-column score \\
+      --target 0.05 --unjudged wrong --next 50
   skselect tune cheap.csv strong.csv --id case --label truth --proba p_no p_yes --target 0.03
 
 Several tables are the stages of a cascade: each case asks the cheapest model first, and goes on
@@ -216,7 +218,8 @@ _LABELLED: list[Option] = [
     _column("--label", "the column of the true label"),
     _column("--verdict", "instead of --label, with --answer: the column that says whether the "
             "answer is right (right/wrong, correct/incorrect, true/false, 1/0). Rows with an empty "
-            "cell are left out: those with a verdict must be drawn at random"),
+            "cell are left out (tune takes --unjudged): those with a verdict must be drawn at "
+            "random"),
 ]
 _EVALUATED: list[Option] = [
     *_TABLE, *_LABELLED, *_INPUTS,
@@ -261,7 +264,14 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
     ]),
     "tune": ("choose a threshold with a certificate; write it as a policy", _TUNE, [
         *_TABLES, *_LABELLED, *_INPUTS,
-        _column("--id", "with several tables: the column of the cases' names, which joins them"),
+        _option("--unjudged", "wrong: rows without a label or verdict count as errors until "
+                "they are judged, in any order, the surest first at best; run tune again "
+                "whenever more are", choices=["wrong"]),
+        _option("--next", "with --unjudged wrong: write so many rows that are to be judged next",
+                type=int, metavar="ROWS"),
+        _file("--out-next", "where to (default: %(default)s)", default=Path("next.csv")),
+        _column("--id", "the column of the cases' names: refuse a name that occurs twice; of "
+                "several tables, it joins them"),
         _option("--costs", "with several tables: what asking each stage adds to the cost of a case "
                 "(default: 0 1 ...)", type=float, nargs="+", metavar="COST"),
         _option("--max-loss", "with several tables: how much coverage the cascade may lose against "

@@ -568,6 +568,8 @@ class Table:
         What a reviewer answers.
     audit_proba : str or None
         The probability with which a case was drawn for a verdict.
+    keeps_unjudged : bool
+        Whether rows without a label or verdict count as errors.
     """
 
     file: TableFile
@@ -580,6 +582,7 @@ class Table:
     subgroups: tuple[str, ...] = ()
     reviewer: str | None = None
     audit_proba: str | None = None
+    keeps_unjudged: bool = False
 
     @property
     def name(self) -> str:
@@ -679,22 +682,15 @@ class Table:
     def _predictions(self) -> Iterator[tuple[Predictions, pd.DataFrame]]:
         """Yield the predictions of each piece with its subgroups."""
         codes = np.arange(len(self.classes))
-        for every in self.file.pieces(self.used):
-            truth = self.known_codes(every[str(self.label)])
-            piece = every[truth >= 0] if self.is_judged else every
-            if len(piece) == 0:
-                continue
-            if self.is_judged:
-                names = [str(self.confidence), *filter(None, [self.audit_proba])]
-                sure, *drawn = self.file.complete_numbers(piece[names]).T
-                yield (
-                    Predictions.from_verdicts(
-                        VERDICTS[truth[truth >= 0]], sure, audit_proba=drawn[0] if drawn else None
-                    ),
-                    piece[list(self.subgroups)],
-                )
-                continue
-            self.file.refuse_missing(piece[str(self.label)], truth < 0)
+        if self.is_judged:
+            yield self._verdicts()
+            return
+        for piece in self.file.pieces(self.used):
+            truth = self.known_codes(piece[str(self.label)])
+            unjudged = truth < 0 if self.keeps_unjudged else None
+            if unjudged is None:
+                self.file.refuse_missing(piece[str(self.label)], truth < 0)
+            truth = np.maximum(truth, 0)
             if self.proba:
                 proba = self.file.complete_numbers(piece[list(self.proba)])
                 self._check_proba(proba, piece.index)
@@ -706,14 +702,35 @@ class Table:
                 sure = self.file.complete_numbers(piece[[str(self.confidence)]])[:, 0]
                 found = Predictions.from_labels(truth, answer, sure, labels=codes)
             reviewer = None if self.reviewer is None else self.all_codes(piece[self.reviewer])
-            found = replace(found, classes=self.classes, reviewer=reviewer)
-            yield found, piece[list(self.subgroups)]
+            if unjudged is not None:
+                truth = np.where(unjudged, -1, truth)
+            yield (
+                replace(
+                    found, y_true=truth, classes=self.classes, reviewer=reviewer, unjudged=unjudged
+                ),
+                piece[list(self.subgroups)],
+            )
+
+    def _verdicts(self) -> tuple[Predictions, pd.DataFrame]:
+        """Read verdicts with the confidences of all rows, and the subgroups of those that count."""
+        every = self.file.rows(self.used)
+        truth = self.known_codes(every[str(self.label)])
+        judged = truth >= 0
+        kept = judged | self.keeps_unjudged
+        if not kept.any():
+            raise ValueError(f"{self.name}: column {self.label!r} holds no verdict.")
+        names = [str(self.confidence), *filter(None, [self.audit_proba])]
+        self.file.complete_numbers(every.loc[kept, names])  # refuses missing ones
+        sure, *drawn = (self.file.numbers(every[name]) for name in names)
+        found = Predictions.from_verdicts(
+            np.where(judged, VERDICTS[truth], ""), sure, audit_proba=drawn[0] if drawn else None,
+            unjudged="wrong" if self.keeps_unjudged else "drop",
+        )  # fmt: skip
+        return found, every.loc[kept, list(self.subgroups)]
 
     def _join(self, parts: Iterable[tuple[Any, pd.DataFrame]]) -> tuple[Any, pd.DataFrame]:
         """Put the pieces of a table together; subgroups in a CSV file are numbers if all are."""
         found, groups = [list(column) for column in zip(*parts, strict=True)] or ([], [])
-        if self.is_judged and not found:
-            raise ValueError(f"{self.name}: column {self.label!r} holds no verdict.")
         check_any_rows(len(found), self.name)
         fields = vars(found[0]).items()
         arrays = [name for name, x in fields if isinstance(x, np.ndarray) and name != "classes"]
@@ -741,6 +758,7 @@ def open_table(path: Path, given: Namespace, policy: AbstentionPolicy | None = N
     if policy is not None:
         _refuse_what_it_cannot_read(policy, said["answer"] is not None, given.command)
     label, is_judged = said["label"] or said["verdict"], said["verdict"] is not None
+    keeps_unjudged = vars(given).get("unjudged") is not None
     named = [x for x in (*said.values(), vars(given).get("id")) if isinstance(x, str)]
     named += [*(said["proba"] or []), *(said["subgroups"] or [])]
     check_columns(named, list(file.types), file.path.name)
@@ -766,14 +784,15 @@ def open_table(path: Path, given: Namespace, policy: AbstentionPolicy | None = N
         classes = np.array(given.classes)
         classes = check_classes(classes if is_text else text_to_numbers(classes), "--classes")
     else:
-        classes = _find_classes(file, [label, *filter(None, [said["answer"]])])
+        used = [label, *filter(None, [said["answer"]])]
+        classes = _find_classes(file, used, skips=label if keeps_unjudged else None)
     proba = tuple(said["proba"] or ())
     if not proba and said["answer"] is None:
         proba = _name_columns(file, classes)
     return Table(
         file, classes, label, is_judged, _order(proba, given.classes, classes, stored),
         said["answer"], said["confidence_column"], tuple(said["subgroups"] or ()),
-        said["reviewer"], said["audit_proba"],
+        said["reviewer"], said["audit_proba"], keeps_unjudged,
     )  # fmt: skip
 
 
@@ -848,13 +867,19 @@ def _refuse_what_it_cannot_read(policy: AbstentionPolicy, by_answer: bool, comma
         )
 
 
-def _find_classes(file: TableFile, names: Sequence[str]) -> LabelArray:
-    """Return the classes that occur, sorted; in a CSV file as numbers if all are numbers."""
+def _find_classes(file: TableFile, names: Sequence[str], skips: str | None = None) -> LabelArray:
+    """Return the classes that occur, sorted; in a CSV file as numbers if all are numbers.
+
+    The column that `skips` names may have missing values.
+    """
     seen: set[Any] = set()
     for piece in file.pieces(names):
         for name in names:
-            file.refuse_missing(piece[name], is_empty(piece[name]))
-            seen.update(piece[name].unique().tolist())
+            column = piece[name][~is_missing(piece[name])] if name == skips else piece[name]
+            file.refuse_missing(column, is_empty(column))
+            seen.update(column.unique().tolist())
+    if skips is not None and not seen:
+        raise ValueError(f"--classes is missing: column {skips!r} holds no label yet.")
     check_any_rows(len(seen), file.path.name)
     classes = check_labels(list(seen), f"column {names[0]!r}")
     if len(names) == len(classes) == 1:

@@ -38,6 +38,7 @@ from skselect.curve.scan import (
 )
 from skselect.curve.tie_blocks import CHUNK, PackedBlocks, TieBlocks, group_rows, group_sorted_rows
 from skselect.predictions.outcomes import Outcomes
+from skselect.predictions.predictions import refuse_unjudged
 
 _AURC: dict[str, Callable[[FloatArray, FloatArray], float]] = {
     "empirical": areas.aurc_block,  # with ties="block"
@@ -129,6 +130,7 @@ class RiskCoverageCurve:
         -------
         RiskCoverageCurve
         """
+        refuse_unjudged(outcomes, "a curve")
         loss, confidence, weight = outcomes.loss, outcomes.confidence, outcomes.sample_weight
         if weight is not None and weight.min() == 0:
             exists = weight > 0

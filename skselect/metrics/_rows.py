@@ -29,7 +29,7 @@ from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.scan import accumulate
 from skselect.curve.tie_blocks import Chunk
 from skselect.predictions.outcomes import Outcomes, claimed_confidence, compute_confidence
-from skselect.predictions.predictions import Predictions
+from skselect.predictions.predictions import Predictions, refuse_unjudged
 
 
 class Counts(NamedTuple):
@@ -166,6 +166,7 @@ def score_rows(
 ) -> ScoredRows:
     """Compute loss and confidence of each row; an estimator says `correctness` and `threshold`."""
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
+    refuse_unjudged(outcomes, "a metric")
     if not isinstance(source, Predictions):
         return ScoredRows(outcomes)
     probability: Any = correctness

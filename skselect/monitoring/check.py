@@ -55,13 +55,20 @@ from skselect.policy.policy import (
 from skselect.policy.seen_rows import share_recorded
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes, compute_confidence, compute_loss, reviewer_loss
-from skselect.predictions.predictions import Predictions, read_rows, rows_of_class
+from skselect.predictions.predictions import (
+    Predictions,
+    read_rows,
+    refuse_unjudged,
+    rows_of_class,
+)
 from skselect.selection.pick import (
     TAKE_LATEST,
     Setting,
     check_order,
     doubt_reviewer,
+    find_doubt,
     issue,
+    warn_of_doubt,
     warn_of_order,
 )
 from skselect.streaming.state import SelectiveState
@@ -148,31 +155,37 @@ def certify(
     kind, goal = _read_goal(objective, target, delta, loss)
     answered, accepted, confidence = decide_labelled(policy, rows, subgroups, "certify")
     missed = reviewer_loss(answered)
-    outcomes = Outcomes(compute_loss(answered, goal.loss.kind), confidence, reviewer_loss=missed)
-    counted = outcomes.count(_SEED)
+    if not goal.loss.is_error or kind.reads_reviewer:
+        refuse_unjudged(answered, f"objective={kind.name!r}, where it reads costs or a reviewer,")
+    loss_of = compute_loss(answered, goal.loss.kind)
+    outcomes = Outcomes(loss_of, confidence, None, missed, unjudged=answered.unjudged)
     vouched = "independent" in certificates.check_vouched(assume)
     if isinstance(kind, SystemRisk):
         kind.check_reviewed(answered=missed is not None)
+    rated = outcomes.all_counted
+    counted = rated.count(_SEED)
     # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
-    together = replace(outcomes, confidence=accepted.astype(np.float64))
+    together = replace(rated, confidence=accepted.astype(np.float64))
     n_missed, reviewer = kind.review(together, 1.0)
     counts = len(outcomes), int(np.sum(accepted)), int(np.sum(counted.loss[accepted]))
     bound, refusal = _test(counts, kind, goal, n_missed)
     measured = math.isnan(goal.own_target)
-    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    curve = RiskCoverageCurve.from_outcomes(rated)
     known, is_reused = _find_reused(policy, curve)
     if far := _find_far(policy, answered, curve):
         known += (Caveat(far, strikes=False),)
     notice = "" if is_reused else own_guarantee(policy, answered, accepted, subgroups, goal.level)
-    found = certificates.NO_CAVEATS
+    doubt, found = find_doubt(answered), certificates.NO_CAVEATS
     if np.any(accepted):
         found = check_order(answered, outcomes, kind, None, TAKE_LATEST, vouched=vouched)
         warn_of_order(found)
+        warn_of_doubt(doubt)
     if isinstance(kind, SystemRisk):
         found = (*found, *doubt_reviewer(outcomes))
     if measured:
         goal = replace(goal, own_target=goal.in_units(bound))
     data, drawn = {"data": certificates.fingerprint(curve)}, answered.drawn
+    caveats = (*chosen_here, *doubt, *order)
     return issue(
         RiskCoverageCurve.from_outcomes(together),
         int(np.any(accepted)),
@@ -183,12 +196,12 @@ def certify(
         guarantee="measured" if measured and not refusal else "",
         setting=Setting(
             loss,
-            caveats=(*known, *found),
+            caveats=(*known, *doubt, *found),
             fingerprints=data,
             drawn=drawn,
             seed=_SEED,
-            by_chance=counted is not outcomes,
-        ),
+            by_chance=counted is not rated,
+        ).with_pool(outcomes),
         assumed=[] if is_reused else [certificates.FIXED],
         refusal=refusal,
         notice=notice,
@@ -596,7 +609,8 @@ def check_decided(
     graded = loss if policy.rule.has_graded_costs else None
     seen = Seen(len(accepted), len(loss), int(np.count_nonzero(loss)))
     far = _find_far(policy, answered, curve)
-    caveats = (f"This verdict is about rows like these only: {far}.",) if far else ()
+    unlike = [one for one in (far, answered.doubt) if one]
+    caveats = tuple(f"This verdict is about rows like these only: {one}." for one in unlike)
     reused = share_reused(policy, curve)
     return _gather(policy, curve, checks, seen, graded, reused, caveats, answered.drawn)
 
@@ -988,6 +1002,8 @@ def decide_labelled(
             "Predictions.from_proba(y_true, y_proba)."
         )
     refuse_weights(predictions.sample_weight, purpose)
+    if purpose != "certify":
+        refuse_unjudged(predictions, purpose)
     check_answers_fit(policy, predictions)
     if predictions.y_proba is None:  # answers with a confidence: only the threshold is applied
         confidence = compute_confidence(predictions, None)
@@ -1136,6 +1152,8 @@ def own_guarantee(
         As in :class:`Asked`.
     """
     own = policy.certificate
+    if answered.unjudged is not None and np.any(answered.unjudged):
+        return "Not checked here: the policy's own guarantee, for not all rows are judged."
     if own is not None and own.reads_reviewer and answered.reviewer is None:
         return "Not checked here: the policy's own guarantee, which needs the reviewer's answers."
     asked = Asked(delta=delta, max_analyses=1)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from skselect._lib.arrays import FloatArray, IntArray, LabelArray
-from skselect._lib.checks import shown
+from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import check_count, check_number
 from skselect._lib.decide import follow
 from skselect._lib.notebook import percent, rounded
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.calibration._scopes import Calibration, restore_calibration
 from skselect.policy.certificate import check_texts, threshold_from_json, threshold_to_json
-from skselect.predictions.predictions import VERDICTS, Predictions
+from skselect.predictions.predictions import VERDICTS, Predictions, refuse_unjudged
 
 #: A cascade that asks its last stage in this share of the cases saves next to nothing.
 _NEARLY_ALL = 0.95
@@ -237,13 +238,41 @@ def scores_of(part: Predictions) -> FloatArray:
     return part.confidence[:, None]
 
 
+def _judged_in_all(tables: list[Predictions], places: list[IntArray]) -> list[Predictions]:
+    """Return the rows whose position occurs in all tables, in one order; refuse none."""
+    shared, n_judged = reduce(np.intersect1d, places), len(reduce(np.union1d, places))
+    if len(shared) == 0:
+        raise ValueError(
+            "stages: no case was judged in all of them; judge the same cases, and pass tables with "
+            "the same rows in the same order."
+        )
+    if len(shared) < n_judged:
+        warn_user(
+            f"stages: {n_judged - len(shared):,} of {n_judged:,} judged cases are left out, for "
+            "they were not judged in all stages."
+        )
+    orders = [np.argsort(place) for place in places]
+    return [
+        part.take(order[np.searchsorted(place[order], shared)])
+        for part, place, order in zip(tables, places, orders, strict=True)
+    ]
+
+
 def check_stages(stages: Any) -> list[Predictions]:
-    """Return the predictions of the stages, which are of the same rows."""
+    """Return the predictions of the stages, which are of the same rows.
+
+    Of judged answers these are the cases that were judged in all stages, by their position.
+    """
     if not isinstance(stages, Mapping) or len(stages) < 2:
         raise ValueError(
             "stages must be a dict of two Predictions or more, the cheapest model first, got "
             f"{shown(stages)}."
         )
+    tables = list(stages.values())
+    places = [part.position for part in tables if isinstance(part, Predictions)]
+    known = [one for one in places if one is not None]
+    if len(known) == len(tables):
+        stages = dict(zip(stages, _judged_in_all(tables, known), strict=True))
     first = next(iter(stages.values()))
     for name, part in stages.items():
         if not isinstance(part, Predictions) or (part.y_proba is None) != (first.y_proba is None):
@@ -256,6 +285,7 @@ def check_stages(stages: Any) -> list[Predictions]:
                 f"stages[{name!r}] has the classes {part.classes.tolist()[:10]}, the first stage "
                 f"{first.classes.tolist()[:10]}; pass labels= with all classes to both."
             )
+        refuse_unjudged(part, "a stage of a cascade")
         judged = part.y_proba is None and part.classes.tolist() == VERDICTS.tolist()
         same = len(part) == len(first) if judged else np.array_equal(part.y_true, first.y_true)
         own, wanted = np.asarray(part.sample_weight), np.asarray(first.sample_weight)

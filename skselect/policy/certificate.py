@@ -30,6 +30,10 @@ FRESH = (
 UNCHANGED = "the classifier, its calibration and its confidence stay as they are"
 FIXED = "the policy was fixed before these rows were seen"
 FIRST_ANALYSIS = "this is the first analysis of these rows and of any part of them"
+POOL = (
+    "these rows, their confidences, the objective and its target were fixed before the first label; "
+    "adding rows is a second analysis (judging more of them is none)"
+)
 PLANNED = "the analyses of these rows, and how many rows each takes, were planned before the first"
 WEIGHED = "each weight says how often such cases will be met, relative to how often they are here"
 #: What every guarantee rests on.
@@ -436,7 +440,7 @@ class Certificate(Stated, NotebookText):
         if self.n_accepted == 0:
             return f"It answers none of these {self.n:,} cases{which} on its own."
         where = "at any confidence"
-        if self.n_accepted < self.n:
+        if self.n_accepted < self.n or 0 < self.threshold < math.inf:
             one = math.isfinite(self.threshold)
             where = f"at confidence {self.threshold:.6g} or higher"
             where = where if one else "with a threshold for each subgroup"

@@ -30,7 +30,7 @@ from skselect._lib.checks.rows import (
     refuse_own_confidence,
 )
 from skselect.predictions.confidence import confidence_of_answers
-from skselect.predictions.predictions import Predictions
+from skselect.predictions.predictions import Predictions, refuse_unjudged
 
 
 def zero_one_loss(predictions: Predictions) -> FloatArray:
@@ -78,6 +78,7 @@ def compute_loss(predictions: Predictions, loss: LossSpec) -> FloatArray:
     if not callable(loss):
         return LOSSES[check_choice("loss", loss, LOSSES)](predictions)
     classes = predictions.classes
+    refuse_unjudged(predictions, "a callable loss")
     if np.any(predictions.y_true < 0):
         raise ValueError(
             "loss: a callable needs the true label of every row, but some rows belong to a class "
@@ -169,6 +170,8 @@ class Outcomes:
     readings : array-like of bool, shape (n, r), default=None
         Which rows count in each of r readings of the table, the first of which holds the rows of
         all others: a certified threshold passes under each of them. None: all rows count.
+    unjudged : array-like of bool, shape (n,), default=None
+        Which rows nobody has judged yet. They count as errors: their loss is 1.
 
     Raises
     ------
@@ -188,6 +191,7 @@ class Outcomes:
     sample_weight: FloatArray | None = None
     reviewer_loss: FloatArray | None = None
     readings: BoolArray | None = None
+    unjudged: BoolArray | None = None
 
     def __post_init__(self) -> None:
         loss = check_loss(self.loss)
@@ -212,6 +216,15 @@ class Outcomes:
                     f"{shown(self.readings)}."
                 )
             vars(self)["readings"] = read
+        if self.unjudged is not None:
+            waits = np.array(self.unjudged)
+            check_length("unjudged", waits, len(loss), "loss")
+            if waits.dtype != bool or weight is not None or np.any(loss[waits] < 1):
+                raise ValueError(
+                    "unjudged must be True or False in each row, with a loss of 1 where it is "
+                    "True, and goes without sample_weight."
+                )
+            vars(self)["unjudged"] = waits
 
     def __len__(self) -> int:
         return len(self.loss)
@@ -225,6 +238,11 @@ class Outcomes:
     def weight(self) -> FloatArray:
         """The weight of each row, ones where none were given."""
         return np.ones(len(self)) if self.sample_weight is None else self.sample_weight
+
+    @property
+    def all_counted(self) -> Outcomes:
+        """The same rows; those that nobody has judged yet are errors like others."""
+        return self if self.unjudged is None else replace(self, unjudged=None)
 
     @property
     def reviewed(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -264,6 +282,7 @@ class Outcomes:
             confidence=compute_confidence(predictions, confidence),
             sample_weight=predictions.sample_weight,
             reviewer_loss=reviewer_loss(predictions),
+            unjudged=predictions.unjudged,
         )
 
     @classmethod

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array, column_names
 from skselect._lib.checks import shown
-from skselect._lib.checks.options import check_given
+from skselect._lib.checks.options import check_choice, check_given
 from skselect._lib.checks.rows import (
     check_class_columns,
     check_classes,
@@ -27,10 +28,12 @@ from skselect._lib.checks.rows import (
     distinct_labels,
     encode_known,
     encode_labels,
+    label_array,
     match_columns,
     resolve_pos_label,
     same_kind,
 )
+from skselect.exceptions import ArgumentError
 from skselect.predictions.decisions import DecisionRule
 
 _IN_ORDER = "or pass an array with its columns in the order of labels="
@@ -42,6 +45,8 @@ _WORDS = {
 }  # fmt: skip
 VERDICT_WORDS = "right or wrong (or correct/incorrect, true/false, 1/0; empty: not judged)"
 UNREADABLE = -2
+#: Probability that cases judged at random are said to have other confidences than the others.
+_UNLIKE = 0.001
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +79,13 @@ class Predictions:
         How the rows were drawn from all cases, as a certificate assumes first; "" says nothing.
     cascade : Cascade or None
         How the tables of several models became one (:func:`~skselect.join_stages`).
+    unjudged : ndarray of bool, shape (n,), or None
+        Which rows nobody has judged yet; their `y_true` is -1. Only thresholds read such rows. None
+        where they were left out, or there are none.
+    position : ndarray of shape (n,) or None
+        Where each judged row stood among those given, if the others were left out.
+    doubt : str
+        How the judged rows differ from those left out, "" where chance explains it.
 
     Examples
     --------
@@ -96,6 +108,9 @@ class Predictions:
     reviewer: IntArray | None = None
     drawn: str = ""
     cascade: Any = None  # a Cascade, which a later room defines
+    unjudged: BoolArray | None = None
+    position: IntArray | None = None
+    doubt: str = ""
 
     def __len__(self) -> int:
         return len(self.y_true)
@@ -122,6 +137,7 @@ class Predictions:
         y_pred: Any = None,
         cost_matrix: Any = None,
         reviewer: Any = None,
+        unjudged: str = "refuse",
     ) -> Predictions:
         """Build predictions from class probabilities.
 
@@ -152,6 +168,9 @@ class Predictions:
             the order of the classes (a DataFrame is matched by name).
         reviewer : array-like of shape (n,), default=None
             What a reviewer answers, or would answer, in each row. :class:`SystemRisk` reads it.
+        unjudged : {"refuse", "wrong"}, default="refuse"
+            What missing labels are (None, NaN, NA): refused, or as for :meth:`from_verdicts`. Pass
+            `labels` until every class has been seen.
 
         Returns
         -------
@@ -163,6 +182,10 @@ class Predictions:
             If an argument is empty, has missing or impossible values, or does not fit the
             others; the message names the argument and the remedy.
         """
+        waits: BoolArray | None = None
+        if check_choice("unjudged", unjudged, ["refuse", "wrong"]) == "wrong":
+            y_true, waits = _fill_unjudged(y_true, labels)
+            _refuse_weighted_pool("sample_weight", sample_weight)
         truth = check_labels(y_true)
         names = column_names(y_proba)
         raw = as_array(y_proba, "y_proba")
@@ -185,14 +208,16 @@ class Predictions:
         remedy = ". Pass labels= with the class of every column"
         check_class_columns(proba.shape[1], classes, "y_proba", remedy)
         rule = DecisionRule.checked(decision, cost_matrix, classes)
+        codes = encode_known(truth, classes)
         return cls(
-            y_true=encode_known(truth, classes),
+            y_true=codes if waits is None else np.where(waits, -1, codes),
             y_pred=rule.choose(proba, _encode_answers(y_pred, decision, classes, len(truth))),
             classes=classes,
             y_proba=proba,
             sample_weight=check_weight(sample_weight, len(truth)),
             rule=rule,
             reviewer=None if reviewer is None else encode_reviewer(reviewer, classes, len(truth)),
+            unjudged=waits,
         )
 
     @classmethod
@@ -257,13 +282,11 @@ class Predictions:
 
     @classmethod
     def from_verdicts(
-        cls, verdict: Any, confidence: Any, *, audit_proba: Any = None
+        cls, verdict: Any, confidence: Any, *, audit_proba: Any = None, unjudged: str = "drop"
     ) -> Predictions:
         """Build predictions from a person's verdicts on answers, such as a language model's.
 
-        The classes are "right" and "wrong", and each answer is predicted to be right. Rows without
-        a verdict are left out. A certificate assumes first that the others were drawn at random
-        from the cases that the policy will decide.
+        The classes are "right" and "wrong", and each answer is predicted to be right.
 
         Parameters
         ----------
@@ -276,6 +299,12 @@ class Predictions:
         audit_proba : array-like of shape (n,), default=None
             The probability with which each case was drawn. In (0, 1]; rows count by its inverse, so
             certify with the objective's ``largest_weight=``. None: the same for all cases.
+        unjudged : {"drop", "wrong"}, default="drop"
+            What rows without a verdict are. "drop": left out. A certificate assumes first that the
+            others were drawn at random from the cases that the policy will decide; it is an
+            estimate where their confidences differ (tested at level 0.001, without `audit_proba`).
+            "wrong": they count as errors until they are judged, in any order, the surest first at
+            best; :meth:`ThresholdSelection.next_to_judge` names them. Each row needs a confidence.
 
         Returns
         -------
@@ -296,14 +325,24 @@ class Predictions:
         """
         codes = read_verdicts(verdict)
         known: BoolArray = codes >= 0
-        weight, how = None, "at random"
+        weight, how, doubt = None, "at random", ""
         if np.any(codes == UNREADABLE):
             found = pd.Series(list(verdict)).astype(str)[codes == UNREADABLE].unique().tolist()
             raise ValueError(f"verdict must hold {VERDICT_WORDS}, got {shown(found)}.")
-        if not np.any(known):
-            raise ValueError(f"verdict is missing in each of the {len(codes)} rows.")
         scores = as_array(confidence, "confidence")
         check_length("confidence", scores, len(codes), "verdict")
+        if check_choice("unjudged", unjudged, ["drop", "wrong"]) == "wrong":
+            _refuse_weighted_pool("audit_proba", audit_proba)
+            return cls(
+                y_true=codes,
+                y_pred=np.zeros_like(codes),
+                classes=VERDICTS,
+                confidence=check_confidence(scores).copy(),
+                rule=DecisionRule("estimator"),
+                unjudged=~known,
+            )
+        if not np.any(known):
+            raise ValueError(f"verdict is missing in each of the {len(codes)} rows.")
         if audit_proba is not None:
             drawn = check_vector(audit_proba, "audit_proba")
             check_length("audit_proba", drawn, len(codes), "verdict")
@@ -313,15 +352,20 @@ class Predictions:
                     f"{np.min(drawn[known]):g} to {np.max(drawn[known]):g}."
                 )
             weight, how = 1.0 / drawn[known], "with the given probabilities"
+        judged = check_confidence(scores[known]).copy()
+        if audit_proba is None:
+            doubt = _find_doubt(judged, pd.to_numeric(pd.Series(scores[~known]), errors="coerce"))
         return cls(
             y_true=codes[known],
             y_pred=np.zeros_like(codes[known]),
             classes=VERDICTS,
-            confidence=check_confidence(scores[known]).copy(),
+            confidence=judged,
             sample_weight=weight,
             rule=DecisionRule("estimator"),
             drawn=f"the cases with a verdict were drawn {how} from those that the policy will "
             "decide",
+            position=np.flatnonzero(known),
+            doubt=doubt,
         )
 
     @staticmethod
@@ -404,6 +448,52 @@ def read_verdicts(values: Any) -> IntArray:
     codes, distinct = pd.factorize(cells.astype(object))
     read = [_WORDS.get(str(one).strip().lower(), UNREADABLE) for one in distinct]
     return np.array([*read, -1], dtype=np.int64)[codes]
+
+
+def refuse_unjudged(rows: Any, purpose: str) -> None:
+    """Refuse rows that nobody has judged yet: they count as errors for thresholds alone."""
+    n = 0 if rows.unjudged is None else int(np.sum(rows.unjudged))
+    if n:
+        raise ArgumentError(
+            "unjudged",
+            f"unjudged: {purpose} needs the truth about every row, and nobody has judged {n:,} of "
+            f"these {len(rows):,}. Judge them, or leave them out.",
+        )
+
+
+def _fill_unjudged(y_true: Any, labels: Any) -> tuple[LabelArray, BoolArray]:
+    """Return labels, any one where it is missing, and where that is."""
+    values = label_array(y_true, "y_true").astype(object)
+    values = check_one_per_row(values.ravel() if values.shape[1:] == (1,) else values, "y_true")
+    missing = np.asarray(pd.isna(values))
+    if missing.all() and labels is None:
+        raise ArgumentError("labels", "labels is missing: y_true holds no label yet.")
+    if missing.any():
+        values[missing] = check_classes(labels)[:1].item() if missing.all() else values[~missing][0]
+    return values, missing
+
+
+def _refuse_weighted_pool(name: str, given: Any) -> None:
+    """Refuse weights where rows without a label count as errors."""
+    if given is not None:
+        raise ArgumentError(
+            name,
+            f"{name} does not go with unjudged='wrong', which counts each row once; leave one out.",
+        )
+
+
+def _find_doubt(judged: FloatArray, others: pd.Series) -> str:
+    """Say that judged rows have other confidences than the others, "" where chance explains it."""
+    rest = others[np.isfinite(others)].to_numpy()
+    # With equal confidences everywhere the p-value is nan.
+    if not len(rest) or not stats.mannwhitneyu(judged, rest, method="asymptotic")[1] < _UNLIKE:
+        return ""
+    return (
+        f"the cases with a verdict have other confidences (median {np.median(judged):.4g}) than "
+        f"those without one ({np.median(rest):.4g}), by more than chance explains (level "
+        f"{_UNLIKE:g}): judge cases drawn at random, or count the others as errors until they are "
+        "judged (unjudged='wrong')"
+    )
 
 
 def read_rows(

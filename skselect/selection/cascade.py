@@ -163,8 +163,8 @@ def join_stages(
     ----------
     stages : dict of Predictions
         As for :class:`CascadeClassifier`, by name, the cheapest first: the probabilities of the
-        same rows in the same order, or answers with a confidence. Verdicts differ between stages,
-        so that nothing but the number of rows is compared: judge the same cases in all stages.
+        same rows in the same order, or answers with a confidence. Of judged answers
+        (:meth:`Predictions.from_verdicts`) the cases count that were judged in all stages.
     target, costs, max_loss, calibration
         As for :class:`CascadeClassifier`.
 
@@ -195,7 +195,8 @@ def join_stages(
     True
     """
     target = check_plan(target, max_loss, calibration)
-    plans = draw_rows(len(check_stages(stages)[0]), _EVERY, _SEED)
+    stages = dict(zip(stages, check_stages(stages), strict=True))
+    plans = draw_rows(len(next(iter(stages.values()))), _EVERY, _SEED)
     planning = {name: part.take(plans) for name, part in stages.items()}
     rule = make_cascade(planning, costs, target, max_loss, calibration)
     return rule.join({name: part.take(~plans) for name, part in stages.items()})

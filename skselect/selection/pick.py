@@ -94,6 +94,10 @@ class Setting(NamedTuple):
         What is drawn by chance is drawn with it.
     by_chance : bool, default=False
         Whether anything was: rows that named levels, or coins for losses and weights.
+    least : float, default=-inf
+        No threshold lies below it.
+    is_pool : bool, default=False
+        Whether rows are judged bit by bit: looks in between are no analyses of their own.
     """
 
     loss: Loss
@@ -106,6 +110,17 @@ class Setting(NamedTuple):
     drawn: str = ""
     seed: int = 0
     by_chance: bool = False
+    least: float = -math.inf
+    is_pool: bool = False
+
+    def with_pool(self, outcomes: Outcomes) -> Setting:
+        """Return a setting that says how many of the rows are judged, where not all need to be."""
+        if outcomes.unjudged is None:
+            return self
+        n, waits = len(outcomes), int(np.sum(outcomes.unjudged))
+        rest = f"; the other {waits:,} count as wrong" if waits else ""
+        which = f"{n - waits:,} judged cases of a pool of {n:,}{rest}"
+        return self._replace(provenance=which, is_pool=True)
 
 
 class Grouping(NamedTuple):
@@ -257,6 +272,12 @@ def _report_infeasible(found: ThresholdSelection, on_infeasible: str) -> Thresho
         return found
     if on_infeasible == "raise":
         raise _refuse(found, found.goal.reuse_warning, _REMEDY)
+    if on_infeasible == "wait":
+        warn_user(
+            "No threshold passes yet, so nothing is accepted: judge the rows that next_to_judge(n) "
+            "names, and ask again."
+        )
+        return found
     error = _refuse(found, found.goal.reuse_warning)
     warn_user(f"{error} Nothing will be accepted.")
     return found
@@ -306,7 +327,7 @@ def _pick_by_group(
         )
     for text in [*(f"{text}{again} This subgroup will be deferred." for text in texts), *more]:
         warn_user(text)
-    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    curve = RiskCoverageCurve.from_outcomes(outcomes.all_counted)
     columns = () if groups.by_answer else names_of_columns(groups.subgroups)
     return GroupedSelection(
         by, found, curve, groups.unseen, by_answer=groups.by_answer, columns=columns
@@ -356,6 +377,7 @@ def _find(
     cases: str,
 ) -> ThresholdSelection:
     """Find the threshold; inf where none is good enough."""
+    setting, outcomes = setting.with_pool(outcomes), outcomes.all_counted
     goal = Goal.on(
         objective, setting.loss, cases=cases, n_subgroups=n_subgroups, share=setting.share
     )
@@ -389,6 +411,7 @@ def _find_on_curve(
     threshold, n_blocks = found.threshold, found.n_blocks
     if threshold is None:
         threshold = threshold_below(curves[0], n_blocks, bounded=setting.bounded)
+    threshold = max(threshold, setting.least)
     if found.optimum is not None:
         _warn_of_optimum(curve, goal, found.optimum)
     if curve is not curves[0]:
@@ -470,7 +493,7 @@ def make_policy(
     """
     curve = found.curve
     if curve.n_rows != len(outcomes):  # chosen on a part of the rows
-        curve = RiskCoverageCurve.from_outcomes(outcomes)
+        curve = RiskCoverageCurve.from_outcomes(outcomes.all_counted)
     prints, quantiles = {"data": fingerprint(curve)}, {}
     if model_print is not None:
         prints["model"] = model_print
@@ -576,8 +599,8 @@ def issue(
     reasons = [one for one in (*(caveat.reason for caveat in caveats), refusal) if one]
     assumed = [*(caveat.assumes for caveat in caveats if caveat.assumes), *assumed]
     violated = {caveat.violates for caveat in caveats if caveat.strikes}
-    first = objective.max_analyses == 1
-    planned = certificates.FIRST_ANALYSIS if first else certificates.PLANNED
+    once = certificates.POOL if setting.is_pool else certificates.FIRST_ANALYSIS
+    planned = once if objective.max_analyses == 1 else certificates.PLANNED
     named = (*filter(None, [setting.drawn]), *objective.reviewing.assumes)
     assumptions = (*named, *certificates.ASSUMPTIONS, *assumed, planned)
     coverage, risk = curve.working_point(n_blocks)
@@ -644,7 +667,8 @@ def find_order(
     With `codes`, those of subgroups, each subgroup is tested by itself, at its share of the level.
     There is none in at least 99 of 100 tables whose rows are in random order. Only confidences
     count for a coverage. A loss counts in proportion to how sure the answer was:
-    losses of sure answers are those that get accepted, and they show a change sooner.
+    losses of sure answers are those that get accepted, and they show a change sooner. Where rows
+    are not judged yet, the losses of the surer ones are tested: all of those are judged.
     """
     if outcomes.sample_weight is not None:
         counts = outcomes.sample_weight > 0
@@ -657,6 +681,11 @@ def find_order(
         names.append("errors of the reviewer")
     found = set()
     for name, part in product(names, parts):
+        if name == "losses" and part.unjudged is not None:
+            above = np.max(part.confidence, where=part.unjudged, initial=-np.inf)
+            part = part.take(part.confidence > above)  # noqa: PLW2901 - the judged top
+            if len(part) < 2:
+                continue
         loss, values = part.loss if name == "losses" else None, part.confidence
         if name == "errors of the reviewer":
             _, values, _ = part.reviewed
@@ -723,6 +752,18 @@ def doubt_reviewer(outcomes: Outcomes) -> tuple[Caveat, ...]:
     found = f"{found} {np.sum(errs):,} rows in which the machine errs"
     warn_user(f"Who gave the labels? {found}. Then the reviewer's errors are not counted.")
     return (Caveat(found, strikes=False),)
+
+
+def find_doubt(source: Predictions | Outcomes) -> tuple[Caveat, ...]:
+    """Return the caveat about judged rows that were not drawn at random from those given."""
+    doubt = getattr(source, "doubt", "")
+    return (Caveat(doubt, source.drawn),) if doubt else ()
+
+
+def warn_of_doubt(caveats: tuple[Caveat, ...]) -> None:
+    """Warn of what :func:`find_doubt` found."""
+    for caveat in caveats:
+        warn_user(f"verdict: {caveat.reason}.")
 
 
 def order_p_value(values: FloatArray, loss: FloatArray | None = None) -> float:

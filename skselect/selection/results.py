@@ -45,6 +45,47 @@ class _Selection(NotebookText):
     _most: ClassVar[dict[str, int]] = {}
     to_frame: Callable[..., pd.DataFrame]
     _card: Callable[[], str]
+    curve: RiskCoverageCurve
+    waiting: IntArray | None
+    n_unjudged: int
+
+    @property
+    def labels_used(self) -> int:
+        """How many rows were judged: all, unless rows not judged yet count as errors."""
+        return self.curve.n_rows - self.n_unjudged
+
+    def next_to_judge(self, n: int) -> IntArray:
+        """Return the positions, in the table given, of rows to judge next, the surest first.
+
+        Only rows that can still raise the coverage are named: no threshold passes below them even
+        if all rows that nobody has judged are right. None is left where no label can help.
+
+        Parameters
+        ----------
+        n : int
+            How many at most.
+
+        Returns
+        -------
+        ndarray of shape (up to n,)
+
+        Raises
+        ------
+        ValueError
+            If the rows do not say which of them are judged.
+
+        Examples
+        --------
+        >>> from skselect import Predictions, select_threshold
+        >>> rows = Predictions.from_verdicts(["right"] * 80 + [None] * 120, range(200, 0, -1),
+        ...                                  unjudged="wrong")
+        >>> found = select_threshold(rows, objective="risk", target=.05)
+        >>> found.labels_used, found.coverage, found.next_to_judge(3).tolist()
+        (80, 0.405, [80, 81, 82])
+        """
+        if self.waiting is None:
+            raise ValueError("next_to_judge: build the rows with unjudged='wrong'.")
+        return self.waiting[: check_count("n", n)]
 
     def _repr_html_(self) -> str:
         table = self.to_frame(**self._most).to_html(border=0, float_format="{:.4g}".format)
@@ -109,6 +150,10 @@ class ThresholdSelection(_Selection):
         :meth:`Predictions.from_labels` it decides ``(y_pred=answers, confidence=scores)``.
     shortlist : PolicyShortlist or None
         Which classes are named where a case is deferred, None where that was not asked for.
+    waiting : ndarray of int or None
+        All that :meth:`next_to_judge` names, None where all rows had to be judged.
+    n_unjudged : int
+        Rows that count as errors because nobody has judged them.
     """
 
     _most: ClassVar = {"max_rows": 12}
@@ -124,6 +169,8 @@ class ThresholdSelection(_Selection):
     curve: RiskCoverageCurve
     policy: AbstentionPolicy | None = None
     shortlist: PolicyShortlist | None = None
+    waiting: IntArray | None = None
+    n_unjudged: int = 0
 
     @property
     def objective(self) -> Objective:
@@ -251,6 +298,8 @@ class GroupedSelection(_Selection):
         The attributes that make a subgroup, where there are several.
     shortlist : PolicyShortlist or None
         Of the deferred cases of all subgroups together.
+    waiting, n_unjudged
+        As for :class:`ThresholdSelection`.
     """
 
     #: The threshold of rows that belong to no subgroup; each subgroup has its own certificate.
@@ -265,6 +314,8 @@ class GroupedSelection(_Selection):
     by_answer: bool = False
     columns: tuple[str, ...] = ()
     shortlist: PolicyShortlist | None = None
+    waiting: IntArray | None = None
+    n_unjudged: int = 0
 
     @property
     def thresholds(self) -> dict[Any, float]:
@@ -331,6 +382,30 @@ def _spread(n: int, chosen: int, max_rows: int | None) -> IntArray:
         return np.arange(n)
     even = np.linspace(0, n - 1, max_rows - 1).round().astype(np.int64)
     return np.unique(np.append(even, max(chosen - 1, 0)))
+
+
+def add_waiting(
+    found: ThresholdSelection | GroupedSelection,
+    hope: ThresholdSelection | GroupedSelection,
+    outcomes: Outcomes,
+    subgroups: Any,
+    given: BoolArray | None,
+) -> ThresholdSelection | GroupedSelection:
+    """Return a selection with the rows to judge next; `hope` is that if all of them are right.
+
+    Errors at or above a threshold alone decide whether it passes, so rows below those of `hope`
+    change nothing, whatever their label. `given` are the rows that count, None for all.
+    """
+    n, waits, sure = len(outcomes), outcomes.unjudged, outcomes.confidence
+    assert waits is not None
+    waits = waits if given is None else waits & given
+    now, then = (
+        one.threshold if one.groups is None else one.groups.look_up(subgroups, n)
+        for one in (found, hope)
+    )
+    rows = np.flatnonzero(waits & (sure >= then) & (now > then))
+    waiting = rows[np.argsort(-sure[rows], kind="stable")]
+    return replace(found, waiting=waiting, n_unjudged=int(np.sum(waits)))
 
 
 def _bound_pointwise(

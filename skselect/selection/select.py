@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Unpack
@@ -18,6 +19,7 @@ from skselect.objectives import (
     Loss,
     Objectives,
     check_objective,
+    each_of,
     first_of,
     read_objective,
 )
@@ -29,25 +31,29 @@ from skselect.policy.subgroups import Subgroups, name_of_subgroups
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions, read_rows
+from skselect.predictions.predictions import Predictions, read_rows, refuse_unjudged
 from skselect.selection.pick import (
     TAKE_LATEST,
     Grouping,
     Setting,
     check_is_predictions,
     check_order,
+    find_doubt,
     make_policy,
     pick,
     pick_on_curve,
     refuse_given,
+    rows_given,
     take_chosen,
     the_only,
+    warn_of_doubt,
     warn_of_order,
 )
 from skselect.selection.results import (
     GroupedSelection,
     ThresholdSelection,
     add_shortlist,
+    add_waiting,
     check_shortlist,
 )
 from skselect.thresholds import Shortlist
@@ -75,6 +81,8 @@ def select_threshold(
         confidences depend on the order of the rows (tested at level 0.01), there is a warning,
         and a certificate is an estimate. Weights are
         refused where rows are counted, unless the objective has a ``largest_weight``.
+        Rows that nobody has judged yet (``unjudged="wrong"`` of :class:`Predictions`) count as
+        errors: ask again whenever more are judged.
         A curve, such as :meth:`SelectiveState.finalize` returns, goes without subgroups.
     objective : Objective, mapping of them, or str
         What the threshold should achieve. :class:`~skselect.Risk`,
@@ -105,7 +113,8 @@ def select_threshold(
         of the rows means nothing, although losses or confidences change along it (the table is
         sorted by site, say). The certificate stands, and names the finding.
     on_infeasible : {"raise", "abstain"}, default="raise"
-        When no threshold meets the target: raise, or warn and accept nothing.
+        When no threshold meets the target: raise, or warn and accept nothing. While rows are not
+        judged, a threshold that passes if all of them are right is waited for, with a warning.
     %(options)s
 
     Returns
@@ -144,6 +153,8 @@ def select_threshold(
     objectives, loss, setting = _check_stated(stated, source, confidence)
     setting = setting._replace(on_infeasible=on_infeasible)
     first = first_of(objectives)
+    if not isinstance(source, RiskCoverageCurve) and source.unjudged is not None:
+        _refuse_for_unjudged(source, objectives, setting.loss, shortlist)
     if isinstance(source, RiskCoverageCurve):
         refuse_own_confidence(confidence, loss)
         _refuse_for_curve(
@@ -161,11 +172,25 @@ def select_threshold(
     groups = None if subgroups is None else _read_subgroups(subgroups, source, objectives)
     chosen, members, cases = take_chosen(source, outcomes, objectives, groups, asked)
     order = check_order(source, outcomes, first, groups, TAKE_LATEST, vouched=vouched)
-    setting = setting._replace(caveats=(*order, *told), share=1.0 - (asked.share if asked else 0.0))
+    doubt = find_doubt(source)
+    if doubt:
+        setting = setting._replace(least=float(chosen.confidence.min()))
+    caveats = (*doubt, *order, *told)
+    setting = setting._replace(caveats=caveats, share=1.0 - (asked.share if asked else 0.0))
+    values, hope = None if groups is None else groups.subgroups, None
+    if chosen.unjudged is not None:
+        right = replace(chosen, loss=np.where(chosen.unjudged, 0.0, chosen.loss), unjudged=None)
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
+            hope = pick(right, members, cases, objectives, setting)
+        if min(hope.thresholds.values()) < np.inf:
+            setting = setting._replace(on_infeasible="wait")
     found = pick(chosen, members, cases, objectives, setting)
+    if hope is not None:
+        given = None if groups is not None else rows_given(source, first)[0]
+        found = add_waiting(found, hope, outcomes, values, given)
     if min(found.thresholds.values()) < np.inf:
         warn_of_order(order)
-    values = None if groups is None else groups.subgroups
+        warn_of_doubt(doubt)
     if asked is not None:
         assert isinstance(source, Predictions)
         found = add_shortlist(found, asked, source, outcomes, values, objective=first)
@@ -184,6 +209,23 @@ def _find_copies(
         found = np.hstack([own & rows[:, None] for rows in found.T])
     told = certificates.copied_here(copies)
     return told, outcomes if found is None else replace(outcomes, readings=found)
+
+
+def _refuse_for_unjudged(
+    source: Predictions | Outcomes, objectives: Objectives, loss: Loss, shortlist: Any
+) -> None:
+    """Refuse rows not judged yet where more errors could let a threshold pass that fails."""
+    for one in each_of(objectives):
+        plan = one.plan
+        exact = one.guarantees and plan.guarantee == "high_probability"
+        if not exact or plan.caveat:
+            refuse_unjudged(source, f"method={one.method!r} of objective={one.name!r}")
+        if one.reads_reviewer or one.given_class is not None:
+            refuse_unjudged(source, "given_class" if one.given_class is not None else "reviewer")
+    if not loss.is_error:
+        refuse_unjudged(source, "a loss other than 'zero_one'")
+    if shortlist is not None:
+        refuse_unjudged(source, "shortlist")
 
 
 def _check_stated(

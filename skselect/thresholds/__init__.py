@@ -4,7 +4,7 @@ A rule tells which thresholds pass. Only whole tie blocks can be accepted, so no
 one.
 """
 
-from skselect.thresholds._planning import rows_needed, simultaneous_band
+from skselect.thresholds._planning import pool_size, rows_needed, simultaneous_band
 from skselect.thresholds._rules import (
     Combined,
     FixedSequence,
@@ -21,6 +21,7 @@ __all__ = [
     "Shortlist",
     "best_combined",
     "best_start",
+    "pool_size",
     "rows_needed",
     "simultaneous_band",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -209,6 +210,38 @@ def _ways(
         return [_all_up_to(*sequence_limits(n, target, delta, _SEQUENCE_START), k)]
     limits = walk_band if method == "band" else union_limits
     return [_last(*limits(n, target, delta, least_coverage), k)]
+
+
+def pool_size(n_labels: int, expected_coverage: float) -> int:
+    """Return how many unlabelled rows to fix if so many are to be judged, the surest first.
+
+    Rows below the threshold are judged for nothing, and a pool of which few can be judged accepts
+    few. So about the rows that will be accepted are as many as the labels.
+
+    Parameters
+    ----------
+    n_labels : int
+        How many rows you can judge.
+    expected_coverage : float in (0, 1]
+        The share of cases that the target lets through, as other labelled rows show it, such as
+        out-of-fold predictions of the training rows.
+
+    Returns
+    -------
+    int
+        `n_labels` / `expected_coverage`, rounded up.
+
+    Examples
+    --------
+    >>> from skselect import Outcomes, Risk, select_threshold
+    >>> from skselect.thresholds import pool_size
+    >>> other = Outcomes([0] * 60 + [1] * 40, range(100, 0, -1))
+    >>> expected = select_threshold(other, objective=Risk(.25, method="empirical")).coverage
+    >>> expected, pool_size(400, expected)
+    (0.8, 500)
+    """
+    share = check_number("expected_coverage", expected_coverage, 0.0, 1.0, closed="right")
+    return math.ceil(check_count("n_labels", n_labels) / share - 1e-9)
 
 
 def simultaneous_band(
