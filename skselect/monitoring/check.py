@@ -185,7 +185,6 @@ def certify(
     if measured:
         goal = replace(goal, own_target=goal.in_units(bound))
     data, drawn = {"data": certificates.fingerprint(curve)}, answered.drawn
-    caveats = (*chosen_here, *doubt, *order)
     return issue(
         RiskCoverageCurve.from_outcomes(together),
         int(np.any(accepted)),

@@ -756,8 +756,9 @@ def doubt_reviewer(outcomes: Outcomes) -> tuple[Caveat, ...]:
 
 def find_doubt(source: Predictions | Outcomes) -> tuple[Caveat, ...]:
     """Return the caveat about judged rows that were not drawn at random from those given."""
-    doubt = getattr(source, "doubt", "")
-    return (Caveat(doubt, source.drawn),) if doubt else ()
+    if not isinstance(source, Predictions) or not source.doubt:
+        return ()
+    return (Caveat(source.doubt, source.drawn),)
 
 
 def warn_of_doubt(caveats: tuple[Caveat, ...]) -> None:
