@@ -43,6 +43,7 @@ from skselect import (
 )
 from skselect._lib.notebook import unwrap
 from skselect.estimators.out_of_fold import holdout
+from skselect.policy.certificate import ALL_COPIES, ALL_SEEN
 from skselect.thresholds import FixedSequence
 
 quiet = pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa")
@@ -216,9 +217,11 @@ def test_a_part_of_the_training_rows_makes_it_an_estimate(data):
         assert not seen.exact
         assert "150 of the 500 rows here that can be recognised also trained" in told(seen)
         some = tuner.fit(X[400:], y[400:]).certificate_
-        assert some.exact  # a fifth: they are left out, and that is said
-        assert some.n == 400
-        assert "\nBut 100 of the 500 rows here that can be recognised also trained" in told(some)
+        assert some.exact  # a fifth: a threshold passes with and without them, and that is said
+        assert some.n == 500
+        said = "100 of the 500 rows here that can be recognised equal rows that trained the"
+        assert f"\nBut {said} classifier; a threshold must pass with them" in told(some)
+        assert ALL_SEEN in some.assumptions
         assert tuner.fit(X[500:], y[500:]).certificate_.exact
         vouched = risk(frozen, target=0.2, assume="fresh").fit(X[350:850], y[350:850]).certificate_
         assert vouched.is_certified
@@ -228,6 +231,31 @@ def test_a_part_of_the_training_rows_makes_it_an_estimate(data):
         assert not risk(calibrated, target=0.3).fit(X[:500], y[:500]).certificate_.is_certified
     pair = [(np.arange(500, 700), np.arange(700, 900))]
     assert risk(calibrated, target=0.3, cv=pair).fit(X, y).certificate_.is_certified
+
+
+def test_a_threshold_passes_with_and_without_rows_seen_before_and_copies(data):
+    """Each reading alone would accept more, or as much."""
+    X, y = data
+    frozen = FrozenEstimator(SelectiveClassifier(GaussianNB()).fit(X[:500], y[:500]))
+    rows = np.append(np.arange(420, 900), np.arange(500, 600))  # 80 seen, 100 twice
+    sorts = {"target": 0.12, "assume": "independent"}
+    found = risk(frozen, **sorts).fit(X[rows], y[rows])
+    accepted = found.accepts(X[500:]).sum()
+    seen, twice = rows < 500, np.arange(len(rows)) >= 480
+    for reading in (~seen, ~twice, ~seen & ~twice, ~(seen & twice)):
+        alone = risk(frozen, target=0.12, assume=["fresh", "independent"])
+        alone.fit(X[rows[reading]], y[rows[reading]])
+        assert alone.certificate_.is_certified
+        assert accepted <= alone.accepts(X[500:]).sum()
+    assert accepted > 0
+    certificate = found.certificate_
+    assert (certificate.n, certificate.is_certified) == (580, True)
+    assert {ALL_SEEN, ALL_COPIES} <= set(certificate.assumptions)
+    assert "100 of these 580 rows equal an earlier one, label included" in told(certificate)
+    # Cases that came back with another label are no copies.
+    others = np.where(np.arange(len(rows)) >= 480, (y[rows] + 1) % 3, y[rows])
+    again = risk(frozen, **sorts | {"target": 0.4}).fit(X[rows], others).certificate_
+    assert ALL_COPIES not in again.assumptions
 
 
 # What the fitted object offers ------------------------------------------------------------------
@@ -418,7 +446,7 @@ def test_the_certificate_says_which_rows_certify(data):
         (GaussianNB(), 0.4, 360, ""),
         (tree, shuffled, 360, "360 of the 400 rows that cv holds out"),
         (tree, [(every[:500], last)], 360, "360 of the last 44.44 % of the rows (400 of 900)"),
-        (frozen, [(every[:500], last)], 380, "380 of the last 44.44 % of the rows (400 of 900)"),
+        (frozen, [(every[:500], last)], 400, "the last 44.44 % of the rows (400 of 900)"),
     ]:
         certificate = risk(model, target=0.4, cv=cv).fit(X, y).certificate_
         assert certificate.is_certified
