@@ -420,7 +420,7 @@ class Outcomes:
             With it the losses and weights, from the surest row down, choose the coins: one stream
             for all tables would treat the k-th surest of n rows always alike.
         largest_weight : float, default=None
-            A limit that no weight can exceed; None where all are equal.
+            A limit, fixed beforehand, that no weight can exceed. None where all are equal.
 
         Returns
         -------
