@@ -172,7 +172,9 @@ def select_threshold(
     doubt = find_doubt(source)
     if doubt:
         setting = setting._replace(least=float(chosen.confidence.min()))
-    setting = setting._replace(caveats=(*doubt, *order), share=1.0 - (asked.share if asked else 0.0))
+    setting = setting._replace(
+        caveats=(*doubt, *order), share=1.0 - (asked.share if asked else 0.0)
+    )
     values, hope = None if groups is None else groups.subgroups, None
     if chosen.unjudged is not None:
         right = replace(chosen, loss=np.where(chosen.unjudged, 0.0, chosen.loss), unjudged=None)
