@@ -724,3 +724,51 @@ def test_certificates_of_judged_answers_keep_their_guarantee(name, k, judged, re
     assert broken_by_votes(name, k, judged, draws) <= allowed(0.1, draws)
     if (name, k, judged) == ("flat", 1, "audited"):  # verdicts that are not drawn at random
         assert broken_by_votes(name, k, "audited, untold", 60) > allowed(0.1, 60)
+
+
+# Rows that are judged bit by bit ------------------------------------------------------------------
+
+#: Who is judged next: from the top, or by what is known.
+JUDGED = {
+    "top": lambda sure, easy, wrong, known: sure,
+    "easy topic first": lambda sure, easy, wrong, known: sure + easy,
+    "where answers were right": lambda sure, easy, wrong, known: (
+        -np.abs(sure[:, None] - np.append(sure[known & ~wrong], 1)[None, -40:]).min(axis=1)
+    ),
+}
+
+
+def broken_at_some_look(name, order, unjudged, draws, r=0.1, delta=0.1, n=600, batch=60):
+    """Return how often some look, after each batch of labels, certifies what is false."""
+    rng, count = np.random.default_rng(seed_of(name, order, unjudged)), 0
+    population = profiles(r)[name]
+    for _ in range(draws):
+        u, easy = rng.random(n), rng.random(n) < 0.5
+        wrong = rng.random(n) < population.rate(u) * np.where(easy, 0.5, 1.5)
+        known, broken = np.zeros(n, dtype=bool), False
+        while not known.all() and not broken:
+            say = JUDGED[order](1 - u, easy, wrong, known)
+            known[np.argsort(np.where(known, np.inf, -say))[:batch]] = True
+            shown = np.where(known, np.where(wrong, "wrong", "right"), "")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # refusals, and judged rows unlike the others
+                found = select_threshold(
+                    Predictions.from_verdicts(shown, 1 - u, unjudged=unjudged),
+                    objective=Risk(r, delta=delta), on_infeasible="abstain",
+                )  # fmt: skip
+            broken = found.threshold < np.inf and population.risk(found.threshold) > r
+        count += broken
+    return count / draws
+
+
+@pytest.mark.parametrize(
+    ("name", "order"),
+    mostly_slow(
+        [(name, order) for name in ("flat", "in and out") for order in JUDGED], unpack=True
+    ),
+)
+def test_certificates_at_every_look_keep_their_guarantee(name, order, request):
+    draws = 1000 if request.node.get_closest_marker("slow") else 10
+    assert broken_at_some_look(name, order, "wrong", draws) <= allowed(0.1, draws)
+    if (name, order) == ("flat", "top"):  # left out, and certified again after each batch
+        assert broken_at_some_look(name, "easy topic first", "drop", 10) > allowed(0.1, 10)

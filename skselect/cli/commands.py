@@ -799,7 +799,7 @@ def _refuse_unclear_lists(classes: LabelArray, option: str) -> None:
 
 def _warn_if_swapped(table: Table, wrong: Any, where: str = "") -> None:
     """Ask whether two classes are swapped, where swapping would make more answers right."""
-    right = 1.0 - float(np.mean(wrong))
+    right = 1.0 - float(np.mean(wrong)) if len(wrong) else 1.0
     if table.proba and len(table.classes) == 2 and right < 0.5:
         warn_user(
             f"{where}right in {100 * right:.1f} % of the rows, but with the classes swapped in "

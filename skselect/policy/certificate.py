@@ -31,8 +31,8 @@ UNCHANGED = "the classifier, its calibration and its confidence stay as they are
 FIXED = "the policy was fixed before these rows were seen"
 FIRST_ANALYSIS = "this is the first analysis of these rows and of any part of them"
 POOL = (
-    "these rows, their confidences, the objective and its target were fixed before the first "
-    "label; adding rows is a second analysis (judging more of them is none)"
+    "these rows, their confidences, the objective with its target and options were fixed before "
+    "the first label; adding rows is a second analysis (judging more of them is none)"
 )
 PLANNED = "the analyses of these rows, and how many rows each takes, were planned before the first"
 WEIGHED = "each weight says how often such cases will be met, relative to how often they are here"

@@ -463,6 +463,8 @@ def refuse_unjudged(rows: Any, purpose: str) -> None:
 
 def _fill_unjudged(y_true: Any, labels: Any) -> tuple[LabelArray, BoolArray]:
     """Return labels, any one where it is missing, and where that is."""
+    if isinstance(y_true, pd.Series | pd.api.extensions.ExtensionArray):  # missing ones stay
+        y_true = y_true.astype(object)
     values = label_array(y_true, "y_true").astype(object)
     values = check_one_per_row(values.ravel() if values.shape[1:] == (1,) else values, "y_true")
     missing = np.asarray(pd.isna(values))

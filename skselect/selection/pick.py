@@ -274,8 +274,8 @@ def _report_infeasible(found: ThresholdSelection, on_infeasible: str) -> Thresho
         raise _refuse(found, found.goal.reuse_warning, _REMEDY)
     if on_infeasible == "wait":
         warn_user(
-            "No threshold passes yet, so nothing is accepted: judge the rows that next_to_judge(n) "
-            "names, and ask again."
+            "No threshold passes yet, so nothing is accepted: judge more rows, first those that "
+            "next_to_judge (in a terminal --next) names, and ask again."
         )
         return found
     error = _refuse(found, found.goal.reuse_warning)
@@ -317,6 +317,8 @@ def _pick_by_group(
     errors = {which: _refuse(one) for which, one in islice(refused.items(), _FEW)}
     texts, more = [f"{which}: {error.reason}" for which, error in errors.items()], []
     again = next((one.goal.reuse_warning for one in refused.values()), "")
+    if setting.on_infeasible == "wait":
+        again = " Judge more of its rows, and ask again."
     if len(refused) > _FEW:
         more = [f"The same holds for {len(refused) - _FEW:,} more subgroups."]
     if len(refused) == len(members) and setting.on_infeasible == "raise":

@@ -520,6 +520,77 @@ def test_verdicts_on_some_rows(frame, run, refuse, rng, kind):
         assert words in refuse(command)
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_cases_are_judged_from_the_surest_down(frame, run, refuse, kind):
+    """The verdicts are filled in until no further one can help; then the policy is the full one."""
+    frame = frame.assign(score=frame["score"].round(6)).sample(900, random_state=0)
+    frame = frame.reset_index(drop=True)
+    true = np.where(frame["said"] == frame["truth"], "right", "wrong")
+    write = {
+        "csv": lambda t: t.to_csv("v.csv", index=False),
+        "jsonl": lambda t: t.to_json("v.jsonl", orient="records", lines=True),
+        "parquet": lambda t: t.to_parquet("v.parquet"),
+    }[kind]
+    known = np.zeros(900, dtype=bool)
+    command = f"tune v.{kind} {VERDICT} --target 0.12 --unjudged wrong --next 200 --id id"
+    for _ in range(6):
+        frame["judged"] = pd.Series(true, dtype=object).where(known, None)
+        write(frame)
+        assert call(command) in (0, UNDECIDED)
+        batch = pd.read_csv("next.csv")
+        assert batch.columns.tolist() == frame.columns.tolist()
+        if len(batch) == 0:
+            break
+        rows = frame.index[frame["id"].isin(batch["id"])]
+        assert not known[rows].any()
+        assert batch["judged"].isna().all()
+        assert np.all(np.diff(batch["score"]) <= 0)
+        known[rows] = True
+    assert len(batch) == 0
+    assert 200 < known.sum() < 900
+    told = run(command)
+    assert "next.csv (0 rows to judge)" in told.out
+    assert "of a pool of 900" in unwrap(told.out)
+    early = read().threshold
+    write(frame.assign(judged=true))
+    run(f"tune v.{kind} {VERDICT} --target 0.12")
+    assert read().threshold == early
+    for options, words in [
+        ("--next 5", "--next goes with --unjudged wrong"),
+        ("--unjudged wrong --next 0", "--next must be"),
+        ("--unjudged right", "invalid choice"),
+        ("--unjudged wrong --audit-proba score", "without --audit-proba"),
+        (f"--unjudged wrong --next 5 --out-next v.{kind}", "--out-next: "),
+    ]:
+        assert words in refuse(f"tune v.{kind} {VERDICT} --target 0.12 {options}")
+
+
+def test_labels_may_be_missing_while_rows_are_judged(frame, run, refuse):
+    early = frame.assign(truth=frame["truth"].where(frame["score"] > 80, ""))
+    early.to_csv("v.csv", index=False)
+    for columns in (PROBA, ANSWER):
+        said = run(f"tune v.csv {columns} --target 0.1 --unjudged wrong --next 7 --out-next n.tsv")
+        assert "count as wrong" in unwrap(said.out)
+        found = pd.read_csv("n.tsv", sep="\t")
+        assert (len(found), found["truth"].isna().all()) == (7, True)
+        assert (found["score"] <= 80).all()
+    assert "missing values" in refuse(f"tune v.csv {PROBA} --target 0.1")
+    early.assign(truth="").to_csv("v.csv", index=False)
+    told = refuse("tune v.csv --label truth --proba p_no p_yes --target 0.1 --unjudged wrong")
+    assert "--classes is missing: column 'truth' holds no label yet" in told
+    options = "--classes no yes --unjudged wrong --next 9"
+    assert "Nothing" not in run(f"tune v.csv {ANSWER} --target 0.1 {options}", UNDECIDED).out
+    assert len(pd.read_csv("next.csv")) == 9
+
+
+def test_a_name_that_occurs_twice_is_refused_in_one_table(frame, run, refuse):
+    pd.concat([frame, frame[:2]]).to_csv("twice.csv", index=False)
+    run(f"tune t.csv {PROBA} --target 0.1 --id id")
+    told = refuse(f"tune twice.csv {PROBA} --target 0.1 --id id")
+    assert "--id: twice.csv has several rows for 2 cases (" in told
+    assert "no column 'name'" in refuse(f"tune t.csv {PROBA} --target 0.1 --id name")
+
+
 def test_the_python_file_decides_the_same_and_knows_its_policy(frame, tmp_path, run, refuse):
     """A kill between the two renames of `tune` leaves a file beside another policy."""
 
@@ -1166,7 +1237,7 @@ def test_tables_that_make_no_cascade_are_refused(stages, refuse):
     write(strong, "other/cheap.csv")
     same = refuse(f"tune cheap.csv other/cheap.csv {TUNED}")
     assert "several tables have one name among ['cheap', 'cheap']" in same
-    for option in ("--id id", "--costs 0 1", "--max-loss 0.05"):
+    for option in ("--costs 0 1", "--max-loss 0.05"):
         told = refuse(f"tune cheap.csv {PROBA} --target 0.05 {option}")
         assert "go with several tables" in told
     swapped = refuse(f"tune cheap.csv strong.csv {TUNED.replace('no yes', 'yes no')}", code=3)

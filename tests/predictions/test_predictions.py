@@ -457,3 +457,73 @@ def test_votes_of_any_kind_and_missing_ones():
     ]:
         with pytest.raises(ValueError, match=words):
             Predictions.count_votes(votes)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "options", "named"),
+    [
+        (["right", "maybe"], {}, "verdict must hold right or wrong"),
+        ([], {}, "verdict is empty"),
+        (["right", None], {"confidence": [0.5, np.nan]}, "confidence has 1 NaN or infinite"),
+        (["right", None], {"confidence": [0.5]}, "confidence has 1 rows, but verdict has 2"),
+        (["right", None], {"audit_proba": [1, 1]}, "audit_proba does not go with unjudged='wrong'"),
+        (["right", None], {"unjudged": "right"}, "unjudged must be one of"),
+    ],
+)
+def test_a_pool_that_cannot_be_read_is_refused(verdict, options, named):
+    options = {"confidence": np.linspace(0, 1, len(verdict)), "unjudged": "wrong"} | options
+    with pytest.raises(ValueError, match=named):
+        Predictions.from_verdicts(verdict, **options)
+
+
+def test_rows_that_nobody_has_judged_are_kept_and_wrong():
+    rows = Predictions.from_verdicts(["right", None, "wrong", ""], [4, 3, 2, 1], unjudged="wrong")
+    assert rows.unjudged.tolist() == [False, True, False, True]
+    assert rows.take([3, 0]).unjudged.tolist() == [True, False]
+    outcomes = Outcomes.from_predictions(rows)
+    assert outcomes.loss.tolist() == [0, 1, 1, 1]
+    assert outcomes.take([1, 2]).unjudged.tolist() == [True, False]
+    assert rows.to_frame()["y_true"].isna().tolist() == [False, True, False, True]
+    dropped = Predictions.from_verdicts(["right", None, "wrong", ""], [4, 3, 2, 1])
+    assert (dropped.unjudged, dropped.position.tolist()) == (None, [0, 2])
+    assert dropped.take([1]).position.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["no", None, "yes"], [0, np.nan, 1], np.array([0, np.nan, 1]), pd.Series([0, None, 1]),
+        pd.array([0, None, 1], dtype="Int64"), pd.array(["no", None, "yes"]), [False, None, True],
+        np.array([[0], [np.nan], [1]]),
+    ],
+)  # fmt: skip
+def test_labels_may_be_missing_until_somebody_knows_them(labels):
+    proba = [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7]]
+    rows = Predictions.from_proba(labels, proba, unjudged="wrong")
+    assert rows.unjudged.tolist() == [False, True, False]
+    assert rows.y_true.tolist() == [0, -1, 1]
+    with pytest.raises(ValueError, match="y_true has missing values"):
+        Predictions.from_proba(labels, proba)
+
+
+def test_classes_are_named_while_labels_do_not_show_them():
+    proba = [[0.9, 0.1], [0.2, 0.8]]
+    for labels in [[None, None], [None, 1]]:
+        with pytest.raises(ValueError, match="labels"):
+            Predictions.from_proba(labels, proba, unjudged="wrong")
+        rows = Predictions.from_proba(labels, proba, labels=[0, 1], unjudged="wrong")
+        assert rows.unjudged.sum() == labels.count(None)
+    with pytest.raises(ValueError, match="sample_weight does not go with unjudged='wrong'"):
+        Predictions.from_proba([0, None], proba, labels=[0, 1], unjudged="wrong", sample_weight=2)
+    with pytest.raises(ValueError, match="y_true is empty"):
+        Predictions.from_proba([], np.empty((0, 2)), labels=[0, 1], unjudged="wrong")
+
+
+@pytest.mark.parametrize(
+    ("unjudged", "named"),
+    [([1, 0], "unjudged must be True"), ([True, False], "loss of 1 where"), ([True], "has 1 rows")],
+)
+def test_outcomes_not_judged_yet_are_errors(unjudged, named):
+    assert Outcomes([1, 0], [1, 2], unjudged=[True, False]).unjudged.tolist() == [True, False]
+    with pytest.raises(ValueError, match=named):
+        Outcomes([0, 0], [1, 2], unjudged=unjudged)

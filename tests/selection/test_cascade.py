@@ -232,3 +232,41 @@ def test_answers_with_a_score_are_joined_and_decided_stage_by_stage(rng, judged,
         policy.decide(y_pred=other, confidence=named)
     with pytest.raises(ValueError, match="has no gate file"):
         policy.to_python()
+
+
+def judge_two_models(rng, n, share):
+    """Return the verdicts of two models on cases of one list, each drawn for itself."""
+    hard = rng.random(n) < 0.3
+    chance = {"cheap": np.where(hard, 0.4, 0.02), "strong": np.where(hard, 0.3, 0.01)}
+    score = {"cheap": np.where(hard, 0.3, 0.9), "strong": np.full(n, 0.5)}
+    stages = {}
+    for name, wrong in chance.items():
+        verdict = np.where(rng.random(n) < wrong, "wrong", "right")
+        drawn = rng.random(n) < share
+        sure = score[name] + rng.random(n) / 100
+        stages[name] = Predictions.from_verdicts(np.where(drawn, verdict, ""), sure)
+    return stages, hard
+
+
+def test_verdicts_of_stages_are_joined_case_by_case(rng):
+    """They were paired by number: the strong model met easy cases where the cheap one passed on."""
+    stages, hard = judge_two_models(rng, 4000, 0.5)
+    shared = np.intersect1d(stages["cheap"].position, stages["strong"].position)
+    with pytest.warns(UserWarning, match=r"of [\d,]+ judged cases are left out, for they were not"):
+        joined = join_stages(stages, target=0.2, calibration=None)
+    assert np.isin(joined.position, shared).all()
+    assert len(joined) == len(shared) - -(-len(shared) // 3)
+    cut = joined.cascade.cuts[0]
+    sure = dict(zip(stages["cheap"].position, stages["cheap"].confidence, strict=True))
+    goes_on = np.array([sure[at] < cut for at in joined.position])
+    wrong = joined.y_true == 1
+    assert hard[joined.position][goes_on].mean() > 0.9
+    assert wrong[goes_on].mean() > 0.2  # paired by number it was .1
+    with pytest.warns(UserWarning, match="judged cases are left out"):
+        assert len(joined.cascade.join(stages)) == len(shared)
+    apart = {
+        name: Predictions.from_verdicts(["right", ""][::k] * 50, np.arange(100))
+        for name, k in (("a", 1), ("b", -1))
+    }
+    with pytest.raises(ValueError, match="no case was judged in all of them"):
+        join_stages(apart, target=0.1)

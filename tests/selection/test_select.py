@@ -3,10 +3,13 @@
 import dataclasses
 import pickle
 import re
+import warnings
 from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from skselect import (
     AbstentionPolicy,
@@ -20,14 +23,20 @@ from skselect import (
     Risk,
     RiskCoverageCurve,
     SelectiveRiskMonitor,
+    SystemRisk,
     certify,
     check_policy,
+    evaluate,
+    join_stages,
     select_threshold,
+    selective_report,
 )
 from skselect._lib.notebook import unwrap
+from skselect.inference import metrics_by_group
 from skselect.metrics._threshold import cwsa_plus_score
 from skselect.objectives import GUARANTEES
-from skselect.thresholds import FixedSequence, Shortlist
+from skselect.selection.pick import TAKE_LATEST, find_order
+from skselect.thresholds import Combined, FixedSequence, LevelSequence, Shortlist
 from skselect.thresholds._rules import combined_risk, least_risk_target, rows_like_these
 
 
@@ -523,7 +532,8 @@ def test_how_verdicts_were_drawn_is_the_first_assumption(rng):
     sure = rng.random(8000)
     right, proba = rng.random(8000) > (1 - sure) / 5, np.where(sure < 0.5, 0.5, 0.25)
     judged = np.where(rng.random(8000) < proba, np.where(right, "right", "wrong"), "")
-    plain = Predictions.from_verdicts(judged, sure)
+    at_random = np.where(rng.random(8000) < 0.4, np.where(right, "right", "wrong"), "")
+    plain = Predictions.from_verdicts(at_random, sure)
     found = select_threshold(plain, objective="risk", target=0.1)
     first = "the cases with a verdict were drawn at random from those that the policy will decide"
     assert found.certificate.assumptions[0] == first
@@ -543,3 +553,259 @@ def test_how_verdicts_were_drawn_is_the_first_assumption(rng):
         plain, objective="risk", target=0.15, subgroups=rng.choice(["a", "b"], len(plain))
     )
     assert {one.assumptions[0] for one in by_site.certificates.values()} == {first}
+
+
+# Rows that nobody has judged yet ------------------------------------------------------------------
+
+MONOTONE = [
+    Risk(0.3, delta=0.4),
+    Risk(0.3, delta=0.4, method="band", min_coverage=0),
+    Risk(0.3, delta=0.4, method="fixed_sequence"),
+    Risk(0.3, delta=0.4, method="bonferroni"),
+    Risk(0.3, delta=0.4, method=Combined(start=0.3, sparse=True)),
+    Risk(0.3, delta=0.4, method=LevelSequence([0.7, 0.5, 0.2, 0])),
+    Risk(0.3, delta=0.4, given_prediction="right"),
+    GeneralizedRisk(0.2, delta=0.4),
+    SystemRisk(0.3, delta=0.4, reviewer_error=0.1),
+]
+
+
+@st.composite
+def pools(draw, most=30):
+    """Draw confidences, errors, and who is judged."""
+    n = draw(st.integers(1, most))
+    sure = draw(st.lists(st.integers(0, 8), min_size=n, max_size=n))
+    wrong = draw(st.lists(st.sampled_from([False] * 4 + [True]), min_size=n, max_size=n))
+    judged = draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    return np.array(sure) / 8, np.array(wrong), np.array(judged)
+
+
+def select_from(sure, wrong, judged, objective, **options):
+    """Select from verdicts of which some are missing."""
+    verdict = np.where(judged, np.where(wrong, "wrong", "right"), "")
+    rows = Predictions.from_verdicts(verdict, sure, unjudged="wrong")
+    return select_threshold(
+        rows, objective=objective, on_infeasible="abstain", assume="independent", **options
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+@settings(max_examples=60, deadline=None)
+@given(pools(), st.sampled_from(MONOTONE), st.data())
+def test_what_passes_with_unjudged_rows_passes_with_every_label(pool, objective, data):
+    sure, wrong, judged = pool
+    early = select_from(sure, wrong, judged, objective)
+    other = np.array(data.draw(st.lists(st.booleans(), min_size=len(sure), max_size=len(sure))))
+    labels = np.where(judged, wrong, other)
+    late = select_from(sure, labels, np.ones(len(sure), dtype=bool), objective)
+    assert early.threshold >= late.threshold
+    assert early.labels_used == judged.sum()
+    more = judged | np.array(data.draw(st.lists(st.booleans(), min_size=len(sure),
+                                                max_size=len(sure))))  # fmt: skip
+    assert select_from(sure, labels, more, objective).threshold <= early.threshold
+    plain = select_threshold(
+        Predictions.from_labels([str(x) for x in labels], ["False"] * len(sure), sure)
+        if objective.given_prediction is None
+        else Predictions.from_verdicts(~labels, sure),
+        objective=objective, on_infeasible="abstain", assume="independent",
+    )  # fmt: skip
+    assert (late.threshold, late.coverage, len(late.waiting)) == (
+        plain.threshold, plain.coverage, 0,
+    )  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@settings(max_examples=10, deadline=None)
+@given(pools(7), st.sampled_from([Risk(0.45, delta=0.5, min_coverage=0), GeneralizedRisk(0.4)]))
+def test_rows_to_judge_are_those_that_can_raise_the_coverage(pool, objective):
+    """Try every labelling: the others change nothing, and none is named where nothing helps."""
+    sure, wrong, judged = pool
+    found = select_from(sure, wrong, judged, objective)
+    named, free = found.next_to_judge(99), np.flatnonzero(~judged)
+    assert not np.any(judged[named])
+    assert np.all(np.diff(sure[named]) <= 0)
+    everyone, best = np.ones(len(sure), dtype=bool), found.coverage
+    for k in range(2 ** len(free)):
+        labels = wrong.copy()
+        labels[free] = (k >> np.arange(len(free))) & 1
+        full = select_from(sure, labels, everyone, objective)
+        best = max(best, full.coverage)
+        seen = judged.copy()
+        seen[named] = True
+        assert select_from(sure, labels, seen, objective).threshold == full.threshold
+    assert (len(named) > 0) == (best > found.coverage)
+
+
+def test_a_pool_is_judged_from_the_top_until_no_label_can_help(rng):
+    sure = rng.random(1200)
+    wrong = rng.random(1200) < 0.25 * (1 - sure)
+    group = rng.choice(["a", "b"], 1200)
+    for objective, options in [
+        (Risk(0.05), {}),
+        (Risk(0.06), {"subgroups": group}),
+        (GeneralizedRisk(0.05), {}),
+    ]:
+        judged, n_looks = np.zeros(1200, dtype=bool), 0
+        with pytest.warns(UserWarning, match="No threshold passes yet|This subgroup will be defe"):
+            found = select_from(sure, wrong, judged, objective, **options)
+        while len(batch := found.next_to_judge(150)):
+            judged[batch], n_looks = True, n_looks + 1
+            with warnings.catch_warnings(action="ignore", category=UserWarning):
+                found = select_from(sure, wrong, judged, objective, **options)
+        plain = Predictions.from_verdicts(~wrong, sure)
+        plain = select_threshold(plain, objective=objective, **options)
+        assert found.thresholds == plain.thresholds
+        assert found.labels_used == judged.sum() < 1200
+        assert n_looks > 1
+        for certificate in found.certificates.values():
+            assert certificate.is_certified
+            assert re.fullmatch(
+                r"[\d,]+ judged cases of a pool of [\d,]+; the other [\d,]+ count as wrong",
+                certificate.provenance,
+            )
+            assert "were fixed before the first label" in certificate.assumptions[-1]
+            assert "first analysis" not in str(certificate.assumptions)
+
+
+def test_where_no_label_can_help_the_target_is_refused():
+    rows = Predictions.from_verdicts(["wrong"] * 50 + [None] * 50, [0.9] * 100, unjudged="wrong")
+    with pytest.raises(InfeasibleTargetError, match="No threshold meets target"):
+        select_threshold(rows, objective="risk", target=0.05)
+    with pytest.warns(UserWarning, match="Nothing will be accepted"):
+        found = select_threshold(rows, objective="risk", target=0.05, on_infeasible="abstain")
+    assert (found.threshold, found.next_to_judge(5).tolist()) == (np.inf, [])
+    one = Predictions.from_verdicts([None], [0.5], unjudged="wrong")
+    with pytest.raises(InfeasibleTargetError):
+        select_threshold(one, objective="risk", target=0.05)
+
+
+def test_missing_labels_of_probabilities_count_as_errors(rng):
+    p = rng.random(900)
+    truth = np.where(rng.random(900) < p, 1.0, 0.0)
+    sure = np.maximum(p, 1 - p)
+    known = np.where(sure > 0.8, truth, np.nan)
+    rows = Predictions.from_proba(known, np.column_stack([1 - p, p]), unjudged="wrong")
+    found = select_threshold(rows, objective="risk", target=0.15)
+    errors = (p > 0.5) != truth
+    by_hand = Outcomes(np.where(sure > 0.8, errors, 1), sure, unjudged=sure <= 0.8)
+    assert found.coverage == select_threshold(by_hand, objective="risk", target=0.15).coverage > 0
+    assert found.labels_used == np.sum(sure > 0.8)
+    assert np.all(sure[found.next_to_judge(10)] <= 0.8)
+    assert found.policy.threshold == found.threshold
+
+
+def test_losses_of_the_judged_top_alone_show_an_order(rng):
+    """Old labels at the begin of a table, and the surest ones later, are no trend in time."""
+    sure = rng.random(2000)
+    wrong = rng.random(2000) < 0.5 * (1 - sure)
+    judged = (np.arange(2000) < 300) | (sure > 0.8)
+    assert find_order(
+        Outcomes(np.where(judged, wrong, 1), sure, unjudged=~judged), Risk(0.1), TAKE_LATEST
+    ) == ()  # fmt: skip
+    late = np.where(np.arange(2000) < 1000, 0, 1) * (rng.random(2000) < 0.3)
+    drift = Outcomes(np.where(judged, late, 1), sure, unjudged=~judged)
+    assert "losses" in find_order(drift, Risk(0.1), TAKE_LATEST)[0].reason
+
+
+UNJUDGED = Predictions.from_proba(
+    ["a", None, "b", "c"] * 40, [[0.6, 0.3, 0.1], [0.3, 0.4, 0.3]] * 80, unjudged="wrong",
+    cost_matrix=np.ones((3, 3)) - np.eye(3), reviewer=["a", "b"] * 80,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("use", "named"),
+    [
+        (lambda x: select_threshold(x, objective=Risk(0.2, method="sgr")), "method='sgr' of objec"),
+        (lambda x: select_threshold(x, objective=Risk(0.2, method="mean")), "method='mean'"),
+        (lambda x: select_threshold(x, objective=Risk(0.2, method="empirical")), "'empirical'"),
+        (lambda x: select_threshold(x, objective=GeneralizedRisk(0.2, method="mean")), "'mean'"),
+        (lambda x: select_threshold(x, objective=Risk(0.2, method="betting")), "'betting'"),
+        (lambda x: select_threshold(x, objective=Cost(0.2)), "of objective='cost'"),
+        (lambda x: select_threshold(x, objective="cwsa_plus"), "of objective='cwsa_plus'"),
+        (lambda x: select_threshold(x, objective=Risk(0.2)), "a loss other than 'zero_one'"),
+        (lambda x: select_threshold(x, objective=SystemRisk(0.2)), "reviewer needs the truth"),
+        (
+            lambda x: select_threshold(x, objective=Risk(0.2, given_class="a", loss="zero_one")),
+            "given_class needs",
+        ),
+        (
+            lambda x: select_threshold(
+                x, objective=Risk(0.2, loss="zero_one"), shortlist=0.9, on_infeasible="abstain"
+            ),
+            "shortlist needs",
+        ),
+        (lambda x: select_threshold(x, objective=Risk(0.2, loss=lambda y, p: y != p)), "a loss ot"),
+        (lambda x: evaluate(x, ["aurc"]), "a metric needs the truth about every row, and nobody"),
+        (lambda x: RiskCoverageCurve.from_outcomes(Outcomes.of(x)), "a curve needs"),
+        (lambda x: check_policy(POLICY, x, target=0.2), "check_policy needs"),
+        (lambda x: certify(POLICY, x, objective=SystemRisk(0.2)), "where it reads costs or a revi"),
+        (lambda x: join_stages({"one": x, "two": x}), "a stage of a cascade needs"),
+        (lambda x: selective_report(None, x), "a metric needs"),
+        (lambda x: metrics_by_group(x, None, ["a"] * 160), "a metric needs"),
+    ],
+)
+def test_rows_not_judged_yet_are_refused_by_name(use, named):
+    with pytest.raises(ValueError, match=named):
+        use(UNJUDGED)
+
+
+POLICY = AbstentionPolicy(classes=np.array(["a", "b", "c"]), threshold=0.5)
+
+
+@pytest.mark.parametrize("target", [0.3, None])
+def test_a_fixed_policy_is_certified_while_rows_are_judged(target):
+    sure = np.linspace(0.99, 0.5, 400)
+    verdict = np.where(np.arange(400) % 10 == 0, "wrong", "right").astype(object)
+    verdict[300:] = None
+    policy = select_threshold(
+        Predictions.from_verdicts(["right"] * 400, sure),
+        objective="risk", target=0.2, assume="independent",
+    ).policy  # fmt: skip
+    found = certify(
+        policy, Predictions.from_verdicts(verdict, sure + 1e-4, unjudged="wrong"), target=target,
+        assume="independent",
+    )  # fmt: skip
+    assert found.n_errors == 130
+    assert found.provenance == "300 judged cases of a pool of 400; the other 100 count as wrong"
+    assert "first label" in found.assumptions[-1]
+    assert found.pointwise_bound == pytest.approx(0.3648, abs=2e-3)
+    assert found.notice.startswith("Not checked here: the policy's own guarantee, for not all")
+    assert not found.is_certified
+
+
+def test_verdicts_on_the_surest_cases_alone_certify_nothing(rng):
+    """The 200 surest of 1,200 are judged, and left out are the others: this was CERTIFIED."""
+    sure = rng.random(1200)
+    wrong = rng.random(1200) < 0.4 * (1 - sure)
+    top = np.argsort(-sure)[:200]
+    wrong[top] = np.arange(200) % 100 == 0
+    verdict = np.full(1200, None)
+    verdict[top] = ~wrong[top]
+    rows = Predictions.from_verdicts(verdict, sure)
+    with pytest.warns(UserWarning, match=r"^verdict: the cases with a verdict have other confid"):
+        found = select_threshold(rows, objective="risk", target=0.05)
+    assert found.threshold == sure[top].min()
+    certificate = found.certificate
+    assert str(certificate).startswith("ESTIMATE, NOT CERTIFIED: the cases with a verdict have")
+    assert "unjudged='wrong'" in certificate.caveats[0]
+    assert "at random" not in str(certificate.assumptions)
+    assert f"at confidence {found.threshold:.6g} or higher" in unwrap(str(certificate))
+    with pytest.warns(UserWarning, match="have other confidences"):
+        assert not certify(found.policy, rows, target=0.2).is_certified
+    assert "have other confidences" in str(check_policy(found.policy, rows, target=0.2).caveats)
+    weighed = Predictions.from_verdicts(verdict, sure, audit_proba=np.full(1200, 0.5))
+    assert weighed.doubt == ""
+
+
+def test_verdicts_at_random_are_seldom_doubted(rng):
+    """The level is .001; ties, constant confidences and missing ones of unjudged rows are fine."""
+    n_doubted = 0
+    for k in range(300):
+        sure = rng.random(200).round(1 + k % 3)
+        verdict = np.where(rng.random(200) < 0.3, "right", "")
+        n_doubted += bool(Predictions.from_verdicts(verdict, sure).doubt)
+    assert n_doubted <= 3
+    assert Predictions.from_verdicts(["right", None] * 50, [0.5] * 100).doubt == ""
+    assert Predictions.from_verdicts(["right", None] * 50, [0.5, np.nan] * 50).doubt == ""
+    assert Predictions.from_verdicts(["right", None] * 50, [0.5, "x"] * 50).doubt == ""

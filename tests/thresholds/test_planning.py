@@ -11,7 +11,7 @@ from skselect.bounds import walk_band
 from skselect.bounds._band import union_limits
 from skselect.bounds._pointwise import clopper_pearson_upper
 from skselect.curve.curve import threshold_below
-from skselect.thresholds import rows_needed, simultaneous_band
+from skselect.thresholds import pool_size, rows_needed, simultaneous_band
 from skselect.thresholds._planning import BAND_TARGETS
 from skselect.thresholds._rules import combined_risk, last_passed
 from tests.thresholds.cases import curves, profile
@@ -154,3 +154,11 @@ def test_planned_analyses_share_delta():
     options = {"expected_risk": 0.01, "coverage": 0.8}
     planned = rows_needed(Risk(0.05, delta=0.1, max_analyses=4), **options)
     assert planned == rows_needed(0.05, 0.025, **options)
+
+
+def test_a_pool_has_room_for_the_rows_that_are_not_worth_a_label():
+    assert [pool_size(400, share) for share in (1, 0.5, 0.3, 0.1)] == [400, 800, 1334, 4000]
+    for labels, share, named in [(0, 0.5, "n_labels"), (10, 0, "expected_coverage"),
+                                 (10, 1.5, "expected_coverage"), (1.5, 1, "n_labels")]:  # fmt: skip
+        with pytest.raises(ValueError, match=named):
+            pool_size(labels, share)
