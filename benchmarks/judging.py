@@ -8,7 +8,8 @@ time (`unjudged="wrong"`), or as many random ones are judged and the others left
 
     coverage        what all 1,600 labels certify (the same in both ways), a mean over the pools
     labels          judged from the top until that coverage is certified
-    risk above      judged from the top until these are wrong more often than the target
+    risk above      judged from the top until these are wrong more often than the target; `lost`:
+                    the coverage that stopping there costs
     no help         judged from the top until no further label can raise the coverage
     400 planned     coverage of 400 labels from the top of a pool of the size that `pool_size` names
     400 random      coverage of 400 random labels
@@ -97,8 +98,8 @@ def measure(sure, wrong, target, expected, seed):
     stop = int(above[0]) if len(above) else N_POOL
     return {
         "top": top, "random": random, "planned": np.array([0.0, *planned]),
-        "labels": GRID[np.argmax(top >= top[-1])],
-        "risk above": stop, "lost": top[-1] - top[stop // STEP], "no help": n_useful,
+        "labels": GRID[np.argmax(top >= top[-1])], "risk above": stop,
+        "lost": top[-1] - top[stop // STEP], "no help": n_useful,
     }  # fmt: skip
 
 
@@ -122,7 +123,7 @@ def draw(found):
         ax.plot(GRID, 100 * mean, style, label=label)
     ax.set(xlabel="Labels", ylabel="Certified coverage, %", xlim=(0, N_POOL), ylim=(0, None))
     ax.legend(frameon=False, title="Judged")
-    figure.savefig("docs/images/judging.png", dpi=110)
+    figure.savefig("docs/images/judging.png", dpi=100)
 
 
 if __name__ == "__main__":

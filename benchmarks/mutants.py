@@ -224,8 +224,7 @@ MUTANTS = [
             "policy/test_cascade.py"),
     _mutant("estimators/tuner.py", "is_fresh = not any(", "is_fresh = not all(",
             "estimators/test_cascade.py"),
-    _mutant("estimators/classifier.py", "[stage for _, stage in cascade.stages",
-            "[stage for _, stage in []",
+    _mutant("estimators/base.py", "for _, stage in estimator.stages_ for", "for _, stage in [] for",
             "estimators/test_cascade.py"),
 ]  # fmt: skip
 

@@ -169,8 +169,8 @@ class Predictions:
         reviewer : array-like of shape (n,), default=None
             What a reviewer answers, or would answer, in each row. :class:`SystemRisk` reads it.
         unjudged : {"refuse", "wrong"}, default="refuse"
-            What missing labels are (None, NaN, NA): refused, or as for :meth:`from_verdicts`. Pass
-            `labels` until every class has been seen.
+            What rows without a label are. "refuse": an error. "wrong": as for
+            :meth:`from_verdicts`; pass `labels` until each class has been seen.
 
         Returns
         -------
@@ -300,7 +300,7 @@ class Predictions:
             The probability with which each case was drawn. In (0, 1]; rows count by its inverse, so
             certify with the objective's ``largest_weight=``. None: the same for all cases.
         unjudged : {"drop", "wrong"}, default="drop"
-            What rows without a verdict are. "drop": left out. A certificate assumes first that the
+            What rows without a label are. "drop": left out. A certificate assumes first that the
             others were drawn at random from the cases that the policy will decide; it is an
             estimate where their confidences differ (tested at level 0.001, without `audit_proba`).
             "wrong": they count as errors until they are judged, in any order, the surest first at

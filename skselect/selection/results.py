@@ -76,12 +76,14 @@ class _Selection(NotebookText):
 
         Examples
         --------
+        >>> import numpy as np
         >>> from skselect import Predictions, select_threshold
-        >>> rows = Predictions.from_verdicts(["right"] * 80 + [None] * 120, range(200, 0, -1),
-        ...                                  unjudged="wrong")
+        >>> score = np.random.default_rng(0).permutation(200)
+        >>> verdict = np.where(score < 100, "", "right")
+        >>> rows = Predictions.from_verdicts(verdict, score, unjudged="wrong")
         >>> found = select_threshold(rows, objective="risk", target=.05)
-        >>> found.labels_used, found.coverage, found.next_to_judge(3).tolist()
-        (80, 0.405, [80, 81, 82])
+        >>> found.labels_used, found.coverage, score[found.next_to_judge(3)].tolist()
+        (100, 0.51, [99, 98, 97])
         """
         if self.waiting is None:
             raise ValueError("next_to_judge: build the rows with unjudged='wrong'.")

@@ -231,11 +231,18 @@ def pool_size(n_labels: int, expected_coverage: float) -> int:
     int
         `n_labels` / `expected_coverage`, rounded up.
 
+    Raises
+    ------
+    ValueError
+        If an argument is not in its range.
+
     Examples
     --------
+    >>> import numpy as np
     >>> from skselect import Outcomes, Risk, select_threshold
     >>> from skselect.thresholds import pool_size
-    >>> other = Outcomes([0] * 60 + [1] * 40, range(100, 0, -1))
+    >>> sure = np.random.default_rng(0).permutation(100)
+    >>> other = Outcomes(sure < 40, sure)
     >>> expected = select_threshold(other, objective=Risk(.25, method="empirical")).coverage
     >>> expected, pool_size(400, expected)
     (0.8, 500)

@@ -502,7 +502,7 @@ def test_labels_may_be_missing_until_somebody_knows_them(labels):
     rows = Predictions.from_proba(labels, proba, unjudged="wrong")
     assert rows.unjudged.tolist() == [False, True, False]
     assert rows.y_true.tolist() == [0, -1, 1]
-    with pytest.raises(ValueError, match="y_true has missing values"):
+    with pytest.raises(ValueError, match=r"y_true has (missing|masked) values"):
         Predictions.from_proba(labels, proba)
 
 

@@ -171,7 +171,7 @@ def test_three_questions_for_each_document_in_turn_are_no_gap():
         for name in ("cheap", "strong"):
             sure, wrong = rng.uniform(0.5, 1.0, n), rng.random(n) < risk
             stages[name] = Predictions.from_proba(y, np.where(wrong == y, 1 - sure, sure))
-        joined = join_stages(stages, target=0.05, calibration=None)
+        joined = join_stages(stages, target=0.15, calibration=None)
         assert len(joined) == 1000
         with contextlib.suppress(InfeasibleTargetError):
             n_false += select_threshold(joined, objective=Risk(0.05)).coverage > 0.1
@@ -253,7 +253,7 @@ def test_verdicts_of_stages_are_joined_case_by_case(rng):
     stages, hard = judge_two_models(rng, 4000, 0.5)
     shared = np.intersect1d(stages["cheap"].position, stages["strong"].position)
     with pytest.warns(UserWarning, match=r"of [\d,]+ judged cases are left out, for they were not"):
-        joined = join_stages(stages, target=0.2, calibration=None)
+        joined = join_stages(stages, target=0.15, calibration=None)
     assert np.isin(joined.position, shared).all()
     assert len(joined) == len(shared) - -(-len(shared) // 3)
     cut = joined.cascade.cuts[0]
