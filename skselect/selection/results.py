@@ -82,8 +82,8 @@ class _Selection(NotebookText):
         >>> verdict = np.where(score < 100, "", "right")
         >>> rows = Predictions.from_verdicts(verdict, score, unjudged="wrong")
         >>> found = select_threshold(rows, objective="risk", target=.05)
-        >>> found.labels_used, found.coverage, score[found.next_to_judge(3)].tolist()
-        (100, 0.51, [99, 98, 97])
+        >>> found.labels_used, round(found.coverage, 1), score[found.next_to_judge(3)].tolist()
+        (100, 0.5, [99, 98, 97])
         """
         if self.waiting is None:
             raise ValueError("next_to_judge: build the rows with unjudged='wrong'.")
