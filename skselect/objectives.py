@@ -29,6 +29,7 @@ from skselect._lib.checks.options import (
 from skselect._lib.notebook import percent, rounded
 from skselect.bounds._pointwise import (
     clopper_pearson_upper,
+    least_count,
     rows_for_certificate,
 )
 from skselect.curve.curve import RiskCoverageCurve
@@ -55,6 +56,7 @@ from skselect.thresholds._rules import (
     chow,
     combined_risk,
     count_system_errors,
+    coverage_rank,
     empirical_coverage,
     empirical_generalized_risk,
     empirical_risk,
@@ -434,6 +436,11 @@ class Guarantee(Objective):
             return math.ceil(1.0 / goal.target - 1.0 - 1e-9)
         return rows_for_certificate(goal.target, goal.level)
 
+    @classmethod
+    def rows_to_fail(cls, needed: int, target: float, level: float) -> float:  # noqa: ARG003
+        """Return the fewest rows with which the guarantee can fail: fewer certify nothing."""
+        return needed
+
     def _check(self, loss: Loss, confidence: Any) -> None:  # noqa: ARG002
         self.delta = check_delta(self.delta)
         self.max_analyses = check_count("max_analyses", self.max_analyses)
@@ -539,8 +546,8 @@ class Risk(Guarantee):
         The bound to keep. In (0, 0.5] for errors; in units of the cost matrix where there is one;
         up to 1 for a loss of your own.
     delta : float in (0, 0.5], default=0.05
-        Probability that the guarantee fails. It counts calibrations like this one; subgroups share
-        it evenly.
+        Probability that the guarantee fails. It counts calibrations like this one; subgroups with
+        rows enough share it evenly.
     max_analyses : int, default=1
         How often at most you will choose a threshold while adding rows to the same set. Plan this
         number, and how many rows each analysis takes, before the first. Each analysis uses
@@ -811,6 +818,13 @@ class Coverage(Guarantee):
     def rows_needed(self, goal: Goal) -> int:  # noqa: ARG002
         """Return 1: a threshold can always be low enough."""
         return 1
+
+    @classmethod
+    def rows_to_fail(cls, needed: int, target: float, level: float) -> float:  # noqa: ARG003
+        """Return the fewest rows of which not all have to be accepted."""
+        if target >= 1.0:
+            return math.inf
+        return least_count(lambda n: coverage_rank(n, target, level) < n)
 
 
 @dataclass(repr=False, kw_only=True)
@@ -1372,6 +1386,14 @@ class Goal:
         objective = self.objective
         assert isinstance(objective, Guarantee)
         return objective.unit_of(self.loss) * bound + (objective.reviewing.bound or 0.0)
+
+    @property
+    def rows_to_fail(self) -> float:
+        """The fewest rows with which it uses `delta`; 0 where it divides delta for nothing."""
+        objective = self.objective
+        if not isinstance(objective, Guarantee) or self.plan.guarantee != "high_probability":
+            return 0
+        return objective.rows_to_fail(objective.rows_needed(self), self.target, self.level)
 
     # Words for refusals
 

@@ -1067,6 +1067,8 @@ def find_guarantees(policy: AbstentionPolicy, listed: list[Listed], asked: Asked
     """
     stated, target, delta, max_analyses = asked
     made = [one for one in listed if target is not None or is_guarantee(one[0])]
+    if target is None:  # those that cannot fail need no test beside others
+        made = [one for one in made if one[0] is not None and one[0].can_fail] or made
     occurring = sum(bool(np.any(rows)) for _, _, rows in made)
     # A level that holds at all times is fixed before subgroups appear in a growing table.
     n_tests = max(occurring if max_analyses is not None else len(made), 1)

@@ -333,6 +333,13 @@ class Certificate(Stated, NotebookText):
         """Whether the guarantee is exact and holds with high probability."""
         return self.exact and self.guarantee == "high_probability"
 
+    @property
+    def can_fail(self) -> bool:
+        """Whether it uses `delta`: with too few rows nothing is accepted, or all for a coverage."""
+        level = self.delta / self.max_analyses
+        fixed = self.method == FIXED_METHOD
+        return fixed or self.n >= self.kind.rows_to_fail(self.rows_needed, self.target, level)
+
     @cached_property
     def least_target(self) -> float:
         """The smallest target that this threshold would have met on these rows.

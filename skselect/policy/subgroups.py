@@ -169,8 +169,9 @@ class GroupThresholds:
     def together(self) -> str:
         """How sure all guarantees are at once, "" where fewer than two are certified."""
         made = self.made.values()
-        n, delta = sum(one.is_certified for one in made), math.fsum(one.delta for one in made)
-        if n < 2 or delta >= 1.0:
+        n = sum(one.is_certified for one in made)
+        delta = math.fsum(one.delta for one in made if one.can_fail)
+        if n < 2 or not 0.0 < delta < 1.0:
             return ""
         which = f"all {n}" if n == len(made) else f"the {n} certified"
         return wrap(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice, product
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.special import kolmogorov
 
 from skselect._lib.arrays import (
@@ -62,8 +65,8 @@ from skselect.thresholds._rules import BAND_BESIDE_LEVELS, pass_all
 _NAMING = 10
 # So many errors of the machine without one of the reviewer raise a doubt.
 _NO_LUCK = 100
-# There are messages about so many subgroups at most.
-_FEW = 5
+# There are messages about so many subgroups at most, and so many lines in a table of small ones.
+_FEW, _LISTED = 5, 50
 _REMEDY = "With on_infeasible='abstain' nothing is accepted instead."
 # The least coverage is said to bind where the chosen one is larger by less than this.
 _NEAR = 0.05
@@ -190,18 +193,25 @@ def name_levels(
     else:
         codes, keys = subgroup_codes(groups.subgroups, len(names))
     members = {keys[code]: np.flatnonzero(codes == code) for code in np.unique(codes[codes >= 0])}
-    found = {}
     each = _objective_by_group(objectives, list(members))
-    for (group, rows), objective in zip(members.items(), each, strict=True):
-        found[group] = objective
-        if isinstance(objective, Risk) and objective.is_open and len(rows) >= _NAMING:
-            named = rows[draw_rows(len(rows), _NAMING, seed)]
-            names[named] = True
-            other = Outcomes(np.zeros(len(named)), confidence[named])
-            level = objective.delta / objective.max_analyses / len(members)
+    found = dict(zip(members, each, strict=True))
+    named = [
+        rows[draw_rows(len(rows), _NAMING, seed)]
+        if isinstance(one, Risk) and one.is_open and len(rows) >= _NAMING
+        else rows[:0]
+        for one, rows in zip(each, members.values(), strict=True)
+    ]
+    sizes = [len(rows) - len(some) for rows, some in zip(members.values(), named, strict=True)]
+    shares = _divide_delta(each, sizes, Loss())
+    for group, some, n, share in zip(members, named, sizes, shares, strict=True):
+        objective = found[group]
+        if len(some) and isinstance(objective, Risk):
+            names[some] = True
+            other = Outcomes(np.zeros(len(some)), confidence[some])
+            level = objective.delta / objective.max_analyses / share
             levels = LevelSequence.of(
-                RiskCoverageCurve.from_outcomes(other), len(rows) - len(named),
-                objective.target, level, BAND_BESIDE_LEVELS,
+                RiskCoverageCurve.from_outcomes(other), n, objective.target, level,
+                BAND_BESIDE_LEVELS,
             )  # fmt: skip
             found[group] = replace(objective, method=levels)
     return (found[None] if groups is None else found or objectives), names
@@ -301,38 +311,104 @@ def _pick_by_group(
     objectives: Objectives,
     setting: Setting,
 ) -> GroupedSelection:
-    """Pick one threshold per subgroup, each at delta over the number of subgroups."""
+    """Pick one threshold per subgroup, each at its share of delta."""
     by = groups.name
     members = _find_members(outcomes, groups)
-    found, refused = {}, {}
+    found: dict[Any, ThresholdSelection] = {}
+    refused: dict[Any, ThresholdSelection] = {}
+    small: dict[Any, ThresholdSelection] = {}
     each = _objective_by_group(objectives, list(members))
-    for (group, rows), objective in zip(members.items(), each, strict=True):
+    read = np.ones((len(outcomes), 1), bool) if outcomes.readings is None else outcomes.readings
+    sizes = [int(read[rows].sum(axis=0).min()) for rows in members.values()]
+    shares = _divide_delta(each, sizes, setting.loss)
+    for (group, rows), objective, share in zip(members.items(), each, shares, strict=True):
         cases = f"of {by} {group!r}"
-        one = _find(outcomes.take(rows), objective, setting, len(members), cases=cases)
+        one = _find(outcomes.take(rows), objective, setting, share, cases=cases)
         found[group] = one
         if one.accepts_nothing and isinstance(objective, Cost):
             warn_user(objective.tell_infeasible(one.goal))
         elif one.accepts_nothing:
-            refused[f"{by} {group!r}"] = one
-    errors = {which: _refuse(one) for which, one in islice(refused.items(), _FEW)}
-    texts, more = [f"{which}: {error.reason}" for which, error in errors.items()], []
-    again = next((one.goal.reuse_warning for one in refused.values()), "")
+            (small if share > min(shares) else refused)[group] = one
+    errors = {f"{by} {group!r}": _refuse(one) for group, one in islice(refused.items(), _FEW)}
+    told = [f"{which}: {error.reason}" for which, error in errors.items()]
+    if len(refused) > _FEW:
+        told.append(f"The same holds for {len(refused) - _FEW:,} more subgroups.")
+    again = "".join(one.goal.reuse_warning for one in islice(refused.values(), 1))
     if setting.on_infeasible == "wait":
         again = " Judge more of its rows, and ask again."
-    if len(refused) > _FEW:
-        more = [f"The same holds for {len(refused) - _FEW:,} more subgroups."]
-    if len(refused) == len(members) and setting.on_infeasible == "raise":
+    notes = [f"{' '.join(told)}{again} "] if told else []
+    if small:
+        notes.append(_list_small(by, small, len(members)))
+    if len(refused) + len(small) == len(members) and setting.on_infeasible == "raise":
         raise InfeasibleTargetError(
-            f"{' '.join([*texts, *more])}{again}",
+            "\n".join(note.strip() for note in notes),
             rows_needed=next(iter(errors.values())).rows_needed,
             remedy=_REMEDY,
         )
-    for text in [*(f"{text}{again} This subgroup will be deferred." for text in texts), *more]:
-        warn_user(text)
+    for note in notes:
+        warn_user(f"{note}Their cases will be deferred.")
     curve = RiskCoverageCurve.from_outcomes(outcomes.all_counted)
     columns = () if groups.by_answer else names_of_columns(groups.subgroups)
     return GroupedSelection(
         by, found, curve, groups.unseen, by_answer=groups.by_answer, columns=columns
+    )
+
+
+def share_delta(sizes: IntArray, needed: Callable[[int], FloatArray]) -> tuple[BoolArray, int]:
+    """Return which subgroups get a share of delta, and how many: the most that can use one.
+
+    Row counts alone decide, so that no label is looked at. K is the largest number such that K
+    subgroups have at least the `needed` rows where K share delta. Those get a share that would have
+    enough among K + 1 as well, then those with most rows, then those that come first. With fewer
+    than needed(K + 1) rows are therefore all that get none.
+
+    Parameters
+    ----------
+    sizes : ndarray of int, shape (n_groups,)
+    needed : callable
+        Takes K and returns an array of shape (n_groups,), which grows with K.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.selection.pick import share_delta
+    >>> share_delta(np.array([400, 3, 600]), lambda k: np.full(3, 59 + 14 * (k - 1)))
+    (array([ True, False,  True]), 2)
+    """
+    counts = range(1, len(sizes) + 1)
+    n_shares = bisect_left(counts, True, key=lambda k: bool(np.sum(sizes >= needed(k)) < k))
+    enough = [sizes >= needed(k) for k in (max(n_shares, 1), n_shares + 1)]
+    gets = np.zeros(len(sizes), dtype=bool)
+    gets[np.lexsort((-sizes, *(~one for one in enough)))[:n_shares]] = True
+    return gets, n_shares
+
+
+def _divide_delta(each: list[Objective], sizes: list[int], loss: Loss) -> list[int]:
+    """Return by which number each subgroup divides delta.
+
+    It is larger for those that get no share. With their few rows they certify nothing at that
+    level either, or accept everything, for a coverage.
+    """
+    kinds = {id(one): one for one in each}
+
+    def needed(k: int) -> FloatArray:
+        goal = partial(Goal.on, loss=loss, n_subgroups=k)
+        least = {key: goal(one).rows_to_fail for key, one in kinds.items()}
+        return np.array([least[id(one)] for one in each])
+
+    gets, n_shares = share_delta(np.array(sizes), needed)
+    rest = len(sizes) if any(isinstance(one, Coverage) for one in each) else n_shares + 1
+    return np.where(gets, n_shares, rest).tolist()
+
+
+def _list_small(by: str, small: Mapping[Any, ThresholdSelection], n_groups: int) -> str:
+    """Return a table of the subgroups that are too small to get a share of delta."""
+    rows = [(repr(key), one.curve.n_rows, one.goal.rows_to_fail) for key, one in small.items()]
+    table = pd.DataFrame(rows, columns=[by, "rows", "rows needed"])
+    return (
+        f"{len(small)} of {n_groups} subgroups have too few rows to be certified, and leave delta "
+        "to the others. You may put small ones together by their numbers of rows, which see no "
+        f"label.\n{table.to_string(index=False, max_rows=_LISTED)}\n"
     )
 
 
