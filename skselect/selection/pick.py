@@ -667,7 +667,7 @@ def warn_of_order(caveats: tuple[Caveat, ...]) -> None:
             warn_user(f"The order of the rows matters: {caveat.reason}.")
 
 
-def find_doubt(source: Predictions | Outcomes) -> tuple[Caveat, ...]:
+def find_doubt(source: Any) -> tuple[Caveat, ...]:
     """Return the caveat about judged rows that were not drawn at random from those given."""
     doubt = getattr(source, "doubt", "")
     return (Caveat(doubt, source.drawn),) if doubt else ()

@@ -84,7 +84,7 @@ class _Selection(NotebookText):
         >>> rows = Predictions.from_verdicts(verdict, score, unjudged="wrong")
         >>> found = select_threshold(rows, objective="risk", target=.05)
         >>> found.labels_used, found.coverage, score[found.next_to_judge(3)].tolist()
-        (100, 0.51, [99, 98, 97])
+        (100, 0.505, [99, 98, 97])
         """
         if self.waiting is None:
             raise ValueError("next_to_judge: build the rows with unjudged='wrong'.")
