@@ -811,6 +811,8 @@ def _find_blocks(predictions: Predictions) -> IntArray | None:
     n_blocks = 1 + np.count_nonzero(changes)
     if not 1 < n_blocks <= len(predictions.classes) + 1 or np.all(answers == answers[0]):
         return None
+    if predictions.unjudged is not None:  # not all classes are known
+        return None
     return np.append(0, np.cumsum(changes)) if n_blocks == len(np.unique(truth)) else None
 
 
