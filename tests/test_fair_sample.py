@@ -15,6 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from skselect import (
+    AbstentionPolicy,
     Coverage,
     GeneralizedRisk,
     Outcomes,
@@ -25,6 +26,7 @@ from skselect import (
     SelectiveClassifier,
     SelectiveState,
     ThresholdTuner,
+    certify,
     select_threshold,
 )
 from skselect.objectives import Goal, Loss
@@ -351,6 +353,19 @@ def test_predictions_of_a_table_are_compared_with_answer_and_label(rng):
     rows = Predictions.from_proba(np.repeat(rng.random(200) < 0.9, 2).astype(int), table)
     certificate = select_threshold(rows, objective=Risk(0.3)).certificate
     assert "200 of these 400 rows equal an earlier one" in certificate.caveats[-1]
+
+
+def test_a_fixed_policy_is_certified_with_and_without_copies(rng):
+    """58 rows certify no 5 %, however often they are read."""
+    p, policy = rng.uniform(0.8, 1, 58), AbstentionPolicy(np.array([0, 1]), threshold=0.8)
+    table, y = np.column_stack([1 - p, p]), np.ones(58, dtype=int)
+    once = certify(policy, y, table, target=0.05)
+    five = certify(policy, np.tile(y, 5), np.tile(table, (5, 1)), target=0.05)
+    assert not once.is_certified
+    assert not five.is_certified
+    assert five.pointwise_bound == once.pointwise_bound
+    assert five.caveats[0].startswith("232 of these 290 rows equal an earlier one, label included")
+    assert certify(policy, y, table, target=0.06).is_certified
 
 
 # Parts of a table that does not fit in memory -------------------------------------------------

@@ -52,7 +52,7 @@ from skselect.policy.policy import (
     read_scores,
     warn_if_far,
 )
-from skselect.policy.seen_rows import share_recorded
+from skselect.policy.seen_rows import find_tied_copies, share_recorded, with_and_without
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes, compute_confidence, compute_loss, reviewer_loss
 from skselect.predictions.predictions import (
@@ -163,12 +163,15 @@ def certify(
     if isinstance(kind, SystemRisk):
         kind.check_reviewed(answered=missed is not None)
     rated = outcomes.all_counted
-    counted = rated.count(_SEED)
+    copies = find_tied_copies(confidence, loss_of, missed, answered.y_true, answered.y_pred)
     # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
-    together = replace(rated, confidence=accepted.astype(np.float64))
-    n_missed, reviewer = kind.review(together, 1.0)
-    counts = len(outcomes), int(np.sum(accepted)), int(np.sum(counted.loss[accepted]))
-    bound, refusal = _test(counts, kind, goal, n_missed)
+    sides, readings = accepted.astype(np.float64), with_and_without(copies)
+    together = replace(rated, confidence=sides, readings=readings)
+    counted = together.count(_SEED)
+    tests = [_test(rows, kind, goal) for rows in counted.read()]
+    counts, reviewer = tests[0].counts, tests[0].reviewer
+    bound = (min if kind.is_least else max)(test.bound for test in tests)
+    refusal = next((test.refusal for test in tests if test.refusal), "")
     measured = math.isnan(goal.own_target)
     curve = RiskCoverageCurve.from_outcomes(rated)
     known, is_reused = _find_reused(policy, curve)
@@ -195,11 +198,11 @@ def certify(
         guarantee="measured" if measured and not refusal else "",
         setting=Setting(
             loss,
-            caveats=(*known, *doubt, *found),
+            caveats=(*known, *doubt, *found, *certificates.copied_here(copies)),
             fingerprints=data,
             drawn=drawn,
             seed=_SEED,
-            by_chance=counted is not rated,
+            by_chance=counted is not together,
         ).with_pool(outcomes),
         assumed=[] if is_reused else [certificates.FIXED],
         refusal=refusal,
@@ -246,23 +249,31 @@ def _find_far(policy: AbstentionPolicy, answered: Predictions, curve: RiskCovera
     return describe_far(policy, curve.n_rows - kept.reshape(2, -1).T, curve.n_rows, name)
 
 
-def _test(
-    counts: tuple[int, int, int], kind: Guarantee, goal: Goal, n_missed: int
-) -> tuple[float, str]:
-    """Return the bound that counts of rows give, and why it certifies nothing, else "".
+class _Test(NamedTuple):
+    """What counts of rows say: the counts, the bound, why it certifies nothing, of a reviewer."""
 
-    The counts are rows, accepted ones and errors among these; `n_missed` deferred rows are wrong.
-    """
-    target, loss, (n, n_accepted, n_errors) = goal.own_target, goal.loss, counts
-    bound = kind.counted_bound(n, n_accepted, n_errors + n_missed, goal.level)
+    counts: tuple[int, int, int]
+    bound: float
+    refusal: str
+    reviewer: str
+
+
+def _test(rows: Outcomes, kind: Guarantee, goal: Goal) -> _Test:
+    """Test rows that are right or wrong, and accepted where their confidence is 1, else 0."""
+    target, loss, accepted = goal.own_target, goal.loss, rows.confidence > 0
+    counts = len(rows), int(np.sum(accepted)), int(np.sum(rows.loss[accepted]))
+    n_missed, reviewer = kind.review(rows, 1.0)
+    bound = kind.counted_bound(*counts[:2], counts[2] + n_missed, goal.level)
     own = goal.in_units(bound)
     found = f"the bound of these rows is {kind.amount(own, loss)}, which guarantees nothing"
-    if n_accepted == 0:
-        return bound, "the policy accepts none of these rows"
-    if math.isnan(target):
-        return bound, found if loss.is_error and not kind.is_least and own > 0.5 else ""
-    met = own >= target if kind.is_least else own <= target
-    return bound, "" if met else f"the target {kind.amount(target, loss)} is not met; {found}"
+    refusal = ""
+    if counts[1] == 0:
+        refusal = "the policy accepts none of these rows"
+    elif math.isnan(target):
+        refusal = found if loss.is_error and not kind.is_least and own > 0.5 else ""
+    elif own < target if kind.is_least else own > target:
+        refusal = f"the target {kind.amount(target, loss)} is not met; {found}"
+    return _Test(counts, bound, refusal, reviewer)
 
 
 # One answer in words ------------------------------------------------------------------------------
