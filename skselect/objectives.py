@@ -991,7 +991,11 @@ class SystemRisk(Guarantee):
                 f"objective='system_risk' needs {NAMING} rows or more: one in {NAMING} names "
                 f"thresholds, and the others certify. Got {len(outcomes)}."
             )
-        names = draw_rows(len(outcomes), NAMING, seed)
+        may_name = np.ones(len(outcomes), dtype=bool)
+        if outcomes.readings is not None:  # a copy of a row that certifies must not name
+            may_name = np.all(outcomes.readings, axis=1)
+        names = np.zeros_like(may_name)
+        names[may_name] = draw_rows(int(np.sum(may_name)), NAMING, seed)
         levels = system_levels(*outcomes.take(names).reviewed).tolist()
         return replace(self, method=LevelSequence(levels)), outcomes.take(~names)
 

@@ -4,6 +4,7 @@ In each world one reading of the rows is a fair sample, and the true risk is kno
 target at every threshold, where any certificate is false. In full: ``-m slow``.
 """
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -25,6 +26,7 @@ from skselect import (
     RiskCoverageCurve,
     SelectiveClassifier,
     SelectiveState,
+    SystemRisk,
     ThresholdTuner,
     certify,
     select_threshold,
@@ -353,6 +355,20 @@ def test_predictions_of_a_table_are_compared_with_answer_and_label(rng):
     rows = Predictions.from_proba(np.repeat(rng.random(200) < 0.9, 2).astype(int), table)
     certificate = select_threshold(rows, objective=Risk(0.3)).certificate
     assert "200 of these 400 rows equal an earlier one" in certificate.caveats[-1]
+
+
+def test_no_copy_of_a_certifying_row_names_thresholds(rng):
+    c = rng.random(300)
+    rows = Outcomes(np.zeros(300), c, reviewer_loss=np.zeros(300))
+    twice = rows.take(np.repeat(np.arange(300), 2))
+    copies = np.tile([False, True], 300)
+    twice = dataclasses.replace(twice, readings=with_and_without(copies))
+    objective = SystemRisk(0.1).check(Loss())
+    for seed in range(5):
+        _, certifying = objective.name_levels(twice, seed)
+        alone = certifying.read()[1]
+        assert len(certifying) == 600 - 60
+        assert len(alone) == 300 - 60
 
 
 def test_a_fixed_policy_is_certified_with_and_without_copies(rng):
