@@ -21,6 +21,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from skselect import (
+    Coverage,
+    GeneralizedRisk,
     LearnedConfidence,
     Outcomes,
     PrecomputedClassifier,
@@ -167,6 +169,90 @@ def test_certificates_keep_their_guarantee_in_full(name, delta, r, n, method):
     rate = violations(profiles(r)[name], n, r, delta, 2000, seed, [method])[method]
     print(f"{method}, {name}: n={n} r={r} delta={delta}: {rate:.4f}")  # noqa: T201 - with -s
     assert rate <= allowed(delta, 2000)
+
+
+#: Objective, rows of each subgroup on average. Each answer is wrong just more often than the
+#: target allows, so that whatever is certified is false; a coverage fails where too few are above.
+SIZES = {
+    "as few as can certify": [60, 75, 82, 89, 93, 20, 20],
+    "beside tiny ones": [300, 450, 8, 8, 8, 8, 8, 8],
+    "none can fail at its share": [75, 75, 75, 75],
+}
+UNEVEN = [
+    (kind, about, name)
+    for kind, about in (
+        ("Risk", "fixed_sequence"), ("Risk", "combined"), ("GeneralizedRisk", ""), ("Coverage", "")
+    )
+    for name in SIZES
+]  # fmt: skip
+
+
+def break_some_subgroup(kind, method, name, draws, target=0.05, delta=0.1):
+    """Return how often a guarantee is false for any of several subgroups of random sizes."""
+    rng, broken = np.random.default_rng(seed_of("subgroups", kind, method, name)), 0
+    shares = np.divide(SIZES[name], sum(SIZES[name]))
+    objective = {
+        "Risk": Risk(target, delta=delta, method=method or "auto"),
+        "GeneralizedRisk": GeneralizedRisk(target, delta=delta),
+        "Coverage": Coverage(1 - target, delta=delta),
+    }[kind]
+    for _ in range(draws):
+        group = rng.choice(len(shares), sum(SIZES[name]), p=shares)
+        confidence, wrong = rng.random(len(group)), rng.random(len(group)) < 1.0001 * target
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = select_threshold(
+                Outcomes(wrong, confidence), objective=objective, subgroups=group,
+                on_infeasible="abstain", assume="independent",
+            )  # fmt: skip
+        taken = np.maximum(list(found.thresholds.values()), 0.0)
+        if kind == "Coverage":
+            broken += np.any(1 - taken < 1 - target)
+        elif kind == "Risk":
+            broken += np.any(taken < 1)
+        else:  # wrong and accepted
+            broken += np.any(1.0001 * target * (1 - np.minimum(taken, 1)) > target)
+    return broken / draws
+
+
+@pytest.mark.parametrize(("kind", "method", "name"), UNEVEN[:1] + UNEVEN[-3:-2])
+def test_subgroups_that_share_delta_by_their_rows_keep_all_guarantees(kind, method, name):
+    assert break_some_subgroup(kind, method, name, 40) <= allowed(0.1, 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "method", "name"), UNEVEN)
+def test_subgroups_that_share_delta_by_their_rows_keep_all_guarantees_in_full(kind, method, name):
+    rate = break_some_subgroup(kind, method, name, 1000)
+    print(f"{kind} {method}, {name}: {rate:.4f}")  # noqa: T201 - with -s
+    assert rate <= allowed(0.1, 1000)
+
+
+@pytest.mark.parametrize("draws", mostly_slow([4, 100]))
+def test_large_subgroups_certify_beside_tiny_ones_as_often_as_alone(draws):
+    """Three subgroups alone and beside fifty of eight rows: the same rows, the same thresholds."""
+    rng, population, certified = np.random.default_rng(0), profiles(0.05)["sharp"], []
+    for _ in range(draws):
+        parts = [population.draw(n, rng) for n in (400, 600, 900, *[8] * 50)]
+        group = np.repeat(np.arange(53), [len(part) for part in parts])
+        rows = Outcomes(
+            *(
+                np.concatenate(one)
+                for one in zip(*((p.loss, p.confidence) for p in parts), strict=True)
+            )
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            alone, beside = (
+                select_threshold(
+                    rows.take(some), objective="risk", target=0.05, subgroups=group[some],
+                    on_infeasible="abstain", assume="independent",
+                ).thresholds
+                for some in (group < 3, group < 53)
+            )  # fmt: skip
+        assert {key: beside[key] for key in alone} == alone
+        certified.append(min(alone.values()) < np.inf)
+    assert np.mean(certified) > 0.5
 
 
 #: Shares and risks of the levels, rows, target: where ties cost other methods most, and the same

@@ -192,7 +192,8 @@ class ThresholdTuner(
         where there is one. A risk may be at most 0.5, a cost of abstaining that of an error.
         With subgroups a mapping may give each its own, such as ``{"healthy": .01, "sick": .2}``.
     delta : float in (0, 0.5], default=None
-        Probability that the guarantee fails. Give it with a name; subgroups share it. None: 0.05.
+        Probability that the guarantee fails. Give it with a name; subgroups with rows
+        enough share it. None: 0.05.
     on_infeasible : {"raise", "abstain"}, default="raise"
         When no threshold meets the target: raise, or warn and accept nothing.
     cv : "auto", int, splitter, iterable or float in (0, 1), default="auto"

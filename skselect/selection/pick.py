@@ -316,19 +316,23 @@ def _pick_by_group(
     members = _find_members(outcomes, groups)
     found: dict[Any, ThresholdSelection] = {}
     refused: dict[Any, ThresholdSelection] = {}
-    small: dict[Any, ThresholdSelection] = {}
+    small: list[tuple[str, int, float]] = []
     each = _objective_by_group(objectives, list(members))
     read = np.ones((len(outcomes), 1), bool) if outcomes.readings is None else outcomes.readings
     sizes = [int(read[rows].sum(axis=0).min()) for rows in members.values()]
     shares = _divide_delta(each, sizes, setting.loss)
-    for (group, rows), objective, share in zip(members.items(), each, shares, strict=True):
+    for (group, rows), objective, n, share in zip(
+        members.items(), each, sizes, shares, strict=True
+    ):
         cases = f"of {by} {group!r}"
         one = _find(outcomes.take(rows), objective, setting, share, cases=cases)
         found[group] = one
         if one.accepts_nothing and isinstance(objective, Cost):
             warn_user(objective.tell_infeasible(one.goal))
+        elif one.accepts_nothing and share > min(shares):
+            small.append((repr(group), n, one.goal.rows_to_fail))
         elif one.accepts_nothing:
-            (small if share > min(shares) else refused)[group] = one
+            refused[group] = one
     errors = {f"{by} {group!r}": _refuse(one) for group, one in islice(refused.items(), _FEW)}
     told = [f"{which}: {error.reason}" for which, error in errors.items()]
     if len(refused) > _FEW:
@@ -401,14 +405,14 @@ def _divide_delta(each: list[Objective], sizes: list[int], loss: Loss) -> list[i
     return np.where(gets, n_shares, rest).tolist()
 
 
-def _list_small(by: str, small: Mapping[Any, ThresholdSelection], n_groups: int) -> str:
+def _list_small(by: str, small: list[tuple[str, int, float]], n_groups: int) -> str:
     """Return a table of the subgroups that are too small to get a share of delta."""
-    rows = [(repr(key), one.curve.n_rows, one.goal.rows_to_fail) for key, one in small.items()]
-    table = pd.DataFrame(rows, columns=[by, "rows", "rows needed"])
+    table = pd.DataFrame(small, columns=[by, "rows", "rows needed"])
     return (
-        f"{len(small)} of {n_groups} subgroups have too few rows to be certified, and leave delta "
-        "to the others. You may put small ones together by their numbers of rows, which see no "
-        f"label.\n{table.to_string(index=False, max_rows=_LISTED)}\n"
+        f"{by}: too few rows to certify {len(small)} of {n_groups} subgroups, which leave delta to "
+        "the others. You may put small ones together by their numbers of rows, which see no "
+        "label.\n"
+        f"{table.to_string(index=False, max_rows=_LISTED)}\n"
     )
 
 

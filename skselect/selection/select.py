@@ -97,8 +97,9 @@ def select_threshold(
     delta : float in (0, 0.5], default=None
         Probability that the guarantee fails. Give it only with a name. None: 0.05.
     subgroups : array-like of shape (n,), DataFrame, "predicted_class" or Subgroups, default=None
-        The subgroup of each row. One threshold per subgroup, each certified by itself at `delta`
-        over their number. The policy defers rows of other subgroups, or refuses them where a
+        The subgroup of each row. One threshold per subgroup, each certified by itself. Those with
+        rows enough share `delta` evenly; smaller ones are deferred (for a coverage they accept
+        everything). The policy defers rows of other subgroups, or refuses them where a
         :class:`~skselect.policy.Subgroups` says so.
     confidence : str, callable or array of shape (n,), default=None
         How sure the classifier is of each row. None: the default of the decision rule. Outcomes say

@@ -1,5 +1,6 @@
 """Subgroups, some of the rows, other losses, what is certified, and the order of the rows."""
 
+import copy
 import itertools
 import math
 import warnings
@@ -26,7 +27,8 @@ from skselect import (
 )
 from skselect._lib.arrays import draw_rows
 from skselect._lib.notebook import unwrap
-from skselect.objectives import GUARANTEES, first_of, read_objective
+from skselect.bounds._pointwise import rows_for_certificate
+from skselect.objectives import GUARANTEES, Goal, Loss, first_of, read_objective
 from skselect.policy import Certificate, Subgroups
 from skselect.selection.pick import (
     CLASS_LEVEL,
@@ -38,6 +40,7 @@ from skselect.selection.pick import (
     find_order,
     name_levels,
     order_p_value,
+    share_delta,
 )
 from skselect.thresholds import Combined, LevelSequence
 from tests.common import mostly_slow
@@ -147,14 +150,180 @@ def test_rows_of_no_subgroup_choose_nothing_and_are_deferred_or_refused_later(ta
 
 
 @pytest.mark.parametrize(("n_groups", "others"), [(4, 0), (5, 0), (6, 1), (9, 4)])
-def test_five_subgroups_are_told_of_and_the_others_counted(n_groups, others):
+def test_one_warning_tells_of_five_subgroups_and_counts_the_others(n_groups, others):
     outcomes, group = Outcomes([1] * 18, np.arange(18.0)), np.arange(18) % n_groups
-    with pytest.warns(UserWarning, match="deferred|The same holds") as caught:
+    with pytest.warns(UserWarning, match="will be deferred") as caught:
         select_threshold(outcomes, subgroups=group, on_infeasible="abstain", **RISK)
-    told = [str(one.message) for one in caught]
-    more = [f"The same holds for {others} more subgroups."] if others else []
-    assert [text for text in told if text.startswith("The same")] == more
-    assert len(told) == min(n_groups, 5) + len(more)
+    [told] = [str(one.message) for one in caught]
+    assert told.count("No threshold meets") == min(n_groups, 5)
+    assert (f"The same holds for {others} more subgroups." in told) == (others > 0)
+
+
+# Shares of delta -------------------------------------------------------------------------------
+
+
+def most_shares(sizes, needed):
+    """Return how many subgroups can share delta, by trying every set of them."""
+    for k in range(len(sizes), 0, -1):
+        enough = [n >= least for n, least in zip(sizes, needed(k), strict=True)]
+        if any(all(some) for some in itertools.combinations(enough, k)):
+            return k
+    return 0
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_as_many_subgroups_share_delta_as_can_certify_at_their_share(same, rng):
+    found = []
+    for _ in range(300):
+        n_groups = int(rng.integers(1, 7))
+        sizes = rng.integers(1, 160, n_groups)
+        targets = np.full(n_groups, 0.05) if same else rng.choice([0.02, 0.05, 0.2], n_groups)
+
+        def needed(k, targets=targets):
+            return np.array([rows_for_certificate(target, 0.1 / k) for target in targets])
+
+        gets, k = share_delta(sizes, needed)
+        assert k == np.sum(gets) == most_shares(sizes, needed)
+        assert np.all(sizes[gets] >= needed(max(k, 1))[gets])
+        assert np.all(sizes[~gets] < needed(k + 1)[~gets])
+        if same:  # those with most rows, of equal ones the first
+            assert np.flatnonzero(gets).tolist() == sorted(np.argsort(-sizes, kind="stable")[:k])
+        found.append(k)
+    assert set(found) >= {0, 1, 2, 3, 4}
+
+
+def test_equal_subgroups_share_delta_in_the_order_in_which_they_come():
+    """Eight of 50 with 99 rows can certify 5 % at delta / 8, and none at delta / 9."""
+    gets, k = share_delta(
+        np.full(50, 99), lambda k: np.full(50, rows_for_certificate(0.05, 0.05 / k))
+    )
+    assert (k, np.flatnonzero(gets).tolist()) == (8, list(range(8)))
+
+
+def beside_tiny_ones(n_tiny, rng, sizes=(400, 600, 900)):
+    """Return rows of large subgroups 0, 1, 2 and of tiny ones, some of which are hard."""
+    group = np.repeat(np.arange(len(sizes) + n_tiny), [*sizes, *[8] * n_tiny])
+    confidence = rng.random(len(group))
+    return Outcomes(rng.random(len(group)) < 0.06 * (1 - confidence), confidence), group
+
+
+def test_tiny_subgroups_take_no_delta_from_large_ones_and_are_told_of_once(rng):
+    outcomes, group = beside_tiny_ones(50, rng)
+    with pytest.warns(UserWarning, match="will be deferred") as caught:
+        found = select_threshold(outcomes, objective="risk", target=0.05, subgroups=group)
+    large = group < 3
+    alone = select_threshold(
+        outcomes.take(large), objective="risk", target=0.05, subgroups=group[large]
+    )
+    assert {key: found.thresholds[key] for key in range(3)} == alone.thresholds
+    assert {one.delta for one in alone.certificates.values()} == {0.05 / 3}
+    assert found.certificates[0].delta == 0.05 / 3
+    assert all(found.thresholds[key] == np.inf for key in range(3, 53))
+    assert len(found.to_frame()) == 53
+    [told] = [str(one.message) for one in caught]
+    lines = told.splitlines()
+    assert lines[0].startswith("subgroup: too few rows to certify 50 of 53 subgroups")
+    assert lines[1].split() == ["subgroup", "rows", "rows", "needed"]
+    needed = rows_for_certificate(0.05, 0.05 / 4)
+    assert [line.split() for line in lines[2:-1]] == [
+        [str(key), "8", str(needed)] for key in range(3, 53)
+    ]
+    assert found.certificates[3].rows_needed == needed
+    together = str(found.groups.together)
+    assert together.startswith("Together the 3 certified guarantees hold with 95 % confidence")
+
+
+def test_large_and_small_subgroups_that_are_refused_are_told_of_in_two_warnings(rng):
+    group = np.repeat(["bad", "small", "worse"], [300, 8, 300])
+    rows = Outcomes(rng.random(608) < 0.5, rng.random(608))
+    options = {"subgroups": group, **RISK}
+    with pytest.warns(UserWarning, match="will be deferred") as caught:
+        select_threshold(rows, on_infeasible="abstain", **options)
+    large, small = [str(one.message) for one in caught]
+    assert [large.count(name) for name in ("'bad'", "'worse'", "'small'")] == [1, 1, 0]
+    assert "'small'" in small
+    with pytest.raises(InfeasibleTargetError, match=r"'bad': No threshold(.|\n)*'small'") as error:
+        select_threshold(rows, **options)
+    assert error.value.rows_needed is None  # no number of rows like these would do
+
+
+def test_no_subgroup_with_rows_enough_is_refused_as_if_each_had_all_of_delta():
+    rows = Outcomes(np.zeros(60), np.arange(60.0))
+    needed = rows_for_certificate(0.05, 0.05)
+    with pytest.raises(InfeasibleTargetError, match=f"takes at least {needed} accepted rows"):
+        select_threshold(rows, objective="risk", target=0.05, subgroups=np.arange(60) % 3)
+
+
+def test_subgroups_with_a_target_each_need_rows_for_their_own(rng):
+    sizes = {"easy": 40, "hard": 200, "large": 900}
+    group = np.repeat(list(sizes), list(sizes.values()))
+    rows = Outcomes(np.zeros(len(group)), rng.random(len(group)))
+    each = {"easy": Risk(0.2), "hard": Risk(0.01), "large": Risk(0.05, method="band")}
+    with pytest.warns(UserWarning, match=r"'hard' +200 +408\n") as caught:
+        found = select_threshold(rows, objective=each, subgroups=group)
+    assert len(caught) == 1
+    assert found.certificates["hard"].rows_needed == rows_for_certificate(0.01, 0.05 / 3) == 408
+    for name in ("easy", "large"):
+        alone = each[name].set_params(delta=0.05 / 2)
+        one = select_threshold(rows.take(group == name), objective=alone)
+        assert found.thresholds[name] == one.threshold < np.inf
+
+
+def test_subgroups_too_small_for_a_coverage_accept_everything_and_take_no_delta(rng):
+    sizes = [500, 300, *range(1, 30)]
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    rows = Outcomes(np.zeros(len(group)), rng.random(len(group)))
+    found = select_threshold(rows, objective="coverage", target=0.9, subgroups=group)
+    for key in (0, 1):
+        alone = select_threshold(
+            rows.take(group == key), objective="coverage", target=0.9, delta=0.025
+        )
+        assert found.thresholds[key] == alone.threshold > 0
+    assert {found.thresholds[key] for key in range(2, len(sizes))} == {-np.inf}
+    assert all(one.is_certified for one in found.certificates.values())
+    assert [one.can_fail for one in found.certificates.values()] == [True] * 2 + [False] * 29
+    assert "hold with 95 % confidence" in found.groups.together
+    small = group > 1
+    tiny = select_threshold(
+        rows.take(small), objective="coverage", target=0.9, subgroups=group[small]
+    )
+    assert set(tiny.thresholds.values()) == {-np.inf}
+    assert tiny.groups.together == ""
+    assert math.fsum(one.delta for one in tiny.certificates.values()) == pytest.approx(0.05)
+
+
+@pytest.mark.filterwarnings("ignore:No threshold", "ignore:The order")
+@pytest.mark.parametrize("level", [0.05, 0.011])
+@pytest.mark.parametrize(
+    "objective",
+    [*(Risk(0.2, method=name) for name in
+       ("combined", "band", "fixed_sequence", "bonferroni", "sgr")),
+     GeneralizedRisk(0.2), Coverage(0.8), Coverage(0.3), Coverage(1.0)],
+    ids=str,
+)  # fmt: skip
+def test_with_fewer_rows_than_can_fail_nothing_is_certified(objective, level):
+    """Then no share of delta is used, whatever the labels are."""
+    objective = copy.copy(objective).set_params(delta=level)
+    needed = Goal.on(objective, Loss()).rows_to_fail
+    options = {"objective": objective, "on_infeasible": "abstain", "assume": "independent"}
+    is_coverage = isinstance(objective, Coverage)
+    for n in range(1, int(min(needed, 40)) + 1):
+        found = select_threshold(Outcomes(np.zeros(n), np.arange(n) / n), **options)
+        assert found.certificate.can_fail == (n >= needed)
+        if n < needed:
+            assert found.coverage == is_coverage
+        elif is_coverage or isinstance(objective, GeneralizedRisk):  # others divide delta further
+            assert (found.coverage < 1) == is_coverage
+
+
+@pytest.mark.parametrize("objective", ["cwsa_plus", "cost", "empirical", "mean"])
+@pytest.mark.filterwarnings("ignore")
+def test_what_guarantees_nothing_shares_as_before(objective, rng):
+    outcomes, group = beside_tiny_ones(4, rng)
+    stated = {"cwsa_plus": Best(), "cost": Cost(0.1)}.get(objective)
+    stated = Risk(0.1, method=objective) if stated is None else stated
+    found = select_threshold(outcomes, objective=stated, subgroups=group)
+    assert {one.goal.delta for one in found.selections.values()} == {0.05 / 7}
 
 
 @pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")

@@ -649,7 +649,7 @@ def test_a_pool_is_judged_from_the_top_until_no_label_can_help(rng):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             found = select_from(sure, wrong, judged, objective, **options)
-        told = "This subgroup will be deferred" if options else "No threshold passes yet"
+        told = "Their cases will be deferred" if options else "No threshold passes yet"
         assert found.accepts(sure, group).any() or told in str(caught[0].message)
         while len(batch := found.next_to_judge(150)):
             judged[batch], n_looks = True, n_looks + 1
