@@ -430,14 +430,13 @@ class Outcomes:
         loss, weight, readings = self.loss, self.sample_weight, self.readings
         if weight is None and not is_graded(loss):
             return self
-        missed = np.zeros(len(self)) if self.reviewer_loss is None else self.reviewer_loss
-        chance = self.weight / (1.0 if largest_weight is None else largest_weight)
-        columns = missed, chance, loss, self.confidence
-        order = np.lexsort((*(() if readings is None else readings.T), *columns))
-        own = zlib.crc32(np.stack([loss, chance])[:, order].tobytes())
+        chance = None if weight is None else weight / (largest_weight or weight.max())
+        known = [one for one in (self.reviewer_loss, chance, loss) if one is not None]
+        order = np.lexsort((*(() if readings is None else readings.T), *known, self.confidence))
+        own = zlib.crc32(np.stack(known)[:, order].tobytes())
         coins = np.empty((2, len(self)))
         coins[:, order] = np.random.default_rng([seed, own]).random(coins.shape)
-        if weight is not None and largest_weight is not None:
+        if chance is not None and largest_weight is not None:
             kept = (coins[1] < chance)[:, None]
             readings = kept if readings is None else readings & kept
         return trusted(

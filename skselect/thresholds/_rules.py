@@ -519,8 +519,9 @@ def certified_coverage(
     curve: RiskCoverageCurve, target: float, delta: float, *_: float
 ) -> BoolArray:
     """Pass where the coverage on new rows is at least `target`, by rank."""
-    first = curve.first_reaching(coverage_rank(curve.n_rows, target, delta))
-    return np.arange(len(curve)) >= first
+    passing = np.zeros(len(curve), dtype=bool)
+    passing[curve.first_reaching(coverage_rank(curve.n_rows, target, delta)) :] = True
+    return passing
 
 
 def empirical_coverage(curve: RiskCoverageCurve, target: float, *_: float) -> BoolArray:
