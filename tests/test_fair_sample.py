@@ -334,7 +334,7 @@ def test_probabilities_as_features_are_a_table(rng):
 def test_a_subgroup_of_nothing_but_recognised_rows_is_deferred():
     group = np.arange(400) // 200
     outcomes = Outcomes(np.zeros(400), np.linspace(0, 1, 400), readings=with_and_without(group < 1))
-    with pytest.warns(UserWarning, match="1 of 2 subgroups have too few rows"):
+    with pytest.warns(UserWarning, match="too few rows to certify 1 of 2 subgroups"):
         found = select_threshold(
             outcomes, objective=Risk(0.1), subgroups=group, assume="independent"
         )
