@@ -491,6 +491,23 @@ def test_verdicts_on_subgroups_share_their_level(policy, n_groups, truth):
     assert is_within(n_wrong, n_draws, delta)
 
 
+def test_subgroups_that_have_to_be_accepted_whole_need_no_test(rng):
+    """A coverage cannot fail where everything is accepted, so the verdict is about the others."""
+    sizes = [400, 400, *[8] * 30]
+    site = np.repeat([f"s{k:02}" for k in range(32)], sizes)
+    proba = rng.dirichlet([1, 1], len(site))
+    truth, new = (rng.random((2, len(site))) < proba[:, 1]).astype(int)
+    found = select_threshold(
+        Predictions.from_proba(truth, proba), objective="coverage", target=0.8, subgroups=site
+    )
+    fresh = Predictions.from_proba(new, rng.dirichlet([1, 1], len(site)))
+    check = check_policy(found.policy, fresh, subgroups=site)
+    assert [one.delta for one in check.guarantees] == [0.025, 0.025]
+    assert check.delta == 0.05
+    named = check_policy(found.policy, fresh, subgroups=site, objective=Risk(0.4))
+    assert len(named.guarantees) == 32
+
+
 # Counted rows ------------------------------------------------------------------------------------
 
 

@@ -102,7 +102,7 @@ def test_a_tenth_of_the_rows_of_a_subgroup_names_the_levels_of_the_others(table)
     each = {"a": one, "b": planned, "hopeless": GeneralizedRisk(0.1), "rare": one, "ten": one}
     found, names = name_levels(predictions, confidence, each, Grouping("site", group), 3)
     assert list(found) == list(each)
-    for key, level in (("a", 0.05 / 5), ("b", 0.1 / 2 / 5), ("ten", 0.05 / 5)):
+    for key, level in (("a", 0.05 / 3), ("b", 0.1 / 2 / 3), ("ten", 0.05 / 4)):
         rows = np.flatnonzero(group == key)
         named = rows[draw_rows(len(rows), 10, seed=3)]
         assert np.array_equal(np.flatnonzero(names & (group == key)), named)
