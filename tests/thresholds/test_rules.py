@@ -701,7 +701,6 @@ def test_a_tuner_sets_a_tenth_of_the_held_out_rows_apart_where_votes_are_tied(rn
     assert (few.method, few.n) == ("combined", 28)
 
 
-@pytest.mark.filterwarnings("ignore:2 2.0")
 @pytest.mark.filterwarnings("ignore:2. too few rows to certify 1 of 3 subgroups")
 def test_a_tenth_of_each_subgroup_names_its_levels(rng):
     X, y = votes(600, rng)
