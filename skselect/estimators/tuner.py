@@ -200,8 +200,8 @@ class ThresholdTuner(
         Which rows choose the threshold.
 
         - A float: that share of the rows (at least 10), held out once at random.
-        - A split ``[(train, test)]`` of positions, masks or slices, or a splitter with one fold: the
-          test rows. In time order ``[(slice(-1000), slice(-1000, None))]`` certifies on the last.
+        - A split ``[(train, test)]`` of positions, masks or slices, or a splitter with one fold:
+          the test rows. In time order: ``[(slice(-1000), slice(-1000, None))]``, the last 1000.
         - An integer or splitter: all rows, by out-of-fold predictions. A row whose class
           no training row of its fold has counts as a wrong answer, with a warning (an error for
           most rows of a class). Rows that are never tested serve training only.
