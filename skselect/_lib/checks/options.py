@@ -143,8 +143,10 @@ def check_generator(random_state: Any) -> np.random.Generator:
 
 
 def check_seed(random_state: Any) -> int:
-    """Return a whole number as it is, and one drawn from a generator or None."""
+    """Return a whole number as it is, one drawn from a generator, or by numpy's own for None."""
     rng = check_generator(random_state)
+    if random_state is None:  # the chance that scikit-learn's splitters take, which a user may seed
+        return int(np.random.randint(2**31))  # noqa: NPY002
     is_seed = isinstance(random_state, numbers.Integral)
     return int(random_state) if is_seed else int(rng.integers(2**32))
 
