@@ -850,7 +850,8 @@ def broken_at_some_look(name, order, unjudged, draws, r=0.1, delta=0.1, n=600, b
 @pytest.mark.parametrize(
     ("name", "order"),
     mostly_slow(
-        [(name, order) for name in ("flat", "in and out") for order in JUDGED], unpack=True
+        [("flat", "top"), *((name, one) for name in ("flat", "in and out") for one in JUDGED)],
+        unpack=True,
     ),
 )
 def test_certificates_at_every_look_keep_their_guarantee(name, order, request):
