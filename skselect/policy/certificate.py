@@ -289,8 +289,8 @@ class Certificate(Stated, NotebookText):
     reviewer_error : float or None
         The bound of the reviewer's errors that was given, as a share of all cases.
     seed : int or None
-        With which rows were drawn that name levels, or coins for losses and weights; None: nothing
-        was drawn.
+        It drew the rows that name levels, or the coins for losses and weights. None: nothing was
+        drawn by chance.
     created : str
         Date and time, ISO 8601.
     fingerprints : dict

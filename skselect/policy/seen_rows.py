@@ -114,8 +114,8 @@ class SeenRows:
 def find_copies(X: Any, codes: IntArray) -> BoolArray | None:
     """Tell which rows equal an earlier one, in all values and the class.
 
-    Equal rows of several classes are a case that came back, and only recognisable rows count. None
-    where there are none, or X is no table.
+    Equal rows of several classes are a case that came back, and only recognisable rows count. The
+    result is None where no row is recognisable, or X is no table.
 
     Parameters
     ----------

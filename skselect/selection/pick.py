@@ -670,9 +670,9 @@ def issue(
     """Write the certificate of a goal for accepting the first `n_blocks` entries of a curve.
 
     Losses and `bound` lie in [0, 1]; the certificate is in the user's units. The `counts` are rows,
-    accepted ones, and those among these that are wrong. `refusal` says why
-    there is no guarantee at all; `guarantee` is that of the method, unless it says otherwise. What
-    is `said` is `notice` and `reviewer`.
+    accepted ones, and accepted ones that are wrong. `refusal` says why there is no guarantee at
+    all; `guarantee` is that of the method, unless it says otherwise. What is `said` is `notice` and
+    `reviewer`.
     """
     objective, loss = goal.objective, goal.loss
     assert isinstance(objective, Guarantee)

@@ -217,9 +217,7 @@ def _refuse_for_unjudged(
 ) -> None:
     """Refuse rows not judged yet where more errors could let a threshold pass that fails."""
     for one in each_of(objectives):
-        plan = one.plan
-        exact = one.guarantees and plan.guarantee == "high_probability"
-        if not exact or plan.caveat:
+        if not one.counts or one.plan.caveat:
             refuse_unjudged(source, f"method={one.method!r} of objective={one.name!r}")
         if one.reads_reviewer or one.given_class is not None:
             refuse_unjudged(source, "given_class" if one.given_class is not None else "reviewer")
