@@ -207,14 +207,15 @@ def read_json(path_or_text: Any, kind: str) -> Any:
 def restore_stored(
     stored: Any, what: str, schema: str, version: int, restore: Callable[[dict[str, Any]], T]
 ) -> T:
-    """Rebuild what a JSON file holds; refuse another schema, a newer version, damaged values."""
+    """Rebuild what a JSON file holds; refuse another schema or version, and damaged values."""
     if not isinstance(stored, dict) or stored.get("schema") != schema:
         raise ValueError(f"This JSON is no {what}: its 'schema' is not {schema!r}.")
     found = stored.get("version")
-    if type(found) is not int or not 1 <= found <= version:
+    if type(found) is not int or found != version:
         raise ValueError(
-            f"This {what} has the format version {found!r}; this skselect reads up to {version}. "
-            "Update skselect, or save it again with this version."
+            f"This {what} has the format version {found!r}, but this skselect reads version "
+            f"{version}: for a higher one update skselect; a lower one was never released, so "
+            "make it again."
         )
     try:
         return restore(stored)

@@ -712,9 +712,6 @@ CALIBRATORS: dict[str, type[Any]] = {
 #: Other words for the same map.
 _ALIASES = {"sigmoid": "platt"}  # scikit-learn's
 
-#: Policy files from before the safeguard lack these.
-_OLDER = {"share": 0.0, "prior": 0.0}
-
 
 def copy_unfitted(calibrator: Any) -> Any:
     """Return an unfitted calibrator: the one of this name, or a copy of the one given."""
@@ -769,11 +766,9 @@ def restore_map(kind: str, given: dict[str, Any]) -> Any:
     calibrator = CALIBRATORS[check_choice("kind", kind, CALIBRATORS)]
     native = np.ndim(given.get("prior", 0.0)) == 1
     restored = SoftmaxTemperature() if native else calibrator()
-    older = {name: x for name, x in _OLDER.items() if name in restored.stored}
-    parameters = {**older, **given}
-    if sorted(parameters) != sorted(restored.stored):
-        raise ValueError(f"maps need {restored.stored}, got {sorted(parameters)}.")
-    for name, number in _check_map(parameters).items():
+    if sorted(given) != sorted(restored.stored):
+        raise ValueError(f"maps need {restored.stored}, got {sorted(given)}.")
+    for name, number in _check_map(given).items():
         setattr(restored, f"{name}_", number if number.ndim else float(number))
     return restored
 

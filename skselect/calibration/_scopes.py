@@ -85,7 +85,7 @@ class Calibration(ABC):
         maps: tuple[Any, ...] = (Missing(kind),)
         if not kind.startswith("external:"):
             maps = tuple(restore_map(kind, given) for given in stored["maps"])
-        offset = stored.get("offset", LEAST_OFFSET)
+        offset = stored["offset"]
         if offset is not None or "response" in cls.stored:
             offset = float(offset)
             if not 0.0 < offset <= 0.5:
@@ -284,7 +284,7 @@ SCOPES = ("probabilities", "confidence")
 
 def restore_calibration(stored: dict[str, Any]) -> Calibration:
     """Rebuild a calibration of any scope from plain numbers."""
-    scope = check_choice("scope", stored.get("scope", SCOPES[0]), SCOPES)
+    scope = check_choice("scope", stored["scope"], SCOPES)
     kind: type[Calibration] = ClassCalibration if scope == SCOPES[0] else ConfidenceCalibration
     return kind.from_dict(stored)
 

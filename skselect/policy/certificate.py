@@ -476,8 +476,7 @@ class Certificate(Stated, NotebookText):
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Certificate:
         """Rebuild a certificate from :meth:`to_dict`."""
-        values = {_OLD_NAMES.get(name, name): value for name, value in stored.items()}
-        values["threshold"] = threshold_from_json(stored["threshold"])
+        values = stored | {"threshold": threshold_from_json(stored["threshold"])}
         risk = stored["risk"]
         values["risk"] = math.nan if risk is None else check_number("risk", risk, 0.0)
         for name in ("caveats", "assumptions"):
@@ -574,8 +573,6 @@ def check_certified(certificate: Any, threshold: float, what: str, remedy: str) 
 
 # Stored certificates ------------------------------------------------------------------------
 
-#: Fields that older files of a policy name otherwise.
-_OLD_NAMES = {"why_not": "caveats", "looks": "max_analyses", "rests_on": "provenance"}
 #: How a guarantee holds, and what it bounds.
 _GUARANTEED = ("high_probability", "mean", "measured", "none")
 _LOSSES = ("zero_one", "cost", "graded")

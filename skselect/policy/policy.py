@@ -91,8 +91,6 @@ from skselect.predictions.confidence import (
 from skselect.predictions.decisions import DecisionRule
 
 SCHEMA = "skselect.policy"
-#: Version 2 added `decision`, `cost_matrix` and `groups`, version 3 `shortlist` and learned
-#: confidences; version 4 renamed two fields of certificates; version 6 added `cascade`.
 VERSION = 6
 #: Parts of a policy, each with the functions that store it as plain values and rebuild it.
 _PARTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
@@ -103,13 +101,6 @@ _PARTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 }
 #: What it records about the rows that tuned it, as it stands in the file.
 _FACTS = ("coverage", "n", "confidence_quantiles", "metadata", "created", "fingerprints")
-#: Fields with the version that added them, and what older files mean.
-_ADDED = {
-    "decision": (2, "argmax"), "cost_matrix": (2, None), "groups": (2, None),
-    "shortlist": (3, None), "cascade": (6, None),
-}  # fmt: skip
-#: Every file of this version or a later one has a digest.
-_SIGNED = 3
 
 #: From how many rows on a table is compared with the rows that tuned the policy; how far a share
 #: must be off, at least; and how often chance alone may say so, for rows of the same population.
@@ -742,9 +733,6 @@ class AbstentionPolicy(NotebookText):
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> AbstentionPolicy:
         """Load a policy.
 
-        A file of the format versions 1 and 2 may have no digest, so that nothing shows whether it
-        was changed: it loads without its certificates, with a warning.
-
         Parameters
         ----------
         path_or_text : path or str
@@ -758,14 +746,19 @@ class AbstentionPolicy(NotebookText):
         ------
         ValueError
             If the file is not a policy, is damaged or was changed after it was saved, has lost
-            its digest, or comes from a newer version.
+            its digest, or has another format version.
         """
         stored = read_json(path_or_text, "policy file")
         return restore_stored(stored, "policy", SCHEMA, VERSION, cls._restore)
 
     @classmethod
     def _restore(cls, stored: dict[str, Any]) -> AbstentionPolicy:
-        stored = _check_unchanged(stored)
+        if stored.get("digest") != digest_json(stored):
+            raise ValueError(
+                f"it was changed after it was saved, for its digest "
+                f"{'does not match' if 'digest' in stored else 'is missing'}; use the file as it "
+                "was saved, or change the policy in Python with dataclasses.replace(policy, ...)"
+            )
         confidence: Any = stored["confidence"]
         if isinstance(confidence, dict):
             confidence = _restore_learned(confidence)
@@ -787,51 +780,13 @@ class AbstentionPolicy(NotebookText):
         )
 
 
-def _check_unchanged(stored: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a file with those that its version lacks; refuse a changed one.
-
-    Without a digest nothing shows a change: files that always had one are refused, and older
-    ones lose their certificates.
-    """
-    version, has_digest = stored["version"], "digest" in stored
-    if stored.get("digest") != digest_json(stored) and (has_digest or version >= _SIGNED):
-        raise ValueError(
-            f"it was changed after it was saved, for its digest "
-            f"{'does not match' if has_digest else 'is missing'}; use the file as it was saved, or "
-            "change the policy in Python with dataclasses.replace(policy, ...)"
-        )
-    absent = {name: old for name, (since, old) in _ADDED.items() if version < since}
-    newer = [name for name in absent if name in stored]
-    if newer:
-        raise ValueError(f"its version is {version}, but only later versions have {newer}")
-    stored = absent | stored
-    return stored if has_digest else _without_certificates(stored)
-
-
-def _without_certificates(stored: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of an old file without its certificates, and warn if it had any."""
-    groups = stored["groups"]
-    members = [] if groups is None else groups["members"]
-    if any(one["certificate"] is not None for one in [stored, *members]):
-        warn_user(
-            f"This policy file has the old version {stored['version']} and no digest, so that "
-            "nothing shows whether it was changed: it is loaded without its certificate, and "
-            "guarantees nothing. certify(policy, rows, target=...) certifies it on fresh rows."
-        )
-    if groups is not None:
-        groups = groups | {"members": [one | {"certificate": None} for one in members]}
-    return stored | {"certificate": None, "groups": groups}
-
-
 def _restore_learned(stored: dict[str, Any]) -> LearnedScore:
     """Rebuild a learned confidence from plain numbers."""
     check_choice("confidence: kind", stored["kind"], ["learned"])
     named = stored["coefficients"]
     for name, value in {"intercept": stored["intercept"], **named}.items():
         check_number(f"coefficient of {name!r}", value, closed="neither")
-    # Before version 5 it had another name.
-    given = stored["auxiliary"] if "auxiliary" in stored else stored["witnesses"]
-    auxiliary = {name: restore_calibration(x) for name, x in given.items()}
+    auxiliary = {name: restore_calibration(x) for name, x in stored["auxiliary"].items()}
     if not named or not set(auxiliary) <= set(named) - set(OWN_FEATURES):
         raise ValueError(f"confidence: {list(auxiliary)} and {list(named)} do not fit together.")
     return LearnedScore(

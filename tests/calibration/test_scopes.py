@@ -71,15 +71,10 @@ def test_one_vs_rest_is_one_map_per_class_rescaled(rng):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-def test_policies_from_before_the_safeguard_are_read_and_damaged_ones_refused():
-    older = {"response": "predict_proba", "maps": [{"slope": 2.0, "intercept": 0.5}]}
-    read = ClassCalibration.from_dict({"kind": "platt", **older})
-    z = 2.0 * np.log(0.6 / 0.4) + 0.5
-    found = read.predict_proba(np.array([[0.4, 0.6]]))
-    assert found[0, 1] == pytest.approx(1 / (1 + np.exp(-z)))
-    with pytest.raises(ValueError, match="maps need"):
-        ClassCalibration.from_dict({"kind": "beta", **older})
+def test_damaged_calibrations_are_refused():
     stored = fitted("platt")[0].calibration_.to_dict()
+    with pytest.raises(ValueError, match="maps need"):
+        restore_calibration(stored | {"kind": "beta"})
     with pytest.raises(ValueError, match="scope must be one of"):
         restore_calibration(stored | {"scope": "everything"})
 

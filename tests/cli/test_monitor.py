@@ -13,7 +13,6 @@ import pytest
 
 from skselect import AbstentionPolicy, SelectiveRiskMonitor
 from skselect._lib import files as _files
-from skselect._lib.files import digest_json
 from skselect._lib.notebook import unwrap
 from skselect.cli import BROKEN, UNDECIDED, commands, tables
 from skselect.policy.policy import External
@@ -491,19 +490,3 @@ def test_corrected_labels_of_entered_cases_are_counted_and_named(cases, watch):
     assert "NOTE" not in watch(cases.assign(truth=None), options)
     said = watch(flipped(cases), options)
     assert f"NOTE: {accepted.sum()} cases that entered earlier at least, of 2024-01-01, " in said
-
-
-def test_a_state_of_format_version_1_accuses_no_row_that_it_read(cases, watch):
-    watch(cases[:300])
-    old = state() | {"version": 1}
-    for name in ("read", "entered", "recorded_from"):
-        del old[name]
-    old["options"]["silence"] = old["options"].pop("unlabelled")
-    old["options"]["mature_after"] = old["options"].pop("label_delay")
-    old["counts"]["n_silent"] = old["counts"].pop("n_unlabelled")
-    old["waiting"]["promise"] = old["waiting"].pop("guarantee")
-    old |= {"promises": old.pop("guarantees"), "course": old.pop("history")}
-    Path("state.json").write_text(json.dumps(old | {"digest": digest_json(old)}))
-    for n in (300, 600, 600):
-        assert "NOT READ" not in watch(cases[:n])
-    watch(pd.concat([cases, cases[400:401].assign(id="late")]), code=UNDECIDED)

@@ -7,7 +7,6 @@ import pickle
 import sys
 import threading
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -624,21 +623,6 @@ def test_bad_calls_are_named_and_change_nothing(method, given, message):
     with pytest.raises(ValueError, match=message):
         getattr(monitor, method)(**(right | given))
     assert monitor.to_json() == before
-
-
-def test_a_state_of_format_version_1_means_the_same():
-    # 60 cases of ten days, written with silence="right" by the version before this format.
-    monitor = SelectiveRiskMonitor.from_json(Path(__file__).with_name("state_version_1.json"))
-    status = monitor.status_
-    assert (monitor.unlabelled, monitor.label_delay, monitor.batch) == ("correct", "3D", 20)
-    assert (status.n_known, status.n_unlabelled, status.n_other) == (16, 9, 11)
-    assert (status.n_waiting, status.overdue[0], status.n_overdue) == (18, "c27", 7)
-    assert (status.evidence, status.estimate) == pytest.approx((0.989395994388975, 0.0625))
-    again = SelectiveRiskMonitor.from_json(monitor.to_json())
-    assert (again.status_, json.loads(again.to_json())["version"]) == (status, 3)
-    status = again.add_labels([], [], when="2020-02-01").status_
-    assert (status.n_known, status.n_unlabelled) == (34, 25)
-    assert status.evidence == pytest.approx(0.959842806167707)
 
 
 def test_threads_share_a_monitor_and_save_it_under_load(rng):

@@ -6,8 +6,6 @@ import itertools
 import json
 import re
 import warnings
-from contextlib import nullcontext
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -274,14 +272,13 @@ def test_a_damaged_map_is_not_loaded(kind, n_classes, scope, damage):
                 ("metadata", 3), ("n", "x"), ("abstain_label", "lo"),
             ]
         ),
-        ({"version": 0}, "version"),
-        ({"version": True}, "version"),
+        *(({"version": x}, f"format version {x!r}, but this") for x in (VERSION - 1, 0, True, 6.0)),
     ],
 )  # fmt: skip
 def test_damaged_fields_are_a_clear_error(change, message):
     policy = AbstentionPolicy(classes=np.array(["lo", "hi"]), threshold=0.8)
-    damaged = "" if message == "version" else "The policy is damaged .*"
-    with pytest.raises(ValueError, match=f"{damaged}{message}"):
+    damaged = "This policy has the" if "version" in change else "The policy is damaged"
+    with pytest.raises(ValueError, match=f"{damaged} .*{message}"):
         AbstentionPolicy.from_json(signed(stored_fields(policy) | change))
 
 
@@ -382,55 +379,12 @@ def test_the_digest_is_what_the_schema_says(certified):
     assert digest == hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-# Files of every version, written by the code of their time: "sites" with a threshold for each of
-# two sites. Files of version 2 have a digest or not.
-OLD_FILES = Path(__file__).parent / "old_files"
-
-
-@pytest.mark.parametrize("name", ["v1_all", "v2_all", "v2_sites", "v2_sites_digest", "v3_sites"])
-def test_old_files_decide_as_they_did_and_guarantee_nothing_without_a_digest(name):
-    text = (OLD_FILES / f"{name}.json").read_text()
-    has_digest = "digest" in json.loads(text)
-    lost = r"version \d and no digest.*without its certificate, and guarantees nothing"
-    with nullcontext() if has_digest else pytest.warns(UserWarning, match=lost) as caught:
-        policy = AbstentionPolicy.from_json(text)
-    assert has_digest or caught[0].filename == __file__
-    assert repr(policy).endswith("certified>" if has_digest else "no certificate>")
-    certificates = [policy.certificate]
-    subgroups = None
-    if "sites" in name:
-        certificates, subgroups = policy.groups.certificates.values(), ["A", "B", "A"]
-    assert all((one is not None and one.is_certified) is has_digest for one in certificates)
-    decided = policy.decide([[0.95, 0.05], [0.2, 0.8], [0.45, 0.55]], subgroups=subgroups)
-    assert decided["accepted"].tolist() == [True, True, subgroups is None]
-    assert decided["suggestion"].tolist() == ["no", "yes", "yes"]
-    assert policy.shortlist is None
-    again = AbstentionPolicy.from_json(policy.to_json())
-    assert again.to_json() == policy.to_json()
-
-
-@pytest.mark.parametrize("name", ["v3_sites", "all"])
-def test_a_missing_digest_is_refused_where_every_file_had_one(certified, name):
+def test_a_missing_digest_is_refused(certified):
     """Whoever deletes it could swap the classes, and the guarantee would still be CERTIFIED."""
-    is_old = name == "v3_sites"
-    text = (OLD_FILES / f"{name}.json").read_text() if is_old else certified[name].to_json()
-    stored = json.loads(text)
+    stored = json.loads(certified["all"].to_json())
     del stored["digest"]
-    changed = stored | {"classes": stored["classes"][::-1]}
-    for version in (stored["version"], 3, 4):
-        with pytest.raises(ValueError, match=r"its digest is missing; use the file as it was"):
-            AbstentionPolicy.from_json(json.dumps(changed | {"version": version}))
-    newer = changed | {"version": 2, "cascade": None}
-    with pytest.raises(ValueError, match=r"only later versions have \['shortlist', 'cascade'\]"):
-        AbstentionPolicy.from_json(json.dumps(newer))
-    changed.pop("cascade", None)
-    del changed["shortlist"]
-    with pytest.raises(ValueError, match=r"is 1, but only later versions have \['decision', 'cost"):
-        AbstentionPolicy.from_json(json.dumps(changed | {"version": 1}))
-    with pytest.warns(UserWarning, match="guarantees nothing"):  # as any file of that time may be
-        policy = AbstentionPolicy.from_json(json.dumps(changed | {"version": 2}))
-    assert policy.certificate is None
-    assert policy.groups is None or not any(policy.groups.certificates.values())
+    with pytest.raises(ValueError, match=r"its digest is missing; use the file as it was"):
+        AbstentionPolicy.from_json(json.dumps(stored | {"classes": stored["classes"][::-1]}))
 
 
 @pytest.mark.parametrize(
@@ -466,10 +420,11 @@ def test_a_file_is_checked_field_by_field(certified, path, value, message):
         ("5", "'schema' is not"), ('"x"', "'schema' is not"), (b"\xff\xfe{", "damaged JSON"),
         (b"", "damaged JSON"), ('{"schema": "something else"}', "'schema' is not"),
         ('{"schema": "skselect.policy", "version": 1', "damaged JSON"),
-        ('{"schema": "skselect.policy", "version": 99}', "Update skselect"),
-        ('{"schema": "skselect.policy", "version": "1"}', "format version"),
-        ('{"schema": "skselect.policy", "version": 1}', "policy is damaged"),
-        ('{"schema": "skselect.policy", "version": 2, "x": ' + "[" * 500 + "]" * 500 + "}",
+        ('{"schema": "skselect.policy", "version": 99}', "version 99, but.*update skselect"),
+        ('{"schema": "skselect.policy", "version": 1}', "version 1, but.*never released"),
+        ('{"schema": "skselect.policy", "version": "6"}', "format version '6'"),
+        ('{"schema": "skselect.policy", "version": 6}', "policy is damaged"),
+        ('{"schema": "skselect.policy", "version": 6, "x": ' + "[" * 500 + "]" * 500 + "}",
          "policy is damaged"),
         *((f'{{"threshold": {x}}}', f"damaged JSON: {x} is not a finite number")
           for x in ("1e400", "-1e400", "Infinity", "NaN")),
