@@ -31,6 +31,7 @@ def newest(session: nox.Session) -> None:
 def oldest(session: nox.Session) -> None:
     """Run all tests with the oldest dependencies that the project declares."""
     declared = PROJECT["project"]["dependencies"]
+    declared = [*declared, *PROJECT["project"]["optional-dependencies"]["files"]]
     session.install("-e", ".[test]", *(pin.replace(">=", "==") for pin in declared))
     session.run("python", "-m", "pytest", *session.posargs)
 

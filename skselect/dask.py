@@ -125,7 +125,7 @@ def state(
     >>> skselect.dask.state(y_true, y_proba).finalize().coverage_at_risk(0.0)
     0.75
     """
-    dask = import_extra("dask", "dask", "dask")
+    dask = import_extra("dask", "dask")
     truths, probas = _row_blocks(y_true), _row_blocks(_join_columns(y_proba))
     if not truths:
         raise ValueError("y_true has no blocks of rows; at least one row is needed.")
@@ -218,7 +218,7 @@ def parquet_state(paths: Paths, **options: Any) -> SelectiveState:
     >>> state.select_threshold(objective="risk", target=.1).policy
     <AbstentionPolicy: 2 classes, threshold 0.75, certified>
     """
-    dask = import_extra("dask", "dask", "dask")
+    dask = import_extra("dask", "dask")
     files = find_files(paths)
     # A state may be larger than a file: use few parts, but enough to keep all workers busy.
     n_parts = min(len(files), 4 * _count_workers())
@@ -260,7 +260,7 @@ def decide(policy: AbstentionPolicy, y_proba: Any) -> Any:
     >>> skselect.dask.decide(policy, y_proba)["accepted"].compute().tolist()
     [True, False]
     """
-    frames = import_extra("dask.dataframe", "dask", "dask")
+    frames = import_extra("dask.dataframe", "dask[dataframe]")
     classes = policy.classes.tolist()
     if not hasattr(y_proba, "map_partitions"):
         y_proba = frames.from_dask_array(_join_columns(y_proba), columns=classes)
@@ -290,7 +290,7 @@ def local_classifier(model: Any) -> Any:
     ImportError
         If XGBoost is not installed.
     """
-    xgboost = import_extra("xgboost", "xgboost", "xgboost")
+    xgboost = import_extra("xgboost", "xgboost")
     local = xgboost.XGBClassifier()
     local.load_model(model.get_booster().save_raw())
     return local
@@ -325,7 +325,7 @@ def _count_block(empty: SelectiveState, y_true: Any, y_proba: Any) -> SelectiveS
 
 def _merge_all(parts: list[Any]) -> SelectiveState:
     """Merge delayed states in a tree."""
-    dask = import_extra("dask", "dask", "dask")
+    dask = import_extra("dask", "dask")
     merge = dask.delayed(SelectiveState.merge, pure=True)
     while len(parts) > 1:
         parts = [merge(*parts[k : k + _FAN_IN]) for k in range(0, len(parts), _FAN_IN)]
@@ -335,7 +335,7 @@ def _merge_all(parts: list[Any]) -> SelectiveState:
 
 def _count_workers() -> int:
     try:
-        distributed = import_extra("dask.distributed", "distributed", "dask")
+        distributed = import_extra("dask.distributed", "distributed")
         return max(len(distributed.get_client().scheduler_info()["workers"]), 1)
     except (ImportError, ValueError):  # no cluster: threads of this process
         return 1

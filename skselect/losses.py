@@ -479,7 +479,7 @@ def soft_cwsa_loss(
 
 def _torch_batch(logits: Any, target: Any, sample_weight: Any) -> tuple[Any, Any, Any, Any]:
     """Return torch, log-probabilities of at least single precision, classes and weights."""
-    torch = import_extra("torch", "torch", "torch")
+    torch = import_extra("torch", "torch")
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     if logits.ndim == 1:
         logits = torch.stack([torch.zeros_like(logits), logits], dim=1)

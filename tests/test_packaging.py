@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import skselect
 
@@ -56,6 +57,40 @@ def test_the_workflow_runs_the_script_and_each_python():
     assert sessions == [*((f"newest-{one}", one) for one in listed), ("oldest", listed[0])]
     for name, _ in sessions:
         assert f"def {name.partition('-')[0]}(" in read("noxfile.py")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chip", ["10_15_x86_64", "14_0_x86_64", "12_0_arm64", "14_0_arm64"])
+def test_macs_need_no_compiler(chip, tmp_path):
+    """A wheel of each package that `.[test]`, and so `.[demo]`, names is there for Macs."""
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--no-deps"]
+    wheels = [*pip, "--only-binary=:all:", "--target", str(tmp_path)]
+    probe = [*wheels, "--retries=0", "--ignore-installed", "tqdm"]
+    if subprocess.run(probe, check=False, capture_output=True).returncode:
+        pytest.skip("no package index can be reached")
+    needs = PROJECT["project"]["dependencies"] + find_needs("test", "darwin")
+    command = [*wheels, f"--platform=macosx_{chip}", *needs]
+    done = subprocess.run(command, check=False, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def find_needs(extra, system):
+    """Return what an extra installs on a system, those of other extras of ours included."""
+    needs = []
+    for one in map(Requirement, PROJECT["project"]["optional-dependencies"][extra]):
+        if one.name == "skselect":
+            needs += [need for other in one.extras for need in find_needs(other, system)]
+        elif one.marker is None or one.marker.evaluate({"sys_platform": system}):
+            one.marker = None
+            needs.append(str(one))
+    return needs
+
+
+def test_the_demo_needs_one_xgboost_and_reads_files():
+    for system, xgboost in {"darwin": "xgboost", "linux": "xgboost-cpu"}.items():
+        names = [Requirement(one).name for one in find_needs("demo", system)]
+        assert [name for name in names if name.startswith("xgboost")] == [xgboost]
+        assert "pyarrow" in names
 
 
 @pytest.fixture(scope="module")

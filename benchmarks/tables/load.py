@@ -263,7 +263,7 @@ def find_file(entry: Entry, folder: Path) -> Path | None:
 
 def read(path: Path, entry: Entry) -> pd.DataFrame:
     """Read a file, and refuse it if its contents do not match its name."""
-    parquet = import_extra("pyarrow.parquet", "pyarrow", "benchmarks")
+    parquet = import_extra("pyarrow.parquet", "pyarrow")
     table = read_parquet(lambda file: parquet.read_table(file).to_pandas(), path)
     is_registered = path.stem == entry.name
     digest = compute_digest(table)
@@ -332,8 +332,8 @@ def addresses(entry: Entry) -> dict[str, tuple[str, Callable[[str], pd.DataFrame
 
 def _fetch(url: str, reader: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
     """Download a file with a progress bar, and read it."""
-    import_extra("pyarrow", "pyarrow", "benchmarks")
-    pooch = import_extra("pooch", "pooch", "benchmarks")
+    import_extra("pyarrow", "pyarrow")
+    pooch = import_extra("pooch", "pooch")
     pooch.get_logger().setLevel("WARNING")
     _check_name_resolves(url)
     with tempfile.TemporaryDirectory() as folder:

@@ -31,14 +31,13 @@ _MANY_ROWS = 100_000
 _NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
-def import_extra(module: str, package: str, extra: str) -> Any:
-    """Import a module of an optional package, or name the extra that installs it."""
+def import_extra(module: str, package: str) -> Any:
+    """Import a module of an optional package, or say how pip installs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"This needs the package {package!r}; install it in the folder of skselect with "
-            f"pip install '.[{extra}]'."
+            f"This needs an optional package; install it with pip install {package!r}."
         ) from error
 
 

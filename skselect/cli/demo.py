@@ -35,6 +35,8 @@ _CERTIFY, _TEST = 0.30, 0.25
 _MAX_LEVELS = 255
 # Rows x features up to which one thread trains as fast as many.
 _SMALL = 1_000_000
+# What XGBoost's wheels do not bring along.
+_OPENMP = "OpenMP: on a Mac brew install libomp, on Debian and Ubuntu apt install libgomp1"
 
 
 def demo(given: Namespace) -> int:
@@ -45,7 +47,7 @@ def demo(given: Namespace) -> int:
         raise ValueError("--label goes with --data FILE; without it the demo reads digits.")
     if given.out.exists() and not given.out.is_dir():
         raise ValueError(f"--out must be a folder, but {str(given.out)!r} is a file.")
-    import_extra("matplotlib", "matplotlib", "demo").use("Agg")
+    import_extra("matplotlib", "matplotlib").use("Agg")
     X, y, what = load(given)
     booster, kind = make_booster(given.seed)
     given.out.mkdir(parents=True, exist_ok=True)
@@ -204,12 +206,16 @@ def _prepare(column: pd.Series) -> pd.Series:
 
 
 def make_booster(seed: int) -> tuple[Any, str]:
-    """Return XGBoost if it is installed, else scikit-learn's gradient boosting."""
+    """Return XGBoost if it is installed and can be loaded, else scikit-learn's gradient boosting.
+
+    XGBoost cannot be loaded without OpenMP, which is its own class of ValueError.
+    """
     try:
         from xgboost import XGBClassifier  # noqa: PLC0415 - an extra
-    except ImportError:
+    except (ImportError, ValueError) as error:
+        why = "" if isinstance(error, ImportError) else f" (XGBoost needs {_OPENMP})"
         booster = HistGradientBoostingClassifier(max_iter=150, random_state=seed)
-        return booster, "HistGradientBoosting"
+        return booster, f"HistGradientBoosting{why}"
     booster = XGBClassifier(
         n_estimators=300, max_depth=8, learning_rate=0.05, subsample=0.8, colsample_bytree=0.6,
         tree_method="hist", enable_categorical=True, random_state=seed,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from skselect import __version__
-from skselect._lib.files import naming_output
+from skselect._lib.files import import_extra, naming_output
 from skselect.cli import INFEASIBLE, INTERRUPTED, WRONG_INPUT
 from skselect.exceptions import InfeasibleTargetError
 
@@ -449,6 +449,7 @@ def _run(given: argparse.Namespace, is_closed: bool) -> int:
     """Call the command, which is imported late to keep --help fast."""
     if is_closed and given.command == "apply" and given.out is None:
         raise ValueError("standard output is closed; name a file: --out decided.csv.")
+    import_extra("pyarrow", "pyarrow")  # it reads and writes tables
     if given.command == "demo":
         from skselect.cli.demo import demo  # noqa: PLC0415
 

@@ -323,7 +323,7 @@ def show_percent(*axes: Any) -> None:
 
 def new_figure(n_rows: int = 1, size: tuple[float, float] = (6.4, 4.2)) -> Any:
     """Return the axes, or an array of several, of a new figure; `size` is in inches."""
-    plt = import_extra("matplotlib.pyplot", "matplotlib", "plot")
+    plt = import_extra("matplotlib.pyplot", "matplotlib")
     with plt.rc_context(STYLE):
         return plt.subplots(n_rows, figsize=size, sharex=True, layout="constrained")[1]
 

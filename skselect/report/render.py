@@ -97,11 +97,11 @@ def render_page(
     contents: dict[str, Any], cases: tuple[Case, ...], *, interactive: bool = False
 ) -> str:
     """Return a report as a web page, with a slider for the threshold where it is interactive."""
-    jinja2 = import_extra("jinja2", "jinja2", "report")
+    jinja2 = import_extra("jinja2", "jinja2")
     source = resources.files("skselect.report").joinpath("report.html.jinja").read_text("utf-8")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     level = contents["confidence_level"]
-    plt = import_extra("matplotlib.pyplot", "matplotlib", "report")
+    plt = import_extra("matplotlib.pyplot", "matplotlib")
     with plt.style.context("default"), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # about letters that the font lacks
         models = [
@@ -200,7 +200,7 @@ def _draw(caption: str, *plots: Callable[..., Any]) -> tuple[str, str]:
 
 def _encode_picture(ax: Any) -> str:
     """Return the figure of axes as a data URL, its legend above the axes, and close it."""
-    plt = import_extra("matplotlib.pyplot", "matplotlib", "report")
+    plt = import_extra("matplotlib.pyplot", "matplotlib")
     handles, labels = ax.get_legend_handles_labels()
     if labels:
         ax.get_legend().remove()

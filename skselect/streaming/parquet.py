@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._lib.checks.rows import check_any_rows, check_columns
-from skselect._lib.files import read_parquet, row_bar
+from skselect._lib.files import import_extra, read_parquet, row_bar
 from skselect.metrics._evaluate import DEFAULT_METRICS, requests
 from skselect.streaming.state import SelectiveState
 
@@ -126,8 +126,7 @@ def parquet_state(
     >>> state.finalize().coverage_at_risk(0.0)
     0.75
     """
-    import pyarrow.parquet as pq  # noqa: PLC0415 - not needed to import the library
-
+    pq = import_extra("pyarrow.parquet", "pyarrow")
     columns = _check_file_columns(y_true, y_proba, confidence, loss, labels)
     state = SelectiveState(mode, thresholds=thresholds, labels=labels)
     count = state.update_confidence if y_true is None else state.update

@@ -165,6 +165,16 @@ def test_columns_of_ordinary_tables(table, kind, options, capsys):
     booster.fit(X, (y == "yes").astype(int))  # which would refuse names and infinite values
 
 
+def test_without_openmp_the_demo_says_what_xgboost_needs(tmp_path, monkeypatch):
+    # What XGBoost's module does where it finds no OpenMP: its error is a ValueError.
+    (tmp_path / "xgboost.py").write_text("raise ValueError('libxgboost.dylib')")
+    monkeypatch.delitem(sys.modules, "xgboost", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    booster, kind = demo.make_booster(0)
+    assert type(booster).__name__ == "HistGradientBoostingClassifier"
+    assert "brew install libomp" in kind
+
+
 def test_small_tables_train_with_one_thread(table, options, monkeypatch):
     found = []
 
