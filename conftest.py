@@ -33,7 +33,7 @@ QUICK = {
         "inference/test_by_group.py", "metrics/test_threshold.py",
         "monitoring/test_evidence.py", "policy/test_certificate.py",
         "predictions/test_predictions.py", "report/test_calibration.py", "selection/test_select.py",
-        "streaming/test_certified.py", "_lib/test_checks.py", "thresholds/test_metric.py",
+        "streaming/test_parquet.py", "_lib/test_checks.py", "thresholds/test_metric.py",
     ]
 }  # fmt: skip
 

@@ -37,7 +37,6 @@ from skselect.streaming import parquet_state
 
 METRICS = ["aurc", "eaurc", "augrc", "failure_auroc", "cw_accuracy", "csr", "cwsa", "cwsa_plus"]
 COLUMNS = {"confidence": "confidence", "loss": "error"}
-MODES = {"certified": {"mode": "certified", "thresholds": [0.5]}, "exact": {}}
 PIECE, TARGET = 1_000_000, 0.05
 
 
@@ -57,8 +56,8 @@ def digest(found):
     return hashlib.sha256(found.to_numpy().tobytes()).hexdigest()[:16]
 
 
-def evaluated(folder, mode):
-    return digest(evaluate_parquet(folder, METRICS, **COLUMNS, **MODES[mode], progress=False))
+def evaluated(folder):
+    return digest(evaluate_parquet(folder, METRICS, **COLUMNS, progress=False))
 
 
 def halves(folder):
@@ -66,30 +65,29 @@ def halves(folder):
     return files[::2], files[1::2] or files
 
 
-def certified(folder, mode):
+def certified(folder):
     """Certify a risk on every second file, and check it on the others."""
     first, others = halves(folder)
-    how = {**COLUMNS, "progress": False, "mode": mode}
+    how = {**COLUMNS, "progress": False}
     found = select_threshold(
         parquet_state(first, **how).finalize(), objective="risk", target=TARGET
     )
     policy = AbstentionPolicy(
         classes=[0, 1], threshold=found.threshold, certificate=found.certificate
     )
-    given = {"thresholds": [policy.threshold]} if mode == "certified" else {}
-    check = check_policy(policy, parquet_state(others, **how, **given))
+    check = check_policy(policy, parquet_state(others, **how))
     return (
         f"coverage {found.certificate.coverage:.4f}, risk {found.certificate.risk:.6f}; on the "
         f"other files: {check.verdict}, {check.risk:.6f}"
     )
 
 
-def as_spark_does(folder, mode):
+def as_spark_does(folder):
     """Each task counts batches and yields a pickled state; the driver merges them."""
     import pickle
 
     def count(batches):
-        state = SelectiveState(mode, thresholds=MODES[mode].get("thresholds"))
+        state = SelectiveState()
         for batch in batches:
             state.update_confidence(batch["confidence"], batch["error"])
         yield pickle.dumps(state)
@@ -101,7 +99,7 @@ def as_spark_does(folder, mode):
     return digest(states[0].merge(*states[1:]).evaluate(METRICS))
 
 
-def on_dask(folder, mode, *, kill_after=None):
+def on_dask(folder, *, kill_after=None):
     with Client(
         n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
     ) as client:
@@ -109,7 +107,7 @@ def on_dask(folder, mode, *, kill_after=None):
         if kill_after:
             killer = threading.Timer(kill_after, os.kill, (victim, signal.SIGKILL))
             killer.start()
-        found = skselect.dask.evaluate_parquet(folder, METRICS, **COLUMNS, **MODES[mode])
+        found = skselect.dask.evaluate_parquet(folder, METRICS, **COLUMNS)
         if kill_after:
             killer.cancel()
             gone = victim not in client.run(os.getpid).values()
@@ -145,13 +143,11 @@ def main():
         write(folder, n)
         size = sum(file.stat().st_size for file in Path(folder).iterdir())
         print(f"{n:,} rows, {size / 2**30:.2f} GiB in files")
-        for mode in MODES:
-            told(f"evaluate, {mode}", n, evaluated, folder, mode)
-            told(f"certify and check, {mode}", n, certified, folder, mode)
-        told("map and reduce, certified", n, as_spark_does, folder, "certified")
-        for mode in MODES:
-            told(f"two Dask workers, {mode}", n, on_dask, folder, mode)
-            told(f"one of two killed, {mode}", n, on_dask, folder, mode, kill_after=4.0)
+        told("evaluate", n, evaluated, folder)
+        told("certify and check", n, certified, folder)
+        told("map and reduce", n, as_spark_does, folder)
+        told("two Dask workers", n, on_dask, folder)
+        told("one of two killed", n, on_dask, folder, kill_after=4.0)
 
 
 if __name__ == "__main__":

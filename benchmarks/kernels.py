@@ -108,10 +108,9 @@ def list_acts(n, rng):
     def standard_error(name):
         return SPECS[name].influence(ScoredRows(curve), {}).standard_error()
 
-    exact, certified = SelectiveState(), SelectiveState("certified")
     float32 = confidence.astype(np.float32)
-    for state in (exact, certified):
-        state.update_confidence(float32, loss > 0).finalize()
+    state = SelectiveState().update_confidence(float32, loss > 0)
+    state.counts.settle()
     y_true = np.where(loss > 0, 1, 0)
     y_proba = np.column_stack([confidence, 1 - confidence])
     return {
@@ -157,8 +156,7 @@ def list_acts(n, rng):
         "ECE alone": lambda: SPECS["ece"].function(y_true, y_proba),
         "interval of the ECE": lambda: metric_interval(y_true == 0, confidence, "ece"),
         "Predictions.from_proba alone": lambda: Predictions.from_proba(y_true, y_proba),
-        "exact state, float32": lambda: counted_fully(exact, float32, loss > 0),
-        "certified state, float32": lambda: certified.update_confidence(float32, loss > 0),
+        "a state, float32": lambda: counted_fully(state, float32, loss > 0),
     }
 
 

@@ -142,10 +142,9 @@ MUTANTS = [
     _mutant("_lib/decide.py", "return np.column_stack([1.0 - mapped[0], mapped[0]])",
             "return np.column_stack([mapped[0], 1.0 - mapped[0]])", "calibration/test_scopes.py"),
     # Counting batch by batch.
-    _mutant("streaming/exact.py", "number = np.concatenate([rows - errors, errors])",
+    _mutant("streaming/counts.py", "number = np.concatenate([rows - errors, errors])",
             "number = np.concatenate([rows, errors])", "streaming/test_state.py"),
-    _mutant("streaming/certified.py", "bits -= 1  # the largest", "bits -= 0  # the largest",
-            "streaming/test_certified.py"),
+    _mutant("streaming/counts.py", "(used + number * PAGE)", "used", "streaming/test_state.py"),
     # The watch over a running policy.
     _mutant("monitoring/evidence.py", "enters = bets.patience / (before * (before + 1.0))",
             "enters = bets.patience / (before * before)", "monitoring/test_evidence.py"),

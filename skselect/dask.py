@@ -30,7 +30,7 @@ def evaluate(
     y_proba: Any,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
     **options: Any,
-) -> pd.Series | pd.DataFrame:
+) -> pd.Series:
     """Compute metrics of predictions in a Dask collection.
 
     Parameters
@@ -44,11 +44,11 @@ def evaluate(
         Short names as in ``skselect.metrics.SPECS``. A mapping gives the parameters of each, such
         as ``{"cwsa": {"threshold": .8}, "aurc": {}}``; metrics that read classes are refused.
     **options
-        `labels`, `confidence`, `mode` and `thresholds` of :func:`skselect.dask.state`.
+        `labels` and `confidence` of :func:`skselect.dask.state`.
 
     Returns
     -------
-    Series, or in mode "certified" DataFrame
+    Series
         As :meth:`skselect.SelectiveState.evaluate`; equal to the result of one process, bit by
         bit.
 
@@ -85,8 +85,6 @@ def state(
     *,
     labels: Any = None,
     confidence: ConfidenceSpec = "max_proba",
-    mode: str = "exact",
-    thresholds: Any = None,
 ) -> SelectiveState:
     """Count the predictions in a Dask collection, for curves, intervals and thresholds.
 
@@ -101,11 +99,6 @@ def state(
         `y_true`.
     confidence : {"max_proba", "margin", "entropy", "gini"} or callable, default="max_proba"
         How sure the classifier is of each row. In [0, 1].
-    mode : {"exact", "certified"}, default="exact"
-        "exact" counts each confidence; "certified" counts cells of them, in less memory, and
-        gives bounds.
-    thresholds : array-like in [0, 1], default=None
-        For "certified": the thresholds at which you will ask for coverage, risk and CWSA.
 
     Returns
     -------
@@ -137,7 +130,7 @@ def state(
     if labels is None:
         found = dask.compute(*[dask.delayed(_distinct_labels)(block) for block in truths])
         labels = np.unique(np.concatenate([part for part in found if len(part)] or [[]]))
-    empty = SelectiveState(mode, labels=labels, confidence=confidence, thresholds=thresholds)
+    empty = SelectiveState(labels=labels, confidence=confidence)
     count = dask.delayed(_count_block, pure=True)
     parts = [count(empty, *pair) for pair in zip(truths, probas, strict=True)]
     return _merge_all(parts)
@@ -147,7 +140,7 @@ def evaluate_parquet(
     paths: Paths,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
     **options: Any,
-) -> pd.Series | pd.DataFrame:
+) -> pd.Series:
     """Compute metrics of predictions in Parquet files, some files to each worker.
 
     Parameters
@@ -158,12 +151,12 @@ def evaluate_parquet(
         Short names as in ``skselect.metrics.SPECS``. A mapping gives the parameters of each, such
         as ``{"cwsa": {"threshold": .8}, "aurc": {}}``; metrics that read classes are refused.
     **options
-        The other keywords of :func:`skselect.evaluate_parquet`: the names of the columns,
-        `labels`, `mode` and `thresholds`.
+        The other keywords of :func:`skselect.evaluate_parquet`: the names of the columns
+        and `labels`.
 
     Returns
     -------
-    Series, or in mode "certified" DataFrame
+    Series
         Equal to that of :func:`skselect.evaluate_parquet`, bit by bit.
 
     Raises
@@ -194,8 +187,8 @@ def parquet_state(paths: Paths, **options: Any) -> SelectiveState:
     paths : str, Path or iterable of them
         As for :func:`evaluate_parquet`.
     **options
-        The other keywords of :func:`skselect.streaming.parquet_state`: the names of the columns,
-        `labels`, `mode` and `thresholds`.
+        The other keywords of :func:`skselect.streaming.parquet_state`: the names of the columns
+        and `labels`.
 
     Returns
     -------

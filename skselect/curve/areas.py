@@ -205,11 +205,6 @@ def sum_terms(
     return total
 
 
-def phi_from_shortfall(shortfall: FloatArray, threshold: float) -> FloatArray:
-    """Return phi given 1 - c, without computing c, which would round."""
-    return 1.0 - shortfall / (1.0 - threshold)
-
-
 def sum_squares(
     weight: FloatArray, shortfall: FloatArray, squared: FloatArray, slope: FloatArray
 ) -> FloatArray:

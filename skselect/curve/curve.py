@@ -46,9 +46,6 @@ _AURC: dict[str, Callable[[FloatArray, FloatArray], float]] = {
     "ln": areas.aurc_log,
 }
 
-# Arrays that are built together if the curve is short.
-_BASIC = ("threshold", "accepted_weight", "accepted_loss", "coverage", "selective_risk")
-
 
 @dataclass(frozen=True, eq=False)
 class GradedLosses:
@@ -91,9 +88,6 @@ class RiskCoverageCurve:
         Whether every row counts once.
     graded : GradedLosses or None
         None where losses are 0 or 1.
-    in_cells : bool
-        Whether an entry stands for all confidences from its threshold up to the entry before,
-        as in the curves of ``SelectiveState(mode="certified")``.
 
     Examples
     --------
@@ -113,7 +107,6 @@ class RiskCoverageCurve:
     blocks: TieBlocks
     counted: bool = True
     graded: GradedLosses | None = None
-    in_cells: bool = False
     _arrays: dict[str, FloatArray] = field(default_factory=dict, init=False, repr=False)
 
     # Construction ------------------------------------------------------------------------
@@ -239,8 +232,6 @@ class RiskCoverageCurve:
             return compute_curves(self.sums, names, entries)
         missing = {name for name in names if name not in self._arrays}
         if missing:
-            if len(self) <= CHUNK:  # building these now costs less than another pass later
-                missing |= {*_BASIC} - self._arrays.keys()
             self._arrays.update(compute_curves(self.sums, missing))
         return {name: self._arrays[name] for name in names}
 
@@ -598,7 +589,7 @@ class RiskCoverageCurve:
     def _cwsa(self, name: str, thresholds: Any) -> FloatArray:
         if thresholds is None:
             return self.arrays(name)[name]
-        return self.cwsa_at(check_thresholds(thresholds, cwsa=True), plus=name == "cwsa_plus")
+        return self.cwsa_at(check_thresholds(thresholds), plus=name == "cwsa_plus")
 
     def cwsa_at(self, thresholds: FloatArray, *, plus: bool) -> FloatArray:
         """Return CWSA or CWSA+ at checked thresholds, 0 where no row is accepted."""
@@ -616,12 +607,8 @@ class RiskCoverageCurve:
 
         Between two confidences the accepted rows stay the same and CWSA+ falls as the threshold
         rises, so that it is largest just above the lower one. The last entry accepts everything,
-        from threshold 0 on. On a curve in cells the threshold is the entry's own, because the
-        confidences inside a cell are not known.
+        from threshold 0 on.
         """
-        if self.in_cells:
-            own = np.append(self.thresholds[:-1], 0.0)
-            return own, self.cwsa_at(own, plus=plus)
         name = "cwsa_plus_limit" if plus else "cwsa_limit"
         found = self.arrays("threshold", name)
         thresholds = np.zeros(len(self))
@@ -649,8 +636,7 @@ def threshold_below(curve: RiskCoverageCurve, n_blocks: int, *, bounded: bool = 
     """Return the threshold that accepts the first `n_blocks` entries and no more.
 
     It is the midpoint between the last accepted and the first rejected confidence, so that
-    rounding to float32 or in `predict_proba` changes no decision. Where entries stand for cells
-    it is the least confidence that the last accepted cell can hold. If all entries are accepted it
+    rounding to float32 or in `predict_proba` changes no decision. If all entries are accepted it
     is 0, or -inf where confidences lie outside [0, 1]; pass ``bounded=False`` if those of new rows
     may, even though none does here.
     """
@@ -660,8 +646,6 @@ def threshold_below(curve: RiskCoverageCurve, n_blocks: int, *, bounded: bool = 
     if n_blocks == len(curve):
         inside = bounded and lowest >= 0 and curve.sums.largest <= 1
         return 0.0 if inside else float("-inf")
-    if curve.in_cells:
-        return lowest
     rejected = curve.threshold_at(n_blocks)
     middle = rejected + (lowest - rejected) / 2.0
     return middle if rejected < middle <= lowest else lowest

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -285,7 +285,6 @@ class PackedBlocks:
     """
 
     keys: KeyArray
-    _untied: set[int] = field(default_factory=set, init=False, repr=False)  # offsets of chunks
     #: These are numbers of rows, whose squares do not overflow.
     unit: ClassVar[float] = 1.0
     whole: ClassVar[bool] = True
@@ -309,8 +308,7 @@ class PackedBlocks:
     def _read(self, offset: int) -> tuple[Chunk, int]:
         """Return the chunk that starts at a row, and the row at which the next one starts."""
         bits = self.keys[offset : offset + CHUNK + 1] >> 1
-        if offset in self._untied or not (bits[1:] == bits[:-1]).any():
-            self._untied.add(offset)
+        if not (bits[1:] == bits[:-1]).any():
             keys = self.keys[offset : offset + CHUNK]
             errors = (keys & 1).view(f"i{keys.itemsize}")
             chunk = Chunk(bits[:CHUNK], _ONES[: len(keys)], errors, all_one=True, whole=True)

@@ -223,7 +223,7 @@ class CurveDisplay(RowsDisplay):
                 "fitted model."
             )
         shown: dict[str, Any] = {}
-        for name in check_models("y_probas", y_probas, None):
+        for name in check_models(y_probas, None):
             shown[name] = cls.from_predictions(y_true, y_probas[name], name=name, ax=ax, **options)
             ax = shown[name].ax_
         return shown

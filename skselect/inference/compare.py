@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, Unpack
@@ -12,11 +11,10 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr, stdtr
-from scipy.stats import wilcoxon
 
 from skselect._lib.arrays import ROUNDING, FloatArray, IntArray
 from skselect._lib.checks import warn_user
-from skselect._lib.checks.options import check_models, check_number, check_shared_confidence
+from skselect._lib.checks.options import check_models, check_shared_confidence
 from skselect._lib.checks.rows import check_same_rows, refuse_weights
 from skselect.inference.intervals import (
     FEW_ERRORS,
@@ -83,16 +81,18 @@ def _find_errors(measured: Sequence[Measured], how: Sampling) -> FloatArray:
 
 
 def _compare_with_one(
-    p_of_pair: Callable[[int, int], float], n: int, one: int, baseline: Any, level: float
+    estimates: FloatArray, error: FloatArray, one: int, baseline: str | None, how: Sampling
 ) -> dict[str, Any]:
     """Return Holm's p-value of each model against one, and which could be as good as this.
 
     The family of tests are all pairs of models, or those with the baseline.
     """
+    n = len(estimates)
     pairs = [(i, j) for i, j in combinations(range(n), 2) if baseline is None or one in (i, j)]
-    adjusted = dict(zip(pairs, holm(np.array([p_of_pair(*pair) for pair in pairs])), strict=True))
+    each = [_p_value(estimates[i] - estimates[j], error[i, j], how.cluster) for i, j in pairs]
+    adjusted = dict(zip(pairs, holm(np.array(each)), strict=True))
     p_values = np.array([adjusted.get((min(k, one), max(k, one)), 1.0) for k in range(n)])
-    tied = pd.array(p_values > 1.0 - level, dtype="boolean")
+    tied = pd.array(p_values > 1.0 - how.level, dtype="boolean")
     tied[np.isnan(p_values)] = pd.NA
     name = "tied_with_best" if baseline is None else "tied_with_baseline"
     return {"p_value": p_values, name: tied}
@@ -117,13 +117,7 @@ def compared(
     reference = int(np.nanargmax(scores)) if baseline is None else names.index(baseline)
     if math.isnan(estimates[reference]):
         raise ValueError(f"baseline: {spec.name!r} is undefined (nan) for it.")
-    tests = _compare_with_one(
-        lambda i, j: _p_value(float(estimates[i] - estimates[j]), float(error[i, j]), how.cluster),
-        len(names),
-        reference,
-        baseline,
-        how.level,
-    )
+    tests = _compare_with_one(estimates, error, reference, baseline, how)
     difference = estimates - estimates[reference]
     reach = quantile(how.level, how.cluster) * error[reference]
     # What a confident error takes from the difference: one of the model, or of the reference.
@@ -215,10 +209,6 @@ def compare_models(
         1 - confidence_level would be within chance if the surest right answer of one model were
         wrong.
 
-    See Also
-    --------
-    compare_across_datasets : For one value per model and data set.
-
     Notes
     -----
     Differences are tested with the paired influence values of both models on the same rows
@@ -255,7 +245,7 @@ def compare_models(
     how = Sampling.checked(method, confidence_level, n_resamples, random_state)
     spec, parameters = request(metric, metric_params)
     check_comparable(spec, parameters)
-    names = check_models("y_probas", y_probas, baseline)
+    names = check_models(y_probas, baseline)
     parameters = add_pos_label(spec, parameters, y_probas[names[0]], options.get("pos_label"))
     confidence, loss = options.pop("confidence", None), options.pop("loss", "zero_one")
     check_shared_confidence(confidence)
@@ -299,116 +289,3 @@ def read_predictions(y_true: Any, given: Any, options: Mapping[str, Any]) -> Pre
     if y_true is not None:
         raise ValueError("y_true: Predictions hold the true labels already; pass y_true=None.")
     return given
-
-
-def compare_across_datasets(
-    values: Any,
-    *,
-    greater_is_better: bool,
-    baseline: str | None = None,
-    confidence_level: float = 0.95,
-) -> pd.DataFrame:
-    """Compare models by one value per data set: Wilcoxon's signed ranks with Holm's adjustment.
-
-    Parameters
-    ----------
-    values : DataFrame of shape (n_datasets, n_models), or mapping of str to array-like
-        One row per data set, one column per model, such as the AUGRC of each. A data set has one
-        row, also if there are several splits: take their mean.
-    greater_is_better : bool
-        Whether larger values are better.
-    baseline : str, default=None
-        The model that all others are compared with. None: the one of the best mean rank.
-    confidence_level : float in (0, 1), default=0.95
-
-    Returns
-    -------
-    DataFrame
-        A row per model, the best mean rank first: `mean`, `mean_rank`, the median
-        `difference` to the best model (or the baseline), data sets won and lost against it
-        (`wins`, `losses`), the `p_value` of no difference, adjusted by Holm, and
-        `tied_with_best` (or `tied_with_baseline`).
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two models or data sets, or values are missing.
-
-    Warns
-    -----
-    UserWarning
-        With fewer than 6 data sets, which can never show a difference at 5 %.
-
-    References
-    ----------
-    .. [1] Demsar, "Statistical comparisons of classifiers over multiple data sets", 2006.
-    .. [2] Holm, "A simple sequentially rejective multiple test procedure", 1979.
-
-    Examples
-    --------
-    >>> from skselect.inference import compare_across_datasets
-    >>> values = {"a": [.02, .05, .01, .04, .06, .03], "b": [.03, .07, .04, .08, .11, .09]}
-    >>> compare_across_datasets(values, greater_is_better=False)[["mean_rank", "wins", "p_value"]]
-       mean_rank  wins  p_value
-    a        1.0     0  1.00000
-    b        2.0     0  0.03125
-    """
-    level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
-    frame = _check_value_table(values)
-    if len(frame) < 6:
-        warn_user(
-            f"values has {len(frame)} data sets; with fewer than 6 no p-value can reach 0.05."
-        )
-    names = check_models("values", dict.fromkeys(frame.columns), baseline)
-    ranks = frame.rank(axis=1, ascending=not greater_is_better).mean()
-    reference = names.index(ranks.idxmin() if baseline is None else baseline)
-    numbers = frame.to_numpy(dtype=np.float64)
-    tests = _compare_with_one(
-        lambda i, j: _signed_ranks(numbers[:, i] - numbers[:, j]),
-        len(names),
-        reference,
-        baseline,
-        level,
-    )
-    difference = numbers - numbers[:, [reference]]
-    gain = difference if greater_is_better else -difference
-    table = pd.DataFrame(
-        {
-            "mean": numbers.mean(axis=0),
-            "mean_rank": ranks.to_numpy(),
-            "difference": np.median(difference, axis=0),
-            "wins": (gain > 0).sum(axis=0),
-            "losses": (gain < 0).sum(axis=0),
-            **tests,
-        },
-        index=pd.Index(names, name=None),
-    )
-    return table.sort_values("mean_rank", kind="stable")
-
-
-def _signed_ranks(differences: FloatArray) -> float:
-    """Return Wilcoxon's two-sided p-value, 1 if nothing differs."""
-    if not np.any(differences):
-        return 1.0
-    with warnings.catch_warnings(action="ignore"):  # about ties and zeros, which are expected
-        return float(wilcoxon(differences, zero_method="pratt").pvalue)
-
-
-def _check_value_table(values: Any) -> pd.DataFrame:
-    """Return one finite number per data set (row) and model (column)."""
-    frame = pd.DataFrame(values.to_pandas() if hasattr(values, "to_pandas") else values)
-    if not frame.columns.is_unique or len(frame) < 2:
-        raise ValueError(
-            "values must have at least two rows (data sets) and a column per model, each of "
-            f"another name, got {len(frame)} rows and the columns {list(frame.columns)}."
-        )
-    try:
-        numbers = frame.to_numpy(dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"values must hold numbers: {error}.") from error
-    if not np.all(np.isfinite(numbers)):
-        raise ValueError(
-            f"values has {int(np.sum(~np.isfinite(numbers)))} missing or infinite numbers; leave "
-            "out the data sets that some model has no value for."
-        )
-    return frame

@@ -46,7 +46,7 @@ def aumcc(
         _, along = _metric_along(curve, metric, None)
         return float(np.sum(curve.block_weight * along) / curve.accepted_weight[-1])
     grid = np.arange(50, 100) / 100 if thresholds is None else thresholds
-    grid = check_thresholds(grid, cwsa=True)
+    grid = check_thresholds(grid)
     coverage, along = _metric_along(curve, metric, np.sort(grid)[::-1])
     counted = coverage > 0  # where nothing is accepted the metric has no value
     return float(np.trapezoid(along[counted], coverage[counted]))

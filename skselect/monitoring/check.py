@@ -504,7 +504,7 @@ def check_policy(
         reads these); the policy applies its own calibration. Labels
         of accepted rows, drawn at random, are enough where the guarantee is about the risk. For
         rows that do not fit in memory: a state that counted the policy's confidence and error of
-        each row; in mode "certified" with the policy's threshold among its `thresholds`.
+        each row.
     objective : Risk, GeneralizedRisk, Coverage, SystemRisk or str, default=None
         What to test, by its target and delta. None: what the policy's certificate guarantees (each
         subgroup's own), else the largest risk.
@@ -641,7 +641,7 @@ def _check_state(
     at = curve.accepted_at(np.array([policy.threshold]))
     seen = Seen(state.n_rows, int(at.weight[0]), int(at.loss[0]))
     checks = tuple(check_seen(guarantee, seen) for guarantee in found)
-    # A state may hold float32 confidences, or cells of them, by which no row is recognised.
+    # A state may hold float32 confidences, by which no row is recognised.
     return _gather(policy, curve, checks, seen)
 
 
@@ -649,8 +649,6 @@ def _check_countable(policy: AbstentionPolicy, state: SelectiveState, subgroups:
     """Refuse what a state of confidences and errors cannot tell."""
     own, classes = policy.certificate, policy.classes.tolist()
     counted = classes if state.labels is None else state.labels.tolist()
-    is_between = 0 < policy.threshold <= 1  # the others accept all rows, or none
-    knows = state.mode != "certified" or policy.threshold in state.thresholds
     reasons = {
         "has a threshold per subgroup": policy.groups is not None or subgroups is not None,
         "has costs": policy.rule.default_loss != "zero_one",
@@ -660,10 +658,6 @@ def _check_countable(policy: AbstentionPolicy, state: SelectiveState, subgroups:
         ),
         "guarantees something about the cases of one class": own is not None and bool(own.cases),
         f"is for the classes {classes}, and the state counted {counted}": counted != classes,
-        f"has the threshold {policy.threshold!r}, and the state counted at others (it takes "
-        f"SelectiveState('certified', thresholds=[{policy.threshold!r}]))": (
-            is_between and not knows
-        ),
     }
     for reason, is_so in reasons.items():
         if is_so:

@@ -24,7 +24,7 @@ def evaluate_parquet(
     paths: Paths,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
     **options: Any,
-) -> pd.Series | pd.DataFrame:
+) -> pd.Series:
     """Compute metrics of predictions in Parquet files, whatever their size.
 
     Parameters
@@ -41,7 +41,7 @@ def evaluate_parquet(
 
     Returns
     -------
-    Series, or in mode "certified" DataFrame
+    Series
         As :meth:`skselect.SelectiveState.evaluate`.
 
     Raises
@@ -81,8 +81,6 @@ def parquet_state(
     confidence: str | None = None,
     loss: str | None = None,
     labels: Any = None,
-    mode: str = "exact",
-    thresholds: Any = None,
     progress: bool = True,
 ) -> SelectiveState:
     """Count the predictions in Parquet files, for curves, thresholds and intervals.
@@ -98,11 +96,6 @@ def parquet_state(
         Instead of them: columns of a confidence in [0, 1] and of the error, 0 or 1.
     labels : array-like of shape (K,), default=None
         All classes, in the order of the columns. Needed with `y_proba`.
-    mode : {"exact", "certified"}, default="exact"
-        "exact" counts each confidence; "certified" counts cells of them, in less memory, and
-        gives bounds.
-    thresholds : array-like in [0, 1], default=None
-        For "certified": the thresholds at which you will ask for coverage, risk and CWSA.
     progress : bool, default=True
         Whether to show a progress bar, on a terminal.
 
@@ -128,7 +121,7 @@ def parquet_state(
     """
     pq = import_extra("pyarrow.parquet", "pyarrow")
     columns = _check_file_columns(y_true, y_proba, confidence, loss, labels)
-    state = SelectiveState(mode, thresholds=thresholds, labels=labels)
+    state = SelectiveState(labels=labels)
     count = state.update_confidence if y_true is None else state.update
     files = find_files(paths)
     total = 0

@@ -19,7 +19,6 @@ from skselect._lib.arrays import (
     as_array,
     is_graded,
 )
-from skselect._lib.checks.options import check_choice, check_thresholds
 from skselect._lib.checks.rows import (
     check_classes,
     check_length,
@@ -37,13 +36,12 @@ from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.selection.select import select_threshold
-from skselect.streaming.certified import CellCounts, bound_metric
-from skselect.streaming.exact import ExactCounts
+from skselect.streaming.counts import Counts
 
 #: Rows that are counted together.
 _BATCH = 1 << 20
 #: Version of the pickled form.
-_VERSION = 2
+_VERSION = 3
 
 
 class SelectiveState:
@@ -51,14 +49,6 @@ class SelectiveState:
 
     Parameters
     ----------
-    mode : {"exact", "certified"}, default="exact"
-        "exact" counts each confidence; "certified" counts cells of them, in less memory, and gives
-        bounds. Exact counts of float32 confidences in [0.5, 1] take at most 129 MiB for any number
-        of rows, those in [0.25, 0.5] as much again, and so on; float64 ones take 16 bytes per
-        distinct value. Up to 16 MiB hold rows not yet sorted. "certified" takes 3.5 MiB for any
-        rows; each metric comes with an interval that contains its exact value.
-    thresholds : array-like in [0, 1], default=None
-        For "certified": the thresholds at which you will ask for coverage, risk and CWSA.
     labels : array-like of shape (K,), default=None
         All classes, in the order of the columns. For :meth:`update` with probabilities of K
         classes. Default: the sorted labels of the first batch, which must contain every class.
@@ -98,33 +88,17 @@ class SelectiveState:
     dtype: float64
     """
 
-    def __init__(
-        self,
-        mode: str = "exact",
-        *,
-        thresholds: Any = None,
-        labels: Any = None,
-        confidence: ConfidenceSpec = "max_proba",
-    ) -> None:
-        self.mode = check_choice("mode", mode, ["exact", "certified"])
-        if thresholds is not None and mode == "exact":
-            raise ValueError(
-                "thresholds goes with mode='certified'; in mode 'exact' every threshold is exact."
-            )
-        given = np.zeros(0) if thresholds is None else check_thresholds(thresholds, cwsa=False)
-        self.thresholds: FloatArray = np.unique(given)
+    def __init__(self, *, labels: Any = None, confidence: ConfidenceSpec = "max_proba") -> None:
         self.labels: LabelArray | None = None if labels is None else check_classes(labels)
         self.confidence = confidence
         self.n_rows = 0
         self.n_errors = 0
         self.n_rated = 0
-        self.counts: ExactCounts | CellCounts = (
-            ExactCounts() if mode == "exact" else CellCounts(self.thresholds)
-        )
+        self.counts = Counts()
 
     def __repr__(self) -> str:
         return (
-            f"SelectiveState({self.mode!r}, {self.n_rows} rows, {self.n_errors} errors, "
+            f"SelectiveState({self.n_rows} rows, {self.n_errors} errors, "
             f"{self.nbytes / 2**20:.1f} MiB)"
         )
 
@@ -193,9 +167,7 @@ class SelectiveState:
         return self
 
     @classmethod
-    def from_counts(
-        cls, confidence: Any, n: Any, n_errors: Any, *, mode: str = "exact", thresholds: Any = None
-    ) -> Self:
+    def from_counts(cls, confidence: Any, n: Any, n_errors: Any) -> Self:
         """Build a state from rows counted elsewhere, such as by a GROUP BY in a database.
 
         Parameters
@@ -204,8 +176,6 @@ class SelectiveState:
             How sure the classifier is of each row. In [0, 1]; a value may occur more than once.
         n, n_errors : array-like of shape (m,)
             Rows with that confidence, and how many of them were wrong.
-        mode, thresholds
-            As for the class.
 
         Returns
         -------
@@ -223,7 +193,7 @@ class SelectiveState:
         >>> state.finalize().selective_risk.round(3)
         array([0.011, 0.05 ])
         """
-        state = cls(mode, thresholds=thresholds)
+        state = cls()
         values = check_unit_floats("confidence", confidence)
         rows = _check_row_counts("n", n, len(values))
         errors = _check_row_counts("n_errors", n_errors, len(values), most=rows)
@@ -232,21 +202,16 @@ class SelectiveState:
         return state
 
     def to_arrays(self) -> dict[str, Any]:
-        """Return the counts: one entry per distinct confidence (or cell), the surest first.
+        """Return the counts: one entry per distinct confidence, the surest first.
 
         Returns
         -------
         dict
-            "confidence", "n" and "n_errors", the arguments of :meth:`from_counts`. In mode
-            "certified" the confidence is the least that its cell can hold, and there are "mode"
-            and "thresholds" as well.
+            "confidence", "n" and "n_errors", the arguments of :meth:`from_counts`.
         """
         blocks = self._blocks()
         rows, errors = blocks.rows, blocks.loss.astype(np.int64)
-        counts = {"confidence": blocks.confidence, "n": rows, "n_errors": errors}
-        # from_counts needs them: a threshold added later could cut through a cell.
-        own = {"mode": self.mode, "thresholds": self.thresholds}
-        return counts if self.mode == "exact" else counts | own
+        return {"confidence": blocks.confidence, "n": rows, "n_errors": errors}
 
     # Merging -----------------------------------------------------------------------------
 
@@ -256,7 +221,7 @@ class SelectiveState:
         Parameters
         ----------
         *others : SelectiveState
-            Of the same mode, thresholds, labels and confidence.
+            Of the same labels and confidence.
 
         Returns
         -------
@@ -273,7 +238,7 @@ class SelectiveState:
             self._check_fits(other)
             if merged.labels is None:
                 merged.labels = other.labels
-            merged.counts.add_all(other.counts)  # type: ignore[arg-type]
+            merged.counts.add_all(other.counts)
             merged.n_rows += other.n_rows
             merged.n_errors += other.n_errors
             merged.n_rated += other.n_rated
@@ -281,18 +246,11 @@ class SelectiveState:
 
     def empty_twin(self) -> SelectiveState:
         """Return a state of the same kind that has counted nothing."""
-        thresholds = self.thresholds if self.mode == "certified" else None
-        return SelectiveState(
-            self.mode, thresholds=thresholds, labels=self.labels, confidence=self.confidence
-        )
+        return SelectiveState(labels=self.labels, confidence=self.confidence)
 
     def _check_fits(self, other: SelectiveState) -> None:
         check_is_kind(other, SelectiveState)
-        traits = {
-            "mode": (self.mode, other.mode),
-            "thresholds": (self.thresholds.tolist(), other.thresholds.tolist()),
-            "confidence": (self.confidence, other.confidence),
-        }
+        traits: dict[str, tuple[Any, Any]] = {"confidence": (self.confidence, other.confidence)}
         if self.labels is not None and other.labels is not None:
             traits["labels"] = (self.labels.tolist(), other.labels.tolist())
         for name, (own, theirs) in traits.items():
@@ -308,20 +266,17 @@ class SelectiveState:
     def finalize(self) -> RiskCoverageCurve:
         """Return the risk-coverage curve of all rows so far.
 
-        In mode "certified" the rows of a cell are tied, at the least confidence that it can
-        hold: each entry's threshold accepts exactly the rows that the entry counts.
-
         Raises
         ------
         ValueError
             If no row has been counted.
         """
-        return RiskCoverageCurve(self._blocks(), in_cells=self.mode == "certified")
+        return RiskCoverageCurve(self._blocks())
 
     def evaluate(
         self,
         metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
-    ) -> pd.Series | pd.DataFrame:
+    ) -> pd.Series:
         """Compute metrics of all rows.
 
         Parameters
@@ -333,22 +288,12 @@ class SelectiveState:
 
         Returns
         -------
-        Series, or in mode "certified" DataFrame
-            The values; in mode "certified" the columns "value", "low" and "high", where the
-            exact value lies between "low" and "high".
+        Series
         """
         check_has_rows(self.n_rows)
         readers = [spec.name for spec, _ in requests(metrics) if spec.confidence == "probability"]
         _check_counts_probability(readers, self.confidence)
-        if isinstance(self.counts, ExactCounts):
-            return evaluate(self.finalize(), metrics)
-        parts = self.counts.parts()
-        curve = RiskCoverageCurve(parts.blocks(parts.confidences))
-        found = {
-            spec.name: bound_metric(spec.name, parts, curve, parameters)
-            for spec, parameters in requests(metrics)
-        }
-        return pd.DataFrame.from_dict(found, orient="index", columns=["value", "low", "high"])
+        return evaluate(self.finalize(), metrics)
 
     def select_threshold(
         self, *, objective: Any, **options: Any
@@ -396,8 +341,7 @@ class SelectiveState:
         Returns
         -------
         MetricInterval
-            As :func:`inference.metric_interval` for the rows in memory. (In mode "certified" rows
-            of one cell count as tied.)
+            As :func:`inference.metric_interval` for the rows in memory.
 
         Raises
         ------
@@ -425,10 +369,9 @@ class SelectiveState:
         if version != _VERSION:
             raise ValueError(
                 f"This SelectiveState was pickled in version {version!r}, and this skselect reads "
-                f"version {_VERSION}; copy the counts with to_arrays() and from_counts(), with the "
-                "mode and the thresholds of the state."
+                f"version {_VERSION}; copy its counts with to_arrays() and from_counts()."
             )
-        self.__dict__.update({"n_rated": 0} | fields)
+        self.__dict__.update(fields)
 
 
 class SubgroupStates:
@@ -436,9 +379,8 @@ class SubgroupStates:
 
     Parameters
     ----------
-    mode : {"exact", "certified"}, default="exact"
     **options
-        ``thresholds``, ``labels`` and ``confidence`` of every state.
+        ``labels`` and ``confidence`` of every state.
 
     Attributes
     ----------
@@ -458,8 +400,8 @@ class SubgroupStates:
     b             0.5
     """
 
-    def __init__(self, mode: str = "exact", **options: Any) -> None:
-        self.template = SelectiveState(mode, **options)
+    def __init__(self, **options: Any) -> None:
+        self.template = SelectiveState(**options)
         self.states: dict[Hashable, SelectiveState] = {}
 
     def __repr__(self) -> str:
@@ -536,7 +478,7 @@ class SubgroupStates:
         Parameters
         ----------
         *others : SubgroupStates
-            Of the same mode, thresholds, labels and confidence.
+            Of the same labels and confidence.
 
         Returns
         -------
@@ -570,20 +512,16 @@ class SubgroupStates:
         Returns
         -------
         DataFrame
-            A row per subgroup and a column per metric; in mode "certified" a row per subgroup
-            and metric, with the columns "value", "low" and "high".
+            A row per subgroup and a column per metric.
 
         Raises
         ------
         ValueError
-            If no row has been counted, or a metric is unknown or cannot be bounded.
+            If no row has been counted, or a metric is unknown.
         """
         check_has_rows(len(self.states))
         keys = sorted(self.states, key=lambda key: (str(type(key)), str(key)))
-        tables = {key: self.states[key].evaluate(metrics) for key in keys}
-        if self.template.mode == "exact":
-            return pd.DataFrame(tables).T
-        return pd.concat(tables)
+        return pd.DataFrame({key: self.states[key].evaluate(metrics) for key in keys}).T
 
 
 # Checks of what is counted -------------------------------------------------------------------

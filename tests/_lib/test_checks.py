@@ -220,7 +220,7 @@ DOORS = {
     "abstain_label": lambda x: SelectiveClassifier(
         GaussianNB(), threshold=0.5, abstain_label=x).fit(X, Y_MANY),
     "group_by": lambda x: ThresholdTuner(GaussianNB(), group_by=x).fit(X, Y_MANY),
-    "state": lambda x: SelectiveState("certified", thresholds=x),
+    "state": lambda x: SelectiveState().update_confidence(x, [0]),
     "scorer": lambda x: get_scorer("cwsa", threshold=x),
 }  # fmt: skip
 DATA = {

@@ -4,13 +4,11 @@ import warnings
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from scipy.special import expit
-from scipy.stats import wilcoxon
 
 from skselect import Predictions
-from skselect.inference import compare_across_datasets, compare_models, metric_interval
+from skselect.inference import compare_models, metric_interval
 from skselect.inference.compare import holm
 from skselect.metrics import SPECS
 from tests.brute import assert_close
@@ -222,43 +220,6 @@ def test_a_difference_that_one_confident_error_would_undo_is_named():
 def test_holm_by_hand():
     assert_close(holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
     assert_close(holm(np.array([0.5, np.nan, 0.02])), [0.5, np.nan, 0.04])
-
-
-def test_across_data_sets_is_wilcoxon_with_holm():
-    rng = np.random.default_rng(0)
-    base = rng.random(12)
-    values = pd.DataFrame({"a": base, "b": base + 0.05 + 0.01 * rng.random(12), "c": base + 0.2})
-    values["c"] += 0.1 * rng.normal(size=12)
-    table = compare_across_datasets(values, greater_is_better=False)
-    assert table.index[0] == "a"
-    raw = [wilcoxon(values[i] - values[j]).pvalue for i, j in [("a", "b"), ("a", "c"), ("b", "c")]]
-    adjusted = holm(np.array(raw))
-    assert table.loc["b", "p_value"] == pytest.approx(adjusted[0])
-    assert table.loc["c", "p_value"] == pytest.approx(adjusted[1])
-    assert table.loc["b", "losses"] == 12
-    assert table.loc["b", "wins"] == 0
-    turned = compare_across_datasets(-values, greater_is_better=True)
-    assert turned["p_value"].tolist() == table["p_value"].tolist()
-    assert turned["losses"].tolist() == table["losses"].tolist()
-
-
-def test_across_data_sets_ties_and_bad_input():
-    same = {"a": [0.1, 0.2, 0.3], "b": [0.1, 0.2, 0.3]}
-    with pytest.warns(UserWarning, match="values has 3 data sets; with fewer than 6"):
-        table = compare_across_datasets(same, greater_is_better=False, baseline="b")
-    assert table["p_value"].tolist() == [1.0, 1.0]
-    assert table["tied_with_baseline"].all()
-    frame = pl.DataFrame({"a": np.arange(8) / 8, "b": np.arange(8) / 7})
-    assert set(compare_across_datasets(frame, greater_is_better=True).index) == {"a", "b"}
-    for values, message in [
-        (pd.DataFrame([[0.1, 0.2]] * 8, columns=["a", "a"]), "each of another name"),
-        ({"a": [0.1] * 6}, "values must hold at least two models"),
-        ({"a": [0.1], "b": [0.2]}, "at least two rows"),
-        ({"a": [0.1, np.nan], "b": [0.2, 0.3]}, "1 missing or infinite"),
-        ({"a": ["x", "y"], "b": [1, 2]}, "must hold numbers"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            compare_across_datasets(values, greater_is_better=True)
 
 
 def test_predictions_bring_answers_and_confidences_of_their_own(rng):

@@ -511,13 +511,11 @@ def test_subgroups_that_have_to_be_accepted_whole_need_no_test(rng):
 # Counted rows ------------------------------------------------------------------------------------
 
 
-def counted(predictions, mode="exact", **options):
+def counted(predictions):
     y = predictions.classes[predictions.y_true]
     halves = np.array_split(np.arange(len(y)), 2)
     states = [
-        SelectiveState(mode, labels=predictions.classes, **options).update(
-            y[rows], predictions.y_proba[rows]
-        )
+        SelectiveState(labels=predictions.classes).update(y[rows], predictions.y_proba[rows])
         for rows in halves
     ]
     return states[0].merge(states[1])
@@ -528,11 +526,10 @@ def test_counted_rows_give_the_answer_of_the_rows(policy, objective):
     kept, asked = replace(policy, certificate=certificate(objective=objective)), {"delta": 0.2}
     for n_errors, n_accepted in product([0, 4, 60], [0, 400, 600]):
         rows = rows_with(n_errors, n_accepted, 600)
-        states = [counted(rows), counted(rows, "certified", thresholds=[0.9])]
+        state = counted(rows)
         for one, options in ((kept, {}), (policy, asked | {"target": 0.01})):
             expected = str(check_policy(one, rows, **options).to_dict())
-            for state in states:
-                assert str(check_policy(one, state, **options).to_dict()) == expected
+            assert str(check_policy(one, state, **options).to_dict()) == expected
 
 
 def test_counted_rows_that_chose_the_threshold_decide_nothing():
@@ -551,24 +548,23 @@ BY_COST = DecisionRule.checked("min_cost", [[0, 1], [10, 0]], np.array([0, 1]))
 
 
 @pytest.mark.parametrize(
-    ("change", "asked", "state", "message"),
+    ("change", "asked", "message"),
     [
-        ({"groups": GroupThresholds("site", {"a": 0.9}), "threshold": math.inf}, {}, {},
+        ({"groups": GroupThresholds("site", {"a": 0.9}), "threshold": math.inf}, {},
          "a threshold per subgroup"),
-        ({"rule": BY_COST, "confidence": "expected_cost"}, {}, {}, "has costs"),
-        ({"confidence": "margin"}, {}, {},
+        ({"rule": BY_COST, "confidence": "expected_cost"}, {}, "has costs"),
+        ({"confidence": "margin"}, {},
          "reads the confidence 'margin', and the state counted 'max_proba'"),
-        ({"certificate": certificate(cases="whose answer is 1")}, {}, {}, "the cases of one class"),
-        ({"classes": np.array(["no", "yes"])}, {}, {},
+        ({"certificate": certificate(cases="whose answer is 1")}, {}, "the cases of one class"),
+        ({"classes": np.array(["no", "yes"])}, {},
          r"classes \['no', 'yes'\], and the state counted \[0, 1\]"),
-        ({}, {}, {"mode": "certified"}, r"thresholds=\[0.9\]"),
-        ({}, {"target": None}, {}, "target is missing"),
+        ({}, {"target": None}, "target is missing"),
     ],
 )  # fmt: skip
 def test_a_state_that_cannot_tell_what_the_policy_decides_is_refused(
-    policy, change, asked, state, message
+    policy, change, asked, message
 ):
-    rows = counted(rows_with(3, 400, 600), **state)
+    rows = counted(rows_with(3, 400, 600))
     with pytest.raises(ValueError, match=message):
         check_policy(replace(policy, **change), rows, **({"target": 0.05} | asked))
 

@@ -46,17 +46,6 @@ def test_files_give_the_bits_of_the_rows_in_memory(folder, batch, monkeypatch):
     assert found.equals(evaluate(Outcomes(table["error"], table["confidence"]), NAMES))
 
 
-def test_certified_counts_come_with_intervals(folder):
-    path, table = folder
-    how = {"mode": "certified", "thresholds": [0.6], "progress": False}
-    found = evaluate_parquet(path, ["aurc", "augrc"], **by_class(**how))
-    exact = evaluate_parquet(path, ["aurc", "augrc"], **by_class(progress=False))
-    assert np.all((found["low"] <= exact) & (exact <= found["high"]))
-    state = parquet_state(path, **by_class(**how))
-    at = state.evaluate({"coverage": {"threshold": 0.6}}).loc["coverage"]
-    assert at["value"] == (table["confidence"].astype(float) >= 0.6).mean()
-
-
 def test_files_folders_and_patterns_name_each_file_once(folder, monkeypatch):
     path, _ = folder
     every = module.find_files([path, path / "part-1.parquet", str(path / "part-*.parquet")])

@@ -3,7 +3,7 @@
 import copy
 import pickle
 import warnings
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -11,19 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skselect import Best, Outcomes, Predictions, Risk, SelectiveState, evaluate, select_threshold
+from skselect import Outcomes, Predictions, Risk, SelectiveState, evaluate, select_threshold
 from skselect.inference.intervals import metric_interval
 from skselect.metrics._evaluate import SPECS
-from skselect.streaming import SubgroupStates, exact
-from tests.brute import assert_close, examples, named
+from skselect.streaming import SubgroupStates, counts
+from tests.brute import assert_close, examples
 
 ON_CURVES = [
     name for name, spec in SPECS.items()
     if spec.needs == "curve" and name not in ("risk_at_coverage", "coverage_at_risk",
                                               "review_rate_at_reliability")
 ]  # fmt: skip
-EXACT = ["coverage", "selective_risk", "generalized_risk"]
-CERTIFIED = ["aurc", "eaurc", "augrc", "failure_auroc", "cw_accuracy", "csr"]
 
 CONFIDENCE = (
     st.floats(0, 1)
@@ -74,9 +72,9 @@ def test_every_order_split_and_merge_gives_the_bits_of_the_rows_in_memory(rows, 
 
 @pytest.mark.parametrize("kind", ["float32", "float64", "tied", "both"])
 def test_many_rows_go_through_runs_and_pages_to_the_same_bits(kind, monkeypatch):
-    monkeypatch.setattr(exact, "PAGE", 1 << 10)
-    monkeypatch.setattr(exact, "PAGED_FROM", 1000)
-    monkeypatch.setattr(exact, "SORTED_TOGETHER", 3000)
+    monkeypatch.setattr(counts, "PAGE", 1 << 10)
+    monkeypatch.setattr(counts, "PAGED_FROM", 1000)
+    monkeypatch.setattr(counts, "SORTED_TOGETHER", 3000)
     rng = np.random.default_rng(0)
     n = 24_000
     confidence = {
@@ -196,107 +194,6 @@ def test_intervals_are_those_of_the_rows(metric, tied, rng):
         assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-9)
 
 
-# Certified ---------------------------------------------------------------------------------
-
-
-def rows_with_an_atom(rng, n, atom, n_votes=None):
-    """Return rows of which 30 % sit at one confidence and are wrong every second time."""
-    tied = rng.random(n) < 0.3
-    others = 0.5 + 0.5 * rng.random(n)
-    if n_votes:
-        others = np.ceil(others * n_votes) / n_votes
-    return np.where(tied, atom, others), rng.random(n) < np.where(tied, 0.5, 0.02)
-
-
-OBJECTIVES = [
-    {"objective": "risk", "target": 0.05},
-    {"objective": Risk(0.05, method="band")},
-    {"objective": "generalized_risk", "target": 0.02},
-    {"objective": "coverage", "target": 0.6},
-    {"objective": "cost", "target": 0.1},
-    {"objective": "selective_accuracy"},
-    {"objective": "cwsa_plus"},
-    {"objective": "cwsa"},
-    {"objective": Best("cwsa_plus", constraint=("risk", 0.3))},
-]
-
-
-@pytest.mark.parametrize("goal", OBJECTIVES, ids=str)
-@pytest.mark.filterwarnings("ignore:.*is best when everything is accepted", "ignore:.*binds")
-def test_a_threshold_of_cells_accepts_the_rows_it_was_chosen_for(goal):
-    for atom, n_votes, at in product([0.5, 0.6, 0.75], [None, 4, 16], [None, [0.5, 0.75]]):
-        confidence, wrong = rows_with_an_atom(np.random.default_rng(0), 3000, atom, n_votes)
-        state = SelectiveState("certified", thresholds=at).update_confidence(confidence, wrong)
-        with named(atom, n_votes, at):
-            found = select_threshold(state.finalize(), **goal)
-            accepted = confidence >= found.threshold
-            assert accepted.mean() == found.coverage
-            assert wrong[accepted].mean() == pytest.approx(found.risk, rel=1e-12)
-            if found.certificate is not None:
-                assert found.certificate.n_accepted == accepted.sum()
-                assert found.certificate.n_errors == wrong[accepted].sum()
-
-
-@pytest.mark.parametrize("atom", [0.5, 0.75])
-def test_a_threshold_certified_on_cells_keeps_its_guarantee_on_fresh_rows(atom, rng):
-    """Of 60 certificates at delta 0.1 at most 12 may be broken: 6 expected, and 2.6 errors."""
-    broken = 0
-    for _ in range(60):
-        confidence, wrong = rows_with_an_atom(rng, 20_000, atom)
-        state = SelectiveState("certified").update_confidence(confidence, wrong)
-        found = select_threshold(state.finalize(), objective="risk", target=0.03, delta=0.1)
-        # The others lie evenly in [1/2, 1]; one in fifty of them is wrong.
-        others, tied = 0.7 * min(2 * (1 - found.threshold), 1), 0.3 * (atom >= found.threshold)
-        broken += (0.02 * others + 0.5 * tied) / (others + tied) > 0.03
-    assert broken <= 12
-
-
-def test_counts_of_cells_that_are_written_down_and_read_again_choose_the_same():
-    confidence, wrong = rows_with_an_atom(np.random.default_rng(0), 3000, 0.5)
-    state = SelectiveState("certified", thresholds=[0.7]).update_confidence(confidence, wrong)
-    again = SelectiveState.from_counts(**state.to_arrays())
-    assert (again.mode, again.thresholds.tolist()) == ("certified", [0.7])
-    curves = [one.finalize() for one in (state, again)]
-    assert np.array_equal(curves[0].thresholds, curves[1].thresholds)
-    assert np.array_equal(curves[0].n_accepted, curves[1].n_accepted)
-
-
-@examples(30)
-@given(ROWS, st.lists(CONFIDENCE, max_size=3))
-def test_the_certified_interval_always_holds_the_exact_value(rows, thresholds):
-    confidence, loss = columns(rows)
-    state = SelectiveState("certified", thresholds=thresholds)
-    half = len(loss) // 2
-    other = state.empty_twin()
-    for one, part in ((state, slice(half)), (other, slice(half, None))):
-        if len(loss[part]):
-            one.update_confidence(confidence[part], loss[part])
-    merged = state.merge(other)
-    asked = [{name: {} for name in CERTIFIED}]
-    for t in {*thresholds, 0.0}:
-        names = [*EXACT, *(["cwsa", "cwsa_plus"] if t < 1 else [])]
-        asked.append({name: {"threshold": t} for name in names})
-    for metrics in asked:
-        exact, found = quietly(Outcomes(loss, confidence), metrics), quietly(merged, metrics)
-        for name, value in exact.items():
-            low, high = found.loc[name, ["low", "high"]] + (
-                [-1e-12, 1e-12] if "cwsa" in name else 0
-            )
-            with named(metrics):
-                assert np.isnan(value) or low <= value <= high
-            assert name not in EXACT or np.isnan(value) or low == high
-
-
-def test_the_certified_interval_is_narrow_and_the_state_small(rng):
-    confidence = 1 - 0.5 * rng.beta(0.5, 3, 200_000)
-    loss = rng.random(200_000) < 1 - 0.98 * confidence
-    state = SelectiveState("certified").update_confidence(confidence, loss)
-    assert state.nbytes <= 4 * 2**20
-    found = state.evaluate(["aurc", "augrc"])
-    assert found.loc["augrc", "high"] - found.loc["augrc", "low"] < 1e-5
-    assert found.loc["aurc", "high"] - found.loc["aurc", "low"] < 1e-3
-
-
 # Errors --------------------------------------------------------------------------------------
 
 
@@ -310,7 +207,7 @@ def test_the_certified_interval_is_narrow_and_the_state_small(rng):
         (lambda s: s.update_confidence([], []), "empty"),
         (lambda s: s.update([0, 1], [[0.5, 0.6], [0.5, 0.5]]), "sum to one"),
         (lambda s: s.merge(3), "merge takes other SelectiveState"),
-        (lambda s: s.merge(SelectiveState("certified")), "differ in mode"),
+        (lambda s: s.merge(SelectiveState(confidence="margin")), "differ in confidence"),
         (lambda s: s.evaluate(["cw_f1"]), "reads classes"),
     ],
 )
@@ -322,29 +219,23 @@ def test_what_is_refused_is_named_and_leaves_the_state_as_it_was(act, message):
     assert state.to_arrays()["n"].tolist() == [1]
 
 
-def of_cells():
-    return SelectiveState("certified", thresholds=[0.7]).update_confidence([0.9, 0.6], [0, 1])
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: SelectiveState("rough"), "mode"),
-        (lambda: SelectiveState(thresholds=[0.5]), "goes with mode='certified'"),
-        (lambda: SelectiveState("certified", thresholds=[1.5]), r"must lie in \[0, 1\]"),
         (lambda: SelectiveState.from_counts([0.5], [1], [2]), "n_errors must not be larger"),
         (lambda: SelectiveState.from_counts([0.5], [1.5], [1]), "n must hold whole numbers"),
         (lambda: SelectiveState.from_counts([0.5, 0.6], [1], [1]), "n"),
         (lambda: SelectiveState().finalize(), "has counted no rows"),
-        (lambda: of_cells().evaluate({"coverage": {"threshold": 0.8}}), r"thresholds=\[0.8\]"),
-        (lambda: of_cells().evaluate(["ece"]), "Use mode='exact'"),
+        (lambda: SelectiveState(labels=[0, 1]).merge(SelectiveState(labels=[1, 0])),
+         "differ in labels"),
         (lambda: SubgroupStates().merge(5), "merge takes other SubgroupStates"),
-        (lambda: SubgroupStates().merge(SubgroupStates("certified")), "differ in mode"),
+        (lambda: SubgroupStates().merge(SubgroupStates(confidence="margin")),
+         "differ in confidence"),
         (lambda: SubgroupStates().evaluate(), "has counted no rows"),
         (lambda: SubgroupStates().update_confidence([0.5], [0], subgroups={"a": [1], "b": [2]}),
          "must be one value per row"),
-        (lambda: SelectiveState().__setstate__(of_cells().__getstate__() | {"version": 99}),
-         "version 99"),
+        (lambda: SelectiveState().__setstate__(SelectiveState().__getstate__() | {"version": 2}),
+         "pickled in version 2, and this skselect reads version 3"),
     ],
 )  # fmt: skip
 def test_a_state_that_cannot_be_is_refused(make, message):
@@ -355,16 +246,15 @@ def test_a_state_that_cannot_be_is_refused(make, message):
 # Map and reduce elsewhere -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["exact", "certified"])
-def test_states_travel_from_workers_with_read_only_arrays_and_empty_parts(mode, rng):
+def test_states_travel_from_workers_with_read_only_arrays_and_empty_parts(rng):
     """As Spark and Ray send them: pickled, of arrays that cannot be written, some of no rows."""
     confidence = rng.random(5000).astype(np.float32)
     error = rng.random(5000) > confidence
-    whole = SelectiveState(mode).update_confidence(confidence, error)
+    whole = SelectiveState().update_confidence(confidence, error)
     confidence.flags.writeable = error.flags.writeable = False
-    sent = [pickle.dumps(SelectiveState(mode), protocol=5)]
+    sent = [pickle.dumps(SelectiveState(), protocol=5)]
     for rows in np.array_split(np.arange(5000), 7):
-        one = SelectiveState(mode).update_confidence(confidence[rows], error[rows])
+        one = SelectiveState().update_confidence(confidence[rows], error[rows])
         sent.append(pickle.dumps(one, protocol=5))
     states = list(map(pickle.loads, sent))
     found = states[0].merge(*states[1:]).evaluate(["aurc", "augrc"])
@@ -388,25 +278,24 @@ def test_a_threshold_of_counted_rows_has_a_policy_where_the_state_rated_them():
 # One state per subgroup ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["exact", "certified"])
-def test_each_subgroup_and_the_total_are_those_of_their_rows(mode, rng):
+def test_each_subgroup_and_the_total_are_those_of_their_rows(rng):
     confidence, loss = rng.random(300), rng.random(300) < 0.3
     place = rng.choice(["north", "south", "west"], 300)
-    one, two = SubgroupStates(mode), SubgroupStates(mode)
+    one, two = SubgroupStates(), SubgroupStates()
     one.update_confidence(confidence[:100], loss[:100], subgroups=place[:100])
     two.update_confidence(confidence[100:], loss[100:], subgroups=place[100:])
     merged = one.merge(two)
     assert sorted(merged.states) == ["north", "south", "west"]
     for name, state in merged.states.items():
         rows = place == name
-        alone = SelectiveState(mode).update_confidence(confidence[rows], loss[rows])
+        alone = SelectiveState().update_confidence(confidence[rows], loss[rows])
         assert state.evaluate(["aurc"]).equals(alone.evaluate(["aurc"]))
-    whole = SelectiveState(mode).update_confidence(confidence, loss)
+    whole = SelectiveState().update_confidence(confidence, loss)
     assert merged.total().evaluate(["aurc"]).equals(whole.evaluate(["aurc"]))
     table = merged.evaluate(["aurc"])
-    assert list(dict.fromkeys(table.index.get_level_values(0))) == ["north", "south", "west"]
+    assert table.index.tolist() == ["north", "south", "west"]
     south = merged.states["south"].evaluate(["aurc"])
-    assert table.loc["south"].to_numpy().tolist() == south.to_numpy().tolist()
+    assert table.loc["south"].equals(south.rename("south"))
 
 
 def test_missing_subgroups_are_one_too():

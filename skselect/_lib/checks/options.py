@@ -119,14 +119,15 @@ def _check_at_most_half(value: float, name: str, meaning: str) -> float:
     return value
 
 
-def check_thresholds(values: Any, *, cwsa: bool) -> FloatArray:
-    """Return one or many thresholds in [0, 1], below 1 for CWSA and CWSA+, as a vector."""
+def check_thresholds(values: Any) -> FloatArray:
+    """Return one or many thresholds of CWSA or CWSA+ as a vector."""
     thresholds = np.atleast_1d(as_array(values, "thresholds"))
     inside = thresholds.ndim == 1 and thresholds.dtype.kind in "fiu"
-    inside = inside and bool(np.all((thresholds >= 0) & (thresholds <= 1)))
-    if not inside or (cwsa and np.any(thresholds == 1)):
-        wanted = "[0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0)" if cwsa else "[0, 1]"
-        raise ValueError(f"thresholds must lie in {wanted}, got {shown(values)}.")
+    if not inside or not np.all((thresholds >= 0) & (thresholds < 1)):
+        raise ValueError(
+            "thresholds must lie in [0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0), got "
+            f"{shown(values)}."
+        )
     return thresholds.astype(np.float64)
 
 
@@ -268,12 +269,12 @@ def warn_unseen(seen: BoolArray, codes: IntArray, fate: str) -> None:
         )
 
 
-def check_models(argument: str, models: Any, baseline: Any) -> list[Any]:
+def check_models(models: Any, baseline: Any) -> list[Any]:
     """Return the names of at least two models, one of which may be the baseline."""
     if not isinstance(models, Mapping) or len(models) < 2:
         size = f" with {len(models)}" if isinstance(models, Mapping) else ""
         raise ValueError(
-            f"{argument} must hold at least two models by name, such as {{'forest': ..., "
+            "y_probas must hold at least two models by name, such as {'forest': ..., "
             f"'boosting': ...}}, got {type(models).__name__}{size}."
         )
     names = list(models)

@@ -133,7 +133,7 @@ class KeyCounts:
             self.add(keys, counts)
 
 
-class ExactCounts:
+class Counts:
     """Rows and errors of each distinct confidence; float32 is counted separately."""
 
     def __init__(self) -> None:
@@ -164,7 +164,7 @@ class ExactCounts:
         keys = tie_blocks.pack(confidence, wrong, narrow=narrow)
         return (self.narrow if narrow else self.wide), keys
 
-    def add_all(self, other: ExactCounts) -> None:
+    def add_all(self, other: Counts) -> None:
         """Add the counts of another."""
         self.narrow.add_all(other.narrow)
         self.wide.add_all(other.wide)
