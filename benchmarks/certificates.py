@@ -31,7 +31,7 @@ from tqdm import tqdm
 from skselect import Outcomes, RiskCoverageCurve
 from skselect.bounds._pointwise import rows_for_certificate
 from skselect.curve.curve import threshold_below
-from skselect.objectives import Goal, Loss, Risk
+from skselect.objectives import Loss, Risk
 from skselect.thresholds import LevelSequence
 from skselect.thresholds._rules import BAND_BESIDE_LEVELS, last_passed
 
@@ -231,7 +231,7 @@ def named_levels(sample, target, delta):
 
 def by_levels(rule, curve, target, delta):
     objective = Risk(target, delta=delta, method=rule, min_coverage=MIN_COVERAGE)
-    found = objective.find(Goal.on(objective, Loss()), curve)
+    found = objective.on(Loss()).find(curve)
     return threshold_below(curve, found.n_blocks) if found.threshold is None else found.threshold
 
 

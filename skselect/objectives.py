@@ -1,7 +1,7 @@
 """What a threshold should achieve: how each objective finds it, bounds it and says it.
 
 An objective stores what it gets and checks it when it is used, as scikit-learn's estimators do, so
-that searches can set its parameters. A :class:`Goal` is an objective on given rows.
+that searches can set its parameters. :meth:`Objective.on` sets a copy on given rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import partial
 from inspect import signature
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -199,11 +199,17 @@ class Objective:
     given_class: Any = None
     largest_weight: float | None = None
 
+    # What it knows on given rows, see `on`; these are no parameters.
+    about: Loss = Loss()
+    cases: str = ""
+    n_sharing: int = 1
+    share: float = 1.0
+
     # As scikit-learn's estimators: nothing is checked or copied before use.
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """Return the parameters by name."""
-        return dict(vars(self))
+        return {one.name: getattr(self, one.name) for one in fields(cast(Any, self))}
 
     def set_params(self, **params: Any) -> Objective:
         """Set parameters by name.
@@ -213,12 +219,13 @@ class Objective:
         ValueError
             If a name is unknown.
         """
+        known = list(self.get_params())
         for name, value in params.items():
-            if name not in vars(self):
+            if name not in known:
                 raise ArgumentError(
                     name,
-                    f"{name}: {type(self).__name__} has no such parameter; it has "
-                    f"{list(vars(self))}.{did_you_mean(name, list(vars(self)))}",
+                    f"{name}: {type(self).__name__} has no such parameter; it has {known}."
+                    f"{did_you_mean(name, known)}",
                 )
             setattr(self, name, value)
         return self
@@ -255,8 +262,7 @@ class Objective:
     @property
     def plan(self) -> Method:
         """The method."""
-        name = self._method_name()
-        return next(iter(self.methods.values())) if name == "auto" else self.methods[name]
+        return self.methods[self.method_name]
 
     @property
     def guarantees(self) -> bool:
@@ -281,10 +287,11 @@ class Objective:
     @property
     def ignores_rows(self) -> bool:
         """Whether the threshold depends on no rows."""
-        return self._method_name() == "chow"
+        return self.method_name == "chow"
 
-    def _method_name(self) -> str:
-        """Return the name of the method, also of a method object."""
+    @property
+    def method_name(self) -> str:
+        """The name of the method, also of a method object; "auto" is the first one."""
         known = ["auto", *self.methods]
         given = self.method
         name = given.name if isinstance(given, METHOD_OBJECTS) else given
@@ -294,7 +301,7 @@ class Objective:
                 f"method (of objective={self.name!r}) must be one of {known}, got {shown(given)}."
                 f"{did_you_mean(name, known)}",
             )
-        return name
+        return known[1] if name == "auto" else name
 
     # Checks ----------------------------------------------------------------------------------
 
@@ -303,7 +310,7 @@ class Objective:
 
         `confidence` is its name or a function, None for an array.
         """
-        self._method_name()
+        _ = self.method_name
         checked = copy.copy(self)
         checked._check(loss, confidence)  # noqa: SLF001 - the copy
         return checked
@@ -314,12 +321,56 @@ class Objective:
 
     # On given rows ---------------------------------------------------------------------------
 
-    def find(self, goal: Goal, curve: RiskCoverageCurve) -> Found:
-        """Find the threshold on a curve; inf where none is good enough."""
+    def on(self, loss: Loss, cases: str = "", *, n_sharing: int = 1, share: float = 1.0) -> Self:
+        """Return a copy that knows its rows.
+
+        Parameters
+        ----------
+        loss : Loss
+            What an accepted row loses.
+        cases : str, default=""
+            The cases it is about, as messages name them; "" for all.
+        n_sharing : int, default=1
+            How many guarantees, those of all subgroups, share `delta` evenly.
+        share : float, default=1
+            Which share of the rows given certifies: the others train, or set a shortlist.
+        """
+        placed = copy.copy(self)
+        placed.about, placed.cases = loss, cases
+        placed.n_sharing, placed.share = n_sharing, share
+        return placed
+
+    @property
+    def unit(self) -> float:
+        """In which units the target is, as a multiple of the largest loss."""
+        return self.about.unit
+
+    @property
+    def own_delta(self) -> float:
+        """Its part of `delta`."""
+        return self.delta / self.n_sharing
+
+    @property
+    def level(self) -> float:
+        """The share of `delta` that each analysis uses."""
+        return self.reviewing.share * self.own_delta / self.max_analyses
+
+    @property
+    def rows_to_fail(self) -> float:
+        """The fewest rows with which it uses `delta`; 0 where it divides delta for nothing."""
+        return 0
+
+    @property
+    def reuse_warning(self) -> str:
+        """What happens to the guarantee when rows are added for another analysis."""
+        return ""
+
+    def find(self, curve: RiskCoverageCurve) -> Found:
+        """Find the threshold on a curve of rows that count once; inf where none is good enough."""
         raise NotImplementedError
 
     def refuse(
-        self, curve: RiskCoverageCurve, goal: Goal, /, *, again: str = "", remedy: str = ""
+        self, curve: RiskCoverageCurve, *, again: str = "", remedy: str = ""
     ) -> InfeasibleTargetError:
         """Return the error where no threshold is good enough: why, and what would help."""
         raise NotImplementedError
@@ -327,6 +378,14 @@ class Objective:
 
 #: One objective, or one for each subgroup.
 Objectives = Objective | Mapping[Any, Objective]
+
+
+class Counts(NamedTuple):
+    """How many rows there are, how many are accepted, and how many of these have a loss."""
+
+    n: int
+    n_accepted: int
+    n_errors: int
 
 
 class Found(NamedTuple):
@@ -361,42 +420,54 @@ class Guarantee(Objective):
     given_class: Any = None
     largest_weight: float | None = None
 
-    @classmethod
-    def check_bound(cls, target: Any, loss: Loss) -> float:
-        """Check a target in the user's units."""
-        target = check_number("target", target, 0.0, loss.unit, closed="neither")
+    @property
+    def scaled_target(self) -> float:
+        """The target as a share of the largest loss, without what a reviewer takes of it."""
+        return self.target / self.unit - (self.reviewing.bound or 0.0)
+
+    def in_units(self, bound: float) -> float:
+        """Return a bound in [0, 1] in the user's units, with the bound of a reviewer's errors."""
+        return self.unit * bound + (self.reviewing.bound or 0.0)
+
+    @property
+    def rule(self) -> Rule:
+        """The function that tells which entries of a curve pass."""
+        return self.plan.find if isinstance(self.method, str) else self.method
+
+    @property
+    def has_starts(self) -> bool:
+        """Whether the user has fixed where a sequence begins."""
+        return self.plan.has_starts or isinstance(self.method, Combined)
+
+    def checked_target(self, loss: Loss) -> float:
+        """Return the target, checked in the user's units."""
+        target = check_number("target", self.target, 0.0, loss.unit, closed="neither")
         return check_risk_limit(target) if loss.is_error else target
 
-    @classmethod
-    def unit_of(cls, loss: Loss) -> float:
-        """Return in which units the target is, as a multiple of the largest loss."""
-        return loss.unit
+    # In words
 
-    @classmethod
-    def amount(cls, value: float, loss: Loss, *, up: bool | None = True) -> str:
+    def amount(self, value: float, *, up: bool | None = True) -> str:
         """Return a target as text, or any value (`up` as for :func:`rounded`)."""
-        return loss.amount(value, up=up)
+        return self.about.amount(value, up=up)
 
-    @classmethod
-    def limit(cls, target: float, loss: Loss, word: str, found: float = math.nan) -> dict[str, str]:
-        """Return a target, and a value that was found, with what each is: `word` says how sure."""
-        noun = cls.noun if loss.is_error or cls.is_least else "mean loss"
-        seen = {} if math.isnan(found) else {f"{noun} here": cls.amount(found, loss, up=None)}
-        sign = "≥" if cls.is_least else "≤"
-        return seen | {f"{noun}, {word}": f"{sign} {cls.amount(target, loss)}"}
+    def limit(self, word: str, found: float = math.nan) -> dict[str, str]:
+        """Return the target, and a value that was found, by what they are; `word`: how sure."""
+        noun = self.noun if self.about.is_error or self.is_least else "mean loss"
+        seen = {} if math.isnan(found) else {f"{noun} here": self.amount(found, up=None)}
+        sign = "≥" if self.is_least else "≤"
+        return seen | {f"{noun}, {word}": f"{sign} {self.amount(self.target)}"}
 
-    @classmethod
-    def describe(cls, target: float, loss: Loss, cases: str) -> str:
+    def describe(self) -> str:
         """Return the guarantee in words, its bound rounded to the safe side."""
         raise NotImplementedError
 
-    @classmethod
-    def count(cls, n: int, n_accepted: int, n_errors: int) -> tuple[int, int]:
+    # On rows
+
+    def count(self, seen: Counts) -> tuple[int, int]:
         """Return a count and its total: the share that must be small."""
         raise NotImplementedError
 
-    @classmethod
-    def values(cls, loss: FloatArray, accepted: BoolArray) -> FloatArray:
+    def values(self, loss: FloatArray, accepted: BoolArray) -> FloatArray:
         """Return the values whose mean must be small."""
         return np.where(accepted, loss, 0.0)
 
@@ -404,24 +475,22 @@ class Guarantee(Objective):
         """Return how many deferred rows count as errors, and what is said about a reviewer."""
         return 0, ""
 
-    @classmethod
-    def counted_bound(cls, n: int, n_accepted: int, n_errors: int, delta: float) -> float:
+    def counted_bound(self, seen: Counts) -> float:
         """Return the exact bound for accepted rows that were fixed beforehand, by counting."""
-        upper = clopper_pearson_upper(*cls.count(n, n_accepted, n_errors), delta)
-        return 1.0 - upper if cls.is_least else upper
+        upper = clopper_pearson_upper(*self.count(seen), self.level)
+        return 1.0 - upper if self.is_least else upper
 
-    def find(self, goal: Goal, curve: RiskCoverageCurve) -> Found:
+    def find(self, curve: RiskCoverageCurve) -> Found:
         """Find the threshold on a curve of rows that count once."""
-        return self.choose(curve, self.passing(goal, curve, None))
+        return self.choose(curve, self.passes(curve))
 
-    def passing(
+    def passes(
         self,
-        goal: Goal,
         curve: RiskCoverageCurve,
-        outcomes: Outcomes | None,  # noqa: ARG002
+        outcomes: Outcomes | None = None,  # noqa: ARG002
     ) -> Passing:
         """Return the thresholds that pass on a curve, whose rows are `outcomes` where known."""
-        return Passing(goal.rule(curve, goal.target, goal.level, self.min_coverage))
+        return Passing(self.rule(curve, self.scaled_target, self.level, self.min_coverage))
 
     def choose(self, curve: RiskCoverageCurve, passing: Passing) -> Found:
         """Choose the lowest threshold that passes; inf where none does."""
@@ -430,16 +499,16 @@ class Guarantee(Objective):
             return Found(float(levels[-1]), n_by_level)
         return Found(None if n_blocks else math.inf, n_blocks)
 
-    def rows_needed(self, goal: Goal) -> int:
+    def rows_needed(self) -> int:
         """Return the smallest number of rows that could meet the target."""
-        if goal.plan.guarantee == "mean":  # 1 / (n + 1) is at most the target
-            return math.ceil(1.0 / goal.target - 1.0 - 1e-9)
-        return rows_for_certificate(goal.target, goal.level)
+        if self.plan.guarantee == "mean":  # 1 / (n + 1) is at most the target
+            return math.ceil(1.0 / self.scaled_target - 1.0 - 1e-9)
+        return rows_for_certificate(self.scaled_target, self.level)
 
-    @classmethod
-    def rows_to_fail(cls, needed: int, target: float, level: float) -> float:  # noqa: ARG003
-        """Return the fewest rows with which the guarantee can fail: fewer certify nothing."""
-        return needed
+    @property
+    def rows_to_fail(self) -> float:
+        """The fewest rows with which the guarantee can fail: fewer certify nothing."""
+        return self.rows_needed() if self.counts else 0
 
     def _check(self, loss: Loss, confidence: Any) -> None:  # noqa: ARG002
         self.delta = check_delta(self.delta)
@@ -452,7 +521,7 @@ class Guarantee(Objective):
                 raise ArgumentError(
                     name,
                     f"{name}={getattr(self, name)} {means}, which objective={self.name!r} with "
-                    f"method={self._method_name()!r} does not use: it gives no guarantee that "
+                    f"method={self.method_name!r} does not use: it gives no guarantee that "
                     "holds with high probability. Leave it out.",
                 )
         if self.given_prediction is not None and self.given_class is not None:
@@ -462,22 +531,46 @@ class Guarantee(Objective):
             )
         if self.largest_weight is not None:
             check_number("largest_weight", self.largest_weight, 0.0, math.inf, closed="neither")
-        self.target = self.check_bound(self.target, loss)
+        self.target = self.checked_target(loss)
 
     # Refusals
 
+    @property
+    def reuse_warning(self) -> str:
+        """What happens to the guarantee when rows are added for another analysis."""
+        if not self.guarantees:
+            return ""
+        if self.max_analyses > 1:
+            return (
+                f" For the next of the {self.max_analyses} planned analyses rows may be added to "
+                "these, until there are about as many in all; one beyond the plan breaks the "
+                "guarantee."
+            )
+        return (
+            " Adding rows to these and asking again breaks the guarantee: take fresh rows only, or "
+            "plan the number of analyses before the first one (max_analyses=)."
+        )
+
+    def _in_all(self, n: int) -> int:
+        """Return how many rows it takes in all so that `n` of them certify."""
+        return math.ceil(n / self.share - 1e-9)
+
+    def _name_all(self, n: int) -> str:
+        """Say how many rows it takes in all so that `n` of them certify, "" where all do."""
+        return f" (in all {self._in_all(n):,})" if self.share < 1.0 else ""
+
     def refuse(
-        self, curve: RiskCoverageCurve, goal: Goal, *, again: str = "", remedy: str = ""
+        self, curve: RiskCoverageCurve, *, again: str = "", remedy: str = ""
     ) -> InfeasibleTargetError:
         """Return the error where no threshold meets the target.
 
         The smallest target for a risk takes many times as long as the refusal itself, so that it
         is looked for when the message is read.
         """
-        advice, needed = self._advise_rows(curve, goal)
+        advice, needed = self._advise_rows(curve)
 
         def find_least() -> tuple[float | None, str]:
-            least, text = self._describe_least(curve, goal)
+            least, text = self._describe_least(curve)
             return least, write(text)
 
         def write(about_least: str) -> str:
@@ -489,35 +582,35 @@ class Guarantee(Objective):
             told += [about_least] if about_least else []
             sentences = ". ".join(one[0].upper() + one[1:] for one in told)
             which = ""
-            if goal.share < 1.0:
-                which = f" that certify, of {goal.in_all(curve.n_rows):,} in all"
+            if self.share < 1.0:
+                which = f" that certify, of {self._in_all(curve.n_rows):,} in all"
             return (
-                f"No threshold meets target={goal.own_target:g} for objective={self.name!r} on "
-                f"{curve.n_rows:,} rows{which} (delta={goal.delta:g}). {sentences}.{again}"
+                f"No threshold meets target={self.target:g} for objective={self.name!r} on "
+                f"{curve.n_rows:,} rows{which} (delta={self.own_delta:g}). {sentences}.{again}"
             )
 
         return InfeasibleTargetError(
             write(""), rows_needed=needed, remedy=remedy, find_least=find_least
         )
 
-    def _advise_rows(self, _: RiskCoverageCurve, goal: Goal) -> tuple[list[str], int | None]:
+    def _advise_rows(self, _: RiskCoverageCurve) -> tuple[list[str], int | None]:
         """Say how many rows it takes; return that number, too."""
         if not self.guarantees:
             return [], None
-        least = self.rows_needed(goal)
-        in_all = goal.name_all(least)
+        least = self.rows_needed()
+        in_all = self._name_all(least)
         kind = "accepted rows" if self.is_selective else "rows"
         advice = [f"Certifying it takes at least {least:,} {kind}{in_all} without a single error"]
         return advice, least
 
-    def _describe_least(self, curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None, str]:
+    def _describe_least(self, curve: RiskCoverageCurve) -> tuple[float | None, str]:
         """Return the smallest target that could be met, if it is known, and say so."""
         if not self.guarantees:
             allowed = reaches(curve.coverage, self.min_coverage)
-            least = goal.loss.unit * float(np.min(self._observed(curve)[allowed]))
+            least = self.about.unit * float(np.min(self._observed(curve)[allowed]))
             return least, f"the smallest risk of any accepted set of these rows is {least:.4g}"
-        least = goal.loss.unit * self._least_target(curve, goal)
-        if goal.loss.is_error and least > 0.5:
+        least = self.about.unit * self._least_target(curve)
+        if self.about.is_error and least > 0.5:
             return None, f"no target up to 0.5 could have been met by these {curve.n_rows} rows"
         return least, (
             f"the smallest target these {curve.n_rows:,} rows could have met is "
@@ -528,9 +621,9 @@ class Guarantee(Objective):
         """Return what the target bounds, at each entry of a curve."""
         return curve.generalized_risk
 
-    def _least_target(self, curve: RiskCoverageCurve, goal: Goal) -> float:
+    def _least_target(self, curve: RiskCoverageCurve) -> float:
         """Return the smallest target that these rows could have met, in [0, 1]."""
-        return clopper_pearson_upper(curve.accepted_loss[0], curve.n_rows, goal.level)
+        return clopper_pearson_upper(curve.accepted_loss[0], curve.n_rows, self.level)
 
 
 @dataclass(repr=False, kw_only=True)
@@ -617,22 +710,20 @@ class Risk(Guarantee):
         self.min_coverage = _check_min_coverage(self.min_coverage, least)
         super()._check(loss, confidence)
 
-    @classmethod
-    def describe(cls, target: float, loss: Loss, cases: str) -> str:
+    def describe(self) -> str:
         """Return the guarantee in words."""
-        which, bound = f" to cases {cases}" if cases else "", loss.amount(target)
-        if loss.is_error:
+        which = f" to cases {self.cases}" if self.cases else ""
+        bound = self.amount(self.target)
+        if self.about.is_error:
             return f"at most {bound} of its answers{which} are wrong"
-        verb = "cost" if loss.is_cost else "lose"
+        verb = "cost" if self.about.is_cost else "lose"
         return f"its answers{which} {verb} at most {bound} each on average"
 
-    @classmethod
-    def count(cls, n: int, n_accepted: int, n_errors: int) -> tuple[int, int]:  # noqa: ARG003
+    def count(self, seen: Counts) -> tuple[int, int]:
         """Return the errors among the accepted rows."""
-        return n_errors, n_accepted
+        return seen.n_errors, seen.n_accepted
 
-    @classmethod
-    def values(cls, loss: FloatArray, accepted: BoolArray) -> FloatArray:
+    def values(self, loss: FloatArray, accepted: BoolArray) -> FloatArray:
         """Return the losses of the accepted rows."""
         return loss[accepted]
 
@@ -644,32 +735,32 @@ class Risk(Guarantee):
         """Whether a tuner may choose how the threshold is found."""
         return isinstance(self.method, str) and self.method == "auto"
 
-    def passing(self, goal: Goal, curve: RiskCoverageCurve, outcomes: Outcomes | None) -> Passing:
+    def passes(self, curve: RiskCoverageCurve, outcomes: Outcomes | None = None) -> Passing:
         """Return the thresholds that pass on a curve, with the levels that were named."""
-        found = super().passing(goal, curve, outcomes)
+        found = super().passes(curve, outcomes)
         if not isinstance(self.method, LevelSequence):
             return found
-        given = curve, goal.target, goal.level, self.min_coverage
+        given = curve, self.scaled_target, self.level, self.min_coverage
         return found._replace(levels=self.method.find_passed(*given))
 
-    def _least_target(self, curve: RiskCoverageCurve, goal: Goal) -> float:
-        return least_risk_target(goal.rule, curve, goal.level, self.min_coverage)
+    def _least_target(self, curve: RiskCoverageCurve) -> float:
+        return least_risk_target(self.rule, curve, self.level, self.min_coverage)
 
-    def _advise_rows(self, curve: RiskCoverageCurve, goal: Goal) -> tuple[list[str], int | None]:
-        advice, needed = super()._advise_rows(curve, goal)
-        if not advice or goal.plan.guarantee == "mean":
+    def _advise_rows(self, curve: RiskCoverageCurve) -> tuple[list[str], int | None]:
+        advice, needed = super()._advise_rows(curve)
+        if not advice or self.plan.guarantee == "mean":
             return advice, needed
         rows = "fresh rows" if self.max_analyses == 1 else "rows"
-        needed = rows_like_these(curve, goal.target, goal.level, self.min_coverage)
+        needed = rows_like_these(curve, self.scaled_target, self.level, self.min_coverage)
         # A tuner may have held out more of few rows than it would of more.
-        in_all = goal.name_all(needed or 0) if goal.share <= HELD_OUT else ""
+        in_all = self._name_all(needed or 0) if self.share <= HELD_OUT else ""
         advice.append(
             "no number of rows like these would do, because no accepted set of them has a "
             "smaller risk"
             if needed is None
             else f"about {needed:,} {rows}{in_all} would do if their errors fell as they do here"
         )
-        if self._loses_by_ties(curve, goal):
+        if self._loses_by_ties(curve):
             advice.append(
                 f"ties are the reason: the number of different confidences is {len(curve)}, and "
                 "tests of these levels would pass. Let other rows name the levels: "
@@ -677,12 +768,12 @@ class Risk(Guarantee):
             )
         return advice, needed
 
-    def _loses_by_ties(self, curve: RiskCoverageCurve, goal: Goal) -> bool:
+    def _loses_by_ties(self, curve: RiskCoverageCurve) -> bool:
         """Tell whether confidences are tied, and a test of their levels would have passed."""
         if not self.is_open or not are_tied(len(curve), curve.n_rows):
             return False
-        levels = LevelSequence.of(curve, curve.n_rows, goal.target, goal.level)
-        return len(levels.find_passed(curve, goal.target, goal.level, self.min_coverage)) > 0
+        levels = LevelSequence.of(curve, curve.n_rows, self.scaled_target, self.level)
+        return len(levels.find_passed(curve, self.scaled_target, self.level, self.min_coverage)) > 0
 
 
 @dataclass(repr=False, kw_only=True)
@@ -728,24 +819,22 @@ class GeneralizedRisk(Guarantee):
 
     loss: LossSpec = "auto"
 
-    @classmethod
-    def describe(cls, target: float, loss: Loss, cases: str) -> str:
+    def describe(self) -> str:
         """Return the guarantee in words."""
-        which, bound = f" {cases}" if cases else "", loss.amount(target)
-        if loss.is_error:
+        which, bound = f" {self.cases}" if self.cases else "", self.amount(self.target)
+        if self.about.is_error:
             return f"at most {bound} of all cases{which} get a wrong answer"
-        verb = "cost" if loss.is_cost else "lose"
+        verb = "cost" if self.about.is_cost else "lose"
         return f"its answers {verb} at most {bound} per case{which} on average (a deferred one: 0)"
 
-    @classmethod
-    def count(cls, n: int, n_accepted: int, n_errors: int) -> tuple[int, int]:  # noqa: ARG003
+    def count(self, seen: Counts) -> tuple[int, int]:
         """Return the accepted errors among all rows."""
-        return n_errors, n
+        return seen.n_errors, seen.n
 
-    def _least_target(self, curve: RiskCoverageCurve, goal: Goal) -> float:
-        if goal.plan.guarantee == "mean":
+    def _least_target(self, curve: RiskCoverageCurve) -> float:
+        if self.plan.guarantee == "mean":
             return float(curve.accepted_loss[0] + 1.0) / (curve.n_rows + 1)
-        return super()._least_target(curve, goal)
+        return super()._least_target(curve)
 
 
 @dataclass(repr=False)
@@ -784,47 +873,42 @@ class Coverage(Guarantee):
         """Choose the highest threshold that passes; where none does, accept everything."""
         return Found(None, int(np.argmax(np.append(passing.entries[:-1], True))) + 1)
 
-    @classmethod
-    def check_bound(cls, target: Any, loss: Loss) -> float:  # noqa: ARG003
-        """Check a target, a share of rows."""
-        return check_number("target", target, 0.0, 1.0, closed="right")
+    def checked_target(self, loss: Loss) -> float:  # noqa: ARG002
+        """Return the target, a share of rows."""
+        return check_number("target", self.target, 0.0, 1.0, closed="right")
 
-    @classmethod
-    def unit_of(cls, loss: Loss) -> float:  # noqa: ARG003
-        """Return 1: a coverage is a share of rows."""
+    @property
+    def unit(self) -> float:
+        """1: a coverage is a share of rows."""
         return 1.0
 
-    @classmethod
-    def amount(cls, value: float, loss: Loss, *, up: bool | None = False) -> str:  # noqa: ARG003
+    def amount(self, value: float, *, up: bool | None = False) -> str:
         """Return a coverage as text."""
         return percent(value, up=up)
 
-    @classmethod
-    def describe(cls, target: float, loss: Loss, cases: str) -> str:
+    def describe(self) -> str:
         """Return the guarantee in words."""
-        which, least = f" {cases}" if cases else "", cls.amount(target, loss)
+        which, least = f" {self.cases}" if self.cases else "", self.amount(self.target)
         return f"it answers at least {least} of all cases{which} on its own"
 
-    @classmethod
-    def count(cls, n: int, n_accepted: int, n_errors: int) -> tuple[int, int]:  # noqa: ARG003
+    def count(self, seen: Counts) -> tuple[int, int]:
         """Return the rows that are not accepted."""
-        return n - n_accepted, n
+        return seen.n - seen.n_accepted, seen.n
 
-    @classmethod
-    def values(cls, loss: FloatArray, accepted: BoolArray) -> FloatArray:  # noqa: ARG003
+    def values(self, loss: FloatArray, accepted: BoolArray) -> FloatArray:  # noqa: ARG002
         """Return 1 for each row that is not accepted."""
         return (~accepted).astype(np.float64)
 
-    def rows_needed(self, goal: Goal) -> int:  # noqa: ARG002
+    def rows_needed(self) -> int:
         """Return 1: a threshold can always be low enough."""
         return 1
 
-    @classmethod
-    def rows_to_fail(cls, needed: int, target: float, level: float) -> float:  # noqa: ARG003
-        """Return the fewest rows of which not all have to be accepted."""
-        if target >= 1.0:
-            return math.inf
-        return least_count(lambda n: coverage_rank(n, target, level) < n)
+    @property
+    def rows_to_fail(self) -> float:
+        """The fewest rows of which not all have to be accepted."""
+        if not self.counts or self.target >= 1.0:
+            return math.inf if self.counts else 0
+        return least_count(lambda n: coverage_rank(n, self.target, self.level) < n)
 
 
 @dataclass(repr=False, kw_only=True)
@@ -887,10 +971,12 @@ class SystemRisk(Guarantee):
     reviewer: str | None = None
     reviewer_error: Any = None
 
-    def _method_name(self) -> str:
-        name = super()._method_name()
+    @property
+    def method_name(self) -> str:
+        """The one method that fits what is known of the reviewer."""
+        name = super().method_name
         fits = "level_sequence" if self.reads_reviewer else "binomial"
-        if name not in ("auto", fits):
+        if self.method != "auto" and name != fits:
             raise ArgumentError(
                 "method",
                 f"method={name!r} does not go with reviewer_error={self.reviewer_error!r}: use "
@@ -968,16 +1054,14 @@ class SystemRisk(Guarantee):
                 "reviewer's answers, which count deferred cases only.",
             )
 
-    @classmethod
-    def describe(cls, target: float, loss: Loss, cases: str) -> str:  # noqa: ARG003
+    def describe(self) -> str:
         """Return the guarantee in words."""
-        bound = loss.amount(target)
+        bound = self.amount(self.target)
         return f"machine and reviewer together are wrong in at most {bound} of cases"
 
-    @classmethod
-    def count(cls, n: int, n_accepted: int, n_errors: int) -> tuple[int, int]:  # noqa: ARG003
+    def count(self, seen: Counts) -> tuple[int, int]:
         """Return the errors, those of the reviewer included, among all rows."""
-        return n_errors, n
+        return seen.n_errors, seen.n
 
     def name_levels(self, outcomes: Outcomes, seed: int = 0) -> tuple[SystemRisk, Outcomes]:
         """Let a fifth of the rows name the thresholds to test; return the rows that test them.
@@ -999,15 +1083,15 @@ class SystemRisk(Guarantee):
         levels = system_levels(*outcomes.take(names).reviewed).tolist()
         return replace(self, method=LevelSequence(levels)), outcomes.take(~names)
 
-    def passing(self, goal: Goal, curve: RiskCoverageCurve, outcomes: Outcomes | None) -> Passing:
+    def passes(self, curve: RiskCoverageCurve, outcomes: Outcomes | None = None) -> Passing:
         """Return the levels before the first one where machine and reviewer err too often."""
         if not self.reads_reviewer:
-            return super().passing(goal, curve, outcomes)
+            return super().passes(curve, outcomes)
         assert outcomes is not None
         assert isinstance(self.method, LevelSequence)
         levels = np.array(self.method.levels)
         errors = count_system_errors(*outcomes.reviewed, levels)
-        passed = clopper_pearson_upper(errors, len(outcomes), goal.level) <= goal.target
+        passed = clopper_pearson_upper(errors, len(outcomes), self.level) <= self.scaled_target
         nothing = np.zeros(len(curve), dtype=bool)
         return Passing(nothing, levels[np.logical_and.accumulate(passed)])
 
@@ -1043,11 +1127,11 @@ class SystemRisk(Guarantee):
             f"in {machine}."
         )
 
-    def _describe_least(self, curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None, str]:
-        return (None, "") if self.reads_reviewer else super()._describe_least(curve, goal)
+    def _describe_least(self, curve: RiskCoverageCurve) -> tuple[float | None, str]:
+        return (None, "") if self.reads_reviewer else super()._describe_least(curve)
 
-    def _least_target(self, curve: RiskCoverageCurve, goal: Goal) -> float:
-        return super()._least_target(curve, goal) + cast(float, self.reviewing.bound)
+    def _least_target(self, curve: RiskCoverageCurve) -> float:
+        return super()._least_target(curve) + cast(float, self.reviewing.bound)
 
 
 # No guarantee ------------------------------------------------------------------------------
@@ -1125,19 +1209,20 @@ class Cost(Objective):
                 f"loss, not {confidence!r}. Use method='empirical', or another confidence."
             )
 
-    def find(self, goal: Goal, curve: RiskCoverageCurve) -> Found:
+    def find(self, curve: RiskCoverageCurve) -> Found:
         """Find the cheapest threshold, or Chow's."""
+        cost = self.abstention_cost / self.unit
         if self.ignores_rows:
-            threshold = chow(goal.target)
+            threshold = chow(cost)
             return Found(threshold, int(curve.n_blocks_accepted(np.array([threshold]))[0]))
-        n_blocks = cheapest(curve, goal.target)
+        n_blocks = cheapest(curve, cost)
         return Found(None if n_blocks else math.inf, n_blocks)
 
-    def tell_infeasible(self, goal: Goal) -> str:
+    def tell_infeasible(self) -> str:
         """Say that accepting any row costs more than abstaining on it."""
-        which = f" {goal.cases}" if goal.cases else ""
+        which = f" {self.cases}" if self.cases else ""
         return (
-            f"Abstaining on everything costs least at target={goal.own_target:g} per row: "
+            f"Abstaining on everything costs least at target={self.abstention_cost:g} per row: "
             f"accepting any of these rows{which} would cost more."
         )
 
@@ -1216,7 +1301,7 @@ class Best(Objective):
             check_choice("threshold_range", self.threshold_range, ["auto"])
         self.constraint = _check_constraints(self.constraint)
 
-    def find(self, goal: Goal, curve: RiskCoverageCurve) -> Found:  # noqa: ARG002
+    def find(self, curve: RiskCoverageCurve) -> Found:
         """Find the threshold where the metric is best."""
         best = best_metric(
             curve, self.metric, self.min_coverage, self.constraint,
@@ -1240,7 +1325,7 @@ class Best(Objective):
         return (0.5 if coverage > 0 and reaches(coverage, self.min_coverage) else 0.0), 1.0
 
     def refuse(
-        self, curve: RiskCoverageCurve, _: Goal, *, again: str = "", remedy: str = ""
+        self, curve: RiskCoverageCurve, *, again: str = "", remedy: str = ""
     ) -> InfeasibleTargetError:
         """Say that the range accepts too few rows, or that a constraint cannot be kept."""
         return InfeasibleTargetError(f"{self._advise(curve)}{again}", remedy=remedy)
@@ -1292,7 +1377,7 @@ def _check_constraints(constraint: Any) -> tuple[tuple[str, float], ...]:
     return tuple((name, float(bound)) for name, bound in pairs)
 
 
-# An objective on given rows ----------------------------------------------------------------
+# How users say it --------------------------------------------------------------------------
 
 #: The guarantees by name, as certificates store them.
 GUARANTEES: dict[str, type[Guarantee]] = {
@@ -1309,125 +1394,6 @@ WORDS = tuple(_KINDS)
 
 #: How a threshold that was fixed beforehand is certified: by counting.
 FIXED_METHOD = "clopper-pearson"
-_FIXED = Method(lambda *_: 0)
-
-
-@dataclass(frozen=True)
-class Goal:
-    """An objective on given rows, whose method is known.
-
-    Parameters
-    ----------
-    objective : Objective
-        Checked.
-    loss : Loss
-    method : str
-    delta : float
-        Of these rows: subgroups share that of the objective.
-    own_target : float
-        In the user's own units; nan for a metric.
-    cases : str
-        The cases it is about, as messages name them; "" for all.
-    share : float
-        Which share of the rows given certifies: the others train, or set a shortlist.
-    """
-
-    objective: Objective
-    loss: Loss = Loss()
-    method: str = ""
-    delta: float = 0.05
-    own_target: float = math.nan
-    cases: str = ""
-    share: float = 1.0
-
-    @classmethod
-    def on(
-        cls,
-        objective: Objective,
-        loss: Loss,
-        *,
-        cases: str = "",
-        n_subgroups: int = 1,
-        share: float = 1.0,
-    ) -> Goal:
-        """Resolve method="auto"."""
-        own = objective.target_given
-        name = objective._method_name()  # noqa: SLF001 - same module
-        name = next(iter(objective.methods)) if name == "auto" else name
-        target = math.nan if own is None else own
-        return cls(objective, loss, name, objective.delta / n_subgroups, target, cases, share)
-
-    @property
-    def plan(self) -> Method:
-        """What the method is."""
-        return self.objective.methods.get(self.method, _FIXED)
-
-    @property
-    def rule(self) -> Rule:
-        """The function that tells which entries of a curve pass."""
-        given = self.objective.method
-        return self.plan.find if isinstance(given, str) else given
-
-    @property
-    def has_starts(self) -> bool:
-        """Whether the user has fixed where a sequence begins."""
-        return self.plan.has_starts or isinstance(self.objective.method, Combined)
-
-    @property
-    def level(self) -> float:
-        """The share of `delta` that each analysis uses."""
-        return self.objective.reviewing.share * self.delta / self.objective.max_analyses
-
-    @property
-    def target(self) -> float:
-        """The target as a share of the largest loss, without what a reviewer takes of it."""
-        objective = self.objective
-        unit = objective.unit_of(self.loss) if isinstance(objective, Guarantee) else self.loss.unit
-        return self.own_target / unit - (objective.reviewing.bound or 0.0)
-
-    def in_units(self, bound: float) -> float:
-        """Return a bound in [0, 1] in the user's units, with the bound of a reviewer's errors."""
-        objective = self.objective
-        assert isinstance(objective, Guarantee)
-        return objective.unit_of(self.loss) * bound + (objective.reviewing.bound or 0.0)
-
-    @property
-    def rows_to_fail(self) -> float:
-        """The fewest rows with which it uses `delta`; 0 where it divides delta for nothing."""
-        objective = self.objective
-        if not isinstance(objective, Guarantee) or self.plan.guarantee != "high_probability":
-            return 0
-        return objective.rows_to_fail(objective.rows_needed(self), self.target, self.level)
-
-    # Words for refusals
-
-    @property
-    def reuse_warning(self) -> str:
-        """Say what happens to the guarantee when rows are added for another analysis."""
-        planned = self.objective.max_analyses
-        if not self.objective.guarantees:
-            return ""
-        if planned > 1:
-            return (
-                f" For the next of the {planned} planned analyses rows may be added to "
-                "these, until there are about as many in all; one beyond the plan breaks the "
-                "guarantee."
-            )
-        return (
-            " Adding rows to these and asking again breaks the guarantee: take fresh rows only, or "
-            "plan the number of analyses before the first one (max_analyses=)."
-        )
-
-    def name_all(self, n: int) -> str:
-        """Say how many rows it takes in all so that `n` of them certify, "" where all do."""
-        return f" (in all {self.in_all(n):,})" if self.share < 1.0 else ""
-
-    def in_all(self, n: int) -> int:
-        """Return how many rows it takes in all so that `n` of them certify."""
-        return math.ceil(n / self.share - 1e-9)
-
-
-# How users say it --------------------------------------------------------------------------
 
 
 def read_objective(

@@ -31,7 +31,7 @@ from skselect import (
     certify,
     select_threshold,
 )
-from skselect.objectives import Goal, Loss
+from skselect.objectives import Loss
 from skselect.policy.certificate import ALL_COPIES, ALL_SEEN, UNSOUGHT
 from skselect.policy.seen_rows import find_copies, find_tied_copies, with_and_without
 from skselect.thresholds._rules import Passing, pass_all
@@ -99,10 +99,10 @@ CELLS = [(world, n, r) for n, r in [(400, 0.05), (1500, 0.02), (1500, 0.1)] for 
 
 
 def find_passing(outcomes, objective):
-    goal = Goal.on(objective.check(Loss()), Loss())
+    objective = objective.check(Loss())
     rows = outcomes.read()
     curves = [RiskCoverageCurve.from_outcomes(one) for one in rows]
-    found = [goal.objective.passing(goal, *one) for one in zip(curves, rows, strict=True)]
+    found = [objective.passes(*one) for one in zip(curves, rows, strict=True)]
     return pass_all(curves, found)
 
 
@@ -403,5 +403,4 @@ def test_counts_of_parts_make_a_state_that_certifies(n_parts, request):
 
 
 def find_passing_on_curve(curve):
-    goal = Goal.on(Risk(0.05 / ABOVE, delta=0.1).check(Loss()), Loss())
-    return goal.objective.passing(goal, curve, None).any()
+    return Risk(0.05 / ABOVE, delta=0.1).check(Loss()).passes(curve).any()

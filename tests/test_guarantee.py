@@ -35,7 +35,7 @@ from skselect import (
     thresholds,
 )
 from skselect.curve.curve import threshold_below
-from skselect.objectives import GUARANTEES, Goal, Loss
+from skselect.objectives import GUARANTEES, Loss
 from skselect.policy.seen_rows import find_tied_copies, with_and_without
 from skselect.thresholds import FixedSequence
 from skselect.thresholds._rules import Passing, combined_risk, empirical_risk, last_passed, pass_all
@@ -289,7 +289,7 @@ def test_a_sequence_of_levels_keeps_its_guarantee_and_accepts_tied_rows(cell):
         )
         for k, rule in enumerate([named, with_band, known]):
             objective = Risk(target, delta=delta, method=rule, min_coverage=0.0).check(Loss())
-            threshold, n_blocks, _ = objective.find(Goal.on(objective, Loss()), curve)
+            threshold, n_blocks, _ = objective.on(Loss()).find(curve)
             if threshold is None:
                 threshold = threshold_below(curve, n_blocks)
             draw[k] = np.sum(levels >= threshold)

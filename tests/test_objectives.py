@@ -44,7 +44,7 @@ from skselect import (
 from skselect._lib.arrays import draw_rows
 from skselect._lib.notebook import unwrap
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.objectives import Goal, Loss, name_options
+from skselect.objectives import Loss, name_options
 from skselect.thresholds import LevelSequence, rows_needed
 from tests.common import check_schema
 
@@ -69,6 +69,27 @@ def test_what_holds_for_all_subgroups_cannot_depend_on_which_comes_first(first, 
     tuner = ThresholdTuner(fitted, {0: first, 1: second}, group_by=lambda X: X[:, 0] % 2)
     with pytest.raises(ValueError, match="all look at the rows, or none does"):
         tuner.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "stated", [Risk(6.0, delta=0.03, max_analyses=2), Cost(3), Best()], ids=str
+)
+def test_what_an_objective_knows_of_its_rows_is_no_parameter(stated):
+    costs = Loss("cost", 30.0)
+    checked = stated.check(costs)
+    placed = checked.on(costs, "of site 'a'", n_sharing=3, share=0.4)
+    assert placed == checked
+    assert repr(placed) == repr(checked)
+    assert placed.get_params() == checked.get_params()
+    assert placed.level == checked.delta / 3 / checked.max_analyses
+    assert checked.cases == stated.cases == ""
+    fresh = clone(placed)
+    assert fresh == checked
+    assert (fresh.cases, fresh.n_sharing, fresh.share, fresh.about) == ("", 1, 1.0, Loss())
+    kept = pickle.loads(pickle.dumps(placed)).set_params(method="empirical")
+    assert (kept.cases, kept.about, kept.method) == ("of site 'a'", costs, "empirical")
+    with pytest.raises(ValueError, match="has no such parameter"):
+        placed.set_params(share=1.0)
 
 
 def test_no_subgroup_has_a_guarantee_about_the_rows_of_one_class():
@@ -419,9 +440,8 @@ def _broken(cell, n, target, delta, draws, seed):
             rng.random(n) < machine[k], 20.0 - k, reviewer_loss=rng.random(n) < reviewer[k]
         )
         named, testing = objective.name_levels(rows)
-        goal = Goal(named, method="level_sequence", delta=delta, own_target=target)
         curve = RiskCoverageCurve.from_outcomes(testing)
-        found = named.choose(curve, named.passing(goal, curve, testing))
+        found = named.choose(curve, named.passes(curve, testing))
         if np.isfinite(found.threshold or 0.0):
             broken += truth[min(20 - int(found.threshold), 19)] > target
     return broken / draws

@@ -145,10 +145,10 @@ class RiskCoverageDisplay(CurveDisplay):
                 f"selection has one threshold per {selection.by}; draw one of them, such as "
                 f"selection.selections[{first!r}]."
             )
-        curve, goal = selection.curve, selection.goal
+        curve, objective = selection.curve, selection.objective
         countable = curve.counted and not curve.is_graded
-        bounds = simultaneous_band(curve, goal.level) if band and countable else None
-        target = goal.own_target if isinstance(goal.objective, Risk) else None
+        bounds = simultaneous_band(curve, objective.level) if band and countable else None
+        target = objective.target if isinstance(objective, Risk) else None
         return cls(
             curve,
             name=name,
@@ -156,8 +156,8 @@ class RiskCoverageDisplay(CurveDisplay):
             target=target,
             certificate=selection.certificate,
             band=bounds,
-            loss=goal.loss.kind,
-            unit=goal.loss.unit,
+            loss=objective.about.kind,
+            unit=objective.about.unit,
         ).plot(ax)
 
     def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
@@ -196,7 +196,7 @@ class RiskCoverageDisplay(CurveDisplay):
         label = "bound for all thresholds at once"
         ax.plot(x, self.unit * y, drawstyle="steps-pre", label=label, **_BOUND)
         made = self.certificate
-        if made is not None and made.kind.is_selective:
+        if made is not None and made.as_objective.is_selective:
             least = min(max(made.rows_needed / made.n, made.min_coverage), 1.0)
             label = f"too few to certify {made.bound}"
             ax.axvspan(0, least, color="0.86", zorder=0, linewidth=0, label=label)
@@ -204,11 +204,11 @@ class RiskCoverageDisplay(CurveDisplay):
     def _draw_guarantee(self, ax: Any, certificate: Certificate) -> None:
         """Draw a line from the risk and the coverage of these rows to the guaranteed limit."""
         x, y, target = certificate.coverage, certificate.risk, certificate.target
-        bound, kind = certificate.bound, certificate.kind
+        bound, stated = certificate.bound, certificate.as_objective
         limit, text = (x, target / x), f"at most {bound} over all cases"
-        if kind.is_selective:
+        if stated.is_selective:
             limit, text = (x, target), f"at most {bound}"
-        elif kind.is_least:
+        elif stated.is_least:
             limit, text = (target, y), f"coverage at least {bound}"
         sure = certificate.is_certified
         word = f"{'' if sure else 'not '}certified"

@@ -827,14 +827,13 @@ class ThresholdTuner(
         only = (certificates.NOTHING.reason,)  # another target may accept something
         own = cast(Certificate, found.certificate)
         exact = own.is_certified or own.caveats == only
-        rows = []
+        rows, loss = [], found.objective.about
         for target in np.atleast_1d(targets).tolist():
-            objective = copy.copy(found.objective).set_params(target=target).check(found.goal.loss)
-            goal = replace(found.goal, objective=objective, own_target=objective.target_given)
-            n_blocks = objective.find(goal, curve).n_blocks
+            objective = copy.copy(found.objective).set_params(target=target).check(loss)
+            n_blocks = objective.find(curve).n_blocks
             coverage, risk = curve.working_point(n_blocks)
             threshold = threshold_below(curve, n_blocks, bounded=bounded)
-            rows.append((coverage, goal.loss.unit * risk, threshold, exact and n_blocks > 0))
+            rows.append((coverage, loss.unit * risk, threshold, exact and n_blocks > 0))
         columns = ["coverage", "risk", "threshold", "would_certify"]
         table = pd.DataFrame(rows, pd.Index(np.atleast_1d(targets), name="target"), columns)
         table.attrs["note"] = (
@@ -897,7 +896,7 @@ def _share_held_out(objective: Objective, rows: TrainingRows) -> float:
         return HELD_OUT
     has_costs, level = rows.rule.cost_matrix is not None, objective.delta / objective.max_analyses
     loss = Loss.of(objective.choose_loss(has_costs=has_costs), rows.rule)
-    wanted = _ROOM_FOR_ERRORS * math.log(1.0 / level) * objective.unit_of(loss) / objective.target
+    wanted = _ROOM_FOR_ERRORS * math.log(1.0 / level) * loss.unit / objective.target
     share = math.ceil(100.0 * wanted / len(rows.codes)) / 100.0
     return min(max(HELD_OUT, share), _MOST_HELD_OUT)
 

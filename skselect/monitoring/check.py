@@ -32,8 +32,8 @@ from skselect.objectives import (
     AS_HERE,
     FIXED_METHOD,
     GUARANTEES,
+    Counts,
     GeneralizedRisk,
-    Goal,
     Guarantee,
     Loss,
     Risk,
@@ -152,46 +152,46 @@ def certify(
     """
     check_is_policy(policy)
     loss = Loss.of(policy.rule.default_loss, policy.rule)
-    kind, goal = _read_goal(objective, target, delta, loss)
+    fixed = _read_certified(objective, target, delta, loss)
     answered, accepted, confidence = decide_labelled(policy, rows, subgroups, "certify")
     missed = reviewer_loss(answered)
-    if not goal.loss.is_error or kind.reads_reviewer:
-        refuse_unjudged(answered, f"objective={kind.name!r}, where it reads costs or a reviewer,")
-    loss_of = compute_loss(answered, goal.loss.kind)
+    if not fixed.about.is_error or fixed.reads_reviewer:
+        refuse_unjudged(answered, f"objective={fixed.name!r}, where it reads costs or a reviewer,")
+    loss_of = compute_loss(answered, fixed.about.kind)
     outcomes = Outcomes(loss_of, confidence, None, missed, unjudged=answered.unjudged)
     vouched = "independent" in certificates.check_vouched(assume)
-    if isinstance(kind, SystemRisk):
-        kind.check_reviewed(answered=missed is not None)
+    if isinstance(fixed, SystemRisk):
+        fixed.check_reviewed(answered=missed is not None)
     rated = outcomes.all_counted
     copies = find_tied_copies(confidence, loss_of, missed, answered.y_true, answered.y_pred)
     # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
     sides, readings = accepted.astype(np.float64), with_and_without(copies)
     together = replace(rated, confidence=sides, readings=readings)
     counted = together.count(_SEED)
-    tests = [_test(rows, kind, goal) for rows in counted.read()]
+    tests = [_test(rows, fixed) for rows in counted.read()]
     counts, reviewer = tests[0].counts, tests[0].reviewer
-    bound = (min if kind.is_least else max)(test.bound for test in tests)
+    bound = (min if fixed.is_least else max)(test.bound for test in tests)
     refusal = next((test.refusal for test in tests if test.refusal), "")
-    measured = math.isnan(goal.own_target)
+    measured = math.isnan(fixed.target)
     curve = RiskCoverageCurve.from_outcomes(rated)
     known, is_reused = _find_reused(policy, curve)
     if far := _find_far(policy, answered, curve):
         known += (Caveat(far, strikes=False),)
-    notice = "" if is_reused else own_guarantee(policy, answered, accepted, subgroups, goal.level)
+    notice = "" if is_reused else own_guarantee(policy, answered, accepted, subgroups, fixed.level)
     doubt, found = find_doubt(answered), certificates.NO_CAVEATS
     if np.any(accepted):
-        found = check_order(answered, outcomes, kind, None, TAKE_LATEST, vouched=vouched)
+        found = check_order(answered, outcomes, fixed, None, TAKE_LATEST, vouched=vouched)
         warn_of_order(found)
         warn_of_doubt(doubt)
-    if isinstance(kind, SystemRisk):
+    if isinstance(fixed, SystemRisk):
         found = (*found, *doubt_reviewer(outcomes))
     if measured:
-        goal = replace(goal, own_target=goal.in_units(bound))
+        fixed.target = fixed.in_units(bound)
     data, drawn = {"data": certificates.fingerprint(curve)}, answered.drawn
     return issue(
         RiskCoverageCurve.from_outcomes(together),
         int(np.any(accepted)),
-        goal,
+        fixed,
         threshold=policy.threshold if policy.groups is None else math.inf,
         counts=counts,
         bound=bound,
@@ -206,12 +206,13 @@ def certify(
         ).with_pool(outcomes),
         assumed=[] if is_reused else [certificates.FIXED],
         refusal=refusal,
+        method=FIXED_METHOD,
         notice=notice,
         reviewer=reviewer,
     )
 
 
-def _read_goal(objective: Any, target: Any, delta: Any, loss: Loss) -> tuple[Guarantee, Goal]:
+def _read_certified(objective: Any, target: Any, delta: Any, loss: Loss) -> Guarantee:
     """Return what is to be certified; without a target it is nan, and the bound is measured."""
     kind, own, level = read_guarantee(objective, target, delta)
     if kind is None:
@@ -219,12 +220,12 @@ def _read_goal(objective: Any, target: Any, delta: Any, loss: Loss) -> tuple[Gua
         raise ArgumentError("objective", f"objective must be {known}, got None.")
     fixed = copy.copy(objective) if isinstance(objective, Guarantee) else kind(own)
     loss = Loss() if isinstance(fixed, SystemRisk) else loss  # which counts errors
-    fixed.target = math.nan if own is None else fixed.check_bound(fixed.target, loss)
+    fixed.target = math.nan if own is None else fixed.checked_target(loss)
     fixed.delta = check_delta(fixed.delta if level is None else level)
     fixed.max_analyses = check_count("max_analyses", fixed.max_analyses)
     fixed.min_coverage = 0.0
-    fixed.method = FIXED_METHOD
-    return fixed, Goal(fixed, loss, FIXED_METHOD, fixed.delta, fixed.target)
+    fixed.method = "auto"
+    return fixed.on(loss)
 
 
 def _find_reused(
@@ -252,27 +253,27 @@ def _find_far(policy: AbstentionPolicy, answered: Predictions, curve: RiskCovera
 class _Test(NamedTuple):
     """What counts of rows say: the counts, the bound, why it certifies nothing, of a reviewer."""
 
-    counts: tuple[int, int, int]
+    counts: Counts
     bound: float
     refusal: str
     reviewer: str
 
 
-def _test(rows: Outcomes, kind: Guarantee, goal: Goal) -> _Test:
+def _test(rows: Outcomes, fixed: Guarantee) -> _Test:
     """Test rows that are right or wrong, and accepted where their confidence is 1, else 0."""
-    target, loss, accepted = goal.own_target, goal.loss, rows.confidence > 0
-    counts = len(rows), int(np.sum(accepted)), int(np.sum(rows.loss[accepted]))
-    n_missed, reviewer = kind.review(rows, 1.0)
-    bound = kind.counted_bound(*counts[:2], counts[2] + n_missed, goal.level)
-    own = goal.in_units(bound)
-    found = f"the bound of these rows is {kind.amount(own, loss)}, which guarantees nothing"
+    target, accepted = fixed.target, rows.confidence > 0
+    counts = Counts(len(rows), int(np.sum(accepted)), int(np.sum(rows.loss[accepted])))
+    n_missed, reviewer = fixed.review(rows, 1.0)
+    bound = fixed.counted_bound(counts._replace(n_errors=counts.n_errors + n_missed))
+    own = fixed.in_units(bound)
+    found = f"the bound of these rows is {fixed.amount(own)}, which guarantees nothing"
     refusal = ""
-    if counts[1] == 0:
+    if counts.n_accepted == 0:
         refusal = "the policy accepts none of these rows"
     elif math.isnan(target):
-        refusal = found if loss.is_error and not kind.is_least and own > 0.5 else ""
-    elif own < target if kind.is_least else own > target:
-        refusal = f"the target {kind.amount(target, loss)} is not met; {found}"
+        refusal = found if fixed.about.is_error and not fixed.is_least and own > 0.5 else ""
+    elif own < target if fixed.is_least else own > target:
+        refusal = f"the target {fixed.amount(target)} is not met; {found}"
     return _Test(counts, bound, refusal, reviewer)
 
 
@@ -374,7 +375,7 @@ class PolicyCheck:
         lines, numbers = self._lines(), {"answered here": percent(self.coverage)}
         if len(self.guarantees) == 1:
             [one] = self.guarantees
-            numbers |= one.kind.limit(one.target, one.about, "target", one.value)
+            numbers |= one.as_objective.limit("target", one.value)
         else:
             kept = sum(one.verdict == "holds" for one in self.guarantees)
             numbers["guarantees kept"] = f"{kept} of {len(self.guarantees)}"
@@ -473,7 +474,7 @@ class PolicyCheck:
             return "It answers none of these rows on its own, so they test nothing."
         if self.n_more is None:
             return "No number of further rows like these would settle it."
-        which = "that it answers " if self.guarantees[0].kind.is_selective else ""
+        which = "that it answers " if self.guarantees[0].as_objective.is_selective else ""
         again = {
             None: "Add them to these rows and ask again, as often as you like.",
             1: "Check them by themselves: this was the one analysis of the rows here.",
@@ -617,7 +618,7 @@ def check_decided(
     checks = check_guarantees(policy, answered, accepted, subgroups, asked)
     loss = compute_loss(answered, policy.rule.default_loss)[accepted]
     graded = loss if policy.rule.has_graded_costs else None
-    seen = Seen(len(accepted), len(loss), int(np.count_nonzero(loss)))
+    seen = Counts(len(accepted), len(loss), int(np.count_nonzero(loss)))
     far = _find_far(policy, answered, curve)
     unlike = [one for one in (far, answered.doubt) if one]
     caveats = tuple(f"This verdict is about rows like these only: {one}." for one in unlike)
@@ -632,15 +633,15 @@ def _check_state(
     _check_countable(policy, state, subgroups)
     every_row = (policy.certificate, "", np.ones(1, dtype=bool))
     found, curve = find_guarantees(policy, [every_row], asked), state.finalize()
-    if any(guarantee.kind is SystemRisk for guarantee in found):
+    if any(isinstance(test.guarantee, SystemRisk) for test in found):
         raise ArgumentError(
             "objective",
             "objective='system_risk': a state does not count the reviewer's errors; pass "
             "Predictions.from_proba(..., reviewer=).",
         )
     at = curve.accepted_at(np.array([policy.threshold]))
-    seen = Seen(state.n_rows, int(at.weight[0]), int(at.loss[0]))
-    checks = tuple(check_seen(guarantee, seen) for guarantee in found)
+    seen = Counts(state.n_rows, int(at.weight[0]), int(at.loss[0]))
+    checks = tuple(check_seen(test, seen) for test in found)
     # A state may hold float32 confidences, by which no row is recognised.
     return _gather(policy, curve, checks, seen)
 
@@ -671,7 +672,7 @@ def _gather(
     policy: AbstentionPolicy,
     curve: RiskCoverageCurve,
     checks: tuple[GuaranteeCheck, ...],
-    seen: Seen,
+    seen: Counts,
     graded: FloatArray | None = None,
     reused: float | None = None,
     caveats: tuple[str, ...] = (),
@@ -687,7 +688,7 @@ def _gather(
     unit, max_analyses = policy.rule.unit, checks[0].max_analyses
     risk, *ends = find_mean(seen.n_errors, seen.n_accepted, graded, level, max_analyses)
     coverage, *share = find_mean(seen.n_accepted, seen.n, None, level, max_analyses)
-    reviewed = any(check.kind is SystemRisk for check in checks)
+    reviewed = any(check.objective == SystemRisk.word for check in checks)
     rows = {None: _GROWING, 1: certificates.FIRST_ANALYSIS}.get(max_analyses, certificates.PLANNED)
     named = (drawn, AS_HERE if reviewed else "", *_TRUSTED, rows)
     same_rows = chose_threshold(policy, curve)
@@ -723,16 +724,12 @@ def _gather(
 class Tested(NamedTuple):
     """What a policy is to keep, and which of the labelled rows it is about.
 
-    Target and cases are those of a :class:`~skselect.policy.Certificate`; `delta`
-    is the chance that is allowed for a wrong verdict, `max_analyses` as in
-    :func:`~skselect.check_policy`, and `power` the chance that a plan for more rows settles it.
+    The `delta` of the guarantee is the chance that is allowed for a wrong verdict, `max_analyses`
+    as in :func:`~skselect.check_policy`, and `power` the chance that a plan for more rows settles
+    it.
     """
 
-    kind: type[Guarantee]
-    target: float
-    delta: float
-    loss: Loss
-    cases: Any
+    guarantee: Guarantee
     rows: BoolArray
     max_analyses: int | None
     power: float
@@ -801,33 +798,25 @@ class GuaranteeCheck(Stated):
     @property
     def is_empty(self) -> bool:
         """Whether no row counts: none is accepted, and the others do not matter."""
-        return self.kind.is_selective and not self.n_accepted
+        return self.as_objective.is_selective and not self.n_accepted
 
     @property
     def found(self) -> str:
         """What was found, as a sentence."""
         # How often what must be rare, or what must be frequent, occurs.
-        kind, loss = self.kind, self.about
-        count, n = kind.count(self.n, self.n_accepted, self.n_errors)
+        stated = self.as_objective
+        count, n = stated.count(Counts(self.n, self.n_accepted, self.n_errors))
         if n == 0:
             return "Found here: no such case."
-        count = n - count if kind.is_least else count
-        shares = loss.is_error or kind.is_least
+        count = n - count if stated.is_least else count
+        shares = stated.about.is_error or stated.is_least
         least, seen, most = (
-            kind.amount(value, loss, up=up)
+            stated.amount(value, up=up)
             for value, up in ((self.low, False), (self.value, None), (self.high, True))
         )
         counted = f"{count:,} of {n:,}" if shares else f"{n:,} cases"
         interval = name_interval(self.delta, self.max_analyses)
         return f"Found here: {seen} ({counted}; {interval} {least} to {most})."
-
-
-class Seen(NamedTuple):
-    """How many rows there are, how many are accepted, and how many of these have a loss."""
-
-    n: int
-    n_accepted: int
-    n_errors: int
 
 
 def check_guarantees(
@@ -840,39 +829,38 @@ def check_guarantees(
     """Compare what a policy guarantees with rows that it has decided."""
     checks = []
     for test in find_guarantees(policy, _list_certificates(policy, answered, subgroups), asked):
-        rows, kept = test.rows, accepted[test.rows]
-        loss = compute_loss(answered, test.loss.kind)[rows]
+        stated, rows, kept = test.guarantee, test.rows, accepted[test.rows]
+        loss = compute_loss(answered, stated.about.kind)[rows]
         n_errors = int(np.count_nonzero(loss[kept]))
-        if test.kind is SystemRisk:
+        if isinstance(stated, SystemRisk):
             missed = reviewer_loss(answered)
-            SystemRisk(test.target).check_reviewed(answered=missed is not None)
+            stated.check_reviewed(answered=missed is not None)
             n_errors += int(np.count_nonzero(cast(FloatArray, missed)[rows & ~accepted]))
-        seen = Seen(int(np.sum(rows)), int(np.sum(kept)), n_errors)
-        graded = test.kind.values(loss, kept) if test.loss.is_graded else None
+        seen = Counts(int(np.sum(rows)), int(np.sum(kept)), n_errors)
+        graded = stated.values(loss, kept) if stated.about.is_graded else None
         checks.append(check_seen(test, seen, graded))
     return tuple(checks)
 
 
-def check_seen(guarantee: Tested, seen: Seen, graded: FloatArray | None = None) -> GuaranteeCheck:
+def check_seen(test: Tested, seen: Counts, graded: FloatArray | None = None) -> GuaranteeCheck:
     """Compare a guarantee with the bounds that counts of rows give, or their `graded` losses."""
-    kind, loss, target = guarantee.kind, guarantee.loss, guarantee.target
-    count, n = kind.count(*seen)
-    mean, low, high = find_mean(count, n, graded, guarantee.delta, guarantee.max_analyses)
-    unit = kind.unit_of(loss)
+    stated, loss, unit = test.guarantee, test.guarantee.about, test.guarantee.unit
+    count, n = stated.count(seen)
+    mean, low, high = find_mean(count, n, graded, stated.delta, test.max_analyses)
     n_more: int | None = 0
-    largest = 1.0 - target if kind.is_least else target / unit
+    largest = 1.0 - stated.target if stated.is_least else stated.scaled_target
     verdict = "broken" if low > largest else "undecided" if high > largest else "holds"
     if verdict == "undecided":
-        settles = _by_counts(guarantee, count, n, largest)
+        settles = _by_counts(test, count, n, largest)
         if graded is not None:
-            settles = _by_bets(guarantee, graded, largest)
+            settles = _by_bets(test, graded, largest)
         n_more = least_count(settles) if settles(_TOO_MANY) else None
-    if kind.is_least:
+    if stated.is_least:
         low, mean, high = 1.0 - high, 1.0 - mean, 1.0 - low
     return GuaranteeCheck(
-        verdict, kind.word, target, guarantee.delta, loss.kind, loss.unit, guarantee.cases,
+        verdict, stated.word, stated.target, stated.delta, loss.kind, loss.unit, stated.cases,
         value=unit * mean, low=unit * low, high=unit * high, **seen._asdict(), n_more=n_more,
-        max_analyses=guarantee.max_analyses,
+        max_analyses=test.max_analyses,
     )  # fmt: skip
 
 
@@ -921,7 +909,7 @@ def name_interval(delta: float, max_analyses: int | None) -> str:
 
 def _by_bets(test: Tested, values: FloatArray, largest: float) -> Callable[[int], bool]:
     """Tell by how many more values like these it is settled whether their mean is above a limit."""
-    anytime, level = test.max_analyses is None, test.delta / (test.max_analyses or 1)
+    anytime, level = test.max_analyses is None, test.guarantee.delta / (test.max_analyses or 1)
     n_kept = 0 if test.max_analyses == 1 else len(values)
     if np.sum(values) > len(values) * largest:  # the complements are then too small
         values, largest = 1.0 - values, 1.0 - largest
@@ -953,8 +941,8 @@ def _by_counts(test: Tested, count: int, n: int, largest: float) -> Callable[[in
         most = count + int(stats.binom.ppf(test.power, more, rate))
         if test.max_analyses is None:
             evidence = log_evidence_below(most, n_kept + more, largest)
-            return bool(evidence >= -math.log(test.delta))
-        level = test.delta / test.max_analyses
+            return bool(evidence >= -math.log(test.guarantee.delta))
+        level = test.guarantee.delta / test.max_analyses
         return bool(clopper_pearson_upper(most, n_kept + more, level) <= largest)
 
     return settles
@@ -1084,15 +1072,16 @@ def find_guarantees(policy: AbstentionPolicy, listed: list[Listed], asked: Asked
         kind, loss, level = stated or Risk, policy.rule.default_loss, share
         own = target
         if stated is None and is_guarantee(certificate):
-            kind, loss = certificate.kind, certificate.loss
+            kind, loss = GUARANTEES[certificate.objective], certificate.loss
             level = certificate.delta if delta is None else share
             own = certificate.target if target is None else target
             if certificate.reviewer_error is not None:  # what is left is about the machine alone
                 kind, own = GeneralizedRisk, own - certificate.reviewer_error
         loss = "zero_one" if kind is SystemRisk else loss
         what = Loss.of(loss, policy.rule)
-        checked = kind.check_bound(own, what)
-        found.append(Tested(kind, checked, level, what, cases, rows, max_analyses, power))
+        tested = kind(own, delta=level).on(what, cases)
+        tested.target = tested.checked_target(what)
+        found.append(Tested(tested, rows, max_analyses, power))
     return found
 
 

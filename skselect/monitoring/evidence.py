@@ -335,7 +335,7 @@ def _read_watched(risk: Any, delta: float | None) -> tuple[float, float]:
             f"risk must be a number or a Risk of errors, such as Risk(0.05), got {shown(risk)}: "
             "no other objective is planned."
         )
-    return kind.check_bound(target, Loss()), check_delta(0.05 if level is None else level)
+    return kind(target).checked_target(Loss()), check_delta(0.05 if level is None else level)
 
 
 def _raise_alarms(start: Evidence, bets: Bets, wrong: BoolArray, line: float) -> BoolArray:
@@ -424,13 +424,13 @@ def find_watched(
     listed: list[Listed] = [
         (one, group, np.ones(1, dtype=bool))
         for group, one in known.items()
-        if target is not None or (is_guarantee(one) and one.kind.is_selective)
+        if target is not None or (is_guarantee(one) and one.as_objective.is_selective)
     ]
     found = find_guarantees(policy, listed, Asked(None if target is None else Risk, target, delta))
     if not found:
         raise _refuse(policy, target)
-    watched = [Watched(one.cases, one.target / one.loss.unit, one.delta) for one in found]
-    return found[0].loss, watched
+    stated = [one.guarantee for one in found]
+    return stated[0].about, [Watched(one.cases, one.scaled_target, one.delta) for one in stated]
 
 
 def _refuse(policy: AbstentionPolicy, target: float | None) -> ArgumentError:
@@ -439,7 +439,7 @@ def _refuse(policy: AbstentionPolicy, target: float | None) -> ArgumentError:
     check = "Check it with check_policy(policy, rows) on fresh labelled rows"
     if target is not None:
         why = "it defers all cases of every subgroup; nothing is watched."
-    elif any(one.kind is SystemRisk for one in certificates):
+    elif any(one.objective == SystemRisk.word for one in certificates):
         why = (
             "its certificate is about machine and reviewer together, and the monitor does not "
             f"watch the reviewer. {check} with the reviewer's answers (in a terminal: skselect "

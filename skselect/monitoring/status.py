@@ -190,7 +190,7 @@ class MonitorStatus(NotebookText):
 
     def _repr_html_(self) -> str:
         worst = self.worst
-        numbers = Risk.limit(worst.target, self._loss, "target", worst.estimate)
+        numbers = Risk(worst.target).on(self._loss).limit("target", worst.estimate)
         line = rounded(worst.alarm_line, 4)
         numbers[f"evidence of a breach, alarm at {line}"] = rounded(worst.evidence, 3)
         tone = "bad" if self.risk == "alarm" else "open" if self.is_stuck else "good"
@@ -199,7 +199,7 @@ class MonitorStatus(NotebookText):
     def _answer(self) -> str:
         worst = self.worst
         group = f" {self._group}" if self._group else ""
-        guaranteed = f"Guaranteed: {Risk.describe(worst.target, self._loss, self._group)}."
+        guaranteed = f"Guaranteed: {Risk(worst.target).on(self._loss, self._group).describe()}."
         if worst.risk == "ok":
             answer = "OK: no alarm."
             if self.is_stuck:

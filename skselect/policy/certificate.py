@@ -209,24 +209,21 @@ class Stated:
 
     objective: str
     target: float
+    delta: float
     loss: str
     unit: float
     cases: str
 
     @property
-    def kind(self) -> type[Guarantee]:
-        """The class of the objective."""
-        return GUARANTEES[self.objective]
-
-    @property
-    def about(self) -> Loss:
-        """What an accepted row loses."""
-        return Loss(self.loss, self.unit)
+    def as_objective(self) -> Guarantee:
+        """The objective, on its rows."""
+        stated = GUARANTEES[self.objective](self.target, delta=self.delta)
+        return stated.on(Loss(self.loss, self.unit), self.cases)
 
     @property
     def statement(self) -> str:
         """What is guaranteed, in words; bounds are never rounded in its favour."""
-        return self.kind.describe(self.target, self.about, self.cases)
+        return self.as_objective.describe()
 
 
 @dataclass(frozen=True)
@@ -336,9 +333,8 @@ class Certificate(Stated, NotebookText):
     @property
     def can_fail(self) -> bool:
         """Whether it uses `delta`: with too few rows nothing is accepted, or all for a coverage."""
-        level = self.delta / self.max_analyses
-        fixed = self.method == FIXED_METHOD
-        return fixed or self.n >= self.kind.rows_to_fail(self.rows_needed, self.target, level)
+        stated = self.as_objective.set_params(max_analyses=self.max_analyses)
+        return self.method == FIXED_METHOD or self.n >= max(self.rows_needed, stated.rows_to_fail)
 
     @cached_property
     def least_target(self) -> float:
@@ -349,7 +345,7 @@ class Certificate(Stated, NotebookText):
         objective: the largest coverage. For "band" it is exact; the other methods also look at
         surer rows, so that it is an upper bound. Computed when first asked for.)
         """
-        if not self.kind.is_selective or self.method == FIXED_METHOD:
+        if not self.as_objective.is_selective or self.method == FIXED_METHOD:
             return self.pointwise_bound
         share = {"band": 1.0, "combined": BAND_SHARE}.get(self.method)
         if share is None:
@@ -404,7 +400,7 @@ class Certificate(Stated, NotebookText):
         measured = self.exact and self.guarantee == "measured"
         word = "guaranteed" if self.is_certified else "bound only" if measured else "not guaranteed"
         numbers = {"answered here": percent(self.coverage)}
-        numbers |= self.kind.limit(self.target, self.about, word)
+        numbers |= self.as_objective.limit(word)
         if math.isfinite(self.threshold):
             numbers["least confidence of an answer"] = f"{self.threshold:.6g}"
         return show_card(text or str(self), "good" if good else "open", numbers, n_small=2)
@@ -430,7 +426,7 @@ class Certificate(Stated, NotebookText):
     @property
     def bound(self) -> str:
         """The target as text, rounded to the safe side."""
-        return self.kind.amount(self.target, self.about)
+        return self.as_objective.amount(self.target)
 
     @property
     def reads_reviewer(self) -> bool:
@@ -452,8 +448,9 @@ class Certificate(Stated, NotebookText):
             where = f"at confidence {self.threshold:.6g} or higher"
             where = where if one else "with a threshold for each subgroup"
         found = f"{self.n_errors:,} of them wrong"
-        if not self.about.is_error:
-            verb = "cost" if self.about.is_cost else "lose"
+        loss = self.as_objective.about
+        if not loss.is_error:
+            verb = "cost" if loss.is_cost else "lose"
             found = f"which count as {self.n_errors:,} errors and {verb} {self.risk:.6g} on average"
         return (
             f"It answers {percent(self.coverage)} of these cases{which} on its own "
@@ -484,7 +481,7 @@ class Certificate(Stated, NotebookText):
         one = cls(**values)
         check_choice("guarantee", one.guarantee, _GUARANTEED)
         check_choice("loss", one.loss, _LOSSES)
-        most = one.kind.unit_of(one.about) * (1.0 + ROUNDING)
+        most = one.as_objective.unit * (1.0 + ROUNDING)
         counts = [0, one.n_errors, one.n_accepted, one.n]
         fit = 0.0 <= one.target <= most and 0.0 < one.delta <= 0.5 and counts == sorted(counts)
         if not (isinstance(values["exact"], bool) and fit and (one.exact or one.caveats)):

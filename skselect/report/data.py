@@ -313,7 +313,8 @@ def _workload(case: Case, level: float, reviewing: tuple[float, ...] | None) -> 
     """Return what is deferred per 1,000 cases now, and at a few risk targets."""
     curve, rows, policy = case.scored.curve, case.scored.predictions, case.policy
     made, targets = None if policy is None else policy.certificate, np.array(_TARGETS)
-    if made and made.kind.is_selective and rows.rule.cost_matrix is None:  # else it is a cost
+    # A target of a cost matrix is a cost.
+    if made and made.as_objective.is_selective and rows.rule.cost_matrix is None:
         targets = np.unique([*targets, made.target])
     chosen = count_within(curve.selective_risk, targets)
     surely = np.full(len(targets), np.nan)

@@ -82,7 +82,7 @@ def _own_entry(case: Case) -> int | None:
 def _own_certificate(case: Case) -> Certificate | None:
     """Return the certificate that bounds the share of wrong answers, None without one."""
     made = None if case.policy is None else case.policy.certificate
-    if made is None or not made.is_certified or not made.kind.is_selective:
+    if made is None or not made.is_certified or not made.as_objective.is_selective:
         return None
     return made if Loss(made.loss).is_error and not made.cases else None
 

@@ -6,7 +6,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import islice, product
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -39,8 +38,8 @@ from skselect.exceptions import ArgumentError, InfeasibleTargetError
 from skselect.objectives import (
     Best,
     Cost,
+    Counts,
     Coverage,
-    Goal,
     Guarantee,
     Loss,
     Objective,
@@ -263,32 +262,32 @@ def pick_on_curve(
             "objective='system_risk' needs the reviewer's answer to each row, and a curve holds "
             "only sums; pass Predictions with reviewer=, or a bound, reviewer_error=."
         )
-    goal = Goal.on(objective, setting.loss)
+    objective = objective.on(setting.loss)
     if objective.guarantees:
         setting = setting._replace(caveats=(UNORDERED,))
     # A curve does not say whether confidences lie in [0, 1].
     setting = setting._replace(bounded=not isinstance(objective, Coverage))
-    found = _find_on_curve(curve, [curve], [None], goal, setting)
+    found = _find_on_curve(curve, [curve], [None], objective, setting)
     return _report_infeasible(found, setting.on_infeasible)
 
 
 def _report_infeasible(found: ThresholdSelection, on_infeasible: str) -> ThresholdSelection:
     """Return the selection; raise or warn where it accepts nothing."""
-    objective = found.goal.objective
+    objective = found.objective
     if not found.accepts_nothing:
         return found
     if isinstance(objective, Cost):
-        warn_user(objective.tell_infeasible(found.goal))
+        warn_user(objective.tell_infeasible())
         return found
     if on_infeasible == "raise":
-        raise _refuse(found, found.goal.reuse_warning, _REMEDY)
+        raise _refuse(found, objective.reuse_warning, _REMEDY)
     if on_infeasible == "wait":
         warn_user(
             "No threshold passes yet, so nothing is accepted: judge more rows, first those that "
             "next_to_judge (in a terminal --next) names, and ask again."
         )
         return found
-    error = _refuse(found, found.goal.reuse_warning)
+    error = _refuse(found, objective.reuse_warning)
     warn_user(f"{error} Nothing will be accepted.")
     return found
 
@@ -299,7 +298,7 @@ def _refuse(found: ThresholdSelection, again: str = "", remedy: str = "") -> Inf
             again = f" {found.certificate.reviewer}{again}"
         told = [one for one in found.certificate.caveats if one.endswith(certificates.MUST_PASS)]
         again = "".join(f" {one}." for one in told) + again
-    return found.goal.objective.refuse(found.curve, found.goal, again=again, remedy=remedy)
+    return found.objective.refuse(found.curve, again=again, remedy=remedy)
 
 
 # Subgroups ---------------------------------------------------------------------------------
@@ -327,17 +326,17 @@ def _pick_by_group(
         cases = f"of {by} {group!r}"
         one = _find(outcomes.take(rows), objective, setting, share, cases=cases)
         found[group] = one
-        if one.accepts_nothing and isinstance(objective, Cost):
-            warn_user(objective.tell_infeasible(one.goal))
+        if one.accepts_nothing and isinstance(one.objective, Cost):
+            warn_user(one.objective.tell_infeasible())
         elif one.accepts_nothing and share > min(shares):
-            small.append((repr(group), n, one.goal.rows_to_fail))
+            small.append((repr(group), n, one.objective.rows_to_fail))
         elif one.accepts_nothing:
             refused[group] = one
     errors = {f"{by} {group!r}": _refuse(one) for group, one in islice(refused.items(), _FEW)}
     told = [f"{which}: {error.reason}" for which, error in errors.items()]
     if len(refused) > _FEW:
         told.append(f"The same holds for {len(refused) - _FEW:,} more subgroups.")
-    again = "".join(one.goal.reuse_warning for one in islice(refused.values(), 1))
+    again = "".join(one.objective.reuse_warning for one in islice(refused.values(), 1))
     if setting.on_infeasible == "wait":
         again = " Judge more of its rows, and ask again."
     notes = [f"{' '.join(told)}{again} "] if told else []
@@ -396,8 +395,7 @@ def _divide_delta(each: list[Objective], sizes: list[int], loss: Loss) -> list[i
     kinds = {id(one): one for one in each}
 
     def needed(k: int) -> FloatArray:
-        goal = partial(Goal.on, loss=loss, n_subgroups=k)
-        least = {key: goal(one).rows_to_fail for key, one in kinds.items()}
+        least = {key: one.on(loss, n_sharing=k).rows_to_fail for key, one in kinds.items()}
         return np.array([least[id(one)] for one in each])
 
     gets, n_shares = share_delta(np.array(sizes), needed)
@@ -454,15 +452,13 @@ def _find(
     outcomes: Outcomes,
     objective: Objective,
     setting: Setting,
-    n_subgroups: int = 1,
+    n_sharing: int = 1,
     *,
     cases: str,
 ) -> ThresholdSelection:
     """Find the threshold; inf where none is good enough."""
     setting, outcomes = setting.with_pool(outcomes), outcomes.all_counted
-    goal = Goal.on(
-        objective, setting.loss, cases=cases, n_subgroups=n_subgroups, share=setting.share
-    )
+    objective = objective.on(setting.loss, cases, n_sharing=n_sharing, share=setting.share)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     counted, named = outcomes, isinstance(objective.method, LevelSequence) and setting.by_chance
     if objective.counts:
@@ -470,49 +466,49 @@ def _find(
     setting = setting._replace(by_chance=named or counted is not outcomes)
     rows = counted.read() if objective.guarantees else [outcomes]
     curves = [curve if one is outcomes else RiskCoverageCurve.from_outcomes(one) for one in rows]
-    return _find_on_curve(curve, curves, rows, goal, setting)
+    return _find_on_curve(curve, curves, rows, objective, setting)
 
 
 def _find_on_curve(
     curve: RiskCoverageCurve,
     curves: Sequence[RiskCoverageCurve],
     readings: Sequence[Outcomes | None],
-    goal: Goal,
+    objective: Objective,
     setting: Setting,
 ) -> ThresholdSelection:
     """Find the threshold that passes under each reading of the rows of a curve.
 
     `curves` are those of the readings; the rows of a reading are None where only a curve is known.
     """
-    objective, certificate = goal.objective, None
+    certificate = None
     if isinstance(objective, Guarantee):
-        passing = [objective.passing(goal, *one) for one in zip(curves, readings, strict=True)]
+        passing = [objective.passes(*one) for one in zip(curves, readings, strict=True)]
         found = objective.choose(curves[0], pass_all(curves, passing))
     else:
-        found = objective.find(goal, curve)
+        found = objective.find(curve)
     threshold, n_blocks = found.threshold, found.n_blocks
     if threshold is None:
         threshold = threshold_below(curves[0], n_blocks, bounded=setting.bounded)
     threshold = max(threshold, setting.least)
     if found.optimum is not None:
-        _warn_of_optimum(curve, goal, found.optimum)
+        _warn_of_optimum(curve, objective, found.optimum)
     if curve is not curves[0]:
         n_blocks = int(curve.n_blocks_accepted(np.array([threshold]))[0])
     if objective.guarantees:
-        certificate = issue_chosen(curve, n_blocks, curves, readings, threshold, goal, setting)
+        certificate = issue_chosen(curve, n_blocks, curves, readings, threshold, objective, setting)
     if threshold == np.inf and objective.guarantees:  # the reading that refuses says why
         refusing = (x for x, one in zip(curves, passing, strict=True) if not one.any())
         curve = next(refusing, curves[0])
     value = None if found.optimum is None else found.optimum.value
     coverage, risk = curve.working_point(n_blocks)
     return ThresholdSelection(
-        threshold, goal, coverage, goal.loss.unit * risk, value, certificate, curve
+        threshold, objective, coverage, objective.about.unit * risk, value, certificate, curve
     )
 
 
-def _warn_of_optimum(curve: RiskCoverageCurve, goal: Goal, best: MetricOptimum) -> None:
+def _warn_of_optimum(curve: RiskCoverageCurve, metric: Objective, best: MetricOptimum) -> None:
     """Say where the least coverage binds, or everything is accepted."""
-    metric, before = goal.objective, best.n_blocks - 2
+    before = best.n_blocks - 2
     assert isinstance(metric, Best)
     binds = best.unconstrained > best.best and not metric.constraint
     chosen, below = (curve.coverage[k - 1] for k in (best.n_blocks, best.n_unconstrained))
@@ -603,7 +599,7 @@ def issue_chosen(
     curves: Sequence[RiskCoverageCurve],
     readings: Sequence[Outcomes | None],
     threshold: float,
-    goal: Goal,
+    objective: Objective,
     setting: Setting,
 ) -> Certificate:
     """Return the certificate of a threshold that the rows of a curve chose.
@@ -611,7 +607,6 @@ def issue_chosen(
     `n_blocks` is how many entries of the curve it accepts. The counts are those of the first of the
     `readings` (with their `curves`), the bound is the weakest of all.
     """
-    objective = goal.objective
     assert isinstance(objective, Guarantee)
     counts, bounds, reviewer = [], [], ""
     for one, rows in zip(curves, readings, strict=True):
@@ -620,12 +615,12 @@ def issue_chosen(
         if one.is_graded and rows is not None:
             n_errors = int(np.count_nonzero(rows.loss[rows.confidence >= threshold]))
         n_missed, said = objective.review(rows, threshold)
-        counts.append((one.n_rows, one.n_accepted_by(k), n_errors))
+        counts.append(Counts(one.n_rows, one.n_accepted_by(k), n_errors))
         reviewer = reviewer or said
-        bounds.append(objective.counted_bound(*counts[-1][:2], n_errors + n_missed, goal.level))
+        bounds.append(objective.counted_bound(counts[-1]._replace(n_errors=n_errors + n_missed)))
     caveats = (
-        Caveat(goal.plan.caveat) if goal.plan.caveat else None,
-        certificates.NOTHING if counts[0][1] == 0 else None,
+        Caveat(objective.plan.caveat) if objective.plan.caveat else None,
+        certificates.NOTHING if counts[0].n_accepted == 0 else None,
     )
     heaviest, provenance = objective.largest_weight, setting.provenance
     if curves[0].n_rows < curve.n_rows:
@@ -636,12 +631,12 @@ def issue_chosen(
     assumed = (
         certificates.WEIGHED if heaviest is not None else "",
         f"no case weighs more than {heaviest:g}" if heaviest is not None else "",
-        certificates.STARTS if goal.has_starts else "",
+        certificates.STARTS if objective.has_starts else "",
     )
     return issue(
         curve,
         n_blocks,
-        goal,
+        objective,
         threshold=threshold,
         counts=counts[0],
         bound=min(bounds) if objective.is_least else max(bounds),
@@ -656,26 +651,26 @@ def issue_chosen(
 def issue(
     curve: RiskCoverageCurve,
     n_blocks: int,
-    goal: Goal,
+    objective: Guarantee,
     *,
     threshold: float,
-    counts: tuple[int, int, int],
+    counts: Counts,
     bound: float,
     setting: Setting,
     assumed: list[str],
     guarantee: str = "",
     refusal: str = "",
+    method: str = "",
     **said: str,
 ) -> Certificate:
-    """Write the certificate of a goal for accepting the first `n_blocks` entries of a curve.
+    """Write the certificate of an objective for accepting the first `n_blocks` entries of a curve.
 
     Losses and `bound` lie in [0, 1]; the certificate is in the user's units. The `counts` are rows,
     accepted ones, and accepted ones that are wrong. `refusal` says why there is no guarantee at
     all; `guarantee` is that of the method, unless it says otherwise. What is `said` is `notice` and
     `reviewer`.
     """
-    objective, loss = goal.objective, goal.loss
-    assert isinstance(objective, Guarantee)
+    loss = objective.about
     # Those that strike come first.
     caveats = sorted(setting.caveats, key=lambda caveat: not caveat.strikes)
     reasons = [one for one in (*(caveat.reason for caveat in caveats), refusal) if one]
@@ -688,25 +683,25 @@ def issue(
     coverage, risk = curve.working_point(n_blocks)
     return Certificate(
         objective=objective.name,
-        target=goal.own_target,
-        delta=goal.delta,
+        target=objective.target,
+        delta=objective.own_delta,
         max_analyses=objective.max_analyses,
-        method=goal.method,
-        guarantee="none" if refusal else guarantee or goal.plan.guarantee,
+        method=method or objective.method_name,
+        guarantee="none" if refusal else guarantee or objective.plan.guarantee,
         exact=not refusal and not any(caveat.strikes for caveat in caveats),
         caveats=tuple(reasons),
         threshold=threshold,
-        n=counts[0],
-        n_accepted=counts[1],
-        n_errors=counts[2],
+        n=counts.n,
+        n_accepted=counts.n_accepted,
+        n_errors=counts.n_errors,
         coverage=coverage,
         risk=loss.unit * risk,
-        pointwise_bound=goal.in_units(bound),
-        rows_needed=objective.rows_needed(goal),
+        pointwise_bound=objective.in_units(bound),
+        rows_needed=objective.rows_needed(),
         min_coverage=objective.min_coverage,
         loss=loss.kind,
         unit=loss.unit,
-        cases=goal.cases,
+        cases=objective.cases,
         assumptions=tuple(one for one in assumptions if one not in violated),
         created=certificates.now(),
         fingerprints={"data": certificates.fingerprint(curve), **setting.fingerprints},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from skselect.bounds._pointwise import (
 )
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
-from skselect.objectives import Goal, Objective, Risk
+from skselect.objectives import Objective, Risk
 from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.subgroups import GroupThresholds, PolicyShortlist, check_enough_classes
@@ -136,8 +136,8 @@ class ThresholdSelection(_Selection):
     ----------
     threshold : float
         inf: nothing is accepted.
-    goal : Goal
-        The objective on these rows; `objective` and `target` are taken from it.
+    objective : Objective
+        With checked parameters, on these rows; `target` is its own.
     coverage, risk : float
         On the rows that chose it (risk is nan when nothing is accepted), in units of the cost
         matrix where there is one.
@@ -163,7 +163,7 @@ class ThresholdSelection(_Selection):
     groups: ClassVar[None] = None
 
     threshold: float
-    goal: Goal
+    objective: Objective
     coverage: float
     risk: float
     value: float | None
@@ -175,14 +175,9 @@ class ThresholdSelection(_Selection):
     n_unjudged: int = 0
 
     @property
-    def objective(self) -> Objective:
-        """The objective, with checked parameters."""
-        return self.goal.objective
-
-    @property
     def target(self) -> float | None:
         """The target, None for a metric."""
-        return None if self.objective.target_given is None else self.goal.own_target
+        return cast("float | None", self.objective.target_given)
 
     def accepts(self, confidence: FloatArray, subgroups: Any = None) -> BoolArray:  # noqa: ARG002
         """Tell which rows are accepted."""
@@ -259,9 +254,9 @@ class ThresholdSelection(_Selection):
         0        0.9          50         0            0.058    True   False
         1        0.8          60         1            0.077    True    True
         """
-        delta = self.goal.level if delta is None else delta
+        delta = self.objective.level if delta is None else delta
         check_delta(delta)
-        curve, unit = self.curve, self.goal.loss.unit
+        curve, unit = self.curve, self.objective.about.unit
         chosen = int(curve.n_blocks_accepted(np.array([self.threshold]))[0])
         keep = _spread(len(curve), chosen, max_rows)
         counted = curve.counted and not curve.is_graded
@@ -275,7 +270,7 @@ class ThresholdSelection(_Selection):
             "pointwise_bound": unit * _bound_pointwise(curve, keep, delta, counted=counted),
         }
         if isinstance(self.objective, Risk) and curve.counted:
-            table["passes"] = table["pointwise_bound"] <= unit * self.goal.target
+            table["passes"] = table["pointwise_bound"] <= unit * self.objective.scaled_target
         return pd.DataFrame(table | {"chosen": keep == chosen - 1})
 
 

@@ -329,7 +329,7 @@ def test_the_start_is_the_usual_one_elsewhere(options):
         tuner.set_params(**options).fit(*rows_worst_where_surest())
     found = tuner.selection_
     each = [found] if found.groups is None else found.selections.values()
-    assert not any(isinstance(one.goal.objective.method, Combined) for one in each)
+    assert not any(isinstance(one.objective.method, Combined) for one in each)
 
 
 def test_a_classifier_of_its_own_keeps_nothing_said_out_of_fold():

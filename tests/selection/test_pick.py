@@ -28,7 +28,7 @@ from skselect import (
 from skselect._lib.arrays import draw_rows
 from skselect._lib.notebook import unwrap
 from skselect.bounds._pointwise import rows_for_certificate
-from skselect.objectives import GUARANTEES, Goal, Loss, first_of, read_objective
+from skselect.objectives import GUARANTEES, Counts, Loss, first_of, read_objective
 from skselect.policy import Certificate, Subgroups
 from skselect.selection.pick import (
     CLASS_LEVEL,
@@ -304,7 +304,7 @@ def test_subgroups_too_small_for_a_coverage_accept_everything_and_take_no_delta(
 def test_with_fewer_rows_than_can_fail_nothing_is_certified(objective, level):
     """Then no share of delta is used, whatever the labels are."""
     objective = copy.copy(objective).set_params(delta=level)
-    needed = Goal.on(objective, Loss()).rows_to_fail
+    needed = objective.on(Loss()).rows_to_fail
     options = {"objective": objective, "on_infeasible": "abstain", "assume": "independent"}
     is_coverage = isinstance(objective, Coverage)
     for n in range(1, int(min(needed, 40)) + 1):
@@ -323,7 +323,7 @@ def test_what_guarantees_nothing_shares_as_before(objective, rng):
     stated = {"cwsa_plus": Best(), "cost": Cost(0.1)}.get(objective)
     stated = Risk(0.1, method=objective) if stated is None else stated
     found = select_threshold(outcomes, objective=stated, subgroups=group)
-    assert {one.goal.delta for one in found.selections.values()} == {0.05 / 7}
+    assert {one.objective.own_delta for one in found.selections.values()} == {0.05 / 7}
 
 
 @pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")
@@ -567,7 +567,7 @@ def test_a_policy_that_keeps_own_answers_needs_them(table):
 def test_a_bound_is_the_largest_share_that_the_counts_do_not_rule_out(
     objective, n_trials, n_events
 ):
-    bound = GUARANTEES[objective].counted_bound(n=100, n_accepted=60, n_errors=3, delta=0.1)
+    bound = GUARANTEES[objective](0.5, delta=0.1).counted_bound(Counts(100, 60, 3))
     share = 1 - bound if objective == "coverage" else bound
     assert binom.cdf(n_events, n_trials, share) == pytest.approx(0.1)
 

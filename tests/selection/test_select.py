@@ -34,7 +34,7 @@ from skselect import (
 from skselect._lib.notebook import unwrap
 from skselect.inference import metrics_by_group
 from skselect.metrics._threshold import cwsa_plus_score
-from skselect.objectives import GUARANTEES
+from skselect.objectives import GUARANTEES, Counts
 from skselect.selection.pick import TAKE_LATEST, find_order
 from skselect.thresholds import Combined, FixedSequence, LevelSequence, Shortlist
 from skselect.thresholds._rules import combined_risk, least_risk_target, rows_like_these
@@ -257,10 +257,11 @@ def test_a_threshold_passes_under_every_reading(rng):
         assert (certificate.n, certificate.n_accepted) == (n, np.sum(confidence >= found.threshold))
         bounds = [
             stated.counted_bound(
-                len(part),
-                int(np.sum(part.confidence >= found.threshold)),
-                int(np.sum(part.loss[part.confidence >= found.threshold])),
-                0.05,
+                Counts(
+                    len(part),
+                    int(np.sum(part.confidence >= found.threshold)),
+                    int(np.sum(part.loss[part.confidence >= found.threshold])),
+                )
             )
             for part in parts
         ]
