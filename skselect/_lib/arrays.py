@@ -39,11 +39,13 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     try:
         if hasattr(values, "detach"):  # torch: without its gradient, from the GPU
             values = values.detach().cpu()
-        elif hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
-            return np.from_dlpack(values)
-        return np.asarray(values)
+        is_tensor = hasattr(values, "__dlpack__") and not hasattr(values, "__array__")
+        array: NDArray[Any] = np.from_dlpack(values) if is_tensor else np.asarray(values)
     except (ValueError, TypeError, RuntimeError) as error:
         raise ValueError(f"{name} is not a table of numbers: {error}") from error
+    if array.dtype.type in (np.void, np.record):
+        raise ValueError(f"{name} holds records or raw bytes; pass one plain column, or a table.")
+    return array
 
 
 def spans(n: int) -> Iterator[slice]:

@@ -177,7 +177,7 @@ def check_decision_values(policy: Policy, values: Array) -> Array:
     wanted = (n,) if n_classes == 2 else (n, n_classes)
     if values.shape == (0,) or (n_classes == 2 and values.shape[1:] == (1,)):
         values = values.reshape(wanted)
-    scores = values.astype(np.float64)
+    scores = as_floats(values, "y_proba")
     if scores.shape != wanted or not np.all(np.isfinite(scores)):
         got = f"the shape {scores.shape}" if scores.shape != wanted else "NaN or infinite ones"
         raise ValueError(
@@ -478,12 +478,22 @@ CONFIDENCES: dict[str, Callable[[Array], Array]] = {
 # Learned confidence ---------------------------------------------------------------------------
 
 
+def as_floats(values: Array, name: str) -> Array:
+    """Return an array as float64; refuse dates, and what else a float cannot hold."""
+    dates = np.datetime64 | np.timedelta64  # among objects, too, numpy would take them for numbers
+    of_dates = values.dtype == object and any(isinstance(x, dates) for x in values.flat)
+    if of_dates or values.dtype.kind in "cmM":
+        found = "dates" if of_dates else f"{values.dtype} values"
+        raise ValueError(f"{name} must hold numbers, got {found}.")
+    try:
+        return values.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must hold numbers: {error!s:.200}.") from error
+
+
 def check_numbers(values: Any, name: str) -> Array:
     """Return one finite number per row, as float64."""
-    try:
-        vector = np.asarray(values).astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers: {error}.") from error
+    vector = as_floats(np.asarray(values), name)
     if vector.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got the shape {vector.shape}.")
     if not np.all(np.isfinite(vector)):

@@ -238,8 +238,22 @@ def digest_json(stored: Mapping[str, Any] | str) -> str:
     text = stored if isinstance(stored, str) else json.dumps(stored)
     plain = json.loads(text, parse_float=_parse_number)
     plain.pop("digest", None)
+    _refuse_deep(plain)
     canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+#: Values of a JSON file are nested at most so deep; Python's own limit would end in a traceback.
+_DEEPEST = 100
+
+
+def _refuse_deep(value: Any, room: int = _DEEPEST) -> None:
+    """Refuse values that are nested too deep."""
+    if room == 0:
+        raise ValueError(f"JSON: values are nested more than {_DEEPEST} deep.")
+    inner = list(value.values()) if isinstance(value, dict) else value
+    for one in inner if isinstance(inner, list) else []:
+        _refuse_deep(one, room - 1)
 
 
 def _parse_number(text: str) -> float:

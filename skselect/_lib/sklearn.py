@@ -150,7 +150,14 @@ def take_rows(table: Any, rows: Any) -> Any:
     """Return rows of an array, sparse matrix, data frame or list (the private helper takes all)."""
     if hasattr(type(table), "column_names"):  # an Arrow table, which scikit-learn 1.6 cannot index
         return table.take(np.arange(table.num_rows)[rows])
-    return _safe_indexing(table, rows)
+    try:
+        return _safe_indexing(table, rows)
+    except (AttributeError, AssertionError) as error:
+        kind = f"{type(table).__module__.partition('.')[0]} {type(table).__name__}"
+        raise ValueError(
+            f"X: rows of a {kind} have no position to take them by. Pass an array, or a data frame "
+            "of pandas or polars: X.compute() of dask, X.to_native() of narwhals."
+        ) from error
 
 
 def take_params(X: Any, params: Mapping[str, Any], rows: Any) -> dict[str, Any]:

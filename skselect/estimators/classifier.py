@@ -681,6 +681,7 @@ def check_y(y: Any) -> LabelArray:
 
 def frozen_classes(estimator: Any) -> LabelArray:
     """Return the classes of a fitted classifier, as plain labels."""
+    check_has_fit(estimator)
     message = "the classifier inside FrozenEstimator is not fitted; fit it before freezing it."
     check_is_fitted(estimator, msg=f"estimator: {message}")
     return check_classes(estimator.classes_, "classes_")

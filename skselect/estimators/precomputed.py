@@ -22,7 +22,7 @@ from skselect._lib.checks.rows import (
     match_columns,
     refuse_one_row_or_two,
 )
-from skselect._lib.decide import RANGE_TOLERANCE
+from skselect._lib.decide import RANGE_TOLERANCE, as_floats
 
 KINDS = ("proba", "logit", "logprob")
 
@@ -239,10 +239,7 @@ def _check_columns(
 
 def _check_matrix(raw: Any) -> FloatArray:
     """Return numbers of shape (n, K) as float64."""
-    try:
-        matrix: FloatArray = raw.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"X must hold numbers: {error}.") from error
+    matrix: FloatArray = as_floats(raw, "X")
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
     if matrix.ndim != 2 or matrix.shape[0] == 0:
         raise ValueError(f"X must have one row per case, got the shape {raw.shape}.")

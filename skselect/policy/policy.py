@@ -509,8 +509,8 @@ class AbstentionPolicy(NotebookText):
         -------
         ndarray of bool, shape (n,)
         """
-        values, threshold = _find_thresholds(self, confidence, subgroups)
-        return np.asarray(values >= threshold)
+        values = _read_confidence(confidence)
+        return np.asarray(values >= _find_thresholds(self, values, subgroups))
 
     def labels(self, decisions: Decisions) -> LabelArray:
         """Return the predicted labels, the abstain label where a row is not accepted.
@@ -618,14 +618,15 @@ class AbstentionPolicy(NotebookText):
                 )
             confidence = f"external:{getattr(confidence, '__name__', 'callable')}"
 
+        classes, is_text = self.classes.tolist(), self.classes.dtype.kind == "U"
         maps, costs, label = self.calibration, self.rule.cost_matrix, self.abstain_label
         parts = {name: getattr(self, name) for name in _PARTS}
         parts = {x: None if part is None else _PARTS[x][0](part) for x, part in parts.items()}
         return {
             "schema": SCHEMA,
             "version": VERSION,
-            "classes": self.classes.tolist(),
-            "classes_dtype": self.classes.dtype.str,
+            "classes": classes,
+            "classes_dtype": (np.array(classes) if is_text else self.classes).dtype.str,
             "response": self.response,
             "calibration": None if maps is None else maps.to_dict(allow_external=allow_external),
             "confidence": confidence,
@@ -883,28 +884,34 @@ def _decide_answers(
     if policy.cascade is not None and isinstance(policy.confidence, External):
         scores, stage = _follow_to_end(policy, policy.cascade, confidence)
         confidence, y_pred = scores[:, 0], take_answers(policy.cascade, y_pred, stage)
-    none = np.shape(y_pred) == (0,)
+    values = _read_confidence(confidence)
+    none = label_array(y_pred, "y_pred").shape == (0,)
     answers = policy.classes[:0] if none else check_labels(y_pred, "y_pred")
-    check_length("y_pred", answers, len(confidence), "confidence")
+    check_length("y_pred", answers, len(values), "confidence")
     if policy.groups is not None and policy.groups.by_answer:
         _refuse_subgroups(policy, subgroups)
         subgroups = answers
-    values, threshold = _find_thresholds(policy, confidence, subgroups)
+    threshold = _find_thresholds(policy, values, subgroups)
     proba, codes = np.empty((len(values), 0)), np.arange(len(values))
     accepted = values >= threshold
     return Decisions(proba, codes, values, values, accepted, threshold, answers, stage)
 
 
+def _read_confidence(given: Any) -> FloatArray:
+    """Return given confidences, checked; there may be none."""
+    none = as_array(given, "confidence").shape == (0,)
+    return np.empty(0) if none else check_confidence(given)
+
+
 def _find_thresholds(
-    policy: AbstentionPolicy, confidence: Any, subgroups: Any
-) -> tuple[FloatArray, FloatArray]:
-    """Return given confidences, checked, and the threshold of each."""
-    values = np.empty(0) if np.shape(confidence) == (0,) else check_confidence(confidence)
+    policy: AbstentionPolicy, confidence: FloatArray, subgroups: Any
+) -> FloatArray:
+    """Return the threshold of each row of checked confidences."""
     if policy.groups is None:
         _refuse_subgroups(policy, subgroups)
-        return values, np.full(len(values), policy.threshold)
-    groups = policy.groups.encode(subgroups, len(values))
-    return values, find_thresholds(describe_policy(policy), values, None, groups)
+        return np.full(len(confidence), policy.threshold)
+    groups = policy.groups.encode(subgroups, len(confidence))
+    return find_thresholds(describe_policy(policy), confidence, None, groups)
 
 
 def _refuse_subgroups(policy: AbstentionPolicy, subgroups: Any) -> None:
@@ -986,7 +993,7 @@ def _check_proba(classes: LabelArray, given: Any, name: str) -> FloatArray:
 def _check_answers(policy: AbstentionPolicy, y_pred: Any, n: int) -> IntArray:
     """Check an estimator's own answers and return their codes."""
     given = check_given(y_pred, "y_pred", "a policy with decision='estimator'")
-    if n == 0 and np.shape(given) == (0,):
+    if n == 0 and label_array(given, "y_pred").shape == (0,):
         return np.empty(0, dtype=np.int64)
     labels = check_labels(given, "y_pred")
     check_length("y_pred", labels, n, "y_proba")
@@ -1152,8 +1159,11 @@ def _check_index(index: Any, n: int) -> pd.Index:
 
 def _check_stored_classes(classes: Any, dtype: str) -> LabelArray:
     """Return class labels in their dtype; refuse a dtype that changes them."""
+    labels, wanted = np.asarray(classes), np.dtype(dtype)
+    if wanted.kind not in "biufU" or wanted.itemsize > labels.itemsize:
+        raise ValueError(f"classes_dtype: {dtype!r} is not what these classes need.")
     with np.errstate(invalid="ignore"):  # 1e308 becomes an arbitrary integer, refused below
-        labels = np.asarray(classes).astype(dtype)
+        labels = labels.astype(wanted)
     if labels.tolist() != list(classes):
         raise ValueError(f"classes_dtype: {dtype!r} cannot hold the classes {classes[:10]!r}.")
     return labels

@@ -310,7 +310,7 @@ def _column_hashes(frame: pd.DataFrame) -> Iterator[Hashes]:
         else:
             is_number = np.zeros(len(column), dtype=bool)
             if column.dtype == object:  # a table's column of numbers may be text in another
-                is_number = column.map(lambda cell: isinstance(cell, numbers.Real)).to_numpy(bool)
+                is_number = column.map(_is_number).to_numpy(bool)
                 numeric = _to_bits(column.where(is_number, 0.0).to_numpy(dtype=np.float64))
                 column = column.map(str)  # lists have no hash
             if column.dtype.kind == "M" and isinstance(column.dtype, np.dtype):
@@ -320,6 +320,12 @@ def _column_hashes(frame: pd.DataFrame) -> Iterator[Hashes]:
             if np.any(is_number):
                 bits = np.where(is_number, numeric, bits)
         yield _hash_values(bits, np.array([place]))
+
+
+def _is_number(cell: Any) -> bool:
+    """Tell whether a cell is a number that a float can hold."""
+    too_large = isinstance(cell, int) and cell.bit_length() >= 1024
+    return isinstance(cell, numbers.Real) and not too_large
 
 
 def _to_bits(values: NDArray[Any]) -> Hashes:

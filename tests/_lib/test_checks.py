@@ -2,6 +2,7 @@
 
 import types
 import warnings
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -237,6 +238,75 @@ def test_a_message_does_not_print_the_data(data):
         with pytest.raises((ValueError, TypeError)) as found:
             ask(DATA[data])
         assert len(str(found.value)) < 800, door
+
+
+DAYS = np.array(["2020-01-01", "2020-01-02", "2020-01-05"], dtype="M8[D]")
+#: What is no column of numbers, though numpy takes some of it for one.
+NO_NUMBERS = {
+    "dates": DAYS,
+    "spans of time": DAYS - DAYS[0],
+    "dates among objects": np.array([DAYS[0], DAYS[1], 0.5], dtype=object),
+    "too large for a float": np.array([10**400, 1, 1], dtype=object),
+    "complex numbers": np.array([0.5, 0.6, 0.7j]),
+    "rows of several lengths": [[0.5], [0.6, 0.7], [0.8]],
+    "records": np.array([(1, 0.5)] * 3, dtype="i4,f8"),
+}
+#: Where each row has a number, or each class: the argument, and a call with it.
+NUMBERS = [
+    ("sample_weight", lambda x: aurc_score(Y, P, sample_weight=x)),
+    ("sample_weight", lambda x: SelectiveClassifier(GaussianNB()).fit(X[:3], Y, sample_weight=x)),
+    ("confidence", lambda x: aurc_score(Y, P, confidence=x)),
+    ("confidence", POLICY.accepts),
+    ("confidence", lambda x: POLICY.decide(y_pred=Y, confidence=x)),
+    ("confidence", lambda x: Predictions.from_verdicts([1, 0, 1], x)),
+    ("confidence", lambda x: Predictions.from_verdicts([1, None, 1], x)),
+    ("confidence", lambda x: Predictions.from_labels(Y, Y, x)),
+    ("audit_proba", lambda x: Predictions.from_verdicts([1, 0, 1], P[0] + P[1][:1], audit_proba=x)),
+    ("loss", lambda x: Outcomes(x, P[0] + P[1][:1])),
+    ("y_proba", POLICY.decide),
+    ("y_proba", lambda x: POLICY.decide(x if isinstance(x, list) else np.column_stack([x, x]))),
+    ("y_proba", lambda x: evaluate(Y, x if isinstance(x, list) else np.column_stack([x, x]))),
+    ("X", lambda x: SelectiveClassifier(
+        PrecomputedClassifier([0, 1])).fit(x if isinstance(x, list) else np.column_stack([x, x]), Y)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NO_NUMBERS)
+def test_what_is_no_number_is_refused_by_the_name_of_the_argument(kind):
+    for argument, ask in NUMBERS:
+        with pytest.raises(ValueError, match=rf"^{argument}\b"):
+            ask(NO_NUMBERS[kind])
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), Fraction(10**400)])
+@pytest.mark.parametrize(
+    ("argument", "ask"),
+    [
+        ("target", lambda x: select_threshold(Y, P, objective=Risk(x))),
+        ("threshold", lambda x: AbstentionPolicy(np.array([0, 1]), x)),
+        ("threshold", lambda x: SelectiveClassifier(GaussianNB(), threshold=x).fit(X, Y_MANY)),
+        ("abstain_label", lambda x: AbstentionPolicy(np.array([0, 1]), 0.5, abstain_label=x)),
+        ("abstain_label", lambda x: AbstentionPolicy(np.array([0.0, 1]), 0.5, abstain_label=x)),
+        ("sample_weight", lambda x: aurc_score(Y, P, sample_weight=x)),
+        ("classes", lambda x: AbstentionPolicy(np.array([x, 1], dtype=object), 0.5)),
+        ("y_true", lambda x: aurc_score([x, 1, 1], P)),
+    ],
+)
+def test_a_number_that_no_float_can_hold_is_refused(argument, ask, value):
+    with pytest.raises(ValueError, match=rf"^{argument}\b"):
+        ask(value)
+
+
+def test_labels_of_any_kind_meet_the_classes_of_a_monitor():
+    policy = AbstentionPolicy(np.array(["no", "yes"]), 0.5)
+    texts = np.array(["no", "yes", "yes"], dtype=np.dtypes.StringDType())
+    monitor = SelectiveRiskMonitor(policy, target=0.5)
+    assert monitor.update(texts, P).status_.n_known == 3
+    for labels in ([Fraction(1, 2)] * 3, [2**70, 1, 1], [0, 1, 1], [True, False, True]):
+        with pytest.raises(ValueError, match=r"^y\b"):
+            monitor.update(labels, P)
+    with pytest.raises(ValueError, match="ids holds records or raw bytes"):
+        monitor.add_decisions(P, ids=np.array([b"a", b"b", b"c"], dtype="V1"))
 
 
 def test_good_arrays_are_left_as_they_were():

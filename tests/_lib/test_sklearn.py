@@ -125,6 +125,19 @@ def test_rows_of_every_kind_of_table():
         assert dense.tolist() == [[8, 9], [2, 3]]
 
 
+@pytest.mark.parametrize(("package", "way"), [("dask", r"X\.compute"), ("narwhals", "to_native")])
+def test_a_frame_without_positions_names_the_one_to_pass(package, way):
+    import pandas as pd
+
+    frame, rows = pd.DataFrame({"a": range(6)}), np.array([4, 1])
+    if package == "dask":
+        table = pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=2)
+    else:
+        table = pytest.importorskip("narwhals").from_native(frame)
+    with pytest.raises(ValueError, match=rf"X: rows of a {package} DataFrame .*{way}"):
+        _sklearn.take_rows(table, rows)
+
+
 def test_private_names_stay_behind_one_door():
     import re
     from pathlib import Path

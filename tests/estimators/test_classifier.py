@@ -475,6 +475,20 @@ class Silent(Perceptron):
     decision_function = property()
 
 
+class Quacks:
+    """Has the methods of a classifier, as a wrapper of a net may, but is no estimator."""
+
+    classes_ = np.arange(3)
+
+    def fit(self, X, y):
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), 3), 1 / 3)
+
+    predict = predict_proba
+
+
 ABSTAINING = SelectiveClassifier(GaussianNB(), threshold=0.9)
 
 
@@ -490,6 +504,9 @@ ABSTAINING = SelectiveClassifier(GaussianNB(), threshold=0.9)
         (IsolationForest(), "must be a classifier, but IsolationForest is an outlier"),
         (GaussianNB, "estimator must be a classifier object"),
         ("rf", "estimator must be a classifier object"),
+        (Quacks(), "must be a classifier object .*BaseEstimator, got .*Quacks.*select_threshold"),
+        (FrozenEstimator(Quacks()), "must be a classifier object .*BaseEstimator, got .*Quacks"),
+        (FrozenEstimator(object()), "must be a classifier object .*BaseEstimator, got <object"),
         (Silent(), "neither predict_proba nor decision_function"),
     ],
 )
@@ -499,6 +516,9 @@ def test_wrong_kinds_of_estimators_are_explained(estimator, message, data):
     if "must be" in message:
         with pytest.raises(ValueError, match=message):
             ThresholdTuner(estimator).fit(*data)
+    if isinstance(estimator, FrozenEstimator):
+        with pytest.raises((ValueError, NotFittedError), match=message):
+            SelectiveClassifier(estimator).predict(data[0])
 
 
 def test_rows_that_do_not_fit_the_classifier_are_refused(data):

@@ -264,6 +264,10 @@ def test_a_damaged_map_is_not_loaded(kind, n_classes, scope, damage):
         ({"cost_matrix": [[0, -1], [1, 0]]}, "finite costs of at least 0"),
         ({"confidence": "expected_cost"}, "needs a cost_matrix"),
         ({"classes": ["low", "high"], "classes_dtype": "<U1"}, "'<U1' cannot hold the classes"),
+        *(({"classes_dtype": x}, re.escape(f"{x!r} is not what these classes need"))
+          for x in ("<U400000000", "(100000000,)<U2", "<U2,<i4", "<M8[s]", "|O")),
+        ({"classes": [0, 1], "classes_dtype": "<f16"}, "'<f16' is not what these classes need"),
+        ({"classes": ["\ud800", "b"], "classes_dtype": "<U1"}, "classes holds half a character"),
         *(
             ({name: value}, "")
             for name, value in [
@@ -424,8 +428,8 @@ def test_a_file_is_checked_field_by_field(certified, path, value, message):
         ('{"schema": "skselect.policy", "version": 1}', "version 1, but.*never released"),
         ('{"schema": "skselect.policy", "version": "6"}', "format version '6'"),
         ('{"schema": "skselect.policy", "version": 6}', "policy is damaged"),
-        ('{"schema": "skselect.policy", "version": 6, "x": ' + "[" * 500 + "]" * 500 + "}",
-         "policy is damaged"),
+        ('{"schema": "skselect.policy", "version": 6, "x": ' + "[" * 900 + "]" * 900 + "}",
+         "policy is damaged.*nested more than 100 deep"),
         *((f'{{"threshold": {x}}}', f"damaged JSON: {x} is not a finite number")
           for x in ("1e400", "-1e400", "Infinity", "NaN")),
     ],
@@ -436,6 +440,19 @@ def test_no_file_ends_in_a_traceback(tmp_path, text, message):
     (tmp_path / "policy.json").write_bytes(data)
     with pytest.raises(ValueError, match=message):
         AbstentionPolicy.from_json(tmp_path / "policy.json")
+
+
+def test_what_would_not_load_is_not_saved():
+    notes: dict = {}
+    for _ in range(900):
+        notes = {"a": notes}
+    policy = AbstentionPolicy(np.array(["no", "yes"]), 0.8, metadata=notes)
+    for save in (policy.to_json, policy.to_python):
+        with pytest.raises(ValueError, match="nested more than 100 deep"):
+            save()
+    wide = AbstentionPolicy(np.array(["no", "yes", "perhaps"])[:2], 0.8)
+    assert stored_fields(wide)["classes_dtype"] == "<U3"
+    assert AbstentionPolicy.from_json(wide.to_json()).classes.tolist() == ["no", "yes"]
 
 
 @pytest.mark.parametrize(

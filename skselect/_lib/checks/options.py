@@ -65,13 +65,20 @@ def check_range(name: str, value: Any) -> tuple[float, float]:
 
 def check_threshold(value: Any, name: str = "threshold") -> float:
     """Return a threshold: any number, `inf` (nothing is accepted) included, but not nan."""
-    if not _is_number(value) or math.isnan(value):
+    if not _is_number(value) or np.isnan(float(value)):
         raise ValueError(f"{name} must be a number (inf accepts nothing), got {shown(value)}.")
     return float(value)
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    """Tell whether a value is a number that a float can hold, and no boolean."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
 
 
 def check_count(name: str, value: Any, low: int = 1) -> int:
@@ -209,14 +216,16 @@ def check_confidence_fits(confidence: Any, decision: str, cost_matrix: Any) -> N
 
 def check_has_fit(estimator: Any, name: str = "estimator") -> None:
     """Refuse what cannot be fitted as a classifier, such as a class, a name or a regressor."""
-    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-        raise ValueError(
-            f"{name} must be a classifier object such as LogisticRegression(), got "
-            f"{shown(estimator)}."
-        )
     inner = estimator
-    while hasattr(inner, "estimator"):
+    while getattr(inner, "estimator", None) is not None:
         inner = inner.estimator
+    is_ours = not isinstance(inner, type) and hasattr(inner, "fit") and hasattr(inner, "get_params")
+    if not is_ours:
+        raise ValueError(
+            f"{name} must be a classifier object such as LogisticRegression(), of a class that "
+            f"derives from sklearn.base.BaseEstimator, got {shown(inner)}. Any other model works "
+            "by its probabilities: select_threshold(y_true, y_proba)."
+        )
     model = type(inner).__name__
     if model.startswith("Dask"):
         local = "model.to_local()" if "LGBM" in model else "skselect.dask.local_classifier(model)"
@@ -320,6 +329,8 @@ def check_abstain_label(label: Any, classes: LabelArray) -> Any:
 
 def _holds(dtype: np.dtype[Any], label: Any) -> bool:
     """Tell whether an array of numbers can hold the label unchanged; no array can compare nan."""
+    if np.asarray(label).dtype == object:  # a fraction, or a whole number of more than 64 bits
+        return False
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         return float(label).is_integer() and info.min <= label <= info.max

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from skselect._lib.arrays import (
     spans,
 )
 from skselect._lib.checks import did_you_mean, shown, warn_user
-from skselect._lib.decide import FEW, RANGE_TOLERANCE, SPAN, SUM_TOLERANCE
+from skselect._lib.decide import FEW, RANGE_TOLERANCE, SPAN, SUM_TOLERANCE, as_floats
 from skselect.exceptions import ArgumentError
 
 
@@ -46,8 +47,8 @@ def check_labels(values: Any, name: str = "y_true") -> LabelArray:
 
 
 def plain_labels(labels: LabelArray, name: str) -> LabelArray:
-    """Turn an object array of strings, booleans or numbers into a plain array of that kind."""
-    is_plain = labels.dtype.kind != "O"
+    """Turn an array of objects or of StringDType into a plain one, of one kind of labels."""
+    is_plain = labels.dtype.kind not in "OT"
     kinds = {labels.dtype.name} if labels.dtype.kind in "cmMV" else set()
     if not is_plain:
         kinds = {
@@ -64,7 +65,12 @@ def plain_labels(labels: LabelArray, name: str) -> LabelArray:
         raise ValueError(
             f"{name} holds labels of the kind {kinds.pop()!r}; use strings, numbers or booleans."
         )
-    return labels if is_plain else np.array(labels.tolist())
+    plain = labels if is_plain else np.array(labels.tolist())
+    if plain.dtype == object:
+        raise ValueError(
+            f"{name} holds fractions, or whole numbers of more than 64 bits; pass them as strings."
+        )
+    return plain
 
 
 def check_classes(labels: Any, name: str = "labels") -> LabelArray:
@@ -72,12 +78,14 @@ def check_classes(labels: Any, name: str = "labels") -> LabelArray:
     classes = check_labels(labels, name)
     if len(np.unique(classes)) != len(classes):
         raise ValueError(f"{name} lists a class more than once: {classes[:20].tolist()}.")
+    if re.search("[\ud800-\udfff]", "".join(map(str, classes.tolist()))):  # pandas fails on it
+        raise ValueError(f"{name} holds half a character (a surrogate): {classes[:20].tolist()}.")
     return classes
 
 
 def same_kind(a: LabelArray, b: LabelArray) -> bool:
     """Tell whether two label arrays can be compared (strings with strings, and so on)."""
-    text = {"U", "S", "O"}
+    text = {"U", "S"}
     return (a.dtype.kind in text) == (b.dtype.kind in text)
 
 
@@ -182,14 +190,7 @@ def check_columns(wanted: Sequence[str], present: Sequence[str], table: str) -> 
 
 def check_vector(values: Any, name: str) -> FloatArray:
     """Return one number per row, as float64."""
-    vector = as_array(values, name)
-    try:
-        if vector.dtype.kind == "c":
-            raise TypeError  # noqa: TRY301 - else numpy would drop the imaginary part
-        vector = vector.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers, got {type(values).__name__}.") from error
-    return check_one_per_row(vector, name)
+    return check_one_per_row(as_floats(as_array(values, name), name), name)
 
 
 def check_one_per_row(vector: Any, name: str) -> Any:
@@ -284,7 +285,7 @@ def check_weight(
     if values is None:
         return None
     if isinstance(values, numbers.Real):
-        values = np.full(n, float(values))
+        values = np.full(n, values)
     weight = check_vector(values, name)
     check_length(name, weight, n, other)
     if not np.all(np.isfinite(weight)) or np.any(weight < 0):
@@ -434,10 +435,7 @@ def check_simplex(proba: LabelArray, name: str) -> LabelArray:
     if proba.dtype not in (np.float32, np.float64):
         if proba.dtype.kind not in "fiuO":
             raise ValueError(f"{name} must hold probabilities, got {proba.dtype} values.")
-        try:
-            proba = proba.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must hold probabilities: {error}.") from error
+        proba = as_floats(proba, name)
     step = max(8 * SPAN // proba.shape[1], 1)
     if all(_is_simplex(proba[start : start + step]) for start in range(0, len(proba), step)):
         return proba
