@@ -72,13 +72,11 @@ def check_threshold(value: Any, name: str = "threshold") -> float:
 
 def _is_number(value: Any) -> bool:
     """Tell whether a value is a number that a float can hold, and no boolean."""
-    if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
-        return False
+    is_real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
     try:
-        float(value)
+        return is_real and isinstance(float(value), float)
     except OverflowError:
         return False
-    return True
 
 
 def check_count(name: str, value: Any, low: int = 1) -> int:
