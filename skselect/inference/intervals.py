@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Unpack
@@ -37,6 +37,7 @@ from skselect.bounds._pointwise import (
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.tie_blocks import blocks_from_counts
 from skselect.metrics import _threshold
+from skselect.metrics._calibration_errors import where_filled
 from skselect.metrics._calibration_tests import run_ecce_test
 from skselect.metrics._evaluate import GAPS, SPECS, request
 from skselect.metrics._metric import MetricSpec, WeighedRowOptions, find_asked_class, share_options
@@ -75,7 +76,7 @@ class Sampling(NamedTuple):
         return cls(check_generator(random_state), level, n_resamples, **how)
 
 
-def bootstrap(resamplers: list[Resampler], how: Sampling) -> FloatArray:
+def bootstrap(resamplers: Sequence[Resampler | BinResampler], how: Sampling) -> FloatArray:
     """Return the metric of each model in each draw; all models share the draws.
 
     Returns
@@ -83,10 +84,13 @@ def bootstrap(resamplers: list[Resampler], how: Sampling) -> FloatArray:
     ndarray of shape (n_resamples, len(resamplers))
     """
     values = np.empty((how.n_resamples, len(resamplers)))
-    place = np.argsort(_canonical_order(resamplers)) if how.cluster is None else slice(None)
+    n = resamplers[0].rows.n_rows
+    place = np.argsort(_canonical_order(resamplers)) if how.cluster is None else np.arange(n)
+    places = [place[resampler.order] for resampler in resamplers]
     for draw in range(how.n_resamples):
-        counts = draw_counts(len(resamplers[0].order), how.cluster, how.rng)[place]
-        values[draw] = [resampler.value(counts) for resampler in resamplers]
+        counts = draw_counts(n, how.cluster, how.rng)
+        each = zip(resamplers, places, strict=True)
+        values[draw] = [resampler.value(counts.take(rows)) for resampler, rows in each]
     return values
 
 
@@ -98,7 +102,7 @@ def draw_counts(n: int, cluster: IntArray | None, rng: np.random.Generator) -> I
     return np.bincount(rng.integers(0, n_clusters, n_clusters), minlength=n_clusters)[cluster]
 
 
-def _canonical_order(resamplers: list[Resampler]) -> IntArray:
+def _canonical_order(resamplers: Sequence[Resampler | BinResampler]) -> IntArray:
     """Return an order of the rows that does not depend on the one they came in."""
     keys: list[Any] = []
     for rows in (resampler.rows for resampler in resamplers):
@@ -126,23 +130,60 @@ class Resampler:
         self.spec, self.rows, self.parameters = spec, rows, parameters
         outcomes = rows.outcomes
         # Losses and confidences are sorted once; predictions stay in their order.
-        self.order = np.lexsort((-outcomes.loss, -outcomes.confidence))
+        is_sorted = spec.needs != "predictions"
+        sure, wrong = -outcomes.confidence, -outcomes.loss
+        self.order = np.lexsort((wrong, sure)) if is_sorted else np.arange(len(outcomes))
         self.loss, self.confidence = outcomes.loss[self.order], outcomes.confidence[self.order]
 
     def value(self, counts: IntArray) -> float:
-        """Return the metric of the rows, each counted as often as `counts` says."""
-        return _value_of_draw(self.spec, self._source(counts), self.parameters)
+        """Return the metric where the rows, in the order of `order`, count so often each."""
+        return _value_of_draw(self.spec, self._source(counts.astype(np.float64)), self.parameters)
 
-    def _source(self, counts: IntArray) -> Any:
+    def _source(self, weight: FloatArray) -> Any:
         if self.spec.needs == "predictions":
-            return replace(self.rows.predictions, sample_weight=counts.astype(np.float64))
-        weight = counts[self.order].astype(np.float64)
+            return replace(self.rows.predictions, sample_weight=weight)
         if self.spec.needs == "outcomes":
             return Outcomes(self.loss, self.confidence, weight)
         drawn = weight > 0
         return RiskCoverageCurve.from_sorted(
             self.loss[drawn], self.confidence[drawn], weight[drawn]
         )
+
+
+class BinResampler:
+    """Computes the ECE for any counts of the rows.
+
+    The rows are in the order of their confidence, so that a bin is a run of them.
+
+    Parameters
+    ----------
+    rows : ScoredRows
+    n_bins : int
+    strategy : {"uniform", "quantile"}
+    """
+
+    def __init__(self, rows: ScoredRows, n_bins: int = 15, strategy: str = "uniform") -> None:
+        outcomes = rows.outcomes
+        self.rows, self.n_bins, self.strategy = rows, n_bins, strategy
+        self.order = np.argsort(outcomes.confidence, kind="stable")
+        confidence = outcomes.confidence[self.order]
+        self.gap = (1.0 - outcomes.loss[self.order]) - confidence
+        # Equal confidences share a bin: up to which row they reach.
+        self.reach = np.searchsorted(confidence, confidence, side="right")
+        edges = np.arange(1, n_bins) / n_bins
+        self.starts = self._find_starts(np.searchsorted(confidence, edges, side="right"))
+
+    def _find_starts(self, ends: IntArray) -> IntArray:
+        """Return the first row of each bin that has rows, from the ends of all but the last."""
+        starts = np.unique(np.append(ends, 0))
+        return starts[starts < len(self.order)]
+
+    def value(self, counts: IntArray) -> float:
+        """Return the ECE where the rows, in the order of `order`, count so often each."""
+        starts = self.starts
+        if self.strategy == "quantile":
+            starts = self._find_starts(self.reach[where_filled(np.cumsum(counts), self.n_bins)])
+        return float(np.abs(np.add.reduceat(counts * self.gap, starts)).sum() / counts.sum())
 
 
 def _value_of_draw(spec: MetricSpec, source: Any, parameters: Mapping[str, Any]) -> float:
@@ -178,8 +219,8 @@ def cell_bootstrap(
     return shift + np.array([value(*np.split(draw, 2)) for draw in draws])
 
 
-# From so many rows on, cells are far narrower than the bins of a metric.
-_MANY = 50_000
+# From so many rows on, drawing from cells takes less time. They are far narrower than bins.
+_MANY = 150_000
 #: Corners of the region in which two shares lie; more hardly narrow it.
 _N_CORNERS = 16
 #: From so many subgroups at each end the lower end of a gap is sought.
@@ -430,7 +471,9 @@ def _draw(measured: Measured) -> FloatArray:
     spec, rows, parameters = measured.spec, measured.rows, measured.parameters
     how = measured.how
     if not (how.cells or _bins_many(measured)):
-        return bootstrap([Resampler(spec, rows, parameters)], how)[:, 0]
+        bins = spec.name == "ece"
+        one = BinResampler(rows, **parameters) if bins else Resampler(spec, rows, parameters)
+        return bootstrap([one], how)[:, 0]
     if how.cluster is not None:
         raise ValueError(
             "cluster goes with method='analytic' and 'bootstrap': cells mix rows of all clusters."
@@ -531,7 +574,7 @@ def metric_interval(
         Short name as in ``skselect.metrics.SPECS``, such as "augrc". Also "coverage_gap" and
         "risk_gap", with the subgroups in `metric_params`.
     method : {"analytic", "bootstrap", "cell_bootstrap"}, default="analytic"
-        "analytic": closed forms where there are any, else the bootstrap, of "ece" with 50,000
+        "analytic": closed forms where there are any, else the bootstrap, of "ece" with 150,000
         rows or more that over cells. "cell_bootstrap":
         the bootstrap over 4096 cells of neighbouring confidences, whose draws take no longer for
         more rows; for metrics of the risk-coverage curve with losses of 0 or 1.

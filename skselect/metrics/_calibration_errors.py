@@ -62,10 +62,13 @@ def _quantiles(confidence: FloatArray, weight: FloatArray | None, n_bins: int) -
         ranks = -(-np.arange(1, n_bins) * len(confidence) // n_bins)
         return np.sort(confidence)[ranks - 1]
     order = np.argsort(confidence)
-    filled = np.cumsum(weight[order])
+    return confidence[order][where_filled(np.cumsum(weight[order]), n_bins)]
+
+
+def where_filled(filled: FloatArray | IntArray, n_bins: int) -> IntArray:
+    """Return the row at which each bin but the last one is full, from the weight up to each row."""
     wanted = np.arange(1, n_bins) * filled[-1] / n_bins * (1.0 - ROUNDING)
-    reached = np.searchsorted(filled, wanted, side="left")
-    return confidence[order][np.minimum(reached, len(confidence) - 1)]
+    return np.minimum(np.searchsorted(filled, wanted, side="left"), len(filled) - 1)
 
 
 def bin_sums(

@@ -84,14 +84,12 @@ class KeyCounts:
 
     def _merge(self) -> None:
         """Merge all runs into one, or add them to pages where one is long."""
+        if len(self.runs) > 1 and not self._is_long():
+            self.runs = [merge_runs(self.runs)]
         if self._is_long():
             runs, self.runs = self.runs, []
             for keys, counts in runs:
                 self._add_to_pages(keys, counts)
-        elif len(self.runs) > 1:
-            self.runs = [merge_runs(self.runs)]
-            if self._is_long():
-                self._merge()
         self.n_pending = 0
 
     def _is_long(self) -> bool:

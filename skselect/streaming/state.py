@@ -292,7 +292,12 @@ class SelectiveState:
         """
         check_has_rows(self.n_rows)
         readers = [spec.name for spec, _ in requests(metrics) if spec.confidence == "probability"]
-        _check_counts_probability(readers, self.confidence)
+        if readers and isinstance(self.confidence, str) and self.confidence != "max_proba":
+            raise ValueError(
+                f"metrics: {readers[0]!r} reads the probability of being right, but this state "
+                f"counts confidence={self.confidence!r}; count in a state with "
+                "confidence='max_proba'."
+            )
         return evaluate(self.finalize(), metrics)
 
     def select_threshold(
@@ -600,12 +605,3 @@ def check_has_rows(n: int) -> None:
     """Refuse a state that has counted nothing."""
     if n == 0:
         raise ValueError("This state has counted no rows yet; call update first.")
-
-
-def _check_counts_probability(metrics: list[str], confidence: Any) -> None:
-    """Refuse metrics that read the probability of being right where it was not counted."""
-    if metrics and isinstance(confidence, str) and confidence != "max_proba":
-        raise ValueError(
-            f"metrics: {metrics[0]!r} reads the probability of being right, but this state counts "
-            f"confidence={confidence!r}; count in a state with confidence='max_proba'."
-        )

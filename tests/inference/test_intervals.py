@@ -9,14 +9,18 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import beta, binom, binomtest, norm
 
 from skselect import Outcomes, Predictions, RiskCoverageCurve
-from skselect.inference import metric_interval
+from skselect.inference import intervals, metric_interval
 from skselect.inference.intervals import (
+    BinResampler,
     Resampler,
     Sampling,
+    bootstrap,
     draw_counts,
     find_interval,
     gap_interval,
@@ -27,6 +31,7 @@ from skselect.metrics._rows import ScoredRows
 from skselect.metrics._threshold import SubgroupShares
 from tests import brute
 from tests.common import mostly_slow
+from tests.metrics import definitions
 from tests.metrics.test_laws import REQUIRED
 
 
@@ -56,7 +61,46 @@ def test_a_draw_is_its_rows_written_out():
             counts = draw_counts(60, None, rng)
             expected = SPECS[name].value(repeated(scored, counts), REQUIRED[name])
             exactly = pytest.approx(expected, rel=1e-11, abs=1e-13, nan_ok=True)
-            assert resampler.value(counts) == exactly, name
+            assert resampler.value(counts[resampler.order]) == exactly, name
+
+
+ROWS = st.tuples(
+    st.floats(0, 1) | st.sampled_from([0.0, 1 / 3, 0.5, 2 / 3, 0.9, 1.0]),
+    st.sampled_from([0.0, 0.25, 1.0]),
+    st.integers(0, 3),
+)
+
+
+@brute.examples(100)
+@given(
+    st.lists(ROWS, min_size=1, max_size=25).filter(lambda rows: any(count for *_, count in rows)),
+    st.sampled_from(["uniform", "quantile"]),
+    st.integers(1, 30),
+)
+def test_a_draw_of_bins_is_the_calibration_error_of_its_rows(rows, strategy, n_bins):
+    confidence, loss, counts = map(np.array, zip(*rows, strict=True))
+    resampler = BinResampler(ScoredRows(Outcomes(loss, confidence)), n_bins, strategy)
+    expected = definitions.ece(brute.rows_of(loss, confidence, counts), n_bins, strategy)
+    found = resampler.value(counts[resampler.order])
+    assert found == pytest.approx(float(expected), rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+@pytest.mark.parametrize("cluster", [None, np.arange(200) // 3])
+def test_bins_and_curves_are_computed_of_the_same_draws_in_any_order_of_the_rows(strategy, cluster):
+    rows, back = scored_rows(200), np.arange(200)[::-1]
+    turned = ScoredRows(rows.outcomes.take(back), rows.predictions.take(back))
+    there = None if cluster is None else cluster[back]
+    curves, *bins = (
+        bootstrap([one], Sampling(np.random.default_rng(3), n_resamples=20, cluster=whole))
+        for one, whole in (
+            (Resampler(SPECS["ece"], rows, {"strategy": strategy}), cluster),
+            (BinResampler(rows, strategy=strategy), cluster),
+            (BinResampler(turned, strategy=strategy), there),
+        )
+    )
+    for found in bins:
+        assert found == pytest.approx(curves, rel=1e-12, abs=1e-15)
 
 
 def test_draws_keep_the_number_of_rows_or_of_clusters():
@@ -85,10 +129,11 @@ def test_cells_scatter_like_rows(metric, tied):
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
-def test_bins_of_many_rows_are_drawn_from_cells(strategy):
+def test_bins_of_many_rows_are_drawn_from_cells(strategy, monkeypatch):
+    monkeypatch.setattr(intervals, "_MANY", 20_000)
     rng = np.random.default_rng(0)
-    p = rng.beta(4, 1.5, 50_000)
-    y = (rng.random(50_000) < p**1.2).astype(int)
+    p = rng.beta(4, 1.5, 20_000)
+    y = (rng.random(20_000) < p**1.2).astype(int)
     options = {"n_resamples": 100, "random_state": 1, "metric_params": {"strategy": strategy}}
     rows, cells = (
         metric_interval(y, p, "ece", **options, **how) for how in ({"method": "bootstrap"}, {})
