@@ -76,6 +76,13 @@ def first_call(outcomes, target, method="auto"):
     return select_threshold(outcomes, objective=risk, on_infeasible="abstain")
 
 
+def draw_often(n, n_draws=999):
+    """Draw rows as a bootstrap does, and compute nothing."""
+    rng = np.random.default_rng(0)
+    for _ in range(n_draws):
+        np.bincount(rng.integers(0, n, n), minlength=n)
+
+
 def refuse(outcomes, target):
     """Ask for a target that nothing meets, and do not read why."""
     with suppress(InfeasibleTargetError):
@@ -96,7 +103,7 @@ def list_acts(n, rng):
     narrow = Outcomes(loss, confidence.astype(np.float32))
     weighted = Outcomes(loss, confidence, rng.random(n) + 0.5)
     graded = Outcomes(loss * rng.random(n), confidence)
-    few = outcomes.take(np.arange(20_000))
+    few, fewer = (outcomes.take(np.arange(min(n, most))) for most in (20_000, 10_000))
     tied = Outcomes(loss, np.append(confidence[1], confidence[1:]))
     ten = rng.dirichlet(np.ones(10), n)
     one_of_ten = rng.integers(0, 10, n)
@@ -113,6 +120,7 @@ def list_acts(n, rng):
     state.counts.settle()
     y_true = np.where(loss > 0, 1, 0)
     y_proba = np.column_stack([confidence, 1 - confidence])
+    categories = pd.Categorical.from_codes(y_true, ["no", "yes"])
     return {
         "np.sort": lambda: np.sort(confidence),
         "np.argsort": lambda: np.argsort(confidence),
@@ -135,9 +143,9 @@ def list_acts(n, rng):
         "certify a risk of 9 %, first call": lambda: first_call(outcomes, 0.09),
         "certify graded losses": lambda: first_call(graded, 0.04),
         "certify a coverage of 80 %": lambda: select_threshold(
-            outcomes, objective="coverage", target=0.8
+            outcomes, objective="coverage", target=0.8, on_infeasible="abstain"
         ),
-        "a refusal, 20,000 rows": lambda: refuse(few, 0.003),
+        "a refusal, at most 20,000 rows": lambda: refuse(few, 0.003),
         "a plain mask": lambda: mask_plainly(y_true, y_proba),
         "coverage_score(y_true, y_proba)": lambda: coverage_score(y_true, y_proba, threshold=0.8),
         "cwsa_plus_score(y_true, y_proba)": lambda: cwsa_plus_score(y_true, y_proba, threshold=0.8),
@@ -151,11 +159,18 @@ def list_acts(n, rng):
             hundred.max(axis=1),
         ),
         "Outcomes.from_proba, a hundred classes, a tenth of the rows": lambda: Outcomes.from_proba(
-            one_of_hundred, hundred
+            one_of_hundred, hundred, labels=np.arange(100)
         ),
         "ECE alone": lambda: SPECS["ece"].function(y_true, y_proba),
         "interval of the ECE": lambda: metric_interval(y_true == 0, confidence, "ece"),
+        "999 draws of at most 10,000 rows": lambda: draw_often(len(fewer)),
+        "interval of the ECE, at most 10,000 rows": lambda: metric_interval(
+            fewer.loss == 0, fewer.confidence, "ece"
+        ),
         "Predictions.from_proba alone": lambda: Predictions.from_proba(y_true, y_proba),
+        "Predictions.from_proba, text in categories": lambda: Predictions.from_proba(
+            categories, y_proba
+        ),
         "a state, float32": lambda: counted_fully(state, float32, loss > 0),
     }
 
@@ -171,7 +186,7 @@ def measure_peak(act):
 
 def make_table(n, rng):
     acts = list_acts(n, rng)
-    rounds = 7 if n <= 1_000_000 else 4
+    rounds = 30 if n <= 10_000 else 7 if n <= 1_000_000 else 4
     with tqdm(total=(rounds + 1) * len(acts), desc=f"{n:,} rows", leave=False) as bar:
         best = best_in_turn(acts, rounds, tick=bar.update)
     records = {}
@@ -201,7 +216,7 @@ def scorer_overheads(rng):
 
 
 def main():
-    sizes = [int(float(a)) for a in sys.argv[1:]] or [100_000, 1_000_000, 10_000_000]
+    sizes = [int(float(a)) for a in sys.argv[1:]] or [1000, 100_000, 1_000_000, 10_000_000]
     rng = np.random.default_rng(0)
     warnings.simplefilter("ignore", UserWarning)  # about the chosen thresholds
     for n in sizes:

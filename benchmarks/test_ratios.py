@@ -23,7 +23,7 @@ LIMITS = {
     "certify a risk of 9 %, first call": (9.9, 4.4),
     "certify a coverage of 80 %": (1.0, 1.0),
     "certify graded losses": (9.9, 4.4),
-    "a refusal, 20,000 rows": (0.25, 0.12),
+    "a refusal, at most 20,000 rows": (0.25, 0.12),
     "coverage_score(y_true, y_proba)": (2.3, 1.0),
     "ECE alone": (3.0, 1.1),
     "interval of the ECE": (80.0, 28.0),
@@ -41,6 +41,8 @@ PAIRS = {
     ): 1.6,
     ("Outcomes.from_proba, ten classes", "argmax and take of ten columns"): 1.6,
     ("coverage_score(y_true, y_proba)", "a plain mask"): 1.2,
+    ("interval of the ECE, at most 10,000 rows", "999 draws of at most 10,000 rows"): 3.0,
+    ("Predictions.from_proba, text in categories", "Predictions.from_proba alone"): 1.3,
 }
 
 

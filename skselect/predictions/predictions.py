@@ -19,6 +19,7 @@ from skselect._lib.checks.rows import (
     check_confidence,
     check_labels,
     check_length,
+    check_listed_labels,
     check_one_per_row,
     check_positive_proba,
     check_proba,
@@ -186,7 +187,8 @@ class Predictions:
         if check_choice("unjudged", unjudged, ["refuse", "wrong"]) == "wrong":
             y_true, waits = _fill_unjudged(y_true, labels)
             _refuse_weighted_pool("sample_weight", sample_weight)
-        truth = check_labels(y_true)
+        truth, rows = check_listed_labels(y_true)
+        n = len(truth if rows is None else rows)
         names = column_names(y_proba)
         raw = as_array(y_proba, "y_proba")
         if raw.ndim not in (1, 2):
@@ -194,7 +196,7 @@ class Predictions:
                 "y_proba must have one row per case and one column per class, got "
                 f"{shown(y_proba)}."
             )
-        check_length("y_proba", raw, len(truth))
+        check_length("y_proba", raw, n)
         if raw.ndim == 1:
             classes, proba = _complete_columns(raw, truth, labels, pos_label)
         else:
@@ -209,14 +211,15 @@ class Predictions:
         check_class_columns(proba.shape[1], classes, "y_proba", remedy)
         rule = DecisionRule.checked(decision, cost_matrix, classes)
         codes = encode_known(truth, classes)
+        codes = codes if rows is None else codes.take(rows)
         return cls(
             y_true=codes if waits is None else np.where(waits, -1, codes),
-            y_pred=rule.choose(proba, _encode_answers(y_pred, decision, classes, len(truth))),
+            y_pred=rule.choose(proba, _encode_answers(y_pred, decision, classes, n)),
             classes=classes,
             y_proba=proba,
-            sample_weight=check_weight(sample_weight, len(truth)),
+            sample_weight=check_weight(sample_weight, n),
             rule=rule,
-            reviewer=None if reviewer is None else encode_reviewer(reviewer, classes, len(truth)),
+            reviewer=None if reviewer is None else encode_reviewer(reviewer, classes, n),
             unjudged=waits,
         )
 

@@ -164,6 +164,35 @@ def test_to_frame_shows_what_is_known():
     assert unknown["y_pred"].tolist() == ["b", "a"]
 
 
+@pytest.mark.parametrize("wrap", [pd.Categorical, pd.CategoricalIndex, "series"])
+@pytest.mark.parametrize(
+    "categories",
+    [["yes", "a longer one", "no", "maybe"], [30, -7, 2, 10**12], [0.5, -1.5, 9.0, 2.0]],
+)
+def test_categories_are_read_as_the_labels_of_their_rows(wrap, categories, rng):
+    """Some occur nowhere, and none is in order; rows and classes are those of plain labels."""
+    codes = rng.integers(0, 2, 40) * 2  # of four categories two occur
+    given = pd.Categorical.from_codes(codes, categories)
+    given = pd.Series(given, index=rng.permutation(40)) if wrap == "series" else wrap(given)
+    proba, weight = rng.dirichlet([1, 1], 40), rng.random(40)
+    for y_proba, options in (
+        (proba, {}), (proba[:, 1], {}), (proba[:, 1], {"pos_label": categories[0]}),
+        (proba, {"labels": [categories[2], categories[0]], "reviewer": given}),
+        (np.column_stack([proba / 2, proba / 2]), {"labels": categories}),
+        (proba, {"decision": "estimator", "y_pred": given, "sample_weight": weight}),
+        (proba, {"unjudged": "wrong"}),
+    ):  # fmt: skip
+        found = Predictions.from_proba(given, y_proba, **options)
+        expected = Predictions.from_proba(np.array(categories)[codes], y_proba, **options)
+        for name in ("y_true", "y_pred", "classes", "y_proba", "reviewer"):
+            one, other = getattr(found, name), getattr(expected, name)
+            assert np.array_equal(one, other), (options, name)
+    with pytest.raises(ValueError, match="y_proba has 39 rows, but y_true has 40"):
+        Predictions.from_proba(given, proba[:39])
+    with pytest.raises(ValueError, match="y_true has labels that are not among the classes"):
+        Predictions.from_proba(given, proba, labels=[categories[0], categories[1]])
+
+
 # Bad input -------------------------------------------------------------------------------
 
 MISSING = {
@@ -188,6 +217,9 @@ BAD_LABELS = {
     "a number and a string": [1, "a"],
     "a number and a string as objects": np.array([1, "a"], dtype=object),
     "a boolean and a string": [True, "a"],
+    "categories of a number and a string": pd.Categorical([1, "a"]),
+    "categories of dates": pd.Series(pd.to_datetime(["2020-01-01"] * 2)).astype("category"),
+    "no rows of categories": pd.Categorical([], categories=["a"]),
     "a boolean and a number as objects": np.array([True, 2], dtype=object),
     "tuples": pd.Series([(1, 2), (3, 4)]),
 }

@@ -46,6 +46,18 @@ def check_labels(values: Any, name: str = "y_true") -> LabelArray:
     return plain_labels(labels, name)
 
 
+def check_listed_labels(values: Any, name: str = "y_true") -> tuple[LabelArray, IntArray | None]:
+    """Return checked labels; those of a Categorical once each, and which of them each row has."""
+    kind = getattr(values, "dtype", None)
+    if isinstance(kind, pd.CategoricalDtype):
+        codes = getattr(values, "array", values).codes
+        if codes.min(initial=0) >= 0:  # -1 is a missing label
+            occurs = np.bincount(codes, minlength=len(kind.categories)) > 0
+            labels = check_labels(kind.categories[occurs], name)
+            return labels, (np.cumsum(occurs) - 1).take(codes)
+    return check_labels(values, name), None
+
+
 def plain_labels(labels: LabelArray, name: str) -> LabelArray:
     """Turn an array of objects or of StringDType into a plain one, of one kind of labels."""
     is_plain = labels.dtype.kind not in "OT"
