@@ -43,7 +43,7 @@ TASKS = {
     "Tables that do not fit into memory": "streaming dask",
     "Data": "datasets",
     "Train by losses of papers": "losses",
-    "Pieces to build with": "predictions curve bounds",
+    "Pieces to build with": "predictions curve bounds _names",
 }
 
 #: Heading of the metrics that their table sets apart.
@@ -63,7 +63,7 @@ HEADINGS = {
         "Metrics and scorers": "metrics scoring",
         "Reports and pictures": "report display",
         "After deployment": "monitoring",
-        "Pieces and files": "streaming",
+        "Pieces and files": "streaming _names",
     },
     "skselect.metrics": {
         "At one threshold": "_threshold",

@@ -1,5 +1,7 @@
 """The public names of the package, and its metrics as scoring strings of scikit-learn."""
 
+import sys
+
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.display.risk_coverage import RiskCoverageDisplay
 from skselect.estimators.cascade import CascadeClassifier
@@ -23,7 +25,18 @@ from skselect.selection.select import select_threshold
 from skselect.streaming.parquet import evaluate_parquet
 from skselect.streaming.state import SelectiveState
 
+#: The classes of this package by name, as skops and MLflow ask whether a stored model may hold
+#: them: ``skops.io.load(file, trusted=TRUSTED_TYPES)``.
+TRUSTED_TYPES = sorted(
+    f"{name}.{held.__name__}"
+    for name, room in sys.modules.items()
+    if name.startswith("skselect.")
+    for held in vars(room).values()
+    if isinstance(held, type) and held.__module__ == name
+)
+
 __all__ = [
+    "TRUSTED_TYPES",
     "AbstentionPolicy",
     "Best",
     "CascadeClassifier",

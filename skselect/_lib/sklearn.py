@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -136,6 +136,16 @@ def begin_fit(estimator: Any, n_tasks: int, X: Any, y: Any) -> Any:
     """
     context = estimator._init_callback_context(max_subtasks=n_tasks)  # noqa: SLF001
     return context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+
+
+# Diagrams ------------------------------------------------------------------------------------
+
+
+def show_side_by_side(names: Sequence[str], estimators: Sequence[Any]) -> Any:
+    """Return what the diagram of an estimator shows inside it; the module of its class moves."""
+    from sklearn.pipeline import _VisualBlock  # noqa: PLC0415 - private, may be gone
+
+    return _VisualBlock("parallel", estimators, names=names)
 
 
 # Fitting -------------------------------------------------------------------------------------

@@ -19,7 +19,13 @@ from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_has_fit
 from skselect._lib.checks.rows import check_weight
 from skselect._lib.decide import follow
-from skselect._lib.sklearn import BaseComposition, count_rows, routing_enabled, take_rows
+from skselect._lib.sklearn import (
+    BaseComposition,
+    count_rows,
+    routing_enabled,
+    show_side_by_side,
+    take_rows,
+)
 from skselect.estimators.base import find_abstainer
 from skselect.estimators.classifier import check_y, frozen_classes
 from skselect.estimators.out_of_fold import (
@@ -311,6 +317,9 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         router = MetadataRouter(owner=self)
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         return router.add(**dict(self.stages), method_mapping=to_fit)
+
+    def _sk_visual_block_(self) -> Any:
+        return show_side_by_side(*zip(*self.stages, strict=True))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -53,6 +53,13 @@ def make_cascade(**options):
     return CascadeClassifier(stages, random_state=0).set_params(**options)
 
 
+def test_the_diagram_of_scikit_learn_shows_the_stages_in_their_order():
+    cascade = make_cascade()
+    for shown in (cascade, ThresholdTuner(cascade, "risk", target=0.1)):
+        page = shown._repr_html_()
+        assert re.findall(r"<label[^>]*>(?:<div>)*(linear|forest)<", page) == ["linear", "forest"]
+
+
 @pytest.fixture(scope="module")
 def rows():
     return make_rows()
