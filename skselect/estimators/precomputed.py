@@ -173,7 +173,10 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
             X = take_columns(X, [names[place] for place in places])
         elif places is not None:
             X = as_array(X, "X")[:, places]
-        table = _check_matrix(as_array(X, "X"))
+        table: FloatArray = as_floats(as_array(X, "X"), "X")
+        table = table[:, None] if table.ndim == 1 else table
+        if table.ndim != 2 or len(table) == 0:
+            raise ValueError(f"X must have one row per case, got the shape {table.shape}.")
         # Minus infinity is a logit.
         unknown = np.isnan(table) & (self.missing != "spread" or table.shape[1] == 1)
         bad = np.flatnonzero(np.any(unknown | (table == np.inf), axis=0))
@@ -235,15 +238,6 @@ def _check_columns(
             "that answers would be swapped. List the columns in the order of classes."
         )
     return [known.index(column) for column in wanted]
-
-
-def _check_matrix(raw: Any) -> FloatArray:
-    """Return numbers of shape (n, K) as float64."""
-    matrix: FloatArray = as_floats(raw, "X")
-    matrix = matrix[:, None] if matrix.ndim == 1 else matrix
-    if matrix.ndim != 2 or matrix.shape[0] == 0:
-        raise ValueError(f"X must have one row per case, got the shape {raw.shape}.")
-    return matrix
 
 
 def _warn_like_proba(values: FloatArray) -> None:

@@ -21,7 +21,6 @@ from skselect._lib.checks.rows import (
     check_length,
     check_listed_labels,
     check_one_per_row,
-    check_positive_proba,
     check_proba,
     check_two_classes,
     check_vector,
@@ -31,6 +30,7 @@ from skselect._lib.checks.rows import (
     encode_labels,
     label_array,
     match_columns,
+    refuse_labels,
     resolve_pos_label,
     same_kind,
 )
@@ -550,7 +550,12 @@ def _complete_columns(
     raw: LabelArray, truth: LabelArray, labels: Any, pos_label: Any
 ) -> tuple[LabelArray, FloatArray]:
     """Complete the probability of one class to those of both."""
-    positive = check_positive_proba(raw)
+    advice = (
+        " Pass predict_proba(X), or float probabilities of pos_label. (Inside "
+        "TunedThresholdClassifierCV a metric only sees labels: use ThresholdTuner instead.)"
+    )
+    refuse_labels(raw, "y_proba", advice)
+    positive = check_vector(raw, "y_proba")
     seen = distinct_labels(truth) if labels is None else check_classes(labels)
     if pos_label is None and len(seen) == 2 and seen[0] < seen[1]:
         pos_label = seen.tolist()[1]  # whose column scikit-learn's scorers pass

@@ -518,17 +518,6 @@ def check_has_proba(proba: FloatArray | None, metric: str) -> FloatArray:
     return proba
 
 
-def check_positive_proba(values: Any, name: str = "y_proba") -> FloatArray:
-    """Return the probability of one class per row; refuse what looks like labels."""
-    raw = as_array(values, name)
-    advice = (
-        " Pass predict_proba(X), or float probabilities of pos_label. (Inside "
-        "TunedThresholdClassifierCV a metric only sees labels: use ThresholdTuner instead.)"
-    )
-    refuse_labels(raw, name, advice)
-    return check_vector(raw, name)
-
-
 def resolve_pos_label(classes_seen: LabelArray, pos_label: Any) -> Any:
     """Return the class that a one-dimensional probability belongs to, as scikit-learn does."""
     if pos_label is not None:
