@@ -12,7 +12,7 @@ class ArgumentError(ValueError):
     Parameters
     ----------
     argument : str
-        Its name, with which the message begins; the command line puts its option there.
+        Its name, with which the message begins.
     message : str
         What it is, and what would be right.
     """

@@ -472,9 +472,10 @@ def _say(message: object) -> None:
 def _name_options(message: object, given: argparse.Namespace) -> str:
     """Return a message with options in place of the arguments that it names.
 
-    These are the argument that an error begins with, and all whose names are no English words.
+    These are the argument that a message begins with, and all whose names are no English words.
     """
-    text, first = str(message), getattr(message, "argument", None)
+    text = str(message)
+    first = text.partition(" ")[0].rstrip(":")
     for name in vars(given):
         option = f"--{name.replace('_', '-')}"
         if name == first:

@@ -44,4 +44,5 @@ def test_errors_name_the_option_of_their_argument(argument, message, expected):
     error = pickle.loads(pickle.dumps(ArgumentError(argument, message)))
     assert (error.argument, str(error)) == (argument, message)
     assert _name_options(error, given) == expected
-    assert _name_options(ValueError("target must be"), given) == "target must be"  # an English word
+    assert _name_options(ValueError(message), given) == expected
+    assert _name_options(ValueError("The target must be"), given) == "The target must be"
