@@ -7,7 +7,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
@@ -22,10 +22,10 @@ from skselect._lib import files
 from skselect._lib.arrays import BoolArray, FloatArray, LabelArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_count, check_number
-from skselect._lib.checks.rows import check_any_rows, refuse_threshold_and_policy
+from skselect._lib.checks.rows import refuse_threshold_and_policy
 from skselect._lib.notebook import count, wrap
 from skselect.cli import BROKEN, UNDECIDED, tables
-from skselect.cli.tables import PARQUET, CsvLayout, Table, TableFile, open_table, read_layout
+from skselect.cli.tables import PARQUET, Table, TableFile, open_table, read_layout
 from skselect.policy import policy as policies
 from skselect.policy.policy import AbstentionPolicy, External
 from skselect.predictions.confidence import LearnedScore
@@ -75,8 +75,7 @@ def evaluate(given: Namespace) -> int:
     if given.html is not None:
         found.to_html(given.html, interactive=True)
     if given.csv is not None:
-        with files.whole_file(given.csv) as part:
-            found.to_frame().to_csv(part, index=False, **read_layout(given).options(given.csv))
+        _write(pa.Table.from_pandas(found.to_frame(), preserve_index=False), given.csv, given)
     check = check_case(found.cases[0], _subgroups(groups))
     _print(render_text(found.contents, brief=given.brief))
     written = [str(path) for path in (given.html, given.csv) if path is not None]
@@ -116,19 +115,12 @@ def tune(given: Namespace) -> int:
         level, share = (*given.shortlist, 0.0)[:2]
         shortlist = Shortlist(level, share, random_state=given.seed)
     confidence = given.confidence if table.proba else None
-    source: Predictions | Outcomes
     if len(given.table) > 1:
         target = given.target if isinstance(objective, Risk) else None
         source, groups = _join_tables(table, given, target)
-    elif shortlist is not None or table.is_judged:
-        source, groups = table.predictions()
     else:
-        source, groups = table.outcomes(confidence)
-    outcomes = (
-        source
-        if isinstance(source, Outcomes)
-        else Outcomes.from_predictions(source, confidence=confidence)
-    )
+        source, groups = table.predictions()
+    outcomes = Outcomes.from_predictions(source, confidence=confidence)
     judged = slice(None) if outcomes.unjudged is None else ~outcomes.unjudged
     _warn_if_swapped(table, outcomes.loss[judged])
     with files.waiting_line("choosing a threshold", len(source)):
@@ -136,7 +128,7 @@ def tune(given: Namespace) -> int:
             source,
             objective=objective,
             subgroups=_subgroups(groups),
-            confidence=None if shortlist is None else given.confidence,
+            confidence=confidence,
             shortlist=shortlist,
             assume=given.assume,
         )
@@ -146,19 +138,18 @@ def tune(given: Namespace) -> int:
         found.accepts(outcomes.confidence, _subgroups(groups)),
         classes=table.classes,
         confidence=confidence or External(str(table.confidence)),
-        cascade=source.cascade if isinstance(source, Predictions) else None,
+        cascade=source.cascade,
         metadata={tables.COLUMNS: table.stored},
     )
     texts = {given.out: f"{policy.to_json(allow_external=True)}\n"}
     if given.python is not None:
         texts[given.python] = str(policy.to_python())
-    files.write_together(texts)
     written = [str(path) for path in texts]
     if given.next is not None:
-        rows = table.file.rows().iloc[found.next_to_judge(given.next)]
-        with _writer(given.out_next, read_layout(given)) as write:
-            write(rows)
+        rows = found.next_to_judge(given.next)
+        _write(table.file.cells().take(rows), given.out_next, given)
         written.append(f"{given.out_next} ({count(len(rows), 'row')} to judge)")
+    files.write_together(texts)
     _print(found)
     if policy.cascade is not None:
         _print(f"\n{wrap(str(policy.cascade))}")
@@ -209,7 +200,7 @@ def _refuse_misplaced_options(given: Namespace, table: Table) -> None:
 
 
 def apply(given: Namespace) -> int:
-    """Decide every row of a table, piece by piece; return the exit code."""
+    """Decide every row of a table; return the exit code."""
     inputs = [*given.table, given.policy, given.python]
     _check_outputs(inputs, {"--out": given.out, "--ask": given.ask})
     if given.out is not None and given.out.suffix.lower() not in ("", *_ENDINGS):
@@ -223,41 +214,31 @@ def apply(given: Namespace) -> int:
     if given.python is not None:
         _check_twin(given.python, given.policy)
     table = open_table(given.table[0], given, policy)
-    follows, asked, pieces = _follows(policy, table, given), None, table.file.pieces()
-    if follows or given.capacity is not None:
-        # Which cases go on, and which rows are least sure, only the whole table tells.
-        whole = table.file.rows()
-        pieces = iter([whole])
-    if follows:
-        asked, waiting = _ask_stages(policy, table, given, whole)
+    asked, rows = None, table.file.rows([*table.used, *filter(None, [given.id])])
+    if _follows(policy, table, given):
+        asked, waiting = _ask_stages(policy, table, given, rows)
         if given.ask is not None:
-            with files.whole_file(given.ask) as part:
-                waiting.to_csv(part, index=False, **read_layout(given).options(given.ask))
+            _write(pa.Table.from_pandas(waiting, preserve_index=False), given.ask, given)
         if len(waiting):
             return _say_who_waits(waiting, given)
-    n_rows = n_accepted = n_rated = 0
-    counts = policies.count_at_quantiles(policy, np.empty(0))
-    with _writer(given.out, read_layout(given)) as write:
-        for piece in pieces:
-            decided, rated = _decide(policy, table, piece, asked, given.capacity)
-            counts += policies.count_at_quantiles(policy, rated)
-            n_rated += len(rated)
-            n_rows += len(piece)
-            n_accepted += int(decided["accepted"].sum())
-            decided = decided.add_prefix(given.prefix)
-            kept = piece.drop(columns=list(table.proba))
-            taken = [name for name in decided.columns if name in kept.columns]
-            if taken:
-                raise ValueError(
-                    f"The table has columns {taken} already; choose other names for the new ones, "
-                    "such as --prefix gate_."
-                )
-            write(pd.concat([kept, decided], axis=1))
-        check_any_rows(n_rows, table.name)
-    policies.warn_if_far(policy, counts, n_rated, "--proba" if table.proba else "confidence")
+    decided, rated = _decide(policy, table, rows, asked, given.capacity)
+    accepted, decided = decided["accepted"], decided.add_prefix(given.prefix)
+    kept = table.file.cells(name for name in table.file.types if name not in table.proba)
+    taken = [name for name in decided.columns if name in kept.column_names]
+    if taken:
+        raise ValueError(
+            f"The table has columns {taken} already; choose other names for the new ones, such as "
+            "--prefix gate_."
+        )
+    columns = {name: kept[name] for name in kept.column_names}
+    columns |= {name: pa.array(decided[name], from_pandas=True) for name in decided}
+    _write(pa.table(columns, metadata=kept.schema.metadata), given.out, given)
+    counts = policies.count_at_quantiles(policy, rated)
+    policies.warn_if_far(policy, counts, len(rated), "--proba" if table.proba else "confidence")
+    n_accepted = int(accepted.sum())
     print(
-        f"{count(n_rows, 'row')}: {n_accepted:,} answered ({100 * n_accepted / n_rows:.1f} %), "
-        f"{n_rows - n_accepted:,} deferred.",
+        f"{count(len(rows), 'row')}: {n_accepted:,} answered ({100 * accepted.mean():.1f} %), "
+        f"{len(rows) - n_accepted:,} deferred.",
         file=sys.stderr,
     )
     return 0
@@ -396,12 +377,12 @@ def _read_log(
         )
     used, waiting = [*table.used, *filter(None, [given.audited])], watched.waiting_
     numbers = pd.Index(row_hashes(waiting["id"].to_numpy(dtype=object)))
-    for piece in file.pieces([name, given.time, *used]):
+    for piece in [file.rows([name, given.time, *used])]:
         rows = pd.DataFrame(
             {"name": file.names(piece[name]), "when": file.times(piece[given.time], given)}
         )
         last = int(rows["when"].argmax())
-        place = file.place(rows.index[last])
+        place = f"row {rows.index[last] + 1}"
         _refuse_future(f"{table.name}: {place} has", rows["when"].iloc[last], latest)
         when, _ = microseconds_of(rows["when"], len(rows), None, needed=True)
         named = row_hashes(rows["name"].to_numpy())
@@ -515,7 +496,7 @@ def _check_outputs(inputs: Sequence[Path | None], outputs: Mapping[str, Path | N
 
 def _read_policy(path: Path) -> AbstentionPolicy:
     """Read a policy that a command can follow."""
-    if not path.is_file():
+    if not path.exists():
         raise ValueError(f"--policy: there is no file {str(path)!r}.")
     try:
         policy = AbstentionPolicy.from_json(path)
@@ -547,50 +528,27 @@ def _print(*said: object, sep: str = " ") -> None:
         print(*said, sep=sep)
 
 
-@contextmanager
-def _writer(out: Path | None, layout: CsvLayout) -> Iterator[Callable[[pd.DataFrame], None]]:
-    """Yield a function that appends rows; the file appears once all are written."""
+def _write(cells: pa.Table, out: Path | None, given: Namespace) -> None:
+    """Write a whole table as the ending says, as CSV to standard output if there is no file."""
+    layout = read_layout(given)
     with ExitStack() as stack:
-        part = None if out is None else stack.enter_context(files.whole_file(out))
-        header, options = True, layout.options(out or Path())
         file: Any = sys.stdout
-        if out is not None and part is not None and out.suffix.lower() in PARQUET:
-            file = None  # its columns have the types of the first piece
-        elif part is not None:
+        if out is not None:
+            part = stack.enter_context(files.whole_file(out))
+            if out.suffix.lower() in PARQUET:
+                pq.write_table(cells, part)
+                return
             file = stack.enter_context(part.open("w", encoding=layout.encoding, newline=""))
         elif layout.encoding != "utf-8" and isinstance(file, TextIOWrapper):
             file.reconfigure(encoding=layout.encoding)
-
-        def write(rows: pd.DataFrame) -> None:
-            nonlocal file, header
-            if file is None:
-                schema = pa.Schema.from_pandas(rows, preserve_index=False)
-                unnamed = (
-                    pa.types.is_dictionary,
-                    pa.types.is_nested,
-                    pa.types.is_fixed_size_binary,
-                )
-                named = [x.name for x in schema if not any(test(x.type) for test in unnamed)]
-                # pandas cannot read a file that has its own names of the other types.
-                pandas = pa.Schema.from_pandas(rows[named], preserve_index=False).metadata
-                schema = schema.with_metadata(pandas)
-                file = stack.enter_context(pq.ParquetWriter(part, schema))
-            if isinstance(file, pq.ParquetWriter):
-                file.write_table(pa.Table.from_pandas(rows, file.schema, preserve_index=False))
-                return
-            text = tables.write_rows(rows, options["sep"], options["decimal"])
-            shown = rows if text is None else rows.iloc[:0]
-            shown.to_csv(file, index=False, header=header, lineterminator="\n", **options)
-            file.write(text or "")
-            header = False
-
         try:
-            yield write
+            tables.write_csv(cells, file, layout.between(out or Path()), layout.decimal)
         except UnicodeEncodeError as error:
             raise ValueError(
                 f"--encoding: {layout.encoding} has no sign for {error.object[error.start]!r}, "
-                "which the decisions contain."
+                "which the table contains."
             ) from error
+        file.flush()
 
 
 # Cascades -----------------------------------------------------------------------------------------
@@ -735,31 +693,30 @@ def _say_who_waits(waiting: pd.DataFrame, given: Namespace) -> int:
 
 
 def _decide(
-    policy: AbstentionPolicy, table: Table, piece: pd.DataFrame, asked: Any, capacity: int | None
+    policy: AbstentionPolicy, table: Table, rows: pd.DataFrame, asked: Any, capacity: int | None
 ) -> tuple[pd.DataFrame, FloatArray]:
     """Decide some rows, defer those that lack a number; also return the known confidences.
 
     `asked` is what the stages of a cascade say, and which rows lack no number.
     """
-    subgroups: Any = _subgroups(_known_subgroups(policy, piece[list(table.subgroups)]))
-    numbers, known = asked or table.numbers(piece)
-    # Rows that lack a number are deferred, and get placeholders. `apply` compares the confidences
-    # of the whole table, not of a piece.
+    subgroups: Any = _subgroups(_known_subgroups(policy, rows[list(table.subgroups)]))
+    numbers, known = asked or table.numbers(rows)
+    # Rows that lack a number are deferred, and get placeholders.
     if table.proba:
         if asked is None:
             numbers[~known] = 1.0 / len(policy.classes)
         decisions = policies.decide_given(policy, numbers, subgroups=subgroups)
     else:
         _refuse_lists_of_answers(policy)
-        answers = piece[str(table.answer)]
+        answers = rows[str(table.answer)]
         known &= ~tables.is_empty(answers)
         by_answer = policy.groups is not None and policy.groups.by_answer
-        codes = table.known_codes(answers) if by_answer else np.zeros(len(piece), dtype=int)
+        codes = table.known_codes(answers) if by_answer else np.zeros(len(rows), dtype=int)
         sure = np.where(known, numbers[:, 0], 0.0)
         said = policy.classes[codes]  # any class where only the confidence matters
         decisions = policies.decide_given(policy, None, said, subgroups, confidence=sure)
     decisions = policies.limit_deferred(policy, decisions, capacity, known)
-    decided, accepted = policy.frame(decisions, piece.index), decisions.accepted & known
+    decided, accepted = policy.frame(decisions, rows.index), decisions.accepted & known
     decided["accepted"] = accepted
     if not table.proba:
         marks = decided.columns.intersection(["accepted", "over_capacity"])

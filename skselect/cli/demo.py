@@ -175,7 +175,7 @@ def load(given: Namespace) -> tuple[pd.DataFrame, Any, str]:
     if given.data is None:
         digits = load_digits(as_frame=True)
         return digits.data, digits.target.to_numpy(), "handwritten digits"
-    frame = TableFile.open(given.data, read_layout(given), "--data").whole()
+    frame = TableFile.open(given.data, read_layout(given), "--data").typed()
     if given.label is None:
         raise ValueError(f"--label must name the column to predict: {list(frame.columns)[:20]}.")
     check_columns([given.label], list(frame.columns), given.data.name)

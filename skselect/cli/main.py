@@ -18,7 +18,7 @@ from typing import Any
 
 from skselect import __version__
 from skselect._lib.files import import_extra, naming_output
-from skselect.cli import INFEASIBLE, INTERRUPTED, WRONG_INPUT
+from skselect.cli import CUT_SHORT, INFEASIBLE, INTERRUPTED, WRONG_INPUT
 from skselect.exceptions import InfeasibleTargetError
 
 _DEMO = """examples:
@@ -84,17 +84,18 @@ _APPLY = """The command appends the columns decision (empty where a row is defer
 accepted, confidence and threshold. It drops the columns of probabilities and keeps all others. A
 policy with a shortlist also appends the column shortlist: the probable classes of a deferred row,
 the most probable first, with | between them. For answers with a confidence it appends decision and
-accepted only. With --capacity it appends over_capacity, and reads the whole table at once.
+accepted only. With --capacity it appends over_capacity. The whole table is in memory: for a larger
+one use skselect.dask.decide in Python.
 
 A row is deferred if it lacks a probability, the answer or the confidence, or if its subgroup is
 unknown. A number is missing if its cell is empty or contains NA, N/A, NaN, null, None or -. CSV is
-written as it is read: with the same separator, decimal sign and encoding. If the policy has a
-learned confidence that asks other models, name the columns suggestion and confidence of
-policy.decide: --answer, --confidence-column.
+written as it is read: with the same separator, decimal sign and encoding. It cannot hold lists and
+bytes: name a .parquet file for these. Text is copied unchanged, so a spreadsheet may run cells such
+as =HYPERLINK(...) as formulas. If the policy has a learned confidence that asks other models, name
+the columns suggestion and confidence of policy.decide: --answer, --confidence-column.
 
 For the policy of a cascade give a table of each stage, in their order. The later ones need only the
-cases that ask them: --ask says which these are. The tables are read whole. The command also appends
-the column stage.
+cases that ask them: --ask says which these are. The command also appends the column stage.
 
 examples:
   skselect apply new.csv --policy policy.json --out decided.csv
@@ -105,7 +106,8 @@ examples:
   skselect apply cheap.csv strong.csv --policy policy.json --id case --out decided.csv
 
 exit codes: 0 written, 2 wrong input, 5 cases must ask a further stage: --ask lists them, and no
-decisions are written; 130 interrupted (nothing is written)
+decisions are written; 130 interrupted (nothing is written), 141 the reader of standard output, such
+as head, stopped early
 """
 _MONITOR = """The log has one row per decided case: its name, its time, what the model said, and
 its true label. The label is empty until somebody knows it. Run the command as often as you like,
@@ -159,12 +161,13 @@ def _separator(text: str) -> str:
 
 
 def _encoding(text: str) -> str:
-    """Return the name by which Python knows an encoding."""
+    """Return the name by which Python knows an encoding of text."""
     try:
+        ("a,b\n" * 99).encode(text)  # rot13 and hex are none, and idna has no long texts
         return codecs.lookup(text).name
-    except LookupError as error:
+    except (LookupError, UnicodeError) as error:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no encoding that Python knows, such as utf-8, cp1252 or utf-16"
+            f"{text!r} is no encoding of text that Python knows, such as utf-8, cp1252 or utf-16"
         ) from error
 
 
@@ -198,11 +201,12 @@ _CSV: list[Option] = [
 _TABLE: list[Option] = [
     _option("table", "CSV file (.gz, .bz2, .zst: packed), JSONL file (.jsonl, .ndjson: one object "
             "per line, all with the same keys), Parquet file (.parquet, .pq), the first sheet of "
-            "an Excel file (.xlsx; needs openpyxl), or - for CSV on standard input",
+            "an Excel file (.xlsx, .xlsm; needs openpyxl), or - for CSV on standard input. Errors "
+            "count its rows from 1, the first one below the header",
             type=Path, metavar="TABLE"),
 ]
 _TABLES: list[Option] = [
-    _option("table", f"{_TABLE[0][1]['help']}; or one table for each stage of a cascade, the "
+    _option("table", f"{_TABLE[0][1]['help']}. Or one table for each stage of a cascade, the "
             "cheapest model first", type=Path, metavar="TABLE", nargs="+"),
 ]
 _INPUTS: list[Option] = [
@@ -382,12 +386,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     is_closed = sys.stdout is None
     with _open_streams():
-        given, code = make_parser().parse_args(arguments), 0
+        given, code = make_parser().parse_args(arguments), CUT_SHORT
         try:
             with _stopped_by_signals(), naming_output("standard output"):
                 code = _run(given, is_closed)
                 sys.stdout.flush()
-        except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
+        except BrokenPipeError:  # the reader, such as `head`, has closed the pipe, perhaps early
             _abandon_output()
         except KeyboardInterrupt:
             _say("interrupted.")

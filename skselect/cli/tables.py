@@ -6,16 +6,14 @@ import csv
 import io
 import json
 import re
-import shutil
 import sys
-import tempfile
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from itertools import islice
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 from zipfile import BadZipFile
 
 import numpy as np
@@ -37,24 +35,29 @@ from skselect._lib.checks.rows import (
     row_sums,
 )
 from skselect._lib.decide import RANGE_TOLERANCE, SUM_TOLERANCE
-from skselect._lib.files import naming_output, read_parquet, row_bar
+from skselect._lib.files import read_parquet
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.confidence import LearnedScore
-from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import VERDICT_WORDS, VERDICTS, Predictions, read_verdicts
 
-#: Rows of a Parquet file, and bytes of a CSV file, that are read at a time.
-_PIECE, _BLOCK = 1 << 18, 1 << 22
 #: Endings of Parquet files, of files with one JSON object per line, and of workbooks.
 PARQUET = (".parquet", ".pq")
 JSONL = (".jsonl", ".ndjson")
-WORKBOOKS = (".xlsx", ".xls", ".ods")
+WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
 #: What stands between cells, as errors call it.
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 #: What counts as missing, in lower case.
 _MISSING = ["", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"]
-_INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
-_NUMBER = re.compile(_INTEGER.pattern + r"(\.\d+)?([eE][-+]?\d+)?")
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][-+]?\d+)?")
+#: What a cell of a CSV file can hold besides text.
+_WRITTEN_AS_TEXT = (
+    pa.types.is_null, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating,
+    pa.types.is_decimal, pa.types.is_date, pa.types.is_time, pa.types.is_timestamp,
+)  # fmt: skip
+#: Bytes that are read, and rows that are written at a time. A row must be smaller than a block.
+_BLOCK, _AT_ONCE = 1 << 24, 1 << 16
+#: From here on not every integer is a float.
+_EXACT = 2.0**53
 #: A date such as 31.01.2026 or 31/01/2026.
 _DAY_FIRST = re.compile(r"^\s*(\d\d)[./-](\d\d)[./-](\d{4})")
 #: The entry of a policy's metadata that names the columns it was tuned on.
@@ -80,11 +83,10 @@ class CsvLayout:
     decimal: str = "."
     encoding: str = "utf-8"
 
-    def options(self, path: Path) -> dict[str, Any]:
-        """Return the options of `DataFrame.to_csv` for a file."""
+    def between(self, path: Path) -> str:
+        """Return what stands between the cells of a file."""
         is_tsv = ".tsv" in (path.suffix.lower(), Path(path.stem).suffix.lower())
-        separator = self.separator or ("\t" if is_tsv else ",")
-        return {"sep": separator, "decimal": self.decimal, "encoding": self.encoding}
+        return self.separator or ("\t" if is_tsv else ",")
 
 
 def read_layout(given: Namespace) -> CsvLayout:
@@ -94,183 +96,87 @@ def read_layout(given: Namespace) -> CsvLayout:
 
 @dataclass(frozen=True)
 class TableFile:
-    """A CSV file, which may be packed, a Parquet file, or what was copied to one of these.
+    """A table that was read. Messages count its rows from 1, the first one below the header.
 
     Parameters
     ----------
-    path : Path
-        Its name in messages.
+    name : str
+    schema : Schema
+        The columns and their types in Arrow. Those of a CSV file or a workbook are text.
+    read : callable
+        Returns some columns.
     layout : CsvLayout
         How a CSV file is written.
-    copy : object
-        What came from standard input or a workbook, as a temporary CSV file, or from a JSONL file,
-        as a temporary Parquet file.
-    types : dict
-        The type of each column in Arrow; those of a CSV file are text.
+    is_text : bool
+        Whether it is a CSV file or a workbook, in which everything is text.
     """
 
-    path: Path
+    name: str
+    schema: Any
+    read: Callable[[list[str]], Any]
     layout: CsvLayout = CsvLayout()
-    copy: Any = None
-    types: dict[str, pa.DataType] = field(default_factory=dict)
+    is_text: bool = False
 
     @classmethod
     def open(
         cls, path: Path, layout: CsvLayout | None = None, argument: str = "TABLE"
     ) -> TableFile:
-        """Read the names of the columns; refuse what is no table."""
-        file = cls(path, layout or CsvLayout())
+        """Read a table; refuse what is no table. Of a Parquet file only the columns are known."""
+        name, ending, layout = path.name, path.suffix.lower(), layout or CsvLayout()
         if path == Path("-"):
-            if sys.stdin is None:
-                raise ValueError(f"{argument}: standard input is closed; name a file.")
-            file = replace(file, path=Path("standard input"), copy=_copy_input())
-        elif not path.is_file():
+            name = "standard input"
+        elif not path.exists():
             raise ValueError(f"{argument}: there is no file {str(path)!r}.")
-        elif path.suffix.lower() in WORKBOOKS:
-            file = cls(path, copy=_copy_sheet(path, argument))
-        elif is_jsonl(path):
-            file = cls(path, copy=_copy_lines(path, argument))
-        if file.is_text:
-            names = file._check_csv(argument)
-            types = [pa.string()] * len(names)
+        where, is_text = f"{argument}: {name}", False
+        if ending in PARQUET:
+            file = read_parquet(pq.ParquetFile, path)
+            schema, read, n_rows = file.schema_arrow, file.read, file.metadata.num_rows
         else:
-            schema = read_parquet(pq.read_schema, file._stored)
-            names, types = schema.names, schema.types
-        twice = sorted({name for name in names if names.count(name) > 1})
+            if ending in WORKBOOKS:
+                table, layout, is_text = _read_sheet(path, where), CsvLayout(), True
+            elif any(x in JSONL for x in map(str.lower, path.suffixes[-2:])):
+                table = _read_lines(path, where)
+            else:
+                separator, is_text = layout.between(path), True
+                table = _read_csv(path, where, separator, layout.encoding)
+            schema, read, n_rows = table.schema, table.select, table.num_rows
+        twice = sorted({x for x in schema.names if schema.names.count(x) > 1})
         if twice:
-            raise ValueError(
-                f"{file.path.name} has several columns of the name {twice}; rename them."
-            )
-        return replace(file, types=dict(zip(names, types, strict=True)))
+            raise ValueError(f"{name} has several columns of the name {twice}; rename them.")
+        check_any_rows(n_rows, name)
+        return cls(name, schema, read, layout, is_text)
 
     @property
-    def _stored(self) -> Path:
-        return self.path if self.copy is None else Path(self.copy.name)
+    def types(self) -> dict[str, pa.DataType]:
+        """The type of each column."""
+        return dict(zip(self.schema.names, self.schema.types, strict=True))
 
-    @property
-    def is_text(self) -> bool:
-        """Whether it is a CSV file, in which everything is text."""
-        return self._stored.suffix.lower() not in PARQUET
+    def cells(self, columns: Iterable[str] | None = None) -> Any:
+        """Return some columns, or all, as Arrow holds them."""
+        wanted = self.schema.names if columns is None else list(dict.fromkeys(columns))
+        check_columns(wanted, self.schema.names, self.name)
+        # A column may share the beginning of its name with another one.
+        cells = self.read(wanted).select(wanted)
+        text, is_view = pa.large_string(), pa.types.is_string_view  # few functions take views
+        fields = [x.with_type(text) if is_view(x.type) else x for x in cells.schema]
+        return cells.cast(pa.schema(fields, cells.schema.metadata))
 
-    def whole(self) -> pd.DataFrame:
-        """Read all columns and rows, with the types that the values of a CSV file suggest."""
+    def rows(self, columns: Iterable[str] | None = None) -> pd.DataFrame:
+        """Return some columns, or all, with an index that counts the rows from 0."""
+        return self.cells(columns).to_pandas(ignore_metadata=True, types_mapper=pd.ArrowDtype)
+
+    def typed(self) -> pd.DataFrame:
+        """Return all columns, with the types that the values of a CSV file suggest."""
         if not self.is_text:
-            return read_parquet(pd.read_parquet, self._stored)
+            return self.cells().to_pandas()
+        text = io.StringIO()
+        write_csv(self.cells(), text)
+        parse = arrow_csv.ParseOptions(newlines_in_values=True)
         convert = arrow_csv.ConvertOptions(
             strings_can_be_null=True, decimal_point=self.layout.decimal
         )
-        return arrow_csv.read_csv(self._source, *self._how_to_read(), convert).to_pandas()
-
-    def pieces(self, columns: Iterable[str] | None = None) -> Iterator[pd.DataFrame]:
-        """Read some columns, or all, piece by piece, as Arrow holds them: cells of CSV are text.
-
-        The index counts the rows of the file from 0.
-        """
-        wanted, first = list(self.types if columns is None else dict.fromkeys(columns)), 0
-        check_columns(wanted, list(self.types), self.path.name)
-        total = None if self.is_text else pq.read_metadata(self._stored).num_rows
-        with self._open(wanted) as batches, row_bar(total, self.path.name) as bar:
-            for batch in batches:
-                if batch.num_rows:
-                    piece = _without_views(batch).to_pandas(
-                        ignore_metadata=True, types_mapper=pd.ArrowDtype
-                    )
-                    yield piece.set_axis(range(first, first + len(piece)))
-                    first += len(piece)
-                    bar.update(len(piece))
-        # Arrow keeps the memory of a batch, which may be more than the rest of the work needs.
-        pa.default_memory_pool().release_unused()
-
-    def rows(self, columns: Iterable[str] | None = None) -> pd.DataFrame:
-        """Read some columns, or all, of all rows at once."""
-        found = list(self.pieces(columns))
-        check_any_rows(len(found), self.path.name)
-        return pd.concat(found)
-
-    @contextmanager
-    def _open(self, columns: list[str]) -> Iterator[Any]:
-        """Yield the batches of some columns."""
-        if not self.is_text:
-            # Buffers read in advance would stay in memory.
-            with pq.ParquetFile(self._stored, pre_buffer=False) as file:
-                yield file.iter_batches(_PIECE, columns=columns, use_threads=False)
-            return
-        convert = arrow_csv.ConvertOptions(
-            include_columns=columns, column_types=dict.fromkeys(columns, pa.string())
-        )
-        with arrow_csv.open_csv(self._source, *self._how_to_read(), convert) as batches:
-            yield batches
-
-    @property
-    def _source(self) -> Any:
-        """The bytes of a CSV file, unpacked."""
-        return pa.input_stream(str(self._stored))
-
-    def _how_to_read(self) -> tuple[Any, Any]:
-        # Arrow reads "utf8" fast, and any other name slowly.
-        encoding = "utf8" if self.layout.encoding == "utf-8" else self.layout.encoding
-        return arrow_csv.ReadOptions(
-            encoding=encoding, block_size=_BLOCK, use_threads=False
-        ), arrow_csv.ParseOptions(
-            delimiter=self.layout.options(self.path)["sep"], newlines_in_values=True,
-            invalid_row_handler=_skip_blank_lines,
-        )  # fmt: skip
-
-    def _lines(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the first line of each row, and its cells: the slow way, which can say where."""
-        csv.field_size_limit(2**31 - 1)  # a cell may be longer than 128 KiB
-        encoding = "utf-8-sig" if self.layout.encoding == "utf-8" else self.layout.encoding
-        with io.TextIOWrapper(self._source, encoding, newline="") as text:
-            start, reader = 1, csv.reader(text, delimiter=self.layout.options(self.path)["sep"])
-            for cells in reader:
-                if len(cells) > 1 or "".join(cells).strip(" \t"):
-                    yield start, cells
-                start = reader.line_num + 1
-
-    def _check_csv(self, argument: str) -> list[str]:
-        """Return the names of the columns of a CSV file; refuse one that is no table."""
-        where, reason = f"{argument}: {self.path.name}", ""
-        try:
-            _, header = next(self._lines(), (0, []))
-            if len(set(header)) == len(header) > 1:
-                reason = self._why_unreadable(header)
-        except OSError as error:
-            raise ValueError(f"{where} cannot be unpacked: {error}.") from error
-        except UnicodeError as error:
-            at, text = getattr(error, "start", 0), getattr(error, "object", b"")
-            raise ValueError(
-                f"--encoding: {self.path.name} is not written in {self.layout.encoding!r}, see "
-                f"{text[max(at - 10, 0) : at + 5]!r}. Name its encoding, such as --encoding cp1252 "
-                "(Windows) or --encoding utf-16."
-            ) from error
-        if not header:
-            raise ValueError(f"{where} is no CSV table: it is empty.")
-        separator = self.layout.options(self.path)["sep"]
-        if len(header) == 1:
-            marks = f"{_SEPARATORS.get(separator, repr(separator))} between them"
-            reason = f"it has one column only, {header[0]!r}; a table has several, with {marks}"
-        likely = max(_SEPARATORS, key=separator.join(header).count)
-        if reason and separator.join(header).count(likely) >= len(header):
-            shown = likely.replace("\t", "\\t")
-            reason += (
-                f'. It looks as if {_SEPARATORS[likely]} separates its cells: --separator "{shown}"'
-            )
-        if reason:
-            raise ValueError(f"{where}: {reason}.")
-        return header
-
-    def _why_unreadable(self, header: list[str]) -> str:
-        """Return why Arrow cannot read the rows, and where; nothing if it can."""
-        try:
-            with self._open(header) as batches:
-                for _ in batches:
-                    pass
-        except pa.ArrowInvalid as error:
-            for line, cells in self._lines():
-                if len(cells) != len(header):
-                    return f"line {line} has {len(cells)} cells, the first line has {len(header)}"
-            return f"it has no rows, or is no CSV table ({error})"
-        return ""
+        data = io.BytesIO(text.getvalue().encode())
+        return arrow_csv.read_csv(data, None, parse, convert).to_pandas()
 
     # What its cells hold
 
@@ -282,8 +188,9 @@ class TableFile:
         try:
             numbers = _to_numbers(cells, decimal)
         except pa.ArrowException as error:
-            bad = np.array([not _is_number(cell, decimal) for cell in column])
-            raise self.error(column, bad, "numbers") from error
+            rows = np.arange(len(column))
+            first = bisect_left(rows, 1, key=lambda k: not _are_numbers(cells[: k + 1], decimal))
+            raise self.error(column, rows == first, "numbers") from error
         if np.isinf(numbers).any():
             raise self.error(column, np.isinf(numbers), "finite numbers")
         return numbers
@@ -299,9 +206,9 @@ class TableFile:
         """Refuse missing values, naming the first row that has one."""
         if missing.any():
             raise ValueError(
-                f"{self.path.name}: column {column.name!r} has {int(missing.sum())} missing "
-                f"values, the first in {self.place(column.index[missing][0])}; leave such rows "
-                "out, or fill them in."
+                f"{self.name}: column {column.name!r} has {int(missing.sum())} missing "
+                f"values, the first in row {column.index[missing][0] + 1}; leave such rows out, "
+                "or fill them in."
             )
 
     def error(self, column: pd.Series, bad: BoolArray, wanted: str) -> ValueError:
@@ -309,20 +216,14 @@ class TableFile:
         row = column.index[bad][0]
         value, advice = column.loc[row], ""
         if wanted == "numbers" and isinstance(value, str):
-            if _is_number(value, "."):
+            if _are_numbers(pa.array([value]), "."):
                 advice = " It has a decimal point: leave --decimal out."
-            elif _is_number(value, ","):
+            elif _are_numbers(pa.array([value]), ","):
                 advice = " For decimal commas say --decimal ,."
         return ValueError(
-            f"{self.path.name}: column {column.name!r} must hold {wanted}, but {self.place(row)} "
-            f"holds {value!r}.{advice}"
+            f"{self.name}: column {column.name!r} must hold {wanted}, but row {row + 1} holds "
+            f"{value!r}.{advice}"
         )
-
-    def place(self, row: int) -> str:
-        """Return where a row is, for messages: its line in a CSV file, as an editor counts it."""
-        if not self.is_text:
-            return f"row {row} (counted from 0)"
-        return f"line {next(islice(self._lines(), row + 1, None))[0]}"
 
     def times(self, column: pd.Series, given: Namespace) -> pd.Series:
         """Return times as numbers, or as dates in UTC."""
@@ -343,9 +244,10 @@ class TableFile:
         return times
 
     def names(self, column: pd.Series) -> pd.Series:
-        """Return the names of cases as text."""
+        """Return the names of cases as text; 7.0 is 7, where a column of integers had a gap."""
         self.refuse_missing(column, is_empty(column))
-        names = list(map(str, _cells(column).to_pylist()))
+        cells = _cells(column).to_pylist()
+        names = [str(int(x) if isinstance(x, float) and x.is_integer() else x) for x in cells]
         return pd.Series(names, index=column.index, dtype=object)
 
     def booleans(self, column: pd.Series) -> BoolArray:
@@ -358,80 +260,117 @@ class TableFile:
         return found == 1
 
 
-def is_jsonl(path: Path) -> bool:
-    """Tell whether a file, which may be packed, has one JSON object per line."""
-    return any(ending in JSONL for ending in map(str.lower, path.suffixes[-2:]))
+def _read_bytes(path: Path, where: str) -> Any:
+    """Return what a file holds, unpacked; it may be a pipe."""
+    if path == Path("-"):
+        if sys.stdin is None:
+            raise ValueError(f"{where} is closed; name a file.")
+        return sys.stdin.buffer.read()
+    try:
+        return pa.input_stream(str(path)).read() if path.is_file() else path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"{where} cannot be read: {error}.") from error
 
 
-def _temporary(ending: str) -> Any:
-    """Return a temporary file, which goes when nobody needs it."""
-    return tempfile.NamedTemporaryFile(prefix="skselect-", suffix=ending)
+def _read_csv(path: Path, where: str, separator: str, encoding: str) -> Any:
+    """Return the cells of a CSV file as text."""
+    data = _read_bytes(path, where)
+    try:
+        text = data.decode(encoding)
+    except UnicodeError as error:
+        at, seen = getattr(error, "start", 0), getattr(error, "object", b"")
+        raise ValueError(
+            f"{where} is not written in {encoding!r}, see {seen[max(at - 10, 0) : at + 5]!r}. Name "
+            "its encoding, such as --encoding cp1252 (Windows) or --encoding utf-16."
+        ) from error
+    data = data if encoding == "utf-8" else text.encode()
+    del text
+    beginning = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="")
+    try:
+        header = next(filter(None, csv.reader(beginning, delimiter=separator)))
+    except (StopIteration, csv.Error) as error:
+        raise ValueError(f"{where} is no CSV table: {str(error) or 'it is empty'}.") from error
+    marks = f"{_SEPARATORS.get(separator, repr(separator))} between them"
+    reason = f"it has one column only, {header[0]!r}; a table has several, with {marks}"
+    if len(header) > 1:
+        names, odd = list(map(str, range(len(header)))), []
+        read = arrow_csv.ReadOptions(column_names=names, block_size=_BLOCK, use_threads=False)
+        parse = arrow_csv.ParseOptions(
+            delimiter=separator, newlines_in_values=True,
+            invalid_row_handler=lambda row: odd.append(row) or "error",
+        )  # fmt: skip
+        as_text = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+        try:
+            table = arrow_csv.read_csv(pa.BufferReader(data), read, parse, as_text)
+            return table.rename_columns(header)[1:]
+        except pa.ArrowInvalid as error:
+            reason = str(error)
+        for row in odd:
+            reason = f"row {row.number - 1} has {row.actual_columns} cells, not {len(header)}"
+    likely = max(_SEPARATORS, key=separator.join(header).count)
+    if separator.join(header).count(likely) >= len(header):
+        sign = likely.replace("\t", "\\t")
+        reason += f'. Is {_SEPARATORS[likely]} what separates its cells? --separator "{sign}"'
+    raise ValueError(f"{where}: {reason}.")
 
 
-def _copy_input() -> Any:
-    """Return a temporary file with all of standard input."""
-    with naming_output(tempfile.gettempdir()):
-        copy = _temporary(".csv")
-        shutil.copyfileobj(sys.stdin.buffer, copy)
-        copy.flush()
-    return copy
-
-
-def _copy_sheet(path: Path, argument: str) -> Any:
-    """Return the first sheet of a workbook as a temporary CSV file."""
+def _read_sheet(path: Path, where: str) -> Any:
+    """Return the cells of the first sheet of a workbook as text."""
     try:
         sheet = pd.read_excel(path, header=None, dtype=object, keep_default_na=False)
     except (ImportError, BadZipFile, KeyError, OSError, ValueError) as error:
         raise ValueError(
-            f"{argument}: {path.name} is a workbook; to read it, install openpyxl, or save the "
-            f"sheet as CSV. ({error})"
+            f"{where} is a workbook; to read it, install openpyxl, or save the sheet as CSV. "
+            f"({error})"
         ) from error
-    copy = _temporary(".csv")
-    sheet.to_csv(copy.name, header=False, index=False)
-    return copy
+    if sheet.empty:
+        raise ValueError(f"{where}: its first sheet is empty, and no other one is read.")
+    text = sheet.where(sheet.notna(), "").astype(str)
+    columns = [pa.array(text[k][1:], pa.string()) for k in text]
+    return pa.table(columns, names=text.iloc[0].tolist())
 
 
-def _copy_lines(path: Path, argument: str) -> Any:
-    """Return the objects of a JSONL file as a temporary Parquet file; refuse what is no table."""
-    where, keys = f"{argument}: {path.name}", []
+def _read_lines(path: Path, where: str) -> Any:
+    """Return the objects of a JSONL file as a table; refuse what is no table."""
+    data = _read_bytes(path, where)
+    # Errors count the rows of a block.
+    how = arrow_json.ReadOptions(block_size=min(len(data) + 1, 2**31 - 1), use_threads=False)
+    no_table = f"{where} is no table with one JSON object per line"
     try:
-        with pa.input_stream(str(path)) as stream:
-            text = stream.read()
-        table = arrow_json.read_json(io.BytesIO(text))
+        table = arrow_json.read_json(pa.BufferReader(data), how)
         times = [(x.name, pa.string()) for x in table.schema if pa.types.is_timestamp(x.type)]
         if times:  # texts stay as written
             names, given = table.column_names, arrow_json.ParseOptions(pa.schema(times))
-            table = arrow_json.read_json(io.BytesIO(text), parse_options=given).select(names)
-        if any(column.null_count for column in table.columns):
-            keys = [sorted(json.loads(line)) for line in text.splitlines() if line.strip()]
-        copy = _temporary(PARQUET[0])
-        pq.write_table(table, copy.name)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise ValueError(
-            f"{where} is no table with one JSON object per line: {error} (rows are counted from 0)."
-        ) from error
-    # Nothing tells a slip from no value.
-    for row, own in enumerate(keys):
-        if own != keys[0]:
+            table = arrow_json.read_json(pa.BufferReader(data), how, given).select(names)
+    except pa.ArrowException as error:
+        raise ValueError(f"{no_table}: {error} (this counts rows from 0).") from error
+    lines = [line for line in data.splitlines() if line.strip()]
+    if len(lines) != table.num_rows:
+        raise ValueError(f"{no_table}: it has {table.num_rows} objects in {len(lines)} lines.")
+    doubtful = np.zeros(table.num_rows, dtype=bool)
+    for column in table.columns:
+        doubtful |= column.is_null().to_numpy()
+        if pa.types.is_floating(column.type):
+            doubtful |= np.abs(column.to_numpy()) >= _EXACT
+    kinds = {x.name: x.type for x in table.schema}
+    for row in np.flatnonzero(doubtful).tolist():
+        cells = json.loads(lines[row])
+        lost = [name for name in kinds if name not in cells]
+        if lost:  # nothing tells a slip from no value
             raise ValueError(
-                f"{where}: row {row} (counted from 0) has the keys {own}, the first one has "
-                f"{keys[0]}. Write null where there is no value."
+                f"{where}: row {row + 1} lacks {lost}, which other rows have. Write null where "
+                "there is no value."
             )
-    return copy
-
-
-def _skip_blank_lines(row: Any) -> str:
-    return "error" if row.actual_columns > 1 or row.text.strip(" \t") else "skip"
+        for name, value in cells.items():
+            if pa.types.is_floating(kinds[name]) and type(value) is int and abs(value) >= _EXACT:
+                raise ValueError(
+                    f"{where}: column {name!r} would round the integer {value} of row {row + 1}. "
+                    f'Write such integers as text, "{value}".'
+                )
+    return table
 
 
 # Cells -------------------------------------------------------------------------------------------
-
-
-def _without_views(batch: Any) -> Any:
-    """Return a batch with plain text instead of views, which few functions of Arrow take."""
-    text, is_view = pa.large_string(), pa.types.is_string_view
-    fields = [x.with_type(text) if is_view(x.type) else x for x in batch.schema]
-    return pa.Table.from_batches([batch]).cast(pa.schema(fields))
 
 
 def _cells(column: pd.Series) -> Any:
@@ -488,9 +427,9 @@ def _to_numbers(cells: Any, decimal: str) -> FloatArray:
     return cells.cast(kind, safe=False).to_numpy(zero_copy_only=False)  # large integers are rounded
 
 
-def _is_number(cell: Any, decimal: str) -> bool:
+def _are_numbers(cells: Any, decimal: str) -> bool:
     try:
-        _to_numbers(pa.array([cell]), decimal)
+        _to_numbers(cells, decimal)
     except pa.ArrowException:
         return False
     return True
@@ -499,7 +438,8 @@ def _is_number(cell: Any, decimal: str) -> bool:
 def look_up(cells: Iterable[Any], known: Iterable[Any], decimal: str = ".") -> list[int]:
     """Return the position of each cell among known values, -1: it is missing, -2: it is none.
 
-    The text "1" and the numbers 1 and 1.0 are the same, and "1,0" with decimal commas.
+    Of known numbers, the texts "1" and "1.0" mean the number 1 ("1,0" with decimal commas), and
+    "01", "+1", "1e0" and "1_0" mean none.
     """
     places: dict[Any, int] = {}
     for k, value in enumerate(known):
@@ -507,25 +447,36 @@ def look_up(cells: Iterable[Any], known: Iterable[Any], decimal: str = ".") -> l
 
     def place(cell: Any) -> int:
         with suppress(KeyError, ValueError, TypeError):
-            return places[cell if cell in places else float(str(cell).replace(decimal, "."))]
+            if cell in places:
+                return places[cell]
+            text = str(cell).strip().replace(decimal, ".")
+            number = float(text)
+            if _without_zeros(str(number)) == _without_zeros(text):
+                return places[number]
         return -1 if str(cell).strip().lower() in _MISSING else -2
 
     return [place(cell) for cell in cells]
 
 
-def text_to_numbers(labels: LabelArray) -> LabelArray:
-    """Return text as booleans, integers or floats if all of it can be read as such.
+def _without_zeros(text: str) -> str:
+    """Return a number without zeros at the end of its decimals."""
+    return text.rstrip("0").removesuffix(".") if "." in text else text
 
-    Text such as "01" stays text, because as a number it would become "1".
+
+def text_to_numbers(labels: LabelArray) -> LabelArray:
+    """Return text as booleans, integers or floats if each comes back unchanged from its number.
+
+    So "01" and "1.10" stay text: as numbers they would become "1" and "1.1".
     """
     distinct = np.unique(labels)
     if set(distinct.tolist()) <= {"True", "False"}:
         return np.asarray(labels == "True")
-    if not all(map(_NUMBER.fullmatch, distinct.tolist())):
-        return labels
-    kind = np.int64 if all(map(_INTEGER.fullmatch, distinct.tolist())) else np.float64
-    ambiguous = len(np.unique(distinct.astype(kind))) < len(distinct)  # such as "1" and "1.0"
-    return labels if ambiguous else labels.astype(kind)
+    for kind in (np.int64, np.float64):
+        with suppress(ValueError, OverflowError):
+            numbers = distinct.astype(kind)
+            if np.isfinite(numbers).all() and list(map(str, numbers.tolist())) == distinct.tolist():
+                return labels.astype(kind)
+    return labels
 
 
 def parse_times(values: pd.Series, time_format: str | None = None) -> pd.Series:
@@ -587,7 +538,7 @@ class Table:
     @property
     def name(self) -> str:
         """The name of the file."""
-        return self.file.path.name
+        return self.file.name
 
     @property
     def used(self) -> list[str]:
@@ -653,7 +604,7 @@ class Table:
             is_percent = 1 < proba.max() <= 100 and proba.min() >= 0
             raise ValueError(
                 f"{self.name}: column {self.proba[column]!r} must hold probabilities from 0 to 1, "
-                f"but {self.file.place(index[row])} holds {proba[row, column]:g}."
+                f"but row {index[row] + 1} holds {proba[row, column]:g}."
                 f"{' Divide percentages by 100.' if is_percent else ''}"
             )
         gap = np.abs(row_sums(proba) - 1.0) > SUM_TOLERANCE
@@ -661,55 +612,37 @@ class Table:
             row = int(np.argmax(gap))
             raise ValueError(
                 f"{self.name}: the probabilities in the columns {list(self.proba)} must sum to "
-                f"one, but in {self.file.place(index[row])} they sum to {proba[row].sum():g}. Name "
-                "the column of every class with --proba, or divide each row by its sum."
+                f"one, but in row {index[row] + 1} they sum to {proba[row].sum():g}. Name the "
+                "column of every class with --proba, or divide each row by its sum."
             )
 
     def predictions(self) -> tuple[Predictions, pd.DataFrame]:
-        """Read all predictions, and the subgroups."""
-        return self._join(self._predictions())
+        """Return all predictions, and the subgroups; those in a CSV file are numbers if all are."""
+        found, groups = self._verdicts() if self.is_judged else self._labelled()
+        return found, groups.apply(_typed if self.file.is_text else plain)
 
-    def outcomes(self, confidence: str | None) -> tuple[Outcomes, pd.DataFrame]:
-        """Read confidence and loss of each row, and the subgroups.
-
-        Only the probabilities of one piece are in memory.
-        """
-        return self._join(
-            (Outcomes.from_predictions(found, confidence=confidence), groups)
-            for found, groups in self._predictions()
+    def _labelled(self) -> tuple[Predictions, pd.DataFrame]:
+        """Return rows with labels and the subgroups."""
+        codes, rows = np.arange(len(self.classes)), self.file.rows(self.used)
+        truth = self.known_codes(rows[str(self.label)])
+        unjudged = truth < 0 if self.keeps_unjudged else None
+        if unjudged is None:
+            self.file.refuse_missing(rows[str(self.label)], truth < 0)
+        if self.proba:
+            proba = self.file.complete_numbers(rows[list(self.proba)])
+            self._check_proba(proba, rows.index)
+            if proba.shape[1] == 1:  # of the second of two classes
+                proba = np.column_stack([1.0 - proba.astype(np.float64), proba])
+            found = Predictions.from_proba(np.maximum(truth, 0), proba, labels=codes)
+        else:
+            answer = self.all_codes(rows[str(self.answer)])
+            sure = self.file.complete_numbers(rows[[str(self.confidence)]])[:, 0]
+            found = Predictions.from_labels(np.maximum(truth, 0), answer, sure, labels=codes)
+        reviewer = None if self.reviewer is None else self.all_codes(rows[self.reviewer])
+        found = replace(
+            found, y_true=truth, classes=self.classes, reviewer=reviewer, unjudged=unjudged
         )
-
-    def _predictions(self) -> Iterator[tuple[Predictions, pd.DataFrame]]:
-        """Yield the predictions of each piece with its subgroups."""
-        codes = np.arange(len(self.classes))
-        if self.is_judged:
-            yield self._verdicts()
-            return
-        for piece in self.file.pieces(self.used):
-            truth = self.known_codes(piece[str(self.label)])
-            unjudged = truth < 0 if self.keeps_unjudged else None
-            if unjudged is None:
-                self.file.refuse_missing(piece[str(self.label)], truth < 0)
-            truth = np.maximum(truth, 0)
-            if self.proba:
-                proba = self.file.complete_numbers(piece[list(self.proba)])
-                self._check_proba(proba, piece.index)
-                if proba.shape[1] == 1:  # of the second of two classes
-                    proba = np.column_stack([1.0 - proba.astype(np.float64), proba])
-                found = Predictions.from_proba(truth, proba, labels=codes)
-            else:
-                answer = self.all_codes(piece[str(self.answer)])
-                sure = self.file.complete_numbers(piece[[str(self.confidence)]])[:, 0]
-                found = Predictions.from_labels(truth, answer, sure, labels=codes)
-            reviewer = None if self.reviewer is None else self.all_codes(piece[self.reviewer])
-            if unjudged is not None:
-                truth = np.where(unjudged, -1, truth)
-            yield (
-                replace(
-                    found, y_true=truth, classes=self.classes, reviewer=reviewer, unjudged=unjudged
-                ),
-                piece[list(self.subgroups)],
-            )
+        return found, rows[list(self.subgroups)]
 
     def _verdicts(self) -> tuple[Predictions, pd.DataFrame]:
         """Read verdicts with the confidences of all rows, and the subgroups of those that count."""
@@ -727,16 +660,6 @@ class Table:
             unjudged="wrong" if self.keeps_unjudged else "drop",
         )  # fmt: skip
         return found, every.loc[kept, list(self.subgroups)]
-
-    def _join(self, parts: Iterable[tuple[Any, pd.DataFrame]]) -> tuple[Any, pd.DataFrame]:
-        """Put the pieces of a table together; subgroups in a CSV file are numbers if all are."""
-        found, groups = [list(column) for column in zip(*parts, strict=True)] or ([], [])
-        check_any_rows(len(found), self.name)
-        fields = vars(found[0]).items()
-        arrays = [name for name, x in fields if isinstance(x, np.ndarray) and name != "classes"]
-        joined = {name: np.concatenate([vars(part)[name] for part in found]) for name in arrays}
-        typed = _typed if self.file.is_text else plain
-        return replace(found[0], **joined), pd.concat(groups).apply(typed)
 
 
 def _typed(column: pd.Series) -> pd.Series:
@@ -761,13 +684,13 @@ def open_table(path: Path, given: Namespace, policy: AbstentionPolicy | None = N
     keeps_unjudged = vars(given).get("unjudged") is not None
     named = [x for x in (*said.values(), vars(given).get("id")) if isinstance(x, str)]
     named += [*(said["proba"] or []), *(said["subgroups"] or [])]
-    check_columns(named, list(file.types), file.path.name)
+    check_columns(named, list(file.types), file.name)
     kinds = {name: _value_type(file.types[name]) for name in named}
     for name, kind in kinds.items():
         is_odd = pa.types.is_temporal(kind) or "binary" in str(kind)
         if pa.types.is_nested(kind) or (name == said["answer"] and is_odd):
             raise ValueError(
-                f"{file.path.name}: column {name!r} holds values of the type {kind}; name a column "
+                f"{file.name}: column {name!r} holds values of the type {kind}; name a column "
                 "of numbers, text or booleans."
             )
     if policy is not None:
@@ -872,15 +795,13 @@ def _find_classes(file: TableFile, names: Sequence[str], skips: str | None = Non
 
     The column that `skips` names may have missing values.
     """
-    seen: set[Any] = set()
-    for piece in file.pieces(names):
-        for name in names:
-            column = piece[name][~is_missing(piece[name])] if name == skips else piece[name]
-            file.refuse_missing(column, is_empty(column))
-            seen.update(column.unique().tolist())
-    if skips is not None and not seen:
+    rows, seen = file.rows(names), set()
+    for name in names:
+        column = rows[name][~is_missing(rows[name])] if name == skips else rows[name]
+        file.refuse_missing(column, is_empty(column))
+        seen.update(column.unique().tolist())
+    if not seen:
         raise ValueError(f"--classes is missing: column {skips!r} holds no label yet.")
-    check_any_rows(len(seen), file.path.name)
     classes = check_labels(list(seen), f"column {names[0]!r}")
     if len(names) == len(classes) == 1:
         raise ValueError(
@@ -896,7 +817,7 @@ def _name_columns(file: TableFile, classes: LabelArray) -> tuple[str, ...]:
     missing = [name for name in names if name not in file.types]
     if missing:
         raise ValueError(
-            f"{file.path.name} has no columns {missing}, one for each class. Name the columns of "
+            f"{file.name} has no columns {missing}, one for each class. Name the columns of "
             "the probabilities: --proba p_no p_yes --classes no yes; or those of an answer and its "
             f"confidence: --answer ... --confidence-column .... Its columns: "
             f"{list(file.types)[:20]}."
@@ -950,43 +871,52 @@ def _order(
 # Writing -----------------------------------------------------------------------------------------
 
 
-def write_rows(rows: pd.DataFrame, separator: str, decimal: str = ".") -> str | None:
-    """Return rows as lines of CSV, the text that `DataFrame.to_csv` writes, many times faster.
+def write_csv(cells: Any, file: TextIO, separator: str = ",", decimal: str = ".") -> None:
+    """Write a table as CSV; refuse columns that CSV cannot hold.
 
-    None: a cell needs quotes, or a column holds something other than text, float64, integers or
-    booleans.
+    Only cells that need quotes have them. Whole floats stay floats, such as 1.0.
     """
-    texts = []
-    for name in rows:
-        cells: Any = pa.array(rows[name], from_pandas=True)
-        kind = cells.type
-        if pa.types.is_float64(kind):
-            text = _write_floats(cells)
-            text = text if decimal == "." else pc.replace_substring(text, ".", decimal)
-        elif pa.types.is_boolean(kind):
-            text = pc.if_else(cells, "True", "False")
-        elif pa.types.is_integer(kind) or pa.types.is_null(kind) or _is_text(kind):
-            text = cells.cast(pa.large_string())
-        else:
-            return None
-        texts.append(text)
-    lines = pa.BufferOutputStream()
-    how = arrow_csv.WriteOptions(include_header=False, delimiter=separator, quoting_style="none")
-    try:
-        arrow_csv.write_csv(pa.table(texts, list(map(str, range(len(texts))))), lines, how)
-    except pa.ArrowInvalid:  # a cell needs quotes
-        return None
-    return str(lines.getvalue().to_pybytes(), "utf-8")
+    for column in cells.schema:
+        kind = _value_type(column.type)
+        if not (_is_text(kind) or any(fits(kind) for fits in _WRITTEN_AS_TEXT)):
+            raise ValueError(
+                f"A CSV file cannot hold column {column.name!r}, whose values are of the type "
+                f"{kind}. Write a .parquet file (--out decided.parquet)."
+            )
+    header = _quoted(pa.array(cells.column_names, pa.large_string()), separator).to_pylist()
+    file.write(f"{separator.join(header)}\n")
+    for rows in cells.to_batches(max_chunksize=_AT_ONCE):
+        texts = [_quoted(_as_text(column, decimal), separator) for column in rows.columns]
+        texts[-1] = _join([texts[-1], ""], "\n")  # each row ends its line
+        # The buffer holds the text of all rows, one after the other.
+        file.write(str(_join(texts, separator).buffers()[2], "utf-8"))
 
 
-def _write_floats(cells: Any) -> Any:
-    """Return numbers as Python writes them; Arrow writes the same digits, but 1.0 as 1.
+def _as_text(cells: Any, decimal: str) -> Any:
+    """Return cells as text."""
+    kind, text = _value_type(cells.type), pa.large_string()
+    if pa.types.is_boolean(kind):
+        return pc.if_else(cells.cast(kind), pa.scalar("True", text), pa.scalar("False", text))
+    if pa.types.is_floating(kind):
+        cells = pc.if_else(pc.is_nan(cells), None, cells)
+    written = cells.cast(kind).cast(text)
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        written = pc.replace_substring_regex(written, r"^(-?[0-9]+)$", r"\1.0")
+        return pc.replace_substring(written, ".", decimal)
+    return written
 
-    Python itself writes whole, tiny and huge numbers.
-    """
-    numbers = cells.to_numpy(zero_copy_only=False)
-    size = np.abs(numbers)
-    other = ~((size >= 1e-4) & (size < 1e9) & (numbers != np.floor(numbers)))
-    other &= ~np.isnan(numbers)
-    own = pa.array(list(map(repr, numbers[other].tolist())), pa.large_string())
-    return pc.replace_with_mask(cells.cast(pa.large_string()), pa.array(other), own)
+
+def _quoted(text: Any, separator: str) -> Any:
+    """Return text with quotes around the cells that need them; a carriage return ends rows too."""
+    needs = pc.match_substring_regex(text, f'[{re.escape(separator)}"\r\n]')
+    if not pc.any(needs).as_py():
+        return text
+    quoted = _join(['"', pc.replace_substring(text, '"', '""'), '"'], "")
+    return pc.if_else(needs, quoted, text)
+
+
+def _join(texts: list[Any], separator: str) -> Any:
+    """Join texts row by row; a missing one is empty."""
+    kind = pa.large_string()
+    parts = [pa.scalar(x, kind) if isinstance(x, str) else x for x in [*texts, separator]]
+    return pc.binary_join_element_wise(*parts, null_handling="replace", null_replacement="")

@@ -34,7 +34,7 @@ from skselect._lib import files as _files
 from skselect._lib.arrays import draw_rows
 from skselect._lib.notebook import unwrap
 from skselect.calibration._scopes import ClassCalibration
-from skselect.cli import BROKEN, UNDECIDED, commands, tables
+from skselect.cli import BROKEN, CUT_SHORT, UNDECIDED, commands, tables
 from skselect.policy.cascade import store_cascade
 from skselect.policy.subgroups import GroupThresholds, PolicyShortlist
 from skselect.predictions.confidence import LearnedScore
@@ -79,8 +79,6 @@ def frame(made, tmp_path, monkeypatch):
     frame, folder = made
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tables, "_PIECE", 1000)
-    monkeypatch.setattr(tables, "_BLOCK", 50_000)
     # Reports print the minute in which they were made; tests compare them.
     monkeypatch.setattr("skselect.report.selective.now", lambda: "2026-01-31T09:30:00+00:00")
     return frame.copy()
@@ -193,12 +191,11 @@ def test_subgroups(frame, run):
     assert "[east] CERTIFIED" in said
 
 
-@pytest.mark.parametrize(("table", "rows"), [("t.csv", " rows"), ("t.parquet", "/3.00k ")])
-def test_what_takes_long_is_told_on_a_terminal(table, rows, terminal, monkeypatch, run):
+def test_what_takes_long_is_told_on_a_terminal(terminal, monkeypatch, run):
     monkeypatch.setattr(_files, "_MANY_ROWS", 1000)
     shown = terminal()
-    said = run(f"evaluate {table} {PROBA}").out + run(f"tune {table} {PROBA} --target 0.1").out
-    for words in (f"{table}: ", rows, "computing the report ...", "choosing a threshold ..."):
+    said = run(EVALUATE).out + run(TUNE).out
+    for words in ("computing the report ...", "choosing a threshold ..."):
         assert words in shown.getvalue()
     assert "\r" not in said
     assert "..." not in said.splitlines()
@@ -288,15 +285,18 @@ def test_tables_of_any_layout_are_the_same(german, monkeypatch, run):
 @pytest.mark.parametrize(
     ("layout", "options", "message"),
     [
-        ({"sep": ";"}, "", 'It looks as if a semicolon separates its cells: --separator ";".'),
-        ({"sep": "\t"}, "", r'It looks as if a tab separates its cells: --separator "\t".'),
-        ({}, "--separator ';'", 'if a comma separates its cells: --separator ",".'),
+        ({"sep": ";"}, "", 'Is a semicolon what separates its cells? --separator ";".'),
+        ({"sep": "\t"}, "", r'Is a tab what separates its cells? --separator "\t".'),
+        ({}, "--separator ';'", 'Is a comma what separates its cells? --separator ",".'),
         ({"sep": ";", "decimal": ","}, "--separator ';'", "For decimal commas say --decimal ,."),
         ({"sep": ";"}, "--separator ';' --decimal ,", "a decimal point: leave --decimal out."),
         ({"encoding": "cp1252"}, "", r"K\xf6ln,y'. Name its encoding, such as --encoding cp1252"),
         ({"encoding": "utf-16"}, "", "or --encoding utf-16."),
         ({}, "--separator é", "argument --separator: "),
-        ({}, "--encoding ansi-x", "argument --encoding: "),
+        *[
+            ({}, f"--encoding {name}", f"argument --encoding: {name!r} is no encoding of text")
+            for name in ("ansi-x", "rot13", "hex", "base64", "zlib", "bz2", "idna")
+        ],
     ],
 )
 def test_another_layout_is_told_and_not_guessed(german, layout, options, message, refuse):
@@ -309,9 +309,15 @@ def test_a_sheet_is_read_like_the_csv_file(frame, run, refuse):
     frame.to_excel("t.xlsx", index=False)
     tune = f"tune t.csv {PROBA} --target 0.1"
     assert run(tune).out == run(tune.replace("t.csv", "t.xlsx")).out
+    Path("t.xlsx").rename("t.xlsm")
+    assert run(tune).out == run(tune.replace("t.csv", "t.xlsm")).out
     frame.assign(p_yes="many").to_excel("t.xlsx", index=False)
     told = refuse(f"evaluate t.xlsx {PROBA}")
-    assert "t.xlsx: column 'p_yes' must hold numbers, but line 2 holds" in told
+    assert "t.xlsx: column 'p_yes' must hold numbers, but row 1 holds" in told
+    with pd.ExcelWriter("t.xlsx") as book:
+        pd.DataFrame().to_excel(book, sheet_name="cover", index=False)
+        frame.to_excel(book, sheet_name="cases", index=False)
+    assert "t.xlsx: its first sheet is empty" in refuse(f"evaluate t.xlsx {PROBA}")
 
 
 def test_decisions_that_an_encoding_cannot_write(frame, run, refuse):
@@ -349,7 +355,7 @@ TUNED_WITH = r"was tuned with the columns \['p_no', 'p_yes'\]"
         (f"tune t.csv {PROBA[:-3]}maybe --target .1", "yes"),
         ("tune t.csv --label truth --proba site p_yes --target .1", "'site' must hold numbers"),
         (f"evaluate t.xlsx {PROBA}", "is a workbook; to read it, install openpyxl, or save"),
-        (f"evaluate t.csv.gz {PROBA}", "TABLE: t.csv.gz cannot be unpacked"),
+        (f"evaluate t.csv.gz {PROBA}", "TABLE: t.csv.gz cannot be read"),
         (f"{EVALUATE} --policy t.csv", "policy"),
         (f"{EVALUATE} --policy policy.json --threshold 0.5", "threshold: a policy has its own"),
         (f"{EVALUATE} --audits 1000 .02 30", "--audits needs a policy with one guarantee"),
@@ -394,12 +400,10 @@ def test_out_of_reach_exits_with_three_and_writes_nothing(frame, refuse):
 
 @KINDS
 def test_rows_that_stop_every_command_are_named(frame, kind, refuse):
-    """A table without rows, and an infinite number in its second piece."""
     endless = frame.assign(p_no=frame["p_no"].where(frame["id"] != 1500, np.inf))
-    place = {"csv": "line 1502 ", "parquet": "row 1500 "}[kind]
     for table, message in [
         (frame.iloc[:0], f"bad.{kind} has no rows"),
-        (endless, f"column 'p_no' must hold finite numbers, but {place}"),
+        (endless, "column 'p_no' must hold finite numbers, but row 1501 holds"),
     ]:
         write(table, f"bad.{kind}")
         for command in (f"{APPLY} --out d.csv", EVALUATE, TUNE):
@@ -416,11 +420,9 @@ def test_rows_that_stop_every_command_are_named(frame, kind, refuse):
 )  # fmt: skip
 @KINDS
 def test_rows_that_lack_a_number_or_an_answer_are_deferred(
-    frame, kind, policy, column, missing, monkeypatch, run, refuse
+    frame, kind, policy, column, missing, run, refuse
 ):
-    """They may fill pieces; to tune and to evaluate they are refused."""
-    monkeypatch.setattr(tables, "_PIECE", 30)
-    monkeypatch.setattr(tables, "_BLOCK", 3000)
+    """To tune and to evaluate they are refused."""
     frame = frame[:300].copy()
     lacking = frame.index.isin([3, *range(60, 150), 299])
     write(frame, f"whole.{kind}")
@@ -437,8 +439,7 @@ def test_rows_that_lack_a_number_or_an_answer_are_deferred(
     same = ["decision", "accepted"]
     pd.testing.assert_frame_equal(gaps.loc[~lacking, same], whole.loc[~lacking, same])
     columns = PROBA if policy == "policy.json" else ANSWER
-    first = "line 5" if kind == "csv" else "row 3 "
-    message = f"gaps.{kind}: column '{column}' has 1 missing values, the first in {first}"
+    message = f"gaps.{kind}: column '{column}' has 92 missing values, the first in row 4;"
     for command in ("tune --target .1", "evaluate"):
         assert message in refuse(f"{command} gaps.{kind} {columns}")
 
@@ -695,6 +696,20 @@ def test_columns_are_passed_through_as_they_are(frame, run):
     assert [line.split(",")[0] for line in lines[1:]] == [str(row) for row in range(50)]
 
 
+@pytest.mark.parametrize("names", [["1.10", "1.20"], ["250.00", "401.9"], ["-0", "1e3"]], ids=str)
+def test_classes_that_look_like_numbers_keep_their_names(frame, names, run):
+    renamed = dict(zip(["no", "yes"], names, strict=True))
+    table = frame.assign(truth=frame["truth"].map(renamed))
+    write(table.rename(columns={f"p_{x}": renamed[x] for x in renamed}), "n.csv")
+    run("tune n.csv --label truth --target 0.1")
+    run("apply n.csv --policy policy.json --out d.csv")
+    found = pd.read_csv("d.csv", dtype=str, keep_default_na=False)
+    assert found["suggestion"].tolist() == frame["said"].map(renamed).tolist()
+    assert set(found["decision"]) == {"", *names}
+    classes = f"--classes {' '.join(names)}" if names[0] != "-0" else ""
+    run(f"tune n.csv --label truth --target 0.1 {classes}")
+
+
 @pytest.mark.filterwarnings("ignore:subgroups")
 @KINDS
 def test_whole_numbers_as_subgroups(frame, rng, kind, run):
@@ -722,33 +737,24 @@ def test_whole_numbers_as_subgroups(frame, rng, kind, run):
             run(f"evaluate n.{kind} --label truth --policy policy.json", code=UNDECIDED)
 
 
-@KINDS
 @BOTH
-def test_pieces_of_a_file_have_one_type(frame, kind, columns, policy, monkeypatch, run):
-    monkeypatch.setattr(tables, "_PIECE", 30)
-    monkeypatch.setattr(tables, "_BLOCK", 3000)
-    frame = frame[:300].copy()
-    frame["note"] = np.where(frame.index < 50, None, "later")
-    frame["count"] = frame["id"].where(frame.index > 30).astype("Int64")
-    if kind == "parquet":  # pandas reads what is written of categories and lists
-        frame["case"] = frame["said"].astype("category")
-        frame["many"] = [[1, 2]] * 300
-    write(frame, f"t.{kind}")
-    run(f"tune t.{kind} {columns} --target 0.1 --out made.json")
-    for out in ["d.csv", "d.parquet"]:
-        run(f"apply t.{kind} --policy {policy} --out {out}")
+def test_other_columns_of_a_parquet_file_stay_as_they_are(frame, columns, policy, run):
+    """As pandas reads them: categories, lists, integers of which one is missing, an index."""
+    frame = frame[:300].set_index("id", drop=False)
+    frame["case"] = frame["said"].astype("category")
+    frame["many"], frame["raw"] = [[1, 2]] * 300, b"a"
+    frame["count"] = (frame["id"] + 2**60).where(frame["id"] > 30).astype("Int64")
+    frame.to_parquet("n.parquet")
+    run(f"apply n.parquet --policy {policy} {columns[14:]} --out d.parquet")
     found = pd.read_parquet("d.parquet")
+    others = ["id", "truth", "site", "case", "many", "raw", "count"]
+    pd.testing.assert_frame_equal(found[others], frame[others])
     assert found["decision"].isna().tolist() == (~found["accepted"]).tolist()
-    sure = frame["score"] if columns == ANSWER else frame[["p_no", "p_yes"]].max(axis=1)
-    assert found["accepted"].tolist() == (sure >= read(policy).threshold).tolist()
-    assert found["accepted"].tolist() == pd.read_csv("d.csv")["accepted"].tolist()
+    run(f"tune t.csv {columns} --target 0.1 --out made.json")
     stored = json.loads(Path("made.json").read_text())["metadata"]["skselect_columns"]
     answer = {"answer": "said", "confidence_column": "score"}
     proba = {"proba": ["p_no", "p_yes"]}
     assert stored == (answer if columns == ANSWER else proba) | {"subgroups": []}
-    if kind == "parquet":
-        assert (found["count"].isna().sum(), found["note"].isna().sum()) == (31, 50)
-        assert found["case"].astype(str).tolist() == frame["said"].tolist()
 
 
 def test_rows_that_depend_on_their_order_give_an_estimate_and_exit_code_5(frame, run):
@@ -838,6 +844,16 @@ def test_decisions_go_through_pipes_and_links(run):
     reader.join()
     assert Path("link.csv").is_symlink()
     assert [*piped, Path("real.csv").read_text()] == [Path("d.csv").read_text()] * 2
+    for name, files in [
+        ("t.csv", "pipe --policy policy.json"),
+        ("policy.json", "t.csv --policy pipe"),
+    ]:
+        text = Path(name).read_bytes()
+        writer = threading.Thread(target=Path("pipe").write_bytes, args=[text], daemon=True)
+        writer.start()
+        run(f"apply {files} --out e.csv")  # as <(...) is read
+        writer.join()
+        assert Path("e.csv").read_text() == Path("d.csv").read_text()
 
 
 def test_policy_and_python_file_are_written_together(monkeypatch, refuse):
@@ -852,15 +868,14 @@ def test_signals_leave_nothing_half_written(number, monkeypatch, refuse, request
     usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
     request.addfinalizer(partial(signal.signal, number, signal.signal(number, usual)))
     Path("d.csv").write_text("old")
-    pieces = tables.TableFile.pieces
+    write_csv = tables.write_csv
 
-    def stopped(file):
-        """Stop when the file is half written: after its first piece."""
-        yield next(pieces(file))
+    def stopped(cells, file, *how):
+        """Stop when the file is half written."""
+        write_csv(cells[:1000], file, *how)
         os.kill(os.getpid(), number)
-        yield from pieces(file)
 
-    monkeypatch.setattr(tables.TableFile, "pieces", stopped)
+    monkeypatch.setattr(tables, "write_csv", stopped)
     told = refuse("apply t.csv --policy policy.json --out d.csv", code=128 + number)
     assert told == ("skselect: interrupted.\n" if number == signal.SIGINT else "")
     assert signal.getsignal(number) is usual
@@ -889,7 +904,7 @@ def test_full_and_broken_output(monkeypatch, run):
     os.close(ours)
     full = "skselect: [Errno 28] No space left on device: 'standard output'\n"
     for name, command, code, told in [
-        ("/dev/full", APPLY, 2, full), (theirs, APPLY, 0, ""),
+        ("/dev/full", APPLY, 2, full), (theirs, APPLY, CUT_SHORT, ""),
         (theirs, f"{EVALUATE} --policy policy.json", UNDECIDED, ""),
     ]:  # fmt: skip
         if name != "/dev/full" or Path(name).exists():
