@@ -294,11 +294,15 @@ def _read_csv(path: Path, where: str, separator: str, encoding: str) -> Any:
     reason = f"it has one column only, {header[0]!r}; a table has several, with {marks}"
     if len(header) > 1:
         names, odd = list(map(str, range(len(header)))), []
+
+        def stop(row: Any) -> str:
+            odd.append(row)
+            return "error"
+
         read = arrow_csv.ReadOptions(column_names=names, block_size=_BLOCK, use_threads=False)
         parse = arrow_csv.ParseOptions(
-            delimiter=separator, newlines_in_values=True,
-            invalid_row_handler=lambda row: odd.append(row) or "error",
-        )  # fmt: skip
+            delimiter=separator, newlines_in_values=True, invalid_row_handler=stop
+        )
         as_text = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
         try:
             table = arrow_csv.read_csv(pa.BufferReader(data), read, parse, as_text)
