@@ -1,12 +1,10 @@
 """One decision, with numpy alone: scores in; probabilities, answers, confidences, thresholds out.
 
-The library decides by these functions, and ``AbstentionPolicy.to_python`` writes those of them that
-a policy needs into the file that decides without the library: so both compute the same bits.
+The library decides by these functions, and ``AbstentionPolicy.to_python`` writes the text below the
+imports into the file that decides without the library: so both compute the same bits.
 
-A `policy` is what a policy file holds, with arrays in the place of lists; a `calibration` is its
-part of that name, with functions in the place of fitted maps. An ``if`` about nothing but these two
-is settled when the file is written, which has only the branch that the policy takes. A statement
-that only calls a function becomes the lines of that function, if nothing else calls it.
+A `policy` is what a policy file holds, with arrays for lists and a function for a confidence that
+has no name; a `calibration` is its part of that name, with functions for fitted maps.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from functools import partial
 from inspect import currentframe
 from typing import Any
 
@@ -61,12 +58,14 @@ def decide_rows(
     """
     # Sums over columns must not depend on the memory layout.
     proba = np.ascontiguousarray(scores)
-    if policy["calibration"] is not None and policy["calibration"]["scope"] == "probabilities":
-        proba = calibrate(policy["calibration"], proba)
+    calibration = policy["calibration"]
+    scope = None if calibration is None else calibration["scope"]
+    if scope == "probabilities":
+        proba = calibrate(calibration, proba)
     answers = choose(policy, proba, given)
     confidence = rate(policy, proba, answers, auxiliary_proba)
-    if policy["calibration"] is not None and policy["calibration"]["scope"] == "confidence":
-        confidence = calibrate_confidence(policy["calibration"], confidence)
+    if scope == "confidence":
+        confidence = calibrate_confidence(calibration, confidence)
     threshold = find_thresholds(policy, confidence, answers, subgroups)
     return proba, answers, confidence, threshold
 
@@ -91,6 +90,33 @@ def tell(
 
 
 # Scores ---------------------------------------------------------------------------------------
+
+
+def refuse_ignored(
+    policy: Policy, y_proba: Any, y_pred: Any, confidence: Any, subgroups: Any, auxiliary: Any
+) -> None:
+    """Refuse what a policy would ignore."""
+    if confidence is not None and (y_proba is not None or y_pred is None or auxiliary):
+        raise ValueError(
+            "confidence goes with y_pred, the answers, and y_proba=None; auxiliary goes with "
+            "y_proba."
+        )
+    if confidence is None and y_pred is not None and policy["decision"] != "estimator":
+        raise ValueError(
+            f"y_pred goes with decision='estimator'; decision={policy['decision']!r} chooses its "
+            "own classes."
+        )
+    if auxiliary and policy["asks"] is None:
+        raise ValueError("auxiliary: this policy's confidence uses none; leave it out.")
+    refuse_subgroups(policy, subgroups)
+
+
+def refuse_subgroups(policy: Policy, subgroups: Any) -> None:
+    """Refuse subgroups that a policy would ignore."""
+    if subgroups is not None and policy["groups"] is None:
+        raise ValueError("subgroups: this policy has one threshold for all rows; leave them out.")
+    if subgroups is not None and policy["groups"]["by_answer"]:
+        raise ValueError("subgroups: the answers are the subgroups of this policy; leave them out.")
 
 
 def follow(
@@ -157,6 +183,25 @@ def follow_tables(
             )
     each = [said.get(name, np.full((n, n_classes), np.nan)) for name in names]
     return follow(cascade, n, n_classes, lambda k, rows: each[k][rows])
+
+
+def follow_to_end(
+    cascade: Policy, given: Any, n_classes: int, check: Callable[[Any, str], Array]
+) -> tuple[Array, Array]:
+    """Follow a cascade as :func:`follow_tables` does; no row may wait."""
+    if not isinstance(given, Mapping):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"y_proba: this policy asks the stages {cascade['names']} in turn; pass a dict of "
+            "what each of them says, such as tuner.raw_scores(X)."
+        )
+    proba, stage = follow_tables(cascade, given, n_classes, check)
+    waits = np.flatnonzero(np.isnan(proba).any(axis=1))
+    if len(waits):
+        raise ValueError(
+            f"y_proba: {len(waits)} of {len(proba)} rows (first row {waits[0]}) must still ask "
+            f"the stage {cascade['names'][stage[waits[0]]]!r}; begin(y_proba) says which."
+        )
+    return proba, stage
 
 
 def read_stage(given: Any, name: str, n_classes: int, check: Callable[[Any, str], Array]) -> Array:
@@ -328,8 +373,6 @@ def choose(policy: Policy, proba: Array, given: Array | None = None) -> Array:
         return np.asarray(given)
     if policy["decision"] == "min_cost":
         return np.argmin(expected_costs(proba, policy["cost_matrix"]), axis=1)
-    if len(policy["classes"]) == 2:
-        return (proba[:, 1] > proba[:, 0]).astype(np.int64)
     return row_argmax(proba)
 
 
@@ -378,48 +421,26 @@ def rate(
     policy: Policy, proba: Array, answers: Array, auxiliary_proba: Mapping[str, Array] | None = None
 ) -> Array:
     """Return the confidence in each answer."""
-    if callable(policy["confidence"]):  # the user's own, in the library
-        return np.asarray(policy["confidence"](proba, answers, auxiliary_proba))
-    if not isinstance(policy["confidence"], str):
-        learned = policy["confidence"]
-        maps = {name: partial(calibrate, one) for name, one in learned["auxiliary"].items()}
-        features = find_features(maps, proba, answers, auxiliary_proba or {})
-        return weigh(features, learned["coefficients"], learned["intercept"])
-    if policy["confidence"] == "chosen_proba":
+    confidence = policy["confidence"]
+    if callable(confidence):  # learned, or the user's own
+        return np.asarray(confidence(proba, answers, auxiliary_proba))
+    if confidence == "chosen_proba":
         return chosen(proba, answers)
-    if policy["confidence"] == "expected_cost":
+    if confidence == "expected_cost":
         costs = expected_costs(proba, policy["cost_matrix"])
         return np.clip(1.0 - chosen(costs, answers), 0.0, 1.0)
-    if policy["confidence"] == "max_proba" and len(policy["classes"]) == 2:
-        return np.maximum(proba[:, 0], proba[:, 1]).astype(np.float64)
-    if policy["confidence"] == "max_proba" and policy["decision"] == "argmax":
+    if confidence == "max_proba" and policy["decision"] == "argmax":
         return row_max(proba, answers)
-    return CONFIDENCES[policy["confidence"]](proba)
+    return CONFIDENCES[confidence](proba)
 
 
 def max_proba(y_proba: Array) -> Array:
-    """Return the largest probability of each row: max_k p_k, in [1/K, 1].
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skselect._lib.decide import max_proba
-    >>> max_proba(np.array([[.7, .2, .1], [.4, .3, .3]]))
-    array([0.7, 0.4])
-    """
+    """Return the largest probability of each row: max_k p_k, in [1/K, 1]."""
     return row_max(y_proba)
 
 
 def margin(y_proba: Array) -> Array:
-    """Return the lead of the most probable class: p_(1) - p_(2), in [0, 1].
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skselect._lib.decide import margin
-    >>> margin(np.array([[.75, .25, 0.], [.5, .5, 0.]]))
-    array([0.5, 0. ])
-    """
+    """Return the lead of the most probable class: p_(1) - p_(2), in [0, 1]."""
     if y_proba.shape[1] == 1:
         return np.ones(len(y_proba))
     top = np.partition(y_proba, -2, axis=1)[:, -2:].astype(np.float64)
@@ -427,15 +448,7 @@ def margin(y_proba: Array) -> Array:
 
 
 def entropy(y_proba: Array) -> Array:
-    """Return one minus the normalised entropy: 1 - H(p)/log K, in [0, 1].
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skselect._lib.decide import entropy
-    >>> entropy(np.array([[1., 0.], [.5, .5]]))
-    array([1., 0.])
-    """
+    """Return one minus the normalised entropy: 1 - H(p)/log K, in [0, 1]."""
     return np.clip(1.0 - normalized_entropy(y_proba), 0.0, 1.0)
 
 
@@ -451,15 +464,7 @@ def normalized_entropy(y_proba: Array) -> Array:
 
 
 def gini(y_proba: Array) -> Array:
-    """Return the rescaled Gini concentration: (K sum_k p_k^2 - 1)/(K - 1), in [0, 1].
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skselect._lib.decide import gini
-    >>> gini(np.array([[1., 0.], [.5, .5]]))
-    array([1., 0.])
-    """
+    """Return the rescaled Gini concentration: (K sum_k p_k^2 - 1)/(K - 1), in [0, 1]."""
     n_classes = y_proba.shape[1]
     if n_classes == 1:
         return np.ones(len(y_proba))
@@ -619,6 +624,21 @@ def find_thresholds(
             raise ValueError(f"{message}. With unseen='abstain' they are deferred instead.")
         warn_user(f"{message}; they are deferred.")
     return np.array([*(known.get(key, math.inf) for key in keys), math.inf])[codes]
+
+
+def check_subgroup(key: Any) -> Any:
+    """Return a subgroup as plain values that a JSON file can hold."""
+    if isinstance(key, tuple):
+        return tuple(check_subgroup(part) for part in key)
+    plain = key.item() if isinstance(key, np.generic) else key
+    finite = not isinstance(plain, float) or math.isfinite(plain)
+    if not isinstance(plain, str | int | float | bool) or not finite:
+        raise ValueError(
+            "subgroups must be strings, finite numbers or booleans, so that a policy can be saved, "
+            f"got {key!r} of type {type(key).__name__}. Give them names, as in "
+            "pd.cut(X['age'], [0, 50, 100], labels=['young', 'old'])."
+        )
+    return plain
 
 
 #: Packages whose lines are none of the user's: this one, and those that call it for the user.

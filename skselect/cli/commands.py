@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 import time
@@ -511,15 +512,24 @@ def _read_policy(path: Path) -> AbstentionPolicy:
 
 
 def _check_twin(gate: Path, policy: Path) -> None:
-    """Refuse a Python file that does not hold the digest of the policy file."""
+    """Refuse a Python file that does not hold the policy of the policy file."""
     if not gate.is_file():
         raise ValueError(f"--python: there is no file {str(gate)!r}.")
-    digest = files.read_json(policy, "policy file").get("digest")
-    if digest is None or digest not in gate.read_text(encoding="utf-8", errors="replace"):
+    if _read_gate(gate) != files.read_json(policy, "policy file"):
         raise ValueError(
-            f"--python: {gate.name} is not the Python file of {policy.name}, for it does not hold "
-            "its digest; write both again, with skselect tune --python or policy.to_python."
+            f"--python: {gate.name} is not the Python file of {policy.name}, for it holds another "
+            "policy, or none; write both again, with skselect tune --python or policy.to_python."
         )
+
+
+def _read_gate(path: Path) -> Any:
+    """Return the policy that a Python file holds, without running it; None if there is none."""
+    try:
+        body = ast.parse(path.read_bytes()).body
+        values = {ast.unparse(x.targets[0]): x.value for x in body if isinstance(x, ast.Assign)}
+        return ast.literal_eval(values["POLICY"])
+    except (SyntaxError, ValueError, TypeError, LookupError, RecursionError):
+        return None
 
 
 def _print(*said: object, sep: str = " ") -> None:

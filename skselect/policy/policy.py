@@ -53,8 +53,11 @@ from skselect._lib.decide import (
     decide_rows,
     find_thresholds,
     follow_tables,
+    follow_to_end,
     list_rejected,
     read_auxiliary,
+    refuse_ignored,
+    refuse_subgroups,
     tell,
 )
 from skselect._lib.files import digest_json, give_text, read_json, restore_stored
@@ -412,7 +415,8 @@ class AbstentionPolicy(NotebookText):
         1   yes  strong
         """
         cascade = check_given(self.cascade, "cascade", "begin, which asks stage by stage,")
-        proba, stage = _follow(self, cascade, y_proba if confidence is None else confidence)
+        given = y_proba if confidence is None else confidence
+        proba, stage = _follow(self, cascade, given, follow_tables)
         names = np.array([*cascade.names, None], dtype=object)
         return names[np.where(np.isnan(proba).any(axis=1), stage, -1)]
 
@@ -681,10 +685,9 @@ class AbstentionPolicy(NotebookText):
         """Save the policy as one Python file that decides with numpy alone.
 
         Where skselect, scikit-learn, scipy and pandas are not installed, the file makes the
-        same decisions: ``decide(y_proba)``, or ``decide(y_pred=..., confidence=...)`` where answers
-        come with a confidence, returns a dict of arrays, ``accepts(confidence)`` a
-        mask. Both also take what this policy needs, of `y_pred`, `subgroups` and `auxiliary`, and
-        nothing else. For the rows of a file, use ``skselect apply``.
+        same decisions. Its functions are ``decide``, with the arguments of :meth:`decide_arrays`
+        but `capacity`, ``accepts``, and ``begin`` for a cascade. For the rows of a file, use
+        ``skselect apply``.
 
         Parameters
         ----------
@@ -703,9 +706,9 @@ class AbstentionPolicy(NotebookText):
 
         Notes
         -----
-        The file holds what this policy needs of the code that the library runs, and checks its
-        input in fewer words. It performs the same numpy operations in the same order, so on one
-        machine with one numpy accepted rows, answers and confidences are equal bit by bit. Another
+        All files hold the same code, that of the library, and differ in the policy below it; only
+        the checks of what you pass use fewer words. On one
+        machine with one numpy, accepted rows, answers and confidences are equal bit by bit. Another
         processor or numpy may change the last bit of exp and log, here as there; then a row
         exactly on a threshold or a step of the calibration may fall on its other side. The
         file holds all data of the policy, metadata included, as a readable literal.
@@ -728,7 +731,7 @@ class AbstentionPolicy(NotebookText):
         stored = json.loads(str(self.to_json()))
         said = str(self._guaranteed) if list_certificates(self) else _NO_GUARANTEE
         said = "\n\n".join([said, *self._further_words()])
-        return give_text(write_source(stored, describe_policy(self), said), path)
+        return give_text(write_source(stored, said), path)
 
     @classmethod
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> AbstentionPolicy:
@@ -804,31 +807,19 @@ def decide_given(
     confidence: Any = None,
 ) -> Decisions:
     """Decide on what a user gives; nothing is compared with the rows that tuned the policy."""
-    if confidence is not None:
-        if y_proba is not None or y_pred is None or auxiliary:
-            raise ValueError(
-                "confidence goes with y_pred, the answers, and y_proba=None; auxiliary goes with "
-                "y_proba."
-            )
-        return _decide_answers(policy, y_pred, confidence, subgroups)
-    if y_proba is None and isinstance(policy.confidence, External):
+    if y_proba is None and confidence is None and isinstance(policy.confidence, External):
         policy.confidence(np.empty(0))  # raises: it names what to pass
-    asks, decision = isinstance(policy.confidence, LearnedScore), policy.rule.decision
-    if y_pred is not None and decision != "estimator":
-        raise ValueError(
-            f"y_pred goes with decision='estimator'; decision={decision!r} chooses its own classes."
-        )
-    _refuse_subgroups(policy, subgroups)
-    if auxiliary and not asks:
-        raise ValueError("auxiliary: this policy's confidence uses none; leave it out.")
-    given = check_given(y_proba, "y_proba", "this policy")
-    scores, stage = read_scores(policy, given)
+    applied = describe_policy(policy)
+    refuse_ignored(applied, y_proba, y_pred, confidence, subgroups, auxiliary)
+    if confidence is not None:
+        return _decide_answers(policy, y_pred, confidence, subgroups)
+    scores, stage = read_scores(policy, check_given(y_proba, "y_proba", "this policy"))
     answers = auxiliary_proba = None
-    if decision == "estimator":
+    if policy.rule.decision == "estimator":
         answers = _check_answers(policy, y_pred, len(scores))
-    if asks:
+    if applied["asks"] is not None:
         auxiliary_proba = read_auxiliary(
-            describe_policy(policy), auxiliary, len(scores), partial(_check_proba, policy.classes),
+            applied, auxiliary, len(scores), partial(_check_proba, policy.classes),
             lambda x, name: check_numbers(as_array(x, name), name),
         )  # fmt: skip
     return apply_policy(policy, scores, answers, subgroups, auxiliary_proba, stage)
@@ -882,14 +873,13 @@ def _decide_answers(
     stage = None
     check_same_index(y_pred=y_pred, confidence=confidence)
     if policy.cascade is not None and isinstance(policy.confidence, External):
-        scores, stage = _follow_to_end(policy, policy.cascade, confidence)
+        scores, stage = _follow(policy, policy.cascade, confidence, follow_to_end)
         confidence, y_pred = scores[:, 0], take_answers(policy.cascade, y_pred, stage)
     values = _read_confidence(confidence)
     none = label_array(y_pred, "y_pred").shape == (0,)
     answers = policy.classes[:0] if none else check_labels(y_pred, "y_pred")
     check_length("y_pred", answers, len(values), "confidence")
     if policy.groups is not None and policy.groups.by_answer:
-        _refuse_subgroups(policy, subgroups)
         subgroups = answers
     threshold = _find_thresholds(policy, values, subgroups)
     proba, codes = np.empty((len(values), 0)), np.arange(len(values))
@@ -907,19 +897,12 @@ def _find_thresholds(
     policy: AbstentionPolicy, confidence: FloatArray, subgroups: Any
 ) -> FloatArray:
     """Return the threshold of each row of checked confidences."""
+    applied, groups = describe_policy(policy), None
     if policy.groups is None:
-        _refuse_subgroups(policy, subgroups)
-        return np.full(len(confidence), policy.threshold)
-    groups = policy.groups.encode(subgroups, len(confidence))
-    return find_thresholds(describe_policy(policy), confidence, None, groups)
-
-
-def _refuse_subgroups(policy: AbstentionPolicy, subgroups: Any) -> None:
-    """Refuse subgroups that this policy would ignore."""
-    if subgroups is not None and policy.groups is None:
-        raise ValueError("subgroups: this policy has one threshold for all rows; leave them out.")
-    if subgroups is not None and policy.groups is not None and policy.groups.by_answer:
-        raise ValueError("subgroups: the answers are the subgroups of this policy; leave them out.")
+        refuse_subgroups(applied, subgroups)
+    else:
+        groups = policy.groups.encode(subgroups, len(confidence))
+    return find_thresholds(applied, confidence, None, groups)
 
 
 def read_scores(policy: AbstentionPolicy, y_proba: Any) -> tuple[FloatArray, IntArray | None]:
@@ -928,7 +911,7 @@ def read_scores(policy: AbstentionPolicy, y_proba: Any) -> tuple[FloatArray, Int
     Scores have a column per class, or are one decision value for two classes.
     """
     if policy.cascade is not None:
-        return _follow_to_end(policy, policy.cascade, y_proba)
+        return _follow(policy, policy.cascade, y_proba, follow_to_end)
     if isinstance(y_proba, Mapping):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
             "y_proba: this policy has no cascade; pass one table, not a dict."
@@ -939,35 +922,22 @@ def read_scores(policy: AbstentionPolicy, y_proba: Any) -> tuple[FloatArray, Int
     return _check_proba(policy.classes, y_proba, "y_proba"), None
 
 
-def _follow_to_end(
-    policy: AbstentionPolicy, cascade: Cascade, given: Any
+def _follow(
+    policy: AbstentionPolicy,
+    cascade: Cascade,
+    given: Any,
+    follow: Callable[..., tuple[FloatArray, IntArray]],
 ) -> tuple[FloatArray, IntArray]:
-    """Return the scores of the stage that answers each row, and that stage; no row may wait."""
-    if not isinstance(given, Mapping):
-        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-            f"y_proba: this policy asks the stages {list(cascade.names)} in turn; pass a dict of "
-            "what each of them says, such as tuner.raw_scores(X)."
-        )
-    scores, stage = _follow(policy, cascade, given)
-    waits = np.flatnonzero(np.isnan(scores).any(axis=1))
-    if len(waits):
-        raise ValueError(
-            f"y_proba: {len(waits)} of {len(scores)} rows (first row {waits[0]}) must still ask "
-            f"the stage {cascade.names[stage[waits[0]]]!r}; policy.begin(y_proba) says which."
-        )
-    return scores, stage
-
-
-def _follow(policy: AbstentionPolicy, cascade: Cascade, given: Any) -> tuple[FloatArray, IntArray]:
     """Return the scores of the stage at which each row is, NaN where it waits, and that stage.
 
-    Where answers come with a confidence, that is the one column of the scores.
+    `follow` says whether rows may wait. Where answers come with a confidence, that is the one
+    column of the scores.
     """
     check_same_index(y_proba=given)
     rule, check = describe_cascade(cascade), partial(_check_proba, policy.classes)
     if isinstance(policy.confidence, External):
-        return follow_tables(rule, given, 1, lambda x, name: check_confidence(x, name)[:, None])
-    return follow_tables(rule, given, len(policy.classes), check)
+        return follow(rule, given, 1, lambda x, name: check_confidence(x, name)[:, None])
+    return follow(rule, given, len(policy.classes), check)
 
 
 def _check_proba(classes: LabelArray, given: Any, name: str) -> FloatArray:
@@ -1026,7 +996,7 @@ def apply_policy(
     applied, rule, groups = describe_policy(policy), policy.rule, None
     if applied["asks"] is not None:
         auxiliary_proba = check_asked(applied, auxiliary_proba, _NO_PREDICTIONS)
-    _refuse_subgroups(policy, subgroups)
+    refuse_subgroups(applied, subgroups)
     if policy.groups is not None and not policy.groups.by_answer:
         groups = policy.groups.encode(subgroups, len(scores))
     decided = decide_rows(applied, scores, y_pred, auxiliary_proba, groups)

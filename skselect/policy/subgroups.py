@@ -24,6 +24,7 @@ from skselect._lib.checks.options import (
     check_threshold,
 )
 from skselect._lib.checks.rows import check_subgroups
+from skselect._lib.decide import check_subgroup
 from skselect._lib.notebook import NotebookText, percent, rounded, wrap
 from skselect.policy.certificate import (
     Certificate,
@@ -296,11 +297,11 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
         codes, uniques = pd.factorize(column)
     except TypeError:  # something that cannot be the key of a dict
         for key in frame.itertuples(index=False, name=None):
-            _check_subgroup_key(key)
+            check_subgroup(key)
         raise
     present = np.unique(codes[~missing]).tolist()
     values = list(uniques)
-    keys = {code: _check_subgroup_key(values[code]) for code in present}
+    keys = {code: check_subgroup(values[code]) for code in present}
     ordered = sorted(present, key=lambda code: _sort_key(keys[code]))
     place = np.full(len(uniques) + 1, -1)
     place[ordered] = np.arange(len(ordered))
@@ -339,25 +340,10 @@ def _sort_key(key: Any) -> list[tuple[str, Any]]:
     return [(type(part).__name__, part) for part in (key if isinstance(key, tuple) else (key,))]
 
 
-def _check_subgroup_key(key: Any) -> Any:
-    """Return a subgroup as plain values that a JSON file can hold."""
-    if isinstance(key, tuple):
-        return tuple(_check_subgroup_key(part) for part in key)
-    plain = key.item() if isinstance(key, np.generic) else key
-    finite = not isinstance(plain, float) or math.isfinite(plain)
-    if not isinstance(plain, str | int | float | bool) or not finite:
-        raise ValueError(
-            "subgroups must be strings, finite numbers or booleans, so that a policy can be saved, "
-            f"got {key!r} of type {type(key).__name__}. Give them names, as in "
-            "pd.cut(X['age'], [0, 50, 100], labels=['young', 'old'])."
-        )
-    return plain
-
-
 def _check_group_names(by: Any, groups: list[Any], by_answer: Any, columns: Any) -> None:
     """Refuse subgroups without a name, or with different numbers of attributes."""
     for group in groups:
-        _check_subgroup_key(group)
+        check_subgroup(group)
     sizes = {len(group) if isinstance(group, tuple) else 0 for group in groups}
     fit = len(sizes) == 1 and () not in groups and (not columns or sizes == {len(columns)})
     plain = isinstance(by, str) and isinstance(by_answer, bool) and isinstance(columns, tuple)

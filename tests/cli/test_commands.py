@@ -614,9 +614,22 @@ def test_the_python_file_decides_the_same_and_knows_its_policy(frame, tmp_path, 
     told = refuse(f"{compare} other.json")
     assert "--python: gate.py is not the Python file of other.json" in told
     run(f"{compare} policy.json")
+    # Another policy that names the digest of the first, as the record of a change does.
+    stored = json.loads(Path("policy.json").read_text())
+    replaced = {"metadata": {"replaces": stored["digest"]}, "threshold": 0.5, "certificate": None}
+    heir = replace(read(), **replaced)
+    heir.to_json("heir.json")
+    heir.to_python("heir.py")
+    Path("edited.json").write_text(json.dumps(stored | {"threshold": 0.5}))
+    Path("gate.txt").write_text(f"POLICY = open({stored['digest']!r})")
+    for options in ("heir.json --python gate.py", "policy.json --python heir.py",
+                    "policy.json --python gate.txt", "policy.json --python t.csv"):  # fmt: skip
+        assert "is not the Python file of" in refuse(f"apply t.csv --out d.csv --policy {options}")
     for name, code, words in [
         ("policy.json", 0, ""),
         ("other.json", 1, "other.json is another policy than"),
+        ("heir.json", 1, "heir.json is another policy than"),
+        ("edited.json", 1, "edited.json is another policy than"),
         ("lost.json", 1, "lost.json is another policy than that of this file, or no policy"),
         ("none.json", 1, "none.json is no file"),
     ]:
