@@ -167,9 +167,9 @@ def read_proba(y_proba: Any, name: str = "y_proba") -> Array:
             f"{name} needs a row per case with the probabilities of the classes {classes[:20]}, "
             f"got the shape {proba.shape} of {proba.dtype}; pass one case as [[...]]."
         )
-    proba = proba if proba.dtype == np.float32 else proba.astype(np.float64)
+    proba = proba.astype(np.float64)
     low, high = float(np.min(proba, initial=1.0)), float(np.max(proba, initial=0.0))
-    gap = float(np.max(np.abs(proba.sum(axis=1, dtype=np.float64) - 1.0), initial=0.0))
+    gap = float(np.max(np.abs(proba.sum(axis=1) - 1.0), initial=0.0))
     if not (low >= -RANGE_TOLERANCE and high <= 1 + RANGE_TOLERANCE and gap <= SUM_TOLERANCE):
         what = f"values from {low:g} to {high:g} and a sum that is off by {gap:g}"
         raise ValueError(f"{name} needs rows of probabilities that sum to one, got {what}.")
@@ -256,9 +256,9 @@ def read_columns(subgroups: Any) -> list[list[Any]]:
 def find_key(parts: tuple[Any, ...]) -> Any:
     """Return a subgroup: a plain value, or a tuple of several; None where one is missing."""
     plain = [part.item() if isinstance(part, np.generic) else part for part in parts]
-    # pandas' NA is known by its name: `NA != NA` has no truth value.
-    if any(x is None or type(x).__name__ == "NAType" or bool(x != x) for x in plain):  # noqa: PLR0124
-        return None
+    for x in plain:  # pandas' NA is known by its name: `NA != NA` has no truth value
+        if x is None or type(x).__name__ == "NAType" or bool(x != x):  # noqa: PLR0124
+            return None
     return check_subgroup(tuple(plain) if len(plain) > 1 else plain[0])
 
 

@@ -117,10 +117,10 @@ def calibrated_cases(rng):
         maps, scores = fit_maps(kind, response, n_classes, rng)
         policy = AbstentionPolicy(np.arange(n_classes), 0.5, next(names), maps, response)
         yield tied(policy, scores), in_all_layouts(scores)
-    for kind in CALIBRATORS:
+    for kind, is_probability in itertools.product(CALIBRATORS, (True, False)):
         (scores, codes), confidence = raw_scores(rng, 3, "predict_proba"), next(names)
-        correct = (scores.argmax(axis=1) == codes).astype(float)
-        maps = ConfidenceCalibration.fit(kind, CONFIDENCES[confidence](scores), correct)
+        rated, correct = CONFIDENCES[confidence](scores), (scores.argmax(1) == codes).astype(float)
+        maps = ConfidenceCalibration.fit(kind, rated, correct, is_probability=is_probability)
         policy = AbstentionPolicy(np.arange(3), 0.5, confidence, maps)
         yield tied(policy, scores), in_all_layouts(scores)
 
@@ -155,6 +155,8 @@ def labelled_cases(rng):
         answers = rng.choice(policy.classes, 30)
         given = (answers, answers.tolist(), answers[:, None])
         yield policy, [(scores, {"y_pred": y_pred}) for y_pred in given]
+    frames = [pd.DataFrame(scores, columns=names) for names in ([3, 1, 2], ["2", "3", "1"])]
+    yield AbstentionPolicy(np.array([1, 2, 3]), 0.5), [(frame, {}) for frame in frames]
     yield AbstentionPolicy(np.array([5]), 0.6), [(np.ones((30, 1)), {})]
     yield AbstentionPolicy(np.array([True, False]), 0.6), [(rng.dirichlet([1, 1], 30), {})]
 
@@ -176,6 +178,8 @@ def grouped_cases(rng):
     pairs = {"old": [True, False] * 4, "site": sites}
     thresholds = {(1, True): 0.4, (2, False): 0.3}
     yield case(pairs, "site and old", thresholds, columns=("site", "old"))
+    frame = pd.DataFrame({"b": ["x", "y"] * 4, "a": pd.array([1, None] * 4, dtype="Int64")})
+    yield case(frame, "a and b", {(1, "x"): 0.4}, columns=("a", "b"))
     for thresholds in ({"a": 0.4, "b": 0.5, "c": np.inf}, {"a": 0.4}):
         yield case(None, "predicted_class", thresholds, by_answer=True)
 
@@ -236,9 +240,12 @@ def test_the_file_and_the_arrays_decide_as_the_table_does(cases, rng):
         gate = gate_of(policy)
         for scores, rest in inputs:
             table = policy.decide(scores, **rest)
-            for decide in (policy.decide_arrays, gate.decide):
-                with named((i, decide)):
-                    assert_same(decide(scores, **rest), table)
+            arrays, found = policy.decide_arrays(scores, **rest), gate.decide(scores, **rest)
+            with named(i):
+                assert_same(arrays, table)
+                assert_same(found, table)
+                if scores is not None:  # answers of the user's own stay as they are
+                    assert found["suggestion"].dtype == arrays["suggestion"].dtype
 
 
 def test_the_file_needs_numpy_alone(tmp_path):
@@ -282,31 +289,19 @@ def test_a_tuned_policy_with_its_certificate(rng, tmp_path):
     assert (tmp_path / "gate.py").read_text(encoding="utf-8") == policy.to_python()
 
 
-def test_frames_are_matched_by_name_and_confidences_compared_as_float64(rng):
-    scores = rng.dirichlet(np.ones(3), 20)
-    policy = AbstentionPolicy(classes=np.array([1, 2, 3]), threshold=0.5)
-    gate = gate_of(policy)
-    for names in ([3, 1, 2], ["2", "3", "1"]):
-        frame = pd.DataFrame(scores, columns=names)
-        assert_same(gate.decide(frame), policy.decide(frame))
-    policy = dataclasses.replace(policy, **by("a and b", {(1, "x"): 0.4}, columns=("a", "b")))
-    frame = pd.DataFrame({"b": ["x", "y"] * 10, "a": pd.array([1, None] * 10, dtype="Int64")})
-    found = []
-    for decide in (gate_of(policy).decide, policy.decide):
-        with pytest.warns(UserWarning, match=r"10 rows belong to no a and b .*\['missing'\]"):
-            found.append(decide(scores, subgroups=frame))
-    assert_same(*found)
+def test_confidences_are_compared_as_float64():
     confidence = np.array([0.8, 0.7999999, 0.9], dtype=np.float32)
-    assert gate_of(PLAIN).accepts(confidence).tolist() == PLAIN.accepts(confidence).tolist()
-    groups = by("predicted_class", {"no": 0.5, "yes": 0.85}, by_answer=True)
-    policy = dataclasses.replace(PLAIN, **groups)
-    for accepts in (policy.accepts, gate_of(policy).accepts):
-        found = accepts(confidence, subgroups=["no", "yes", "yes"])
-        assert found.tolist() == [True, False, True]
+    thresholds = by("predicted_class", {"no": 0.5, "yes": 0.85}, by_answer=True)
+    grouped, answers = dataclasses.replace(PLAIN, **thresholds), ["no", "yes", "yes"]
+    for policy, subgroups in [(PLAIN, None), (grouped, answers)]:
+        for door in (policy, gate_of(policy)):
+            found = door.accepts(confidence, subgroups=subgroups)
+            assert found.tolist() == [True, False, True]
 
 
 # What does not fit ------------------------------------------------------------------------------
 
+THREE = AbstentionPolicy(classes=np.array(["a", "b", "c"]), threshold=0.8)
 VALUES = np.array([-2.0, -1.0, 1.0, 2.0])
 PLATT = ClassCalibration.fit("platt", "decision_function", VALUES, np.array([0, 1, 0, 1]), 2)
 SCALED = ClassCalibration.fit(
@@ -334,6 +329,8 @@ def asking(**auxiliary):
     [
         (PLAIN, None, {}, "y_proba"),
         (PLAIN, [[0.9, 0.1], [0.9, 0.2]], {}, "y_proba"),
+        (PLAIN, pd.DataFrame([[0.5] * 3], columns=["no", "yes", "yes"]), {}, "y_proba"),
+        (THREE, [[-0.1, 0.6, 0.5]], {}, "y_proba"),
         (PLAIN, {"a": ONE}, {}, "y_proba"),
         (PLAIN, ONE, {"y_pred": ["no"]}, "y_pred"),
         (PLAIN, ONE, {"confidence": [0.5]}, "y_proba"),
@@ -361,6 +358,7 @@ def asking(**auxiliary):
         (GROUPED, None, {"y_pred": ["a"], "confidence": [0.5]}, "subgroups"),
         (PAIRED, ONE, {"subgroups": {"a": [1]}}, "subgroups"),
         (PAIRED, ONE, {"subgroups": [1]}, "subgroups"),
+        (PAIRED, ONE, {"subgroups": pd.DataFrame([[1, 2, 2]], columns=[*"abb"])}, "subgroups"),
         (ANSWERED, ONE, {"subgroups": ["no"]}, "subgroups"),
         (STAGED, ONE, {}, "y_proba"),
         (STAGED, {"a": ONE}, {}, "y_proba"),
