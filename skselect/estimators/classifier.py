@@ -75,6 +75,8 @@ from skselect.estimators.out_of_fold import (
     score_rows,
 )
 from skselect.estimators.raw_classifier import (
+    CHECKED_IN_FOLD,
+    MOST_CHECKED,
     Fits,
     FitTask,
     RawClassifier,
@@ -267,23 +269,25 @@ class SelectiveClassifier(
         rows = make_rows(self, X, y, sample_weight, fit_params)
         self._find_label(rows.classes)  # before anything is trained
         self._fit_checked(rows)
+        self._record(rows)
         self._unseen = None  # a tuner alone needs it
         return self
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit_checked(
-        self, rows: TrainingRows, scored: OutOfFold | None = None
+        self, rows: TrainingRows, scored: OutOfFold | None = None, n_checked: int = MOST_CHECKED
     ) -> SelectiveClassifier:
         """Fit to checked rows with checked parameters; the tuner calls it for each fold.
 
-        `scored` is what models of its own folds have said of the rows already.
+        `scored` is what models of its own folds have said of the rows already. The answers to
+        `n_checked` rows are compared with the probabilities.
         """
         learns = self._learns and len(rows.classes) > 1
         fits, parts = Fits(self, rows.X, rows.y), self._folds(rows) if learns and not scored else []
         n_fits = 0 if self._is_frozen else 1 + len(parts)
         whole, *each_fold = fits.begin(n_fits, first=["all rows"], n_folds=len(parts))
         raw = rows.fit(self.estimator, whole)
-        own = self._check_scores(rows, raw)
+        own = self._check_scores(rows, raw, n_checked)
         self.calibration_: Calibration | None = None
         self.confidence_: Any = None
         cascade = None if self._is_frozen else find_cascade(raw.estimator)
@@ -293,12 +297,15 @@ class SelectiveClassifier(
         self.estimator_ = raw.estimator
         self._raw_classifier = raw
         self._confidence_at_fit, self._created = self.confidence_in_use, now()
+        fits.end()
+        return self
+
+    def _record(self, rows: TrainingRows) -> None:
+        """Record the rows that have taught a model that is kept, and how many each class has."""
         is_taught = not self._is_frozen or self._learns
         self._seen_rows = SeenRows.of(rows.X) if is_taught else None
         counts = np.bincount(rows.codes, minlength=len(rows.classes))
-        self._class_counts = counts if is_taught else None
-        fits.end()
-        return self
+        self._class_counts = counts[np.isin(rows.classes, self.classes_)] if is_taught else None
 
     def _count_fits(self, rows: TrainingRows) -> int:
         """Return how often fitting to these rows fits the classifier."""
@@ -320,20 +327,24 @@ class SelectiveClassifier(
     def _is_frozen(self) -> bool:
         return isinstance(self.estimator, FrozenEstimator)
 
-    def _check_scores(self, rows: TrainingRows, raw: RawClassifier) -> OutOfFold:
-        """Return what is said of the rows; refuse a classifier whose answers do not fit them."""
-        if raw.response != "predict_proba":
-            lacks = f"{type(raw.estimator).__name__} has no predict_proba"
-            check_more_classes(rows.classes, f"{lacks}, and nothing can be calibrated")
+    def _check_response(self, response: str, classes: LabelArray) -> None:
+        """Refuse a classifier without probabilities, unless its decision values are calibrated."""
+        if response != "predict_proba":
+            lacks = f"{type(self.estimator).__name__} has no predict_proba"
+            check_more_classes(classes, f"{lacks}, and nothing can be calibrated")
             if self.calibration is None:
                 raise ValueError(
                     f"estimator: {lacks}; choose calibration='temperature' to turn its decision "
                     "values into probabilities."
                 )
-            check_scope(self.calibration_scope, raw.response, raw.estimator)
+            check_scope(self.calibration_scope, response, self.estimator)
+
+    def _check_scores(self, rows: TrainingRows, raw: RawClassifier, n_checked: int) -> OutOfFold:
+        """Return what is said of the rows; refuse a classifier whose answers do not fit them."""
+        self._check_response(raw.response, rows.classes)
         every = np.arange(len(rows.codes))
         # The own scores of a classifier that is fitted here teach nothing: some are enough.
-        some = every if self._is_frozen else some_of(every)
+        some = every if self._is_frozen else some_of(every, n_checked)
         X = rows.X if len(some) == len(every) else take_rows(rows.X, some)
         scores, stage = raw.ask(X)
         raw.check_decision(X, scores, rows.rule.decision)
@@ -407,17 +418,20 @@ class SelectiveClassifier(
         *tasks, _ = fits.begin(n_fits, n_folds=n_folds, last=["all rows"])  # the last is the refit
         if not shared:
             return predict_folds(self._decide_fold, rows, splits, n_jobs, tasks), None
-        rule = rows.rule.decision
-        own = rule == "estimator"
-        say = partial(score_rows, estimator=self.estimator, decision=rule, own_answers=own)
-        scored = predict_folds(say, rows, splits, n_jobs, tasks)
-        check_scope(self.calibration_scope, scored.response, self.estimator)
+        scored = predict_folds(self._score_fold, rows, splits, n_jobs, tasks)
         in_order = scored.take(np.argsort(scored.rows)) if again else None
         return self._calibrate_folds(rows, scored), in_order
 
+    def _score_fold(self, known: TrainingRows, X: Any, task: FitTask | None) -> dict[str, Any]:
+        rule, estimator = known.rule.decision, self.estimator
+        own = rule == "estimator"
+        said = score_rows(known, X, task, estimator=estimator, decision=rule, own_answers=own)
+        self._check_response(said["response"], known.classes)
+        return said
+
     def _decide_fold(self, known: TrainingRows, X: Any, task: FitTask | None) -> dict[str, Any]:
         with silence_repeats():  # the fit on all rows warns
-            model = self._fit_clone(known, task)
+            model = self._fit_clone(known, task, n_checked=CHECKED_IN_FOLD)
         return self._decide_by(model, known, X)
 
     def _share_folds(self, rows: TrainingRows, splits: Splits) -> tuple[bool, bool]:
@@ -426,11 +440,15 @@ class SelectiveClassifier(
         They and those of the calibration must each be a partition of the rows, where no fold comes
         before another, and each model must know all classes. A learned confidence has too many
         parameters to share them. A choice among calibrations compares two other folds or more. The
-        refit would take the same folds, or as many that chance draws.
+        refit would take the same folds, or as many that chance draws. Without a calibration the
+        scores of the folds are all that is needed, unless least costs lack a class.
         """
         n, learnt = len(rows.codes), isinstance(self.confidence, LearnedConfidence)
         least = 3 if self.calibration == "auto" else 2
-        if self.calibration is None or learnt or is_ready(self.estimator) or len(splits) < least:
+        if self.calibration is None and not learnt:
+            n_known = (len(np.unique(rows.codes[train])) for train, _ in splits)
+            return self.decision != "min_cost" or min(n_known) == len(rows.classes), False
+        if learnt or is_ready(self.estimator) or len(splits) < least:
             return False, False
         if not (are_partition(splits, n) and np.all(find_known_rows(splits, rows.codes))):
             return False, False
@@ -444,12 +462,13 @@ class SelectiveClassifier(
         return shared, shared and len(own) == len(splits) and all(same)
 
     def _calibrate_folds(self, rows: TrainingRows, scored: OutOfFold) -> OutOfFold:
-        """Decide each fold by a calibration fitted to what the others say of their own folds."""
+        """Decide each fold by the calibration, if any, fitted to what the others say of theirs."""
         decided = []
         for k in np.unique(scored.fold):
-            own, others = scored.take(scored.fold == k), scored.take(scored.fold != k)
-            with silence_repeats():  # the fit on all rows warns
-                calibration = self._calibrate(rows, others)
+            own, calibration = scored.take(scored.fold == k), None
+            if self.calibration is not None:
+                with silence_repeats():  # the fit on all rows warns
+                    calibration = self._calibrate(rows, scored.take(scored.fold != k))
             decides = (self.confidence_in_use, calibration, own.response, rows.rule)
             policy = AbstentionPolicy(rows.classes, 0.0, *decides)
             found = apply_policy(policy, own.scores, own.y_pred, stage=own.stage)
@@ -477,13 +496,19 @@ class SelectiveClassifier(
         last = [] if kept else ["all rows"]
         n_fits = (1 + len(last)) * self._count_fits(rows)
         task = fits.begin(n_fits, first=["the rows not held out"], last=last)[0]
+        known = rows.take(train)
         with contextlib.nullcontext() if kept else silence_repeats():
-            model = self._fit_clone(rows.take(train), task)
+            model = self._fit_clone(known, task)
+        model._record(known)  # noqa: SLF001 - same family
         said = self._decide_by(model, rows, take_rows(rows.X, test), kept=kept)
         return model, OutOfFold.of(rows, test, **said)
 
     def _fit_clone(
-        self, rows: TrainingRows, task: FitTask | None = None, scored: OutOfFold | None = None
+        self,
+        rows: TrainingRows,
+        task: FitTask | None = None,
+        scored: OutOfFold | None = None,
+        n_checked: int = MOST_CHECKED,
     ) -> SelectiveClassifier:
         """Fit a clone, whose parameters were checked, to rows that may lack some classes."""
         model = clone(self)
@@ -496,7 +521,7 @@ class SelectiveClassifier(
                 rule=_leave_out_costs(model, rows.rule, present),
             )  # fmt: skip
         with run(task, model, rows.X, rows.y):
-            model._fit_checked(rows, scored)  # noqa: SLF001 - checked once, for all folds
+            model._fit_checked(rows, scored, n_checked)  # noqa: SLF001 - checked once for all
         return model
 
     def _decide_by(

@@ -24,7 +24,12 @@ from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_number
 from skselect._lib.notebook import percent
 from skselect._lib.sklearn import take_rows
-from skselect.estimators.raw_classifier import FitTask, TrainingRows, ask_auxiliary
+from skselect.estimators.raw_classifier import (
+    CHECKED_IN_FOLD,
+    FitTask,
+    TrainingRows,
+    ask_auxiliary,
+)
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
@@ -99,14 +104,15 @@ def read_splits(
     for train, test in splits:
         if not len(test):
             raise ValueError("cv: a test part has no rows.")
-        both = np.intersect1d(train, test)
+        trains = np.bincount(train, minlength=n) > 0
+        both = np.unique(test[trains[test]])
         if len(both):
             raise ValueError(
                 f"cv: {len(both)} rows are in both parts of a split, the first is row {both[0]}. A "
                 "row that trains the classifier cannot test it."
             )
     tested = find_tested_rows(splits)
-    if len(np.unique(tested)) < len(tested):
+    if np.any(tested[1:] == tested[:-1]):
         raise ValueError(
             f"cv must put every row into exactly one test part, or none, but {splitter} tests some "
             "rows more than once; use an integer or a splitter such as StratifiedKFold."
@@ -385,7 +391,7 @@ def score_rows(
     raw = known.fit(estimator, task)
     scores, stage = raw.ask(X)
     if decision is not None:
-        raw.check_decision(X, scores, decision)
+        raw.check_decision(X, scores, decision, CHECKED_IN_FOLD)
     return {
         "scores": scores,
         "response": raw.response,

@@ -28,6 +28,10 @@ from skselect._lib.sklearn import (
 from skselect.estimators.base import check_own_proba, find_abstainer, find_cascade
 from skselect.predictions.decisions import DecisionRule
 
+#: On so many rows the answers of a classifier are compared with its probabilities; fewer are enough
+#: where each fold has a model.
+MOST_CHECKED, CHECKED_IN_FOLD = 1000, 100
+
 
 @dataclass(frozen=True, eq=False)
 class RawClassifier:
@@ -102,9 +106,12 @@ class RawClassifier:
             "",
         )
 
-    def check_decision(self, X: Any, scores: FloatArray, decision: str) -> None:
+    def check_decision(
+        self, X: Any, scores: FloatArray, decision: str, n_checked: int = MOST_CHECKED
+    ) -> None:
         """Refuse a classifier that abstains, or predicts another class than the decision says.
 
+        Its own answers to `n_checked` of the rows tell, evenly spread.
         With decision values this is checked for two classes only: with more, the class that SVC
         predicts may differ from that of its largest value in a few rows.
         """
@@ -126,6 +133,8 @@ class RawClassifier:
             )
         if decision != "argmax" or not (is_proba or scores.ndim == 1):
             return
+        some = some_of(np.arange(len(scores)), n_checked)
+        X, scores = take_rows(X, some), scores[some]
         own = scores[:, self.columns] if is_proba else np.column_stack([-scores, scores])
         answers = self.estimator.predict(X)
         if np.array_equal(answers, np.asarray(self.estimator.classes_)[own.argmax(axis=1)]):
@@ -161,10 +170,10 @@ def spread(own: FloatArray, columns: IntArray, n_classes: int, missing: float) -
     return np.divide(table, total, out=uniform, where=total > 0)
 
 
-def some_of(rows: IntArray) -> IntArray:
-    """Return up to 1,000 of the rows, evenly spread."""
+def some_of(rows: IntArray, most: int = MOST_CHECKED) -> IntArray:
+    """Return up to `most` of the rows, evenly spread."""
     n = len(rows)
-    return rows[np.linspace(0, n - 1, 1000).astype(np.int64)] if n > 1000 else rows
+    return rows[np.linspace(0, n - 1, most).astype(np.int64)] if n > most else rows
 
 
 def wrap_fitted(estimator: Any, classes: LabelArray) -> RawClassifier:

@@ -94,6 +94,7 @@ from skselect.policy.seen_rows import (
     SeenRows,
     find_copies,
     find_tied_copies,
+    hash_rows,
     with_and_without,
 )
 from skselect.policy.subgroups import Subgroups, check_enough_classes, subgroup_codes
@@ -416,9 +417,8 @@ class ThresholdTuner(
                 caveats=setting.caveats, unknown=_find_unknown(model, rows.classes, unseen),
             )  # fmt: skip
         if model is None:
-            model = base._fit_clone(  # noqa: SLF001 - same family
-                rows, fits.tasks[-1], tested.scored
-            )
+            model = base._fit_clone(rows, fits.tasks[-1], tested.scored)  # noqa: SLF001 - same family
+            model._record(rows)  # noqa: SLF001
         self._keep(model, found, unseen, outcomes, values, setting, tested, trained)
         fits.end()
         return self
@@ -551,7 +551,10 @@ class ThresholdTuner(
         known = [one for one in records if one is not None]
         no_record = certificates.FRESH_BY_WORD if vouched else certificates.NO_RECORD
         caveats = [] if len(known) == len(records) else [no_record]
-        overlaps = [record.overlap(table) for record, table in known]
+        is_precomputed = isinstance(find_inner(model.estimator), PrecomputedClassifier)
+        tables = [table for _, table in known] + ([] if is_precomputed else [X])
+        hashed = {key: hash_rows(x) for key, x in {id(x): x for x in tables}.items()}
+        overlaps = [record.overlap(hashed[id(table)]) for record, table in known]
         most = max(overlaps, key=lambda one: one.share, default=Overlap(0, LEAST))
         seen = np.zeros(len(unseen.rows), dtype=bool)
         if most.share > 0:
@@ -561,13 +564,12 @@ class ThresholdTuner(
             asks = isinstance(model.confidence, LearnedConfidence)
             caveats.insert(0, certificates.trained_here(most, few=few, asks=asks, vouched=vouched))
             if few:
-                seen = np.any([record.find(table) for record, table in known], axis=0)
+                seen = np.any([record.find(hashed[id(table)]) for record, table in known], axis=0)
             elif not vouched:
                 warn_user(f"No certificate: {caveats[0].reason}.")
         elif not caveats and not most.is_checked:
             caveats.append(certificates.NOTHING_CHECKED)
-        is_precomputed = isinstance(find_inner(model.estimator), PrecomputedClassifier)
-        copies = None if is_precomputed else find_copies(X, unseen.codes)
+        copies = None if is_precomputed else find_copies(hashed[id(X)], unseen.codes)
         if copies is None:  # X are predictions, or no row of X can be recognised
             copies = find_tied_copies(unseen.confidence, unseen.codes, unseen.y_pred)
         caveats += certificates.copied_here(copies)
@@ -937,8 +939,10 @@ def _rate_training_rows(
 
     None where nothing is guaranteed, or no row given trained it.
     """
-    given = tested.splits[0][0] if tested.splits else np.arange(len(rows.codes))
-    trained, model = np.setdiff1d(given, unseen.rows), tested.model
+    is_given = np.zeros(len(rows.codes), dtype=bool)
+    is_given[tested.splits[0][0] if tested.splits else slice(None)] = True
+    is_given[unseen.rows] = False
+    trained, model = np.flatnonzero(is_given), tested.model
     if model is None or not goal.guarantees or len(trained) == 0:
         return None
     X = take_rows(rows.X, some_of(trained))

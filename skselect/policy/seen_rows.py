@@ -34,6 +34,8 @@ _FIRST_ROWS = 100_000
 _RECORDED, _LEAST_OWN, _LEAST_FOUND = 500, 0.9, 20
 #: Fewer recognisable rows are as good as none.
 LEAST = 5
+# So many numbers are hashed at a time: they fit into the cache of a processor.
+_CELLS = 1 << 14
 # No more rows can hold a value of their own in a column of two values, such as one of several that
 # say which category a row has: such a column does not count.
 _FEW = 2
@@ -54,6 +56,15 @@ class Overlap(NamedTuple):
     def share(self) -> float:
         """The share of the recognisable rows that were recorded; 0 where none was checked."""
         return self.n_seen / self.n_recognisable if self.is_checked else 0.0
+
+
+class HashedRows(NamedTuple):
+    """A hash of each row, and of the distinct rows, ascending, copies and who is recognisable."""
+
+    every: Hashes
+    hashes: Hashes
+    copies: IntArray
+    alone: BoolArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,26 +88,21 @@ class SeenRows:
     @classmethod
     def of(cls, X: Any) -> SeenRows:
         """Record rows; nothing is recorded of an X that cannot be read as a table."""
-        try:
-            # pandas warns about lists of different lengths.
-            with warnings.catch_warnings(action="ignore"):
-                hashes, copies, alone = _find_recognisable(row_hashes(X), X)
-        except (TypeError, ValueError):
-            return cls(np.empty(0, dtype=np.uint64), 0.0, True)
+        _, hashes, copies, alone = hash_rows(X)
         share = float(np.sum(copies[alone]) / np.sum(copies)) if len(copies) else 0.0
         own = hashes[alone]
         return cls(own[:MOST].copy(), share, len(own) <= MOST)
 
-    def overlap(self, X: Any) -> Overlap:
-        """Count the recorded rows of X, and how many rows of X can be recognised.
+    def overlap(self, rows: HashedRows) -> Overlap:
+        """Count the recorded ones of some rows, and how many of these can be recognised.
 
-        Where not all rows are recorded, rows of X are counted whose hashes are as small as those
-        that are. The number that can be recognised is that of the table with the smaller share of
+        Where not all rows are recorded, rows are counted whose hashes are as small as those that
+        are. The number that can be recognised is that of the table with the smaller share of
         recognisable rows, so that n_seen / n_recognisable is about 1 where all rows were recorded.
         """
         if len(self.hashes) == 0:
             return Overlap(0, 0)
-        hashes, copies, alone = _find_recognisable(row_hashes(X), X)
+        _, hashes, copies, alone = rows
         if not self.complete:
             n = int(np.searchsorted(hashes, self.hashes[-1], side="right"))
             hashes, copies, alone = hashes[:n], copies[:n], alone[:n]
@@ -104,37 +110,32 @@ class SeenRows:
         n_recognisable = min(int(np.sum(copies[alone])), round(self.share * int(np.sum(copies))))
         return Overlap(min(int(np.sum(copies[seen])), n_recognisable), n_recognisable)
 
-    def find(self, X: Any) -> BoolArray:
-        """Tell which rows of X are recorded, of those that can be recognised."""
-        every = row_hashes(X)
-        hashes, _, alone = _find_recognisable(every, X)
+    def find(self, rows: HashedRows) -> BoolArray:
+        """Tell which of the rows are recorded, of those that can be recognised."""
+        every, hashes, _, alone = rows
         return _are_among(every, hashes[alone & _are_among(hashes, self.hashes)])
 
 
-def find_copies(X: Any, codes: IntArray) -> BoolArray | None:
+def find_copies(hashed: HashedRows, codes: IntArray) -> BoolArray | None:
     """Tell which rows equal an earlier one, in all values and the class.
 
     Equal rows of several classes are a case that came back, and only recognisable rows count. The
-    result is None where no row is recognisable, or X is no table.
+    result is None where no row is recognisable.
 
     Parameters
     ----------
-    X : table of n rows
+    hashed : HashedRows
     codes : ndarray of shape (n,)
         The true classes.
     """
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            every = row_hashes(X)
-    except (TypeError, ValueError):
-        return None
-    rows, (hashes, times, alone) = np.arange(len(codes)), _find_recognisable(every, X)
+    rows, (every, hashes, times, alone) = np.arange(len(codes)), hashed
     if not np.any(alone):
         return None
     if not np.any(alone & (times > 1)):
         return np.zeros(len(rows), dtype=bool)
     place, first = np.searchsorted(hashes, every), np.empty(len(hashes), dtype=np.int64)
     first[place[::-1]] = rows[::-1]  # of equal rows the first one is written last
+    alone = alone.copy()
     alone[place[codes != codes[first[place]]]] = False
     return alone[place] & (first[place] < rows)
 
@@ -241,11 +242,18 @@ def _find_own(values: FloatArray, rows: IntArray) -> Hashes:
     return hashes[begins[:-1] & begins[1:] & (marked & one == 0)]
 
 
-def _find_recognisable(every: Hashes, X: Any) -> tuple[Hashes, NDArray[np.int64], BoolArray]:
-    """Return hashes of the distinct rows, ascending, their copies, and which are recognisable.
+def hash_rows(X: Any) -> HashedRows:
+    """Return the hashes of the rows of X; none of an X that cannot be read as a table."""
+    try:
+        # pandas warns about lists of different lengths.
+        with warnings.catch_warnings(action="ignore"):
+            return _find_recognisable(row_hashes(X), X)
+    except (TypeError, ValueError):
+        none = np.empty(0, dtype=np.uint64)
+        return HashedRows(none, none, none.astype(np.int64), none.astype(bool))
 
-    `every` holds the hash of each row of X.
-    """
+
+def _find_recognisable(every: Hashes, X: Any) -> HashedRows:
     hashes, first, copies = np.unique(every, return_index=True, return_counts=True)
     alone = np.zeros(len(hashes), dtype=bool)
     if hasattr(X, "tocsr"):
@@ -257,13 +265,13 @@ def _find_recognisable(every: Hashes, X: Any) -> tuple[Hashes, NDArray[np.int64]
     else:
         frame = _to_frame(X)
         if frame.shape[1] == 1:  # its values are its rows: equal ones are no copies
-            return hashes, np.minimum(copies, MOST_COPIES), alone
+            return HashedRows(every, hashes, np.minimum(copies, MOST_COPIES), alone)
         for values in _column_hashes(frame):
             own = _are_alone(values[first])
             alone |= own & (np.sum(own) > _FEW)
             if np.all(alone):
                 break
-    return hashes, np.minimum(copies, MOST_COPIES), alone
+    return HashedRows(every, hashes, np.minimum(copies, MOST_COPIES), alone)
 
 
 def _are_alone(values: Hashes) -> BoolArray:
@@ -289,6 +297,13 @@ def row_hashes(X: Any) -> Hashes:
         return np.asarray(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
     frame = _to_frame(X)
     total = np.zeros(len(frame), dtype=np.uint64)
+    if all(dtype.kind in "biuf" for dtype in frame.dtypes):
+        places = np.arange(frame.shape[1])
+        step = max(256, _CELLS // max(len(places), 1))
+        for rows in (slice(start, start + step) for start in range(0, len(frame), step)):
+            cells = frame.iloc[rows].to_numpy(dtype=np.float64, na_value=np.nan)
+            total[rows] = _hash_values(_to_bits(cells), places).sum(axis=1)
+        return total
     for values in _column_hashes(frame):
         total += values
     return total
@@ -298,7 +313,7 @@ def _to_frame(X: Any) -> pd.DataFrame:
     if hasattr(X, "__array__") and not hasattr(X, "iloc"):
         array = np.asarray(X)
         X = array.reshape(len(array), -1)
-    return pd.DataFrame(X).infer_objects()
+    return pd.DataFrame(X, copy=False).infer_objects()
 
 
 def _column_hashes(frame: pd.DataFrame) -> Iterator[Hashes]:
@@ -334,12 +349,15 @@ def _to_bits(values: NDArray[Any]) -> Hashes:
     with np.errstate(over="ignore"):
         rough = exact.astype(np.float32).astype(np.float64)
     numbers = np.where(exact == np.rint(exact), exact, rough) + 0.0
-    return np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
+    numbers[np.isnan(numbers)] = np.nan
+    return numbers.view(np.uint64)
 
 
 def _hash_values(bits: Hashes, places: NDArray[Any]) -> Hashes:
     """Return a hash of each value and its column, 0 for the number 0 (splitmix64)."""
     x = bits + (places.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.where(bits == 0, np.uint64(0), x ^ (x >> np.uint64(31)))
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        x ^= x >> np.uint64(shift)
+        x *= np.uint64(factor)
+    x *= bits != 0
+    return x

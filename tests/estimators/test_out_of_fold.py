@@ -1,7 +1,9 @@
 """Which rows a classifier does not see, and folds whose models lack a class."""
 
 import warnings
+from collections import Counter
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -22,7 +24,13 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from skselect import SelectiveClassifier, ThresholdTuner, calibration_report
+from skselect import (
+    CascadeClassifier,
+    LearnedConfidence,
+    SelectiveClassifier,
+    ThresholdTuner,
+    calibration_report,
+)
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import SCOPES
 from skselect.estimators.out_of_fold import (
@@ -299,3 +307,46 @@ def test_the_calibration_of_a_fold_does_not_read_its_labels(rng):
     same = (one.scores == two.scores).all(axis=1)
     assert one.fold.tolist() == two.fold.tolist()
     assert same.tolist() == (one.fold == 0).tolist()
+
+
+# How many rows are asked about ------------------------------------------------------------------
+
+
+class Counting(GaussianNB):
+    """Counts the rows that reach each method, in all its models together."""
+
+    asked: ClassVar = Counter()
+
+    def predict_proba(self, X):
+        self.asked["predict_proba"] += len(X)
+        return super().predict_proba(X)
+
+    def predict(self, X):
+        self.asked["predict"] += len(X)
+        return super().predict(X)  # without predict_proba
+
+
+def cascade():
+    return CascadeClassifier([("first", Counting()), ("second", GaussianNB())], random_state=0)
+
+
+#: Held-out rows of 5 folds, those inside each of them, and of the final model: at n = 8,000.
+HELD_OUT, INSIDE, FINAL = 8000, 5 * 6400, 8000
+
+
+@pytest.mark.parametrize(
+    ("base", "n_proba", "n_predict"),
+    [
+        (Counting, HELD_OUT + 1000, 1500),
+        (lambda: SelectiveClassifier(Counting(), calibration="platt"), HELD_OUT + 1000, 1500),
+        (lambda: SelectiveClassifier(Counting(), confidence=LearnedConfidence(features=["proba"])),
+         HELD_OUT + INSIDE + FINAL + 1500, 1500),
+        (cascade, HELD_OUT + INSIDE + FINAL + 1000 + 1500, 0),  # its answers are its scores'
+    ],
+    ids=["plain", "calibrated", "learned", "cascade"],
+)  # fmt: skip
+def test_a_fold_model_answers_each_held_out_row_once(base, n_proba, n_predict, rng):
+    X = rng.normal(size=(8000, 2))
+    Counting.asked.clear()
+    ThresholdTuner(base(), random_state=0).fit(X, X[:, 0] + rng.normal(size=8000) > 0)
+    assert Counting.asked == Counter(predict_proba=n_proba) + Counter(predict=n_predict)

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from skselect.policy import seen_rows
 from skselect.policy.certificate import MOST_SEEN
-from skselect.policy.seen_rows import SeenRows, row_hashes
+from skselect.policy.seen_rows import SeenRows, hash_rows, row_hashes
 from tests.common import mostly_slow
 
 CELL = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 1e300, float("nan"), float("inf")])
@@ -68,7 +68,7 @@ def test_texts_dates_and_missing_values_have_hashes():
 
 
 def count(seen, new):
-    return SeenRows.of(seen).overlap(new)
+    return SeenRows.of(seen).overlap(hash_rows(new))
 
 
 def test_rows_are_known_again_in_another_dtype(rng):
@@ -128,8 +128,8 @@ def test_shared_rows_are_counted_and_found(n_shared, rng):
     new[:n_shared] = seen[:n_shared]
     record = pickle.loads(pickle.dumps(SeenRows.of(seen)))
     order = rng.permutation(1000)
-    assert record.overlap(new[order]) == (n_shared, 1000)
-    np.testing.assert_array_equal(record.find(new[order]), order < n_shared)
+    assert record.overlap(hash_rows(new[order])) == (n_shared, 1000)
+    np.testing.assert_array_equal(record.find(hash_rows(new[order])), order < n_shared)
 
 
 def test_of_many_rows_a_sample_is_kept(rng, monkeypatch):
@@ -139,9 +139,9 @@ def test_of_many_rows_a_sample_is_kept(rng, monkeypatch):
     assert len(pickle.dumps(record)) < 50_000
     assert not record.complete
     new = np.column_stack([np.arange(100_001, 110_001), np.ones(10_000)])
-    assert record.overlap(new).n_seen == 0
+    assert record.overlap(hash_rows(new)).n_seen == 0
     new[:5000] = rng.choice(seen, 5000, replace=False)
-    found = record.overlap(new)
+    found = record.overlap(hash_rows(new))
     # about 1 / 20 of the rows are looked at, a half of them were seen
     assert 300 < found.n_recognisable < 700
     assert abs(found.share - 0.5) < 4 * 0.5 / np.sqrt(found.n_recognisable)
@@ -205,7 +205,7 @@ def test_copies_against_the_definition(data):
             rows[k] in recognisable and len({codes[i] for i in same}) == 1 and min(same) < k
         )  # fmt: skip
 
-    found = seen_rows.find_copies(np.array(rows), np.array(codes))
+    found = seen_rows.find_copies(hash_rows(np.array(rows)), np.array(codes))
     if recognisable:
         assert found.tolist() == [is_copy(k) for k in range(len(rows))]
     else:
@@ -215,7 +215,7 @@ def test_copies_against_the_definition(data):
 def test_rows_without_a_table_are_no_copies_of_each_other():
     shapes = [np.zeros((2, 2)), np.ones((3, 2)), np.zeros((2, 2))]
     for X in (shapes, ["one text", "another", "one text"], np.ones((3, 2))):
-        assert seen_rows.find_copies(X, np.zeros(3, dtype=int)) is None
+        assert seen_rows.find_copies(hash_rows(X), np.zeros(3, dtype=int)) is None
 
 
 def tied_copies_by_definition(confidence, column):
