@@ -33,6 +33,7 @@ from skselect import (
     Risk,
     RiskCoverageCurve,
     SelectiveState,
+    ThresholdTuner,
     evaluate,
     select_threshold,
 )
@@ -115,6 +116,8 @@ def list_acts(n, rng):
     def standard_error(name):
         return SPECS[name].influence(ScoredRows(curve), {}).standard_error()
 
+    X = rng.normal(size=(max(n // 10, 100), 50))
+    y = (X[:, :5].sum(axis=1) + rng.normal(size=len(X)) > 0).astype(int)
     float32 = confidence.astype(np.float32)
     state = SelectiveState().update_confidence(float32, loss > 0)
     state.counts.settle()
@@ -146,6 +149,12 @@ def list_acts(n, rng):
             outcomes, objective="coverage", target=0.8, on_infeasible="abstain"
         ),
         "a refusal, at most 20,000 rows": lambda: refuse(few, 0.003),
+        "six fits to a tenth of the rows": lambda: [
+            LogisticRegression().fit(X, y) for _ in range(6)
+        ],
+        "ThresholdTuner, six fits": lambda: ThresholdTuner(
+            LogisticRegression(), random_state=0
+        ).fit(X, y),
         "a plain mask": lambda: mask_plainly(y_true, y_proba),
         "coverage_score(y_true, y_proba)": lambda: coverage_score(y_true, y_proba, threshold=0.8),
         "cwsa_plus_score(y_true, y_proba)": lambda: cwsa_plus_score(y_true, y_proba, threshold=0.8),
