@@ -98,7 +98,7 @@ def decide(
 
 def decide_answers(y_pred: Any, confidence: Any, subgroups: Any) -> dict[str, Array]:
     """Decide on answers that come with a confidence; they need not be among the classes."""
-    rated, groups = read_confidence(confidence), None
+    rated, groups = check_numbers(confidence, "confidence"), None
     answers = read_texts(y_pred, len(rated))
     if policy["groups"] is not None:
         by_answer = policy["groups"]["by_answer"]
@@ -126,7 +126,7 @@ def accepts(confidence: Any, *, subgroups: Any = None) -> Array:
 
     `subgroups`: those of the rows (the answers, where these are the subgroups).
     """
-    rated, groups = read_confidence(confidence), None
+    rated, groups = check_numbers(confidence, "confidence"), None
     if policy["groups"] is None:
         refuse_subgroups(policy, subgroups)
     else:
@@ -135,14 +135,6 @@ def accepts(confidence: Any, *, subgroups: Any = None) -> Array:
 
 
 # What users give ------------------------------------------------------------------------------
-
-
-def read_confidence(confidence: Any) -> Array:
-    """Return confidences as one finite number per row."""
-    confidence = np.asarray(confidence, dtype=np.float64)
-    if confidence.ndim != 1 or not np.all(np.isfinite(confidence)):
-        raise ValueError(f"confidence must hold one finite number per row, got {confidence}.")
-    return confidence
 
 
 def read_proba(y_proba: Any, name: str = "y_proba") -> Array:

@@ -258,6 +258,8 @@ NUMBERS = [
     ("confidence", lambda x: aurc_score(Y, P, confidence=x)),
     ("confidence", POLICY.accepts),
     ("confidence", lambda x: POLICY.decide(y_pred=Y, confidence=x)),
+    ("confidence", lambda x: gate().accepts(
+        np.array(x, dtype=object) if isinstance(x, list) else x, subgroups=["a"] * 3)),
     ("confidence", lambda x: Predictions.from_verdicts([1, 0, 1], x)),
     ("confidence", lambda x: Predictions.from_verdicts([1, None, 1], x)),
     ("confidence", lambda x: Predictions.from_labels(Y, Y, x)),
