@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 import numpy as np
 
 from skselect._lib.arrays import BoolArray, FloatArray, LossSpec, draw_rows, reaches
-from skselect._lib.checks import did_you_mean, shown
+from skselect._lib.checks import did_you_mean, shown, warn_user
 from skselect._lib.checks.options import (
     check_choice,
     check_count,
@@ -28,6 +28,8 @@ from skselect._lib.checks.options import (
 )
 from skselect._lib.notebook import percent, rounded
 from skselect.bounds._pointwise import (
+    anytime_upper,
+    betting_upper,
     clopper_pearson_upper,
     least_count,
     rows_for_certificate,
@@ -36,6 +38,7 @@ from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError, InfeasibleTargetError
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import LOSSES, Outcomes
+from skselect.predictions.predictions import check_is_predictions, rows_of_class
 from skselect.thresholds import Combined, FixedSequence, LevelSequence
 from skselect.thresholds._metric import (
     AT_LEAST,
@@ -150,6 +153,8 @@ HELD_OUT = 0.4
 NAMING = 5
 #: What is assumed where a reviewer's answers are counted.
 AS_HERE = "the reviewer will work as on these rows"
+# The least coverage is said to bind where the chosen one is larger by less than this.
+_NEAR = 0.05
 #: Why a guarantee in expectation is an estimate.
 MEAN_ONLY = (
     "only the mean over many calibrations is kept, and single ones miss it about every second time"
@@ -211,7 +216,7 @@ class Objective:
         """Return the parameters by name."""
         return {one.name: getattr(self, one.name) for one in fields(cast(Any, self))}
 
-    def set_params(self, **params: Any) -> Objective:
+    def set_params(self, **params: Any) -> Self:
         """Set parameters by name.
 
         Raises
@@ -303,6 +308,25 @@ class Objective:
             )
         return known[1] if name == "auto" else name
 
+    def find_rows(self, source: Any) -> tuple[BoolArray | None, str]:
+        """Return which rows it is about, None for all, and their name in messages."""
+        for name, side in (("given_prediction", "predicted"), ("given_class", "true")):
+            label = getattr(self, name)
+            if label is None:
+                continue
+            predictions = check_is_predictions(source, name)
+            known = predictions.classes.tolist()
+            if label not in known:
+                raise ValueError(
+                    f"{name} must be one of the classes {known[:10]}, got {shown(label)}."
+                )
+            label = label.item() if isinstance(label, np.generic) else label
+            rows, cases = rows_of_class(predictions, side, label)
+            if not np.any(rows):
+                raise ValueError(f"{name}={label!r}: there is no such row.")
+            return rows, cases
+        return None, ""
+
     # Checks ----------------------------------------------------------------------------------
 
     def check(self, loss: Loss, confidence: Any = None) -> Objective:
@@ -381,19 +405,43 @@ Objectives = Objective | Mapping[Any, Objective]
 
 
 class Counts(NamedTuple):
-    """How many rows there are, how many are accepted, and how many of these have a loss."""
+    """How many rows there are, and how many are accepted; how many of these have a loss.
+
+    `n_missed` are rows that are not accepted, and that a reviewer gets wrong.
+    """
 
     n: int
     n_accepted: int
     n_errors: int
+    n_missed: int = 0
+
+    @classmethod
+    def of(cls, loss: FloatArray, accepted: BoolArray, missed: FloatArray | None = None) -> Counts:
+        """Count rows by their losses, and those of a reviewer, and by which rows are accepted."""
+        of_reviewer = loss[:0] if missed is None else missed[~accepted]
+        counted = accepted, loss[accepted], of_reviewer
+        return cls(len(loss), *(int(np.count_nonzero(one)) for one in counted))
+
+
+class Finding(NamedTuple):
+    """What rows show of a guarantee: the share or mean that it bounds, and bounds, in [0, 1].
+
+    It "holds" if the bound on the side of the target keeps it, is "broken" if the other one does
+    not, and else is "undecided".
+    """
+
+    verdict: str
+    value: float
+    low: float
+    high: float
 
 
 class Found(NamedTuple):
-    """A threshold, None where an entry of the curve fixes it; how many entries it accepts."""
+    """A threshold, None where an entry of the curve fixes it; its entries, the metric there."""
 
     threshold: float | None
     n_blocks: int
-    optimum: MetricOptimum | None = None
+    value: float | None = None
 
 
 # Guarantees --------------------------------------------------------------------------------
@@ -425,9 +473,10 @@ class Guarantee(Objective):
         """The target as a share of the largest loss, without what a reviewer takes of it."""
         return self.target / self.unit - (self.reviewing.bound or 0.0)
 
-    def in_units(self, bound: float) -> float:
-        """Return a bound in [0, 1] in the user's units, with the bound of a reviewer's errors."""
-        return self.unit * bound + (self.reviewing.bound or 0.0)
+    @property
+    def largest(self) -> float:
+        """The largest share or mean that keeps the target, of what must be small."""
+        return self.scaled_target
 
     @property
     def rule(self) -> Rule:
@@ -471,14 +520,34 @@ class Guarantee(Objective):
         """Return the values whose mean must be small."""
         return np.where(accepted, loss, 0.0)
 
-    def review(self, outcomes: Outcomes | None, threshold: float) -> tuple[int, str]:  # noqa: ARG002
-        """Return how many deferred rows count as errors, and what is said about a reviewer."""
-        return 0, ""
+    def review(self, outcomes: Outcomes | None, threshold: float) -> str:  # noqa: ARG002
+        """Return what is said about a reviewer."""
+        return ""
 
-    def counted_bound(self, seen: Counts) -> float:
-        """Return the exact bound for accepted rows that were fixed beforehand, by counting."""
-        upper = clopper_pearson_upper(*self.count(seen), self.level)
-        return 1.0 - upper if self.is_least else upper
+    def test(
+        self, seen: Counts, graded: FloatArray | None = None, *, anytime: bool = False
+    ) -> Finding:
+        """Test the guarantee on rows, for a threshold that was fixed beforehand.
+
+        By counts, or by `graded` values: those that :meth:`values` returns. Each bound fails with
+        probability `level`; `anytime`: even if one looks whenever rows were added.
+        """
+        value, low, high = find_mean(*self.count(seen), graded, self.level, anytime=anytime)
+        largest = self.largest
+        verdict = "broken" if low > largest else "undecided" if high > largest else "holds"
+        if self.is_least:
+            value, low, high = 1.0 - value, 1.0 - high, 1.0 - low
+        return Finding(verdict, value, low, high)
+
+    def weakest(self, counts: Iterable[Counts]) -> Finding:
+        """Return the worst of what the counts under each reading of the rows show."""
+        tests = [self.test(seen) for seen in counts]
+        return max(tests, key=lambda one: -one.low if self.is_least else one.high)
+
+    def bound(self, found: Finding) -> float:
+        """Return the bound on the side of the target, in the user's units."""
+        most = found.low if self.is_least else found.high
+        return self.unit * most + (self.reviewing.bound or 0.0)
 
     def find(self, curve: RiskCoverageCurve) -> Found:
         """Find the threshold on a curve of rows that count once."""
@@ -882,6 +951,11 @@ class Coverage(Guarantee):
         """1: a coverage is a share of rows."""
         return 1.0
 
+    @property
+    def largest(self) -> float:
+        """The largest share of rows that are not accepted."""
+        return 1.0 - self.target
+
     def amount(self, value: float, *, up: bool | None = False) -> str:
         """Return a coverage as text."""
         return percent(value, up=up)
@@ -1061,7 +1135,7 @@ class SystemRisk(Guarantee):
 
     def count(self, seen: Counts) -> tuple[int, int]:
         """Return the errors, those of the reviewer included, among all rows."""
-        return seen.n_errors, seen.n
+        return seen.n_errors + seen.n_missed, seen.n
 
     def name_levels(self, outcomes: Outcomes, seed: int = 0) -> tuple[SystemRisk, Outcomes]:
         """Let a fifth of the rows name the thresholds to test; return the rows that test them.
@@ -1095,12 +1169,12 @@ class SystemRisk(Guarantee):
         nothing = np.zeros(len(curve), dtype=bool)
         return Passing(nothing, levels[np.logical_and.accumulate(passed)])
 
-    def review(self, outcomes: Outcomes | None, threshold: float) -> tuple[int, str]:
-        """Return how many deferred rows the reviewer gets wrong, and what that means."""
+    def review(self, outcomes: Outcomes | None, threshold: float) -> str:
+        """Return how often the reviewer gets deferred rows wrong, and what that means."""
         bound = self.reviewing.bound
         if bound is not None:
             rest = percent(self.target - bound, up=False)
-            return 0, (
+            return (
                 f"The reviewer may be wrong in {percent(bound, up=True)} of all cases, which "
                 f"leaves {rest} to the machine."
             )
@@ -1122,7 +1196,7 @@ class SystemRisk(Guarantee):
                 f"The smallest target that these rows could have met is {percent(least, up=True)}, "
                 f"at confidence {start[0]:.6g} or higher, but certifying that one needs fresh rows."
             )
-        return n_wrong, (
+        return (
             f"{found} Alone, the reviewer is wrong in {alone} of all these cases, and the machine "
             f"in {machine}."
         )
@@ -1132,6 +1206,22 @@ class SystemRisk(Guarantee):
 
     def _least_target(self, curve: RiskCoverageCurve) -> float:
         return super()._least_target(curve) + cast(float, self.reviewing.bound)
+
+
+def find_mean(
+    count: int, n: int, graded: FloatArray | None, level: float, *, anytime: bool
+) -> tuple[float, float, float]:
+    """Return a mean, and bounds from below and above that fail with probability `level` each.
+
+    It is that of `graded` values, or a share: `count` of `n`.
+    """
+    if graded is not None:
+        mean = float(np.mean(graded)) if len(graded) else math.nan
+        low = 1.0 - betting_upper(1.0 - graded, level, anytime=anytime)
+        return mean, low, betting_upper(graded, level, anytime=anytime)
+    upper = anytime_upper if anytime else clopper_pearson_upper
+    mean = count / n if n else math.nan
+    return mean, 1.0 - upper(n - count, n, level), upper(count, n, level)
 
 
 # No guarantee ------------------------------------------------------------------------------
@@ -1309,7 +1399,40 @@ class Best(Objective):
         )  # fmt: skip
         if best is None:
             return Found(math.inf, 0)
-        return Found(best.threshold, best.n_blocks, best)
+        self._warn_of(curve, best)
+        return Found(best.threshold, best.n_blocks, best.value)
+
+    def _warn_of(self, curve: RiskCoverageCurve, best: MetricOptimum) -> None:
+        """Say where the least coverage binds, or everything is accepted."""
+        before = best.n_blocks - 2
+        binds = best.unconstrained > best.best and not self.constraint
+        chosen, below = (curve.coverage[k - 1] for k in (best.n_blocks, best.n_unconstrained))
+        # The next smaller accepted set may be far below the least coverage: rows are tied.
+        is_least = before >= 0 and not reaches(curve.coverage[before], self.min_coverage)
+        if binds and (chosen < self.min_coverage + _NEAR or is_least):
+            bound = "the lower bound of " if self.bounds_luck else ""
+            n_below = curve.n_accepted[best.n_unconstrained - 1]
+            fewer = ""
+            if is_least and curve.n_accepted[before + 1] - curve.n_accepted[before] > 1:
+                least = percent(curve.coverage[before])
+                fewer = f"Fewer would be {least}, for rows of equal confidence are accepted "
+                fewer += "together. "
+            warn_user(
+                f"min_coverage={self.min_coverage:g} binds: {bound}{self.name} would be "
+                f"{best.unconstrained:.4g} where {percent(below)} of the rows are accepted "
+                f"({n_below:,.0f}), instead of {best.best:.4g} where {percent(chosen)} are. "
+                f"{fewer}Lower min_coverage only where so many rows are enough: the best of few "
+                "is often luck."
+            )
+        elif best.n_blocks == len(curve) and self.sweeps:
+            low, high = self.range_on(curve)
+            warn_user(
+                f"{self.name} is best when everything is accepted: of the thresholds from "
+                f"{low:g} to {high:g} it is largest at {best.threshold:.4g}, and no confidence is "
+                f"lower. All answers together have the risk {curve.mean_loss:.3g} here. To defer "
+                "cases all the same, name a smaller one: objective='risk', target=0.05 is for at "
+                "most 5 % wrong answers."
+            )
 
     def range_on(self, curve: RiskCoverageCurve) -> tuple[float, float]:
         """Return where the metric looks for a threshold.
@@ -1489,6 +1612,26 @@ def each_of(objectives: Objectives) -> Iterable[Objective]:
 def first_of(objectives: Objectives) -> Objective:
     """Return the one objective, or that of the first subgroup: they share delta and loss."""
     return next(iter(each_of(objectives)))
+
+
+def the_only(objectives: Objectives) -> Objective:
+    """Refuse objectives of subgroups where there are none."""
+    if isinstance(objectives, Objective):
+        return objectives
+    raise ValueError(
+        f"objective (or its target) has one entry for each of {list(objectives)[:10]}; say what "
+        "these subgroups are with subgroups= (select_threshold) or group_by= (ThresholdTuner)."
+    )
+
+
+def refuse_given(objectives: Objectives, instead: str) -> None:
+    """Refuse a guarantee about the rows of one class where that cannot be told."""
+    for objective in each_of(objectives):
+        if isinstance(objective, SystemRisk):
+            raise ArgumentError("objective", f"objective='system_risk' does not go with {instead}")
+        for name in ("given_prediction", "given_class"):
+            if getattr(objective, name) is not None:
+                raise ValueError(f"{name} does not go with {instead}")
 
 
 def check_objective(objectives: Objectives, loss: Loss, confidence: Any) -> Any:

@@ -97,7 +97,7 @@ def report(given: Namespace) -> int:
 def tune(given: Namespace) -> int:
     """Choose a threshold, write the policy; return the exit code."""
     from skselect.objectives import Risk, name_options
-    from skselect.selection.pick import make_policy
+    from skselect.selection.results import make_policy
     from skselect.selection.select import select_threshold
     from skselect.thresholds import Shortlist
 

@@ -83,6 +83,8 @@ from skselect.objectives import (
     each_of,
     first_of,
     read_objective,
+    refuse_given,
+    the_only,
 )
 from skselect.policy import certificate as certificates
 from skselect.policy.cascade import count_asked
@@ -102,28 +104,20 @@ from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, encode_reviewer
+from skselect.selection import order
 from skselect.selection.pick import (
-    CLASS_LEVEL,
-    HOLD_OUT_LATEST,
-    LEAVE_MARGIN,
-    TAKE_LATEST,
     Grouping,
     Setting,
-    check_order,
-    class_p_value,
-    make_policy,
     name_levels,
     pick,
-    refuse_given,
     take_chosen,
-    the_only,
-    warn_of_order,
 )
 from skselect.selection.results import (
     GroupedSelection,
     ThresholdSelection,
     add_shortlist,
     check_shortlist,
+    make_policy,
 )
 from skselect.thresholds import Shortlist
 from skselect.thresholds._rules import are_tied, choose_combined, default_combined
@@ -382,16 +376,16 @@ class ThresholdTuner(
         caveats = self._doubt_few_errors(tested.caveats, objective, outcomes)
         advice, n = tested.advice, len(rows.codes)
         if advice and tested.splits and are_last(tested.splits, n):
-            advice = LEAVE_MARGIN
-        order = self._find_order(objective, advice, unseen.rows, predictions, outcomes, members)
+            advice = order.LEAVE_MARGIN
+        ordered = self._find_order(objective, advice, unseen.rows, predictions, outcomes, members)
         setting = Setting(
-            what,
-            self.on_infeasible,
-            (
+            loss=what,
+            on_infeasible=self.on_infeasible,
+            caveats=(
                 *(() if groups is None else (certificates.GROUPED,)),
                 *caveats,
                 *self._compare_classes(base, rows, tested.splits, objective),
-                *order,
+                *ordered,
             ),
             bounded=base.confidence_is_bounded,
             share=min(len(outcomes) / n, 1.0) * (1.0 - asked.share if asked else 1.0),
@@ -403,7 +397,7 @@ class ThresholdTuner(
         chosen = take_chosen(predictions, outcomes, objectives, members, asked)
         found = pick(*chosen, _choose_start(objectives, what, model, chosen), setting)
         if min(found.thresholds.values()) < np.inf:
-            warn_of_order(order)
+            order.warn_of_order(ordered)
             if caveats != tested.caveats:
                 warn_user(
                     "Did these rows train the frozen classifier? Next to none is answered wrongly. "
@@ -498,7 +492,7 @@ class ThresholdTuner(
                 splits, X = [(np.setdiff1d(np.arange(n), chosen), chosen)], take_rows(X, chosen)
             unseen = OutOfFold.of(rows, chosen, **base._decide_by(model, rows, X))  # noqa: SLF001
             unseen, caveats = self._compare_rows(base, rows, unseen, objective)
-            return unseen, _Tested(model, caveats, splits, TAKE_LATEST)
+            return unseen, _Tested(model, caveats, splits, order.TAKE_LATEST)
         # A guarantee, or a list with rows set apart, is about the classifier held to it.
         sets_apart = isinstance(self.shortlist, Shortlist) and self.shortlist.share > 0
         wants_exact = objective.guarantees or sets_apart
@@ -532,7 +526,7 @@ class ThresholdTuner(
         check_folds(splits, rows)
         unseen, scored = base._decide_folds(rows, splits, self.n_jobs, fits)  # noqa: SLF001
         caveat = certificates.SAME_ROWS if ready else certificates.FOLD_MODELS
-        advice = HOLD_OUT_LATEST if cv is None or isinstance(cv, numbers.Integral) else ""
+        advice = order.HOLD_OUT_LATEST if cv is None or isinstance(cv, numbers.Integral) else ""
         return unseen, _Tested(None, (caveat,), splits, advice, scored)
 
     def _compare_rows(
@@ -623,13 +617,12 @@ class ThresholdTuner(
         """Return the caveat about rows that a guarantee is about and that depend on their order."""
         if not advice:
             return ()
-        order = np.argsort(rows)
-        if members is not None:
-            members = members._replace(subgroups=take_rows(members.subgroups, order))
+        given = np.argsort(rows)
+        subgroups = None if members is None else take_rows(members.subgroups, given)
         vouched = "independent" in certificates.check_vouched(self.assume)
-        answered = replace(predictions, y_proba=None).take(order)
-        rated = outcomes.take(order)
-        return check_order(answered, rated, objective, members, advice, vouched=vouched)
+        answered = replace(predictions, y_proba=None).take(given)
+        rated = outcomes.take(given)
+        return order.check_order(answered, rated, objective, subgroups, advice, vouched=vouched)
 
     def _compare_classes(
         self, base: SelectiveClassifier, rows: TrainingRows, splits: Splits, goal: Objective
@@ -646,13 +639,13 @@ class ThresholdTuner(
         codes = rows.codes[splits[0][1]] if splits and trained is not None else rows.codes
         counts = np.bincount(codes, minlength=len(rows.classes))
         spread = np.ptp(counts)
-        if trained is not None and class_p_value(counts, trained) <= CLASS_LEVEL:
+        if trained is not None and order.class_p_value(counts, trained) <= order.CLASS_LEVEL:
             here, there = counts / counts.sum(), trained / trained.sum()
             k = np.argmax(np.round(np.abs(here - there), 9))
             label = shown(rows.classes.tolist()[k])
             found = f"class {label} is {percent(here[k])} of these rows and {percent(there[k])} of"
             caveat = certificates.other_classes(
-                found, CLASS_LEVEL, equal=bool(spread <= 1), vouched=vouched
+                found, order.CLASS_LEVEL, equal=bool(spread <= 1), vouched=vouched
             )
             if caveat.strikes:
                 warn_user(f"No certificate: {caveat.reason}.")
@@ -888,7 +881,7 @@ class _Tested(NamedTuple):
     model: SelectiveClassifier | None
     caveats: tuple[Caveat, ...]
     splits: Splits
-    advice: str = HOLD_OUT_LATEST
+    advice: str = order.HOLD_OUT_LATEST
     scored: OutOfFold | None = None
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeGuard, cast
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from scipy import special, stats
@@ -19,8 +19,6 @@ from skselect._lib.checks.rows import check_labels, encode_known, refuse_weights
 from skselect._lib.files import replace_nan
 from skselect._lib.notebook import percent, rounded, show_card, wrap
 from skselect.bounds._pointwise import (
-    anytime_upper,
-    betting_upper,
     bound_stakes,
     clopper_pearson_upper,
     least_count,
@@ -38,10 +36,11 @@ from skselect.objectives import (
     Loss,
     Risk,
     SystemRisk,
+    find_mean,
     read_guarantee,
 )
 from skselect.policy import certificate as certificates
-from skselect.policy.certificate import Caveat, Certificate, Stated
+from skselect.policy.certificate import Caveat, Certificate, Origin, Stated
 from skselect.policy.policy import (
     AbstentionPolicy,
     External,
@@ -61,16 +60,7 @@ from skselect.predictions.predictions import (
     refuse_unjudged,
     rows_of_class,
 )
-from skselect.selection.pick import (
-    TAKE_LATEST,
-    Setting,
-    check_order,
-    doubt_reviewer,
-    find_doubt,
-    issue,
-    warn_of_doubt,
-    warn_of_order,
-)
+from skselect.selection import order
 from skselect.streaming.state import SelectiveState
 
 # A notice spells out so many guarantees at most, and counts the others.
@@ -168,48 +158,36 @@ def certify(
     sides, readings = accepted.astype(np.float64), with_and_without(copies)
     together = replace(rated, confidence=sides, readings=readings)
     counted = together.count(_SEED)
-    tests = [_test(rows, fixed) for rows in counted.read()]
-    counts, reviewer = tests[0].counts, tests[0].reviewer
-    bound = (min if fixed.is_least else max)(test.bound for test in tests)
-    refusal = next((test.refusal for test in tests if test.refusal), "")
-    measured = math.isnan(fixed.target)
+    read = counted.read()
+    counts = [Counts.of(rows.loss, rows.confidence > 0, rows.reviewer_loss) for rows in read]
     curve = RiskCoverageCurve.from_outcomes(rated)
     known, is_reused = _find_reused(policy, curve)
     if far := _find_far(policy, answered, curve):
         known += (Caveat(far, strikes=False),)
     notice = "" if is_reused else own_guarantee(policy, answered, accepted, subgroups, fixed.level)
-    doubt, found = find_doubt(answered), certificates.NO_CAVEATS
+    doubt, found = order.find_doubt(answered), certificates.NO_CAVEATS
     if np.any(accepted):
-        found = check_order(answered, outcomes, fixed, None, TAKE_LATEST, vouched=vouched)
-        warn_of_order(found)
-        warn_of_doubt(doubt)
+        found = order.check_order(
+            answered, outcomes, fixed, None, order.TAKE_LATEST, vouched=vouched
+        )
+        order.warn_of_order(found)
+        order.warn_of_doubt(doubt)
     if isinstance(fixed, SystemRisk):
-        found = (*found, *doubt_reviewer(outcomes))
-    if measured:
-        fixed.target = fixed.in_units(bound)
-    data, drawn = {"data": certificates.fingerprint(curve)}, answered.drawn
-    return issue(
-        RiskCoverageCurve.from_outcomes(together),
-        int(np.any(accepted)),
-        fixed,
-        threshold=policy.threshold if policy.groups is None else math.inf,
-        counts=counts,
-        bound=bound,
-        guarantee="measured" if measured and not refusal else "",
-        setting=Setting(
-            loss,
-            caveats=(*known, *doubt, *found, *certificates.copied_here(copies)),
-            fingerprints=data,
-            drawn=drawn,
-            seed=_SEED,
-            by_chance=counted is not together,
-        ).with_pool(outcomes),
-        assumed=[] if is_reused else [certificates.FIXED],
-        refusal=refusal,
-        method=FIXED_METHOD,
-        notice=notice,
-        reviewer=reviewer,
-    )
+        found = (*found, *order.doubt_reviewer(outcomes))
+    origin = Origin(
+        caveats=(*known, *doubt, *found, *certificates.copied_here(copies)),
+        assumed=() if is_reused else (certificates.FIXED,),
+        fingerprints={"data": certificates.fingerprint(curve)},
+        drawn=answered.drawn,
+        seed=_SEED,
+        by_chance=counted is not together,
+        reviewer=fixed.review(read[0], 1.0),
+        refusal=_why_not(fixed, counts),
+    ).with_pool(outcomes)
+    threshold = policy.threshold if policy.groups is None else math.inf
+    at = RiskCoverageCurve.from_outcomes(together).working_point(int(np.any(accepted)))
+    made = Certificate.of(fixed, threshold, at, counts, origin)
+    return replace(made, method=FIXED_METHOD, notice=notice)
 
 
 def _read_certified(objective: Any, target: Any, delta: Any, loss: Loss) -> Guarantee:
@@ -250,31 +228,18 @@ def _find_far(policy: AbstentionPolicy, answered: Predictions, curve: RiskCovera
     return describe_far(policy, curve.n_rows - kept.reshape(2, -1).T, curve.n_rows, name)
 
 
-class _Test(NamedTuple):
-    """What counts of rows say: the counts, the bound, why it certifies nothing, of a reviewer."""
-
-    counts: Counts
-    bound: float
-    refusal: str
-    reviewer: str
-
-
-def _test(rows: Outcomes, fixed: Guarantee) -> _Test:
-    """Test rows that are right or wrong, and accepted where their confidence is 1, else 0."""
-    target, accepted = fixed.target, rows.confidence > 0
-    counts = Counts(len(rows), int(np.sum(accepted)), int(np.sum(rows.loss[accepted])))
-    n_missed, reviewer = fixed.review(rows, 1.0)
-    bound = fixed.counted_bound(counts._replace(n_errors=counts.n_errors + n_missed))
-    own = fixed.in_units(bound)
-    found = f"the bound of these rows is {fixed.amount(own)}, which guarantees nothing"
-    refusal = ""
-    if counts.n_accepted == 0:
-        refusal = "the policy accepts none of these rows"
-    elif math.isnan(target):
-        refusal = found if fixed.about.is_error and not fixed.is_least and own > 0.5 else ""
-    elif own < target if fixed.is_least else own > target:
-        refusal = f"the target {fixed.amount(target)} is not met; {found}"
-    return _Test(counts, bound, refusal, reviewer)
+def _why_not(fixed: Guarantee, counts: Sequence[Counts]) -> str:
+    """Say why rows guarantee nothing, "" where they do."""
+    finding = fixed.weakest(counts)
+    bound = fixed.bound(finding)
+    found = f"the bound of these rows is {fixed.amount(bound)}, which guarantees nothing"
+    if counts[0].n_accepted == 0:
+        return "the policy accepts none of these rows"
+    if math.isnan(fixed.target):
+        return found if fixed.about.is_error and not fixed.is_least and bound > 0.5 else ""
+    if finding.verdict != "holds":
+        return f"the target {fixed.amount(fixed.target)} is not met; {found}"
+    return ""
 
 
 # One answer in words ------------------------------------------------------------------------------
@@ -616,9 +581,9 @@ def check_decided(
     `curve` is that of its confidence.
     """
     checks = check_guarantees(policy, answered, accepted, subgroups, asked)
-    loss = compute_loss(answered, policy.rule.default_loss)[accepted]
-    graded = loss if policy.rule.has_graded_costs else None
-    seen = Counts(len(accepted), len(loss), int(np.count_nonzero(loss)))
+    loss = compute_loss(answered, policy.rule.default_loss)
+    graded = loss[accepted] if policy.rule.has_graded_costs else None
+    seen = Counts.of(loss, accepted)
     far = _find_far(policy, answered, curve)
     unlike = [one for one in (far, answered.doubt) if one]
     caveats = tuple(f"This verdict is about rows like these only: {one}." for one in unlike)
@@ -686,8 +651,9 @@ def _gather(
         return None
     level = math.fsum(check.delta for check in checks if check.n) or checks[0].delta
     unit, max_analyses = policy.rule.unit, checks[0].max_analyses
-    risk, *ends = find_mean(seen.n_errors, seen.n_accepted, graded, level, max_analyses)
-    coverage, *share = find_mean(seen.n_accepted, seen.n, None, level, max_analyses)
+    once, anytime = level / (max_analyses or 1), max_analyses is None
+    risk, *ends = find_mean(seen.n_errors, seen.n_accepted, graded, once, anytime=anytime)
+    coverage, *share = find_mean(seen.n_accepted, seen.n, None, once, anytime=anytime)
     reviewed = any(check.objective == SystemRisk.word for check in checks)
     rows = {None: _GROWING, 1: certificates.FIRST_ANALYSIS}.get(max_analyses, certificates.PLANNED)
     named = (drawn, AS_HERE if reviewed else "", *_TRUSTED, rows)
@@ -705,7 +671,9 @@ def _gather(
         next(one for one in ("broken", "undecided", "holds") if one in verdicts),
         level,
         checks,
-        **seen._asdict(),
+        seen.n,
+        seen.n_accepted,
+        seen.n_errors,
         coverage=coverage,
         coverage_interval=(share[0], share[1]),
         risk=unit * risk,
@@ -831,12 +799,10 @@ def check_guarantees(
     for test in find_guarantees(policy, _list_certificates(policy, answered, subgroups), asked):
         stated, rows, kept = test.guarantee, test.rows, accepted[test.rows]
         loss = compute_loss(answered, stated.about.kind)[rows]
-        n_errors = int(np.count_nonzero(loss[kept]))
+        missed = reviewer_loss(answered) if isinstance(stated, SystemRisk) else None
         if isinstance(stated, SystemRisk):
-            missed = reviewer_loss(answered)
             stated.check_reviewed(answered=missed is not None)
-            n_errors += int(np.count_nonzero(cast(FloatArray, missed)[rows & ~accepted]))
-        seen = Counts(int(np.sum(rows)), int(np.sum(kept)), n_errors)
+        seen = Counts.of(loss, kept, None if missed is None else missed[rows])
         graded = stated.values(loss, kept) if stated.about.is_graded else None
         checks.append(check_seen(test, seen, graded))
     return tuple(checks)
@@ -845,22 +811,15 @@ def check_guarantees(
 def check_seen(test: Tested, seen: Counts, graded: FloatArray | None = None) -> GuaranteeCheck:
     """Compare a guarantee with the bounds that counts of rows give, or their `graded` losses."""
     stated, loss, unit = test.guarantee, test.guarantee.about, test.guarantee.unit
-    count, n = stated.count(seen)
-    mean, low, high = find_mean(count, n, graded, stated.delta, test.max_analyses)
+    verdict, value, low, high = stated.test(seen, graded, anytime=test.max_analyses is None)
     n_more: int | None = 0
-    largest = 1.0 - stated.target if stated.is_least else stated.scaled_target
-    verdict = "broken" if low > largest else "undecided" if high > largest else "holds"
     if verdict == "undecided":
-        settles = _by_counts(test, count, n, largest)
-        if graded is not None:
-            settles = _by_bets(test, graded, largest)
+        settles = _by_counts(test, seen) if graded is None else _by_bets(test, graded)
         n_more = least_count(settles) if settles(_TOO_MANY) else None
-    if stated.is_least:
-        low, mean, high = 1.0 - high, 1.0 - mean, 1.0 - low
     return GuaranteeCheck(
         verdict, stated.word, stated.target, stated.delta, loss.kind, loss.unit, stated.cases,
-        value=unit * mean, low=unit * low, high=unit * high, **seen._asdict(), n_more=n_more,
-        max_analyses=test.max_analyses,
+        value=unit * value, low=unit * low, high=unit * high, n=seen.n, n_accepted=seen.n_accepted,
+        n_errors=seen.n_errors + seen.n_missed, n_more=n_more, max_analyses=test.max_analyses,
     )  # fmt: skip
 
 
@@ -882,23 +841,6 @@ def share_reused(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> float | 
     return max((share for share in shares if share is not None), default=None)
 
 
-def find_mean(
-    count: int, n: int, graded: FloatArray | None, delta: float, max_analyses: int | None
-) -> tuple[float, float, float]:
-    """Return a mean, and bounds from below and above, each at `delta` over all analyses.
-
-    It is that of `graded` values, or a share: `count` of `n`.
-    """
-    level, anytime = delta / (max_analyses or 1), max_analyses is None
-    if graded is not None:
-        mean = float(np.mean(graded)) if len(graded) else math.nan
-        low = 1.0 - betting_upper(1.0 - graded, level, anytime=anytime)
-        return mean, low, betting_upper(graded, level, anytime=anytime)
-    upper = anytime_upper if anytime else clopper_pearson_upper
-    mean = count / n if n else math.nan
-    return mean, 1.0 - upper(n - count, n, level), upper(count, n, level)
-
-
 def name_interval(delta: float, max_analyses: int | None) -> str:
     """Say which interval stands beside a verdict."""
     level = percent(1.0 - 2.0 * delta, up=False)
@@ -907,9 +849,9 @@ def name_interval(delta: float, max_analyses: int | None) -> str:
     return f"exact {level} interval" + (f" of {max_analyses} analyses" if max_analyses > 1 else "")
 
 
-def _by_bets(test: Tested, values: FloatArray, largest: float) -> Callable[[int], bool]:
-    """Tell by how many more values like these it is settled whether their mean is above a limit."""
-    anytime, level = test.max_analyses is None, test.guarantee.delta / (test.max_analyses or 1)
+def _by_bets(test: Tested, values: FloatArray) -> Callable[[int], bool]:
+    """Tell by how many more values like these it is settled whether their mean is too large."""
+    level, largest = test.guarantee.level, test.guarantee.largest
     n_kept = 0 if test.max_analyses == 1 else len(values)
     if np.sum(values) > len(values) * largest:  # the complements are then too small
         values, largest = 1.0 - values, 1.0 - largest
@@ -919,7 +861,7 @@ def _by_bets(test: Tested, values: FloatArray, largest: float) -> Callable[[int]
 
     def settles(more: int) -> bool:
         n = n_kept + more
-        stakes, log_prior = bound_stakes(None if anytime else n, level)
+        stakes, log_prior = bound_stakes(None if test.max_analyses is None else n, level)
         # The log of the wealth is a sum over rows, so that it is about normally distributed.
         gain = np.log1p(np.multiply.outer(-stakes, payoff))
         mean = np.einsum("ji,i->j", gain, share)  # not by BLAS, as in `dot`
@@ -930,8 +872,10 @@ def _by_bets(test: Tested, values: FloatArray, largest: float) -> Callable[[int]
     return settles
 
 
-def _by_counts(test: Tested, count: int, n: int, largest: float) -> Callable[[int], bool]:
-    """Tell by how many more rows like these it is settled whether a share is above a limit."""
+def _by_counts(test: Tested, seen: Counts) -> Callable[[int], bool]:
+    """Tell by how many more rows like these it is settled whether a share is too large."""
+    level, largest = test.guarantee.level, test.guarantee.largest
+    count, n = test.guarantee.count(seen)
     if count > n * largest:  # the others are then too few
         count, largest = n - count, 1.0 - largest
     rate = count / max(n, 1)
@@ -941,8 +885,7 @@ def _by_counts(test: Tested, count: int, n: int, largest: float) -> Callable[[in
         most = count + int(stats.binom.ppf(test.power, more, rate))
         if test.max_analyses is None:
             evidence = log_evidence_below(most, n_kept + more, largest)
-            return bool(evidence >= -math.log(test.guarantee.delta))
-        level = test.guarantee.delta / test.max_analyses
+            return bool(evidence >= -math.log(level))
         return bool(clopper_pearson_upper(most, n_kept + more, level) <= largest)
 
     return settles
@@ -1079,7 +1022,7 @@ def find_guarantees(policy: AbstentionPolicy, listed: list[Listed], asked: Asked
                 kind, own = GeneralizedRisk, own - certificate.reviewer_error
         loss = "zero_one" if kind is SystemRisk else loss
         what = Loss.of(loss, policy.rule)
-        tested = kind(own, delta=level).on(what, cases)
+        tested = kind(own, delta=level, max_analyses=max_analyses or 1).on(what, cases)
         tested.target = tested.checked_target(what)
         found.append(Tested(tested, rows, max_analyses, power))
     return found

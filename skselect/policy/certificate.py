@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import math
 import re
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Context, Decimal
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -19,8 +21,17 @@ from skselect._lib.checks.options import check_choice, check_count, check_number
 from skselect._lib.notebook import NotebookText, percent, rounded, show_card, wrap
 from skselect.bounds._band import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.objectives import FIXED_METHOD, GUARANTEES, MEAN_ONLY, Guarantee, Loss, SystemRisk
+from skselect.objectives import (
+    FIXED_METHOD,
+    GUARANTEES,
+    MEAN_ONLY,
+    Counts,
+    Guarantee,
+    Loss,
+    SystemRisk,
+)
 from skselect.policy.seen_rows import Overlap
+from skselect.predictions.outcomes import Outcomes
 from skselect.thresholds._rules import least_band_target
 
 INDEPENDENT = "the rows are independent draws from the population the policy will meet"
@@ -204,6 +215,55 @@ NOTHING = Caveat("no threshold meets the target, so all cases are deferred")
 GROUPED = Caveat("rows of one group are not independent (groups= was given)", INDEPENDENT)
 
 
+@dataclass(frozen=True)
+class Origin:
+    """What is known of the rows of a certificate beside their outcomes.
+
+    Parameters
+    ----------
+    caveats : tuple of Caveat, default=()
+        Why a certificate is not exact.
+    assumed : tuple of str, default=()
+        What it assumes beside what all certificates do.
+    provenance : str, default=""
+        Which rows these are, as the certificate says.
+    fingerprints : dict, default={}
+        Their digests.
+    drawn : str, default=""
+        How the rows were drawn, which the certificate assumes first.
+    seed : int, default=0
+        What is drawn by chance is drawn with it.
+    by_chance : bool, default=False
+        Whether anything was: rows that named levels, or coins for losses and weights.
+    analysis : str, default=FIRST_ANALYSIS
+        What is assumed about analyses, where no more are planned.
+    reviewer : str, default=""
+        What is said about a reviewer.
+    refusal : str, default=""
+        Why nothing is guaranteed at all.
+    """
+
+    caveats: tuple[Caveat, ...] = ()
+    assumed: tuple[str, ...] = ()
+    provenance: str = ""
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    drawn: str = ""
+    seed: int = 0
+    by_chance: bool = False
+    analysis: str = FIRST_ANALYSIS
+    reviewer: str = ""
+    refusal: str = ""
+
+    def with_pool(self, outcomes: Outcomes) -> Self:
+        """Say how many of the rows are judged, where not all need to be."""
+        if outcomes.unjudged is None:
+            return self
+        n, waits = len(outcomes), int(np.sum(outcomes.unjudged))
+        rest = f"; the other {waits:,} count as wrong" if waits else ""
+        which = f"{n - waits:,} judged cases of a pool of {n:,}{rest}"
+        return replace(self, provenance=which, analysis=POOL)
+
+
 class Stated:
     """What is guaranteed, as a certificate and a check of it hold it."""
 
@@ -324,6 +384,66 @@ class Certificate(Stated, NotebookText):
     reviewer: str = ""
     reviewer_error: float | None = None
     seed: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        objective: Guarantee,
+        threshold: float,
+        working_point: tuple[float, float],
+        counts: Sequence[Counts],
+        origin: Origin,
+    ) -> Certificate:
+        """Write the certificate of an objective on its rows; without a target, of the bound.
+
+        The counts are those of the first reading of the rows, the bound is the weakest of all.
+        """
+        guarantee, loss = objective.plan.guarantee, objective.about
+        bound = objective.bound(objective.weakest(counts))
+        if math.isnan(objective.target):
+            guarantee, objective = "measured", copy.copy(objective).set_params(target=bound)
+        # Those that strike come first.
+        caveats = sorted(origin.caveats, key=lambda caveat: not caveat.strikes)
+        reasons = (*(caveat.reason for caveat in caveats), origin.refusal)
+        violated = {caveat.violates for caveat in caveats if caveat.strikes}
+        assumptions = (
+            origin.drawn,
+            *objective.reviewing.assumes,
+            *ASSUMPTIONS,
+            *(caveat.assumes for caveat in caveats),
+            *origin.assumed,
+            origin.analysis if objective.max_analyses == 1 else PLANNED,
+        )
+        coverage, risk = working_point
+        return cls(
+            objective=objective.name,
+            target=objective.target,
+            delta=objective.own_delta,
+            max_analyses=objective.max_analyses,
+            method=objective.method_name,
+            guarantee="none" if origin.refusal else guarantee,
+            exact=not origin.refusal and not any(caveat.strikes for caveat in caveats),
+            caveats=tuple(one for one in reasons if one),
+            threshold=threshold,
+            n=counts[0].n,
+            n_accepted=counts[0].n_accepted,
+            n_errors=counts[0].n_errors,
+            coverage=coverage,
+            risk=loss.unit * risk,
+            pointwise_bound=bound,
+            rows_needed=objective.rows_needed(),
+            min_coverage=objective.min_coverage,
+            loss=loss.kind,
+            unit=loss.unit,
+            cases=objective.cases,
+            assumptions=tuple(one for one in assumptions if one and one not in violated),
+            created=now(),
+            fingerprints=dict(origin.fingerprints),
+            provenance=origin.provenance,
+            reviewer=origin.reviewer,
+            reviewer_error=objective.reviewing.bound,
+            seed=origin.seed if origin.by_chance else None,
+        )
 
     @property
     def is_certified(self) -> bool:

@@ -630,6 +630,16 @@ def _encode_answers(y_pred: Any, decision: str, classes: LabelArray, n: int) -> 
     return encode_known(labels, classes, "y_pred")
 
 
+def check_is_predictions(source: Any, purpose: str) -> Predictions:
+    """Refuse anything but Predictions where classes are needed."""
+    if not isinstance(source, Predictions):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"{purpose} needs Predictions, got {type(source).__name__}; build them with "
+            "Predictions.from_proba(y_true, y_proba)."
+        )
+    return source
+
+
 def rows_of_class(predictions: Predictions, side: str, label: Any) -> tuple[BoolArray, str]:
     """Return which rows are answered ("predicted"), or are ("true"), a class, and their name."""
     codes = predictions.y_pred if side == "predicted" else predictions.y_true

@@ -4,37 +4,30 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from itertools import islice, product
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import kolmogorov
 
 from skselect._lib.arrays import (
-    ROUNDING,
     BoolArray,
     FloatArray,
     IntArray,
-    dot,
     draw_rows,
-    reaches,
-    spans,
 )
-from skselect._lib.checks import shown, warn_user
+from skselect._lib.checks import warn_user
 from skselect._lib.checks.rows import (
     check_countable,
     check_importance,
     check_some_subgroup,
     refuse_weights,
 )
-from skselect._lib.notebook import percent
 from skselect._lib.sklearn import take_rows
 from skselect.curve.curve import RiskCoverageCurve, threshold_below
-from skselect.exceptions import ArgumentError, InfeasibleTargetError
+from skselect.exceptions import InfeasibleTargetError
 from skselect.objectives import (
     Best,
     Cost,
@@ -47,82 +40,47 @@ from skselect.objectives import (
     Risk,
     SystemRisk,
     each_of,
+    the_only,
 )
 from skselect.policy import certificate as certificates
-from skselect.policy.certificate import UNORDERED, Caveat, Certificate, fingerprint, in_order
-from skselect.policy.policy import AbstentionPolicy
-from skselect.policy.seen_rows import record_confidence
+from skselect.policy.certificate import Caveat, Certificate, Origin
 from skselect.policy.subgroups import names_of_columns, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions, rows_of_class
+from skselect.predictions.predictions import Predictions
+from skselect.selection import order
 from skselect.selection.results import GroupedSelection, ThresholdSelection, tuning_mask
 from skselect.thresholds import LevelSequence, Shortlist
-from skselect.thresholds._metric import MetricOptimum
 from skselect.thresholds._rules import BAND_BESIDE_LEVELS, pass_all
 
 # Where confidences are tied, one row in ten names levels.
 _NAMING = 10
-# So many errors of the machine without one of the reviewer raise a doubt.
-_NO_LUCK = 100
 # There are messages about so many subgroups at most, and so many lines in a table of small ones.
 _FEW, _LISTED = 5, 50
 _REMEDY = "With on_infeasible='abstain' nothing is accepted instead."
-# The least coverage is said to bind where the chosen one is larger by less than this.
-_NEAR = 0.05
-_QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
-class Setting(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Setting(Origin):
     """What is known of the rows beside their outcomes.
 
     Parameters
     ----------
     loss : Loss
         What their losses mean.
-    on_infeasible : {"raise", "abstain"}
-    caveats : tuple of Caveat, default=()
-        Why a certificate is not exact.
+    on_infeasible : {"raise", "abstain", "wait"}, default="raise"
     bounded : bool, default=True
         Whether confidences lie in [0, 1].
     share : float, default=1
         Which share of the rows given certifies.
-    provenance : str, default=""
-        Which rows these are, as the certificate says.
-    fingerprints : dict, default={}
-        Digests for the certificate, beside that of its rows.
-    drawn : str, default=""
-        How the rows were drawn, which the certificate assumes first.
-    seed : int, default=0
-        What is drawn by chance is drawn with it.
-    by_chance : bool, default=False
-        Whether anything was: rows that named levels, or coins for losses and weights.
     least : float, default=-inf
         No threshold lies below it.
-    is_pool : bool, default=False
-        Whether rows are judged bit by bit: looks in between are no analyses of their own.
     """
 
     loss: Loss
     on_infeasible: str = "raise"
-    caveats: tuple[Caveat, ...] = ()
     bounded: bool = True
     share: float = 1.0
-    provenance: str = ""
-    fingerprints: Mapping[str, str] = MappingProxyType({})
-    drawn: str = ""
-    seed: int = 0
-    by_chance: bool = False
     least: float = -math.inf
-    is_pool: bool = False
-
-    def with_pool(self, outcomes: Outcomes) -> Setting:
-        """Return a setting that says how many of the rows are judged, where not all need to be."""
-        if outcomes.unjudged is None:
-            return self
-        n, waits = len(outcomes), int(np.sum(outcomes.unjudged))
-        rest = f"; the other {waits:,} count as wrong" if waits else ""
-        which = f"{n - waits:,} judged cases of a pool of {n:,}{rest}"
-        return self._replace(provenance=which, is_pool=True)
 
 
 class Grouping(NamedTuple):
@@ -162,7 +120,7 @@ def take_chosen(
         objective = the_only(objectives)
         if isinstance(objective, SystemRisk):
             objective.check_reviewed(answered=outcomes.reviewer_loss is not None)
-        rows, cases = rows_given(source, objective)
+        rows, cases = objective.find_rows(source)
     if asked is not None:
         rows = tuning_mask(asked, len(outcomes), rows)
     if rows is None:
@@ -186,7 +144,7 @@ def name_levels(
     """
     names = np.zeros(len(confidence), dtype=bool)
     if groups is None:
-        given, _ = rows_given(predictions, the_only(objectives))
+        given, _ = the_only(objectives).find_rows(predictions)
         codes = np.zeros(len(names), np.int64) if given is None else given.astype(np.int64) - 1
         keys: list[Any] = [None]
     else:
@@ -194,18 +152,16 @@ def name_levels(
     members = {keys[code]: np.flatnonzero(codes == code) for code in np.unique(codes[codes >= 0])}
     each = _objective_by_group(objectives, list(members))
     found = dict(zip(members, each, strict=True))
-    named = [
-        rows[draw_rows(len(rows), _NAMING, seed)]
+    named = {
+        group: rows[draw_rows(len(rows), _NAMING, seed)]
+        for one, (group, rows) in zip(each, members.items(), strict=True)
         if isinstance(one, Risk) and one.is_open and len(rows) >= _NAMING
-        else rows[:0]
-        for one, rows in zip(each, members.values(), strict=True)
-    ]
-    sizes = [len(rows) - len(some) for rows, some in zip(members.values(), named, strict=True)]
+    }
+    sizes = [len(rows) - len(named.get(group, ())) for group, rows in members.items()]
     shares = _divide_delta(each, sizes, Loss())
-    for group, some, n, share in zip(members, named, sizes, shares, strict=True):
-        objective = found[group]
-        if len(some) and isinstance(objective, Risk):
-            names[some] = True
+    for (group, objective), n, share in zip(found.items(), sizes, shares, strict=True):
+        if group in named and isinstance(objective, Risk):
+            names[some := named[group]] = True
             other = Outcomes(np.zeros(len(some)), confidence[some])
             level = objective.delta / objective.max_analyses / share
             levels = LevelSequence.of(
@@ -233,10 +189,10 @@ def pick(
         return _pick_by_group(outcomes, groups, objectives, setting)
     objective, n = the_only(objectives), len(outcomes)
     if isinstance(objective, SystemRisk):
-        caveats = (*setting.caveats, *doubt_reviewer(outcomes))
+        caveats = (*setting.caveats, *order.doubt_reviewer(outcomes))
         stated, (objective, outcomes) = objective, objective.name_levels(outcomes, setting.seed)
         share, drawn = setting.share * len(outcomes) / n, objective is not stated
-        setting = setting._replace(caveats=caveats, share=share, by_chance=drawn)
+        setting = replace(setting, caveats=caveats, share=share, by_chance=drawn)
     found = _find(outcomes, objective, setting, cases=cases)
     return _report_infeasible(found, setting.on_infeasible)
 
@@ -264,9 +220,9 @@ def pick_on_curve(
         )
     objective = objective.on(setting.loss)
     if objective.guarantees:
-        setting = setting._replace(caveats=(UNORDERED,))
+        setting = replace(setting, caveats=(certificates.UNORDERED,))
     # A curve does not say whether confidences lie in [0, 1].
-    setting = setting._replace(bounded=not isinstance(objective, Coverage))
+    setting = replace(setting, bounded=not isinstance(objective, Coverage))
     found = _find_on_curve(curve, [curve], [None], objective, setting)
     return _report_infeasible(found, setting.on_infeasible)
 
@@ -463,7 +419,7 @@ def _find(
     counted, named = outcomes, isinstance(objective.method, LevelSequence) and setting.by_chance
     if objective.counts:
         counted = outcomes.count(setting.seed, objective.largest_weight)
-    setting = setting._replace(by_chance=named or counted is not outcomes)
+    setting = replace(setting, by_chance=named or counted is not outcomes)
     rows = counted.read() if objective.guarantees else [outcomes]
     curves = [curve if one is outcomes else RiskCoverageCurve.from_outcomes(one) for one in rows]
     return _find_on_curve(curve, curves, rows, objective, setting)
@@ -490,477 +446,57 @@ def _find_on_curve(
     if threshold is None:
         threshold = threshold_below(curves[0], n_blocks, bounded=setting.bounded)
     threshold = max(threshold, setting.least)
-    if found.optimum is not None:
-        _warn_of_optimum(curve, objective, found.optimum)
     if curve is not curves[0]:
         n_blocks = int(curve.n_blocks_accepted(np.array([threshold]))[0])
-    if objective.guarantees:
-        certificate = issue_chosen(curve, n_blocks, curves, readings, threshold, objective, setting)
+    at = curve.working_point(n_blocks)
+    if isinstance(objective, Guarantee) and objective.guarantees:
+        certificate = _issue(curve, at, curves, readings, threshold, objective, setting)
     if threshold == np.inf and objective.guarantees:  # the reading that refuses says why
         refusing = (x for x, one in zip(curves, passing, strict=True) if not one.any())
         curve = next(refusing, curves[0])
-    value = None if found.optimum is None else found.optimum.value
-    coverage, risk = curve.working_point(n_blocks)
-    return ThresholdSelection(
-        threshold, objective, coverage, objective.about.unit * risk, value, certificate, curve
-    )
+    risk = objective.about.unit * at[1]
+    return ThresholdSelection(threshold, objective, at[0], risk, found.value, certificate, curve)
 
 
-def _warn_of_optimum(curve: RiskCoverageCurve, metric: Objective, best: MetricOptimum) -> None:
-    """Say where the least coverage binds, or everything is accepted."""
-    before = best.n_blocks - 2
-    assert isinstance(metric, Best)
-    binds = best.unconstrained > best.best and not metric.constraint
-    chosen, below = (curve.coverage[k - 1] for k in (best.n_blocks, best.n_unconstrained))
-    # The next smaller accepted set may be far below the least coverage: rows are tied.
-    is_least = before >= 0 and not reaches(curve.coverage[before], metric.min_coverage)
-    if binds and (chosen < metric.min_coverage + _NEAR or is_least):
-        bound = "the lower bound of " if metric.bounds_luck else ""
-        n_below = curve.n_accepted[best.n_unconstrained - 1]
-        tied = is_least and curve.n_accepted[before + 1] - curve.n_accepted[before] > 1
-        fewer = ""
-        if tied:
-            least = percent(curve.coverage[before])
-            fewer = f"Fewer would be {least}, for rows of equal confidence are accepted together. "
-        warn_user(
-            f"min_coverage={metric.min_coverage:g} binds: {bound}{metric.name} would be "
-            f"{best.unconstrained:.4g} where {percent(below)} of the rows are accepted "
-            f"({n_below:,.0f}), instead of {best.best:.4g} where {percent(chosen)} are. "
-            f"{fewer}Lower min_coverage only where so many rows are enough: the best of few is "
-            "often luck."
-        )
-    elif best.n_blocks == len(curve) and metric.sweeps:
-        low, high = metric.range_on(curve)
-        warn_user(
-            f"{metric.name} is best when everything is accepted: of the thresholds from "
-            f"{low:g} to {high:g} it is largest at {best.threshold:.4g}, and no confidence is "
-            f"lower. All answers together have the risk {curve.mean_loss:.3g} here. To defer cases "
-            "all the same, name a smaller one: objective='risk', target=0.05 is for at most "
-            "5 % wrong answers."
-        )
-
-
-def make_policy(
-    found: ThresholdSelection | GroupedSelection,
-    outcomes: Outcomes,
-    accepted: BoolArray,
-    *,
-    model_print: str | None = None,
-    rated_by_others: bool = False,
-    trained: FloatArray | None = None,
-    **decides: Any,
-) -> AbstentionPolicy:
-    """Return the policy of a selection, with what it records about the rows that tuned it.
-
-    Parameters
-    ----------
-    found : ThresholdSelection or GroupedSelection
-    outcomes : Outcomes
-        Of all rows, also of those set apart for a shortlist.
-    accepted : ndarray of bool, shape (n,)
-        Which of them it accepts.
-    model_print : str, default=None
-        Digest of the scores of these rows.
-    rated_by_others : bool, default=False
-        Whether other models than the final one rated these rows: the policy will not meet their
-        confidences again, and records none.
-    trained : ndarray of shape (m,), default=None
-        The confidence of rows that trained the classifier.
-    **decides
-        What decides beside the thresholds, as :meth:`ThresholdSelection.to_policy` takes it.
-    """
-    curve = found.curve
-    if curve.n_rows != len(outcomes):  # chosen on a part of the rows
-        curve = RiskCoverageCurve.from_outcomes(outcomes.all_counted)
-    prints, quantiles = {"data": fingerprint(curve)}, {}
-    if model_print is not None:
-        prints["model"] = model_print
-    if not rated_by_others:
-        prints["rows"] = record_confidence(curve.thresholds, curve.block_rows)
-        values = np.quantile(outcomes.confidence, _QUANTILES)
-        quantiles = {f"{q:g}": float(v) for q, v in zip(_QUANTILES, values, strict=True)}
-    if trained is not None:
-        prints["trained"] = record_confidence(*np.unique(trained, return_counts=True))
-    facts = {
-        "coverage": float(np.average(accepted, weights=outcomes.sample_weight)),
-        "n": len(outcomes),
-        "confidence_quantiles": quantiles,
-        "fingerprints": prints,
-    }
-    return found.to_policy(**(decides | facts))
-
-
-# Certificates ------------------------------------------------------------------------------
-
-
-def issue_chosen(
+def _issue(
     curve: RiskCoverageCurve,
-    n_blocks: int,
+    at: tuple[float, float],
     curves: Sequence[RiskCoverageCurve],
     readings: Sequence[Outcomes | None],
     threshold: float,
-    objective: Objective,
+    objective: Guarantee,
     setting: Setting,
 ) -> Certificate:
     """Return the certificate of a threshold that the rows of a curve chose.
 
-    `n_blocks` is how many entries of the curve it accepts. The counts are those of the first of the
-    `readings` (with their `curves`), the bound is the weakest of all.
+    `at` are coverage and risk there. The counts are those of the first of the `readings` (with
+    their `curves`).
     """
-    assert isinstance(objective, Guarantee)
-    counts, bounds, reviewer = [], [], ""
-    for one, rows in zip(curves, readings, strict=True):
-        k = int(one.n_blocks_accepted(np.array([threshold]))[0])
-        n_errors = int(one.accepted_by(k)[1])
-        if one.is_graded and rows is not None:
-            n_errors = int(np.count_nonzero(rows.loss[rows.confidence >= threshold]))
-        n_missed, said = objective.review(rows, threshold)
-        counts.append(Counts(one.n_rows, one.n_accepted_by(k), n_errors))
-        reviewer = reviewer or said
-        bounds.append(objective.counted_bound(counts[-1]._replace(n_errors=n_errors + n_missed)))
-    caveats = (
-        Caveat(objective.plan.caveat) if objective.plan.caveat else None,
-        certificates.NOTHING if counts[0].n_accepted == 0 else None,
-    )
-    heaviest, provenance = objective.largest_weight, setting.provenance
-    if curves[0].n_rows < curve.n_rows:
-        kept = (
-            f"{curves[0].n_rows:,} of {curve.n_rows:,} rows, drawn in proportion to their weights"
-        )
-        provenance = "; ".join(filter(None, [provenance, kept]))
-    assumed = (
-        certificates.WEIGHED if heaviest is not None else "",
-        f"no case weighs more than {heaviest:g}" if heaviest is not None else "",
-        certificates.STARTS if objective.has_starts else "",
-    )
-    return issue(
-        curve,
-        n_blocks,
-        objective,
-        threshold=threshold,
-        counts=counts[0],
-        bound=min(bounds) if objective.is_least else max(bounds),
-        setting=setting._replace(
-            caveats=(*setting.caveats, *(one for one in caveats if one)), provenance=provenance
-        ),
-        assumed=[one for one in assumed if one],
-        reviewer=reviewer,
-    )
-
-
-def issue(
-    curve: RiskCoverageCurve,
-    n_blocks: int,
-    objective: Guarantee,
-    *,
-    threshold: float,
-    counts: Counts,
-    bound: float,
-    setting: Setting,
-    assumed: list[str],
-    guarantee: str = "",
-    refusal: str = "",
-    method: str = "",
-    **said: str,
-) -> Certificate:
-    """Write the certificate of an objective for accepting the first `n_blocks` entries of a curve.
-
-    Losses and `bound` lie in [0, 1]; the certificate is in the user's units. The `counts` are rows,
-    accepted ones, and accepted ones that are wrong. `refusal` says why there is no guarantee at
-    all; `guarantee` is that of the method, unless it says otherwise. What is `said` is `notice` and
-    `reviewer`.
-    """
-    loss = objective.about
-    # Those that strike come first.
-    caveats = sorted(setting.caveats, key=lambda caveat: not caveat.strikes)
-    reasons = [one for one in (*(caveat.reason for caveat in caveats), refusal) if one]
-    assumed = [*(caveat.assumes for caveat in caveats if caveat.assumes), *assumed]
-    violated = {caveat.violates for caveat in caveats if caveat.strikes}
-    once = certificates.POOL if setting.is_pool else certificates.FIRST_ANALYSIS
-    planned = once if objective.max_analyses == 1 else certificates.PLANNED
-    named = (*filter(None, [setting.drawn]), *objective.reviewing.assumes)
-    assumptions = (*named, *certificates.ASSUMPTIONS, *assumed, planned)
-    coverage, risk = curve.working_point(n_blocks)
-    return Certificate(
-        objective=objective.name,
-        target=objective.target,
-        delta=objective.own_delta,
-        max_analyses=objective.max_analyses,
-        method=method or objective.method_name,
-        guarantee="none" if refusal else guarantee or objective.plan.guarantee,
-        exact=not refusal and not any(caveat.strikes for caveat in caveats),
-        caveats=tuple(reasons),
-        threshold=threshold,
-        n=counts.n,
-        n_accepted=counts.n_accepted,
-        n_errors=counts.n_errors,
-        coverage=coverage,
-        risk=loss.unit * risk,
-        pointwise_bound=objective.in_units(bound),
-        rows_needed=objective.rows_needed(),
-        min_coverage=objective.min_coverage,
-        loss=loss.kind,
-        unit=loss.unit,
-        cases=objective.cases,
-        assumptions=tuple(one for one in assumptions if one not in violated),
-        created=certificates.now(),
+    counts = [_count_accepted(*one, threshold) for one in zip(curves, readings, strict=True)]
+    caveats, assumed, heaviest = [*setting.caveats], [], objective.largest_weight
+    if objective.plan.caveat:
+        caveats.append(Caveat(objective.plan.caveat))
+    if counts[0].n_accepted == 0:
+        caveats.append(certificates.NOTHING)
+    if heaviest is not None:
+        assumed = [certificates.WEIGHED, f"no case weighs more than {heaviest:g}"]
+    if objective.has_starts:
+        assumed.append(certificates.STARTS)
+    which = [setting.provenance] if setting.provenance else []
+    if counts[0].n < curve.n_rows:
+        kept = f"{counts[0].n:,} of {curve.n_rows:,} rows"
+        which.append(f"{kept}, drawn in proportion to their weights")
+    origin = replace(
+        setting, caveats=(*caveats,), assumed=(*assumed,), provenance="; ".join(which),
         fingerprints={"data": certificates.fingerprint(curve), **setting.fingerprints},
-        provenance=setting.provenance,
-        **said,
-        reviewer_error=objective.reviewing.bound,
-        seed=setting.seed if setting.by_chance else None,
-    )
+        reviewer=objective.review(readings[0], threshold),
+    )  # fmt: skip
+    return Certificate.of(objective, threshold, at, counts, origin)
 
 
-# Which rows, and in which order ------------------------------------------------------------
-
-#: Probability that rows in random order are said to depend on their order.
-LEVEL = 0.01
-
-#: The same for rows of other classes than those that trained the classifier, and how many tables
-#: are drawn to tell.
-CLASS_LEVEL = 0.001
-_N_DRAWS = 2_999
-
-# What to do where the order matters: about a part of the rows, all of them, or the last ones.
-HOLD_OUT_LATEST = (
-    "hold out the latest of them, by cv=[(train, test)] with the positions of earlier and of later "
-    "rows"
-)
-TAKE_LATEST = "take the latest of them alone"
-LEAVE_MARGIN = "these rows are the latest already, so leave a margin in the target"
-
-
-def find_order(
-    outcomes: Outcomes,
-    objective: Objective,
-    advice: str,
-    *,
-    codes: IntArray | None = None,
-    vouched: bool = False,
-) -> tuple[Caveat, ...]:
-    """Return the caveat about rows whose losses or confidences depend on their order.
-
-    With `codes`, those of subgroups, each subgroup is tested by itself, at its share of the level.
-    There is none in at least 99 of 100 tables whose rows are in random order. Only confidences
-    count for a coverage. A loss counts in proportion to how sure the answer was:
-    losses of sure answers are those that get accepted, and they show a change sooner. Where rows
-    are not judged yet, the losses of the surer ones are tested: all of those are judged.
-    """
-    if outcomes.sample_weight is not None:
-        counts = outcomes.sample_weight > 0
-        outcomes, codes = outcomes.take(counts), None if codes is None else codes[counts]
-    parts = [outcomes]
-    if codes is not None:
-        parts = [outcomes.take(codes == group) for group in np.unique(codes[codes >= 0])]
-    names = ["confidences"] if isinstance(objective, Coverage) else ["losses", "confidences"]
-    if isinstance(objective, SystemRisk) and objective.reads_reviewer:
-        names.append("errors of the reviewer")
-    found = set()
-    for name, part in product(names, parts):
-        if name == "losses" and part.unjudged is not None:
-            above = np.max(part.confidence, where=part.unjudged, initial=-np.inf)
-            part = part.take(part.confidence > above)  # noqa: PLW2901 - the judged top
-            if len(part) < 2:
-                continue
-        loss, values = part.loss if name == "losses" else None, part.confidence
-        if name == "errors of the reviewer":
-            _, values, _ = part.reviewed
-        if order_p_value(values, loss) <= LEVEL / len(names) / len(parts):
-            found.add(name)
-    named = " and ".join(sorted(found, reverse=True))
-    return (in_order(named, LEVEL, advice, vouched=vouched),) if found else ()
-
-
-def check_order(
-    source: Predictions | Outcomes,
-    outcomes: Outcomes,
-    objective: Objective,
-    groups: Grouping | None,
-    advice: str,
-    *,
-    vouched: bool,
-) -> tuple[Caveat, ...]:
-    """Return what :func:`find_order` says of the rows that a guarantee is about.
-
-    Where the rows are sorted by class, it looks inside each class, and a caveat says so. That takes
-    the classes as they stand and asks only whether the rows of a class are in random order, so the
-    level is kept. It cannot see a change from one class to the next.
-    """
-    codes = None
-    if groups is not None:
-        codes, _ = subgroup_codes(groups.subgroups, len(outcomes))
-    elif (given := rows_given(source, objective)[0]) is not None:
-        codes = given.astype(np.int64) - 1
-    blocks = _find_blocks(source) if isinstance(source, Predictions) else None
-    if blocks is not None:
-        codes = np.zeros(len(blocks), np.int64) if codes is None else codes
-        codes = np.where(codes < 0, -1, codes * len(blocks) + blocks)
-    found = find_order(outcomes, objective, advice, codes=codes, vouched=vouched)
-    return found if blocks is None else (*found, certificates.SORTED_BY_CLASS)
-
-
-def _find_blocks(predictions: Predictions) -> IntArray | None:
-    """Return the block of each row where each of two true classes or more fills one, else None.
-
-    Where all answers are the same, as in verdicts, classes only say which answers are wrong.
-    """
-    truth, answers = predictions.y_true, predictions.y_pred
-    changes = truth[1:] != truth[:-1]
-    n_blocks = 1 + np.count_nonzero(changes)
-    if not 1 < n_blocks <= len(predictions.classes) + 1 or np.all(answers == answers[0]):
-        return None
-    if predictions.unjudged is not None:  # not all classes are known
-        return None
-    return np.append(0, np.cumsum(changes)) if n_blocks == len(np.unique(truth)) else None
-
-
-def warn_of_order(caveats: tuple[Caveat, ...]) -> None:
-    """Warn of what :func:`find_order` found, unless the user vouches for the rows."""
-    for caveat in caveats:
-        if caveat.strikes:
-            warn_user(f"The order of the rows matters: {caveat.reason}.")
-
-
-def doubt_reviewer(outcomes: Outcomes) -> tuple[Caveat, ...]:
-    """Return the caveat about a reviewer who is right wherever the machine errs, and warn of it."""
-    errs, missed = outcomes.loss > 0, outcomes.reviewer_loss
-    if missed is None or np.sum(errs) < _NO_LUCK or np.any(missed[errs]):
-        return ()
-    found = "y may be the reviewer's own answer, which is right in all"
-    found = f"{found} {np.sum(errs):,} rows in which the machine errs"
-    warn_user(f"Who gave the labels? {found}. Then the reviewer's errors are not counted.")
-    return (Caveat(found, strikes=False),)
-
-
-def find_doubt(source: Predictions | Outcomes) -> tuple[Caveat, ...]:
-    """Return the caveat about judged rows that were not drawn at random from those given."""
-    if not isinstance(source, Predictions) or not source.doubt:
-        return ()
-    return (Caveat(source.doubt, source.drawn),)
-
-
-def warn_of_doubt(caveats: tuple[Caveat, ...]) -> None:
-    """Warn of what :func:`find_doubt` found."""
-    for caveat in caveats:
-        warn_user(f"verdict: {caveat.reason}.")
-
-
-def order_p_value(values: FloatArray, loss: FloatArray | None = None) -> float:
-    """Return the p-value of the hypothesis that every order of the rows is equally likely.
-
-    The rows' values are tested or, with `loss`, their losses times how far the values are above
-    the smallest one. The statistic is the largest absolute partial sum of the deviations from the
-    mean, divided by their standard deviation and the square root of their number: a trend makes it
-    large, and a change at any point. Its limit is the maximum of a Brownian bridge (Kolmogorov's
-    distribution), which for few values, or few that differ from the others, is conservative.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skselect.selection.pick import order_p_value
-    >>> errors = np.repeat([0., 1.], [90, 10])
-    >>> order_p_value(errors) < 1e-6
-    True
-    >>> round(order_p_value(np.random.default_rng(0).permutation(errors)), 2)
-    0.55
-    """
-    n, low, high = len(values), values.min(), values.max()
-    # A power of two that makes the range about one; differences of halves cannot overflow.
-    scale = math.ldexp(0.5, min(-math.frexp(high / 2 - low / 2)[1], 1000))
-
-    def read(rows: slice) -> FloatArray:
-        part = values[rows] * scale
-        if loss is None:
-            return part
-        part -= low * scale
-        return np.multiply(part if low < high else 1.0, loss[rows], out=part)
-
-    # Equal values become 0 by subtracting one of them, which no rounding of the mean can do.
-    first = read(slice(0, 1))[0]
-    mean = sum(float((read(rows) - first).sum()) for rows in spans(n)) / n
-    squares = total = largest = 0.0
-    for rows in spans(n):
-        part = read(rows)
-        part -= first
-        part -= mean
-        squares += dot(part, part)
-        part.cumsum(out=part)
-        part += total
-        total = float(part[-1])
-        largest = max(largest, float(part.max()), -float(part.min()))
-    return float(kolmogorov(largest / np.sqrt(squares * n / (n - 1)))) if squares > 0.0 else 1.0
-
-
-def class_p_value(here: IntArray, there: IntArray) -> float:
-    """Return the p-value of the hypothesis that rows counted by class were drawn alike.
-
-    The statistic is Pearson's chi-square. It is compared with that of random tables of the same
-    totals, so that the level holds for rare classes too.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skselect.selection.pick import class_p_value
-    >>> class_p_value(np.array([50, 50]), np.array([950, 50])) < .001
-    True
-    >>> class_p_value(np.array([93, 7]), np.array([950, 50])) > .1
-    True
-    """
-    total = here + there
-    here, total = here[total > 0], total[total > 0]
-    drawn = np.random.default_rng(0).multivariate_hypergeometric(total, here.sum(), size=_N_DRAWS)
-    # The totals are fixed, so that chi-square rises with the sum of squares over totals.
-    least = np.sum(here**2 / total) * (1.0 - ROUNDING)
-    n_as_far = np.count_nonzero(np.sum(drawn**2 / total, axis=1) >= least)
-    return float(1 + n_as_far) / (1 + _N_DRAWS)
-
-
-def the_only(objectives: Objectives) -> Objective:
-    """Refuse objectives of subgroups where there are none."""
-    if isinstance(objectives, Objective):
-        return objectives
-    raise ValueError(
-        f"objective (or its target) has one entry for each of {list(objectives)[:10]}; say what "
-        "these subgroups are with subgroups= (select_threshold) or group_by= (ThresholdTuner)."
-    )
-
-
-def refuse_given(objectives: Objectives, instead: str) -> None:
-    """Refuse a guarantee about the rows of one class where that cannot be told."""
-    for objective in each_of(objectives):
-        if isinstance(objective, SystemRisk):
-            raise ArgumentError("objective", f"objective='system_risk' does not go with {instead}")
-        for name in ("given_prediction", "given_class"):
-            if getattr(objective, name) is not None:
-                raise ValueError(f"{name} does not go with {instead}")
-
-
-def rows_given(
-    source: Predictions | Outcomes, objective: Objective
-) -> tuple[BoolArray | None, str]:
-    """Return which rows a guarantee is about, None for all, and their name in messages."""
-    for name, side in (("given_prediction", "predicted"), ("given_class", "true")):
-        label = getattr(objective, name)
-        if label is None:
-            continue
-        predictions = check_is_predictions(source, name)
-        known = predictions.classes.tolist()
-        if label not in known:
-            raise ValueError(f"{name} must be one of the classes {known[:10]}, got {shown(label)}.")
-        label = label.item() if isinstance(label, np.generic) else label
-        rows, cases = rows_of_class(predictions, side, label)
-        if not np.any(rows):
-            raise ValueError(f"{name}={label!r}: there is no such row.")
-        return rows, cases
-    return None, ""
-
-
-def check_is_predictions(source: Any, purpose: str) -> Any:
-    """Refuse anything but Predictions where classes are needed."""
-    if not hasattr(source, "y_pred"):
-        raise ValueError(
-            f"{purpose} needs Predictions, got {type(source).__name__}; build them with "
-            "Predictions.from_proba(y_true, y_proba)."
-        )
-    return source
+def _count_accepted(curve: RiskCoverageCurve, rows: Outcomes | None, threshold: float) -> Counts:
+    """Count what a threshold accepts, by the rows where they are known."""
+    if rows is not None:
+        return Counts.of(rows.loss, rows.confidence >= threshold, rows.reviewer_loss)
+    n_blocks = int(curve.n_blocks_accepted(np.array([threshold]))[0])
+    return Counts(curve.n_rows, *map(int, curve.accepted_by(n_blocks)))

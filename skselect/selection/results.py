@@ -21,8 +21,9 @@ from skselect.bounds._pointwise import (
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
 from skselect.objectives import Objective, Risk
-from skselect.policy.certificate import Caveat, Certificate
+from skselect.policy.certificate import Caveat, Certificate, fingerprint
 from skselect.policy.policy import AbstentionPolicy
+from skselect.policy.seen_rows import record_confidence
 from skselect.policy.subgroups import GroupThresholds, PolicyShortlist, check_enough_classes
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
@@ -34,6 +35,7 @@ _SAME_ROWS = (
     "a terminal --shortlist {level:g} 0.5, sets rows apart)"
 )
 _SEVERAL = "several analyses of growing rows are planned"
+_QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 # What a policy takes from a selection.
 _CHOSEN = ("threshold", "certificate", "groups", "shortlist")
 
@@ -416,6 +418,56 @@ def _bound_pointwise(
         return np.full(len(keep), np.nan)
     means = np.clip(curve.selective_risk[keep], 0.0, 1.0)
     return np.asarray(hoeffding_bentkus_upper(means, n_accepted, delta))
+
+
+def make_policy(
+    found: ThresholdSelection | GroupedSelection,
+    outcomes: Outcomes,
+    accepted: BoolArray,
+    *,
+    model_print: str | None = None,
+    rated_by_others: bool = False,
+    trained: FloatArray | None = None,
+    **decides: Any,
+) -> AbstentionPolicy:
+    """Return the policy of a selection, with what it records about the rows that tuned it.
+
+    Parameters
+    ----------
+    found : ThresholdSelection or GroupedSelection
+    outcomes : Outcomes
+        Of all rows, also of those set apart for a shortlist.
+    accepted : ndarray of bool, shape (n,)
+        Which of them it accepts.
+    model_print : str, default=None
+        Digest of the scores of these rows.
+    rated_by_others : bool, default=False
+        Whether other models than the final one rated these rows: the policy will not meet their
+        confidences again, and records none.
+    trained : ndarray of shape (m,), default=None
+        The confidence of rows that trained the classifier.
+    **decides
+        What decides beside the thresholds, as :meth:`ThresholdSelection.to_policy` takes it.
+    """
+    curve = found.curve
+    if curve.n_rows != len(outcomes):  # chosen on a part of the rows
+        curve = RiskCoverageCurve.from_outcomes(outcomes.all_counted)
+    prints, quantiles = {"data": fingerprint(curve)}, {}
+    if model_print is not None:
+        prints["model"] = model_print
+    if not rated_by_others:
+        prints["rows"] = record_confidence(curve.thresholds, curve.block_rows)
+        values = np.quantile(outcomes.confidence, _QUANTILES)
+        quantiles = {f"{q:g}": float(v) for q, v in zip(_QUANTILES, values, strict=True)}
+    if trained is not None:
+        prints["trained"] = record_confidence(*np.unique(trained, return_counts=True))
+    facts = {
+        "coverage": float(np.average(accepted, weights=outcomes.sample_weight)),
+        "n": len(outcomes),
+        "confidence_quantiles": quantiles,
+        "fingerprints": prints,
+    }
+    return found.to_policy(**(decides | facts))
 
 
 # Shortlists ---------------------------------------------------------------------------------------

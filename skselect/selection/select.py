@@ -22,6 +22,8 @@ from skselect.objectives import (
     each_of,
     first_of,
     read_objective,
+    refuse_given,
+    the_only,
 )
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, check_vouched
@@ -31,23 +33,19 @@ from skselect.policy.subgroups import Subgroups, name_of_subgroups
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions, read_rows, refuse_unjudged
+from skselect.predictions.predictions import (
+    Predictions,
+    check_is_predictions,
+    read_rows,
+    refuse_unjudged,
+)
+from skselect.selection import order
 from skselect.selection.pick import (
-    TAKE_LATEST,
     Grouping,
     Setting,
-    check_is_predictions,
-    check_order,
-    find_doubt,
-    make_policy,
     pick,
     pick_on_curve,
-    refuse_given,
-    rows_given,
     take_chosen,
-    the_only,
-    warn_of_doubt,
-    warn_of_order,
 )
 from skselect.selection.results import (
     GroupedSelection,
@@ -55,6 +53,7 @@ from skselect.selection.results import (
     add_shortlist,
     add_waiting,
     check_shortlist,
+    make_policy,
 )
 from skselect.thresholds import Shortlist
 
@@ -152,7 +151,7 @@ def select_threshold(
     check_choice("on_infeasible", on_infeasible, ["raise", "abstain"])
     stated = read_objective(objective, target, delta)
     objectives, loss, setting = _check_stated(stated, source, confidence)
-    setting = setting._replace(on_infeasible=on_infeasible)
+    setting = replace(setting, on_infeasible=on_infeasible)
     first = first_of(objectives)
     if not isinstance(source, RiskCoverageCurve) and source.unjudged is not None:
         _refuse_for_unjudged(source, objectives, setting.loss, shortlist)
@@ -172,26 +171,26 @@ def select_threshold(
         told, outcomes = _find_copies(source, outcomes)
     groups = None if subgroups is None else _read_subgroups(subgroups, source, objectives)
     chosen, members, cases = take_chosen(source, outcomes, objectives, groups, asked)
-    order = check_order(source, outcomes, first, groups, TAKE_LATEST, vouched=vouched)
-    doubt = find_doubt(source)
-    if doubt:
-        setting = setting._replace(least=float(chosen.confidence.min()))
-    caveats = (*doubt, *order, *told)
-    setting = setting._replace(caveats=caveats, share=1.0 - (asked.share if asked else 0.0))
     values, hope = None if groups is None else groups.subgroups, None
+    ordered = order.check_order(source, outcomes, first, values, order.TAKE_LATEST, vouched=vouched)
+    doubt = order.find_doubt(source)
+    if doubt:
+        setting = replace(setting, least=float(chosen.confidence.min()))
+    caveats = (*doubt, *ordered, *told)
+    setting = replace(setting, caveats=caveats, share=1.0 - (asked.share if asked else 0.0))
     if chosen.unjudged is not None:
         right = replace(chosen, loss=np.where(chosen.unjudged, 0.0, chosen.loss), unjudged=None)
         with warnings.catch_warnings(action="ignore", category=UserWarning):
             hope = pick(right, members, cases, objectives, setting)
         if min(hope.thresholds.values()) < np.inf:
-            setting = setting._replace(on_infeasible="wait")
+            setting = replace(setting, on_infeasible="wait")
     found = pick(chosen, members, cases, objectives, setting)
     if hope is not None:
-        given = None if groups is not None else rows_given(source, first)[0]
+        given = None if groups is not None else first.find_rows(source)[0]
         found = add_waiting(found, hope, outcomes, values, given)
     if min(found.thresholds.values()) < np.inf:
-        warn_of_order(order)
-        warn_of_doubt(doubt)
+        order.warn_of_order(ordered)
+        order.warn_of_doubt(doubt)
     if asked is not None:
         assert isinstance(source, Predictions)
         found = add_shortlist(found, asked, source, outcomes, values, objective=first)
@@ -245,7 +244,7 @@ def _check_stated(
     drawn = source.drawn if isinstance(source, Predictions) else ""
     graded = isinstance(source, Outcomes) and is_graded(source.loss)
     what = Loss("graded", is_graded=True) if graded else Loss.of(loss, rule)
-    setting = Setting(what, bounded=bounded, drawn=drawn)
+    setting = Setting(loss=what, bounded=bounded, drawn=drawn)
     return check_objective(stated, setting.loss, named), loss, setting
 
 

@@ -35,7 +35,7 @@ from skselect._lib.notebook import unwrap
 from skselect.inference import metrics_by_group
 from skselect.metrics._threshold import cwsa_plus_score
 from skselect.objectives import GUARANTEES, Counts
-from skselect.selection.pick import TAKE_LATEST, find_order
+from skselect.selection.order import TAKE_LATEST, find_order
 from skselect.thresholds import Combined, FixedSequence, LevelSequence, Shortlist
 from skselect.thresholds._rules import combined_risk, least_risk_target, rows_like_these
 
@@ -256,7 +256,7 @@ def test_a_threshold_passes_under_every_reading(rng):
         certificate = found.certificate
         assert (certificate.n, certificate.n_accepted) == (n, np.sum(confidence >= found.threshold))
         bounds = [
-            stated.counted_bound(
+            stated.test(
                 Counts(
                     len(part),
                     int(np.sum(part.confidence >= found.threshold)),
@@ -265,7 +265,7 @@ def test_a_threshold_passes_under_every_reading(rng):
             )
             for part in parts
         ]
-        weakest = min(bounds) if stated is least else max(bounds)
+        weakest = min(x.low for x in bounds) if stated is least else max(x.high for x in bounds)
         assert certificate.pointwise_bound == pytest.approx(weakest)
     empty = dataclasses.replace(rows, readings=readings & [True, True, False])
     with pytest.raises(InfeasibleTargetError):
