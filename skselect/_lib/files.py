@@ -15,12 +15,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-fcntl: Any
-try:
-    import fcntl
-except ImportError:  # on Windows
-    fcntl = None
-
 T = TypeVar("T")
 
 # Seconds before a progress bar appears.
@@ -69,11 +63,10 @@ def waiting_line(text: str, n_rows: int) -> Any:
 
 
 @contextmanager
-def whole_file(path: Path, before_replacing: Callable[[], None] | None = None) -> Iterator[Path]:
+def whole_file(path: Path) -> Iterator[Path]:
     """Yield a new file to write; at the end it replaces `path`. After an error nothing changes.
 
     A link stays a link: the file behind it is replaced. Devices and pipes are written directly.
-    An error of `before_replacing`, which is called at the very end, leaves the old file too.
     """
     check_output(path, "path")
     target = Path(os.path.realpath(path))
@@ -89,27 +82,9 @@ def whole_file(path: Path, before_replacing: Callable[[], None] | None = None) -
             shutil.copymode(target, part)
         yield part
         _flush(part)
-        if before_replacing is not None:
-            stack.enter_context(_locked(target.parent))
-            before_replacing()
         part.replace(target)
         with suppress(OSError):  # not every system can
             _flush(target.parent)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Let one run at a time replace files of a folder, where folders can be locked."""
-    if fcntl is None:
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _flush(path: Path) -> None:
@@ -153,9 +128,9 @@ def naming_output(name: str, instead_of: Path | None = None) -> Iterator[None]:
         raise
 
 
-def write_whole(path: Path, text: str, before_replacing: Callable[[], None] | None = None) -> None:
+def write_whole(path: Path, text: str) -> None:
     """Write the whole text, or leave the file as it was; see :func:`whole_file`."""
-    with whole_file(path, before_replacing) as part:
+    with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
 
 

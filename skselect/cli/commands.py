@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import ast
+import csv
+import math
 import os
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from skselect._lib import files
-from skselect._lib.arrays import BoolArray, FloatArray, LabelArray
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_count, check_number
 from skselect._lib.checks.rows import refuse_threshold_and_policy
@@ -34,7 +37,7 @@ from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 
 if TYPE_CHECKING:
-    from skselect.monitoring.monitor import SelectiveRiskMonitor
+    from skselect.monitoring.status import MonitorStatus
 
 # A command imports what only it needs in its function: `apply` starts without reports and fitting.
 # ruff: noqa: PLC0415
@@ -43,7 +46,11 @@ if TYPE_CHECKING:
 _SEPARATOR = "|"
 #: The exit code of each answer to "is it still true?".
 _EXIT_CODES = {"holds": 0, "broken": BROKEN, "undecided": UNDECIDED}
-_A_DAY = pd.Timedelta("1D")
+_DAY = 86400e6  # in microseconds
+#: So many cases are passed to a monitor at a time.
+_PIECE = 1 << 18
+#: The columns of a history: what each run of `monitor` found.
+_HISTORY = ["run", "since", "cases", "known", "evidence", "alarm_line", "answer", "alarm_when"]
 #: Endings of the tables that are written.
 _ENDINGS = (".csv", ".tsv", *PARQUET)
 
@@ -245,236 +252,232 @@ def apply(given: Namespace) -> int:
     return 0
 
 
+# Watching -----------------------------------------------------------------------------------------
+
+
 def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
-    """Take what a log has gained since last time; return the exit code.
+    """Compute from the whole log whether the guarantee is kept; return the exit code.
 
     `clock` returns the seconds since 1970.
     """
-    _check_outputs([given.table, given.policy], {"--state": given.state})
-    policy = _read_policy(given.policy)
-    saved = _content(given.state)
-    watched = _open_state(given, policy)
-    before = watched.status_
-    log = _Log(open_table(given.table, given, policy), given, watched)
-    if given.audited is None and (given.audit_proba or given.min_audit_proba < 1):
-        raise ValueError("--audited is missing: name the column that says which cases were drawn.")
-    if policy.groups is not None and not policy.groups.by_answer and not log.table.subgroups:
-        raise ValueError("--subgroups is missing: the policy has a threshold per subgroup.")
-    latest = None if given.allow_future else pd.Timestamp(clock(), unit="s", tz="UTC") + _A_DAY
-    now = None if given.now is None else _parse_now(given.now)
-    _refuse_future(f"--state: {given.state.name} was read", watched.known_until_, latest)
-    _refuse_future("--now is", now, latest)
-    parts = list(_read_log(log, latest))
-    changes = pd.DataFrame(columns=["start", "unread", "relabelled", "partial"])
-    with files.waiting_line("comparing decisions with labels", sum(len(rows) for _, rows in parts)):
-        if parts:
-            cells, rows = (pd.concat(each) for each in zip(*parts, strict=True))
-            log = log._replace(cells=cells)
-            if not rows["is new"].all():
-                changes = _find_changes(log, rows[~rows["is new"]])
-            decided, said = _said(log, rows[rows["is new"]].sort_values("when", kind="stable"))
-            if len(decided):
-                watched.add_decisions(**said)
-            _take_labels(log, rows)
-        if now is not None:
-            watched.add_labels([], [], when=now)
-
-    def refuse_other_runs() -> None:
-        if _content(given.state) != saved:
-            raise ValueError(
-                f"--state: {given.state.name} was written by another run while this one was at "
-                "work; it is left as that one wrote it. Run the command again, after the other."
-            )
-
-    files.write_whole(given.state, f"{watched.to_json()}\n", refuse_other_runs)
-    status = watched.status_
-    said_of = {name: _describe_changes(changes, watched, name) for name in changes.columns[1:]}
-    _print(
-        *said_of["unread"], status, *said_of["relabelled"], *said_of["partial"],
-        f"\nSince last time: {status.n_decided - before.n_decided:,} cases decided, "
-        f"{status.n_known - before.n_known:,} outcomes entered. Written: {given.state}",
-        sep="\n",
-    )  # fmt: skip
-    if status.risk == "alarm":
-        return BROKEN
-    return UNDECIDED if status.is_stuck or said_of["unread"] else 0
-
-
-def _content(path: Path) -> bytes | None:
-    return path.read_bytes() if path.exists() else None
-
-
-def _open_state(given: Namespace, policy: AbstentionPolicy) -> SelectiveRiskMonitor:
-    """Return the monitor of the state file, a new one if there is none."""
+    from skselect.monitoring.log import show_time
     from skselect.monitoring.monitor import OPTIONS, SelectiveRiskMonitor
 
-    new = SelectiveRiskMonitor(policy, **{name: vars(given)[name] for name in OPTIONS})
-    if not given.state.exists():
-        return new
-    try:
-        old = SelectiveRiskMonitor.from_json(given.state)
-    except ValueError as error:
-        raise ValueError(f"--state: {given.state.name}: {error}") from error
-    if old.policy.to_json(allow_external=True) != policy.to_json(allow_external=True):
-        raise ValueError(
-            f"--state: {given.state.name} watches another policy than {given.policy.name}; name a "
-            "new file for a new policy."
+    _check_outputs([*given.table, given.policy], {"--history": given.history})
+    policy, past = _read_policy(given.policy), _read_alarm(given.history)
+    watched = SelectiveRiskMonitor(policy, **{name: vars(given)[name] for name in OPTIONS})
+    table, rows, kind = _read_log(given, policy)
+    when = rows["when"].to_numpy()
+    newest, run = float(np.max(when)), clock()
+    # Numbers have no clock, and no policy was made at one.
+    now, made = (run * 1e6, policy.created) if kind == "time" else (newest, -math.inf)
+    now = now if given.now is None else _read_time("--now", given.now, kind)
+    since = _read_time("--since", made if given.since is None else given.since, kind)
+    stale = _find_stale(given, rows, now) if kind == "time" else ""
+    cases, noted = _find_cases(rows)
+    early = when[cases["row"]] < since
+    cases, noted["earlier cases, left out"] = cases[~early], int(np.sum(early))
+    # No label means that the answer was correct only as far as the log goes.
+    until = now if given.unlabelled == "wait" else newest
+    status = _watch(watched, table, rows, cases, kind, until)
+    answer = "stale" if stale else "overdue" if status.is_stuck else "ok"
+    answer = "alarm" if status.risk == "alarm" else answer
+    start = str(show_time(since, kind)) if since > -math.inf else "the first one"
+    if given.history is not None:
+        _append(given.history, [
+            pd.Timestamp(run, unit="s").isoformat(timespec="seconds"), start, len(cases),
+            status.n_known, status.evidence, status.worst.alarm_line, answer, status.alarm_when,
+        ])  # fmt: skip
+    start += " (when the policy was made)" if kind == "time" and given.since is None else ""
+    seen = "".join(f" {n:,} {what}." for what, n in noted.items() if n)
+    counted = f"Counted: {count(len(cases), 'case')} since {start}.{seen and ' Seen:'}{seen}"
+    gone = ""
+    if past is not None and answer != "alarm":
+        gone = wrap(
+            f"ALARM on {past['run']}, in {given.history}: the guarantee was broken with a case of "
+            f"{past['alarm_when']}. The log of today raises none: labels were corrected, or rows "
+            "have changed. An alarm in the history stays; find out which of the two logs is true, "
+            "and begin with a new --history file."
         )
-    for name in OPTIONS:
-        was, now = getattr(old, name), getattr(new, name)
-        if was != now:
+    _print(*filter(None, [gone, stale, status, f"\n{wrap(counted)}"]), sep="\n")
+    return BROKEN if gone or answer == "alarm" else 0 if answer == "ok" else UNDECIDED
+
+
+def _watch(
+    watched: Any, table: Table, rows: pd.DataFrame, cases: pd.DataFrame, kind: str, until: float
+) -> MonitorStatus:
+    """Tell a new monitor the cases in their order, and return what it knows at a time."""
+    from skselect.monitoring.log import to_dates
+
+    shown, when = to_dates if kind == "time" else np.asarray, rows["when"].to_numpy()
+    with files.waiting_line("comparing decisions with labels", len(rows)):
+        for first in range(0, len(cases), _PIECE):
+            part = cases[first : first + _PIECE]
+            # A name may come back at another time; the number of a case does not.
+            numbers = list(map(str, range(first, first + len(part))))
+            said = _said(table, rows.iloc[part["row"]], part["label"].to_numpy())
+            watched.update(**said, ids=numbers, when=shown(when[part["row"]]))
+        status = watched.add_labels([], [], when=shown([until])[0]).status_
+    names = rows["id"].iloc[cases["row"]]
+    return replace(
+        status,
+        overdue=tuple(names.iloc[int(case)] for case in status.overdue),
+        blocked_by=status.blocked_by and names.iloc[int(status.blocked_by)],
+    )
+
+
+def _append(history: Path, values: list[Any]) -> None:
+    """Add a run to a history, which may be new."""
+    line = ",".join("" if value is None else str(value) for value in values)
+    with history.open("a", encoding="utf-8") as file:
+        file.write(f"{line}\n" if file.tell() else f"{','.join(_HISTORY)}\n{line}\n")
+
+
+def _read_alarm(history: Path | None) -> dict[str, str] | None:
+    """Return the first run in a history that raised an alarm."""
+    if history is None or not history.exists():
+        return None
+    with history.open(encoding="utf-8", newline="") as file:
+        runs = csv.DictReader(file)
+        if runs.fieldnames not in (None, _HISTORY):
             raise ValueError(
-                f"--state: {given.state.name} was begun with --{name.replace('_', '-')} {was}, not "
-                f"{now}; say the same as then, or begin with a new file."
+                f"--history: {history.name} is no history of skselect monitor, for it does not "
+                f"begin with the columns {_HISTORY}; name a new file."
             )
-    return old
+        return next((run for run in runs if run["answer"] == "alarm"), None)
 
 
-def _parse_now(text: Any) -> Any:
-    """Return a time of the command line."""
-    time = tables.parse_times(pd.Series([text])).iloc[0]
-    if pd.isna(time):
+def _read_time(option: str, value: Any, kind: str) -> float:
+    """Return a time of the command line or of a policy, as the times of the log are."""
+    from skselect.monitoring.log import read_dates
+
+    is_number = isinstance(value, int | float)
+    found = float(value) if is_number else float(read_dates([value])[0])
+    if math.isnan(found) or is_number != (kind == "number"):
+        wanted = "a number" if kind == "number" else "a date such as 2026-01-31T09:30"
+        raise ValueError(f"{option} must be {wanted}, as the times of the log are, got {value!r}.")
+    return found
+
+
+def _find_stale(given: Namespace, rows: pd.DataFrame, now: float) -> str:
+    """Say that the newest date of the log is too old, nothing if it is not; refuse the future."""
+    from skselect.monitoring.log import show_time, span_of_time
+
+    when = rows["when"].to_numpy()
+    last, most = int(np.argmax(when)), span_of_time(given.max_age, "max_age")[0]
+    newest, days = show_time(when[last], "time"), np.unique(when // _DAY)
+    if when[last] > now + _DAY:
         raise ValueError(
-            f"--now must be a number, or a date such as 2026-01-31T09:30, got {text!r}."
+            f"--time: case {rows['id'].iloc[last]!r} has {newest}, more than a day after now "
+            f"({show_time(now, 'time')}); correct the date, or the clock."
         )
-    return time
+    if most is None:  # a log of less than two weeks may not have shown its weekend
+        least = 1.0 if days[-1] - days[0] >= 14 else 4.0
+        most = 2.0 * float(np.max(np.diff(days), initial=least)) * _DAY
+    if now - when[last] <= most:
+        return ""
+    return wrap(
+        f"STALE: the newest row of the log is of {newest}, {(now - when[last]) / _DAY:.4g} days "
+        f"before now; at most {most / _DAY:.4g} days are expected (--max-age). The rest says what "
+        "was known then."
+    )
 
 
-def _refuse_future(what: str, when: Any, latest: pd.Timestamp | None) -> None:
-    """Refuse a date after `latest`; numbers are in units of which the clock knows nothing."""
-    if latest is not None and isinstance(when, pd.Timestamp) and when > latest:
-        raise ValueError(
-            f"{what} {when:%Y-%m-%dT%H:%M}, more than a day from now ({latest - _A_DAY:%Y-%m-%d}): "
-            "no case before that would be read any more. Correct the date (or the clock; after "
-            "such a case was read, begin with a new --state file), or pass --allow-future."
-        )
+def _read_log(given: Namespace, policy: AbstentionPolicy) -> tuple[Table, pd.DataFrame, str]:
+    """Return the columns of the log, the rows of all files, and which kind of times they have."""
+    table = open_table(given.table[0], given, policy)
+    if given.audited is None and (given.audit_proba or given.min_audit_proba < 1):
+        raise ValueError("--audited is missing: name the column that says which cases were drawn.")
+    if policy.groups is not None and not policy.groups.by_answer and not table.subgroups:
+        raise ValueError("--subgroups is missing: the policy has a threshold per subgroup.")
+    later = (TableFile.open(path, read_layout(given)) for path in given.table[1:])
+    parts = [_read_rows(replace(table, file=x), given, policy) for x in (table.file, *later)]
+    rows, kinds = zip(*parts, strict=True)
+    if len(set(kinds)) > 1:
+        raise ValueError("--time: one file holds dates in this column, another one numbers.")
+    return table, pd.concat(rows, ignore_index=True), kinds[0]
 
 
-class _Log(NamedTuple):
-    """A table of decided cases, the monitor that reads it, and the cells of all rows once read."""
+def _read_rows(
+    table: Table, given: Namespace, policy: AbstentionPolicy
+) -> tuple[pd.DataFrame, str]:
+    """Return the rows of a file, with columns of fixed names, and which kind of times they have.
 
-    table: Table
-    given: Namespace
-    watched: SelectiveRiskMonitor
-    cells: Any = None
-
-
-def _read_log(
-    log: _Log, latest: pd.Timestamp | None
-) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """Yield the cells of each piece, and which of its rows are new, labelled and waiting.
-
-    These are two tables, for a column of the log may have any name.
+    `is decided` tells the rows that hold a decision; the others bring a label only.
     """
-    from skselect.monitoring.log import join_hashes, row_hashes
-    from skselect.monitoring.log import read_times as microseconds_of
-
-    table, given, watched, _ = log
     name, file = given.id or "id", table.file
     if name not in file.types and given.id is None:
         raise ValueError(
-            f"--id: {table.name} has no column 'id'; name the column of the cases' names, by "
-            "which their labels are found later."
+            f"--id: {table.name} has no column 'id'; name the column of the cases' names."
         )
-    used, waiting = [*table.used, *filter(None, [given.audited])], watched.waiting_
-    numbers = pd.Index(row_hashes(waiting["id"].to_numpy(dtype=object)))
-    for piece in [file.rows([name, given.time, *used])]:
-        rows = pd.DataFrame(
-            {"name": file.names(piece[name]), "when": file.times(piece[given.time], given)}
-        )
-        last = int(rows["when"].argmax())
-        place = f"row {rows.index[last] + 1}"
-        _refuse_future(f"{table.name}: {place} has", rows["when"].iloc[last], latest)
-        when, _ = microseconds_of(rows["when"], len(rows), None, needed=True)
-        named = row_hashes(rows["name"].to_numpy())
-        rows["case"] = join_hashes(named, when)
-        rows["label"] = table.codes(piece[str(table.label)])
-        rows["is new"] = watched.is_new(rows["name"], rows["when"])
-        number = numbers.get_indexer(pd.Index(named))
-        rows["waits"] = ~rows["is new"] & (number >= 0)
-        waits = rows[rows["waits"]]
-        then = waiting["when"].array[number[rows["waits"]]]
-        moved = waits["name"][waits["when"].array != then]
-        if len(moved):
-            raise ValueError(
-                f"{table.name}: cases that wait for their label, such as {moved.iloc[0]!r}, were "
-                "decided at another time when they were read: their names must be their own "
-                "(see --id)."
-            )
-        yield piece[list(dict.fromkeys(used))], rows
+    cells = file.rows([name, given.time, *table.used, *filter(None, [given.audited])])
+    when, kind = file.times(cells[given.time], given)
+    numbers, is_decided = table.numbers(cells)
+    rows = _known_subgroups(policy, cells[list(table.subgroups)]).add_prefix("subgroup ")
+    rows["when"] = when
+    rows["id"] = pd.Series(file.names(cells[name]), cells.index, pd.ArrowDtype(pa.large_string()))
+    rows["label"] = table.known_codes(cells[str(table.label)]).astype(np.int32)
+    if table.answer is None:
+        rows[list(range(numbers.shape[1]))] = numbers
+    else:
+        answers = table.known_codes(cells[table.answer])
+        is_decided &= answers >= 0
+        rows["y_pred"], rows["confidence"] = table.classes[answers], numbers[:, 0]
+    rows["is decided"], decided = is_decided, cells[is_decided]
+    for option, read in (("audited", file.booleans), ("audit_proba", file.numbers)):
+        if (column := vars(given)[option]) is not None:
+            rows[option] = pd.Series(read(decided[column]), decided.index)
+    return rows, kind
 
 
-def _said(log: _Log, rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return one row for each case that was decided, and the arguments that say how."""
-    table, given, watched, _ = log
-    cells = log.cells.loc[rows.index]
-    numbers, known = table.numbers(cells)
-    if table.answer is not None:
-        known &= table.codes(cells[table.answer]) != -1
-    # Further rows of a case bring its label only.
-    known[known] = ~rows["case"][known].duplicated().to_numpy()
-    rows, cells, numbers = rows[known], cells[known], numbers[known]
-    said: dict[str, Any] = {"y_proba": numbers, "ids": rows["name"], "when": rows["when"]}
-    if table.answer is not None and len(rows):
-        answers = table.classes[table.known_codes(cells[table.answer])]
-        said |= {"y_proba": None, "y_pred": answers, "confidence": numbers[:, 0]}
-    if given.audited is not None:
-        said["audited"] = table.file.booleans(cells[given.audited])
-    if given.audit_proba is not None:
-        said["audit_proba"] = table.file.numbers(cells[given.audit_proba])
-    groups = _known_subgroups(watched.policy, cells[list(table.subgroups)])
-    return rows, said | {"subgroups": _subgroups(groups)}
+def _find_cases(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Find the cases in the rows of a log, whatever their order.
 
-
-def _find_changes(log: _Log, rows: pd.DataFrame) -> pd.DataFrame:
-    """Compare rows that are not new with what was read; of a case the last label counts."""
-    decided, said = _said(log, rows)
-    told = rows[rows["label"] != -1].drop_duplicates("case", keep="last").set_index("case")
-    codes = told["label"].reindex(decided["case"], fill_value=-1)
-    labels = np.array([*log.table.classes.tolist(), None, None], dtype=object)[codes]
-    return log.watched.find_changes(labels, **said)
-
-
-def _take_labels(log: _Log, rows: pd.DataFrame) -> None:
-    """Pass on the labels of cases that wait, as known in time: no column says when they came.
-
-    Of several rows of a case the last one counts.
+    Returns
+    -------
+    cases : DataFrame
+        In the order of time, then of names: the row that holds the decision, and the code of the
+        label, -1 where there is none. Of several decisions the first counts, of labels the last.
+    noted : dict
+        How many rows or cases are not as they should be.
     """
-    table, _, watched, cells = log
-    told = rows[(rows["label"] != -1) & (rows["waits"] | rows["is new"])]
-    if told["is new"].any():
-        told = told[told["waits"] | told["name"].isin(watched.waiting_["id"])]
-    told = told.drop_duplicates("case", keep="last")
-    if len(told):
-        labels = table.classes[table.known_codes(cells[str(table.label)].loc[told.index])]
-        watched.add_labels(told["name"], labels, when=told["when"])
-    watched.add_labels([], [], when=rows["when"].max())
+    order, case = _order_rows(rows)
+    label = rows["label"].to_numpy()[order]
+    told, decided = np.flatnonzero(label >= 0), np.flatnonzero(rows["is decided"].to_numpy()[order])
+    last = np.full(case[-1] + 1, -1, label.dtype)
+    last[case[told]] = label[told]  # of several the last one stays
+    others = (np.diff(case[told]) == 0) & (np.diff(label[told]) != 0)
+    first = decided[np.diff(case[decided], prepend=-1) > 0]
+    return pd.DataFrame({"row": order[first], "label": last[case[first]]}), {
+        "cases without a probability, answer or confidence": len(last) - len(first),
+        "rows that decide a case again": len(decided) - len(first),
+        "cases with two labels, of which the later counts": len(set(case[told[1:]][others])),
+    }
 
 
-def _describe_changes(changes: pd.DataFrame, watched: SelectiveRiskMonitor, what: str) -> list[str]:
-    """Say which days of the log are not as they were read; nothing where there are none."""
-    days = changes[changes[what] > 0]
-    if len(days) == 0:
-        return []
-    n, shown = int(days[what].sum()), ", ".join(str(day)[:10] for day in days["start"][:3])
-    more = f" and {count(len(days) - 3, 'later day')}" if len(days) > 3 else ""
-    return [wrap({
-        "unread": (
-            f"NOT READ: {count(n, 'row')} of the log at least, of {shown}{more}. They lie before "
-            f"{watched.known_until_}, up to which cases were read, and were not there then. They "
-            "are not counted. Correct the log, and begin with a new --state file on all of it; or "
-            "take them out of the log."
-        ),
-        "relabelled": (
-            f"NOTE: {count(n, 'case')} that entered earlier at least, of {shown}{more}, would have "
-            "another loss with the label that the log has now. It is not counted."
-        ),
-        "partial": (
-            f"NOTE: nothing is known of {count(n, 'row')} of the log, of {shown}{more}: more rows "
-            "of that time were read earlier, as where old rows are taken out of a log. Those that "
-            "were not among them are not counted."
-        ),
-    }[what])]  # fmt: skip
+def _order_rows(rows: pd.DataFrame) -> tuple[IntArray, IntArray]:
+    """Return the order of the rows, by time and then by name, and the number of the case of each.
+
+    Rows of one case keep their order.
+    """
+    keys = pa.table({"when": rows["when"].to_numpy(), "id": pa.array(rows["id"])})
+    order = pc.sort_indices(keys, [("when", "ascending"), ("id", "ascending")]).to_numpy()
+    keys = keys.take(order)
+    same = [pc.equal(keys[name][1:], keys[name][:-1]) for name in keys.column_names]
+    return order, np.cumsum(np.append([False], ~pc.and_(*same).to_numpy()), dtype=np.int32)
+
+
+def _said(table: Table, rows: pd.DataFrame, label: IntArray) -> dict[str, Any]:
+    """Return what the monitor is told of cases."""
+    names = rows.columns.intersection(["y_pred", "confidence", "audited", "audit_proba"])
+    said = {name: rows[name].infer_objects().to_numpy() for name in names}
+    numbers = [name for name in rows if isinstance(name, int)]
+    groups = rows.filter(like="subgroup ").set_axis(list(table.subgroups), axis=1)
+    return said | {
+        "y": np.array([*table.classes.tolist(), None], dtype=object)[label],
+        "y_proba": rows[numbers].to_numpy() if numbers else None,
+        "subgroups": _subgroups(groups),
+    }
 
 
 # Files --------------------------------------------------------------------------------------------
@@ -617,7 +620,7 @@ def _read_ids(table: Table, given: Namespace, rows: pd.DataFrame | None = None) 
             "cascade."
         )
     rows = table.file.rows([given.id]) if rows is None else rows
-    names = pd.Index(table.file.names(rows[given.id]))
+    names = pd.Index(table.file.names(rows[given.id]).to_pylist(), dtype=object)
     if not names.is_unique:
         twice = names[names.duplicated()].unique()
         raise ValueError(

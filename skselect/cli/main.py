@@ -110,35 +110,35 @@ decisions are written; 130 interrupted (nothing is written), 141 the reader of s
 as head, stopped early
 """
 _MONITOR = """The log has one row per decided case: its name, its time, what the model said, and
-its true label. The label is empty until somebody knows it. Run the command as often as you like,
-say every night: it reads the rows that are new, and the labels that were filled in since last time
-(or came in a further row of the same case; the last one counts). The state file holds what the
-command remembers; the first run creates it. You may remove old rows from the log once their labels
-have been read.
+its true label, which is empty until somebody knows it. The command reads the whole log, in one file
+or several, and computes everything again. Run it as often as you like, say every night. The order
+of files and rows does not matter: cases count in the order of their times, then of their names. A
+case is a name and a time. Its label may also come in a further row. Of two labels of a case that of
+the later file or row counts; the answer says how many cases have two.
 
-Rows must come in the order of time. A row that comes after a row with a later time was read does
-not count; the command names its day and ends with exit code 5. It does the same for a day with as
-many rows as were read, but other ones. For a day with fewer rows a NOTE counts them: old rows may
-have been removed. If the label of a case is corrected after it was counted, the correction does not
-count either, and the case is named.
+Cases before --since do not count; the answer says how many there are. The guarantee of the monitor
+is about one beginning and about labels as they stand in the end: do not move --since, and keep all
+rows since then in the log. With --history each run appends a line to a file. If a run raised an
+alarm and the log raises none any more, the command names it and still ends with exit code 4.
+
+STALE: no row is newer than --max-age. That is told from the times of the rows only.
 
 Times are numbers, or dates in ISO 8601 (2026-01-31, 2026-01-31T09:30:00+01:00; UTC if there is no
-zone); --dayfirst and --time-format read other dates. A date more than a day after now is refused,
-because no row before it could be read any more (this cannot be told of numbers). Labels and
-probabilities are missing if cells are empty or contain NA, N/A, NaN, null, None or -. Rows that
-lack a probability, the answer or the confidence are deferred and left out.
+zone); --dayfirst and --time-format read other dates. A date more than a day after now is refused.
+Numbers have no clock: pass --now, or the last row counts as now. Labels and probabilities are
+missing if cells are empty or contain NA, N/A, NaN, null, None or -. Rows that lack a probability,
+the answer or the confidence are deferred and left out.
 
 examples:
   skselect monitor log.csv --policy policy.json --label truth --time decided --id claim \\
-      --label-delay 30D --state state.json
-  skselect monitor log.csv --policy policy.json --label fraud --time decided --id claim \\
-      --label-delay 30D --unlabelled correct --state state.json
+      --label-delay 30D --history runs.csv
+  skselect monitor 2026-*.csv --policy policy.json --label fraud --time decided --id claim \\
+      --label-delay 30D --unlabelled correct --max-age 2D
   skselect monitor log.parquet --policy policy.json --label truth --time decided --id claim \\
-      --label-delay 30D --audited drawn --min-audit-proba 0.2 --state state.json
+      --label-delay 30D --audited drawn --min-audit-proba 0.2
 
-exit codes: 0 no alarm, 4 alarm: the guarantee is broken; 5 it cannot go on: cases older than
---label-delay have no label, or rows came too late to be read; 2 wrong input, or another run has
-written the state meanwhile, 130 interrupted (the state is then as it was)
+exit codes: 0 no alarm, 4 alarm: the guarantee is broken; 5 STALE, or cases older than --label-delay
+have no label and the others wait for them; 2 wrong input, 130 interrupted
 """
 
 
@@ -328,12 +328,21 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         _option("--prefix", "text to put before the names of the new columns", default=""),
     ]),
     "monitor": ("watch whether a policy keeps its guarantee, from a log that grows", _MONITOR, [
-        *_TABLE, *_LABELLED,
+        _option("table", f"{_TABLE[0][1]['help']}; or several such files, in any order",
+                type=Path, metavar="TABLE", nargs="+"),
+        *_LABELLED,
         _column("--time", "the column of the times of the decisions", required=True),
         _option("--dayfirst", "read dates such as 31.01.2026 or 31/01/2026", action="store_true"),
         _option("--time-format", "read dates such as \"%%d %%b %%Y %%H:%%M\"", metavar="FORMAT"),
         _file("--policy", "the policy: a file of skselect tune or policy.to_json", required=True),
-        _file("--state", "what is remembered from run to run (JSON)", required=True),
+        _option("--since", "cases before this time do not count (default: when the policy was "
+                "made)", type=_number, metavar="TIME"),
+        _file("--history", "append a line for this run to a CSV file; an alarm in it stays"),
+        _option("--max-age", "the log is STALE if its newest row is older, such as 2D (default: "
+                "twice the longest gap between days with rows, at least 2 days, 8 as long as the "
+                "log is shorter than two weeks)", metavar="AGE"),
+        _option("--now", "the present time (default: that of the clock)", type=_number,
+                metavar="TIME"),
         _column("--id", "the column of the cases' names (default: id)"),
         *_INPUTS,
         _option("--target", "largest risk (default: what is certified)", type=float),
@@ -344,9 +353,6 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         _option("--unlabelled", "what it means that a case of that age has no label: wait for it, "
                 "or the answer was correct (default: %(default)s)", default="wait",
                 metavar="wait|correct"),
-        _option("--now", "the time up to which all labels are in the log (default, and at least: "
-                "that of its last new row)", type=_number, metavar="TIME"),
-        _option("--allow-future", "accept dates later than now plus a day", action="store_true"),
         _option("--batch", "how many cases are compared with those of the tuning at a time, or a "
                 "length of time such as 1D (default: %(default)s)", type=_number, default=1000,
                 metavar="N"),

@@ -225,10 +225,17 @@ class TableFile:
             f"{value!r}.{advice}"
         )
 
-    def times(self, column: pd.Series, given: Namespace) -> pd.Series:
-        """Return times as numbers, or as dates in UTC."""
+    def times(self, column: pd.Series, given: Namespace) -> tuple[FloatArray, str]:
+        """Return times as numbers ("number"), or as microseconds since 1970 in UTC ("time")."""
+        from skselect.monitoring.log import read_dates  # noqa: PLC0415 - one command needs it
+
         self.refuse_missing(column, is_empty(column))
         values = plain(column)
+        is_text = pd.api.types.is_object_dtype(values) or pd.api.types.is_string_dtype(values)
+        if is_text and all(isinstance(x, str) and _NUMBER.fullmatch(x.strip()) for x in values):
+            values = values.astype(np.float64)
+        if pd.api.types.is_numeric_dtype(values):
+            return values.to_numpy(np.float64), "number"
         if given.dayfirst:
             if given.time_format is not None:
                 raise ValueError(
@@ -236,19 +243,21 @@ class TableFile:
                 )
             values = values.astype(str).str.replace(r"(?<!\d)(\d)(?=[./-])", r"0\1", regex=True)
             values = values.str.replace(_DAY_FIRST, r"\3-\2-\1", regex=True)
-        times = parse_times(values, given.time_format)
-        if times.isna().any():
+        times = read_dates(values, given.time_format or "ISO8601")
+        if np.isnan(times).any():
             wanted = given.time_format or "2026-01-31T09:30 (or say --dayfirst, or --time-format)"
-            bad = times.isna().to_numpy()
-            raise self.error(values, bad, f"numbers, or dates such as {wanted}")
-        return times
+            raise self.error(values, np.isnan(times), f"numbers, or dates such as {wanted}")
+        return times, "time"
 
-    def names(self, column: pd.Series) -> pd.Series:
-        """Return the names of cases as text; 7.0 is 7, where a column of integers had a gap."""
+    def names(self, column: pd.Series) -> Any:
+        """Return the names of cases as text in Arrow: 7 and 7.0 are the same number."""
+        from skselect.monitoring.log import check_names  # noqa: PLC0415 - few commands need it
+
         self.refuse_missing(column, is_empty(column))
-        cells = _cells(column).to_pylist()
-        names = [str(int(x) if isinstance(x, float) and x.is_integer() else x) for x in cells]
-        return pd.Series(names, index=column.index, dtype=object)
+        cells = _cells(column)
+        if not (_is_text(cells.type) or pa.types.is_integer(cells.type)):
+            cells = pa.array(check_names(np.array(cells.to_pylist(), dtype=object)))
+        return cells.cast(pa.large_string())
 
     def booleans(self, column: pd.Series) -> BoolArray:
         """Return a column of true and false as an array; 1 and 0, yes and no mean the same."""
@@ -481,22 +490,6 @@ def text_to_numbers(labels: LabelArray) -> LabelArray:
             if np.isfinite(numbers).all() and list(map(str, numbers.tolist())) == distinct.tolist():
                 return labels.astype(kind)
     return labels
-
-
-def parse_times(values: pd.Series, time_format: str | None = None) -> pd.Series:
-    """Return numbers, or dates in UTC, missing where a value is no date."""
-    is_text = pd.api.types.is_object_dtype(values) or pd.api.types.is_string_dtype(values)
-    if is_text and all(isinstance(x, str) and _NUMBER.fullmatch(x.strip()) for x in values):
-        values = values.astype(np.float64)
-    if pd.api.types.is_numeric_dtype(values):
-        return values.astype(np.float64)
-    from skselect.monitoring.log import is_word  # noqa: PLC0415 - one command needs it
-
-    if not pd.api.types.is_datetime64_any_dtype(values):
-        values = values.where(~values.map(is_word))  # pandas takes "now" for a time
-    form = (time_format or "ISO8601") if is_text else None
-    dates = pd.to_datetime(values, utc=True, format=form, errors="coerce")
-    return dates.dt.as_unit("us")
 
 
 # What the columns mean ---------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from skselect._lib.arrays import BoolArray, FloatArray
@@ -18,9 +17,9 @@ from skselect.monitoring.evidence import Evidence, advance, bets_on_shares, in_g
 from skselect.policy.certificate import UNCHANGED
 from skselect.policy.policy import AbstentionPolicy, list_certificates
 
-#: Cases, batches or days: rows with named columns.
+#: Cases or batches: rows with named columns.
 Records = NDArray[Any]
-#: So many batches, or days, are kept; when there are more, each two neighbours become one.
+#: So many batches are kept; when there are more, each two neighbours become one.
 MOST_BATCHES = 512
 # Shares known from the rows that tuned a policy are not known exactly: intervals of this level.
 _LEVEL = 0.99
@@ -37,8 +36,6 @@ BATCH = np.dtype(
      ("weight", "f8"), ("loss", "f8"), ("evidence", "f8")]
 )  # fmt: skip
 _SUMS = ["n", "n_accepted", "n_known", "weight", "loss"]
-#: A day, ``time // width``: how many rows it has, the sum of their losses, and of their hashes.
-DAY = np.dtype([("day", "f8"), ("n", "i8"), ("loss", "f8"), ("hashes", "u8")])
 
 
 def begin_batch(batches: Records, first: int, start: float) -> Records:
@@ -71,78 +68,6 @@ def runs(keys: FloatArray) -> list[slice]:
     starts = np.flatnonzero(keys[1:] != keys[:-1]) + 1
     ends = [0, *starts.tolist(), len(keys)]
     return [slice(a, b) for a, b in pairwise(ends) if b > a]
-
-
-class Daily:
-    """How many rows each day has, the sum of their losses, and that of their hashes.
-
-    Rows in another order give the same. Two tables whose numbers and sums agree hold the same rows.
-
-    Parameters
-    ----------
-    width : float
-        The length of a day, in the units of the times.
-    days : ndarray of DAY
-        In their order.
-    """
-
-    def __init__(self, width: float, days: Records | None = None) -> None:
-        self.width = width
-        self.days = np.empty(0, DAY) if days is None else days
-
-    def add(self, hashes: NDArray[np.uint64], times: FloatArray, loss: FloatArray) -> None:
-        """Add rows; where there are too many days, each two become one."""
-        rows = np.ones(len(times), DAY)
-        rows["day"], rows["loss"] = np.floor_divide(times, self.width), loss
-        rows["hashes"] = hashes
-        self._join(np.append(self.days, rows))
-        while len(self.days) > MOST_BATCHES:
-            self.widen()
-
-    def _join(self, rows: Records) -> None:
-        keys, place = np.unique(rows["day"], return_inverse=True)
-        self.days = np.zeros(len(keys), DAY)
-        self.days["day"] = keys
-        for name in ("n", "loss", "hashes"):
-            np.add.at(self.days[name], place, rows[name])
-
-    def widen(self) -> None:
-        """Make one day of each two."""
-        self.width *= 2.0
-        self.days["day"] //= 2
-        self._join(self.days)
-
-    def compare(self, other: Daily) -> pd.DataFrame:
-        """Return how many rows `other` has at least that these are not, by the start of the day.
-
-        Of a day with more rows it is how many more (`more`). A day with as many rows, but other
-        ones, counts as its losses differ, and as one at least (`others`). A day with fewer rows
-        says nothing, because rows may have been removed: `fewer` counts them.
-        """
-        one, other = (Daily(each.width, each.days.copy()) for each in (self, other))
-        while len(one.days) and len(other.days) and one.width != other.width:
-            min(one, other, key=lambda each: each.width).widen()
-        now, then = (pd.DataFrame(each.days).set_index("day") for each in (other, one))
-        then = then.reindex(now.index, fill_value=0)
-        same = (now["n"] == then["n"]) & (now["hashes"] != then["hashes"])
-        off = np.ceil((now["loss"] - then["loss"]).abs() - 1e-6).clip(lower=1)
-        found = {
-            "more": (now["n"] - then["n"]).clip(lower=0),
-            "others": off.where(same, 0),
-            "fewer": now["n"].where(now["n"] < then["n"], 0),
-        }
-        return pd.DataFrame(found).set_axis(now.index * other.width)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        days = [[*day, f"{hashes:016x}"] for *day, hashes in self.days.tolist()]
-        return {"width": self.width, "days": days}
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> Daily:
-        """Rebuild it from :meth:`to_dict`."""
-        days = [(*day, int(hashes, 16)) for *day, hashes in stored["days"]]
-        return cls(float(stored["width"]), np.array(days, DAY))
 
 
 @dataclass
@@ -193,8 +118,6 @@ class Workload:
 
     def restore(self, stored: Mapping[str, Any]) -> None:
         """Take what the cases have made of it from :meth:`to_dict`."""
-        if not self.shares and stored["evidence"]:  # an older version compared more
-            stored = {"evidence": [], "counts": stored["counts"][-1:], "changed": None}
         pairs = zip(self.shares, stored["evidence"], strict=True)
         self.evidence = [Evidence.from_dict(saved) for _, saved in pairs]
         counts = zip(self.counts, stored["counts"], strict=True)

@@ -101,29 +101,33 @@ def read_times(
 
 
 def _microseconds(when: Any) -> FloatArray:
-    """Return dates as microseconds since 1970 UTC; a date without a time zone is UTC."""
+    """Return dates as microseconds since 1970 UTC; nan where one is missing."""
     values = pd.Index([when] if np.ndim(when) == 0 else when)
-    if not is_datetime64_any_dtype(values.dtype) and values.map(is_word).any():
-        raise ValueError("a word is no time")
-    is_text = pd.api.types.is_string_dtype(values)
-    dates = _read_texts(values) if is_text else pd.to_datetime(values, utc=True)
-    return np.where(dates.isna(), np.nan, dates.as_unit("us").asi8.astype(np.float64))
+    times = read_dates(values)
+    if np.any(np.isnan(times) & ~values.isna()):
+        raise ValueError("a value is no date")
+    return times
 
 
-def is_word(value: Any) -> bool:
-    """Tell whether a value is text that does not begin with a digit, such as "now"."""
-    return isinstance(value, str) and not value.strip()[:1].isdigit()
+def read_dates(values: Any, form: str = "ISO8601") -> FloatArray:
+    """Return dates as microseconds since 1970 UTC, nan where a value is none.
 
-
-def _read_texts(texts: pd.Index[Any]) -> pd.DatetimeIndex:
-    """Return texts as dates, in one format: 1/2/2024 is a day in January, or in February."""
+    Texts have one form, for 1/2/2024 is a day in January, or in February. Without a time zone they
+    are UTC.
+    """
+    dates = pd.Index(values)
+    if not pd.api.types.is_string_dtype(dates):
+        found = pd.to_datetime(dates, utc=True, errors="coerce")
+        return np.where(found.isna(), np.nan, found.as_unit("us").asi8.astype(np.float64))
+    texts, times = dates.astype(str), np.full(len(dates), np.nan)
+    is_word = ~texts.str.match(r"\s*\d", na=False)  # pandas would read "now"
+    zoned = texts.str.contains(r"[T ].*(?:Z|[+-]\d\d(?::?\d\d)?)$", na=False)
     # Apart, since pandas 2 reads a text without a time zone in the zone of the text before it.
-    zoned = texts.astype(object).str.contains(r"[T ].*(?:Z|[+-]\d\d(?::?\d\d)?)$", na=False)
-    micro = np.empty(len(texts), dtype="datetime64[us]")
-    for part in (zoned, ~zoned):
-        dates = pd.to_datetime(texts[part], utc=True, format="ISO8601")
-        micro[part] = dates.tz_localize(None).as_unit("us")
-    return pd.DatetimeIndex(micro, tz="UTC")
+    for part in (zoned & ~is_word, ~zoned & ~is_word):
+        found = pd.to_datetime(texts[part], utc=True, format=form, errors="coerce")
+        micro = found.as_unit("us").asi8.astype(np.float64)
+        times[part] = np.where(found.isna(), np.nan, micro)
+    return times
 
 
 def to_dates(times: Any) -> pd.DatetimeIndex:
@@ -204,19 +208,6 @@ def check_names(ids: Any) -> LabelArray:
         for value in values.tolist()
     ]
     return names
-
-
-def row_hashes(names: LabelArray, *numbers: FloatArray) -> NDArray[np.uint64]:
-    """Return a hash of each row; it is saved, and does not depend on the machine."""
-    hashes = pd.util.hash_array(names, categorize=False)
-    for column in numbers:
-        hashes = join_hashes(hashes, column)
-    return hashes
-
-
-def join_hashes(hashes: NDArray[np.uint64], column: FloatArray) -> NDArray[np.uint64]:
-    """Return hashes of rows and one more number; no two rows can swap numbers unseen."""
-    return pd.util.hash_array(hashes * np.uint64(31) + pd.util.hash_array(column + 0.0))
 
 
 def check_unique_ids(names: LabelArray, known: Any) -> None:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice, check_delta, check_number
 from skselect._lib.checks.rows import (
@@ -38,8 +38,6 @@ from skselect.monitoring.evidence import (
 )
 from skselect.monitoring.history import (
     BATCH,
-    MOST_BATCHES,
-    Daily,
     Workload,
     begin_batch,
     enter_outcomes,
@@ -50,9 +48,8 @@ from skselect.monitoring.status import GuaranteeStatus, MonitorStatus
 from skselect.objectives import read_guarantee
 from skselect.policy.policy import AbstentionPolicy, External
 
-_DAY = 86400e6  # in microseconds
 SCHEMA = "skselect.monitor"
-VERSION = 3
+VERSION = 4
 #: What is asked of a monitor beside its policy.
 OPTIONS = ("target", "delta", "label_delay", "unlabelled", "min_audit_proba", "batch")
 # At least so many of the latest cases are summarised, where there are so many.
@@ -130,8 +127,6 @@ class SelectiveRiskMonitor:
         The answer, in words and numbers.
     waiting_ : DataFrame
         The cases that wait for a label, or for those before them.
-    known_until_ : Timestamp, float or None
-        Up to when cases or labels are known.
 
     See Also
     --------
@@ -231,9 +226,6 @@ class SelectiveRiskMonitor:
         self._kind = self._given_kind
         self._last_decided = self._labels_until = -math.inf
         self._latest: dict[str, None] = {}
-        # Of cases decided later than this: those that were read, and those that have entered.
-        self._recorded_from = -math.inf
-        self._read, self._entered = Daily(self._day), Daily(self._day)
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -466,7 +458,6 @@ class SelectiveRiskMonitor:
         )  # fmt: skip
         # Nothing is changed before everything is checked.
         self._kind = kind
-        self._record(self._read, names, times)
         if ids is not None and n:
             known = self._latest if times[-1] == self._last_decided else {}
             self._latest = known | dict.fromkeys(names[times == times[-1]].tolist())
@@ -529,22 +520,7 @@ class SelectiveRiskMonitor:
             entered, loss = cases[enters], loss[enters]
             self._counts["n_unlabelled"] += int(np.sum(unlabelled[enters]))
             enter_outcomes(self._history, entered, loss, wealth[enters])
-            self._record(self._entered, entered["id"], entered["when"], loss)
             self._waiting = cases[~enters]
-
-    def _record(
-        self, daily: Daily, names: LabelArray, times: FloatArray, *loss: FloatArray
-    ) -> None:
-        """Count rows by day; numbers have no days, but spans as long as `label_delay`."""
-        if self._kind in ("time", "number"):
-            daily.width = daily.width if len(daily.days) else self._day
-            hashes = log.row_hashes(names, times, *loss)
-            daily.add(hashes, times, *(loss or [np.zeros(len(times))]))
-
-    @property
-    def _day(self) -> float:
-        # Spans of numbers begin short, and grow where there are too many.
-        return _DAY if self._kind == "time" else (self._age or 1.0) / MOST_BATCHES
 
     # Answering ---------------------------------------------------------------------------
 
@@ -607,109 +583,6 @@ class SelectiveRiskMonitor:
         cases = pd.DataFrame(self._waiting[["id", "when"]])
         cases["when"] = self._dates(cases["when"])
         return cases.assign(has_label=~np.isnan(self._waiting["loss"]))
-
-    @_locked
-    def is_new(self, ids: Any, when: Any) -> BoolArray:
-        """Tell which rows of a growing table have not been decided here.
-
-        Parameters
-        ----------
-        ids, when : array-like of shape (n,)
-            The names of the cases, and when they were decided.
-
-        Returns
-        -------
-        ndarray of bool, shape (n,)
-            Those later than the last decided case, or at the same instant with another name.
-        """
-        values = as_array(list(ids) if isinstance(ids, range) else ids, "ids")
-        return self._is_new(values, log.read_times(when, len(values), self._kind, needed=True)[0])
-
-    def _is_new(self, values: LabelArray, times: FloatArray) -> BoolArray:
-        is_new = times > self._last_decided
-        last = np.flatnonzero(times == self._last_decided)
-        is_new[last] = [name not in self._latest for name in log.check_names(values[last])]
-        return is_new
-
-    @property
-    @_locked
-    def known_until_(self) -> Any:
-        """Up to when cases or labels are known, a date or a number; None before the first."""
-        until = max(self._last_decided, self._labels_until)
-        if not math.isfinite(until):
-            return None
-        return self._dates([until])[0]
-
-    @_locked
-    def find_changes(
-        self,
-        y: Any,
-        y_proba: Any,
-        *,
-        ids: Any,
-        when: Any,
-        y_pred: Any = None,
-        subgroups: Any = None,
-        audited: Any = None,
-        audit_proba: Any = None,
-        confidence: Any = None,
-        auxiliary: Any = None,
-    ) -> pd.DataFrame:
-        """Compare the old rows of a growing table with what was read, day by day.
-
-        The monitor keeps, for each day, how many cases it read, how many of them have entered, and
-        a sum of hashes of each. A day with more rows than were read has rows that came too
-        late; a day with as many, but other ones, has been changed. A day with *fewer* rows tells
-        nothing, since old rows may be removed: what came too late there is not seen.
-
-        Parameters
-        ----------
-        y, y_proba, ids, when, y_pred, subgroups, audited, audit_proba, confidence, auxiliary
-            As in :meth:`update`, in any order; rows that are new (:meth:`is_new`) are left out.
-            Of several rows of a case the first one counts.
-
-        Returns
-        -------
-        DataFrame
-            One row for each day that differs, oldest first: `start`, `unread` (at least so
-            many of its rows were never read), `relabelled` (at least so many cases that have
-            entered have another loss now), `partial` (so many rows, but fewer than were read, so
-            that nothing is known of them). Numeric times have spans in the place of days.
-
-        Raises
-        ------
-        ValueError
-            If an argument does not fit.
-        """
-        accepted, _, answer, guarantee = self._decide(
-            y_proba, y_pred, subgroups, confidence, auxiliary
-        )
-        n, truth = len(accepted), self._known_labels(y)[1]
-        check_length("y", truth, n, "y_proba")
-        names = _names(ids, np.arange(n), None, accepted)
-        times, _ = log.read_times(when, n, self._kind, needed=True)
-        _, drawn = log.read_audits(audited, audit_proba, n, self.min_audit_proba)
-        loss = self._losses(np.where(truth < 0, _MISSING, truth), answer)
-        if self.unlabelled == "correct":
-            loss = np.where(np.isnan(loss), 0.0, loss)
-        hashes = log.row_hashes(names, times)
-        waiting = log.row_hashes(self._waiting["id"], self._waiting["when"])
-        old = ~self._is_new(names, times) & (times > self._recorded_from)
-        old &= ~pd.Series(hashes).duplicated().to_numpy()
-        entered = old & accepted & drawn & (guarantee >= 0) & ~np.isnan(loss)
-        entered &= ~pd.Series(hashes).isin(waiting).to_numpy()
-        read, known = Daily(self._day), Daily(self._day)
-        read.add(hashes[old], times[old], np.zeros(n)[old])
-        final = log.join_hashes(hashes[entered], loss[entered])
-        known.add(final, times[entered], loss[entered])
-        days = self._read.compare(read)
-        relabelled = self._entered.compare(known)["others"]
-        columns = {"unread": days["more"] + days["others"], "relabelled": relabelled}
-        columns["partial"] = days["fewer"]
-        found = pd.DataFrame(columns).fillna(0).astype("int64").sort_index()
-        found = found[found.any(axis=1)]
-        found.insert(0, "start", self._dates(found.index))
-        return found.reset_index(drop=True)
 
     @_locked
     def to_frame(self) -> pd.DataFrame:
@@ -792,9 +665,6 @@ class SelectiveRiskMonitor:
             "last_decided": _finite_or_none(self._last_decided),
             "latest": list(self._latest),
             "labels_until": _finite_or_none(self._labels_until),
-            "recorded_from": _finite_or_none(self._recorded_from),
-            "read": self._read.to_dict(),
-            "entered": self._entered.to_dict(),
         }
         text = json.dumps(stored, allow_nan=False)
         text = f'{text[:-1]}, "digest": "{digest_json(text)}"}}'
@@ -816,8 +686,8 @@ class SelectiveRiskMonitor:
         Raises
         ------
         ValueError
-            If the file is not a monitor, is damaged or was changed after it was saved, or comes
-            from a newer version.
+            If the file is not a monitor, is damaged or was changed after it was saved, or has
+            another format version.
         """
         stored = read_json(path_or_text, "state file")
         return restore_stored(stored, "state of a monitor", SCHEMA, VERSION, cls._from_dict)
@@ -829,10 +699,6 @@ class SelectiveRiskMonitor:
                 "it was changed after it was saved, for its digest does not match; use the file as "
                 "it was saved"
             )
-        if stored["version"] == 1:
-            stored = _from_version_1(stored)
-        if stored["version"] < 3:
-            stored = _from_version_2(stored)
         policy = AbstentionPolicy.from_json(json.dumps(stored["policy"]))
         monitor = cls(policy, **stored["options"])
         monitor._restore(stored)
@@ -849,10 +715,9 @@ class SelectiveRiskMonitor:
         self._key, self._kind = stored["batch_key"], stored["kind"]
         if self._kind not in (None, *log.KINDS):
             raise ValueError(f"kind is {self._kind!r}")
-        for name in ("last_decided", "labels_until", "recorded_from"):
+        for name in ("last_decided", "labels_until"):
             time = stored[name]
             setattr(self, f"_{name}", -math.inf if time is None else float(time))
-        self._read, self._entered = (Daily.from_dict(stored[x]) for x in ("read", "entered"))
         self._latest = dict.fromkeys(stored["latest"])
 
     # What several of the above need -----------------------------------------------------------
@@ -904,7 +769,6 @@ _REMEDY = (
     "Correct them; capitals and blanks count. If a case truly is of another class, every answer to "
     "it is an error: pass any class but the one that was answered."
 )
-_NO_DAYS: dict[str, Any] = {"width": 1.0, "days": []}
 
 
 def _names(ids: Any, number: IntArray, truth: IntArray | None, accepted: BoolArray) -> LabelArray:
@@ -926,22 +790,3 @@ def _ratio(one: float, other: float) -> float:
 
 def _finite_or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _from_version_2(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a state of format version 2 in the words of the present one."""
-    options, waiting = dict(stored["options"]), dict(stored["waiting"])
-    options["label_delay"] = options.pop("mature_after")
-    waiting["guarantee"] = waiting.pop("promise")
-    parts = {"guarantees": stored["promises"], "history": stored["course"]}
-    return {**stored, **parts, "options": options, "waiting": waiting}
-
-
-def _from_version_1(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a state of format version 1 in the words of the second one."""
-    options, counts = dict(stored["options"]), dict(stored["counts"])
-    options["unlabelled"] = {"wait": "wait", "right": "correct"}[options.pop("silence")]
-    counts["n_unlabelled"] = counts.pop("n_silent")
-    # What it read by then was not recorded.
-    recorded = {"recorded_from": stored["last_decided"], "read": _NO_DAYS, "entered": _NO_DAYS}
-    return {**stored, "options": options, "counts": counts, **recorded}

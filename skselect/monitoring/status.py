@@ -219,7 +219,7 @@ class MonitorStatus(NotebookText):
             f"alarm in at most {often} of deployments, however long they run.\n"
             "What to do: defer more cases, or all; look for what has changed. Then certify the "
             "policy on fresh rows, or fit and certify a new one. Begin again with reset(), or with "
-            "a new monitor for a new policy (in a terminal: with a new --state file)."
+            "a new monitor for a new policy (in a terminal: name it, and a new --history file)."
         )
 
     @property

@@ -1235,8 +1235,8 @@ def test_decisions_of_a_cascade_are_evaluated_and_watched(stages, run, refuse):
     decided = pd.read_csv("d.csv")
     write(decided.assign(truth=decided["suggestion"]), "d.csv")
     assert "HOLDS" in run(f"evaluate d.csv {columns} --policy c.json --brief").out
-    watch = "--policy c.json --time when --id id --label-delay 9 --state s.json"
-    assert "1,000 cases decided" in run(f"monitor d.csv {columns} {watch}").out
+    watch = "--policy c.json --time when --id id --label-delay 9"
+    assert "Counted: 1,000 cases" in run(f"monitor d.csv {columns} {watch}").out
     for command in [f"evaluate cheap.csv {PROBA} --policy c.json",
                     f"monitor cheap.csv {PROBA} {watch}"]:  # fmt: skip
         assert "it asks the stages ['cheap', 'strong'] in turn" in refuse(command)

@@ -1,9 +1,7 @@
-"""skselect monitor: a log that grows or is filled in, from run to run."""
+"""skselect monitor: a fold over a log, in one file or several, in any order."""
 
-import json
-import os
 import re
-import signal
+from argparse import Namespace
 from functools import partial
 from pathlib import Path
 
@@ -12,19 +10,19 @@ import pandas as pd
 import pytest
 
 from skselect import AbstentionPolicy, SelectiveRiskMonitor
-from skselect._lib import files as _files
 from skselect._lib.notebook import unwrap
 from skselect.cli import BROKEN, UNDECIDED, commands
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.confidence import LearnedScore
 from tests.cli.conftest import call
+from tests.common import mostly_slow
 
 CLASSES = np.array(["no", "yes"])
 WATCHED = {"target": 0.1, "label_delay": "1000D"}
 BASE = (
-    "monitor {log} --policy policy.json --label truth --time decided --state state.json "
-    "--target 0.1 --label-delay 1000D "
+    "monitor {log} --policy policy.json --label truth --time decided --target 0.1 "
+    "--label-delay 1000D --now 2024-01-16 "
 )
 BY_SITE = {"threshold": np.inf, "groups": GroupThresholds("site", {1: 0.6, 2: 0.8})}
 
@@ -32,6 +30,7 @@ BY_SITE = {"threshold": np.inf, "groups": GroupThresholds("site", {1: 0.6, 2: 0.
 @pytest.fixture(autouse=True)
 def _in_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(commands, "_PIECE", 100)
     now = pd.Timestamp("2024-06-01", tz="UTC").timestamp()
     monkeypatch.setattr(commands, "monitor", partial(commands.monitor, clock=lambda: now))
     save_policy()
@@ -39,12 +38,12 @@ def _in_a_folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def cases(rng):
-    """Return 600 cases of 50 instants."""
+    """Return 600 cases of 50 instants, in their order."""
     n = 600
     p = rng.random(n)
     right = rng.random(n) < 0.9
     return pd.DataFrame({
-        "id": [f"c{i}" for i in range(n)],
+        "id": [f"c{i:03}" for i in range(n)],
         "decided": pd.date_range("2024-01-01", periods=50, freq="7h").repeat(12),
         "no": 1 - p, "yes": p, "truth": np.where((p > 0.5) == right, "yes", "no"),
         "site": rng.choice(["1", "2"], n), "said": np.where(p > 0.5, "yes", "no"),
@@ -57,9 +56,11 @@ def cases(rng):
 def watch(run):
     """Return a function that writes a log, runs the command, and returns what it prints."""
 
-    def watch(log, options="", code=0, kind="csv"):
-        getattr(log, f"to_{kind}")(f"log.{kind}", index=False)
-        return unwrap(run(BASE.format(log=f"log.{kind}") + options, code).out)
+    def watch(*logs, options="", code=0, kind="csv"):
+        names = [f"log{k}.{kind}" for k in range(len(logs))]
+        for name, log in zip(names, logs, strict=True):
+            getattr(log, f"to_{kind}")(name, index=False)
+        return unwrap(run(BASE.format(log=" ".join(names)) + options, code).out)
 
     return watch
 
@@ -76,49 +77,64 @@ def refused(refuse):
 
 
 def save_policy(classes=CLASSES, threshold=0.7, **options):
+    options = {"created": "2023-12-31T09:00:00+00:00", **options}
     policy = AbstentionPolicy(classes=classes, threshold=threshold, **options)
     policy.to_json("policy.json", allow_external=True)
     return policy
 
 
-def state():
-    return json.loads(Path("state.json").read_text())
-
-
-def restored():
-    return SelectiveRiskMonitor.from_json("state.json")
-
-
-def in_one_run(cases, options=""):
-    """Return the state after one run, and forget it."""
-    cases.to_csv("log.csv", index=False)
-    assert call(BASE.format(log="log.csv") + options) in (0, UNDECIDED, BROKEN)
-    found = state()
-    Path("state.json").unlink()
-    return found
+def fold(*logs, options="", kind="csv", base=BASE):
+    """Return what the command computes of a log, to the last bit."""
+    Path("bits.csv").unlink(missing_ok=True)
+    names = [f"log{k}.{kind}" for k in range(len(logs))]
+    for name, log in zip(names, logs, strict=True):
+        getattr(log, f"to_{kind}")(name, index=False)
+    command = f"{base.format(log=' '.join(names))} {options} --history bits.csv"
+    assert call(command) in (0, UNDECIDED, BROKEN)
+    found = pd.read_csv("bits.csv", dtype=str, keep_default_na=False).iloc[0]
+    return found[["cases", "known", "evidence", "alarm_line", "alarm_when"]].tolist()
 
 
 def in_python(policy, rows, y_proba, *, options=WATCHED, **more):
-    """Return the state of a monitor that is told the same."""
+    """Return the same of a monitor that is told the same."""
     monitor = SelectiveRiskMonitor(policy, **options)
-    monitor.update(rows["truth"], y_proba, ids=rows["id"], when=rows["decided"], **more)
-    return json.loads(monitor.to_json())
+    status = monitor.update(
+        rows["truth"], y_proba, ids=rows["id"], when=rows["decided"], **more
+    ).status_
+    found = [status.n_decided, status.n_known, status.evidence, status.worst.alarm_line]
+    return [*map(str, found), str(status.alarm_when or "")]
 
 
 def flipped(cases):
     return cases.assign(truth=np.where(cases["said"] == "yes", "no", "yes"))
 
 
-# One run does what Python does --------------------------------------------------------------------
+# The fold does what Python does -------------------------------------------------------------------
 
 
-def test_one_run_does_what_python_does(cases, watch):
-    shuffled = cases.sample(frac=1, random_state=0)
-    assert watch(shuffled).startswith("OK: no alarm. Guaranteed: at most 10 %")
-    # Of cases of one instant the order is that of the log.
-    rows = shuffled.sort_values("decided", kind="stable")
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_fold_over_files_in_any_order_is_one_run_in_python(cases, kind, rng):
+    cases.loc[rng.random(600) < 0.1, ["no", "yes"]] = None  # deferred, and left out
+    known = cases.dropna()
     policy = AbstentionPolicy.from_json("policy.json")
-    assert state() == in_python(policy, rows, rows[["no", "yes"]])
+    for table in (cases, flipped(cases)):
+        rows = table.loc[known.index]
+        expected = in_python(policy, rows, rows[["no", "yes"]])
+        shuffled = table.sample(frac=1, random_state=0)
+        parts = [shuffled[:100], shuffled[100:450], shuffled[450:]]
+        assert fold(table, kind=kind) == fold(*parts, kind=kind) == expected
+        assert fold(*parts[::-1], kind=kind) == expected
+        # Labels may come in rows of their own, and rows may come twice.
+        told = table.assign(no=None, yes=None, drawn=None).astype({"no": float, "yes": float})
+        assert fold(told, table.assign(truth=None).astype({"truth": str}).replace("None", "-"),
+                    table[:300], kind=kind) == expected  # fmt: skip
+    assert expected[-1]  # an alarm
+
+
+def test_an_alarm_stays_as_the_log_grows(cases):
+    found = [fold(flipped(cases)[:n])[-1] for n in (12, 96, 300, 600)]
+    assert found[0] == ""
+    assert found[1] == found[2] == found[3] > ""
 
 
 @pytest.mark.parametrize("judged", [False, True])
@@ -130,20 +146,15 @@ def test_answers_with_a_confidence_and_verdicts_on_them(cases, judged):
     if judged:  # the answers may be any
         right, classes = cases["truth"] == cases["said"], np.array(["right", "wrong"])
         cases["truth"] = np.where(right, "correct", "incorrect")
+        base = BASE.replace("--label truth", "--verdict truth")
         cases["said"] = [None if k == 4 else f"text {k}" for k in range(len(cases))]
-        rows, base = (
-            rows.assign(truth=np.where(right, *classes)[rows.index]),
-            base.replace("--label truth", "--verdict truth"),
-        )
+        rows = rows.assign(truth=np.where(right, *classes)[rows.index])
         answers = ["right"] * len(rows)
     policy = save_policy(classes, threshold=7, confidence=External("score"))
     expected = in_python(policy, rows, None, y_pred=answers, confidence=rows["score"])
-    assert expected["counts"]["n_decided"] == 598
-    for n in (100, 600):
-        cases[:n].to_csv("log.csv", index=False)
-        command = f"{base.format(log='log.csv')} --answer said --confidence-column score"
-        assert call(command) in (0, UNDECIDED, BROKEN)
-    assert state() == expected
+    assert expected[0] == "598"
+    options = "--answer said --confidence-column score"
+    assert fold(cases, options=options, base=base) == expected
 
 
 def test_a_learned_confidence_is_read_as_it_was_decided(cases, refused):
@@ -152,7 +163,7 @@ def test_a_learned_confidence_is_read_as_it_was_decided(cases, refused):
     age = {"age": np.linspace(0, 1, len(cases))}
     decided = policy.decide(cases[["no", "yes"]], auxiliary=age)
     table = cases.join(decided[["suggestion", "confidence"]])
-    found = in_one_run(table, "--answer suggestion --confidence-column confidence")
+    found = fold(table, options="--answer suggestion --confidence-column confidence")
     assert found == in_python(policy, cases, cases[["no", "yes"]], auxiliary=age)
     assert "its learned confidence also asks ['age']" in refused(table)
 
@@ -160,7 +171,7 @@ def test_a_learned_confidence_is_read_as_it_was_decided(cases, refused):
 def test_subgroups_and_audits(cases, refused):
     policy = save_policy(**BY_SITE)
     audits = "--audited drawn --audit-proba chance --min-audit-proba 0.4"
-    found = in_one_run(cases, f"--subgroups site {audits}")
+    found = fold(cases, options=f"--subgroups site {audits}")
     assert found == in_python(
         policy, cases, cases[["no", "yes"]], options=WATCHED | {"min_audit_proba": 0.4},
         subgroups=cases["site"].astype(int), audited=cases["drawn"], audit_proba=cases["chance"],
@@ -172,211 +183,184 @@ def test_subgroups_and_audits(cases, refused):
     assert "--audit-proba" in told
 
 
-def test_numbers_as_times_and_labels(cases):
-    save_policy(np.array([0, 1]))
-    cases["truth"] = (cases["truth"] == "yes").astype(float).where(cases.index < 590)
-    cases["decided"] = np.arange(600) // 12
-    found = in_one_run(cases, "--proba no yes --label-delay 30 --id id")
-    assert (found["last_decided"], found["kind"]) == (49, "number")
-    assert set(found["waiting"]["id"]) <= set(cases["id"][590:])
-
-
-@pytest.mark.parametrize(
-    "names", [("name", "when", "case", "label"), ("label", "waits", "name", "is new")]
-)
-def test_columns_of_a_log_may_have_any_names(cases, names, watch):
+def test_columns_of_a_log_may_have_any_names(cases):
     save_policy(**BY_SITE)
     options = "--label {} --proba no {} --subgroups {} --audited {}"
     columns = ["truth", "yes", "site", "drawn"]
-    cases["truth"] = cases["truth"].where(cases.index < 590)
-    expected = in_one_run(cases, options.format(*columns))
-    for n in (300, 600):
-        log = cases[:n].rename(columns=dict(zip(columns, names, strict=True)))
-        watch(log, options.format(*map(repr, names)))
-    assert state() == expected
+    expected = fold(cases, options=options.format(*columns))
+    for names in [("id ", "when", "label", "is decided"), ("label", "0", "subgroup site", "y")]:
+        log = cases.rename(columns=dict(zip(columns, names, strict=True)))
+        assert fold(log, options=options.format(*map(repr, names))) == expected
 
 
-# From run to run ----------------------------------------------------------------------------------
+def test_numbers_as_times_have_no_clock(cases, watch, refused):
+    save_policy(np.array([0, 1]))
+    cases["truth"] = (cases["truth"] == "yes").astype(float).where(cases.index < 580)
+    cases["decided"] = np.arange(600) // 12
+    numbers = "--proba no yes --label-delay 3"
+    said = watch(cases, options=f"{numbers} --now 50")
+    assert "Counted: 600 cases since the first one." in said
+    assert "overdue" in watch(cases, options=f"{numbers} --now 60", code=UNDECIDED)
+    assert "Counted: 120 cases since 40.0." in watch(
+        cases, options=f"{numbers} --since 40 --now 50"
+    )
+    told = refused(cases, numbers)
+    assert "--now must be a number, as the times of the log are, got '2024-01-16'" in told
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-@pytest.mark.parametrize("how", ["filled in", "further rows", "old rows go", "newest first"])
-def test_labels_that_come_later_give_the_state_of_one_run(cases, kind, how, rng):
-    order = slice(None, None, -1 if how == "newest first" else 1)
-    expected = in_one_run(cases[order])
-    known_from = np.arange(600) + rng.integers(0, 300, 600)  # rows in the log when it is known
-    words = rng.choice(["", "NULL", "n/a", "-", " "], 600)  # that say it is not known
-    # 12 rows have the same instant; newest first, a log ends with all rows of one.
-    lengths = (12, 300, 600, 900) if how == "newest first" else (100, 105, 250, 250, 431, 600, 900)
-    for n in lengths:
-        log = cases[:n].copy()
-        unknown = known_from[: len(log)] > n
-        log["truth"] = np.where(unknown, words[: len(log)], log["truth"])
-        if how == "further rows":  # the last one counts
-            later = cases[:n][~unknown]
-            log = pd.concat([log.assign(truth=None), flipped(later), later], ignore_index=True)
-        elif how == "old rows go":
-            log = log[known_from[: len(log)] > n - 300]
-        getattr(log[order], f"to_{kind}")(f"log.{kind}", index=False)
-        assert call(BASE.format(log=f"log.{kind}")) in (0, BROKEN)
-    assert state() == expected
+# Which rows and labels count ----------------------------------------------------------------------
 
 
-def test_labels_that_wait_are_said(cases, watch):
-    first = cases["score"].gt(7).idxmax()
-    cases.loc[first, "truth"] = None
-    said = watch(cases, "--label-delay 3D", code=UNDECIDED)
-    name = cases["id"][first]
-    assert said.startswith(f"CANNOT GO ON: overdue cases have no label, such as {name!r}.")
-    assert f"have a label, and wait behind case {name!r}, which has none" in said
+def test_of_two_labels_that_of_the_later_file_counts(cases, watch):
+    wrong = flipped(cases)[:200]
+    assert fold(wrong, cases) == fold(cases)
+    assert fold(cases, wrong) == fold(pd.concat([wrong, cases[200:]])) != fold(cases)
+    n = (wrong["truth"] != cases["truth"][:200]).sum()
+    assert f" {n} cases with two labels, of which the later counts." in watch(
+        cases, wrong, code=BROKEN
+    )
+    assert "two labels" not in watch(cases, cases)
+    assert "600 rows that decide a case again" in watch(cases, cases)
 
 
-def test_unlabelled_that_is_correct_counts_old_errors_too(cases, watch):
+def test_a_case_is_a_name_and_a_time(cases):
+    few = cases.assign(id=[f"c{i % 12 + 10}" for i in range(600)])  # each name comes back
+    assert fold(few) == fold(cases)
+
+
+def test_waiting_cases_are_called_by_their_own_names(cases, watch):
+    cases["id"] = [f"c{i % 500}" for i in range(600)]
+    accepted = cases["score"] >= 7
+    one, other = cases.index[accepted][[0, 40]]
+    cases.loc[[one, other], "truth"] = None
+    said = watch(cases, options="--label-delay 3D", code=UNDECIDED)
+    names = f"{cases['id'][one]!r}, {cases['id'][other]!r}"
+    assert said.startswith(f"CANNOT GO ON: overdue cases have no label, such as {names}.")
+    assert f"have a label, and wait behind case {cases['id'][one]!r}, which has none" in said
+
+
+def test_cases_before_the_beginning_do_not_count_and_are_counted_aloud(cases, watch):
+    save_policy(created="2024-01-08T00:00:00+00:00")
+    early = cases["decided"] < "2024-01-08"
+    said = watch(cases)
+    assert f"Counted: {600 - early.sum()} cases since 2024-01-08 00:00:00 (when the policy" in said
+    assert f"Seen: {early.sum()} earlier cases, left out." in said
+    assert fold(cases) == fold(cases[~early])
+    assert fold(cases, options="--since 2023-01-01") == in_python(
+        AbstentionPolicy.from_json("policy.json"), cases, cases[["no", "yes"]]
+    )
+    nothing = watch(cases, options="--since 2024-01-16T00:00")
+    assert "No outcome is known yet." in nothing
+    assert "Seen: 600 earlier cases, left out." in nothing
+
+
+def test_names_of_a_column_that_turned_float_match(cases):
+    numbers = cases.assign(id=range(100, 700))
+    labels = numbers.assign(no=np.nan, yes=np.nan, id=numbers["id"].astype(float))
+    unlabelled = numbers.assign(truth=pd.Series([None] * 600, dtype=str))
+    assert fold(unlabelled, labels, kind="parquet") == fold(cases, kind="parquet")
+
+
+def test_unlabelled_that_is_correct_is_counted_by_the_log_and_not_by_the_clock(cases, watch):
     cases["truth"] = cases["truth"].where(cases["truth"] != cases["said"])  # errors only
-    options = "--label-delay 3D --unlabelled correct"
-    watch(cases, options)
+    options = "--label-delay 3D --unlabelled correct --max-age 9999D"
+    said = watch(cases, options=options)
     accepted = cases["score"] >= 7
     ripe = accepted & (cases["decided"].max() - cases["decided"] > pd.Timedelta("3D"))
-    status = restored().status_
-    assert status.n_known >= ripe.sum()
-    wrong = cases["truth"].notna()[accepted]
-    assert status.estimate == pytest.approx(wrong[: status.n_known].mean())
-    watch(cases, f"{options} --now 2024-03-01")
-    status = restored().status_
-    assert (status.n_known, status.n_waiting) == (accepted.sum(), 0)
+    waits = int(re.search(r"(\d+) answered cases wait", said)[1])
+    assert 0 < waits <= accepted.sum() - ripe.sum()
+    assert watch(cases, options=f"{options} --now 2025-01-01") == said
+    later = cases[-1:].assign(id="last", decided=pd.Timestamp("2024-01-30"), no=None, yes=None)
+    said = watch(cases, later, options=f"{options} --now 2024-01-31")
+    assert "wait," not in said
 
 
-def test_exit_codes(cases, watch):
-    delay = "--label-delay 30D"
-    watch(cases.assign(truth=None), delay)
-    late = watch(cases.assign(truth=None), f"{delay} --now 2024-03-01", code=UNDECIDED)
-    assert "overdue" in late
-    assert "ALARM with case" in watch(flipped(cases), delay, code=BROKEN)
-    again = watch(flipped(cases), delay, code=BROKEN)  # it stays
-    assert "0 cases decided, 0 outcomes entered" in again
+# A dead feed, and runs before ---------------------------------------------------------------------
 
 
-# Refusals leave the old state -------------------------------------------------------------------
+def test_exit_codes(cases, watch, refused):
+    unknown, delay = cases.assign(truth=None), "--label-delay 30D --max-age 99D"
+    watch(unknown, options=delay)
+    said = watch(unknown, options=f"{delay} --now 2024-03-01", code=UNDECIDED)
+    assert said.startswith("CANNOT GO ON: overdue cases have no label")
+    wrong = flipped(cases)
+    assert watch(wrong, code=BROKEN).startswith("ALARM with case")
+    stale = watch(wrong, options="--now 2024-06-01", code=BROKEN)
+    assert stale.startswith("STALE: ")
+    assert "ALARM with case" in stale
+    assert "has no rows" in refused(cases[:0])
+    cases[:0].to_parquet("empty.parquet")
+    assert call(BASE.format(log="empty.parquet")) == 2
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--delta 0.2", "was begun with --delta None, not 0.2"),
-        ("--label-delay 30D", "was begun with --label-delay 1000D, not 30D"),
-        ("--unlabelled correct", "was begun with --unlabelled wait, not correct"),
-        ("--label-delay soon", "must be a span of time"),
-        ("--now soon", "--now must be a number, or a date such as 2026-01-31T09:30, got 'soon'"),
-        ("--now 7", "when must hold dates"),
-        ("--now 2099-01-01", "--now is 2099-01-01T00:00, more than a day from now"),
-        ("--time truth", "column 'truth' must hold numbers, or dates such as"),
-        ("--time when", "when"),
-        ("--id site", "each case needs a name of its own"),
-        ("--audited site", "column 'site' must hold true or false"),
-        ("--audit-proba chance", "--audited is missing"),
-        ("--state policy.json", "is read or written by this command already"),
-    ],
-)
-def test_options_that_do_not_fit_are_named(cases, options, message, watch, refused, refuse):
-    watch(cases[:300])
-    assert message in refused(cases, options)
-    begin = "monitor log.csv --policy policy.json --label truth --time decided --state s.json"
-    assert "required: --label-delay" in refuse(begin)
-    assert "target is missing" in refuse(f"{begin} --label-delay 3D")
+def test_a_dead_feed_is_stale(cases, watch, refused):
+    said = watch(cases, options="--now 2024-01-18T00:00", code=UNDECIDED)
+    assert said.startswith(
+        "STALE: the newest row of the log is of 2024-01-15 07:00:00, 2.708 days before now; at "
+        "most 2 days are expected (--max-age)."
+    )
+    assert "OK: no alarm." in said
+    watch(cases, options="--now 2024-01-18T00:00 --max-age 3D")
+    watch(cases, options="--now 2024-01-16 --max-age 12h", code=UNDECIDED)
+    weekdays = cases[cases["decided"].dt.day_of_week < 5]
+    for now, code in (("2024-01-20T16:00", 0), ("2024-01-22T00:00", UNDECIDED)):
+        watch(weekdays, options=f"--now {now}", code=code)  # the longest gap has three days
+    young = cases[cases["decided"] < "2024-01-04"]
+    for now, code in (("2024-01-11", 0), ("2024-01-12", UNDECIDED)):
+        watch(young, options=f"--now {now}", code=code)
+    # The clock counts where --now does not say the time.
+    cases.to_csv("log.csv", index=False)
+    assert call(BASE.format(log="log.csv").replace("--now 2024-01-16", "")) == UNDECIDED
+    assert "--max-age must be a span of time" in refused(cases, "--max-age soon")
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "message"),
-    [
-        ("truth", "YES", r"one of the classes \['no', 'yes'\] \(capitals and .* holds 'YES'"),
-        ("truth", "yes ", r"log.csv: column 'truth' must hold one of .* row \d+ holds 'yes '"),
-        ("truth", "maybe", r"log.csv: column 'truth' must hold one of .* holds 'maybe'"),
-        # Old versions of pandas know no date in the year 9999, and name it as none.
-        ("decided", "2099-01-01", r"row \d+ (has|holds) '?2099-01-01T"),
-        ("decided", "9999-12-31T00:00:00", r"row \d+ (has|holds) '?9999-12-31T"),
-        ("decided", "2024-06-02T00:00:01", r"row \d+ (has|holds) '?2024-06-02T"),
-        ("decided", "now", "holds 'now'"),
-        ("decided", "Today ", "holds 'Today '"),
-    ],
-)
-def test_a_cell_that_does_not_fit_is_named(cases, column, value, message, watch, refused):
-    watch(cases[:300])
-    row = cases["score"][300:].idxmax()
-    bad = cases.astype({"decided": str}) if column == "decided" else cases.copy()
-    bad.loc[row, column] = value
-    assert re.search(message, refused(bad))
+def stale(when, now):
+    """Return whether the newest of some days, numbers with fractions, is too old by default."""
+    rows = pd.DataFrame({"id": "a", "when": np.asarray(when) * 86400e6})
+    return bool(commands._find_stale(Namespace(max_age=None), rows, now * 86400e6))
 
 
-def test_each_case_needs_a_name_that_is_used_once(cases, watch, refused):
-    # A day from now may be another time zone.
-    dates = cases["decided"].astype(str).where(cases.index != 599, "2024-06-02")
-    cases["decided"] = pd.to_datetime(dates, format="ISO8601")
-    watch(cases.assign(truth=None))
-    told = refused(cases.drop(columns="id"))
-    assert "--id: log.csv has no column 'id'; name the column" in told
-    waiting = restored().waiting_["id"][3]
-    cases.loc[cases["id"] == waiting, "decided"] += pd.Timedelta("1h")
-    assert f"such as {waiting!r}, were decided at another time" in refused(cases)
+@pytest.mark.parametrize("seed", mostly_slow(range(60), quick=4))
+def test_streams_with_weekly_gaps_are_never_stale_as_long_as_they_run(seed):
+    rng = np.random.default_rng(seed)
+    weekdays = rng.choice(7, rng.integers(1, 8), replace=False)
+    days = [day for day in range(rng.integers(0, 7), 60) if day % 7 in weekdays]
+    when = np.sort(np.concatenate([day + rng.random(rng.integers(1, 4)) for day in days]))
+    # Between two rows the log is oldest just before the second one.
+    assert not any(stale(when[:k], when[k] - 1e-9) for k in range(1, len(when)))
+    last = when[-1]
+    assert stale(when, last + 2 * 7 + 1e-6)  # no gap is longer than a week
 
 
-def test_states_and_policies_of_others_are_refused(cases, watch, refused):
-    watch(cases)
-    good, policy = Path("state.json").read_text(), Path("policy.json").read_text()
-    Path("policy.json").write_text('{"damaged')
-    assert "--policy: policy.json: This is not a policy file" in refused(cases)
-    save_policy(threshold=0.8)
-    for message, text in {
-        "watches another policy than policy.json": good,
-        "changed after it was saved": good.replace('"n_decided": 6', '"n_decided": 5'),
-        "state.json: This is not a state file; it is damaged JSON": good[:-40],
-        "state.json: This JSON is no state of a monitor": policy,
+def test_an_alarm_that_is_gone_stands_in_the_history(cases, watch, refused):
+    history = "--history runs.csv"
+    for log, code in ((cases, 0), (flipped(cases), BROKEN), (cases, BROKEN), (cases, BROKEN)):
+        said = watch(log, options=history, code=code)
+    when = SelectiveRiskMonitor(AbstentionPolicy.from_json("policy.json"), **WATCHED).update(
+        flipped(cases)["truth"], cases[["no", "yes"]], ids=cases["id"], when=cases["decided"]
+    ).status_.alarm_when  # fmt: skip
+    assert said.startswith("ALARM on 2024-06-01T00:00:00, in runs.csv: the guarantee was broken")
+    assert f"with a case of {when}. The log of today raises none" in said
+    assert "OK: no alarm." in said
+    runs = pd.read_csv("runs.csv")
+    assert runs["answer"].tolist() == ["ok", "alarm", "ok", "ok"]
+    assert runs["since"].tolist() == ["2023-12-31 09:00:00"] * 4
+    assert runs["alarm_when"].tolist()[1] == when
+    watch(cases, options="--history new.csv")
+    watch(cases, options=f"--history new.csv --now {'2024-03-01'}", code=UNDECIDED)
+    assert pd.read_csv("new.csv")["answer"].tolist() == ["ok", "stale"]
+    Path("empty.csv").touch()
+    watch(cases, options="--history empty.csv")
+    assert "log.csv: name" not in refused(cases, "--history log0.csv")
+    for name, words in {
+        "log0.csv": "--history: log0.csv is no history of skselect monitor",
+        "log.csv": "is read or written by this command already",
+        "nowhere/h.csv": "--history: there is no folder 'nowhere'",
     }.items():
-        Path("state.json").write_text(text)
-        assert message in refused(cases)
+        assert words in refused(cases, f"--history {name}")
 
 
-@pytest.mark.parametrize("place", ["replace", "write_text"])
-def test_a_stopped_command_leaves_the_old_state(cases, place, monkeypatch, watch):
-    watch(cases[:300])
-    before = Path("state.json").read_text()
-
-    def stopped(path, *_, **__):
-        path.write_bytes(b"half")
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, place, stopped)
-        watch(cases, code=128 + signal.SIGTERM)
-    assert Path("state.json").read_text() == before
-    watch(cases)
-    assert state()["counts"]["n_decided"] == 600
-
-
-@pytest.mark.parametrize(("locks", "is_first"), [(True, False), (False, True)])
-def test_of_two_runs_at_once_the_slower_one_loses(cases, locks, is_first, monkeypatch, run):
-    if not locks:
-        monkeypatch.setattr(_files, "fcntl", None)
-    if not is_first:
-        cases[:100].to_csv("log.csv", index=False)
-        run(BASE.format(log="log.csv"))
-    read_log = commands._read_log
-    flipped(cases)[:500].to_csv("newer.csv", index=False)
-    newer = BASE.format(log="newer.csv")
-
-    def slowly(*args):
-        monkeypatch.setattr(commands, "_read_log", read_log)
-        assert call(newer) == BROKEN
-        return read_log(*args)
-
-    monkeypatch.setattr(commands, "_read_log", slowly)
-    cases[:300].to_csv("log.csv", index=False)
-    told = run(BASE.format(log="log.csv"), code=2).err
-    assert "state.json was written by another run" in told
-    assert state()["counts"]["n_decided"] == 500
-    run(newer, code=BROKEN)
-
-
-# What is not read is never silent ----------------------------------------------------------------
+# Times --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -388,9 +372,20 @@ def test_of_two_runs_at_once_the_slower_one_loses(cases, locks, is_first, monkey
     ],
 )
 def test_dates_of_other_forms_mean_the_same(cases, written, options):
-    plain = in_one_run(cases)
     texts = cases["decided"].dt.strftime(written)
-    assert in_one_run(cases.assign(decided=texts), options) == plain
+    assert fold(cases.assign(decided=texts), options=options) == fold(cases)
+
+
+def test_times_with_and_without_a_zone_in_one_column(cases, watch):
+    # Pandas 2 reads a text without a zone in the zone of the text before it.
+    zoned = cases["decided"].dt.tz_localize("UTC").dt.tz_convert("Asia/Kolkata").map(str)
+    texts = cases["decided"].map(str).where(np.arange(600) % 2 == 0, zoned)
+    for kind in ("csv", "parquet"):
+        assert fold(cases.assign(decided=texts), kind=kind) == fold(cases, kind=kind)
+    last = cases["decided"].max()
+    assert f"of {last}, " in watch(
+        cases.assign(decided=texts), options="--now 2024-02-01", code=UNDECIDED
+    )
 
 
 def test_dates_that_cannot_be_read_name_the_options(cases, refused):
@@ -404,84 +399,92 @@ def test_dates_that_cannot_be_read_name_the_options(cases, refused):
     assert "--dayfirst goes without --time-format" in refused(days_first, both)
 
 
-def test_rows_behind_a_date_of_the_future_are_named(cases, watch, refused):
-    dates = cases["decided"].astype(str).where(cases.index != 299, "2099-01-01")
-    log = flipped(cases).assign(decided=dates)
-    watch(cases.assign(decided=dates)[:300], "--allow-future")
-    assert "--state: state.json was read 2099-01-01T00:00" in refused(log)
-    said = watch(log, "--allow-future", code=UNDECIDED)
-    assert said.startswith("NOT READ: 300 rows of the log at least, of 2024-01-08, 2024-01-09")
-    assert "They lie before 2099-01-01 00:00:00+00:00, up to which cases were read" in said
+def test_one_file_with_dates_and_one_with_numbers_are_refused(cases, refuse):
+    cases.to_csv("dates.csv", index=False)
+    cases.assign(decided=range(600)).to_csv("numbers.csv", index=False)
+    told = refuse(BASE.format(log="dates.csv numbers.csv"))
+    assert "--time: one file holds dates in this column, another one numbers" in told
 
 
-def in_numbers(cases, delay=3):
-    """Give the cases numbers as times, and return the option that goes with them."""
-    cases["decided"] = np.arange(600) // 12
-    return f"--label-delay {delay}"
-
-
-@pytest.mark.parametrize("kind", ["dates", "numbers"])
-def test_logs_in_the_wrong_order_and_late_rows_are_named(cases, kind, watch):
-    options = in_numbers(cases) if kind == "numbers" else ""
-    old, new = cases[:288], cases[288:]
-    watch(new, options)
-    said = watch(flipped(old), options, code=UNDECIDED)
-    # Of the day that holds both, fewer rows than were read are in the log.
-    assert 240 <= int(said.split("NOT READ: ")[1].split(" row")[0]) <= 288
-    late = cases[400:410].assign(id=[f"late{i}" for i in range(10)])
-    for log, words in [
-        (pd.concat([new, late]), "NOT READ: 10 rows of the log at least, of "),
-        (pd.concat([new.drop(index=405), late[:1]]), "NOT READ: 1 row of the log at least, of "),
-    ]:
-        assert words in watch(log, options, code=UNDECIDED)
-    watch(new, options)
+# Refusals -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("kind", "log"),
+    ("options", "message"),
     [
-        ("dates", "whole days go"), ("dates", "any rows go"), ("dates", "twice"),
-        ("dates", "label rows"), ("dates", "no proba"), ("numbers", "whole days go"),
-        ("numbers", "twice"), ("one number", "any rows go"),
+        ("--label-delay soon", "must be a span of time"),
+        ("--now soon", "--now must be a date such as 2026-01-31T09:30, as the times of the log"),
+        ("--now 7", "--now must be a date"),
+        ("--since 7", "--since must be a date"),
+        ("--max-age 7", "--max-age must be a span of time"),
+        ("--time truth", "column 'truth' must hold numbers, or dates such as"),
+        ("--time when", "when"),
+        ("--id nobody", "no column 'nobody'"),
+        ("--audited site", "column 'site' must hold true or false"),
+        ("--audit-proba chance", "--audited is missing"),
     ],
-)  # fmt: skip
-def test_ordinary_logs_are_not_accused(cases, kind, log, rng, watch):
-    options = "" if kind == "dates" else in_numbers(cases, 0 if kind == "one number" else 3)
-    if log == "no proba":
-        cases.loc[rng.random(600) < 0.1, ["no", "yes"]] = None
-    for before, n in ((0, 250), (250, 431), (431, 600), (600, 600)):
-        rows = cases[:n]
-        if log == "whole days go":
-            rows = rows[rows["decided"] >= cases["decided"][max(0, n - 200)]]
-        elif log == "any rows go":
-            rows = rows[(rows.index >= before) | (rng.random(n) < 0.5)]
-        elif log == "twice":
-            rows = pd.concat([rows, rows.sample(frac=0.5, random_state=0)])
-        elif log == "label rows":
-            told = rows.assign(no=None, yes=None, drawn=None).to_dict("records")
-            rows = pd.DataFrame([*rows.assign(truth=None).to_dict("records"), *told])
-        said = watch(rows.sample(frac=1, random_state=n), options)
-        assert "NOT READ" not in said
-        assert "another loss" not in said
-        if log == "any rows go" and before:  # a part of what was read: the rest is not known
-            assert "NOTE: nothing is known of" in said
+)
+def test_options_that_do_not_fit_are_named(cases, options, message, refused, refuse):
+    cases["site"] = "a"
+    assert message in refused(cases, options)
+    begin = "monitor log.csv --policy policy.json --label truth --time decided"
+    assert "required: --label-delay" in refuse(begin)
+    assert "target is missing" in refuse(f"{begin} --label-delay 3D")
 
 
-def test_corrected_labels_of_entered_cases_are_counted_and_named(cases, watch):
-    watch(cases)
-    accepted = cases["score"] >= 7
-    few = cases.copy()
-    last = accepted[accepted].index[-1]
-    few.loc[last, "truth"] = "yes" if cases["truth"][last] == "no" else "no"
-    right = (cases["truth"] == cases["said"]) & accepted
-    for log, n in ((cases, 0), (flipped(cases), right.sum()), (few, 1)):
-        said = watch(log)
-        assert ("NOTE" in said) == bool(n)
-        if n:
-            assert 0.9 * n <= int(said.split("NOTE: ")[1].split(" case")[0]) <= n
-            assert "that entered earlier at least, of 2024-01-" in said
-    Path("state.json").unlink()  # a label that comes after no label meant "correct"
-    options = "--label-delay 3D --unlabelled correct --now 2024-03-01"
-    assert "NOTE" not in watch(cases.assign(truth=None), options)
-    said = watch(flipped(cases), options)
-    assert f"NOTE: {accepted.sum()} cases that entered earlier at least, of 2024-01-01, " in said
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("truth", "YES", r"one of the classes \['no', 'yes'\] \(capitals and .* holds 'YES'"),
+        ("truth", "yes ", r"log.csv: column 'truth' must hold one of .* holds 'yes '"),
+        ("truth", "maybe", r"log.csv: column 'truth' must hold one of .* holds 'maybe'"),
+        ("decided", "2099-01-01", "case 'c007' has 2099-01-01 00:00:00, more than a day after now"),
+        # Old versions of pandas know no date in the year 9999, and name it as none.
+        ("decided", "9999-12-31T00:00:00", r"(c007' has|holds) '?9999-12-31"),
+        ("decided", "2024-01-17T00:00:01", r"case 'c007' has 2024-01-17 00:00:01"),
+        ("decided", "now", "holds 'now'"),
+        ("decided", "Today ", "holds 'Today '"),
+        ("id", None, r"log.csv: column 'id' has 1 missing values"),
+    ],
+)
+def test_a_cell_that_does_not_fit_is_named(cases, column, value, message, refused):
+    bad = cases.astype({"decided": str})
+    bad.loc[7, column] = value
+    assert re.search(message, refused(bad))
+
+
+def test_a_date_of_another_time_zone_may_be_ahead(cases, watch, refused):
+    watch(cases.assign(decided=cases["decided"].where(cases.index < 599, "2024-01-16 23:59")))
+    assert "--id: log.csv has no column 'id'; name the column" in refused(cases.drop(columns="id"))
+    Path("policy.json").write_text('{"damaged')
+    assert "--policy: policy.json: This is not a policy file" in refused(cases)
+
+
+# The promise --------------------------------------------------------------------------------------
+
+
+def has_alarm(seed, risk, n=1500):
+    """Tell whether the fold over one log of accepted cases, with a beginning, raises an alarm."""
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.7, 1, n)
+    start = pd.Timestamp("2023-12-25")  # before the policy was made
+    when = start + pd.to_timedelta(np.sort(rng.uniform(0, 21, n)), unit="D")
+    label = np.where(rng.random(n) < risk, "no", "yes")
+    log = pd.DataFrame({"id": rng.permutation(n), "decided": when, "no": 1 - p, "yes": p})
+    log["truth"] = np.where(rng.random(n) < np.arange(n)[::-1] / 100, label, "")
+    log.sample(frac=1, random_state=seed).to_parquet("log.parquet", index=False)
+    code = call(f"{BASE.format(log='log.parquet')} --delta 0.05")
+    assert code in (0, BROKEN)
+    return code == BROKEN
+
+
+def test_few_streams_at_the_target_and_all_far_above_it_raise_an_alarm():
+    assert sum(has_alarm(seed, 0.1) for seed in range(10)) <= 3
+    assert all(has_alarm(seed, 0.3) for seed in range(3))
+
+
+@pytest.mark.slow
+def test_false_alarms_of_the_fold_at_the_target():
+    # Each case is wrong with the target as its risk, which is the tightest; one beginning.
+    alarms = np.mean([has_alarm(seed, 0.1) for seed in range(1000)])
+    assert alarms <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 1000)

@@ -430,15 +430,10 @@ def test_file_goes_on_where_it_was_and_changes_are_noticed(tmp_path, rng):
             SelectiveRiskMonitor.from_json(text)
 
 
-def test_rows_of_a_growing_table_are_told_apart():
-    P = [SURE, [0.6, 0.4], [0.1, 0.9], SURE]
+def test_waiting_cases_are_listed():
     when = pd.to_datetime(["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-03"])
-    monitor = watching()
-    assert monitor.is_new(list("abcd"), when).all()
-    monitor.update(["no", "no", None, None], P, ids=list("abcd"), when=when)
-    monitor = SelectiveRiskMonitor.from_json(monitor.to_json())
-    times = ["2026-01-02T09:00", "2026-01-03", "2026-01-03", "2026-01-03T00:00:00.5"]
-    assert monitor.is_new(list("zdez"), times).tolist() == [False, False, True, True]
+    P = [SURE, [0.6, 0.4], [0.1, 0.9], SURE]
+    monitor = watching().update(["no", "no", None, None], P, ids=list("abcd"), when=when)
     waiting = monitor.add_labels(["d"], ["no"]).waiting_
     assert waiting[["id", "has_label"]].to_numpy().tolist() == [["c", False], ["d", True]]
     assert waiting["when"].tolist() == [pd.Timestamp("2026-01-03", tz="UTC")] * 2
@@ -542,7 +537,6 @@ def saved():
         ("guarantees", 0, "evidence", "product", [1, 1]), ("guarantees", 0, "evidence", "n", None),
         ("guarantees", 0, "loss", "x"), ("history", 0, 0, {}), ("workload", "evidence", []),
         ("workload", "counts", [1]), ("workload", "changed", "x"), ("last_decided", "x"),
-        ("read", "days", [[1, 1, 0.0, "x"]]), ("entered", {}), ("recorded_from", "x"),
         ("kind", "x"),
     ],
     ids=str,
@@ -555,6 +549,13 @@ def test_files_with_a_true_digest_and_wrong_contents_are_refused(saved, change):
     place[name] = value
     stored["digest"] = digest_json(stored)
     with pytest.raises(ValueError, match="state of a monitor is damaged"):
+        SelectiveRiskMonitor.from_json(json.dumps(stored))
+
+
+@pytest.mark.parametrize(("version", "remedy"), [(3, "make it again"), (5, "update skselect")])
+def test_other_format_versions_are_refused_with_one_sentence(saved, version, remedy):
+    stored = json.loads(saved) | {"version": version}
+    with pytest.raises(ValueError, match=rf"format version {version}, .* version 4: .*{remedy}"):
         SelectiveRiskMonitor.from_json(json.dumps(stored))
 
 
@@ -678,32 +679,6 @@ def test_mean_risk_below_the_target_is_said_and_is_no_word_about_now(rng):
     assert monitor.status_.interval[1] < 0.1
     assert not monitor.status_.is_below_so_far  # who was silent may have been wrong
     assert "below the target" not in unwrap(str(monitor.status_))
-
-
-def test_changes_of_a_growing_table_are_named_by_day(rng):
-    P, y = rows(rng, 300)
-    when = pd.date_range("2024-01-01", periods=300, freq="2h")
-    table = {"ids": [f"c{i}" for i in range(300)], "when": when}
-    monitor = watching().update(y, P, **table)
-    assert monitor.known_until_ == when[-1].tz_localize("UTC")
-    assert len(monitor.find_changes(y, P, **table)) == 0
-    order = rng.permutation(300)[:250]
-    gone = {"ids": np.array(table["ids"])[order], "when": when[order]}
-    found = monitor.find_changes(y[order], P[order], **gone)
-    assert (found["unread"].sum(), found["relabelled"].sum()) == (0, 0)
-    left = np.bincount(order // 12, minlength=25)  # of twelve rows a day
-    assert found["partial"].tolist() == left[(left > 0) & (left < 12)].tolist()
-    sure = np.flatnonzero(P.max(axis=1) >= 0.7)[-2:]
-    other = np.where(np.isin(np.arange(300), sure), np.where(y == "no", "yes", "no"), y)
-    found = monitor.find_changes(other, P, **table)
-    assert (found["unread"].sum(), found["relabelled"].sum() > 0) == (0, True)
-    table["ids"][30], twice = "another", [*range(300), 30, 30]
-    more = {"ids": [*table["ids"], "late", "late"], "when": when[twice]}
-    found = SelectiveRiskMonitor.from_json(monitor.to_json()).find_changes(
-        y[twice], P[twice], **more
-    )
-    assert found["start"].tolist() == [pd.Timestamp("2024-01-03", tz="UTC")]
-    assert found["unread"].tolist() == [1]
 
 
 # False alarms at the target, and how soon a change is found ---------------------------------------
