@@ -33,6 +33,8 @@ STYLE = {
     "grid.color": "0.92", "xtick.color": "0.45", "xtick.labelcolor": "0.15",
     "ytick.color": "0.45", "ytick.labelcolor": "0.15",
 }  # fmt: skip
+# With fewer accepted rows than this a mean over them is mostly chance.
+FEW = 30
 # More points could not be seen on a screen.
 MAX_POINTS = 2000
 

@@ -15,6 +15,7 @@ from skselect._lib.checks.rows import check_countable
 from skselect._lib.notebook import percent
 from skselect.curve.curve import RiskCoverageCurve, count_deferred
 from skselect.display.common import (
+    FEW,
     MARK,
     MAX_POINTS,
     CurveDisplay,
@@ -41,6 +42,8 @@ _TARGETS = 1001
 @dataclass(eq=False, repr=False)
 class RiskCoverageDisplay(CurveDisplay):
     """Risk-coverage curve: the selective risk at every coverage.
+
+    It starts at 30 accepted rows, where there are more: with fewer the risk is mostly chance.
 
     Parameters
     ----------
@@ -164,6 +167,8 @@ class RiskCoverageDisplay(CurveDisplay):
         points = self.curve.arrays(
             "coverage", "selective_risk", "accepted_loss", "accepted_weight", max_points=MAX_POINTS
         )
+        if (n_few := int(np.sum(points["accepted_weight"] < FEW))) < len(points["coverage"]):
+            points = {of: values[n_few:] for of, values in points.items()}
         style = self._style(ax, None if name is None else legend_name(name), given)
         (self.line_,) = ax.plot(points["coverage"], self.unit * points["selective_risk"], **style)
         if self.confidence_level is not None:
@@ -178,9 +183,9 @@ class RiskCoverageDisplay(CurveDisplay):
         if made is not None and made.n_accepted and not made.reviewer:  # whose errors it lacks
             self._draw_guarantee(ax, made)
         _mark_threshold(ax, self.curve, self.threshold, self._describe)
-        risk = "Selective risk: errors among accepted cases"
+        risk = "Selective risk: errors\namong accepted cases"
         if not loss.is_error:
-            risk = f"Mean {'cost' if loss.is_cost else 'loss'} of accepted cases"
+            risk = f"Mean {'cost' if loss.is_cost else 'loss'}\nof accepted cases"
         ax.set(xlabel="Coverage: share of accepted cases", ylabel=risk, xlim=(0, 1.02))
         ax.autoscale(axis="y")  # fit all curves on these axes
         ax.set_ylim(bottom=0)
@@ -325,10 +330,10 @@ class WorkloadDisplay(CurveDisplay):
         if self.confidence_level is not None:
             self._draw_bound(ax, targets, self.confidence_level)
         _mark_threshold(ax, self.curve, self.threshold, partial(_describe_work, error))
-        about = "most wrong answers" if error is None else "most wrong cases, reviewer included"
+        about = "answers" if error is None else "cases,\nreviewer included"
         ax.set(
-            xlabel=f"Risk target: {about}",
-            ylabel="Cases deferred per 1,000",
+            xlabel=f"Risk target: share of wrong {about}",
+            ylabel="Deferred per 1,000",
             ylim=(0, 1020),
         )
         ax.autoscale(axis="x")  # fit all curves on these axes
@@ -340,7 +345,7 @@ class WorkloadDisplay(CurveDisplay):
         """Add an axis with the hours of review, or what they cost; `hours` are those of a case."""
         unit = hours * (self.hourly_cost or 1.0)
         scale = (lambda cases: unit * cases, lambda shown: shown / unit)
-        what = f"{'Hours' if self.hourly_cost is None else 'Cost'} of review per 1,000 cases"
+        what = f"{'Hours' if self.hourly_cost is None else 'Cost'} of review per 1,000"
         own, drawn = f"{self._kind} {what} {unit}", [one.get_label() for one in ax.child_axes]
         if own in drawn:
             return  # another model has drawn it

@@ -15,6 +15,7 @@ from skselect._lib.checks.rows import check_unit_confidence
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.display.common import (
     COLORS,
+    FEW,
     MARK,
     CurveDisplay,
     RowsDisplay,
@@ -36,8 +37,6 @@ METRICS = {
     "cwsa_plus": ("CWSA+", COLORS[2]),
 }
 _POINTS = 501
-# With fewer accepted rows than this a mean over them is mostly chance.
-_FEW = 30
 _PALE = {"alpha": 0.3, "linewidth": 1.0, "label": None}
 # One dash pattern per model, one colour per metric.
 _DASHES = ("-", "--", ":", "-.")
@@ -104,7 +103,7 @@ class ThresholdDisplay(CurveDisplay):
         earlier = self._lines(ax)
         left = min([grid[0], *(line.get_xdata()[0] for line in earlier)])
         dashes = _DASHES[len({line.get_linestyle() for line in earlier}) % len(_DASHES)]
-        least = int(self.curve.first_reaching(_FEW))
+        least = int(self.curve.first_reaching(FEW))
         enough = self.curve.n_blocks_accepted(grid) > least
         self.lines_ = {}
         for metric in chosen:
@@ -119,12 +118,12 @@ class ThresholdDisplay(CurveDisplay):
             self._draw_band(ax, grid, self.confidence_level)
         _draw_threshold(ax, self.threshold)
         ax.set(
-            xlabel="Threshold: least confidence that is accepted",
+            xlabel="Threshold: least accepted confidence",
             ylabel="Per cent",
             xlim=(left, 1.0),
         )
         show_percent(ax.yaxis)
-        note = f"pale: fewer than {_FEW} accepted rows"
+        note = f"pale: fewer than {FEW} accepted rows"
         if not np.all(enough) and note not in ax.get_legend_handles_labels()[1]:
             ax.plot([], [], color="0.7", linewidth=1.0, label=note)
 
@@ -273,7 +272,7 @@ class ConfidenceHistogramDisplay(RowsDisplay):
         }
         ax.axhline(0.0, color="0.45", linewidth=0.8)
         _draw_threshold(ax, self.threshold)
-        ax.set(xlabel="Confidence", ylabel="Share of right answers (up), of wrong ones (down)")
+        ax.set(xlabel="Confidence", ylabel="Right answers (up),\nwrong ones (down)")
         show_percent(ax.yaxis)
         name = self.name if name is None else name
         if name:

@@ -27,8 +27,8 @@ def curve(rng):
 def test_line_is_the_curve(curve):
     display = RiskCoverageDisplay(curve, name="model", target=0.1).plot(curve_kwargs={"c": "black"})
     x, y = display.line_.get_data()
-    np.testing.assert_array_equal(x, curve.coverage)
-    np.testing.assert_array_equal(y, curve.selective_risk)
+    np.testing.assert_array_equal(x, curve.coverage[29:])  # from 30 accepted rows on
+    np.testing.assert_array_equal(y, curve.selective_risk[29:])
     assert display.line_.get_color() == "black"
     labels = [t.get_text() for t in display.ax_.get_legend().get_texts()]
     assert labels == ["model", "target 10 %"]
@@ -53,7 +53,17 @@ def test_millions_of_points_are_thinned_both_ends_kept():
     curve = RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(n), np.linspace(0, 1, n)))
     x = RiskCoverageDisplay(curve).plot().line_.get_xdata()
     assert len(x) <= 2000
-    assert (x[0], x[-1]) == (1 / n, 1.0)
+    assert x[0] <= 60 / n  # the first of them that has 30 rows
+    assert x[-1] == 1.0
+
+
+def test_rows_that_say_little_do_not_set_the_axis(rng):
+    confidence = np.linspace(1, 0, 1000)
+    loss = np.arange(1000) % 20 == 0  # the very first row is wrong, 5 % are
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence))
+    assert RiskCoverageDisplay(curve).plot().ax_.get_ylim()[1] < 0.1
+    few = RiskCoverageCurve.from_outcomes(Outcomes(loss[:29], confidence[:29]))
+    assert len(RiskCoverageDisplay(few).plot().line_.get_xdata()) == 29
 
 
 def test_without_matplotlib_the_error_says_what_to_install(tmp_path):
@@ -146,7 +156,7 @@ def test_costs_are_drawn_in_their_own_units(rng):
     labels = ax.get_legend_handles_labels()[1]
     assert "target 0.3" in labels
     assert any(label.endswith(f"mean {selection.risk:.3g}") for label in labels)
-    assert ax.get_ylabel() == "Mean cost of accepted cases"
+    assert ax.get_ylabel() == "Mean cost\nof accepted cases"
     assert ax.lines[0].get_ydata().max() == pytest.approx(10 * selection.curve.selective_risk.max())
 
 
@@ -228,7 +238,7 @@ def test_a_reviewer_who_errs_counts_in_all_cases(tied_curve):
 def test_a_second_axis_shows_what_review_takes(tied_curve, options, shown, unit):
     axes = WorkloadDisplay(tied_curve, **options).plot().ax_
     [right] = [one for one in axes.child_axes if one.get_ylabel()]
-    assert right.get_ylabel() == f"{shown} of review per 1,000 cases"
+    assert right.get_ylabel() == f"{shown} of review per 1,000"
     axes.figure.canvas.draw()
     assert right.get_ylim() == pytest.approx(unit * np.array(axes.get_ylim()))
     WorkloadDisplay(tied_curve, **options).plot(axes)  # models share the second axis too
