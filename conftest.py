@@ -1,4 +1,4 @@
-"""One thread per test process, set before anything is imported; quick tests; what doctests need.
+"""Threads and the width of texts, set before anything is imported; quick tests; what doctests need.
 
 Two test processes that each use all cores would mostly wait for one another.
 """
@@ -13,6 +13,8 @@ import pytest
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+# The width that texts have without a terminal.
+os.environ["COLUMNS"] = "88"
 
 collect_ignore = [
     "docs/conf.py",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 import textwrap
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from html import escape
 
+# The longest lines; also where there is no terminal.
 _WIDTH = 88
 _INDENT = "  "
 
@@ -17,10 +19,15 @@ _VERDICT = re.compile(r"[A-Z][A-Z',]+( [A-Z][A-Z',]+)*(?![\w'])")
 TONES = {"good": "#0b7a55", "bad": "#b3261e", "open": "#59636e"}
 
 
+def terminal_width() -> int:
+    """Return how many letters a line may have."""
+    return min(shutil.get_terminal_size((_WIDTH, 0)).columns, _WIDTH)
+
+
 def wrap(text: str) -> str:
     """Return text in lines of readable width; what continues a line is indented."""
     wrapper = textwrap.TextWrapper(
-        _WIDTH, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False
+        terminal_width(), subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False
     )
     joined = text.replace(" %", "\0%")  # no line ends between a number and its unit
     lines = [wrapper.fill(line) for line in joined.split("\n")]

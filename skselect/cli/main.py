@@ -13,11 +13,14 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import cache
+from itertools import groupby
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from skselect import __version__
 from skselect._lib.files import import_extra, naming_output
+from skselect._lib.notebook import terminal_width
 from skselect.cli import CUT_SHORT, INFEASIBLE, INTERRUPTED, WRONG_INPUT
 from skselect.exceptions import InfeasibleTargetError
 
@@ -376,7 +379,8 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, (purpose, epilog, options) in _COMMANDS.items():
         command = commands.add_parser(
-            name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.", epilog=epilog,
+            name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.",
+            epilog=_fill(epilog),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
         either: Any = command
@@ -386,6 +390,15 @@ def make_parser() -> argparse.ArgumentParser:
             owner = either if option in ("--label", "--verdict") else command
             owner.add_argument(option, **settings)
     return parser
+
+
+def _fill(text: str) -> str:
+    """Return prose in lines of the terminal's width, indented lines and empty ones as they are."""
+    filled: list[str] = []
+    for is_prose, group in groupby(text.splitlines(), lambda line: line[:1].strip() != ""):
+        lines = list(group)
+        filled += [fill(" ".join(lines), terminal_width())] if is_prose else lines
+    return "\n".join(filled)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

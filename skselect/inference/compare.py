@@ -16,6 +16,7 @@ from skselect._lib.arrays import ROUNDING, FloatArray, IntArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_models, check_shared_confidence
 from skselect._lib.checks.rows import check_same_rows, refuse_weights
+from skselect._lib.table import WholeTable
 from skselect.inference.intervals import (
     FEW_ERRORS,
     Measured,
@@ -278,8 +279,9 @@ def compare_models(
             f"{hanging} from {found.index[0] if baseline is None else baseline!r} would be within "
             "chance; these rows cannot rule that out."
         )
-    found.attrs["note"] = NOTE
-    return found
+    whole = WholeTable(found)
+    whole.attrs["note"] = NOTE
+    return whole
 
 
 def read_predictions(y_true: Any, given: Any, options: Mapping[str, Any]) -> Predictions:

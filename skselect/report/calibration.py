@@ -23,6 +23,7 @@ from skselect._lib.checks.options import (
 )
 from skselect._lib.checks.rows import check_more_classes, silence_repeats, warn_small_weights
 from skselect._lib.decide import max_proba
+from skselect._lib.table import WholeTable
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import SCOPES, RawRows, cross_fit
 from skselect.estimators.classifier import SelectiveClassifier, check_y, make_rows, warn_if_fitted
@@ -156,7 +157,7 @@ def calibration_report(
         for name, calibrator in candidates.items():
             proba, claim = cross_fit(calibrator, calibration_scope, rows, parts)
             table[name] = _measure(rows, proba, claim, n_draws, rng)
-    return pd.DataFrame.from_dict(table, orient="index")
+    return WholeTable.from_dict(table, orient="index")
 
 
 def _check_calibrations(calibrations: Any) -> dict[str, Any]:

@@ -154,6 +154,14 @@ def test_long_lines_are_wrapped_and_short_ones_stay():
     assert unwrap(wrap(text)) == text
 
 
+@pytest.mark.parametrize(("columns", "longest"), [("60", 60), ("88", 88), ("300", 88)])
+def test_lines_are_as_long_as_the_terminal_is_wide(monkeypatch, columns, longest):
+    monkeypatch.setenv("COLUMNS", columns)
+    text = " ".join(["word"] * 200)
+    assert longest - 5 < max(map(len, wrap(text).split("\n"))) <= longest
+    assert unwrap(wrap(text)) == text
+
+
 @pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")
 def test_no_text_has_long_lines(results):
     for result in results[1].values():

@@ -14,6 +14,16 @@ def test_help_and_version(run):
     assert run("--version").out == f"skselect {skselect.__version__}\n"
 
 
+@pytest.mark.parametrize("command", ["demo", "evaluate", "report", "tune", "apply", "monitor"])
+def test_the_prose_of_help_is_as_wide_as_the_terminal(capsys, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "60")
+    with pytest.raises(SystemExit):
+        make_parser.__wrapped__().parse_args([command, "--help"])  # not the one that is kept
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in lines if line[:1].strip()) <= 60
+    assert any(line.startswith(f"  skselect {command}") for line in lines)
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [
