@@ -379,7 +379,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, (purpose, epilog, options) in _COMMANDS.items():
         command = commands.add_parser(
-            name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.",
+            name, help=purpose, description=_fill(f"{purpose[0].upper()}{purpose[1:]}."),
             epilog=_fill(epilog),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip

@@ -89,7 +89,7 @@ def _write_table(table: Table) -> str:
         ]
         written.append("  ".join(cells).rstrip())
         sentences = [cell for k, cell in enumerate(line) if k not in aligned]
-        written += [textwrap.indent(wrap(sentence), "  ") for sentence in sentences]
+        written += [wrap(f"  {sentence}") for sentence in sentences]
     return "\n".join(written)
 
 
