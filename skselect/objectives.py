@@ -84,20 +84,17 @@ class Loss:
         An error counts 1; it costs what the cost matrix says; or a loss of the user's own.
     unit : float
         What a loss of 1 is in the user's own units.
-    is_graded : bool
-        Whether values strictly between 0 and 1 are possible, known before any row is seen.
     """
 
     kind: str = "zero_one"
     unit: float = 1.0
-    is_graded: bool = False
 
     @classmethod
     def of(cls, loss: LossSpec, rule: DecisionRule) -> Loss:
         """Return what a loss (no longer "auto") means under a decision rule."""
         if callable(loss):
-            return cls("graded", is_graded=True)
-        return cls("cost", rule.unit, rule.has_graded_costs) if loss == "cost" else cls()
+            return cls("graded")
+        return cls("cost", rule.unit) if loss == "cost" else cls()
 
     @property
     def is_error(self) -> bool:
@@ -1104,7 +1101,7 @@ class SystemRisk(Guarantee):
                 raise ValueError(
                     f"{name} does not go with SystemRisk, which is about all cases; leave it out."
                 )
-        if loss.is_graded:
+        if not loss.is_error:
             raise ValueError(
                 "loss must be 0 or 1 in each row for objective='system_risk', which counts the "
                 "wrong answers of machine and reviewer."

@@ -795,7 +795,7 @@ def check_guarantees(
     asked: Asked,
 ) -> tuple[GuaranteeCheck, ...]:
     """Compare what a policy guarantees with rows that it has decided."""
-    checks = []
+    checks, has_graded = [], policy.rule.has_graded_costs
     for test in find_guarantees(policy, _list_certificates(policy, answered, subgroups), asked):
         stated, rows, kept = test.guarantee, test.rows, accepted[test.rows]
         loss = compute_loss(answered, stated.about.kind)[rows]
@@ -803,7 +803,7 @@ def check_guarantees(
         if isinstance(stated, SystemRisk):
             stated.check_reviewed(answered=missed is not None)
         seen = Counts.of(loss, kept, None if missed is None else missed[rows])
-        graded = stated.values(loss, kept) if stated.about.is_graded else None
+        graded = stated.values(loss, kept) if has_graded and stated.about.is_cost else None
         checks.append(check_seen(test, seen, graded))
     return tuple(checks)
 

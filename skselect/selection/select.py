@@ -243,7 +243,7 @@ def _check_stated(
         bounded = isinstance(named, str)
     drawn = source.drawn if isinstance(source, Predictions) else ""
     graded = isinstance(source, Outcomes) and is_graded(source.loss)
-    what = Loss("graded", is_graded=True) if graded else Loss.of(loss, rule)
+    what = Loss("graded") if graded else Loss.of(loss, rule)
     setting = Setting(loss=what, bounded=bounded, drawn=drawn)
     return check_objective(stated, setting.loss, named), loss, setting
 
