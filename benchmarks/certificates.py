@@ -33,7 +33,8 @@ from skselect.bounds._pointwise import rows_for_certificate
 from skselect.curve.curve import threshold_below
 from skselect.objectives import Loss, Risk
 from skselect.thresholds import LevelSequence
-from skselect.thresholds._rules import BAND_BESIDE_LEVELS, last_passed
+from skselect.thresholds._rules import last_passed
+from skselect.thresholds._sequences import BAND_BESIDE_LEVELS
 
 GRID = np.linspace(0, 1, 200_001)
 MIDDLES = (GRID[1:] + GRID[:-1]) / 2

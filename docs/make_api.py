@@ -82,7 +82,7 @@ HEADINGS = {
     },
     "skselect.monitoring": {"Planning": "evidence"},
     "skselect.thresholds": {
-        "Methods with options": "_rules _shortlist",
+        "Methods with options": "_sequences _rules",
         "Planning, and bounds for all thresholds": "_planning",
     },
 }

@@ -40,6 +40,7 @@ from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import LOSSES, Outcomes
 from skselect.predictions.predictions import check_is_predictions, rows_of_class
 from skselect.thresholds import Combined, FixedSequence, LevelSequence
+from skselect.thresholds import _rules as rules
 from skselect.thresholds._metric import (
     AT_LEAST,
     AT_MOST,
@@ -47,31 +48,8 @@ from skselect.thresholds._metric import (
     MetricOptimum,
     best_metric,
 )
-from skselect.thresholds._rules import (
-    Passing,
-    Rule,
-    are_tied,
-    band_risk,
-    bonferroni_risk,
-    certified_coverage,
-    certified_generalized_risk,
-    cheapest,
-    chow,
-    combined_risk,
-    count_system_errors,
-    coverage_rank,
-    empirical_coverage,
-    empirical_generalized_risk,
-    empirical_risk,
-    last_passed,
-    least_risk_target,
-    mean_coverage,
-    mean_generalized_risk,
-    mean_risk,
-    rows_like_these,
-    sgr_risk,
-    system_levels,
-)
+from skselect.thresholds._rules import Passing, Rule
+from skselect.thresholds._sequences import are_tied, count_system_errors, system_levels
 
 
 @dataclass(frozen=True)
@@ -560,7 +538,7 @@ class Guarantee(Objective):
 
     def choose(self, curve: RiskCoverageCurve, passing: Passing) -> Found:
         """Choose the lowest threshold that passes; inf where none does."""
-        n_blocks, levels = last_passed(passing.entries), passing.levels
+        n_blocks, levels = rules.last_passed(passing.entries), passing.levels
         if len(levels) and (n_by_level := int(curve.n_blocks_accepted(levels[-1:])[0])) >= n_blocks:
             return Found(float(levels[-1]), n_by_level)
         return Found(None if n_blocks else math.inf, n_blocks)
@@ -758,14 +736,14 @@ class Risk(Guarantee):
     is_selective = True
     target_means = "the largest selective risk, for example target=0.02"
     methods: ClassVar[Mapping[str, Method]] = {
-        "combined": Method(combined_risk),
-        "band": Method(band_risk),
+        "combined": Method(rules.combined_risk),
+        "band": Method(rules.band_risk),
         "fixed_sequence": Method(FixedSequence(), has_starts=True),
         "level_sequence": Method(_refuse_without_levels, has_starts=True),
-        "bonferroni": Method(bonferroni_risk),
-        "sgr": Method(sgr_risk, caveat=_SGR),
-        "mean": Method(mean_risk, "mean", MEAN_ONLY),
-        "empirical": Method(empirical_risk, "none"),
+        "bonferroni": Method(rules.bonferroni_risk),
+        "sgr": Method(rules.sgr_risk, caveat=_SGR),
+        "mean": Method(rules.mean_risk, "mean", MEAN_ONLY),
+        "empirical": Method(rules.empirical_risk, "none"),
     }
 
     min_coverage: Any = "auto"
@@ -810,14 +788,14 @@ class Risk(Guarantee):
         return found._replace(levels=self.method.find_passed(*given))
 
     def _least_target(self, curve: RiskCoverageCurve) -> float:
-        return least_risk_target(self.rule, curve, self.level, self.min_coverage)
+        return rules.least_risk_target(self.rule, curve, self.level, self.min_coverage)
 
     def _advise_rows(self, curve: RiskCoverageCurve) -> tuple[list[str], int | None]:
         advice, needed = super()._advise_rows(curve)
         if not advice or self.plan.guarantee == "mean":
             return advice, needed
         rows = "fresh rows" if self.max_analyses == 1 else "rows"
-        needed = rows_like_these(curve, self.scaled_target, self.level, self.min_coverage)
+        needed = rules.rows_like_these(curve, self.scaled_target, self.level, self.min_coverage)
         # A tuner may have held out more of few rows than it would of more.
         in_all = self._name_all(needed or 0) if self.share <= HELD_OUT else ""
         advice.append(
@@ -878,9 +856,9 @@ class GeneralizedRisk(Guarantee):
     reads_costs = True
     target_means = "the largest rate of silent failures, for example target=0.01"
     methods: ClassVar[Mapping[str, Method]] = {
-        "binomial": Method(certified_generalized_risk),
-        "mean": Method(mean_generalized_risk, "mean", MEAN_ONLY),
-        "empirical": Method(empirical_generalized_risk, "none"),
+        "binomial": Method(rules.certified_generalized_risk),
+        "mean": Method(rules.mean_generalized_risk, "mean", MEAN_ONLY),
+        "empirical": Method(rules.empirical_generalized_risk, "none"),
     }
 
     loss: LossSpec = "auto"
@@ -930,9 +908,9 @@ class Coverage(Guarantee):
     noun = "answered"
     target_means = "the least coverage, for example target=0.8"
     methods: ClassVar[Mapping[str, Method]] = {
-        "order_statistic": Method(certified_coverage),
-        "mean": Method(mean_coverage, "mean", MEAN_ONLY),
-        "empirical": Method(empirical_coverage, "none"),
+        "order_statistic": Method(rules.certified_coverage),
+        "mean": Method(rules.mean_coverage, "mean", MEAN_ONLY),
+        "empirical": Method(rules.empirical_coverage, "none"),
     }
 
     def choose(self, curve: RiskCoverageCurve, passing: Passing) -> Found:  # noqa: ARG002
@@ -979,7 +957,7 @@ class Coverage(Guarantee):
         """The fewest rows of which not all have to be accepted."""
         if not self.counts or self.target >= 1.0:
             return math.inf if self.counts else 0
-        return least_count(lambda n: coverage_rank(n, self.target, self.level) < n)
+        return least_count(lambda n: rules.coverage_rank(n, self.target, self.level) < n)
 
 
 @dataclass(repr=False, kw_only=True)
@@ -1036,7 +1014,7 @@ class SystemRisk(Guarantee):
     )
     methods: ClassVar[Mapping[str, Method]] = {
         "level_sequence": Method(_refuse_without_levels, has_starts=True),
-        "binomial": Method(certified_generalized_risk),
+        "binomial": Method(rules.certified_generalized_risk),
     }
 
     reviewer: str | None = None
@@ -1256,8 +1234,8 @@ class Cost(Objective):
     reads_costs = True
     target_means = "the cost of abstaining in units of one error, for example target=0.1"
     methods: ClassVar[Mapping[str, Method]] = {
-        "empirical": Method(cheapest, "none"),
-        "chow": Method(chow, "none"),
+        "empirical": Method(rules.cheapest, "none"),
+        "chow": Method(rules.chow, "none"),
     }
 
     abstention_cost: Any
@@ -1300,9 +1278,9 @@ class Cost(Objective):
         """Find the cheapest threshold, or Chow's."""
         cost = self.abstention_cost / self.unit
         if self.ignores_rows:
-            threshold = chow(cost)
+            threshold = rules.chow(cost)
             return Found(threshold, int(curve.n_blocks_accepted(np.array([threshold]))[0]))
-        n_blocks = cheapest(curve, cost)
+        n_blocks = rules.cheapest(curve, cost)
         return Found(None if n_blocks else math.inf, n_blocks)
 
     def tell_infeasible(self) -> str:

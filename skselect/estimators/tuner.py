@@ -120,7 +120,7 @@ from skselect.selection.results import (
     make_policy,
 )
 from skselect.thresholds import Shortlist
-from skselect.thresholds._rules import are_tied, choose_combined, default_combined
+from skselect.thresholds._sequences import are_tied, choose_combined, default_combined
 
 # Under cv="auto" a larger share certifies, up to this one, where the usual share is less than so
 # many times the rows that certify without any error.

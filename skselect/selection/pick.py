@@ -50,7 +50,8 @@ from skselect.predictions.predictions import Predictions
 from skselect.selection import order
 from skselect.selection.results import GroupedSelection, ThresholdSelection, tuning_mask
 from skselect.thresholds import LevelSequence, Shortlist
-from skselect.thresholds._rules import BAND_BESIDE_LEVELS, pass_all
+from skselect.thresholds._rules import pass_all
+from skselect.thresholds._sequences import BAND_BESIDE_LEVELS
 
 # Where confidences are tied, one row in ten names levels.
 _NAMING = 10

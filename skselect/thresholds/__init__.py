@@ -5,11 +5,11 @@ one.
 """
 
 from skselect.thresholds._planning import pool_size, rows_needed, simultaneous_band
-from skselect.thresholds._rules import (
+from skselect.thresholds._rules import Shortlist
+from skselect.thresholds._sequences import (
     Combined,
     FixedSequence,
     LevelSequence,
-    Shortlist,
     best_combined,
     best_start,
 )

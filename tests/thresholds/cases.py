@@ -19,3 +19,10 @@ def curves(draw, max_rows=60, weighted=False):
     return RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence, weight)), (
         np.array(confidence), np.array(loss), np.array(weight or [1] * n),
     )  # fmt: skip
+
+
+def passed(rule, curve, *given):
+    """The entries that pass, one Boolean each."""
+    found = rule(curve, *given)
+    assert (found.dtype, found.shape) == (bool, (len(curve),))
+    return np.flatnonzero(found).tolist()
