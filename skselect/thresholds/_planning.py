@@ -23,8 +23,16 @@ from skselect.bounds._pointwise import critical_counts, least_count, smallest_ra
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.thresholds._rules import passing_runs
 
-#: Targets of the simultaneous band, fixed beforehand.
-BAND_TARGETS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)
+# Targets that people ask for, and others between them.
+_ASKED = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)
+_BETWEEN = (
+    0.006, 0.007, 0.008, 0.009, 0.012, 0.014, 0.016, 0.018, 0.025, 0.035, 0.04, 0.045, 0.06, 0.08,
+    0.09, 0.12, 0.14, 0.16, 0.18, 0.25, 0.4,
+)  # fmt: skip
+#: Targets of the simultaneous band, fixed beforehand, and the share of delta of each.
+BAND_SHARES = dict.fromkeys(_ASKED, 0.7 / len(_ASKED)) | dict.fromkeys(
+    _BETWEEN, 0.3 / len(_BETWEEN)
+)
 _LEAST_COVERAGE = 0.1
 # One way to be accepted: the ranks that must all pass, and how many errors each may have.
 _Way = tuple[IntArray, IntArray]
@@ -271,8 +279,7 @@ def simultaneous_band(
     Returns
     -------
     ndarray of shape (B,)
-        One of 0.5, 1, 2, 3, 5, 7, 10, 15, 20 and 30 % per entry of the curve, 1 where none
-        holds.
+        One of 31 targets from 0.5 to 40 % per entry of the curve, 1 where none holds.
 
     Raises
     ------
@@ -281,7 +288,9 @@ def simultaneous_band(
 
     Notes
     -----
-    Each of the ten targets is certified by :func:`~skselect.bounds.walk_band` at `delta`/10.
+    Each target is certified by :func:`~skselect.bounds.walk_band` at a share of `delta`: 7 % for
+    each of 0.5, 1, 2, 3, 5, 7, 10, 15, 20 and 30 %, which people ask for, and 1/70 for each of 21
+    others, which make the steps between them finer.
 
     Examples
     --------
@@ -293,13 +302,13 @@ def simultaneous_band(
     >>> outcomes = Outcomes(rng.random(2000) < (1 - confidence) / 4, confidence)
     >>> band = simultaneous_band(RiskCoverageCurve.from_outcomes(outcomes))
     >>> band[[100, 500, 1000, -1]]
-    array([1.  , 0.05, 0.05, 0.1 ])
+    array([1.  , 0.04, 0.05, 0.09])
     """
     check_delta(delta)
     check_countable(curve)
     bound = np.ones(len(curve))
-    for target in reversed(BAND_TARGETS):
-        limits = walk_band(curve.n_rows, target, delta / len(BAND_TARGETS), min_coverage)
+    for target, share in sorted(BAND_SHARES.items(), reverse=True):
+        limits = walk_band(curve.n_rows, target, delta * share, min_coverage)
         for begin, end in zip(*passing_runs(curve, *limits), strict=True):
             bound[begin:end] = target
     return bound

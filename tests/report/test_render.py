@@ -64,6 +64,12 @@ def test_it_holds_everything_and_asks_the_network_for_nothing(page):
     assert bare.count("data:image/svg+xml") == 3
 
 
+def test_all_that_is_to_be_read_is_the_main_part_of_the_page(page):
+    [main] = re.findall(r"<main>(.*)</main>", page, re.DOTALL)
+    for part in ("<h1>", "<nav", "<section", "Made by skselect"):
+        assert main.count(part) == page.count(part) > 0
+
+
 def test_labels_lie_inside_their_picture(monkeypatch):
     drawn = []
     make = render.new_figure

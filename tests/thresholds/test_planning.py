@@ -12,7 +12,7 @@ from skselect.bounds._band import union_limits
 from skselect.bounds._pointwise import clopper_pearson_upper
 from skselect.curve.curve import threshold_below
 from skselect.thresholds import pool_size, rows_needed, simultaneous_band
-from skselect.thresholds._planning import BAND_TARGETS
+from skselect.thresholds._planning import BAND_SHARES
 from skselect.thresholds._rules import combined_risk, last_passed
 from tests.thresholds.cases import curves, profile
 
@@ -105,13 +105,15 @@ def test_bad_plans_are_named(arguments, message):
 
 @profile
 @given(curves(max_rows=80), st.sampled_from([0.2, 0.5]))
-def test_the_band_is_the_smallest_target_whose_tenth_certifies(case, delta):
+def test_the_band_is_the_smallest_target_whose_share_of_delta_certifies(case, delta):
+    assert len(BAND_SHARES) >= 30
+    assert sum(BAND_SHARES.values()) == pytest.approx(1)
     curve, _ = case
     found = simultaneous_band(curve, delta, 0.0)
     for b in range(len(curve)):
         meets = [1.0]
-        for target in BAND_TARGETS:
-            ranks, limits = walk_band(curve.n_rows, target, delta / 10, 0.0)
+        for target, share in BAND_SHARES.items():
+            ranks, limits = walk_band(curve.n_rows, target, delta * share, 0.0)
             below = [
                 limit for k, limit in zip(ranks, limits, strict=True) if k <= curve.n_accepted[b]
             ]
@@ -122,7 +124,7 @@ def test_the_band_is_the_smallest_target_whose_tenth_certifies(case, delta):
 
 def test_all_bounds_hold_together(rng):
     """Risk that rises through the targets, a little above each of them."""
-    steps = np.array([0.0101, 0.0202, 0.0303, 0.0505, 0.0707, 0.101])
+    steps = 1.01 * np.array(sorted(BAND_SHARES)[5::3][:6])
     draws, delta, failed = 300, 0.1, 0
     for _ in range(draws):
         u = rng.random(3000)
