@@ -38,6 +38,7 @@ from skselect import (
     select_threshold,
 )
 from skselect.estimators.scoring import get_scorer
+from skselect.inference import metrics_by_group
 from skselect.inference.intervals import metric_interval
 from skselect.metrics._evaluate import SPECS
 from skselect.metrics._rows import ScoredRows
@@ -118,11 +119,14 @@ def list_acts(n, rng):
 
     X = rng.normal(size=(max(n // 10, 100), 50))
     y = (X[:, :5].sum(axis=1) + rng.normal(size=len(X)) > 0).astype(int)
+    metrics = {"aurc": {}, "coverage": {"threshold": 0.8}}
+    sites = rng.integers(0, 1000, n)
     float32 = confidence.astype(np.float32)
     state = SelectiveState().update_confidence(float32, loss > 0)
     state.counts.settle()
     y_true = np.where(loss > 0, 1, 0)
     y_proba = np.column_stack([confidence, 1 - confidence])
+    predictions = Predictions.from_proba(y_true, y_proba)
     categories = pd.Categorical.from_codes(y_true, ["no", "yes"])
     return {
         "np.sort": lambda: np.sort(confidence),
@@ -155,6 +159,12 @@ def list_acts(n, rng):
         "ThresholdTuner, six fits": lambda: ThresholdTuner(
             LogisticRegression(), random_state=0
         ).fit(X, y),
+        "two metrics of ten subgroups": lambda: metrics_by_group(
+            predictions, subgroups=sites % 10, metrics=metrics
+        ),
+        "two metrics of a thousand subgroups": lambda: metrics_by_group(
+            predictions, subgroups=sites, metrics=metrics
+        ),
         "a plain mask": lambda: mask_plainly(y_true, y_proba),
         "coverage_score(y_true, y_proba)": lambda: coverage_score(y_true, y_proba, threshold=0.8),
         "cwsa_plus_score(y_true, y_proba)": lambda: cwsa_plus_score(y_true, y_proba, threshold=0.8),

@@ -26,6 +26,8 @@ LIMITS = {
     "a refusal, at most 20,000 rows": (0.25, 0.12),
     "coverage_score(y_true, y_proba)": (2.3, 1.0),
     "ECE alone": (3.0, 1.1),
+    "two metrics of ten subgroups": (15.0, 11.0),
+    "two metrics of a thousand subgroups": (50.0, 45.0),
     "interval of the ECE": (80.0, 28.0),
     "a state, float32": (3.2, 1.9),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
+from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -93,6 +94,14 @@ def draw_rows(n: int, every: int, seed: int) -> BoolArray:
     Other draws from the same seed are independent of this one.
     """
     return np.random.default_rng((seed, every)).permutation(n) < -(-n // every)
+
+
+def rows_of_codes(codes: IntArray, n_codes: int) -> list[IntArray]:
+    """Return the rows of each code from 0 to `n_codes` - 1, ascending; negative codes have none."""
+    short = codes.astype(np.int16) if n_codes < 1 << 15 else codes  # numpy sorts them by radix
+    order = np.argsort(short, kind="stable")
+    ends = np.searchsorted(short, np.arange(n_codes + 1), sorter=order)
+    return [order[start:stop] for start, stop in pairwise(ends.tolist())]
 
 
 def column_names(table: Any) -> list[Any] | None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import BoolArray, FloatArray, spans
+from skselect._lib.arrays import BoolArray, FloatArray, rows_of_codes, spans
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_given, check_number, check_threshold
 from skselect._lib.checks.rows import check_subgroups
@@ -45,29 +45,25 @@ def _score(y_true: Any, y_proba: Any, level: float | None, **options: Any) -> Sc
 # Subgroups -------------------------------------------------------------------------------
 
 
-def _groups(subgroups: Any, n: int) -> Iterable[tuple[str, Any, BoolArray]]:
-    """Yield all rows, then each group of each attribute; missing values form a group."""
-    yield "all", "all", np.ones(n, dtype=bool)
-    frame = check_subgroups(subgroups, n)
+def _groups(frame: pd.DataFrame, exists: BoolArray) -> Iterable[tuple[str, Any, Any]]:
+    """Yield all rows that exist, then those of each group; missing values form a group."""
+    yield "all", "all", slice(None) if np.all(exists) else exists
     for attribute in frame.columns:
         codes, labels = pd.factorize(frame[attribute], use_na_sentinel=False)
         try:
             places = np.argsort(labels)
         except TypeError:  # labels of several kinds: in order of appearance
             places = np.arange(len(labels))
+        members = rows_of_codes(np.where(exists, codes, -1), len(labels))
         for place in places:
-            yield str(attribute), labels[place], codes == place
+            if len(members[place]):
+                yield str(attribute), labels[place], members[place]
 
 
 def tabulate_metric(
-    spec: MetricSpec,
-    whole: ScoredRows,
-    parameters: Mapping[str, Any],
-    rows: BoolArray,
-    how: Sampling | None,
+    spec: MetricSpec, part: ScoredRows, parameters: Mapping[str, Any], how: Sampling | None
 ) -> dict[str, Any]:
-    """Return a row of the table: one metric of one subgroup."""
-    part = whole.take(rows)
+    """Return a row of the table: one metric of the rows of one subgroup."""
     low = high = np.nan
     shaky = False
     try:
@@ -80,10 +76,7 @@ def tabulate_metric(
     except ValueError as error:
         if spec.of_subgroups:
             raise
-        raise ValueError(f"{error} (in a subgroup of {int(np.sum(rows))} rows)") from error
-    contribution = np.nan
-    if spec.row_terms is not None:
-        contribution = float(np.sum(spec.row_terms(whole.outcomes, **parameters)[rows]))
+        raise ValueError(f"{error} (in a subgroup of {len(part.outcomes)} rows)") from error
     weight = part.outcomes.sample_weight
     return {
         "metric": spec.name,
@@ -92,7 +85,7 @@ def tabulate_metric(
         "high": high,
         "n_rows": len(part.outcomes) if weight is None else float(np.sum(weight)),
         "n_errors": count_errors(spec, part, parameters)[1],
-        "contribution": contribution,
+        "contribution": np.nan,
         "shaky": shaky,
     }
 
@@ -184,17 +177,25 @@ def metrics_by_group(
     ]
     exists = scored.outcomes.weight > 0
     how = None if confidence_level is None else checked
-    records = [
-        {"attribute": attribute, "subgroup": group} | tabulate_metric(*metric, rows & exists, how)
-        for attribute, group, rows in _groups(subgroups, len(exists))
-        if np.any(rows & exists)
-        for metric in whole
-        if not metric[0].of_subgroups
-    ]
+    frame = check_subgroups(subgroups, len(exists))
+    terms = {
+        spec.name: spec.row_terms(rows.outcomes, **parameters)
+        for spec, rows, parameters in whole
+        if spec.row_terms is not None
+    }
+    records, distinct = [], {id(rows): rows for _, rows, _ in whole}
+    for attribute, group, members in _groups(frame, exists):
+        parts = {key: rows.take(members) for key, rows in distinct.items()}  # metrics share a sort
+        for spec, rows, parameters in whole:
+            if not spec.of_subgroups:
+                found = tabulate_metric(spec, parts[id(rows)], parameters, how)
+                if spec.name in terms:
+                    found["contribution"] = float(np.sum(terms[spec.name][members]))
+                records.append({"attribute": attribute, "subgroup": group} | found)
     records += [
         {"attribute": str(attribute), "subgroup": "all"}
-        | tabulate_metric(spec, rows, parameters | {"subgroups": column[exists]}, exists, how)
-        for attribute, column in check_subgroups(subgroups, len(exists)).items()
+        | tabulate_metric(spec, rows.take(exists), parameters | {"subgroups": column[exists]}, how)
+        for attribute, column in frame.items()
         for spec, rows, parameters in whole
         if spec.of_subgroups
     ]

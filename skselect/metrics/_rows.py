@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skselect._lib.arrays import (
-    BoolArray,
     ConfidenceSpec,
     FloatArray,
     IntArray,
@@ -27,7 +26,7 @@ from skselect._lib.checks.rows import check_unit_confidence
 from skselect.curve import areas, tie_blocks
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.scan import accumulate
-from skselect.curve.tie_blocks import Chunk
+from skselect.curve.tie_blocks import CHUNK, Chunk
 from skselect.predictions.outcomes import Outcomes, claimed_confidence, compute_confidence
 from skselect.predictions.predictions import Predictions, refuse_unjudged
 
@@ -150,7 +149,7 @@ class ScoredRows:
             return None
         return float(self.threshold[0])
 
-    def take(self, rows: BoolArray) -> ScoredRows:
+    def take(self, rows: Any) -> ScoredRows:
         """Return some of the rows, with their own confidence."""
         given = None if self.given is None else self.given.take(rows)
         return ScoredRows(self.outcomes.take(rows), given)
@@ -255,10 +254,18 @@ class RankedInfluence:
     n_trials: None = None
 
     @cached_property
+    def _first(self) -> Lines:
+        return next(self.lines(self.curve))
+
+    def _each(self) -> Iterator[Lines]:
+        """Return the lines of each chunk; those of a single one are computed once."""
+        return iter([self._first]) if self.curve.n_rows <= CHUNK else self.lines(self.curve)
+
+    @cached_property
     def values(self) -> FloatArray:
         """What each row adds, with mean zero, shape (n,)."""
         assert self.outcomes is not None
-        lines = list(self.lines(self.curve))
+        lines = list(self._each())
         constant = np.concatenate([line.constant for line in lines])
         slope = np.concatenate([line.slope for line in lines])
         if len(constant) < self.curve.n_rows:
@@ -272,7 +279,7 @@ class RankedInfluence:
     @property
     def confident_error(self) -> float:
         """How much the estimate grows if the surest right answer turns wrong (to first order)."""
-        for line in self.lines(self.curve):
+        for line in self._each():
             right = np.flatnonzero(line.chunk.right > 0)
             if len(right) > 0:
                 return float(line.slope[right[0]]) / self.curve.n_rows
@@ -291,7 +298,7 @@ class RankedInfluence:
         n = self.curve.n_rows
         if n < 2:
             return math.nan
-        shift = float(next(self.lines(self.curve)).constant[0])
+        shift = float(self._first.constant[0])
         total, squares = self._moments(shift)
         if squares - total**2 / n < 1e-6 * squares:  # a large mean would cost digits
             total, squares = self._moments(shift + total / n)
@@ -300,7 +307,7 @@ class RankedInfluence:
     def _moments(self, shift: float) -> tuple[float, float]:
         """Return the sum of (what a row adds - shift), and the sum of its square."""
         total = squares = 0.0
-        for chunk, constant, slope in self.lines(self.curve):
+        for chunk, constant, slope in self._each():
             right, wrong = constant - shift, constant + slope - shift
             total += float(np.sum(chunk.right * right) + np.sum(chunk.loss * wrong))
             squares += float(np.sum(chunk.right * right**2) + np.sum(chunk.loss * wrong**2))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import ROUNDING, BoolArray, FloatArray, IntArray, is_graded
+from skselect._lib.arrays import ROUNDING, BoolArray, FloatArray, IntArray, is_graded, rows_of_codes
 from skselect._lib.checks.options import choose_draws
 from skselect._lib.checks.rows import check_has_proba, check_subgroups
 from skselect._lib.notebook import count
@@ -473,12 +473,13 @@ def _subgroups(case: Case, subgroups: Any, level: float) -> dict[str, Any]:
     for attribute, column in frame.items():
         name = {"attribute": str(attribute) if named else name_of_subgroups(subgroups)}
         codes, keys = subgroup_codes(column, len(loss))
-        rows_of = [(str(key), codes == code) for code, key in enumerate(keys)]
-        rows_of += [("(missing)", codes < 0)] if np.any(codes < 0) else []
+        names = [*map(str, keys), "(missing)"]
+        members = rows_of_codes(codes % len(names), len(names))  # -1, missing, comes last
+        rows_of = [(key, rows) for key, rows in zip(names, members, strict=True) if len(rows)]
         for key, rows in rows_of:
             found.append(name | {"subgroup": key} | _counts(loss[rows], accepted[rows], level))
         for gap in gaps if len(rows_of) > 1 else []:
-            known = tabulate_metric(GAPS[gap], decided, {"subgroups": column}, every, how)
+            known = tabulate_metric(GAPS[gap], decided, {"subgroups": column}, how)
             apart.append(name | {key: known[key] for key in ("metric", "value", "low", "high")})
     return {"subgroups": found, "gaps": apart}
 

@@ -1,11 +1,13 @@
-"""Rows that are drawn by chance."""
+"""Rows that are drawn by chance, and rows by their codes."""
 
 import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from skselect._lib.arrays import draw_rows
+from skselect._lib.arrays import draw_rows, rows_of_codes
 
 
 @pytest.mark.parametrize("every", [3, 5, 10])
@@ -35,3 +37,14 @@ def test_draws_of_one_seed_for_several_purposes_are_independent(every):
     for other in others.values():
         both, expected = np.mean(five & other), np.mean(five) * np.mean(other)
         assert abs(both - expected) < 4 * np.sqrt(expected / five.size)
+
+
+@given(st.lists(st.integers(-1, 6), max_size=30), st.sampled_from([1, 4700, 9000]))
+def test_the_rows_of_each_code_in_their_order(codes, step):
+    found = rows_of_codes(np.array(codes, dtype=np.int64) * step, 7 * step)
+    expected = {code * step: [] for code in sorted({*codes} - {-1})}
+    for row, code in enumerate(codes):
+        if code >= 0:
+            expected[code * step].append(row)
+    assert len(found) == 7 * step
+    assert {code: rows.tolist() for code, rows in enumerate(found) if len(rows)} == expected
