@@ -61,7 +61,7 @@ MUTANTS = [
     _mutant("thresholds/_sequences.py", "n, share = curve.n_rows, delta / len(self.starts)",
             "n, share = curve.n_rows, delta", "thresholds/test_sequences.py"),
     _mutant("thresholds/_rules.py", "passing[first : failed[0]", "passing[: failed[0]",
-            "thresholds/test_rules.py"),
+            "thresholds/test_sequences.py"),
     _mutant("thresholds/_rules.py", "found.entries & np.append(False, other.entries)[n_blocks]",
             "np.append(False, other.entries)[n_blocks]", "thresholds/test_rules.py"),
     _mutant("policy/seen_rows.py", "len(times) < LEAST or ", "", "policy/test_seen_rows.py"),

@@ -102,8 +102,7 @@ def find_passing(outcomes, objective):
     objective = objective.check(Loss())
     rows = outcomes.read()
     curves = [RiskCoverageCurve.from_outcomes(one) for one in rows]
-    found = [objective.passes(*one) for one in zip(curves, rows, strict=True)]
-    return pass_all(curves, found)
+    return pass_all([(x, objective.passes(x, one)) for x, one in zip(curves, rows, strict=True)])
 
 
 def allowed(draws, delta=0.1):
@@ -185,7 +184,7 @@ def test_a_threshold_passes_all_where_the_rows_that_it_accepts_do(data):
         )
         for c in curves
     ]
-    found = pass_all(curves, passing)
+    found = pass_all([*zip(curves, passing, strict=True)])
     for t, is_in in zip(curves[0].thresholds, found.entries, strict=True):
         sets = [(c.thresholds >= t).sum() for c in curves]
         expected = all(k > 0 and one.entries[k - 1] for k, one in zip(sets, passing, strict=True))

@@ -559,7 +559,7 @@ def certifies(rows, readings, r, delta):
     """Whether all rows pass anything, and whether something passes under every reading."""
     some = [RiskCoverageCurve.from_outcomes(one) for one in replace(rows, readings=readings).read()]
     tests = [Passing(combined_risk(one, r, delta, 0.1)) for one in some]
-    return np.array([tests[0].any(), pass_all(some, tests).any()])
+    return np.array([tests[0].any(), pass_all([*zip(some, tests, strict=True)]).any()])
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,10 @@ class Setting(Origin):
     least: float = -math.inf
 
 
+#: The curve of rows that count once, and the rows, None where only the curve is known.
+Reading = tuple[RiskCoverageCurve, Outcomes | None]
+
+
 class Grouping(NamedTuple):
     """Which row belongs to which subgroup.
 
@@ -224,7 +228,7 @@ def pick_on_curve(
         setting = replace(setting, caveats=(certificates.UNORDERED,))
     # A curve does not say whether confidences lie in [0, 1].
     setting = replace(setting, bounded=not isinstance(objective, Coverage))
-    found = _find_on_curve(curve, [curve], [None], objective, setting)
+    found = _find_on_curve(curve, [(curve, None)], objective, setting)
     return _report_infeasible(found, setting.on_infeasible)
 
 
@@ -422,39 +426,36 @@ def _find(
         counted = outcomes.count(setting.seed, objective.largest_weight)
     setting = replace(setting, by_chance=named or counted is not outcomes)
     rows = counted.read() if objective.guarantees else [outcomes]
-    curves = [curve if one is outcomes else RiskCoverageCurve.from_outcomes(one) for one in rows]
-    return _find_on_curve(curve, curves, rows, objective, setting)
+    readings = [
+        (curve if one is outcomes else RiskCoverageCurve.from_outcomes(one), one) for one in rows
+    ]
+    return _find_on_curve(curve, readings, objective, setting)
 
 
 def _find_on_curve(
     curve: RiskCoverageCurve,
-    curves: Sequence[RiskCoverageCurve],
-    readings: Sequence[Outcomes | None],
+    readings: Sequence[Reading],
     objective: Objective,
     setting: Setting,
 ) -> ThresholdSelection:
-    """Find the threshold that passes under each reading of the rows of a curve.
-
-    `curves` are those of the readings; the rows of a reading are None where only a curve is known.
-    """
-    certificate = None
+    """Find the threshold that passes under each reading of the rows of a curve."""
+    certificate, (first, _) = None, readings[0]
     if isinstance(objective, Guarantee):
-        passing = [objective.passes(*one) for one in zip(curves, readings, strict=True)]
-        found = objective.choose(curves[0], pass_all(curves, passing))
+        passing = [(one, objective.passes(one, rows)) for one, rows in readings]
+        found = objective.choose(first, pass_all(passing))
     else:
         found = objective.find(curve)
     threshold, n_blocks = found.threshold, found.n_blocks
     if threshold is None:
-        threshold = threshold_below(curves[0], n_blocks, bounded=setting.bounded)
+        threshold = threshold_below(first, n_blocks, bounded=setting.bounded)
     threshold = max(threshold, setting.least)
-    if curve is not curves[0]:
+    if curve is not first:
         n_blocks = int(curve.n_blocks_accepted(np.array([threshold]))[0])
     at = curve.working_point(n_blocks)
     if isinstance(objective, Guarantee) and objective.guarantees:
-        certificate = _issue(curve, at, curves, readings, threshold, objective, setting)
+        certificate = _issue(curve, at, readings, threshold, objective, setting)
     if threshold == np.inf and objective.guarantees:  # the reading that refuses says why
-        refusing = (x for x, one in zip(curves, passing, strict=True) if not one.any())
-        curve = next(refusing, curves[0])
+        curve = next((one for one, passed in passing if not passed.any()), first)
     risk = objective.about.unit * at[1]
     return ThresholdSelection(threshold, objective, at[0], risk, found.value, certificate, curve)
 
@@ -462,18 +463,16 @@ def _find_on_curve(
 def _issue(
     curve: RiskCoverageCurve,
     at: tuple[float, float],
-    curves: Sequence[RiskCoverageCurve],
-    readings: Sequence[Outcomes | None],
+    readings: Sequence[Reading],
     threshold: float,
     objective: Guarantee,
     setting: Setting,
 ) -> Certificate:
     """Return the certificate of a threshold that the rows of a curve chose.
 
-    `at` are coverage and risk there. The counts are those of the first of the `readings` (with
-    their `curves`).
+    `at` are coverage and risk there. The counts are those of the first of the `readings`.
     """
-    counts = [_count_accepted(*one, threshold) for one in zip(curves, readings, strict=True)]
+    counts = [_count_accepted(*one, threshold) for one in readings]
     caveats, assumed, heaviest = [*setting.caveats], [], objective.largest_weight
     if objective.plan.caveat:
         caveats.append(Caveat(objective.plan.caveat))
@@ -490,7 +489,7 @@ def _issue(
     origin = replace(
         setting, caveats=(*caveats,), assumed=(*assumed,), provenance="; ".join(which),
         fingerprints={"data": certificates.fingerprint(curve), **setting.fingerprints},
-        reviewer=objective.review(readings[0], threshold),
+        reviewer=objective.review(readings[0][1], threshold),
     )  # fmt: skip
     return Certificate.of(objective, threshold, at, counts, origin)
 

@@ -140,7 +140,7 @@ class Passing(NamedTuple):
         return bool(np.any(self.entries)) or len(self.levels) > 0
 
 
-def pass_all(curves: Sequence[RiskCoverageCurve], passing: Sequence[Passing]) -> Passing:
+def pass_all(tests: Sequence[tuple[RiskCoverageCurve, Passing]]) -> Passing:
     """Return the thresholds that pass every test.
 
     The tests may be one rule on several readings of the same rows, or several rules on one curve.
@@ -149,19 +149,18 @@ def pass_all(curves: Sequence[RiskCoverageCurve], passing: Sequence[Passing]) ->
 
     Parameters
     ----------
-    curves : sequence of RiskCoverageCurve
-        On which each test was made. The first one holds every confidence of the others.
-    passing : sequence of Passing
-        What passed each test.
+    tests : sequence of (RiskCoverageCurve, Passing)
+        On which curve each test was made, and what passed it. The first curve holds every
+        confidence of the others.
 
     Returns
     -------
     Passing
         On the first curve.
     """
-    found = passing[0]
-    for curve, other in zip(curves[1:], passing[1:], strict=True):
-        n_blocks = curve.n_blocks_accepted(curves[0].thresholds)
+    (first, found), *others = tests
+    for curve, other in others:
+        n_blocks = curve.n_blocks_accepted(first.thresholds)
         entries = found.entries & np.append(False, other.entries)[n_blocks]
         found = Passing(entries, found.levels[np.isin(found.levels, other.levels)])
     return found

@@ -97,7 +97,7 @@ def test_a_refusal_looks_for_the_least_target_only_when_read(good, monkeypatch):
         asked.append(arguments)
         return least(*arguments)
 
-    monkeypatch.setattr("skselect.objectives.least_risk_target", look)
+    monkeypatch.setattr("skselect.thresholds._rules.least_risk_target", look)
     with pytest.raises(InfeasibleTargetError) as caught:
         select_threshold(good, objective="risk", target=0.0001)
     assert not asked

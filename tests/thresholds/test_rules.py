@@ -333,7 +333,7 @@ def test_what_passes_all_readings_passes_each_at_the_same_threshold(case, data, 
         Passing(empirical_risk(one, target, 0.1, 0.0), np.array(names))
         for one, names in zip(some, named, strict=True)
     ]
-    found = pass_all(some, tests)
+    found = pass_all([*zip(some, tests, strict=True)])
     expected = [
         b for b, t in enumerate(curve.thresholds)
         if all(np.any(c >= t) and np.mean(y[c >= t]) <= target + 1e-9 for c, y in parts)
