@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import partial
 from inspect import signature
@@ -375,8 +375,8 @@ class Objective:
         raise NotImplementedError
 
 
-#: One objective, or one for each subgroup.
-Objectives = Objective | Mapping[Any, Objective]
+#: One objective, several guarantees that one threshold keeps, or an objective for each subgroup.
+Objectives = Objective | list[Objective] | Mapping[Any, Objective]
 
 
 class Counts(NamedTuple):
@@ -1494,14 +1494,12 @@ WORDS = tuple(_KINDS)
 FIXED_METHOD = "clopper-pearson"
 
 
-def read_objective(
-    objective: Any, target: Any = None, delta: Any = None
-) -> Objective | dict[Any, Objective]:
-    """Return an objective, or one per subgroup, from an object, a mapping of them, or a word.
+def read_objective(objective: Any, target: Any = None, delta: Any = None) -> Objectives:
+    """Return an objective, several, or one per subgroup, from objects or a word.
 
     Parameters
     ----------
-    objective : Objective, mapping of them, or str
+    objective : Objective, list or mapping of them, or str
     target : float, mapping or None
         Beside a word: what it needs, or one for each subgroup.
     delta : float or None
@@ -1513,7 +1511,7 @@ def read_objective(
         If `target` or `delta` stand beside an object, the word is unknown or lacks its target, or
         the objectives of subgroups differ in more than their targets and methods.
     """
-    if isinstance(objective, Objective | Mapping):
+    if isinstance(objective, Objective | Mapping | list | tuple):
         for name, value in (("target", target), ("delta", delta)):
             if value is not None:
                 raise ArgumentError(
@@ -1521,6 +1519,8 @@ def read_objective(
                     f"{name} goes with the word of an objective, such as 'risk', and not with "
                     f"{shown(objective)}, which has its own; leave {name}={shown(value)} out.",
                 )
+        if isinstance(objective, list | tuple):
+            return _check_together(objective)
         return objective if isinstance(objective, Objective) else _check_alike(objective)
     check_choice("objective", objective, WORDS)
     kind = _KINDS[objective]
@@ -1579,20 +1579,51 @@ def _check_alike(objectives: Mapping[Any, Any]) -> dict[Any, Objective]:
     return dict(objectives)
 
 
+def _check_together(objectives: Sequence[Any]) -> Objectives:
+    """Refuse guarantees that one threshold cannot keep together, or that do not share delta."""
+    seen: list[tuple[Any, ...]] = []
+    for one in objectives:
+        counts = isinstance(one, Guarantee) and not isinstance(one, SystemRisk) and one.counts
+        if not counts or one.plan.caveat or isinstance(one.method, LevelSequence):
+            raise ArgumentError(
+                "objective",
+                "objective: a list holds guarantees that hold with high probability, of Risk, "
+                f"GeneralizedRisk or Coverage and without named levels, got {shown(one)}.",
+            )
+        about = type(one).__name__, one.given_prediction, one.given_class
+        if about in seen:
+            raise ArgumentError(
+                "objective",
+                f"objective: two of the guarantees are a {about[0]} of the same cases; leave one "
+                "out, or name the cases with given_prediction or given_class.",
+            )
+        seen.append(about)
+        for name in ("delta", "max_analyses", "largest_weight", "loss"):
+            if getattr(one, name) != getattr(objectives[0], name):
+                raise ArgumentError(
+                    "objective",
+                    f"objective: the guarantees of a list share one {name}, but {one!r} stands "
+                    f"beside {objectives[0]!r}.",
+                )
+    if not seen:
+        raise ArgumentError("objective", "objective is an empty list; name a guarantee.")
+    return objectives[0] if len(seen) == 1 else list(objectives)
+
+
 def each_of(objectives: Objectives) -> Iterable[Objective]:
-    """Return the one objective, or those of all subgroups."""
-    return [objectives] if isinstance(objectives, Objective) else objectives.values()
+    """Return the one objective, or all of several."""
+    return objectives.values() if isinstance(objectives, Mapping) else for_all_rows(objectives)
 
 
 def first_of(objectives: Objectives) -> Objective:
-    """Return the one objective, or that of the first subgroup: they share delta and loss."""
-    return next(iter(each_of(objectives)))
+    """Return one of the objectives, which share delta and loss: one that reads the loss, if any."""
+    return min(each_of(objectives), key=lambda one: isinstance(one, Coverage))
 
 
-def the_only(objectives: Objectives) -> Objective:
-    """Refuse objectives of subgroups where there are none."""
-    if isinstance(objectives, Objective):
-        return objectives
+def for_all_rows(objectives: Objectives) -> list[Objective]:
+    """Return the objectives of one threshold; refuse those of subgroups where there are none."""
+    if isinstance(objectives, Objective | list):
+        return [objectives] if isinstance(objectives, Objective) else objectives
     raise ValueError(
         f"objective (or its target) has one entry for each of {list(objectives)[:10]}; say what "
         "these subgroups are with subgroups= (select_threshold) or group_by= (ThresholdTuner)."
@@ -1600,7 +1631,9 @@ def the_only(objectives: Objectives) -> Objective:
 
 
 def refuse_given(objectives: Objectives, instead: str) -> None:
-    """Refuse a guarantee about the rows of one class where that cannot be told."""
+    """Refuse several guarantees, and one about the rows of one class, where they cannot be told."""
+    if isinstance(objectives, list):
+        raise ArgumentError("objective", f"objective: a list does not go with {instead}")
     for objective in each_of(objectives):
         if isinstance(objective, SystemRisk):
             raise ArgumentError("objective", f"objective='system_risk' does not go with {instead}")
@@ -1610,9 +1643,11 @@ def refuse_given(objectives: Objectives, instead: str) -> None:
 
 
 def check_objective(objectives: Objectives, loss: Loss, confidence: Any) -> Any:
-    """Return checked copies of one objective or of one per subgroup."""
+    """Return checked copies of one objective, of several, or of one per subgroup."""
     if isinstance(objectives, Objective):
         return objectives.check(loss, confidence)
+    if isinstance(objectives, list):
+        return [one.check(loss, confidence) for one in objectives]
     return {group: one.check(loss, confidence) for group, one in objectives.items()}
 
 

@@ -103,6 +103,7 @@ def report(given: Namespace) -> int:
 
 def tune(given: Namespace) -> int:
     """Choose a threshold, write the policy; return the exit code."""
+    from skselect.exceptions import ArgumentError
     from skselect.objectives import Risk, name_options
     from skselect.selection.results import make_policy
     from skselect.selection.select import select_threshold
@@ -117,14 +118,18 @@ def tune(given: Namespace) -> int:
     options["largest_weight"] = _largest_weight(given)
     if (bound := given.reviewer_error) is not None:
         options["reviewer_error"] = bound[0] if len(bound) == 1 else tuple(bound)
-    objective = name_options(given.objective, given.target, **options)
+    words, targets = given.objective or ["risk"], given.target or [None]
+    if len(words) != len(targets):
+        raise ArgumentError("--target", "--target: give one for each --objective.")
+    stated = [name_options(*one, **options) for one in zip(words, targets, strict=True)]
+    objective = stated[0] if len(stated) == 1 else stated
     shortlist = None
     if given.shortlist is not None:
         level, share = (*given.shortlist, 0.0)[:2]
         shortlist = Shortlist(level, share, random_state=given.seed)
     confidence = given.confidence if table.proba else None
     if len(given.table) > 1:
-        target = given.target if isinstance(objective, Risk) else None
+        target = objective.target if isinstance(objective, Risk) else None
         source, groups = _join_tables(table, given, target)
     else:
         source, groups = table.predictions()

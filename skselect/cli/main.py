@@ -284,8 +284,10 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         _option("--max-loss", "with several tables: how much coverage the cascade may lose against "
                 "its last stage alone (default: 0.01)", type=float, metavar="SHARE"),
         _option("--objective", "risk, generalized_risk, coverage, system_risk, cost, or a metric "
-                "such as cwsa_plus (default: %(default)s)", default="risk", metavar="NAME"),
-        _option("--target", "the value that the objective must meet, such as 0.02", type=float),
+                "such as cwsa_plus (default: risk); repeat it, each with its --target, for "
+                "guarantees that one threshold keeps together", action="append", metavar="NAME"),
+        _option("--target", "the value that the objective must meet, such as 0.02", type=float,
+                action="append"),
         _option("--delta", "probability that the certificate fails (default: 0.05)", type=float),
         _column("--reviewer", "with --objective system_risk: the column of a reviewer's answers"),
         _option("--reviewer-error", "instead of --reviewer: the largest share of all cases that "

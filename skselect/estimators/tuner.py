@@ -82,9 +82,9 @@ from skselect.objectives import (
     check_objective,
     each_of,
     first_of,
+    for_all_rows,
     read_objective,
     refuse_given,
-    the_only,
 )
 from skselect.policy import certificate as certificates
 from skselect.policy.cascade import count_asked
@@ -166,10 +166,12 @@ class ThresholdTuner(
         cost and the abstain label (its own threshold is ignored). ``FrozenEstimator`` of a fitted
         classifier is not fitted again: the rows given to ``fit``, or those that `cv` names, choose
         the threshold, and the certificate is exact if they are fresh.
-    objective : Objective, mapping of them, or str, default="cwsa_plus"
+    objective : Objective, list or mapping of them, or str, default="cwsa_plus"
         What the threshold should achieve. :class:`Risk`, :class:`GeneralizedRisk`,
         :class:`Coverage`, :class:`SystemRisk`, :class:`Cost` and :class:`Best` hold all options;
-        with subgroups one for each, if you like. You may pass a name instead:
+        with subgroups one for each, if you like. A list such as
+        ``[Risk(0.02), Coverage(0.5)]`` holds guarantees that one threshold keeps together, each at
+        an even share of their `delta`. You may pass a name instead:
 
         ============================================  ============================================
         "risk"                                        largest coverage whose selective risk is
@@ -597,6 +599,7 @@ class ThresholdTuner(
         that certify must not choose the rule.
         """
         wanted = any(isinstance(one, Risk) and one.is_open for one in each_of(objectives))
+        wanted &= not isinstance(objectives, list)  # which compares thresholds by their rows
         n_levels = len(np.unique(trained))
         if not wanted or n_levels == 1 or not are_tied(n_levels, len(trained)):
             return objectives, unseen
@@ -669,7 +672,7 @@ class ThresholdTuner(
         what = Loss.of(loss, DecisionRule(base.decision, costs))
         objectives = check_objective(stated, what, base.confidence_in_use)
         if self.group_by is None:
-            the_only(objectives)
+            for_all_rows(objectives)
         else:
             refuse_given(objectives, "group_by: each subgroup has its own guarantee.")
         if isinstance(base.estimator, CascadeClassifier) and not _is_fitted(base):
@@ -813,6 +816,7 @@ class ThresholdTuner(
             isinstance(found, GroupedSelection)
             or not (counts and found.objective.guarantees)
             or (isinstance(found.objective, SystemRisk) and found.objective.reads_reviewer)
+            or isinstance(self.objective, list | tuple)
         ):
             raise ValueError(
                 "summary needs one threshold with a guarantee by counted errors, such as "
@@ -904,8 +908,8 @@ def _choose_start(
     They do not certify, so that the certificate is exact whatever they say. The rule stays as it
     is for subgroups and one class, and unless they say that another one accepts clearly more.
     """
-    rows, groups, cases = chosen
-    if model is None or groups is not None or cases or not loss.is_error:
+    rows, groups, given = chosen
+    if model is None or groups is not None or given[0].name or not loss.is_error:
         return objectives
     other = model._decide_unseen()  # noqa: SLF001 - same family
     if other is None or not (isinstance(objectives, Risk) and objectives.is_open):

@@ -48,6 +48,7 @@ from skselect.policy.policy import (
     apply_policy,
     count_at_quantiles,
     describe_far,
+    list_certificates,
     read_scores,
     warn_if_far,
 )
@@ -596,8 +597,9 @@ def _check_state(
 ) -> PolicyCheck | None:
     """Check a policy on rows that were only counted; None where there is nothing to check."""
     _check_countable(policy, state, subgroups)
-    every_row = (policy.certificate, "", np.ones(1, dtype=bool))
-    found, curve = find_guarantees(policy, [every_row], asked), state.finalize()
+    every_row = np.ones(1, dtype=bool)
+    listed: list[Listed] = [(one, "", every_row) for one in _asked_for(policy, asked)]
+    found, curve = find_guarantees(policy, listed, asked), state.finalize()
     if any(isinstance(test.guarantee, SystemRisk) for test in found):
         raise ArgumentError(
             "objective",
@@ -613,7 +615,7 @@ def _check_state(
 
 def _check_countable(policy: AbstentionPolicy, state: SelectiveState, subgroups: Any) -> None:
     """Refuse what a state of confidences and errors cannot tell."""
-    own, classes = policy.certificate, policy.classes.tolist()
+    classes, one_class = policy.classes.tolist(), any(x.cases for x in list_certificates(policy))
     counted = classes if state.labels is None else state.labels.tolist()
     reasons = {
         "has a threshold per subgroup": policy.groups is not None or subgroups is not None,
@@ -622,7 +624,7 @@ def _check_countable(policy: AbstentionPolicy, state: SelectiveState, subgroups:
         f"reads the confidence {policy.confidence!r}, and the state counted {state.confidence!r}": (
             policy.confidence != state.confidence
         ),
-        "guarantees something about the cases of one class": own is not None and bool(own.cases),
+        "guarantees something about the cases of one class": one_class,
         f"is for the classes {classes}, and the state counted {counted}": counted != classes,
     }
     for reason, is_so in reasons.items():
@@ -796,7 +798,8 @@ def check_guarantees(
 ) -> tuple[GuaranteeCheck, ...]:
     """Compare what a policy guarantees with rows that it has decided."""
     checks, has_graded = [], policy.rule.has_graded_costs
-    for test in find_guarantees(policy, _list_certificates(policy, answered, subgroups), asked):
+    listed = _list_certificates(policy, answered, subgroups, asked)
+    for test in find_guarantees(policy, listed, asked):
         stated, rows, kept = test.guarantee, test.rows, accepted[test.rows]
         loss = compute_loss(answered, stated.about.kind)[rows]
         missed = reviewer_loss(answered) if isinstance(stated, SystemRisk) else None
@@ -1028,15 +1031,28 @@ def find_guarantees(policy: AbstentionPolicy, listed: list[Listed], asked: Asked
     return found
 
 
+def _asked_for(policy: AbstentionPolicy, asked: Asked) -> Sequence[Certificate | None]:
+    """Return the certificates that are tested without subgroups: the first one for a target."""
+    made = list_certificates(policy)
+    if len(made) > 1 and asked.target is not None and asked.kind is None:
+        raise ArgumentError(
+            "target",
+            "target: this policy has several guarantees; name the one to test with its target, "
+            "such as objective=Risk(0.03).",
+        )
+    return (made if asked.target is None else made[:1]) or [None]
+
+
 def _list_certificates(
-    policy: AbstentionPolicy, answered: Predictions, subgroups: Any
+    policy: AbstentionPolicy, answered: Predictions, subgroups: Any, asked: Asked
 ) -> list[Listed]:
     """Return certificates that a policy may have, each with the name of its cases and its rows."""
-    n, own, groups = len(answered.y_pred), policy.certificate, policy.groups
+    n, groups = len(answered.y_pred), policy.groups
     if groups is None:
-        cases = "" if own is None else own.cases
-        rows = _find_rows(answered, cases)
-        return [(None, "", np.ones(n, dtype=bool)) if rows is None else (own, cases, rows)]
+        named = [(one, "" if one is None else one.cases) for one in _asked_for(policy, asked)]
+        found = [(one, cases, _find_rows(answered, cases)) for one, cases in named]
+        known = [(one, cases, rows) for one, cases, rows in found if rows is not None]
+        return [*known] or [(None, "", np.ones(n, dtype=bool))]
     members = groups.members(answered.answers, subgroups)
     nowhere = np.zeros(n, dtype=bool)
     return [

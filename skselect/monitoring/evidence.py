@@ -416,8 +416,9 @@ def find_watched(
     policy: AbstentionPolicy, target: float | None, delta: float | None
 ) -> tuple[Loss, list[Watched]]:
     """Return which loss is watched, and the guarantees."""
-    groups, own = policy.groups, policy.certificate
-    known = {None: None if own is not None and own.cases else own}
+    groups = policy.groups
+    made = (one for one in list_certificates(policy) if is_guarantee(one) and not one.cases)
+    known = {None: next((one for one in made if one.as_objective.is_selective), None)}
     if groups is not None:  # those of each subgroup that is answered
         answered = (group for group, at in groups.thresholds.items() if at < math.inf)
         known = {group: groups.certificates.get(group) for group in answered}

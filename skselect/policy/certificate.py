@@ -353,6 +353,9 @@ class Certificate(Stated, NotebookText):
     fingerprints : dict
         "data": digest of the confidences of the rows used. "model": digest of the
         (calibrated) probabilities for those rows. Both are independent of the rows' order.
+    also : tuple of Certificate
+        Further guarantees of the same threshold, each at its share of the delta that was asked for;
+        all hold together.
     """
 
     objective: str
@@ -377,6 +380,7 @@ class Certificate(Stated, NotebookText):
     assumptions: tuple[str, ...] = ASSUMPTIONS
     created: str = ""
     fingerprints: dict[str, str] = field(default_factory=dict)
+    also: tuple[Certificate, ...] = ()
     max_analyses: int = 1
     notice: str = ""
     provenance: str = ""
@@ -447,8 +451,9 @@ class Certificate(Stated, NotebookText):
 
     @property
     def is_certified(self) -> bool:
-        """Whether the guarantee is exact and holds with high probability."""
-        return self.exact and self.guarantee == "high_probability"
+        """Whether each guarantee is exact and holds with high probability."""
+        own = self.exact and self.guarantee == "high_probability"
+        return own and all(one.is_certified for one in self.also)
 
     @property
     def can_fail(self) -> bool:
@@ -500,7 +505,9 @@ class Certificate(Stated, NotebookText):
             instead = "What these rows certify instead:" if self.is_certified else head
             heads = [self.notice, instead, but]
         trust = f"Assumptions (not proved): {'; '.join(self.assumptions)}."
-        method = f"Method: {self.method}, delta {rounded(self.delta, 6, up=True)}."
+        methods = dict.fromkeys(one.method for one in (self, *self.also))
+        each = " for each guarantee" if self.also else ""
+        method = f"Method: {', '.join(methods)}, delta {rounded(self.delta, 6, up=True)}{each}."
         if self.seed is not None:
             method += f" Drawn by chance with the seed {self.seed}."
         if FIXED in self.assumptions:
@@ -510,7 +517,8 @@ class Certificate(Stated, NotebookText):
             method += f"delta / {self.max_analyses}."
         rests = "Certified" if self.is_certified else "Estimated"
         rests = f"{rests} on {self.provenance}." if self.provenance else ""
-        said = [self._sentence(), self._facts(), self.reviewer, rests, self.shortlist]
+        facts = dict.fromkeys(one._facts() for one in (self, *self.also))  # noqa: SLF001
+        said = [self._sentence(), *facts, self.reviewer, rests, self.shortlist]
         lines = [*heads, *said, trust, method]
         return wrap("\n".join(line for line in lines if line))
 
@@ -520,7 +528,9 @@ class Certificate(Stated, NotebookText):
         measured = self.exact and self.guarantee == "measured"
         word = "guaranteed" if self.is_certified else "bound only" if measured else "not guaranteed"
         numbers = {"answered here": percent(self.coverage)}
-        numbers |= self.as_objective.limit(word)
+        for one in (self, *self.also):
+            stated = one.as_objective.limit(word)
+            numbers |= {f"{name} {one.cases}".strip(): value for name, value in stated.items()}
         if math.isfinite(self.threshold):
             numbers["least confidence of an answer"] = f"{self.threshold:.6g}"
         return show_card(text or str(self), "good" if good else "open", numbers, n_small=2)
@@ -529,7 +539,8 @@ class Certificate(Stated, NotebookText):
         """Return the guarantee in plain words, "" where nothing is guaranteed."""
         if self.guarantee == "none" or self.n_accepted == 0:
             return ""
-        how_sure = f"with {percent_kept(self.delta)} % confidence"
+        delta = math.fsum(one.delta for one in (self, *self.also))
+        how_sure = f"with {percent_kept(delta)} % confidence"
         if self.max_analyses > 1:
             how_sure += f" in all of up to {self.max_analyses} analyses"
         if self.guarantee == "mean":
@@ -538,8 +549,12 @@ class Certificate(Stated, NotebookText):
         if not (self.exact or self.caveats == (MEAN_ONLY,)):
             start = f"A certificate would say: {how_sure}"
         worse = "weeks" if self.cases else "subgroups or weeks"
+        stated = self.statement
+        if self.also:
+            each = "; ".join([self.statement, *(one.statement for one in self.also)])
+            stated = f"all of these guarantees hold ({each})"
         return (
-            f"{start}, {self.statement} over all future cases like these {self.n:,}. This is an "
+            f"{start}, {stated} over all future cases like these {self.n:,}. This is an "
             f"average: single {worse} may be worse."
         )
 
@@ -588,7 +603,8 @@ class Certificate(Stated, NotebookText):
             del stored["reviewer"], stored["reviewer_error"]
         if self.seed is None:
             del stored["seed"]
-        return stored
+        del stored["also"]
+        return stored | ({"also": [one.to_dict() for one in self.also]} if self.also else {})
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Certificate:
@@ -598,6 +614,7 @@ class Certificate(Stated, NotebookText):
         values["risk"] = math.nan if risk is None else check_number("risk", risk, 0.0)
         for name in ("caveats", "assumptions"):
             values[name] = tuple(check_texts(name, values[name]))
+        values["also"] = tuple(map(cls.from_dict, stored.get("also", ())))
         one = cls(**values)
         check_choice("guarantee", one.guarantee, _GUARANTEED)
         check_choice("loss", one.loss, _LOSSES)
@@ -616,6 +633,8 @@ class Certificate(Stated, NotebookText):
         texts = [one.method, one.cases, one.notice, one.provenance, one.shortlist, one.reviewer]
         check_texts("text", texts)
         check_made(one.created, one.fingerprints)
+        for other in one.also:
+            check_certified(other, one.threshold, "certificate: also", "also=()")
         str(one)  # other values of a wrong kind fail here, and not later
         return one
 

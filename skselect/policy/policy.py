@@ -852,10 +852,11 @@ def limit_deferred(
 
 
 def list_certificates(policy: AbstentionPolicy) -> list[Certificate]:
-    """Return the certificate of a policy, or those of its subgroups."""
+    """Return the certificates of a policy's guarantees, or those of its subgroups."""
     if policy.groups is not None:
         return list(policy.groups.made.values())
-    return [] if policy.certificate is None else [policy.certificate]
+    own = policy.certificate
+    return [] if own is None else [own, *own.also]
 
 
 def accept_answers(

@@ -40,7 +40,7 @@ from skselect.objectives import (
     Risk,
     SystemRisk,
     each_of,
-    the_only,
+    for_all_rows,
 )
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, Certificate, Origin
@@ -50,7 +50,7 @@ from skselect.predictions.predictions import Predictions
 from skselect.selection import order
 from skselect.selection.results import GroupedSelection, ThresholdSelection, tuning_mask
 from skselect.thresholds import LevelSequence, Shortlist
-from skselect.thresholds._rules import pass_all
+from skselect.thresholds._rules import Passing, pass_all
 from skselect.thresholds._sequences import BAND_BESIDE_LEVELS
 
 # Where confidences are tied, one row in ten names levels.
@@ -109,30 +109,39 @@ class Grouping(NamedTuple):
     unseen: str = "abstain"
 
 
+class Cases(NamedTuple):
+    """The rows that a guarantee is about, and their name in messages; "" for all."""
+
+    outcomes: Outcomes
+    name: str
+
+
 def take_chosen(
     source: Predictions | Outcomes,
     outcomes: Outcomes,
     objectives: Objectives,
     groups: Grouping | None,
     asked: Shortlist | None,
-) -> tuple[Outcomes, Grouping | None, str]:
-    """Return the rows that choose the threshold, their subgroups, and their name in messages.
+) -> tuple[Outcomes, Grouping | None, list[Cases]]:
+    """Return the rows that choose the threshold, their subgroups, and those of each guarantee.
 
-    Those are the rows that the guarantee is about, without those set apart for a shortlist.
+    Those are the rows that a guarantee is about, without those set apart for a shortlist.
     """
-    rows, cases = None, ""
-    if groups is None:
-        objective = the_only(objectives)
+    parts = [] if groups is not None else for_all_rows(objectives)
+    for objective in parts:
         if isinstance(objective, SystemRisk):
             objective.check_reviewed(answered=outcomes.reviewer_loss is not None)
-        rows, cases = objective.find_rows(source)
+    given = [objective.find_rows(source) for objective in parts]
+    rows = given[0][0] if len(given) == 1 else None
     if asked is not None:
         rows = tuning_mask(asked, len(outcomes), rows)
-    if rows is None:
-        return outcomes, groups, cases
-    if groups is not None:
-        groups = groups._replace(subgroups=take_rows(groups.subgroups, rows))
-    return outcomes.take(rows), groups, cases
+    if rows is not None:
+        outcomes = outcomes.take(rows)
+        given = [(own if own is None else own[rows], cases) for own, cases in given]
+        if groups is not None:
+            groups = groups._replace(subgroups=take_rows(groups.subgroups, rows))
+    kept = [Cases(outcomes if own is None else outcomes.take(own), name) for own, name in given]
+    return outcomes, groups, kept
 
 
 def name_levels(
@@ -149,7 +158,8 @@ def name_levels(
     """
     names = np.zeros(len(confidence), dtype=bool)
     if groups is None:
-        given, _ = the_only(objectives).find_rows(predictions)
+        [objective] = for_all_rows(objectives)
+        given, _ = objective.find_rows(predictions)
         codes = np.zeros(len(names), np.int64) if given is None else given.astype(np.int64) - 1
         keys: list[Any] = [None]
     else:
@@ -180,7 +190,7 @@ def name_levels(
 def pick(
     outcomes: Outcomes,
     groups: Grouping | None,
-    cases: str,
+    given: Sequence[Cases],
     objectives: Objectives,
     setting: Setting,
 ) -> ThresholdSelection | GroupedSelection:
@@ -188,17 +198,25 @@ def pick(
 
     Raise or warn where there is none.
     """
-    for objective in each_of(objectives):
-        outcomes = _check_counts(outcomes, objective)
     if groups is not None:
+        for objective in each_of(objectives):
+            outcomes = _check_counts(outcomes, objective)
         return _pick_by_group(outcomes, groups, objectives, setting)
-    objective, n = the_only(objectives), len(outcomes)
+    parts = for_all_rows(objectives)
+    rows = [_check_counts(one.outcomes, part) for one, part in zip(given, parts, strict=True)]
+    if len(parts) > 1:
+        tests = [
+            _place(own, part, setting, len(parts), cases=one.name)
+            for own, part, one in zip(rows, parts, given, strict=True)
+        ]
+        return _settle_together(RiskCoverageCurve.from_outcomes(outcomes.all_counted), tests)
+    [objective], [outcomes], n = parts, rows, len(outcomes)
     if isinstance(objective, SystemRisk):
         caveats = (*setting.caveats, *order.doubt_reviewer(outcomes))
         stated, (objective, outcomes) = objective, objective.name_levels(outcomes, setting.seed)
         share, drawn = setting.share * len(outcomes) / n, objective is not stated
         setting = replace(setting, caveats=caveats, share=share, by_chance=drawn)
-    found = _find(outcomes, objective, setting, cases=cases)
+    found = _settle(_place(outcomes, objective, setting, cases=given[0].name))
     return _report_infeasible(found, setting.on_infeasible)
 
 
@@ -214,22 +232,27 @@ def _check_counts(outcomes: Outcomes, objective: Objective) -> Outcomes:
 
 
 def pick_on_curve(
-    curve: RiskCoverageCurve, objective: Objective, setting: Setting
+    curve: RiskCoverageCurve, parts: Sequence[Objective], setting: Setting
 ) -> ThresholdSelection:
     """Pick the threshold from a curve of unweighted errors, without its rows."""
     check_countable(curve)
-    if objective.reads_reviewer:
+    if any(objective.reads_reviewer for objective in parts):
         raise ValueError(
             "objective='system_risk' needs the reviewer's answer to each row, and a curve holds "
             "only sums; pass Predictions with reviewer=, or a bound, reviewer_error=."
         )
-    objective = objective.on(setting.loss)
-    if objective.guarantees:
+    if parts[0].guarantees:
         setting = replace(setting, caveats=(certificates.UNORDERED,))
     # A curve does not say whether confidences lie in [0, 1].
-    setting = replace(setting, bounded=not isinstance(objective, Coverage))
-    found = _find_on_curve(curve, [(curve, None)], objective, setting)
-    return _report_infeasible(found, setting.on_infeasible)
+    bounded = not any(isinstance(objective, Coverage) for objective in parts)
+    setting = replace(setting, bounded=bounded)
+    tests = [
+        Test(objective.on(setting.loss, n_sharing=len(parts)), setting, curve, [(curve, None)])
+        for objective in parts
+    ]
+    if len(tests) > 1:
+        return _settle_together(curve, tests)
+    return _report_infeasible(_settle(tests[0]), setting.on_infeasible)
 
 
 def _report_infeasible(found: ThresholdSelection, on_infeasible: str) -> ThresholdSelection:
@@ -251,6 +274,21 @@ def _report_infeasible(found: ThresholdSelection, on_infeasible: str) -> Thresho
     error = _refuse(found, objective.reuse_warning)
     warn_user(f"{error} Nothing will be accepted.")
     return found
+
+
+def _report_contradiction(
+    each: Sequence[ThresholdSelection], on_infeasible: str
+) -> ThresholdSelection:
+    """Return a selection of guarantees that no threshold keeps together; raise or warn."""
+    stated = [found.certificate.statement for found in each if found.certificate is not None]
+    reason = (
+        "Each of these guarantees could be kept by itself, but no threshold is known to keep all "
+        f"of them: {'; '.join(stated)}. Relax one of them, or use more rows."
+    )
+    if on_infeasible == "raise":
+        raise InfeasibleTargetError(reason, remedy=_REMEDY)
+    warn_user(f"{reason} Nothing will be accepted.")
+    return each[0]
 
 
 def _refuse(found: ThresholdSelection, again: str = "", remedy: str = "") -> InfeasibleTargetError:
@@ -285,7 +323,7 @@ def _pick_by_group(
         members.items(), each, sizes, shares, strict=True
     ):
         cases = f"of {by} {group!r}"
-        one = _find(outcomes.take(rows), objective, setting, share, cases=cases)
+        one = _settle(_place(outcomes.take(rows), objective, setting, share, cases=cases))
         found[group] = one
         if one.accepts_nothing and isinstance(one.objective, Cost):
             warn_user(one.objective.tell_infeasible())
@@ -409,15 +447,52 @@ def _objective_by_group(objectives: Objectives, groups: list[Any]) -> list[Objec
 # One threshold -----------------------------------------------------------------------------
 
 
-def _find(
-    outcomes: Outcomes,
-    objective: Objective,
-    setting: Setting,
-    n_sharing: int = 1,
-    *,
-    cases: str,
-) -> ThresholdSelection:
-    """Find the threshold; inf where none is good enough."""
+class Test(NamedTuple):
+    """An objective on its rows.
+
+    Parameters
+    ----------
+    objective : Objective
+    setting : Setting
+    curve : RiskCoverageCurve
+        Of the rows as they are.
+    readings : list of Reading
+        Under each of them a threshold must pass.
+    """
+
+    objective: Objective
+    setting: Setting
+    curve: RiskCoverageCurve
+    readings: Sequence[Reading]
+
+    def run(self) -> list[tuple[RiskCoverageCurve, Passing]]:
+        """Return the thresholds that pass each reading; what is no guarantee is not tested."""
+        objective = self.objective
+        if not isinstance(objective, Guarantee):
+            return []
+        return [(curve, objective.passes(curve, rows)) for curve, rows in self.readings]
+
+    def select(
+        self,
+        threshold: float,
+        passing: Sequence[tuple[RiskCoverageCurve, Passing]],
+        value: float | None = None,
+    ) -> ThresholdSelection:
+        """Return the selection of a threshold, with its certificate."""
+        objective, curve, certificate = self.objective, self.curve, None
+        at = curve.working_point(int(curve.n_blocks_accepted(np.array([threshold]))[0]))
+        if isinstance(objective, Guarantee) and objective.guarantees:
+            certificate = _issue(self, at, threshold, objective)
+        if threshold == np.inf and objective.guarantees:  # the reading that refuses says why
+            curve = next((one for one, passed in passing if not passed.any()), self.readings[0][0])
+        risk = objective.about.unit * at[1]
+        return ThresholdSelection(threshold, objective, at[0], risk, value, certificate, curve)
+
+
+def _place(
+    outcomes: Outcomes, objective: Objective, setting: Setting, n_sharing: int = 1, *, cases: str
+) -> Test:
+    """Return an objective on its rows, as each reading of these counts them."""
     setting, outcomes = setting.with_pool(outcomes), outcomes.all_counted
     objective = objective.on(setting.loss, cases, n_sharing=n_sharing, share=setting.share)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
@@ -429,49 +504,58 @@ def _find(
     readings = [
         (curve if one is outcomes else RiskCoverageCurve.from_outcomes(one), one) for one in rows
     ]
-    return _find_on_curve(curve, readings, objective, setting)
+    return Test(objective, setting, curve, readings)
 
 
-def _find_on_curve(
-    curve: RiskCoverageCurve,
-    readings: Sequence[Reading],
-    objective: Objective,
-    setting: Setting,
-) -> ThresholdSelection:
-    """Find the threshold that passes under each reading of the rows of a curve."""
-    certificate, (first, _) = None, readings[0]
+def _settle(test: Test) -> ThresholdSelection:
+    """Find the threshold that passes under each reading of the rows; inf where none does."""
+    objective, (first, _), passing = test.objective, test.readings[0], test.run()
     if isinstance(objective, Guarantee):
-        passing = [(one, objective.passes(one, rows)) for one, rows in readings]
         found = objective.choose(first, pass_all(passing))
     else:
-        found = objective.find(curve)
-    threshold, n_blocks = found.threshold, found.n_blocks
+        found = objective.find(test.curve)
+    threshold = found.threshold
     if threshold is None:
-        threshold = threshold_below(first, n_blocks, bounded=setting.bounded)
+        threshold = threshold_below(first, found.n_blocks, bounded=test.setting.bounded)
+    return test.select(max(threshold, test.setting.least), passing, found.value)
+
+
+def _settle_together(curve: RiskCoverageCurve, tests: Sequence[Test]) -> ThresholdSelection:
+    """Find the threshold that keeps several guarantees; raise or warn where there is none.
+
+    `curve` is that of all rows. Each guarantee is tested at its share of delta; to accept
+    everything keeps any coverage.
+    """
+    setting, every = tests[0].setting, Passing(np.ones(len(curve), dtype=bool))
+    passing, kept = [test.run() for test in tests], []
+    for test, passed in zip(tests, passing, strict=True):
+        entries = pass_all([(curve, every), *passed]).entries
+        entries[-1] |= isinstance(test.objective, Coverage)
+        kept.append(entries)
+    leads = [test.objective for test in tests if not isinstance(test.objective, Coverage)]
+    chooser = (leads or [test.objective for test in tests])[0]
+    assert isinstance(chooser, Guarantee)
+    found = chooser.choose(curve, Passing(np.all(kept, axis=0)))
+    threshold = threshold_below(curve, found.n_blocks, bounded=setting.bounded)
     threshold = max(threshold, setting.least)
-    if curve is not first:
-        n_blocks = int(curve.n_blocks_accepted(np.array([threshold]))[0])
-    at = curve.working_point(n_blocks)
-    if isinstance(objective, Guarantee) and objective.guarantees:
-        certificate = _issue(curve, at, readings, threshold, objective, setting)
-    if threshold == np.inf and objective.guarantees:  # the reading that refuses says why
-        curve = next((one for one, passed in passing if not passed.any()), first)
-    risk = objective.about.unit * at[1]
-    return ThresholdSelection(threshold, objective, at[0], risk, found.value, certificate, curve)
+    each = [test.select(threshold, passed) for test, passed in zip(tests, passing, strict=True)]
+    alone = [one for one, entries in zip(each, kept, strict=True) if not np.any(entries)]
+    if threshold == np.inf and alone:
+        return _report_infeasible(alone[0], setting.on_infeasible)
+    if threshold == np.inf:
+        return _report_contradiction(each, setting.on_infeasible)
+    first, *others = [one.certificate for one in each if one.certificate is not None]
+    return replace(each[0], certificate=replace(first, also=tuple(others)))
 
 
 def _issue(
-    curve: RiskCoverageCurve,
-    at: tuple[float, float],
-    readings: Sequence[Reading],
-    threshold: float,
-    objective: Guarantee,
-    setting: Setting,
+    test: Test, at: tuple[float, float], threshold: float, objective: Guarantee
 ) -> Certificate:
-    """Return the certificate of a threshold that the rows of a curve chose.
+    """Return the certificate of a threshold that the rows of a test chose.
 
-    `at` are coverage and risk there. The counts are those of the first of the `readings`.
+    `at` are coverage and risk there. The counts are those of the first reading.
     """
+    _, setting, curve, readings = test
     counts = [_count_accepted(*one, threshold) for one in readings]
     caveats, assumed, heaviest = [*setting.caveats], [], objective.largest_weight
     if objective.plan.caveat:

@@ -21,9 +21,9 @@ from skselect.objectives import (
     check_objective,
     each_of,
     first_of,
+    for_all_rows,
     read_objective,
     refuse_given,
-    the_only,
 )
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, check_vouched
@@ -41,6 +41,7 @@ from skselect.predictions.predictions import (
 )
 from skselect.selection import order
 from skselect.selection.pick import (
+    Cases,
     Grouping,
     Setting,
     pick,
@@ -83,13 +84,14 @@ def select_threshold(
         Rows that nobody has judged yet (``unjudged="wrong"`` of :class:`Predictions`) count as
         errors: ask again whenever more are judged.
         A curve, such as :meth:`SelectiveState.finalize` returns, goes without subgroups.
-    objective : Objective, mapping of them, or str
+    objective : Objective, list or mapping of them, or str
         What the threshold should achieve. :class:`~skselect.Risk`,
         :class:`~skselect.GeneralizedRisk`, :class:`~skselect.Coverage`,
         :class:`~skselect.SystemRisk`, :class:`~skselect.Cost` and :class:`~skselect.Best` hold all
-        options; with `subgroups` one for each, if you like. A word is short for one: "risk",
-        "generalized_risk", "coverage", "system_risk" and "cost" with a `target`, or a metric,
-        "cwsa_plus", "cwsa" or "selective_accuracy".
+        options; with `subgroups` one for each, if you like. A list holds guarantees that one
+        threshold keeps together, each at an even share of their `delta`. A word is short for one:
+        "risk", "generalized_risk", "coverage", "system_risk" and "cost" with a `target`, or a
+        metric, "cwsa_plus", "cwsa" or "selective_accuracy".
     target : float or mapping, default=None
         The bound to keep. Give it only with a name such as "risk". With `subgroups` a mapping may
         give one target each.
@@ -157,11 +159,10 @@ def select_threshold(
         _refuse_for_unjudged(source, objectives, setting.loss, shortlist)
     if isinstance(source, RiskCoverageCurve):
         refuse_own_confidence(confidence, loss)
-        _refuse_for_curve(
-            subgroups=subgroups, shortlist=shortlist, assume=assume or None,
-            given_prediction=first.given_prediction, given_class=first.given_class,
-        )  # fmt: skip
-        return pick_on_curve(source, the_only(objectives), setting)
+        _refuse_for_curve(subgroups=subgroups, shortlist=shortlist, assume=assume or None)
+        for one in each_of(objectives):
+            _refuse_for_curve(given_prediction=one.given_prediction, given_class=one.given_class)
+        return pick_on_curve(source, for_all_rows(objectives), setting)
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
     if isinstance(source, Predictions) and source.y_proba is not None and callable(confidence):
         check_confidence_by_row(source.y_proba, confidence)
@@ -170,7 +171,7 @@ def select_threshold(
     if first.guarantees:
         told, outcomes = _find_copies(source, outcomes)
     groups = None if subgroups is None else _read_subgroups(subgroups, source, objectives)
-    chosen, members, cases = take_chosen(source, outcomes, objectives, groups, asked)
+    chosen, members, given = take_chosen(source, outcomes, objectives, groups, asked)
     values, hope = None if groups is None else groups.subgroups, None
     ordered = order.check_order(source, outcomes, first, values, order.TAKE_LATEST, vouched=vouched)
     doubt = order.find_doubt(source)
@@ -179,15 +180,17 @@ def select_threshold(
     caveats = (*doubt, *ordered, *told)
     setting = replace(setting, caveats=caveats, share=1.0 - (asked.share if asked else 0.0))
     if chosen.unjudged is not None:
-        right = replace(chosen, loss=np.where(chosen.unjudged, 0.0, chosen.loss), unjudged=None)
+        right = [Cases(_hope(one.outcomes), one.name) for one in given]
         with warnings.catch_warnings(action="ignore", category=UserWarning):
-            hope = pick(right, members, cases, objectives, setting)
+            hope = pick(_hope(chosen), members, right, objectives, setting)
         if min(hope.thresholds.values()) < np.inf:
             setting = replace(setting, on_infeasible="wait")
-    found = pick(chosen, members, cases, objectives, setting)
+    found = pick(chosen, members, given, objectives, setting)
     if hope is not None:
-        given = None if groups is not None else first.find_rows(source)[0]
-        found = add_waiting(found, hope, outcomes, values, given)
+        counts = [one.find_rows(source)[0] for one in each_of(objectives)]
+        known = [rows for rows in counts if rows is not None]
+        some = np.any(known, axis=0) if len(known) == len(counts) else None
+        found = add_waiting(found, hope, outcomes, values, some)
     if min(found.thresholds.values()) < np.inf:
         order.warn_of_order(ordered)
         order.warn_of_doubt(doubt)
@@ -195,6 +198,12 @@ def select_threshold(
         assert isinstance(source, Predictions)
         found = add_shortlist(found, asked, source, outcomes, values, objective=first)
     return _add_policy(found, source, outcomes, confidence, values)
+
+
+def _hope(outcomes: Outcomes) -> Outcomes:
+    """Return the rows as if all that nobody has judged yet were right."""
+    assert outcomes.unjudged is not None
+    return replace(outcomes, loss=np.where(outcomes.unjudged, 0.0, outcomes.loss), unjudged=None)
 
 
 def _find_copies(
@@ -238,7 +247,7 @@ def _check_stated(
     if confidence is None and isinstance(source, Predictions) and source.confidence is None:
         named = rule.default_confidence
     bounded = not callable(confidence)
-    if isinstance(first_of(stated), Coverage):
+    if any(isinstance(one, Coverage) for one in each_of(stated)):
         # A user's own confidences may be below 0 in later rows, which must be accepted as well.
         bounded = isinstance(named, str)
     drawn = source.drawn if isinstance(source, Predictions) else ""

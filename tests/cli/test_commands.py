@@ -328,6 +328,14 @@ def test_decisions_that_an_encoding_cannot_write(frame, run, refuse):
     assert "--encoding: cp1252 has no sign for '是'" in told
 
 
+@pytest.mark.usefixtures("frame")
+def test_tune_keeps_several_guarantees_together(run):
+    several = "--objective risk --target .1 --objective coverage --target .3"
+    assert "all of these guarantees hold" in run(f"tune t.csv {PROBA} {several} --out p.json").out
+    made = AbstentionPolicy.from_json(Path("p.json")).certificate
+    assert [made.objective, *(one.objective for one in made.also)] == ["risk", "coverage"]
+
+
 # Refusals ---------------------------------------------------------------------------------------
 
 TUNE, EVALUATE, APPLY = (
@@ -343,7 +351,9 @@ TUNED_WITH = r"was tuned with the columns \['p_no', 'p_yes'\]"
         ("tune t.csv --label truht --target .1", r"Did you mean 'truth'\?"),
         ("tune t.csv --label truth --target .1", r"no columns \['no', 'yes'\]"),
         (f"tune t.csv {PROBA}", "target"),
-        (f"{TUNE} --target 0.98", r"Did you mean 0\.02\?"),
+        (f"tune t.csv {PROBA} --target 0.98", r"Did you mean 0\.02\?"),
+        (f"{TUNE} --target .2", "--target: give one for each --objective"),
+        (f"{TUNE} --objective risk --objective cwsa --target .5", "cwsa"),
         (f"{TUNE} --delta 0.95", r"Did you mean 0\.05\?"),
         (f"{TUNE} --max-analyses 0", "--max-analyses must be an integer of at least 1"),
         (f"{TUNE} --method luck", "method"),

@@ -3,12 +3,14 @@
 import copy
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from skselect import (
+    AbstentionPolicy,
     Best,
     Cost,
     Coverage,
@@ -18,7 +20,10 @@ from skselect import (
     Predictions,
     Risk,
     RiskCoverageCurve,
+    SelectiveRiskMonitor,
+    SystemRisk,
     certify,
+    check_policy,
     select_threshold,
 )
 from skselect._lib.arrays import draw_rows
@@ -54,6 +59,136 @@ RISK = {"objective": "risk", "target": 0.1}
 def known(table):
     """Tell which rows are of the first two subgroups."""
     return table[2] != "hopeless"
+
+
+# Several guarantees ----------------------------------------------------------------------------
+
+SEVERAL = [Risk(0.1), Coverage(0.4), GeneralizedRisk(0.1, given_class="sick")]
+
+
+@pytest.fixture
+def together(table, known):
+    return predictions_of(table, known)
+
+
+def test_a_threshold_of_several_guarantees_passes_each_at_its_share(together):
+    found = select_threshold(together, objective=SEVERAL)
+    alone = [
+        select_threshold(together, objective=copy.copy(one).set_params(delta=0.05 / 3)).threshold
+        for one in SEVERAL
+    ]
+    # The lowest that keeps the risks; the coverage is kept by its own threshold and all below.
+    assert found.threshold >= max(alone[0], alone[2])
+    assert found.threshold <= alone[1]
+    assert any(found.threshold == pytest.approx(one, abs=1e-3) for one in (alone[0], alone[2]))
+    made = found.certificate
+    assert [one.delta for one in (made, *made.also)] == pytest.approx([0.05 / 3] * 3)
+    assert {one.threshold for one in made.also} == {made.threshold}
+    assert made.is_certified
+    for statement in (made.statement, *(one.statement for one in made.also)):
+        assert statement in unwrap(str(made))
+    assert "With 95 % confidence, all of these guarantees hold" in unwrap(str(made))
+
+
+def test_each_of_several_counts_its_own_rows(together):
+    found = select_threshold(together, objective=SEVERAL)
+    sure = found.accepts(together.y_proba.max(axis=1))
+    wrong = together.y_pred != together.y_true
+    for one, rows in zip(
+        (found.certificate, *found.certificate.also),
+        (slice(None), slice(None), together.y_true == 1),
+        strict=True,
+    ):
+        counts = len(wrong[rows]), np.sum(sure[rows]), np.sum((sure & wrong)[rows])
+        assert (one.n, one.n_accepted, one.n_errors) == counts
+
+
+def test_a_list_of_one_is_that_one_and_the_order_of_rows_means_nothing(together, rng):
+    one, alone = (select_threshold(together, objective=x) for x in ([Risk(0.1)], Risk(0.1)))
+    assert one.threshold == alone.threshold
+    assert one.certificate.also == ()
+    mixed = together.take(rng.permutation(len(together)))
+    thresholds = {select_threshold(x, objective=SEVERAL).threshold for x in (together, mixed)}
+    assert len(thresholds) == 1
+
+
+def test_several_refuse_by_the_one_that_fails_or_because_they_contradict(together):
+    with pytest.raises(InfeasibleTargetError, match="objective='risk'"):
+        select_threshold(together, objective=[Coverage(0.5), Risk(0.0001)])
+    with pytest.raises(InfeasibleTargetError, match=r"could be kept by itself.*at least 99 %"):
+        select_threshold(together, objective=[Risk(0.02), Coverage(0.99)])
+    with pytest.warns(UserWarning, match="Nothing will be accepted"):
+        none = select_threshold(
+            together, objective=[Risk(0.02), Coverage(0.99)], on_infeasible="abstain"
+        )
+    assert none.threshold == np.inf
+
+
+def test_everything_may_be_accepted_for_a_coverage_of_few_rows(rng):
+    rows = Outcomes(np.zeros(60), rng.uniform(0.5, 1, 60))
+    found = select_threshold(rows, objective=[Risk(0.2), Coverage(0.99)])
+    assert found.threshold == -np.inf
+    assert found.certificate.is_certified
+
+
+@pytest.mark.parametrize(
+    ("objectives", "message"),
+    [
+        ([], "empty list"),
+        ([Risk(0.1), Risk(0.2)], "a Risk of the same cases"),
+        ([Risk(0.1), Best("cwsa")], "holds guarantees"),
+        ([Risk(0.1), SystemRisk(0.1)], "holds guarantees"),
+        ([Risk(0.1), Risk(0.2, method="sgr", given_class="sick")], "holds guarantees"),
+        ([Risk(0.1), 0.2], r"got 0\.2"),
+        ([Risk(0.1), Coverage(0.5, delta=0.1)], "share one delta"),
+    ],
+)
+def test_lists_that_one_threshold_cannot_keep(together, objectives, message):
+    with pytest.raises(ValueError, match=message):
+        select_threshold(together, objective=objectives)
+
+
+def test_lists_go_with_no_subgroups(table):
+    with pytest.raises(ValueError, match="a list does not go with subgroups"):
+        select_threshold(predictions_of(table), objective=SEVERAL, subgroups=table[2])
+
+
+def test_policies_of_several_guarantees_are_stored_checked_and_watched(table, known):
+    y, proba, _ = table
+    tuned, fresh = (np.flatnonzero(known)[k::2] for k in (0, 1))
+    policy = select_threshold(predictions_of(table, tuned), objective=SEVERAL).policy
+    again = AbstentionPolicy.from_json(policy.to_json())
+    assert again.certificate == policy.certificate
+    rows = y[fresh], proba[fresh]
+    check = check_policy(again, *rows)
+    assert [one.objective for one in check.guarantees] == [
+        "risk", "coverage", "generalized_risk"
+    ]  # fmt: skip
+    sick = check.guarantees[2]
+    assert sick.n == np.sum(y[fresh] == "sick")
+    one = check_policy(again, *rows, objective=Risk(0.1))
+    assert len(one.guarantees) == 1
+    with pytest.raises(ValueError, match="several guarantees"):
+        check_policy(again, *rows, target=0.1)
+    [watched] = SelectiveRiskMonitor(again).status_.guarantees
+    assert watched.target == 0.1
+
+
+@pytest.mark.parametrize("n_draws", [pytest.param(60), pytest.param(1000, marks=pytest.mark.slow)])
+def test_each_of_several_guarantees_fails_at_most_with_its_share_of_delta(n_draws):
+    # Flat risks: every threshold breaks the first target, and all that are tested keep the second.
+    rng, n, failed = np.random.default_rng(7), 400, 0
+    for _ in range(n_draws):
+        truth, sure = rng.random(n) < 0.5, rng.random(n)
+        wrong = rng.random(n) < 0.101
+        said = np.where(wrong, ~truth, truth).astype(int)
+        rows = Predictions.from_labels(truth.astype(int), said, sure, labels=[0, 1])
+        objectives = [Risk(0.1, delta=0.1), Risk(0.45, delta=0.1, given_class=1)]
+        with warnings.catch_warnings(action="ignore"):
+            found = select_threshold(rows, objective=objectives, on_infeasible="abstain")
+        failed += found.threshold < np.inf
+    share = 0.1 / 2
+    assert failed / n_draws <= share + 3 * math.sqrt(share * (1 - share) / n_draws)
 
 
 # Subgroups -------------------------------------------------------------------------------------
