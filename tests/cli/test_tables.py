@@ -282,10 +282,13 @@ def test_what_is_no_number_is_named(word, wanted, written):
         ("t.csv", b"a,b,a\n1,2,3\n", r"several columns of the name \['a'\]"),
         ("t.csv", b"a,b\n1,2,\n", r"t\.csv: row 1 has 3 cells, not 2\."),
         ("t.csv", b"a,b,c,d\n1,.5,.5,a\n2,.5,.", r"row 2 has 3 cells, not 4\."),
+        ("t.csv", b'\r\na,b\r\n\r\n"x\ny",2\r\n\r\n1\r\n', r"row 2 has 1 cells, not 2\."),
+        ("t.csv", b"a,b\n" + b"1,2\n" * 99 + b"\n1,2,3\n1\n", r"row 100 has 3 cells, not 2\."),
         ("t.csv", b"a,b\n" + b"1,2\n" * 50 + b"\xf6,2\n", r"t\.csv is not written in 'utf-8'"),
     ],
 )
-def test_files_that_are_no_tables(name, content, message, tmp_path):
+def test_files_that_are_no_tables(name, content, message, tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_BLOCK", 64)  # bytes: rows are counted from block to block
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=message):
@@ -392,36 +395,6 @@ def test_numbers_are_those_of_python_to_the_last_bit(texts, decimal, written):
     assert file.rows()["id"].eq("007").all()
 
 
-# Rows -------------------------------------------------------------------------------------------
-
-CELLS = st.sampled_from(["", "1", "é", "x y", '"a,b"', '"a\nb"', '"say ""no"""', '5" pipe', '"x"y'])
-
-
-@some
-@given(data=st.data(), end=st.sampled_from(["\n", "\r\n", "\r"]), block=st.integers(80, 400))
-def test_rows_are_those_of_python_and_one_of_another_length_is_named(
-    data, end, block, tmp_path, monkeypatch
-):
-    width = data.draw(st.integers(2, 3))
-    row = st.lists(CELLS, min_size=width, max_size=width)
-    odd = st.lists(CELLS, min_size=2, max_size=5)
-    lines = data.draw(st.lists(st.one_of(row, row, row, odd, st.just([]))))
-    path = tmp_path / "t.csv"
-    text = end.join(["", ",".join("abc"[:width]), *map(",".join, lines), ""])
-    path.write_bytes(text.encode())
-    monkeypatch.setattr(tables, "_BLOCK", block)  # bytes
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(filter(None, csv.reader(file)))
-    bad = [k for k, cells in enumerate(rows) if len(cells) != width]
-    if bad:
-        message = f"row {bad[0]} has {len(rows[bad[0]])} cells, not {width}\\."
-        with pytest.raises(ValueError, match=message):
-            TableFile.open(path)
-    elif len(rows) > 1:
-        file = TableFile.open(path)
-        assert [list(file.types), *file.rows().to_numpy().tolist()] == rows
-
-
 # Writing ----------------------------------------------------------------------------------------
 
 HOSTILE = st.text("\r\n\",;\t|\x00\x1c\ufeff\u2028é='\\ .-1aN", max_size=6)
@@ -455,9 +428,10 @@ def test_no_cell_moves_another_one(source, data, tmp_path):
     assert main(list(map(str, ["apply", path, *options, *layout]))) == 0
     expected = policy.decide(np.column_stack([1 - p, p]))
     read = {"sep": sep, "encoding": encoding, "dtype": str, "keep_default_na": False}
-    found = pd.read_csv(out, **read)
-    own = TableFile.open(out, CsvLayout(sep, decimal, encoding)).rows()
-    for table in (found, own):
+    found = [pd.read_csv(out, **read, engine="python")]
+    if "\0" not in out.read_text(encoding=encoding):  # where older versions end the cell
+        found.append(pd.read_csv(out, **read))
+    for table in [*found, TableFile.open(out, CsvLayout(sep, decimal, encoding)).rows()]:
         assert table[frame.columns].to_numpy().tolist() == frame.to_numpy().tolist()
         assert table["accepted"].tolist() == [str(x) for x in expected["accepted"]]
         assert table["decision"].tolist() == expected["label"].fillna("").tolist()
