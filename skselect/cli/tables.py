@@ -580,14 +580,14 @@ class Table:
         self.file.refuse_missing(column, codes < 0)
         return codes
 
-    def numbers(self, piece: pd.DataFrame) -> tuple[FloatArray, BoolArray]:
+    def numbers(self, rows: pd.DataFrame) -> tuple[FloatArray, BoolArray]:
         """Return the probabilities, or the confidence in one column, and which rows have all."""
         names = list(self.proba) or [str(self.confidence)]
-        known = ~np.any([is_missing(piece[name]) for name in names], axis=0)
-        whole = piece.loc[known, names]  # nothing else in the other rows counts
+        known = ~np.any([is_missing(rows[name]) for name in names], axis=0)
+        whole = rows.loc[known, names]  # nothing else in the other rows counts
         found = self.file.complete_numbers(whole)
         self._check_proba(found, whole.index)
-        numbers = np.full((len(piece), len(names)), np.nan, found.dtype)
+        numbers = np.full((len(rows), len(names)), np.nan, found.dtype)
         numbers[known] = found
         return numbers, known
 
