@@ -7,9 +7,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import kolmogorov
 
-from skselect._lib.arrays import ROUNDING, FloatArray, IntArray, dot, spans
+from skselect._lib.arrays import ROUNDING, FloatArray, IntArray, dot, rows_of_codes, spans
 from skselect._lib.checks import warn_user
 from skselect.objectives import Coverage, Objective, SystemRisk
 from skselect.policy.certificate import SORTED_BY_CLASS, Caveat, in_order
@@ -58,7 +59,8 @@ def find_order(
         outcomes, codes = outcomes.take(counts), None if codes is None else codes[counts]
     parts = [outcomes]
     if codes is not None:
-        parts = [outcomes.take(codes == group) for group in np.unique(codes[codes >= 0])]
+        places, known = pd.factorize(np.where(codes < 0, np.nan, codes))
+        parts = [outcomes.take(rows) for rows in rows_of_codes(places, len(known))]
     names = ["confidences"] if isinstance(objective, Coverage) else ["losses", "confidences"]
     if isinstance(objective, SystemRisk) and objective.reads_reviewer:
         names.append("errors of the reviewer")

@@ -44,7 +44,7 @@ from skselect.objectives import (
 )
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, Certificate, Origin
-from skselect.policy.subgroups import names_of_columns, subgroup_codes
+from skselect.policy.subgroups import find_members, names_of_columns, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.selection import order
@@ -164,7 +164,7 @@ def name_levels(
         keys: list[Any] = [None]
     else:
         codes, keys = subgroup_codes(groups.subgroups, len(names))
-    members = {keys[code]: np.flatnonzero(codes == code) for code in np.unique(codes[codes >= 0])}
+    members = find_members(codes, keys)
     each = _objective_by_group(objectives, list(members))
     found = dict(zip(members, each, strict=True))
     named = {
@@ -418,8 +418,7 @@ def _find_members(outcomes: Outcomes, groups: Grouping) -> dict[Any, IntArray]:
     codes, keys = subgroup_codes(groups.subgroups, len(outcomes))
     exists = outcomes.weight > 0
     missing = int(np.sum((codes < 0) & exists))
-    codes = np.where(exists, codes, -1)
-    members = {keys[code]: np.flatnonzero(codes == code) for code in np.unique(codes[codes >= 0])}
+    members = find_members(np.where(exists, codes, -1), keys)
     check_some_subgroup(members)
     if missing:
         later = "deferred" if groups.unseen == "abstain" else "refused"
