@@ -77,8 +77,8 @@ def evaluate(given: Namespace) -> int:
             None, predictions, policy=policy, threshold=given.threshold,
             ids=None if shown is None or given.id is None else shown[given.id],
             features=None if shown is None or not given.features else shown[given.features],
-            audits=given.audits, reviewing=given.reviewing, subgroups=_subgroups(groups),
-            title=given.title or table.name,
+            audits=given.audits, reviewing=given.reviewing and dict(given.reviewing),
+            subgroups=_subgroups(groups), title=given.title or table.name,
         )  # fmt: skip
     if given.html is not None:
         found.to_html(given.html, interactive=True)

@@ -155,6 +155,14 @@ def _number(text: str) -> int | float | str:
     return text  # what reads it refuses any other text
 
 
+def _named(text: str) -> tuple[str, int | float | str]:
+    """Return a name and its number, such as minutes=6."""
+    name, sign, number = text.partition("=")
+    if not sign:
+        raise argparse.ArgumentTypeError(f"{text!r} has no name: write minutes={text}, say")
+    return name, _number(number)
+
+
 def _separator(text: str) -> str:
     """Return the sign between cells; a tab may be typed as backslash and t."""
     sign = "\t" if text in ("\\t", "tab") else text
@@ -241,9 +249,11 @@ _EVALUATED: list[Option] = [
             "the days until their labels come, such as 1000 0.02 30; the report says which risk "
             "skselect monitor would notice within 90 days", type=float, nargs=3,
             metavar=("CASES", "SHARE", "DAYS")),
-    _option("--reviewing", "the share of deferred cases that the reviewer gets wrong, the minutes "
-            "of a case, the cost of an hour, such as .03 6 40; the report says what each risk "
-            "target takes", type=float, nargs=3, metavar=("ERROR", "MINUTES", "COST")),
+    _option("--reviewing", "what is known of the reviewer, all or some of: error=.03 (the share of "
+            "the deferred cases that he gets wrong) minutes=6 (of a case) hourly_cost=40 hours=40 "
+            "cases=3000 (hours for so many cases); the report says what each risk target takes, "
+            "and what the hours leave to the machine", type=_named, nargs="+",
+            metavar="NAME=NUMBER"),
     _file("--csv", "write the metrics as a table"),
     _option("--title", "title of the report (default: the name of the table)"),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -9,10 +10,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from skselect._lib.arrays import FloatArray
-from skselect._lib.checks.options import check_choice, check_number, check_threshold
+from skselect._lib.arrays import ROUNDING, FloatArray
+from skselect._lib.checks.options import check_choice, check_number, check_review, check_threshold
 from skselect._lib.checks.rows import check_countable
-from skselect._lib.notebook import percent
+from skselect._lib.notebook import percent, rounded
 from skselect.curve.curve import RiskCoverageCurve, count_deferred
 from skselect.display.common import (
     FEW,
@@ -26,7 +27,6 @@ from skselect.display.common import (
     show_percent,
     thin,
 )
-from skselect.exceptions import ArgumentError
 from skselect.metrics._metric import CountOptions
 from skselect.objectives import Loss, Risk
 from skselect.policy.certificate import Certificate
@@ -37,6 +37,8 @@ from skselect.thresholds import simultaneous_band
 _BOUND = {"color": "0.55", "linewidth": 1.2}
 # Targets at which the workload is drawn.
 _TARGETS = 1001
+# A sentence in the legend has lines of so many characters.
+_LEGEND = 46
 
 
 @dataclass(eq=False, repr=False)
@@ -248,14 +250,18 @@ class WorkloadDisplay(CurveDisplay):
         for all targets at once (:func:`skselect.thresholds.simultaneous_band`), so that a target
         may be chosen from the picture. It needs errors of 0 or 1, unweighted, of rows that neither
         trained nor calibrated the classifier.
-    reviewer_error : float in [0, 1], default=None
-        The share of deferred cases that a reviewer gets wrong. The risk is then that of machine and
-        reviewer together, over all cases.
+    deferred_error : float in [0, 1], default=None
+        The share of the deferred cases that a reviewer gets wrong. The risk is then that of machine
+        and reviewer together, over all cases.
     minutes : float above 0, default=None
         What a reviewer needs for a case: a second axis shows the hours per 1,000 cases. Displays
         on the same axes share it, and must have the same `minutes` and `hourly_cost`.
     hourly_cost : float above 0, default=None
         With `minutes`: the second axis shows the cost of these hours instead.
+    hours, cases : float above 0, default=None
+        With `minutes`: the hours that reviewers have, and how many cases come in that time. A line
+        shows what they can review, and the legend says which share must be answered automatically,
+        and at which risk.
 
     Attributes
     ----------
@@ -284,8 +290,9 @@ class WorkloadDisplay(CurveDisplay):
     """
 
     _options: ClassVar = dict.fromkeys(
-        ["threshold", "confidence_level", "reviewer_error", "minutes", "hourly_cost"]
-    )
+        ["threshold", "confidence_level", "deferred_error",
+         "minutes", "hourly_cost", "hours", "cases"]
+    )  # fmt: skip
     _reads: ClassVar = CountOptions
 
     curve: RiskCoverageCurve
@@ -293,9 +300,11 @@ class WorkloadDisplay(CurveDisplay):
     threshold: float | None = None
     name: str | None = None
     confidence_level: float | None = None
-    reviewer_error: float | None = None
+    deferred_error: float | None = None
     minutes: float | None = None
     hourly_cost: float | None = None
+    hours: float | None = None
+    cases: float | None = None
 
     def __post_init__(self) -> None:
         if self.threshold is not None:
@@ -303,18 +312,14 @@ class WorkloadDisplay(CurveDisplay):
         if self.confidence_level is not None:
             check_number("confidence_level", self.confidence_level, 0.5, 1.0, closed="left")
             check_countable(self.curve)
-        if self.reviewer_error is not None:
-            check_number("reviewer_error", self.reviewer_error, 0.0, 1.0)
+        if self.deferred_error is not None:
+            check_number("deferred_error", self.deferred_error, 0.0, 1.0)
             if self.confidence_level is not None:
                 raise ValueError(
                     "confidence_level bounds the machine's risk alone; leave it out beside "
-                    "reviewer_error, and certify one target with SystemRisk."
+                    "deferred_error, and certify one target with SystemRisk."
                 )
-        for name in ("minutes", "hourly_cost"):
-            if (value := getattr(self, name)) is not None:
-                check_number(name, value, 0.0, closed="neither")
-        if self.minutes is None and self.hourly_cost is not None:
-            raise ArgumentError("hourly_cost", "hourly_cost goes with minutes, those of a case.")
+        check_review({name: value for name, value in vars(self).items() if value is not None})
 
     def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
         if self.minutes is not None:
@@ -322,7 +327,7 @@ class WorkloadDisplay(CurveDisplay):
         # From the risk of answering every row on, nothing is deferred.
         targets = np.linspace(0.0, min(1.25 * self.curve.mean_loss + 1e-3, 1.0), _TARGETS)
         style = self._style(ax, None if name is None else legend_name(name), given)
-        error, risk = self.reviewer_error, self.curve.selective_risk
+        error, risk = self.deferred_error, self.curve.selective_risk
         if error is not None:
             risk = self.curve.generalized_risk + error * (1.0 - self.curve.coverage)
         deferred = count_deferred(self.curve, risk, targets)
@@ -330,6 +335,11 @@ class WorkloadDisplay(CurveDisplay):
         if self.confidence_level is not None:
             self._draw_bound(ax, targets, self.confidence_level)
         _mark_threshold(ax, self.curve, self.threshold, partial(_describe_work, error))
+        if self.minutes is not None and self.hours is not None and self.cases is not None:
+            work = (self.minutes, self.hours, self.cases, error)
+            n_taken, said = plan_hours(self.curve, *work)
+            look = {"color": style["color"], "linestyle": ":"}
+            ax.axhline(1000.0 * n_taken / self.cases, label=textwrap.fill(said, _LEGEND), **look)
         about = "answers" if error is None else "cases,\nreviewer included"
         ax.set(
             xlabel=f"Risk target: share of wrong {about}",
@@ -369,13 +379,40 @@ class WorkloadDisplay(CurveDisplay):
         ax.plot(targets[some], surely[some], drawstyle="steps-post", label=label, **_BOUND)
 
 
+def plan_hours(
+    curve: RiskCoverageCurve, minutes: float, hours: float, cases: float,
+    error: float | None = None, certified: float | None = None,
+) -> tuple[int, str]:  # fmt: skip
+    """Return how many cases so many hours take, and what that means for the machine.
+
+    `error` is the share of the deferred cases that the reviewer gets wrong, `certified` the share
+    of the cases that a certified policy answers.
+    """
+    show = partial(rounded, digits=3)
+    n_taken = int(min(60.0 * hours / minutes * (1.0 + ROUNDING), cases))
+    told = f"{hours:,.10g} hours take {n_taken:,} of {cases:,.10g} cases"
+    if n_taken == cases:
+        return n_taken, f"{told}: none must be answered automatically."
+    share = 1.0 - n_taken / cases
+    n_blocks = 1 + int(np.searchsorted(curve.coverage[:-1], share - ROUNDING))
+    coverage, risk = curve.working_point(n_blocks)
+    told += f", so {show(100.0 * share, up=True)} % must be answered automatically: the risk there "
+    told += f"is {show(100.0 * risk)} % (estimate)"
+    if error is not None:
+        together = coverage * risk + error * (1.0 - coverage)
+        told += f", with the reviewer {show(100.0 * together)} % of all cases are wrong"
+    if certified is not None:
+        told += f", the certificate allows {show(100.0 * certified, up=False)} %"
+    return n_taken, f"{told}."
+
+
 def _describe_work(
-    reviewer_error: float | None, coverage: float, risk: float
+    deferred_error: float | None, coverage: float, risk: float
 ) -> tuple[float, float, str]:
     """Return the place of a threshold, and what it does."""
     deferred, who = 1000.0 * (1.0 - coverage), ""
-    if reviewer_error is not None:
-        risk, who = coverage * risk + reviewer_error * (1.0 - coverage), " in all"
+    if deferred_error is not None:
+        risk, who = coverage * risk + deferred_error * (1.0 - coverage), " in all"
     return risk, deferred, f"{deferred:,.0f} per 1,000, {100 * risk:.1f} % wrong{who}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from skselect._lib.checks.rows import check_has_proba, check_subgroups
 from skselect._lib.notebook import count
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.curve import count_deferred, count_within
+from skselect.display.risk_coverage import plan_hours
 from skselect.inference.by_group import Rate, rate_classes, tabulate_metric
 from skselect.inference.intervals import Sampling, interval_around
 from skselect.metrics._csr import run_csr_test
@@ -129,7 +130,7 @@ def make_contents(
     n_errors: int,
     level: float,
     seed: Any,
-    reviewing: tuple[float, ...] | None,
+    reviewing: Mapping[str, float],
     audits: Any,
 ) -> dict[str, Any]:
     """Return the contents of the report about one model."""
@@ -309,7 +310,7 @@ def _confusion(case: Case, shown: IntArray) -> dict[str, Any]:
     return {"true": names + unknown, "answers": columns, "counts": table}
 
 
-def _workload(case: Case, level: float, reviewing: tuple[float, ...] | None) -> dict[str, Any]:
+def _workload(case: Case, level: float, reviewing: Mapping[str, float]) -> dict[str, Any]:
     """Return what is deferred per 1,000 cases now, and at a few risk targets."""
     curve, rows, policy = case.scored.curve, case.scored.predictions, case.policy
     made, targets = None if policy is None else policy.certificate, np.array(_TARGETS)
@@ -332,11 +333,13 @@ def _workload(case: Case, level: float, reviewing: tuple[float, ...] | None) -> 
             "risk": risk,
             "threshold": threshold if n_blocks else np.nan,
         }
-        if reviewing is not None:
-            error, minutes, hourly_cost = reviewing
-            hours = 1000.0 * (1.0 - coverage) * minutes / 60.0
-            together = error * (1.0 - coverage) + (coverage * risk if n_blocks else 0.0)
-            point |= {"hours": hours, "cost": hours * hourly_cost, "together": together}
+        if "minutes" in reviewing:
+            point["hours"] = 1000.0 * (1.0 - coverage) * reviewing["minutes"] / 60.0
+        if "hourly_cost" in reviewing:
+            point["cost"] = point["hours"] * reviewing["hourly_cost"]
+        if "error" in reviewing:
+            missed = reviewing["error"] * (1.0 - coverage)
+            point["together"] = missed + (coverage * risk if n_blocks else 0.0)
         if rows.reviewer is not None:
             answers = case.scored.outcomes.confidence >= threshold
             wrong = np.where(answers, rows.y_pred, rows.reviewer) != rows.y_true
@@ -346,7 +349,13 @@ def _workload(case: Case, level: float, reviewing: tuple[float, ...] | None) -> 
     capacity = None
     if policy is not None and policy.coverage is not None and policy.n is not None:
         capacity = policy.capacity_needed(1000)
-    return {"deferred_now": now, "capacity": capacity, "targets": found}
+    answer = None
+    if "hours" in reviewing:
+        work = {name: value for name, value in reviewing.items() if name != "hourly_cost"}
+        certified = made is not None and made.is_certified and not made.as_objective.is_least
+        share = float(np.mean(case.accepted)) if certified and case.accepted is not None else None
+        _, answer = plan_hours(curve, **work, certified=share)
+    return {"deferred_now": now, "capacity": capacity, "targets": found, "answer": answer}
 
 
 def _coverages(case: Case) -> list[dict[str, float]]:

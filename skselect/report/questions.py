@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from skselect._lib.checks import shown
+from skselect._lib.checks import did_you_mean, shown
+from skselect._lib.checks.options import check_number, check_review
 from skselect._lib.notebook import count, percent, rounded
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.exceptions import ArgumentError
@@ -150,9 +151,12 @@ def plan_monitor(check: PolicyCheck | None, audits: Any) -> str:
         f"and the days until their labels come (0 or more, below {_HORIZON}), such as "
         "(1000, 0.02, 30)"
     )
-    cases, share, delay = _read_numbers("audits", audits, wanted, lambda n, share, days: (
-        0.0 < n < math.inf and 0.0 < share <= 1.0 and 0.0 <= days < _HORIZON
-    ))  # fmt: skip
+    cases = share = delay = math.nan
+    with suppress(TypeError, ValueError):
+        if np.ndim(audits) == 1:  # a set has no order
+            cases, share, delay = map(float, audits)
+    if not (0.0 < cases < math.inf and 0.0 < share <= 1.0 and 0.0 <= delay < _HORIZON):
+        raise ArgumentError("audits", f"audits must be {wanted}, got {shown(audits)}.")
     about = [] if check is None else [(g.objective, g.loss, g.cases) for g in check.guarantees]
     if check is None or about != [("risk", "zero_one", "")]:
         raise ArgumentError(
@@ -176,26 +180,25 @@ def plan_monitor(check: PolicyCheck | None, audits: Any) -> str:
     )
 
 
-def read_review(reviewing: Any) -> tuple[float, ...]:
-    """Return what is known of a reviewer: his errors, and what a case takes."""
-    wanted = (
-        "the share of deferred cases that the reviewer gets wrong (0 to 1), the minutes that a "
-        "case takes (above 0) and the cost of an hour (0 or more), such as (0.03, 6, 40)"
-    )
-    return _read_numbers("reviewing", reviewing, wanted, lambda error, minutes, cost: (
-        0.0 <= error <= 1.0 and 0.0 < minutes < math.inf and 0.0 <= cost < math.inf
-    ))  # fmt: skip
-
-
-def _read_numbers(
-    name: str, given: Any, wanted: str, holds: Callable[..., bool]
-) -> tuple[float, ...]:
-    """Return the numbers of a tuple if they are as many as wanted, and as they must be."""
-    with suppress(TypeError, ValueError):
-        numbers = tuple(map(float, given))
-        if np.ndim(given) == 1 and holds(*numbers):  # a set has no order
-            return numbers
-    raise ArgumentError(name, f"{name} must be {wanted}, got {shown(given)}.")
+def read_review(reviewing: Any) -> Mapping[str, float]:
+    """Return what is known of a reviewer and his hours, by name."""
+    example = {"error": 0.03, "minutes": 6, "hourly_cost": 40, "hours": 40, "cases": 3000}
+    if not (isinstance(reviewing, Mapping) and reviewing):
+        raise ArgumentError(
+            "reviewing",
+            f"reviewing must give numbers by name, all or some of {example}, got "
+            f"{shown(reviewing)}.",
+        )
+    for name in reviewing:
+        if name not in example:
+            raise ArgumentError(
+                "reviewing",
+                f"reviewing: {shown(name)} is not one of {list(example)}."
+                f"{did_you_mean(name, list(example))}",
+            )
+    check_number("reviewing: error", reviewing.get("error", 0.0), 0.0, 1.0)
+    check_review(reviewing, "reviewing: ")
+    return reviewing
 
 
 def explain_metric(spec: MetricSpec, value: float) -> str:

@@ -315,7 +315,8 @@ def _explain_classes(level: float) -> str:
 def _explain_workload(model: dict[str, Any], level: float) -> str:
     """Say what is deferred now, and what the numbers of the targets guarantee."""
     now = model["workload"]["deferred_now"]
-    first = "" if now is None else f"It now defers {now:,.0f} of 1,000 cases. "
+    first = f"{answer} " if (answer := model["workload"]["answer"]) else ""
+    first += "" if now is None else f"It now defers {now:,.0f} of 1,000 cases. "
     if (capacity := model["workload"]["capacity"]) is not None:
         first += (
             f"To review {capacity:,} is enough in 95 % of batches of 1,000, by an estimate from "

@@ -133,7 +133,7 @@ def selective_report(
     ids: Any = None,
     features: Any = None,
     audits: tuple[float, float, float] | None = None,
-    reviewing: tuple[float, float, float] | None = None,
+    reviewing: Mapping[str, float] | None = None,
     labels: Any = None,
     pos_label: Any = None,
     confidence_level: float = 0.95,
@@ -168,11 +168,13 @@ def selective_report(
         With a policy: cases a day, the share of its answers that will be audited, and the days
         until their labels come. The report says which risk a monitor would notice within 90 days
         (:func:`skselect.monitoring.detectable_risk`).
-    reviewing : (float, float, float), default=None
-        A reviewer decides the deferred cases: the share that he gets wrong, the minutes that he
-        needs for a case, and what an hour costs. At each risk target the report says how many hours
-        1,000 cases take, what they cost, and which share of all cases machine and reviewer get
-        wrong. Where the rows hold the reviewer's answers, these count.
+    reviewing : mapping of str to float, default=None
+        A reviewer decides the deferred cases: ``{"error": .03, "minutes": 6, "hourly_cost": 40,
+        "hours": 40, "cases": 3000}``, or some of these. "error" is the share of the deferred cases
+        that he gets wrong, "minutes" what he needs for one. At each risk target the report says how
+        many hours 1,000 cases take, what they cost, and which share of all cases machine and
+        reviewer get wrong. Where the rows hold the reviewer's answers, these count. With "hours"
+        for so many "cases" it says which share must be answered automatically, and at which risk.
     labels, pos_label
         As in the metrics.
     confidence_level : float in (0, 1), default=0.95
@@ -247,7 +249,7 @@ def selective_report(
         make_case(name, table, policies[name], threshold, subgroups)
         for name, table in tables.items()
     )
-    review = None if reviewing is None else read_review(reviewing)
+    review = {} if reviewing is None else read_review(reviewing)
     models = {
         case.name: make_contents(
             case, subgroups, ids, features, n_errors, level, seed, review, audits

@@ -219,7 +219,7 @@ def test_a_threshold_is_marked(tied_curve):
 
 
 def test_a_reviewer_who_errs_counts_in_all_cases(tied_curve):
-    display = WorkloadDisplay(tied_curve, threshold=0.8, reviewer_error=0.1).plot()
+    display = WorkloadDisplay(tied_curve, threshold=0.8, deferred_error=0.1).plot()
     share = tied_curve.coverage
     system = share * tied_curve.selective_risk + 0.1 * (1 - share)
     for target, deferred in list(zip(*display.line_.get_xydata().T, strict=True))[::37]:
@@ -249,6 +249,30 @@ def test_a_second_axis_shows_what_review_takes(tied_curve, options, shown, unit)
     assert axes.get_children() == before
 
 
+@pytest.mark.parametrize("error", [None, 0.03])
+def test_hours_of_review_say_what_must_be_answered_automatically(error):
+    c = np.linspace(1, 0.5, 3000)  # each fortieth of the surer rows is wrong
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(np.arange(3000) % 40 == 39, c))
+    options = {"minutes": 6, "hours": 40, "cases": 1500, "deferred_error": error}
+    axes = WorkloadDisplay(curve, **options).plot().ax_
+    told = " ".join(axes.get_legend_handles_labels()[1][-1].split())
+    n_wrong = np.sum(np.arange(2200) % 40 == 39)  # 400 of 1,500 cases, so that 2,200 of 3,000 stay
+    expected = (
+        "40 hours take 400 of 1,500 cases, so 73.4 % must be answered automatically: the risk "
+        f"there is {100 * n_wrong / 2200:.3g} % (estimate)"
+    )
+    if error is not None:
+        both = 100 * (n_wrong + 0.03 * 800) / 3000
+        expected += f", with the reviewer {both:.3g} % of all cases are wrong"
+    assert told == f"{expected}."
+    assert axes.lines[-1].get_ydata()[0] == pytest.approx(1000 * 400 / 1500)
+    enough = WorkloadDisplay(curve, minutes=6, hours=40, cases=399).plot().ax_
+    [told] = enough.get_legend_handles_labels()[1]
+    assert " ".join(told.split()) == (
+        "40 hours take 399 of 399 cases: none must be answered automatically."
+    )
+
+
 @pytest.mark.parametrize("loss", [[0.0, 0.0], [1.0, 1.0]])
 def test_no_errors_and_nothing_else(loss):
     tied_curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, [0.6, 0.9]))
@@ -263,11 +287,15 @@ def test_no_errors_and_nothing_else(loss):
         ({"confidence_level": 0.4}, "confidence_level"),
         ({"threshold": "high"}, "threshold"),
         ({"sample_weight": np.arange(400), "confidence_level": 0.95}, "unweighted"),
-        ({"hourly_cost": 40}, "hourly_cost goes with minutes"),
+        ({"hourly_cost": 40}, "hourly_cost needs minutes too"),
         ({"minutes": 0}, "minutes must be"),
         ({"minutes": 1, "hourly_cost": -1}, "hourly_cost must be"),
-        ({"reviewer_error": 2}, "reviewer_error must be"),
-        ({"reviewer_error": 0.1, "confidence_level": 0.9}, "bounds the machine's risk alone"),
+        ({"deferred_error": 2}, "deferred_error must be"),
+        ({"deferred_error": 0.1, "confidence_level": 0.9}, "bounds the machine's risk alone"),
+        ({"minutes": 6, "hours": 40}, "hours needs cases too"),
+        ({"hours": 40, "cases": 3000}, "hours needs minutes too"),
+        ({"minutes": 6, "cases": 3000}, "cases needs hours too"),
+        ({"minutes": 6, "hours": 0, "cases": 3000}, "hours must be"),
     ],
 )
 def test_refusals(options, message, drawn):

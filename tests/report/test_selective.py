@@ -503,7 +503,7 @@ def test_a_report_says_what_review_takes(rng):
     p = np.where(rng.random(400) < 0.8, 0.5 * (p + y), p)
     person = np.where(rng.random(400) < 0.05, 1 - y, y)
     for rows in (Predictions.from_proba(y, p), Predictions.from_proba(y, p, reviewer=person)):
-        report = selective_report(rows, reviewing=(0.03, 6, 40))
+        report = selective_report(rows, reviewing={"error": 0.03, "minutes": 6, "hourly_cost": 40})
         for row in report.to_dict()["models"]["model"]["workload"]["targets"]:
             least = np.inf if row["threshold"] is None else row["threshold"]
             answers = np.maximum(p, 1 - p) >= least
@@ -515,12 +515,46 @@ def test_a_report_says_what_review_takes(rng):
         assert "with the reviewer, of all" in str(report)
 
 
+def test_a_report_says_what_hours_of_review_leave_to_the_machine(rows, tuned):
+    X, y = rows
+    proba, work = tuned.predict_proba(X[600:]), {"minutes": 6, "hours": 2, "cases": 100}
+    c, wrong = proba.max(axis=1), tuned.classes_[proba.argmax(axis=1)] != y[600:]
+    order = np.argsort(-c, kind="stable")
+    n = int(np.ceil(0.8 * len(order)))  # 2 hours take 20 of 100 cases
+    assert len(np.unique(c)) == len(c)
+    told = (
+        "2 hours take 20 of 100 cases, so 80 % must be answered automatically: the risk there is "
+        f"{100 * wrong[order[:n]].mean():.3g} % (estimate)"
+    )
+    report = selective_report(y[600:], proba, reviewing=work)
+    assert f"{told}." in unwrap(str(report))
+    assert f"{told}." in " ".join(report.to_html().split())
+    assert "hours" in report.to_dict()["models"]["model"]["workload"]["targets"][0]
+    assert "cost" not in report.to_dict()["models"]["model"]["workload"]["targets"][0]
+    answered = 100 * tuned.decide(X[600:])["accepted"].mean()
+    raw = tuned.raw_scores(X[600:])
+    said = unwrap(str(selective_report(y[600:], raw, policy=tuned.policy_, reviewing=work)))
+    allowed = re.search(r"\(estimate\), the certificate allows ([0-9.]+) %\.", said)
+    assert float(allowed[1]) == pytest.approx(answered, abs=0.1)
+    assert float(allowed[1]) <= answered
+
+
 @pytest.mark.parametrize(
-    "reviewing",
-    [(0.03, 6), 6, "163", {0.03, 6, 40}, (3, 6, 40), (0.03, 0, 40), (0.03, 6, -1), (0, np.inf, 1)],
+    ("reviewing", "message"),
+    [
+        ((0.03, 6, 40), "reviewing must give numbers by name, all or some of {'error': 0.03, "),
+        ({}, "reviewing must give numbers by name"),
+        ({"mins": 6}, "reviewing: 'mins' is not one of ['error', 'minutes', 'hourly_cost', 'hou"),
+        ({"error": 3}, "reviewing: error must be a number in [0, 1], got 3.0. Write 3 % as 0.03."),
+        ({"minutes": 0}, "reviewing: minutes must be a number in (0, inf), got 0"),
+        ({"minutes": "6"}, "reviewing: minutes must be a number in (0, inf), got '6'"),
+        ({"minutes": 6, "hourly_cost": -1}, "reviewing: hourly_cost must be"),
+        ({"hourly_cost": 40}, "reviewing: hourly_cost needs minutes too"),
+        ({"hours": 40}, "reviewing: hours needs minutes and cases too"),
+    ],
 )
-def test_what_is_said_of_a_reviewer_is_checked(reviewing):
-    with pytest.raises(ValueError, match=r"reviewing must be .* such as \(0.03, 6, 40\), got "):
+def test_what_is_said_of_a_reviewer_is_checked(reviewing, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
         selective_report(*THREE, reviewing=reviewing)
 
 

@@ -87,6 +87,20 @@ def check_count(name: str, value: Any, low: int = 1) -> int:
     return int(value)
 
 
+def check_review(known: Mapping[str, Any], start: str = "") -> None:
+    """Check the minutes of a case, the cost of an hour, and in how many hours how many cases come.
+
+    `known` holds what is not None by name, and messages begin with `start`.
+    """
+    together = {"hourly_cost": ["minutes"], "hours": ["minutes", "cases"], "cases": ["hours"]}
+    for name in ("minutes", *together):
+        if name in known:
+            check_number(f"{start}{name}", known[name], 0.0, closed="neither")
+            if needs := [one for one in together.get(name, []) if one not in known]:
+                message = f"{start}{name} needs {' and '.join(needs)} too."
+                raise ArgumentError(f"{start}{name}", message)
+
+
 def choose_draws(n_draws: int | None, usual: int, alpha: float, factor: int) -> int:
     """Return how many draws to simulate, so that the p-value can be as small as `alpha`.
 
