@@ -6,7 +6,7 @@ FOLDER holds Parquet tables whose column `target` is the label. Each split train
 rows; each draw certifies on 2000 others, and the rest, 20,000 at most, say how often machine and
 reviewer are wrong together. The reviewer errs more on hard cases: in proportion to .2 plus what a
 logistic regression, which trained on the same rows, leaves to the wrong classes. Three objectives:
-a risk of `target`, which says nothing about the reviewer; `reviewer_error`, with the true share of
+a risk of `target`, which says nothing about the reviewer; `overall_error`, with the true share of
 the reviewer's errors over all cases; the reviewer's answers. Needs `pip install ".[benchmarks]"`.
 Two processes take about 5 minutes.
 """
@@ -65,7 +65,7 @@ def do_runs(folder, name, split, draws):
         plain = Outcomes(given.loss, given.confidence)
         for words, objective, table in (
             ("risk", Risk(target), plain),
-            ("bound", SystemRisk(target, reviewer_error=error), plain),
+            ("bound", SystemRisk(target, overall_error=error), plain),
             ("answers", SystemRisk(target), given),
         ):
             found = select_threshold(

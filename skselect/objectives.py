@@ -126,8 +126,6 @@ _SGR = (
 HELD_OUT = 0.4
 #: One row in so many names the thresholds that the others test.
 NAMING = 5
-#: What is assumed where a reviewer's answers are counted.
-AS_HERE = "the reviewer will work as on these rows"
 # The least coverage is said to bind where the chosen one is larger by less than this.
 _NEAR = 0.05
 #: Why a guarantee in expectation is an estimate.
@@ -139,12 +137,13 @@ MEAN_ONLY = (
 class Reviewing(NamedTuple):
     """What is known of a reviewer who decides the deferred cases.
 
-    `bound` is an upper bound of the share of all cases that are deferred and then wrong, None where
-    none is given; `share` is what the bound, if it is estimated, leaves of `delta`; `assumes` is
-    assumed before all else.
+    `bound` is an upper bound of the share of all cases that are deferred and then wrong, `rate` the
+    share of the deferred cases that are wrong, None where none is given; `share` is what the bound,
+    if it is estimated, leaves of `delta`; `assumes` is assumed before all else.
     """
 
     bound: float | None = None
+    rate: float | None = None
     share: float = 1.0
     assumes: tuple[str, ...] = ()
 
@@ -255,8 +254,8 @@ class Objective:
         return Reviewing()
 
     @property
-    def reads_reviewer(self) -> bool:
-        """Whether it reads a reviewer's answer to each row."""
+    def counts_deferred(self) -> bool:
+        """Whether it counts deferred rows that a reviewer gets wrong."""
         return False
 
     @property
@@ -493,7 +492,7 @@ class Guarantee(Objective):
 
     def values(self, loss: FloatArray, accepted: BoolArray) -> FloatArray:
         """Return the values whose mean must be small."""
-        return np.where(accepted, loss, 0.0)
+        return np.where(accepted, loss, self.reviewing.rate or 0.0)
 
     def review(self, outcomes: Outcomes | None, threshold: float) -> str:  # noqa: ARG002
         """Return what is said about a reviewer."""
@@ -977,17 +976,23 @@ class SystemRisk(Guarantee):
         What a reviewer answers, or would answer, in each row. For a tuner: the column of the data
         frame X that holds the answers; the model never sees it. They may also come as
         ``fit(X, y, reviewer_pred=...)`` or ``Predictions.from_proba(..., reviewer=...)``.
-    reviewer_error : float or tuple (errors, rows), default=None
-        In place of answers: an upper bound of the share of all cases that the reviewer gets *and*
-        gets wrong. The share of errors over all cases is such a bound; one measured on easy
-        cases is not. A tuple is a count on randomly drawn cases: the upper bound of Clopper and
-        Pearson at half of `delta`, and the rest of `delta` is for the machine.
+    deferred_error : float in (0, 1), default=None
+        In place of answers: the share of the *deferred* cases in which the reviewer errs. Each
+        deferred row counts as an error with this probability, by a coin. The rate is assumed at
+        every threshold that is tested; one measured on all cases is too low for the hard ones that
+        are deferred.
+    overall_error : float or tuple (errors, rows), default=None
+        In place of answers: the share of *all* cases that are deferred and then wrong, or an upper
+        bound of it. The share of the reviewer's errors over all cases is such a bound; one measured
+        on easy cases is not. A tuple is a count on randomly drawn cases: the upper bound of Clopper
+        and Pearson at half of `delta`, and the rest of `delta` is for the machine.
     method : str or LevelSequence, default="auto"
-        "level_sequence" with the reviewer's answers: a fifth of the rows names thresholds and the
-        one to begin with, where the system risk seems smallest; the other rows test them from there
-        down until one fails. The fifth is drawn by chance: a tuner draws with its `random_state`, a
-        table with the seed 0. A :class:`~skselect.thresholds.LevelSequence` names them beforehand.
-        "binomial" with `reviewer_error`: it certifies ``GeneralizedRisk(target - reviewer_error)``.
+        "level_sequence" with the reviewer's answers or `deferred_error`: a fifth of the rows names
+        thresholds and the one to begin with, where the system risk seems smallest; the other rows
+        test them from there down until one fails. The fifth is drawn by chance: a tuner draws with
+        its `random_state`, a table with the seed 0. A :class:`~skselect.thresholds.LevelSequence`
+        names them beforehand. "binomial" with `overall_error`: it certifies
+        ``GeneralizedRisk(target - overall_error)``.
     given_prediction, given_class
         Refused: the guarantee is about all cases.
 
@@ -1018,60 +1023,85 @@ class SystemRisk(Guarantee):
     }
 
     reviewer: str | None = None
-    reviewer_error: Any = None
+    deferred_error: Any = None
+    overall_error: Any = None
 
     @property
     def method_name(self) -> str:
         """The one method that fits what is known of the reviewer."""
         name = super().method_name
-        fits = "level_sequence" if self.reads_reviewer else "binomial"
+        fits = "level_sequence" if self.counts_deferred else "binomial"
         if self.method != "auto" and name != fits:
             raise ArgumentError(
                 "method",
-                f"method={name!r} does not go with reviewer_error={self.reviewer_error!r}: use "
+                f"method={name!r} does not go with overall_error={self.overall_error!r}: use "
                 f"{fits!r}, which 'auto' takes.",
             )
         return fits
 
     @property
+    def counts_deferred(self) -> bool:
+        """Whether it counts deferred rows that a reviewer gets wrong, by answers or coins."""
+        return self.overall_error is None
+
+    @property
     def reads_reviewer(self) -> bool:
         """Whether it reads a reviewer's answer to each row."""
-        return self.reviewer_error is None
+        return self.counts_deferred and self.deferred_error is None
 
     @property
     def reviewing(self) -> Reviewing:
-        """The bound of the reviewer's errors, counted or given, and what it assumes."""
-        given = self.reviewer_error
+        """The rate or the bound of the reviewer's errors, counted or given, and what it assumes."""
+        given, rate = self.overall_error, self.deferred_error
+        if rate is not None:
+            rate = check_number("deferred_error", rate, 0.0, 1.0, closed="neither")
+            share = percent(rate, up=True)
+            assumed = (
+                f"the reviewer errs in at most {share} of the deferred cases, at every threshold "
+                f"tested ({share} measured on all cases is optimistic for the hard ones that are "
+                "deferred)"
+            )
+            return Reviewing(rate=rate, assumes=(assumed,))
         if given is None:
-            return Reviewing(assumes=(AS_HERE,))
+            return Reviewing(assumes=("the reviewer will work as on these rows",))
         if isinstance(given, tuple | list) and len(given) == 2:
-            errors = check_count("reviewer_error: errors", given[0], 0)
-            rows = check_count("reviewer_error: rows", given[1], max(errors, 1))
+            errors = check_count("overall_error: errors", given[0], 0)
+            rows = check_count("overall_error: rows", given[1], max(errors, 1))
             most = float(clopper_pearson_upper(errors, rows, self.delta / 2))
             assumed = f"the reviewer's {rows:,} cases were drawn from all cases at random"
-            return Reviewing(most, 0.5, (assumed,))
-        most = check_number("reviewer_error", given, 0.0, 1.0, closed="left")
+            return Reviewing(most, None, 0.5, (assumed,))
+        most = check_number("overall_error", given, 0.0, 1.0, closed="left")
         share = percent(most, up=True)
         assumed = f"the reviewer errs on deferred cases in at most {share} of all cases"
-        return Reviewing(most, 1.0, (assumed,))
+        return Reviewing(most, assumes=(assumed,))
 
     def check_reviewed(self, *, answered: bool) -> None:
-        """Refuse answers of a reviewer that are missing, or that a bound makes superfluous."""
+        """Refuse answers of a reviewer that are missing, or that stand beside a rate or bound."""
         if self.reads_reviewer and not answered:
             raise ArgumentError(
                 "reviewer",
                 "reviewer: objective='system_risk' needs to know how often the reviewer is wrong. "
                 "Pass the answers, as Predictions.from_proba(..., reviewer=answers), "
                 "tuner.fit(X, y, reviewer_pred=answers) or, for a tuner, "
-                "SystemRisk(..., reviewer='column of X'); or a bound, reviewer_error=.",
+                "SystemRisk(..., reviewer='column of X'); or the share of the deferred "
+                "cases that the reviewer gets wrong, deferred_error=.",
             )
         if answered and not self.reads_reviewer:
+            name = "overall_error" if self.deferred_error is None else "deferred_error"
             raise ArgumentError(
-                "reviewer_error",
-                f"reviewer_error={self.reviewer_error!r} (of objective={self.name!r}) stands "
-                "beside the reviewer's answers, which say how often the reviewer is wrong; leave "
-                "one of them out.",
+                name,
+                f"{name}={getattr(self, name)!r} (of objective={self.name!r}) stands beside the "
+                "reviewer's answers, which say how often the reviewer is wrong; leave one of them "
+                "out.",
             )
+
+    def with_reviewer(self, outcomes: Outcomes) -> Outcomes:
+        """Return rows with a reviewer's losses: those of the answers, or the assumed rate."""
+        self.check_reviewed(answered=outcomes.reviewer_loss is not None)
+        rate = self.reviewing.rate
+        if rate is None:
+            return outcomes
+        return replace(outcomes, reviewer_loss=np.full(len(outcomes), rate))
 
     def _check(self, loss: Loss, confidence: Any) -> None:
         for name in ("given_prediction", "given_class"):
@@ -1093,14 +1123,20 @@ class SystemRisk(Guarantee):
                     "reviewer must name a column of X; pass answers as "
                     f"fit(X, y, reviewer_pred=...). Got {shown(self.reviewer)}.",
                 )
+        if self.deferred_error is not None and self.overall_error is not None:
+            raise ArgumentError(
+                "deferred_error",
+                "deferred_error (a share of the deferred cases) stands beside overall_error (a "
+                "share of all cases); leave one of them out.",
+            )
         bound = self.reviewing.bound
         if bound is not None and bound >= self.target:
             raise ArgumentError(
-                "reviewer_error",
-                f"reviewer_error={self.reviewer_error!r} leaves nothing to the machine: the "
+                "overall_error",
+                f"overall_error={self.overall_error!r} leaves nothing to the machine: the "
                 f"reviewer may be wrong in {percent(bound, up=True)} of all cases, and both "
-                f"together in {percent(self.target)} (target). Use a larger target, or the "
-                "reviewer's answers, which count deferred cases only.",
+                f"together in {percent(self.target)} (target). Use a larger target, or what "
+                "is known of deferred cases only: the reviewer's answers, or deferred_error=.",
             )
 
     def describe(self) -> str:
@@ -1117,7 +1153,7 @@ class SystemRisk(Guarantee):
 
         The start and the thresholds must not depend on the rows that certify.
         """
-        if not self.reads_reviewer or isinstance(self.method, LevelSequence):
+        if not self.counts_deferred or isinstance(self.method, LevelSequence):
             return self, outcomes
         if len(outcomes) < NAMING:
             raise ValueError(
@@ -1134,7 +1170,7 @@ class SystemRisk(Guarantee):
 
     def passes(self, curve: RiskCoverageCurve, outcomes: Outcomes | None = None) -> Passing:
         """Return the levels before the first one where machine and reviewer err too often."""
-        if not self.reads_reviewer:
+        if not self.counts_deferred:
             return super().passes(curve, outcomes)
         assert outcomes is not None
         assert isinstance(self.method, LevelSequence)
@@ -1146,7 +1182,7 @@ class SystemRisk(Guarantee):
 
     def review(self, outcomes: Outcomes | None, threshold: float) -> str:
         """Return how often the reviewer gets deferred rows wrong, and what that means."""
-        bound = self.reviewing.bound
+        bound, rate = self.reviewing.bound, self.reviewing.rate
         if bound is not None:
             rest = percent(self.target - bound, up=False)
             return (
@@ -1157,11 +1193,12 @@ class SystemRisk(Guarantee):
         loss, reviewer_loss, _ = outcomes.reviewed
         n, deferred = len(outcomes), outcomes.confidence < threshold
         n_wrong, n_deferred = int(reviewer_loss[deferred].sum()), int(np.sum(deferred))
-        alone, machine = percent(reviewer_loss.mean()), percent(loss.mean())
+        alone = percent(reviewer_loss.mean() if rate is None else rate)
+        coins = "" if rate is None else f" (by coins of {percent(rate)})"
         together = n_wrong + int(loss[~deferred].sum())
         found = (
-            f"The reviewer is wrong in {n_wrong:,} of the {n_deferred:,} deferred cases: together "
-            f"{together:,} of {n:,} are wrong ({percent(together / n)})."
+            f"The reviewer is wrong in {n_wrong:,} of the {n_deferred:,} deferred cases{coins}: "
+            f"together {together:,} of {n:,} are wrong ({percent(together / n)})."
         )
         if threshold == math.inf and isinstance(self.method, LevelSequence):
             start = np.array(self.method.levels[:1])
@@ -1173,11 +1210,11 @@ class SystemRisk(Guarantee):
             )
         return (
             f"{found} Alone, the reviewer is wrong in {alone} of all these cases, and the machine "
-            f"in {machine}."
+            f"in {percent(loss.mean())}."
         )
 
     def _describe_least(self, curve: RiskCoverageCurve) -> tuple[float | None, str]:
-        return (None, "") if self.reads_reviewer else super()._describe_least(curve)
+        return (None, "") if self.counts_deferred else super()._describe_least(curve)
 
     def _least_target(self, curve: RiskCoverageCurve) -> float:
         return super()._least_target(curve) + cast(float, self.reviewing.bound)
@@ -1675,7 +1712,7 @@ def read_guarantee(
                 f"{name} goes with the choice of a threshold; here pass the rows of one class "
                 "alone."
             )
-    if isinstance(stated, SystemRisk) and not stated.reads_reviewer:
+    if isinstance(stated, SystemRisk) and not stated.counts_deferred:
         stated = cast(SystemRisk, stated.check(Loss()))  # what is left is about the machine alone
         left = stated.target - cast(float, stated.reviewing.bound)
         stated = GeneralizedRisk(left, delta=stated.delta)

@@ -231,8 +231,9 @@ CASES = [
     ("table", "reviewed", "system_risk", "auto", 0.0625, {}),
     ("table", "reviewed", "system_risk", "auto", 0.125, {"max_analyses": 2, "delta": 0.1}),
     ("table", "reviewed", "system_risk", "auto", 0.01, {"on_infeasible": "abstain"}),
-    ("table", "two", "system_risk", "auto", 0.125, {"reviewer_error": 0.0625}),
-    ("table", "two", "system_risk", "auto", 0.125, {"reviewer_error": (25, 800)}),
+    ("table", "two", "system_risk", "auto", 0.125, {"deferred_error": 0.0625}),
+    ("table", "two", "system_risk", "auto", 0.125, {"overall_error": 0.0625}),
+    ("table", "two", "system_risk", "auto", 0.125, {"overall_error": (25, 800)}),
     ("table", "two", "coverage", "auto", 0.8, {}),
     ("table", "two", "coverage", "mean", 0.8, {}),
     ("table", "three", "coverage", "empirical", 0.6, {}),
@@ -293,7 +294,8 @@ CHECKS = [
     ("check_policy", "table two generalized_risk auto 0.05", {"seed": 2}),
     ("check_policy", "table two generalized_risk auto 0.1 among", {"seed": 2}),
     ("check_policy", "table reviewed system_risk auto 0.0625", {"seed": 2}),
-    ("check_policy", "table two system_risk auto 0.125 reviewer_error", {"seed": 2}),
+    ("check_policy", "table two system_risk auto 0.125 deferred_error", {"seed": 2}),
+    ("check_policy", "table two system_risk auto 0.125 overall_error", {"seed": 2}),
     ("check_policy", "table two coverage auto 0.8", {"seed": 2}),
     ("check_policy", "table two coverage auto 0.8", {"seed": 2, "target": 0.99}),
     ("check_policy", "table two risk auto by_class subgroups", {"seed": 2}),
@@ -334,7 +336,7 @@ def _check_name(how, which, options):
 KINDS = {"risk": Risk, "generalized_risk": GeneralizedRisk, "coverage": Coverage,
          "system_risk": SystemRisk, "cost": Cost}  # fmt: skip
 OWNED = ("delta", "max_analyses", "largest_weight", "min_coverage", "threshold_range",
-         "constraint", "loss", "reviewer_error")  # fmt: skip
+         "constraint", "loss", "deferred_error", "overall_error")  # fmt: skip
 
 
 def _objective(objective, method, target, options):

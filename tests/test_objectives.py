@@ -156,11 +156,13 @@ STATED = {
     "coverage": Coverage(0.5),
     "cost": Cost(0.4),
     "system_risk": SystemRisk(0.3),
-    "system_risk, bound": SystemRisk(0.4, reviewer_error=0.1),
+    "system_risk, bound": SystemRisk(0.4, overall_error=0.1),
+    "system_risk, rate": SystemRisk(0.3, deferred_error=0.1),
     "cwsa_plus": Best(),
 }
-WITH_GUARANTEE = {"risk", "generalized_risk", "coverage", "system_risk, bound"}
-ABOUT_A_PART = set(STATED) - {"system_risk", "system_risk, bound"}
+BY_COUNTS = {"risk", "generalized_risk", "coverage", "system_risk, bound"}
+WITH_GUARANTEE = BY_COUNTS | {"system_risk, rate"}
+ABOUT_A_PART = {word for word in STATED if not word.startswith("system_risk")}
 
 
 @cache
@@ -175,7 +177,8 @@ def _rows():
 def _reviewed(objective):
     """Return what a person who is wrong in every tenth case answers, where that is read."""
     wrong = np.random.default_rng(1).random(1500) < 0.1
-    return np.where(wrong, 1 - _rows()[0], _rows()[0]) if objective.reads_reviewer else None
+    reads = isinstance(objective, SystemRisk) and objective.reads_reviewer
+    return np.where(wrong, 1 - _rows()[0], _rows()[0]) if reads else None
 
 
 def _table(**options):
@@ -211,7 +214,7 @@ PLACES = {
         lambda one: select_threshold(
             SelectiveState(labels=[0, 1]).update(*_rows()).finalize(), objective=one
         ),
-        set(STATED) - {"system_risk"},
+        set(STATED) - {"system_risk", "system_risk, rate"},
     ),
     "subgroups": (
         lambda one: select_threshold(
@@ -252,7 +255,7 @@ PLACES = {
         lambda one: check_policy(
             _policy(Risk(0.3)), SelectiveState(labels=[0, 1]).update(*_rows()), objective=one
         ),
-        WITH_GUARANTEE,
+        BY_COUNTS,
     ),
     "monitor": (
         lambda one: SelectiveRiskMonitor(_policy(Risk(0.3)), objective=one),
@@ -270,7 +273,7 @@ def test_every_objective_works_in_every_place_or_is_refused_by_name(place, word)
     if word in taken:
         call(STATED[word])
     else:
-        with pytest.raises(ValueError, match="objective"):
+        with pytest.raises(ValueError, match="objective|deferred_error"):
             call(STATED[word])
 
 
@@ -351,17 +354,49 @@ def test_levels_that_the_user_names_leave_all_rows_to_test_them():
 def test_a_bound_of_the_reviewer_leaves_the_rest_of_the_target_to_the_machine(bound, most, delta):
     """An estimated bound takes half of delta."""
     rows = Outcomes(_outcomes().loss, _outcomes().confidence)
-    found = select_threshold(rows, objective=SystemRisk(0.06, reviewer_error=bound)).certificate
+    found = select_threshold(rows, objective=SystemRisk(0.06, overall_error=bound)).certificate
     machine = GeneralizedRisk(0.06 - most, delta=delta)
     plain = select_threshold(rows, objective=machine).certificate
     numbers = ("threshold", "n", "n_accepted", "n_errors", "rows_needed")
     assert [getattr(found, name) for name in numbers] == [getattr(plain, name) for name in numbers]
     assert found.pointwise_bound == pytest.approx(plain.pointwise_bound + most)
-    assert (found.delta, found.reviewer_error) == (0.05, pytest.approx(most))
+    assert (found.delta, found.overall_error) == (0.05, pytest.approx(most))
     assert "wrong in at most 6 % of cases" in unwrap(str(found))
     if bound == 0.03:
         said = "the reviewer errs on deferred cases in at most 3 % of all cases"
         assert found.assumptions[0] == said
+
+
+def test_a_rate_of_the_reviewer_is_a_coin_in_each_row():
+    """The levels are tested one by one, as with answers that the coins draw."""
+    plain = Outcomes(_outcomes().loss, _outcomes().confidence)
+    objective = SystemRisk(0.08, deferred_error=0.05)
+    found = select_threshold(plain, objective=objective)
+    rated = Outcomes(plain.loss, plain.confidence, reviewer_loss=np.full(4000, 0.05))
+    coins = rated.take(~draw_rows(4000, 5, seed=0)).count(0)
+    levels = found.objective.method.levels
+    tested = [_upper(_errors(coins, level), 3200, 0.05) <= 0.08 for level in levels]
+    assert found.threshold == levels[tested.index(False) - 1] > min(levels)
+    assert found.coverage > select_threshold(
+        plain, objective=SystemRisk(0.08, overall_error=0.05)
+    ).coverage  # fmt: skip
+    made = found.certificate
+    assert made.is_certified
+    assert made.pointwise_bound == pytest.approx(
+        _upper(_errors(coins, found.threshold), 3200, 0.05)
+    )
+    assert (made.deferred_error, made.overall_error, made.seed) == (0.05, None, 0)
+    assert made.assumptions[0] == (
+        "the reviewer errs in at most 5 % of the deferred cases, at every threshold tested (5 % "
+        "measured on all cases is optimistic for the hard ones that are deferred)"
+    )
+    deferred = coins.confidence < found.threshold
+    n_wrong = int(coins.reviewer_loss[deferred].sum())
+    said = f"wrong in {n_wrong} of the {deferred.sum():,} deferred cases (by coins of 5 %)"
+    assert said in unwrap(str(made))
+    assert "Alone, the reviewer is wrong in 5 % of all these cases" in unwrap(str(made))
+    again = select_threshold(rated, objective=SystemRisk(0.08))  # the rate of each row is known
+    assert (again.threshold, again.objective.method) == (found.threshold, found.objective.method)
 
 
 def test_a_refusal_says_what_each_would_do_alone_and_which_target_could_be_met():
@@ -430,16 +465,19 @@ CELLS = (
 )
 
 
-def _broken(cell, n, target, delta, draws, seed):
+def _broken(cell, n, target, delta, draws, seed, *, by_rate=False):
+    """Return how often a threshold is too low; the reviewer is known by answers or by one rate."""
     machine, reviewer, truth = _population(cell, target)
-    objective = SystemRisk(target, delta=delta).check(Loss())
+    rate = reviewer[0] if by_rate else None
+    assert rate is None or np.all(reviewer == rate)
+    objective = SystemRisk(target, delta=delta, deferred_error=rate).check(Loss())
     rng, broken = np.random.default_rng(seed), 0
     for _ in range(draws):
         k = rng.integers(0, 20, n)
-        rows = Outcomes(
-            rng.random(n) < machine[k], 20.0 - k, reviewer_loss=rng.random(n) < reviewer[k]
-        )
-        named, testing = objective.name_levels(rows)
+        missed = None if by_rate else rng.random(n) < reviewer[k]
+        rows = Outcomes(rng.random(n) < machine[k], 20.0 - k, reviewer_loss=missed)
+        named, testing = objective.name_levels(objective.with_reviewer(rows))
+        testing = testing.count(0)
         curve = RiskCoverageCurve.from_outcomes(testing)
         found = named.choose(curve, named.passes(curve, testing))
         if np.isfinite(found.threshold or 0.0):
@@ -448,15 +486,17 @@ def _broken(cell, n, target, delta, draws, seed):
 
 
 @pytest.mark.parametrize(
-    ("cell", "draws"),
+    ("cell", "by_rate", "draws"),
     [
-        *((cell, 200) for cell in CELLS[:2]),
-        *(pytest.param(cell, 4000, marks=pytest.mark.slow) for cell in CELLS),
+        *((cell, by_rate, 200) for cell in CELLS[:2] for by_rate in (False, True)),
+        *(pytest.param(cell, False, 4000, marks=pytest.mark.slow) for cell in CELLS),
+        *(pytest.param(cell, True, 4000, marks=pytest.mark.slow) for cell in CELLS[:4]),
     ],
 )
-def test_the_guarantee_fails_as_rarely_as_it_says(cell, draws):
+def test_the_guarantee_fails_as_rarely_as_it_says(cell, by_rate, draws):
     for n, target, delta in ((400, 0.1, 0.1), (1500, 0.05, 0.05)):
-        share = _broken(cell, n, target, delta, draws, seed=CELLS.index(cell))
+        seed = CELLS.index(cell)
+        share = _broken(cell, n, target, delta, draws, seed, by_rate=by_rate)
         assert share <= delta + 3 * np.sqrt(delta * (1 - delta) / draws), (n, target)
 
 
@@ -517,8 +557,8 @@ def test_the_seed_of_the_draw_stands_in_the_certificate():
     assert table.seed == 0
     assert _tuner().fit(X, y, reviewer_pred=person).certificate_.seed == 0
     levels = SystemRisk(0.08, method=LevelSequence([0.95, 0.9]))
-    for one in (levels, Risk(0.1), SystemRisk(0.4, reviewer_error=0.1)):
-        rows = _outcomes() if one.reads_reviewer else _table()
+    for one in (levels, Risk(0.1), SystemRisk(0.4, overall_error=0.1)):
+        rows = _outcomes() if one is levels else _table()
         made = select_threshold(rows, objective=one).certificate
         assert made.seed is None
         assert "seed" not in made.to_dict()
@@ -602,21 +642,27 @@ class _Untrained(LogisticRegression):
         ({"reviewer": "x"}, {}, None, "reviewer='x': X has no such column; it has ['a', 'b', 'c']"),
         ({"reviewer": 3}, {}, None, "reviewer must name a column of X"),
         ({"reviewer": "p"}, {"p": "yes"}, "yes", "reviewer_pred stands beside reviewer='p'"),
-        ({"reviewer": "p", "reviewer_error": 0.01}, {}, None, "reviewer_error=0.01"),
-        ({"reviewer_error": 0.01}, {}, "yes", "reviewer_error=0.01"),
-        ({"reviewer_error": 0.08}, {}, None, "leaves nothing to the machine"),
-        ({"reviewer_error": (100, 1000)}, {}, None, "leaves nothing to the machine"),
+        ({"reviewer": "p", "overall_error": 0.01}, {}, None, "overall_error=0.01"),
+        ({"overall_error": 0.01}, {}, "yes", "overall_error=0.01"),
+        ({"reviewer": "p", "deferred_error": 0.01}, {}, None, "deferred_error=0.01"),
+        ({"deferred_error": 0.01}, {}, "yes", "deferred_error=0.01"),
+        ({"deferred_error": 0.01, "overall_error": 0.01}, {}, None, "deferred_error (a share of"),
+        ({"deferred_error": 3}, {}, None, "deferred_error must be a number in (0, 1), got 3"),
+        ({"deferred_error": (12, 600)}, {}, None, "deferred_error must be a number in (0, 1)"),
+        ({"deferred_error": 0.1, "method": "binomial"}, {}, None, "does not go with overall_error"),
+        ({"overall_error": 0.08}, {}, None, "leaves nothing to the machine"),
+        ({"overall_error": (100, 1000)}, {}, None, "leaves nothing to the machine"),
         (
-            {"reviewer_error": (3, 2)},
+            {"overall_error": (3, 2)},
             {},
             None,
-            "reviewer_error: rows must be an integer of at least 3",
+            "overall_error: rows must be an integer of at least 3",
         ),
-        ({"reviewer_error": (3, 2, 1)}, {}, None, "reviewer_error must be a number in [0, 1)"),
-        ({"reviewer_error": -0.1}, {}, None, "reviewer_error must be"),
+        ({"overall_error": (3, 2, 1)}, {}, None, "overall_error must be a number in [0, 1)"),
+        ({"overall_error": -0.1}, {}, None, "overall_error must be"),
         ({}, {}, "maybe", "reviewer_pred has labels that are not among the classes"),
         ({}, {}, None, "pass the answers"),
-        ({"method": "binomial"}, {}, "yes", "method='binomial' does not go with reviewer_error"),
+        ({"method": "binomial"}, {}, "yes", "method='binomial' does not go with overall_error"),
         ({"given_class": "yes"}, {}, "yes", "given_class does not go with SystemRisk"),
         ({"reviewer": "p"}, {"p": None}, None, "reviewer_pred has missing values"),
     ],
@@ -644,7 +690,7 @@ def test_answers_are_refused_where_they_do_not_belong():
     ("rows", "message"),
     [
         (lambda: Outcomes([0, 0.5] * 50, np.linspace(0, 1, 100), None, np.zeros(100)), "be 0 or 1"),
-        (lambda: Outcomes([0, 1], [1, 2], reviewer_loss=[0.5, 1]), "reviewer_loss must be 0 or 1"),
+        (lambda: Outcomes([0, 1], [1, 2], reviewer_loss=[1.5, 1]), "reviewer_loss"),
         (lambda: Outcomes([0, 1], [1, 2], reviewer_loss=[1]), "reviewer_loss has 1 rows"),
         (lambda: Outcomes([0, 1], [1, 2], reviewer_loss=[1, 0]), "needs 5 rows or more"),
         (lambda: Outcomes([0, 1], [1, 2]), "reviewer: objective='system_risk' needs to know"),
@@ -702,7 +748,7 @@ def test_fresh_rows_certify_machine_and_reviewer_together():
 def test_a_certificate_by_a_bound_is_made_on_fresh_rows_too():
     rows = _fresh()
     alone = Predictions(rows.y_true, rows.y_pred, rows.classes, rows.y_proba)
-    objective = SystemRisk(0.09, reviewer_error=0.04)
+    objective = SystemRisk(0.09, overall_error=0.04)
     made = certify(_fixed(), alone, objective=objective)
     plain = certify(_fixed(), alone, objective=GeneralizedRisk(0.05))
     assert made.is_certified == plain.is_certified
@@ -725,13 +771,57 @@ def test_a_check_notices_when_either_gets_worse(reviewer, wrong, verdict):
 
 
 def test_a_check_by_a_bound_is_about_the_machine_alone():
-    policy = _fixed(reviewer_error=0.04)
+    policy = _fixed(overall_error=0.04)
     [one] = check_policy(policy, _fresh()).guarantees
     assert (one.objective, one.target) == ("generalized_risk", pytest.approx(0.05))
     [asked] = check_policy(
-        policy, _fresh(), objective=SystemRisk(0.1, reviewer_error=0.04)
+        policy, _fresh(), objective=SystemRisk(0.1, overall_error=0.04)
     ).guarantees
     assert (asked.objective, asked.target) == ("generalized_risk", pytest.approx(0.06))
+
+
+def _alone(rows):
+    """Return the rows without a reviewer's answers."""
+    return Predictions(rows.y_true, rows.y_pred, rows.classes, rows.y_proba)
+
+
+def test_a_rate_of_the_reviewer_is_certified_on_fresh_rows_too():
+    policy, rows, objective = _fixed(), _fresh(), SystemRisk(0.11, deferred_error=0.05)
+    made, outcomes = certify(policy, _alone(rows), objective=objective), Outcomes.of(rows)
+    accepted = outcomes.confidence >= policy.threshold
+    coins = Outcomes(outcomes.loss, accepted * 1.0, reviewer_loss=np.full(4000, 0.05)).count(0)
+    assert made.is_certified
+    assert made.pointwise_bound == pytest.approx(_upper(_errors(coins, 1.0), 4000, 0.05))
+    assert (made.seed, made.deferred_error) == (0, 0.05)
+    with pytest.raises(ValueError, match=r"deferred_error=0.05 .* stands beside the reviewer's"):
+        certify(policy, rows, objective=objective)
+
+
+@pytest.mark.parametrize(("wrong", "verdict"), [(-0.05, "holds"), (0.4, "broken")])
+def test_a_check_by_a_rate_counts_it_in_each_deferred_row(wrong, verdict):
+    policy, rows = _fixed(deferred_error=0.03), _fresh(reviewer=0.02, wrong=wrong)
+    check, outcomes = check_policy(policy, _alone(rows)), Outcomes.of(rows)
+    assert check.verdict == verdict
+    [one] = check.guarantees
+    accepted = outcomes.confidence >= policy.threshold
+    assert one.value == pytest.approx(np.where(accepted, outcomes.loss, 0.03).mean())
+    assert one.low < one.value < one.high
+    assert one.n_errors == outcomes.loss[accepted].sum()
+    assert "(4,000 cases; time-uniform 90 % interval" in one.found
+    assert "(not proved): the reviewer errs in at most 3 % of the deferred" in unwrap(str(check))
+    [asked] = check_policy(
+        _fixed(), _alone(rows), objective=SystemRisk(0.09, deferred_error=0.03)
+    ).guarantees
+    assert (asked.deferred_error, asked.verdict) == (0.03, verdict)
+    [answered] = check_policy(policy, rows).guarantees  # where there are answers, these count
+    assert answered.value == pytest.approx(_errors(outcomes, policy.threshold) / 4000)
+    assert answered.deferred_error is None
+
+
+def test_a_rate_needs_no_answers_in_a_report():
+    rows = _alone(_fresh(wrong=-0.05))
+    report = unwrap(str(selective_report(None, rows, policy=_fixed(deferred_error=0.03))))
+    assert "HOLDS: machine and reviewer together are wrong in at most 9 % of cases" in report
 
 
 def test_what_knows_no_answers_of_the_reviewer_says_so():

@@ -113,11 +113,11 @@ def tune(given: Namespace) -> int:
     _check_outputs(given.table, {"--out": given.out, "--python": given.python, **later})
     table = open_table(given.table[0], given)
     _refuse_misplaced_options(given, table)
-    names = ("delta", "max_analyses", "method", "min_coverage", "threshold_range", "reviewer")
-    options = {name: vars(given)[name] for name in names}
+    names = ("delta", "max_analyses", "method", "min_coverage", "threshold_range")
+    options = {name: vars(given)[name] for name in (*names, "reviewer", "deferred_error")}
     options["largest_weight"] = _largest_weight(given)
-    if (bound := given.reviewer_error) is not None:
-        options["reviewer_error"] = bound[0] if len(bound) == 1 else tuple(bound)
+    if (bound := given.overall_error) is not None:
+        options["overall_error"] = bound[0] if len(bound) == 1 else tuple(bound)
     words, targets = given.objective or ["risk"], given.target or [None]
     if len(words) != len(targets):
         raise ArgumentError("--target", "--target: give one for each --objective.")

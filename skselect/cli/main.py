@@ -300,7 +300,9 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 action="append"),
         _option("--delta", "probability that the certificate fails (default: 0.05)", type=float),
         _column("--reviewer", "with --objective system_risk: the column of a reviewer's answers"),
-        _option("--reviewer-error", "instead of --reviewer: the largest share of all cases that "
+        _option("--deferred-error", "instead of --reviewer: the share of the deferred cases that "
+                "the reviewer gets wrong, such as 0.03", type=float, metavar="SHARE"),
+        _option("--overall-error", "instead of --reviewer: the largest share of all cases that "
                 "are deferred and then wrong, or errors and rows of a count, such as 12 600",
                 type=_number, nargs="+", metavar=("SHARE", "ROWS")),
         _option("--max-analyses", "how often you will run tune at most while you add rows to this "

@@ -745,7 +745,7 @@ def _find_roles(given: Namespace, stored: dict[str, Any]) -> dict[str, Any]:
     if said["verdict"] and (said["answer"] is None or said["reviewer"] is not None):
         raise ValueError(
             "--verdict goes with --answer and --confidence-column, and without --reviewer (name "
-            "--reviewer-error): it does not say what the right answer is."
+            "--deferred-error): it does not say what the right answer is."
         )
     if (said["answer"] is None) != (said["confidence_column"] is None):
         raise ValueError("--answer and --confidence-column go together: name both columns.")

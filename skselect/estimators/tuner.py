@@ -815,7 +815,7 @@ class ThresholdTuner(
         if (
             isinstance(found, GroupedSelection)
             or not (counts and found.objective.guarantees)
-            or (isinstance(found.objective, SystemRisk) and found.objective.reads_reviewer)
+            or (isinstance(found.objective, SystemRisk) and found.objective.counts_deferred)
             or isinstance(self.objective, list | tuple)
         ):
             raise ValueError(

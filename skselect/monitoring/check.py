@@ -27,7 +27,6 @@ from skselect.bounds._pointwise import (
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
 from skselect.objectives import (
-    AS_HERE,
     FIXED_METHOD,
     GUARANTEES,
     Counts,
@@ -146,13 +145,13 @@ def certify(
     fixed = _read_certified(objective, target, delta, loss)
     answered, accepted, confidence = decide_labelled(policy, rows, subgroups, "certify")
     missed = reviewer_loss(answered)
-    if not fixed.about.is_error or fixed.reads_reviewer:
+    if not fixed.about.is_error or fixed.counts_deferred:
         refuse_unjudged(answered, f"objective={fixed.name!r}, where it reads costs or a reviewer,")
     loss_of = compute_loss(answered, fixed.about.kind)
     outcomes = Outcomes(loss_of, confidence, None, missed, unjudged=answered.unjudged)
     vouched = "independent" in certificates.check_vouched(assume)
     if isinstance(fixed, SystemRisk):
-        fixed.check_reviewed(answered=missed is not None)
+        outcomes = fixed.with_reviewer(outcomes)
     rated = outcomes.all_counted
     copies = find_tied_copies(confidence, loss_of, missed, answered.y_true, answered.y_pred)
     # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
@@ -547,7 +546,8 @@ def check_policy(
     'holds'
     """
     check_is_policy(policy)
-    asked = Asked(*read_guarantee(objective, target, delta), max_analyses)
+    rate = getattr(objective, "deferred_error", None)
+    asked = Asked(*read_guarantee(objective, target, delta), max_analyses, rate)
     if asked.delta is not None:
         check_delta(asked.delta)
     if max_analyses is not None:
@@ -656,9 +656,8 @@ def _gather(
     once, anytime = level / (max_analyses or 1), max_analyses is None
     risk, *ends = find_mean(seen.n_errors, seen.n_accepted, graded, once, anytime=anytime)
     coverage, *share = find_mean(seen.n_accepted, seen.n, None, once, anytime=anytime)
-    reviewed = any(check.objective == SystemRisk.word for check in checks)
     rows = {None: _GROWING, 1: certificates.FIRST_ANALYSIS}.get(max_analyses, certificates.PLANNED)
-    named = (drawn, AS_HERE if reviewed else "", *_TRUSTED, rows)
+    named = (drawn, *checks[0].as_objective.reviewing.assumes, *_TRUSTED, rows)
     same_rows = chose_threshold(policy, curve)
     if same_rows or (reused or 0.0) > certificates.MOST_SEEN:
         # Rows that chose the threshold flatter it: among others they may still show it broken.
@@ -735,6 +734,8 @@ class GuaranteeCheck(Stated):
         None where no number would do.
     max_analyses : int or None
         How often the growing table may be checked; None: as often as one likes.
+    deferred_error : float or None
+        The share of the deferred cases that the reviewer is assumed to get wrong.
 
     Examples
     --------
@@ -764,6 +765,7 @@ class GuaranteeCheck(Stated):
     n_errors: int
     n_more: int | None
     max_analyses: int | None = None
+    deferred_error: float | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -779,7 +781,7 @@ class GuaranteeCheck(Stated):
         if n == 0:
             return "Found here: no such case."
         count = n - count if stated.is_least else count
-        shares = stated.about.is_error or stated.is_least
+        shares = (stated.about.is_error and self.deferred_error is None) or stated.is_least
         least, seen, most = (
             stated.amount(value, up=up)
             for value, up in ((self.low, False), (self.value, None), (self.high, True))
@@ -804,9 +806,12 @@ def check_guarantees(
         loss = compute_loss(answered, stated.about.kind)[rows]
         missed = reviewer_loss(answered) if isinstance(stated, SystemRisk) else None
         if isinstance(stated, SystemRisk):
+            if missed is not None:  # answers say more than a rate
+                stated.deferred_error = None
             stated.check_reviewed(answered=missed is not None)
         seen = Counts.of(loss, kept, None if missed is None else missed[rows])
-        graded = stated.values(loss, kept) if has_graded and stated.about.is_cost else None
+        averaged = (has_graded and stated.about.is_cost) or stated.reviewing.rate is not None
+        graded = stated.values(loss, kept) if averaged else None
         checks.append(check_seen(test, seen, graded))
     return tuple(checks)
 
@@ -823,6 +828,7 @@ def check_seen(test: Tested, seen: Counts, graded: FloatArray | None = None) -> 
         verdict, stated.word, stated.target, stated.delta, loss.kind, loss.unit, stated.cases,
         value=unit * value, low=unit * low, high=unit * high, n=seen.n, n_accepted=seen.n_accepted,
         n_errors=seen.n_errors + seen.n_missed, n_more=n_more, max_analyses=test.max_analyses,
+        deferred_error=stated.reviewing.rate,
     )  # fmt: skip
 
 
@@ -985,13 +991,15 @@ class Asked(NamedTuple):
     """What a policy is tested for, as :func:`~skselect.check_policy` takes it.
 
     A `target` replaces the guaranteed one, and bounds the risk where nothing is guaranteed; a
-    `kind` says what else it bounds. A `delta` is shared evenly.
+    `kind` says what else it bounds. A `delta` is shared evenly. `deferred_error` is that of
+    :class:`SystemRisk`.
     """
 
     kind: type[Guarantee] | None = None
     target: float | None = None
     delta: float | None = None
     max_analyses: int | None = None
+    deferred_error: float | None = None
 
 
 #: A certificate or None, what its cases are called, and its rows.
@@ -1004,7 +1012,7 @@ def find_guarantees(policy: AbstentionPolicy, listed: list[Listed], asked: Asked
     Only guarantees with high probability count, about a loss that the policy knows, and about all
     rows, those of a subgroup, or those of one answer or one true class.
     """
-    stated, target, delta, max_analyses = asked
+    stated, target, delta, max_analyses, rate = asked
     made = [one for one in listed if target is not None or is_guarantee(one[0])]
     if target is None:  # those that cannot fail need no test beside others
         made = [one for one in made if one[0] is not None and one[0].can_fail] or made
@@ -1021,11 +1029,13 @@ def find_guarantees(policy: AbstentionPolicy, listed: list[Listed], asked: Asked
             kind, loss = GUARANTEES[certificate.objective], certificate.loss
             level = certificate.delta if delta is None else share
             own = certificate.target if target is None else target
-            if certificate.reviewer_error is not None:  # what is left is about the machine alone
-                kind, own = GeneralizedRisk, own - certificate.reviewer_error
+            rate = certificate.deferred_error
+            if certificate.overall_error is not None:  # what is left is about the machine alone
+                kind, own = GeneralizedRisk, own - certificate.overall_error
         loss = "zero_one" if kind is SystemRisk else loss
         what = Loss.of(loss, policy.rule)
-        tested = kind(own, delta=level, max_analyses=max_analyses or 1).on(what, cases)
+        known = {} if rate is None else {"deferred_error": rate}
+        tested = kind(own, delta=level, max_analyses=max_analyses or 1, **known).on(what, cases)
         tested.target = tested.checked_target(what)
         found.append(Tested(tested, rows, max_analyses, power))
     return found

@@ -273,11 +273,13 @@ class Stated:
     loss: str
     unit: float
     cases: str
+    deferred_error: float | None
 
     @property
     def as_objective(self) -> Guarantee:
         """The objective, on its rows."""
-        stated = GUARANTEES[self.objective](self.target, delta=self.delta)
+        known = {} if self.deferred_error is None else {"deferred_error": self.deferred_error}
+        stated = GUARANTEES[self.objective](self.target, delta=self.delta, **known)
         return stated.on(Loss(self.loss, self.unit), self.cases)
 
     @property
@@ -343,8 +345,9 @@ class Certificate(Stated, NotebookText):
     reviewer : str
         What is said about the reviewer of deferred cases, "" where the target does not count the
         reviewer's errors.
-    reviewer_error : float or None
-        The bound of the reviewer's errors that was given, as a share of all cases.
+    deferred_error, overall_error : float or None
+        The share of the deferred cases that the reviewer is assumed to get wrong; or the bound of
+        the share of all cases that are deferred and then wrong.
     seed : int or None
         It drew the rows that name levels, or the coins for losses and weights. None: nothing was
         drawn by chance.
@@ -386,7 +389,8 @@ class Certificate(Stated, NotebookText):
     provenance: str = ""
     shortlist: str = ""
     reviewer: str = ""
-    reviewer_error: float | None = None
+    deferred_error: float | None = None
+    overall_error: float | None = None
     seed: int | None = None
 
     @classmethod
@@ -445,7 +449,8 @@ class Certificate(Stated, NotebookText):
             fingerprints=dict(origin.fingerprints),
             provenance=origin.provenance,
             reviewer=origin.reviewer,
-            reviewer_error=objective.reviewing.bound,
+            deferred_error=objective.reviewing.rate,
+            overall_error=objective.reviewing.bound,
             seed=origin.seed if origin.by_chance else None,
         )
 
@@ -566,7 +571,8 @@ class Certificate(Stated, NotebookText):
     @property
     def reads_reviewer(self) -> bool:
         """Whether only a reviewer's answers can test it."""
-        return self.objective == SystemRisk.word and self.reviewer_error is None
+        known = (self.deferred_error, self.overall_error)
+        return self.objective == SystemRisk.word and known == (None, None)
 
     @property
     def is_of_users_loss(self) -> bool:
@@ -600,7 +606,7 @@ class Certificate(Stated, NotebookText):
         stored["caveats"] = list(self.caveats)
         stored["assumptions"] = list(self.assumptions)
         if not self.reviewer:
-            del stored["reviewer"], stored["reviewer_error"]
+            del stored["reviewer"], stored["deferred_error"], stored["overall_error"]
         if self.seed is None:
             del stored["seed"]
         del stored["also"]
@@ -623,8 +629,8 @@ class Certificate(Stated, NotebookText):
         fit = 0.0 <= one.target <= most and 0.0 < one.delta <= 0.5 and counts == sorted(counts)
         if not (isinstance(values["exact"], bool) and fit and (one.exact or one.caveats)):
             raise ValueError("certificate: its values do not fit together.")
-        for name in ("coverage", "min_coverage", "reviewer_error"):
-            if name != "reviewer_error" or one.reviewer_error is not None:
+        for name in ("coverage", "min_coverage", "deferred_error", "overall_error"):
+            if not name.endswith("_error") or getattr(one, name) is not None:
                 check_number(name, getattr(one, name), 0.0, 1.0)
         check_number("pointwise_bound", one.pointwise_bound, 0.0)
         for name, least in {"rows_needed": 0, "max_analyses": 1, "seed": 0}.items():

@@ -166,7 +166,7 @@ class Outcomes:
     sample_weight : array-like of shape (n,), default=None
         How often each row counts: weight 2 is the row twice.
     reviewer_loss : array-like of shape (n,), default=None
-        1 where a reviewer of the deferred rows would be wrong, else 0.
+        1 where a reviewer of the deferred rows would be wrong, else 0; or the probability of it.
     readings : array-like of bool, shape (n, r), default=None
         Which rows count in each of r readings of the table, the first of which holds the rows of
         all others: a certified threshold passes under each of them. None: all rows count.
@@ -203,8 +203,6 @@ class Outcomes:
         if self.reviewer_loss is not None:
             wrong = check_loss(self.reviewer_loss, "reviewer_loss")
             check_length("reviewer_loss", wrong, len(loss), "loss")
-            if is_graded(wrong):
-                raise ValueError("reviewer_loss must be 0 or 1 in each row: right or wrong.")
             vars(self)["reviewer_loss"] = wrong.copy()
         if self.readings is not None:
             read = np.array(as_array(self.readings, "readings"))
@@ -410,9 +408,9 @@ class Outcomes:
     def count(self, seed: int, largest_weight: float | None = None) -> Outcomes:
         """Return rows that are right or wrong and count once, by a coin for each loss and weight.
 
-        A row of loss l is wrong with probability l, and it counts with probability w/largest_weight
-        where its weight is w. What counts are independent draws from the cases that the weights
-        describe, and a share of them as large as the mean loss is wrong.
+        A row of loss l is wrong with probability l, a reviewer's loss likewise, and it counts with
+        probability w/largest_weight where its weight is w. What counts are independent draws from
+        the cases that the weights describe, and a share of them as large as the mean loss is wrong.
 
         Parameters
         ----------
@@ -428,20 +426,22 @@ class Outcomes:
             Of the same rows; those that do not count stand in no reading.
         """
         loss, weight, readings = self.loss, self.sample_weight, self.readings
-        if weight is None and not is_graded(loss):
+        missed = self.reviewer_loss
+        if weight is None and not is_graded(loss) and (missed is None or not is_graded(missed)):
             return self
         chance = None if weight is None else weight / (largest_weight or weight.max())
-        known = [one for one in (self.reviewer_loss, chance, loss) if one is not None]
+        known = [one for one in (missed, chance, loss) if one is not None]
         order = np.lexsort((*(() if readings is None else readings.T), *known, self.confidence))
         own = zlib.crc32(np.stack(known)[:, order].tobytes())
-        coins = np.empty((2, len(self)))
+        coins = np.empty((2 if missed is None else 3, len(self)))
         coins[:, order] = np.random.default_rng([seed, own]).random(coins.shape)
         if chance is not None and largest_weight is not None:
             kept = (coins[1] < chance)[:, None]
             readings = kept if readings is None else readings & kept
         return trusted(
             Outcomes, loss=(coins[0] < loss).astype(np.float64), confidence=self.confidence,
-            reviewer_loss=self.reviewer_loss, readings=readings,
+            reviewer_loss=None if missed is None else (coins[2] < missed).astype(np.float64),
+            readings=readings,
         )  # fmt: skip
 
     def to_frame(self) -> pd.DataFrame:

@@ -130,7 +130,7 @@ def take_chosen(
     parts = [] if groups is not None else for_all_rows(objectives)
     for objective in parts:
         if isinstance(objective, SystemRisk):
-            objective.check_reviewed(answered=outcomes.reviewer_loss is not None)
+            outcomes = objective.with_reviewer(outcomes)
     given = [objective.find_rows(source) for objective in parts]
     rows = given[0][0] if len(given) == 1 else None
     if asked is not None:
@@ -236,10 +236,10 @@ def pick_on_curve(
 ) -> ThresholdSelection:
     """Pick the threshold from a curve of unweighted errors, without its rows."""
     check_countable(curve)
-    if any(objective.reads_reviewer for objective in parts):
+    if any(objective.counts_deferred for objective in parts):
         raise ValueError(
-            "objective='system_risk' needs the reviewer's answer to each row, and a curve holds "
-            "only sums; pass Predictions with reviewer=, or a bound, reviewer_error=."
+            "objective='system_risk' counts what a reviewer gets wrong row by row, and a curve "
+            "holds only sums; pass Predictions, or a bound over all cases, overall_error=."
         )
     if parts[0].guarantees:
         setting = replace(setting, caveats=(certificates.UNORDERED,))

@@ -227,7 +227,7 @@ def _refuse_for_unjudged(
     for one in each_of(objectives):
         if not one.counts or one.plan.caveat:
             refuse_unjudged(source, f"method={one.method!r} of objective={one.name!r}")
-        if one.reads_reviewer or one.given_class is not None:
+        if one.counts_deferred or one.given_class is not None:
             refuse_unjudged(source, "given_class" if one.given_class is not None else "reviewer")
     if not loss.is_error:
         refuse_unjudged(source, "a loss other than 'zero_one'")

@@ -180,15 +180,15 @@ class LevelSequence:
 
 def count_system_errors(
     loss: FloatArray, reviewer_loss: FloatArray, confidence: FloatArray, levels: FloatArray
-) -> IntArray:
+) -> FloatArray:
     """Return how many rows are wrong if the machine answers from each level up, a reviewer below.
 
-    `loss` and `reviewer_loss` (n,) are 0 or 1; `levels` has the shape of the result.
+    `loss` and `reviewer_loss` have the shape (n,), `levels` that of the result.
     """
     order = np.argsort(confidence)
     more = np.cumsum((loss - reviewer_loss)[order[::-1]])
     n_accepted = len(order) - np.searchsorted(confidence[order], levels)
-    return (reviewer_loss.sum() + np.append(0.0, more)[n_accepted]).astype(np.int64)
+    return reviewer_loss.sum() + np.append(0.0, more)[n_accepted]
 
 
 def system_levels(
@@ -205,7 +205,7 @@ def system_levels(
     # Other rows may be less sure than all of these: the last level accepts them, too.
     is_share = levels[-1] >= 0.0 and levels[0] <= 1.0
     levels[-1] = 0.0 if is_share else 2.0 * levels[-1] - levels[0]
-    errors: Any = count_system_errors(loss, reviewer_loss, confidence, levels)
+    errors = count_system_errors(loss, reviewer_loss, confidence, levels)
     if len(levels) > 3:
         accepted = 1.0 - np.searchsorted(np.sort(confidence), levels) / len(confidence)
         errors = np.polyval(np.polyfit(accepted, errors, 2), accepted)

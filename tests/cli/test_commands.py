@@ -1084,13 +1084,22 @@ def test_tune_reads_what_a_reviewer_answers(frame, kind, columns, run, refuse):
     assert "UNDECIDED: it guarantees how often machine and reviewer together" in unwrap(said)
     assert "NOTHING TO CHECK" not in run(f"{evaluated} --reviewer person", code=UNDECIDED).out
     for option, error in [("0.03", 0.03), ("12 600", 0.03465)]:
-        run(f"{command} --reviewer-error {option}")
-        assert read().certificate.reviewer_error == pytest.approx(error, abs=1e-4)
+        run(f"{command} --overall-error {option}")
+        assert read().certificate.overall_error == pytest.approx(error, abs=1e-4)
+    run(f"{command} --deferred-error 0.03")
+    assert read().certificate.deferred_error == 0.03
+    told = run(f"{evaluated} --reviewing error=.03 minutes=6 hours=40 cases=3000", code=UNDECIDED)
+    assert "40 hours take 400 of 3,000 cases, so 86.7 % must be answered" in unwrap(told.out)
     for wrong, words in [
+        (f"{evaluated} --reviewing .03 6 40", "'.03' has no name: write minutes=.03, say"),
+        (f"{evaluated} --reviewing mins=6", "--reviewing: 'mins' is not one of ['error', 'minut"),
+        (f"{evaluated} --reviewing minutes=x", "--reviewing: minutes must be a number in (0, inf)"),
+        (f"{command} --deferred-error 3", "--deferred-error must be a number in (0, 1), got 3"),
+        (f"{command} --deferred-error 0.1 --overall-error 0.1", "--deferred-error (a share of the"),
         (command, "reviewer: objective='system_risk' needs to know"),
-        (f"{command} --reviewer-error 1 2 3", "--reviewer-error"),
-        (f"{command} --reviewer-error some", "--reviewer-error"),
-        (f"{command} --reviewer-error 12.5 600", "--reviewer-error"),
+        (f"{command} --overall-error 1 2 3", "--overall-error"),
+        (f"{command} --overall-error some", "--overall-error"),
+        (f"{command} --overall-error 12.5 600", "--overall-error"),
         (f"{command} --reviewer nobody", "no column 'nobody'"),
         (f"{plain} --reviewer person", "reviewer goes with the objectives ['system_risk']"),
     ]:

@@ -116,7 +116,7 @@ def test_an_estimator_marks_its_threshold(kind, rng):
     [
         (RiskCoverageDisplay, {}), (ConfidenceHistogramDisplay, {}), (ReliabilityDisplay, {}),
         (WorkloadDisplay, {"minutes": 5, "hourly_cost": 40}),
-        (WorkloadDisplay, {"reviewer_error": 0.05}),
+        (WorkloadDisplay, {"deferred_error": 0.05}),
     ],
 )  # fmt: skip
 def test_labels_fit_into_one_column_of_a_paper(kind, options, drawn):

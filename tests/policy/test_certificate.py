@@ -283,7 +283,7 @@ def test_how_often_is_rounded_down(delta, said):
     [
         {"target": 1.5}, {"delta": 0.95}, {"n_errors": 10**6}, {"exact": False},
         {"guarantee": "foo"}, {"assumptions": [1]}, {"caveats": "abc"}, {"fingerprints": {"a": 1}},
-        {"exact": "yes"}, {"coverage": 2}, {"min_coverage": "x"}, {"reviewer_error": "x"},
+        {"exact": "yes"}, {"coverage": 2}, {"min_coverage": "x"}, {"overall_error": "x"},
         {"reviewer": 0}, {"pointwise_bound": None}, {"rows_needed": "x"}, {"max_analyses": 0},
         {"seed": -1}, {"seed": 0.5}, {"seed": "7"},
     ],

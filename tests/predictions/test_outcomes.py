@@ -163,6 +163,22 @@ def test_coins_have_the_mean_of_the_losses_and_keep_rows_as_often_as_they_weigh(
     assert np.corrcoef(kept[half], counted.loss[half])[0, 1] == pytest.approx(0, abs=0.04)
 
 
+def test_a_reviewers_errors_are_coins_of_their_own(rng):
+    n = 40_000
+    loss, rate = rng.choice([0, 0.3], n), rng.choice([0, 0.2, 1], n)
+    counted = Outcomes(loss, rng.integers(0, 50, n), reviewer_loss=rate).count(0)
+    sure = rate != 0.2
+    assert counted.reviewer_loss[sure].tolist() == rate[sure].tolist()
+    coins = counted.reviewer_loss[~sure]
+    assert coins.mean() == pytest.approx(0.2, abs=4 * 0.4 / np.sqrt(len(coins)))
+    both = ~sure & (loss == 0.3)  # they tell nothing of the machine's
+    [[_, r], _] = np.corrcoef(counted.loss[both], counted.reviewer_loss[both])
+    assert r == pytest.approx(0, abs=4 / np.sqrt(np.sum(both)))
+    alone = Outcomes([0, 1, 0], [0.9, 0.8, 0.7], reviewer_loss=[0.5, 0, 1]).count(3)
+    assert alone.loss.tolist() == [0, 1, 0]
+    assert alone.reviewer_loss[1:].tolist() == [0, 1]
+
+
 def test_other_rows_and_another_seed_are_another_draw():
     """The k-th surest row of n is not always an error, or always right."""
     surest = set()

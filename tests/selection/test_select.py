@@ -567,7 +567,7 @@ MONOTONE = [
     Risk(0.3, delta=0.4, method=LevelSequence([0.7, 0.5, 0.2, 0])),
     Risk(0.3, delta=0.4, given_prediction="right"),
     GeneralizedRisk(0.2, delta=0.4),
-    SystemRisk(0.3, delta=0.4, reviewer_error=0.1),
+    SystemRisk(0.3, delta=0.4, overall_error=0.1),
 ]
 
 
