@@ -1034,8 +1034,9 @@ def find_guarantees(policy: AbstentionPolicy, listed: list[Listed], asked: Asked
                 kind, own = GeneralizedRisk, own - certificate.overall_error
         loss = "zero_one" if kind is SystemRisk else loss
         what = Loss.of(loss, policy.rule)
-        known = {} if rate is None else {"deferred_error": rate}
-        tested = kind(own, delta=level, max_analyses=max_analyses or 1, **known).on(what, cases)
+        tested = kind(own, delta=level, max_analyses=max_analyses or 1).on(what, cases)
+        if isinstance(tested, SystemRisk):
+            tested.deferred_error = rate
         tested.target = tested.checked_target(what)
         found.append(Tested(tested, rows, max_analyses, power))
     return found

@@ -278,8 +278,9 @@ class Stated:
     @property
     def as_objective(self) -> Guarantee:
         """The objective, on its rows."""
-        known = {} if self.deferred_error is None else {"deferred_error": self.deferred_error}
-        stated = GUARANTEES[self.objective](self.target, delta=self.delta, **known)
+        stated = GUARANTEES[self.objective](self.target, delta=self.delta)
+        if isinstance(stated, SystemRisk):
+            stated.deferred_error = self.deferred_error
         return stated.on(Loss(self.loss, self.unit), self.cases)
 
     @property

@@ -205,7 +205,7 @@ def system_levels(
     # Other rows may be less sure than all of these: the last level accepts them, too.
     is_share = levels[-1] >= 0.0 and levels[0] <= 1.0
     levels[-1] = 0.0 if is_share else 2.0 * levels[-1] - levels[0]
-    errors = count_system_errors(loss, reviewer_loss, confidence, levels)
+    errors: Any = count_system_errors(loss, reviewer_loss, confidence, levels)
     if len(levels) > 3:
         accepted = 1.0 - np.searchsorted(np.sort(confidence), levels) / len(confidence)
         errors = np.polyval(np.polyfit(accepted, errors, 2), accepted)
