@@ -61,6 +61,7 @@ from skselect.estimators.learned import (
     read_columns,
 )
 from skselect.estimators.out_of_fold import (
+    CHECKED_IN_FOLD,
     LEAST_HELD_OUT,
     OutOfFold,
     Splits,
@@ -75,7 +76,6 @@ from skselect.estimators.out_of_fold import (
     score_rows,
 )
 from skselect.estimators.raw_classifier import (
-    CHECKED_IN_FOLD,
     MOST_CHECKED,
     Fits,
     FitTask,

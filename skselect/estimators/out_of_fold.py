@@ -24,16 +24,13 @@ from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_number
 from skselect._lib.notebook import percent
 from skselect._lib.sklearn import take_rows
-from skselect.estimators.raw_classifier import (
-    CHECKED_IN_FOLD,
-    FitTask,
-    TrainingRows,
-    ask_auxiliary,
-)
+from skselect.estimators.raw_classifier import FitTask, TrainingRows, ask_auxiliary
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 
+#: So many answers of the model of a fold are compared with its probabilities.
+CHECKED_IN_FOLD = 100
 #: Fewer held-out rows are too few to choose a threshold.
 LEAST_HELD_OUT = 10
 #: For each fold the rows to train on, and the rows to predict.

@@ -28,9 +28,8 @@ from skselect._lib.sklearn import (
 from skselect.estimators.base import check_own_proba, find_abstainer, find_cascade
 from skselect.predictions.decisions import DecisionRule
 
-#: On so many rows the answers of a classifier are compared with its probabilities; fewer are enough
-#: where each fold has a model.
-MOST_CHECKED, CHECKED_IN_FOLD = 1000, 100
+#: On so many rows the answers of a classifier are compared with its probabilities.
+MOST_CHECKED = 1000
 
 
 @dataclass(frozen=True, eq=False)

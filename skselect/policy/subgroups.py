@@ -15,14 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    LabelArray,
-    column_names,
-    rows_of_codes,
-)
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_names
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import (
     check_choice,
@@ -313,12 +306,6 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
     place = np.full(len(uniques) + 1, -1)
     place[ordered] = np.arange(len(ordered))
     return np.where(missing, -1, place[codes]), [keys[code] for code in ordered]
-
-
-def find_members(codes: IntArray, keys: list[Any]) -> dict[Any, IntArray]:
-    """Return the rows of each subgroup that has any."""
-    members = zip(keys, rows_of_codes(codes, len(keys)), strict=True)
-    return {key: rows for key, rows in members if len(rows)}
 
 
 def _only_key(subgroups: Any) -> Any:

@@ -12,12 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    draw_rows,
-)
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, draw_rows, rows_of_codes
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.rows import (
     check_countable,
@@ -44,7 +39,7 @@ from skselect.objectives import (
 )
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, Certificate, Origin
-from skselect.policy.subgroups import find_members, names_of_columns, subgroup_codes
+from skselect.policy.subgroups import names_of_columns, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.selection import order
@@ -164,7 +159,7 @@ def name_levels(
         keys: list[Any] = [None]
     else:
         codes, keys = subgroup_codes(groups.subgroups, len(names))
-    members = find_members(codes, keys)
+    members = _by_key(codes, keys)
     each = _objective_by_group(objectives, list(members))
     found = dict(zip(members, each, strict=True))
     named = {
@@ -418,7 +413,7 @@ def _find_members(outcomes: Outcomes, groups: Grouping) -> dict[Any, IntArray]:
     codes, keys = subgroup_codes(groups.subgroups, len(outcomes))
     exists = outcomes.weight > 0
     missing = int(np.sum((codes < 0) & exists))
-    members = find_members(np.where(exists, codes, -1), keys)
+    members = _by_key(np.where(exists, codes, -1), keys)
     check_some_subgroup(members)
     if missing:
         later = "deferred" if groups.unseen == "abstain" else "refused"
@@ -427,6 +422,12 @@ def _find_members(outcomes: Outcomes, groups: Grouping) -> dict[Any, IntArray]:
             f"threshold, and such rows will be {later}."
         )
     return members
+
+
+def _by_key(codes: IntArray, keys: list[Any]) -> dict[Any, IntArray]:
+    """Return the rows of each subgroup that has any."""
+    members = zip(keys, rows_of_codes(codes, len(keys)), strict=True)
+    return {key: rows for key, rows in members if len(rows)}
 
 
 def _objective_by_group(objectives: Objectives, groups: list[Any]) -> list[Objective]:
