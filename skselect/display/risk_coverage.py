@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -335,11 +335,10 @@ class WorkloadDisplay(CurveDisplay):
         if self.confidence_level is not None:
             self._draw_bound(ax, targets, self.confidence_level)
         _mark_threshold(ax, self.curve, self.threshold, partial(_describe_work, error))
-        if self.minutes is not None and self.hours is not None and self.cases is not None:
-            work = (self.minutes, self.hours, self.cases, error)
-            n_taken, said = plan_hours(self.curve, *work)
+        if self.hours is not None:
+            share, said = plan_hours(self.curve, vars(self), error)
             look = {"color": style["color"], "linestyle": ":"}
-            ax.axhline(1000.0 * n_taken / self.cases, label=textwrap.fill(said, _LEGEND), **look)
+            ax.axhline(1000.0 * share, label=textwrap.fill(said, _LEGEND), **look)
         about = "answers" if error is None else "cases,\nreviewer included"
         ax.set(
             xlabel=f"Risk target: share of wrong {about}",
@@ -380,19 +379,19 @@ class WorkloadDisplay(CurveDisplay):
 
 
 def plan_hours(
-    curve: RiskCoverageCurve, minutes: float, hours: float, cases: float,
-    error: float | None = None, certified: float | None = None,
-) -> tuple[int, str]:  # fmt: skip
-    """Return how many cases so many hours take, and what that means for the machine.
+    curve: RiskCoverageCurve, work: Mapping[str, Any], error: float | None,
+    certified: float | None = None,
+) -> tuple[float, str]:  # fmt: skip
+    """Return which share of the cases the hours of review take, and what that leaves to do.
 
-    `error` is the share of the deferred cases that the reviewer gets wrong, `certified` the share
-    of the cases that a certified policy answers.
+    `work` holds hours, minutes (of a case) and cases by name. `error` is the share of the deferred
+    cases that the reviewer gets wrong, `certified` the share that a certified policy answers.
     """
-    show = partial(rounded, digits=3)
-    n_taken = int(min(60.0 * hours / minutes * (1.0 + ROUNDING), cases))
+    show, cases, hours = partial(rounded, digits=3), work["cases"], work["hours"]
+    n_taken = int(min(60.0 * hours / work["minutes"] * (1.0 + ROUNDING), cases))
     told = f"{hours:,.10g} hours take {n_taken:,} of {cases:,.10g} cases"
     if n_taken == cases:
-        return n_taken, f"{told}: none must be answered automatically."
+        return 1.0, f"{told}: none must be answered automatically."
     share = 1.0 - n_taken / cases
     n_blocks = 1 + int(np.searchsorted(curve.coverage[:-1], share - ROUNDING))
     coverage, risk = curve.working_point(n_blocks)
@@ -403,7 +402,7 @@ def plan_hours(
         told += f", with the reviewer {show(100.0 * together)} % of all cases are wrong"
     if certified is not None:
         told += f", the certificate allows {show(100.0 * certified, up=False)} %"
-    return n_taken, f"{told}."
+    return n_taken / cases, f"{told}."
 
 
 def _describe_work(

@@ -351,10 +351,9 @@ def _workload(case: Case, level: float, reviewing: Mapping[str, float]) -> dict[
         capacity = policy.capacity_needed(1000)
     answer = None
     if "hours" in reviewing:
-        work = {name: value for name, value in reviewing.items() if name != "hourly_cost"}
         certified = made is not None and made.is_certified and not made.as_objective.is_least
         share = float(np.mean(case.accepted)) if certified and case.accepted is not None else None
-        _, answer = plan_hours(curve, **work, certified=share)
+        _, answer = plan_hours(curve, reviewing, reviewing.get("error"), share)
     return {"deferred_now": now, "capacity": capacity, "targets": found, "answer": answer}
 
 

@@ -1092,7 +1092,7 @@ def test_tune_reads_what_a_reviewer_answers(frame, kind, columns, run, refuse):
     assert "40 hours take 400 of 3,000 cases, so 86.7 % must be answered" in unwrap(told.out)
     for wrong, words in [
         (f"{evaluated} --reviewing .03 6 40", "'.03' has no name: write minutes=.03, say"),
-        (f"{evaluated} --reviewing mins=6", "--reviewing: 'mins' is not one of ['error', 'minut"),
+        (f"{evaluated} --reviewing mins=6", "--reviewing must give numbers by name, all or some"),
         (f"{evaluated} --reviewing minutes=x", "--reviewing: minutes must be a number in (0, inf)"),
         (f"{command} --deferred-error 3", "--deferred-error must be a number in (0, 1), got 3"),
         (f"{command} --deferred-error 0.1 --overall-error 0.1", "--deferred-error (a share of the"),
