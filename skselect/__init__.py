@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+_ROOMS = ("inference", "metrics", "thresholds", "monitoring", "display", "policy", "scoring")
+
 __version__ = "1.0.0rc1"
 
 
@@ -36,6 +38,9 @@ def __getattr__(name: str) -> Any:
         return getattr(names, name)
     if name in globals():  # a room that the names have imported
         return globals()[name]
+    for room in _ROOMS:  # any but an ImportError would lose its words in ``from skselect import``
+        if name in importlib.import_module(f"skselect.{room}").__all__:
+            raise ImportError(f"{name} is in skselect.{room}: from skselect.{room} import {name}")
     raise AttributeError(f"module 'skselect' has no attribute {name!r}")
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import partial
 from inspect import signature
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
@@ -1559,8 +1560,7 @@ def read_objective(objective: Any, target: Any = None, delta: Any = None) -> Obj
         if isinstance(objective, list | tuple):
             return _check_together(objective)
         return objective if isinstance(objective, Objective) else _check_alike(objective)
-    check_choice("objective", objective, WORDS)
-    kind = _KINDS[objective]
+    kind = _KINDS[_check_word(objective)]
     options = {} if delta is None else {"delta": delta}
     if delta is not None and objective not in GUARANTEES:
         raise ArgumentError(
@@ -1588,6 +1588,17 @@ def read_objective(objective: Any, target: Any = None, delta: Any = None) -> Obj
     if isinstance(target, Mapping):
         return {group: kind(one, **options) for group, one in target.items()}
     return kind(target, **options)
+
+
+def _check_word(objective: Any) -> str:
+    """Refuse what is no word of an objective, such as a target in its place."""
+    if isinstance(objective, Real):
+        raise ArgumentError(
+            "objective",
+            f"objective must come before the number: 'risk', target={objective}. Got "
+            f"{shown(objective)} alone.",
+        )
+    return check_choice("objective", objective, WORDS)
 
 
 def _check_alike(objectives: Mapping[Any, Any]) -> dict[Any, Objective]:

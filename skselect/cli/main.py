@@ -16,7 +16,7 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Any, NoReturn
 
 from skselect import __version__
 from skselect._lib.files import import_extra, naming_output
@@ -261,7 +261,7 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
     "demo": ("train, calibrate and certify a classifier on one table", _DEMO, [
         _file("--data", "CSV, Parquet or Excel table (default: scikit-learn's digits)"),
         _column("--label", "with --data: the column to predict"),
-        _option("--target", "largest share of wrong answers (default: %(default)s)", type=float,
+        _option("--target", "largest share of wrong answers (default: %(default)s)", type=_number,
                 default=0.02, metavar="RISK"),
         _option("--delta", "probability that the certificate fails (default: 0.05)", type=float,
                 default=0.05),
@@ -296,7 +296,7 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         _option("--objective", "risk, generalized_risk, coverage, system_risk, cost, or a metric "
                 "such as cwsa_plus (default: risk); repeat it, each with its --target, for "
                 "guarantees that one threshold keeps together", action="append", metavar="NAME"),
-        _option("--target", "the value that the objective must meet, such as 0.02", type=float,
+        _option("--target", "the value that the objective must meet, such as 0.02", type=_number,
                 action="append"),
         _option("--delta", "probability that the certificate fails (default: 0.05)", type=float),
         _column("--reviewer", "with --objective system_risk: the column of a reviewer's answers"),
@@ -362,7 +362,7 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 metavar="TIME"),
         _column("--id", "the column of the cases' names (default: id)"),
         *_INPUTS,
-        _option("--target", "largest risk (default: what is certified)", type=float),
+        _option("--target", "largest risk (default: what is certified)", type=_number),
         _option("--delta", "chance of a false alarm, for all time (default: that of the "
                 "certificate, else 0.05)", type=float),
         _option("--label-delay", "age at which a label should be known, such as 30D", type=_number,
@@ -382,10 +382,18 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
 # fmt: on
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that says where the options stand."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse what was typed."""
+        super().error(f"{message}. The options stand in: skselect COMMAND --help")
+
+
 @cache
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="skselect",
         description="Selective classification: let a classifier say 'I don't know'.",
     )

@@ -150,6 +150,11 @@ class RiskCoverageDisplay(CurveDisplay):
                 f"selection has one threshold per {selection.by}; draw one of them, such as "
                 f"selection.selections[{first!r}]."
             )
+        if not isinstance(selection, ThresholdSelection):
+            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+                "selection must be what select_threshold returns, or tuner.selection_, got "
+                f"{type(selection).__name__}."
+            )
         curve, objective = selection.curve, selection.objective
         countable = curve.counted and not curve.is_graded
         bounds = simultaneous_band(curve, objective.level) if band and countable else None

@@ -68,6 +68,9 @@ class AbstainingMixin:
                     f"This {type(self).__name__} is not fitted yet, so it has no {name!r}. Call "
                     "fit(X, y) first."
                 )
+            if name in ("to_json", "to_python"):
+                kind = type(self).__name__
+                raise AttributeError(f"A {kind} has no {name!r}: call policy_.{name}.")
             return object.__getattribute__(self, name)
 
     @property

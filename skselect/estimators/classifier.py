@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
 from skselect._lib.arrays import BoolArray, IntArray, LabelArray, trusted
-from skselect._lib.checks import warn_user
+from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import (
     check_abstain_label,
     check_calibration,
@@ -699,7 +699,10 @@ class SelectiveClassifier(
 
 def check_y(y: Any) -> LabelArray:
     """Return the labels given to ``fit``, checked."""
-    y = check_labels(column_or_1d(label_array(y, "y"), warn=True), "y")
+    labels = label_array(y, "y")
+    if labels.ndim > 1 and labels.shape[1:] != (1,):
+        raise ValueError(f"y must hold one label per row, got {shown(y)}; the call is fit(X, y).")
+    y = check_labels(column_or_1d(labels, warn=True), "y")
     check_classification_targets(y)
     return y
 

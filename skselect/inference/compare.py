@@ -148,7 +148,7 @@ def compared(
 def compare_models(
     y_true: Any,
     y_probas: Mapping[str, Any],
-    metric: str,
+    metric: str = "augrc",
     *,
     baseline: str | None = None,
     confidence_level: float = 0.95,
@@ -168,7 +168,7 @@ def compare_models(
     y_probas : mapping of str to array-like of shape (n, K) or (n,), or to Predictions
         The class probabilities of each model, for the same rows. Predictions have their own
         predicted classes, confidence and true labels: with them pass ``y_true=None``.
-    metric : str
+    metric : str, default="augrc"
         Short name as in ``skselect.metrics.SPECS``, such as "augrc".
     baseline : str, default=None
         The model that all others are compared with. None: the best one.

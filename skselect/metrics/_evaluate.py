@@ -12,6 +12,7 @@ from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import refuse_own_confidence
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.exceptions import ArgumentError
 from skselect.metrics import (
     _areas,
     _calibration_errors,
@@ -25,7 +26,7 @@ from skselect.metrics import (
 from skselect.metrics._metric import ROWS, ClassOptions, MetricSpec, share_options
 from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions, read_rows
+from skselect.predictions.predictions import Predictions, read_rows, warn_of_columns
 
 #: The modules of metrics.
 FAMILIES = [_threshold, _areas, _error_detection, _confidence_weighted, _csr]
@@ -105,7 +106,9 @@ def evaluate(
         scored = ScoredRows(source)
     else:
         scored = score_rows(source, confidence=confidence, loss=loss)
-    return pd.Series({spec.name: spec.value(scored, known) for spec, known in wanted})
+    values = pd.Series({spec.name: spec.value(scored, known) for spec, known in wanted})
+    warn_of_columns(source)
+    return values
 
 
 def _begin_with_names(given: tuple[Any, ...]) -> bool:
@@ -138,6 +141,12 @@ def request(
     hint = " (scorers carry 'neg_', metrics do not)" if str(metric).startswith("neg_") else ""
     if gaps is None and str(metric) in GAPS:
         hint = " (metrics_by_group and metric_interval compare subgroups)"
+    if argument == "metric" and not isinstance(metric, str):
+        raise ArgumentError(
+            "metric",
+            "metric must be one name, such as 'augrc', with its parameters in metric_params=, got "
+            f"{shown(metric)}.",
+        )
     known = SPECS if gaps is None else SPECS | GAPS
     spec = known[check_choice(f"{argument}{hint}", metric, known)]
     parameters = {} if parameters is None else parameters

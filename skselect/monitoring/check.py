@@ -59,6 +59,7 @@ from skselect.predictions.predictions import (
     read_rows,
     refuse_unjudged,
     rows_of_class,
+    warn_of_columns,
 )
 from skselect.selection import order
 from skselect.streaming.state import SelectiveState
@@ -949,6 +950,7 @@ def decide_labelled(
     if purpose != "certify":
         refuse_unjudged(predictions, purpose)
     check_answers_fit(policy, predictions)
+    warn_of_columns(predictions)
     if predictions.y_proba is None:  # answers with a confidence: only the threshold is applied
         confidence = compute_confidence(predictions, None)
         accepted = accept_answers(policy, confidence, predictions.answers, subgroups)

@@ -146,7 +146,7 @@ def show_time(time: float, kind: str | None) -> Any:
 
 
 # Fewer labels than this may all be for cases that were deferred.
-_SEVERAL = 30
+_SEVERAL = 5
 
 
 #: An answered case that has not entered: its name, its place among all decided cases, when it was

@@ -324,7 +324,7 @@ class SelectiveRiskMonitor:
         Warns
         -----
         UserWarning
-            If cases wait, and none of 30 or more labels is for one of them.
+            If cases wait, and none of 5 or more labels is for one of them.
         """
         names = log.check_names(ids)
         labels = np.empty(0, dtype=self.policy.classes.dtype)

@@ -18,7 +18,7 @@ from skselect._lib.notebook import percent, rounded
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.calibration._scopes import Calibration, restore_calibration
 from skselect.policy.certificate import check_texts, threshold_from_json, threshold_to_json
-from skselect.predictions.predictions import VERDICTS, Predictions, refuse_unjudged
+from skselect.predictions.predictions import Predictions, refuse_unjudged
 
 #: A cascade that asks its last stage in this share of the cases saves next to nothing.
 _NEARLY_ALL = 0.95
@@ -286,8 +286,8 @@ def check_stages(stages: Any) -> list[Predictions]:
                 f"{first.classes.tolist()[:10]}; pass labels= with all classes to both."
             )
         refuse_unjudged(part, "a stage of a cascade")
-        judged = part.y_proba is None and part.classes.tolist() == VERDICTS.tolist()
-        same = len(part) == len(first) if judged else np.array_equal(part.y_true, first.y_true)
+        same = len(part) == len(first)
+        same = same if part.is_judged else np.array_equal(part.y_true, first.y_true)
         own, wanted = np.asarray(part.sample_weight), np.asarray(first.sample_weight)
         if not same or not np.array_equal(own, wanted):
             raise ValueError(

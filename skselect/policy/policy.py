@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -302,6 +302,12 @@ class AbstentionPolicy(NotebookText):
                 if one is not None:
                     one.check_fits(len(self.classes), "predict_proba")
         _check_facts(self)
+
+    if not TYPE_CHECKING:  # else mypy would take any attribute for one of these
+
+        def __getattr__(self, name: str) -> Any:
+            hint = "; call decide(model.predict_proba(X))" if name.startswith("predict") else ""
+            raise AttributeError(f"An AbstentionPolicy has no {name!r}{hint}.")
 
     # Deciding ----------------------------------------------------------------------------
 

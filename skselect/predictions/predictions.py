@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special, stats
+from scipy.optimize import linear_sum_assignment
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array, column_names
-from skselect._lib.checks import shown
+from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import check_choice, check_given
 from skselect._lib.checks.rows import (
     check_class_columns,
@@ -34,6 +35,7 @@ from skselect._lib.checks.rows import (
     resolve_pos_label,
     same_kind,
 )
+from skselect._lib.notebook import percent
 from skselect.exceptions import ArgumentError
 from skselect.predictions.decisions import DecisionRule
 
@@ -48,6 +50,8 @@ VERDICT_WORDS = "right or wrong (or correct/incorrect, true/false, 1/0; empty: n
 UNREADABLE = -2
 #: Probability that cases judged at random are said to have other confidences than the others.
 _UNLIKE = 0.001
+#: Probability that columns in order are said to be in another one; most columns that are compared.
+_NO_ORDER, _MOST_COLUMNS = 0.001, 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +129,11 @@ class Predictions:
         """The predicted labels, shape (n,)."""
         return self.classes[self.y_pred]
 
+    @property
+    def is_judged(self) -> bool:
+        """Whether the classes are a person's verdicts on answers, right and wrong."""
+        return self.y_proba is None and self.classes.tolist() == VERDICTS.tolist()
+
     @classmethod
     def from_proba(
         cls,
@@ -192,9 +201,10 @@ class Predictions:
         names = column_names(y_proba)
         raw = as_array(y_proba, "y_proba")
         if raw.ndim not in (1, 2):
+            hint = "; pass its predict_proba(X)" if hasattr(y_proba, "predict_proba") else ""
             raise ValueError(
-                "y_proba must have one row per case and one column per class, got "
-                f"{shown(y_proba)}."
+                "y_proba must be the table of one model, one row per case and one column per "
+                f"class, got {type(y_proba).__name__}{hint}."
             )
         check_length("y_proba", raw, n)
         if raw.ndim == 1:
@@ -206,9 +216,9 @@ class Predictions:
                 resolve_pos_label(classes, pos_label)
             if names is not None:  # before the check: other columns may hold text
                 raw = raw[:, match_columns(names, classes, remedy=_IN_ORDER)]
+            remedy = ". Pass predict_proba(X), and labels= with the class of every column"
+            check_class_columns(raw.shape[1], classes, "y_proba", remedy)
             proba = check_proba(raw)
-        remedy = ". Pass labels= with the class of every column"
-        check_class_columns(proba.shape[1], classes, "y_proba", remedy)
         rule = DecisionRule.checked(decision, cost_matrix, classes)
         codes = encode_known(truth, classes)
         codes = codes if rows is None else codes.take(rows)
@@ -331,7 +341,10 @@ class Predictions:
         weight, how, doubt = None, "at random", ""
         if np.any(codes == UNREADABLE):
             found = pd.Series(list(verdict)).astype(str)[codes == UNREADABLE].unique().tolist()
-            raise ValueError(f"verdict must hold {VERDICT_WORDS}, got {shown(found)}.")
+            raise ValueError(
+                f"verdict must hold {VERDICT_WORDS}, got {', '.join(found[:3])}. It stands before "
+                "the confidence."
+            )
         scores = as_array(confidence, "confidence")
         check_length("confidence", scores, len(codes), "verdict")
         if check_choice("unjudged", unjudged, ["drop", "wrong"]) == "wrong":
@@ -464,6 +477,44 @@ def refuse_unjudged(rows: Any, purpose: str) -> None:
         )
 
 
+def find_column_order(rows: Any) -> str:
+    """Say in which order the columns of probabilities fit the labels, "" where theirs does.
+
+    An order is named if at most half of the errors are left with it, by more than chance (a sign
+    test of each of K! orders). What it cannot see: columns of alike classes, and two of many that
+    are swapped where most errors have another cause.
+    """
+    if not isinstance(rows, Predictions) or rows.y_proba is None or rows.unjudged is not None:
+        return ""
+    k, known = len(rows.classes), rows.y_true >= 0
+    answers = rows.y_pred if rows.rule.decision == "argmax" else rows.y_proba.argmax(axis=1)
+    if k > _MOST_COLUMNS:
+        return ""
+    cells = (answers * k + rows.y_true)[known]
+    table = np.bincount(cells, minlength=k * k).reshape(k, k)
+    if np.all(table.diagonal() >= table.max(axis=1)):
+        return ""
+    column, order = linear_sum_assignment(table, maximize=True)
+    now, then, moved = table.diagonal(), table[column, order], order != column
+    lost, won, n = now[moved].sum(), then[moved].sum(), len(cells)
+    p_value = stats.binom.logsf(won - 1, won + lost, 0.5) + special.gammaln(k + 1)
+    if 2 * (n - then.sum()) > n - now.sum() or p_value > np.log(_NO_ORDER):
+        return ""
+    right, so_far = percent(then.sum() / n), percent(now.sum() / n)
+    return (
+        f"y_proba: its columns seem to be in another order, {rows.classes[order[:20]].tolist()}: "
+        f"then {right} of the answers would be right, now {so_far} are. Name the classes in this "
+        "order, labels= (in a terminal --classes; for a single column pos_label=), or sort the "
+        "columns. An order is noticed only if it leaves at most half of the errors."
+    )
+
+
+def warn_of_columns(rows: Any) -> None:
+    """Warn where another order of the columns fits the labels."""
+    if order := find_column_order(rows):
+        warn_user(order)
+
+
 def _fill_unjudged(y_true: Any, labels: Any) -> tuple[LabelArray, BoolArray]:
     """Return labels, any one where it is missing, and where that is."""
     if isinstance(y_true, pd.Series | pd.api.extensions.ExtensionArray):  # missing ones stay
@@ -529,7 +580,8 @@ def read_rows(
         hint = " Pass its finalize()." if is_counted else ""
         raise ValueError(f"{wanted}; got {got} alone.{hint}")
     if others := given[1 if is_table else 2 :]:
-        raise ValueError(f"{wanted}; got {shown(others[0])} after them. Name that argument.")
+        hint = "Name what follows, such as objective= and target=."
+        raise ValueError(f"{wanted}; got {shown(others[0])} after them. {hint}")
     if is_table:
         for name, value in options.items():
             if value is not None:

@@ -36,7 +36,7 @@ from skselect.policy.policy import AbstentionPolicy, accept_answers, apply_polic
 from skselect.policy.subgroups import name_of_subgroups, subgroup_codes
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions
+from skselect.predictions.predictions import Predictions, find_column_order
 from skselect.report.questions import (
     assess_calibration,
     explain_metric,
@@ -142,6 +142,7 @@ def make_contents(
         "n_errors": int(np.count_nonzero(errors)),
         "accuracy": 1.0 - float(np.mean(errors)),
         "threshold": None if case.threshold is None else threshold_to_json(case.threshold),
+        "columns": find_column_order(case.scored.predictions),
         "verdict": _verdict(case, subgroups, audits),
         "metrics": _metrics(case, level),
         "decisions": _decisions(case, level),
@@ -261,8 +262,10 @@ def _counts(loss: FloatArray, accepted: BoolArray, level: float) -> dict[str, An
     }
 
 
-def _by_class(case: Case, level: float) -> dict[str, Any]:
-    """Return what is answered for each true class, and the rates of each class."""
+def _by_class(case: Case, level: float) -> dict[str, Any] | None:
+    """Return what is answered for each true class, and its rates; None for verdicts."""
+    if case.scored.predictions.is_judged:
+        return None
     counted = replace(case.scored.predictions, sample_weight=None)  # a report counts rows
     rates = rate_classes(counted, case.accepted, level)
     shown, classes = _most_missed(rates), counted.classes.tolist()

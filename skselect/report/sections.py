@@ -96,7 +96,9 @@ _ENDS = (("low", "low", show_share), ("high", "high", show_share))
 
 def describe_rows(contents: dict[str, Any]) -> str:
     """Say what a report rests on."""
-    classes = ", ".join(f"class {name}: {n:,}" for name, n in contents["classes"].items())
+    of_classes = any(model["by_class"] for model in contents["models"].values())
+    kind = "class " if of_classes else ""
+    classes = ", ".join(f"{kind}{name}: {n:,}" for name, n in contents["classes"].items())
     return (
         f"{count(contents['n_rows'], 'row')} ({classes}); each single interval "
         f"has {show_share(contents['confidence_level'])} confidence; made on "
@@ -138,16 +140,17 @@ EXPLORER = Section("explorer", "Choose a threshold")
 
 def describe_model(model: dict[str, Any], level: float) -> list[str]:
     """Say how many rows are left for people, how good the others are, and what is missed."""
-    decided, said = model["decisions"], []
+    decided, said = model["decisions"], [model["columns"]] if model["columns"] else []
     if decided is not None:
         n, left = decided["n_rows"], decided["n_rows"] - decided["n_accepted"]
         work = f"{left:,} of {count(n, 'case')} for a person to read."
-        said = [work, describe_decisions(decided, level)]
+        said += [work, describe_decisions(decided, level)]
     always = (
         f"Always answering, it is right in {show_share(model['accuracy'], 3)} of the rows "
         f"({count(model['n_errors'], 'error')})."
     )
-    return [*said, *describe_missed(model["by_class"]), always]
+    missed = describe_missed(model["by_class"]) if model["by_class"] else describe_wrong(model)
+    return [*said, *missed, always]
 
 
 def describe_decisions(decided: dict[str, Any], level: float) -> str:
@@ -169,6 +172,13 @@ def describe_decisions(decided: dict[str, Any], level: float) -> str:
 def _outwards(found: dict[str, Any]) -> tuple[str, str]:
     """Return the ends of an interval in per cent."""
     return rounded(100 * found["low"], 3, up=False), rounded(100 * found["high"], 3, up=True)
+
+
+def describe_wrong(model: dict[str, Any]) -> list[str]:
+    """Say how many answers are wrong by their verdicts, and how many of these are accepted."""
+    said = f"{model['n_errors']:,} of {count(model['n_rows'], 'answer')} are wrong"
+    decided = model["decisions"]
+    return [f"{said}, {decided['n_errors']:,.0f} of them accepted." if decided else f"{said}."]
 
 
 def describe_missed(by_class: dict[str, Any]) -> list[str]:
@@ -395,7 +405,7 @@ def _show_errors(model: dict[str, Any]) -> Section:
     }
     named = ("case", "id", text) if "id" in rows[0] else ("Row (from 0)", "row", str)
     decided = [("decided", "by", text)] if "accepted" in rows[0] else []
-    answers = (("true", "true", text), ("answer", "answered", text))
+    answers = [("true", "true", text), ("answer", "answered", text)] if model["by_class"] else []
     features = ((name, f"feature {name}", show) for name, show in shows.items())
     confidence = ("confidence", "confidence", number)
     table = make_table(rows, named, *answers, *decided, confidence, *features)

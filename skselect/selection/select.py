@@ -13,6 +13,7 @@ from skselect._lib.arrays import ConfidenceSpec, LossSpec, is_graded
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import refuse_own_confidence
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.exceptions import InfeasibleTargetError
 from skselect.metrics._metric import ClassOptions, share_options
 from skselect.objectives import (
     Coverage,
@@ -36,8 +37,10 @@ from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import (
     Predictions,
     check_is_predictions,
+    find_column_order,
     read_rows,
     refuse_unjudged,
+    warn_of_columns,
 )
 from skselect.selection import order
 from skselect.selection.pick import (
@@ -62,7 +65,7 @@ from skselect.thresholds import Shortlist
 @share_options
 def select_threshold(
     *rows: Any,
-    objective: Any,
+    objective: Any = None,
     target: Any = None,
     delta: float | None = None,
     subgroups: Any = None,
@@ -151,8 +154,9 @@ def select_threshold(
     """
     source = read_rows(rows, (Predictions, Outcomes, RiskCoverageCurve), **options)
     check_choice("on_infeasible", on_infeasible, ["raise", "abstain"])
-    stated = read_objective(objective, target, delta)
-    objectives, loss, setting = _check_stated(stated, source, confidence)
+    objectives, loss, setting = _check_stated(
+        read_objective(objective, target, delta), source, confidence
+    )
     setting = replace(setting, on_infeasible=on_infeasible)
     first = first_of(objectives)
     if not isinstance(source, RiskCoverageCurve) and source.unjudged is not None:
@@ -185,7 +189,11 @@ def select_threshold(
             hope = pick(_hope(chosen), members, right, objectives, setting)
         if min(hope.thresholds.values()) < np.inf:
             setting = replace(setting, on_infeasible="wait")
-    found = pick(chosen, members, given, objectives, setting)
+    try:
+        found = pick(chosen, members, given, objectives, setting)
+    except InfeasibleTargetError as error:
+        raise _explain(error, source) from None
+    warn_of_columns(source)
     if hope is not None:
         counts = [one.find_rows(source)[0] for one in each_of(objectives)]
         known = [rows for rows in counts if rows is not None]
@@ -204,6 +212,13 @@ def _hope(outcomes: Outcomes) -> Outcomes:
     """Return the rows as if all that nobody has judged yet were right."""
     assert outcomes.unjudged is not None
     return replace(outcomes, loss=np.where(outcomes.unjudged, 0.0, outcomes.loss), unjudged=None)
+
+
+def _explain(error: InfeasibleTargetError, source: Predictions | Outcomes) -> InfeasibleTargetError:
+    """Return the error, or one that names the order in which the columns fit the labels."""
+    if not (columns := find_column_order(source)):
+        return error
+    return InfeasibleTargetError(f"No threshold meets the target. {columns}", remedy=error.remedy)
 
 
 def _find_copies(

@@ -21,6 +21,7 @@ from skselect.bounds import combined_limits, walk_band
 from skselect.bounds._band import sequence_limits, staying_probability, union_limits
 from skselect.bounds._pointwise import critical_counts, least_count, smallest_rank
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.exceptions import ArgumentError
 from skselect.thresholds._rules import passing_runs
 
 # Targets that people ask for, and others between them.
@@ -114,8 +115,12 @@ def rows_needed(
             f"coverage must be at least {start:g} for method='fixed_sequence', which begins "
             f"there, got {coverage:g}; plan with method='combined'."
         )
-    if expected_risk is not None:
-        check_number("expected_risk", expected_risk, 0.0, target, closed="left")
+    if expected_risk is not None and check_number("expected_risk", expected_risk, 0, 1) >= target:
+        raise ArgumentError(
+            "expected_risk",
+            f"expected_risk must be below the target, {target:g}, got {expected_risk:g}: no number "
+            "of rows certifies a model that errs as often as that.",
+        )
     _check_within_reach(method, target, expected_errors, expected_risk, power, coverage)
     least_coverage = min(_LEAST_COVERAGE, coverage)
 

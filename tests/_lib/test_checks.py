@@ -63,14 +63,14 @@ CASES = {
         "y_proba is one-dimensional and holds int64 values: these look like labels.*predict_proba",
     ),
     "unknown label": (lambda: aurc_score([0, 1, 2], P), "y_proba has 2 columns for the 3 classes.*"
-                      "Pass labels="),
+                      "labels="),
     "unnamed positive class": (
         lambda: aurc_score(["no", "no", "no"], [0.1, 0.9, 0.2]),
         "pos_label must name the class whose probability y_proba holds.*Pass pos_label=",
     ),
     "one class for a tuner": (lambda: ThresholdTuner(Untrained()).fit(X, ["a"] * 60),
                               r"y has one class only, \['a'\]"),
-    "misspelt metric": (lambda: evaluate(Y, P, ["augcr"]), "got 'augcr'. Did you mean 'augrc'?"),
+    "misspelt metric": (lambda: evaluate(Y, P, ["augcr"]), "metrics: Did you mean 'augrc'. It must be one of .* and 37 more, got"),
     "misspelt objective": (
         lambda: select_threshold(Y, P, objective="rsik"), "Did you mean 'risk'?"
     ),

@@ -29,7 +29,7 @@ def test_the_prose_of_help_is_as_wide_as_the_terminal(capsys, monkeypatch, comma
     [
         ("", "usage: skselect"),
         ("hope", "usage: skselect"),
-        ("demo --target 5%", "argument --target: invalid float value: '5%'"),
+        ("demo --target 5%", "got '5%'. Write 5 % as 0.05"),
         ("demo --data no.csv --label y", "skselect: --data: there is no file 'no.csv'.\n"),
     ],
 )

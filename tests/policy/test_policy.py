@@ -177,7 +177,7 @@ def test_an_own_confidence_is_saved_only_on_demand(policy):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"confidence": "margn"}, "confidence must be one of"),
+        ({"confidence": "margn"}, "confidence: Did you mean 'margin'. It must be one of"),
         ({"confidence": "expected_cost"}, "confidence"),
         ({"threshold": np.nan}, "threshold"),
         ({"classes": np.array(["a", "a"])}, "classes"),

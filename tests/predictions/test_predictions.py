@@ -1,6 +1,7 @@
 """Predictions: labels and probabilities of every kind in, class codes out."""
 
 from collections import Counter
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from skselect import (
     AbstentionPolicy,
     Best,
+    InfeasibleTargetError,
     Outcomes,
     Predictions,
     SelectiveState,
@@ -19,9 +21,11 @@ from skselect import (
     check_policy,
     evaluate,
     select_threshold,
+    selective_report,
 )
 from skselect._lib.checks.rows import check_proba, distinct_labels, encode_labels
 from skselect.display import SelectiveConfusionDisplay
+from skselect.predictions.predictions import find_column_order
 from tests.kinds import CONTAINERS, NAMES, TABLES, TWO
 
 NAN = float("nan")
@@ -444,7 +448,7 @@ def test_verdicts(verdict):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"verdict": ["right", "maybe", 2]}, r"must hold right or wrong .*got \['maybe', '2'\]"),
+        ({"verdict": ["right", "maybe", 2]}, "must hold right or wrong .*got maybe, 2. It"),
         ({"verdict": [None, None, ""]}, "verdict is missing in each of the 3 rows"),
         ({"verdict": [["right"] * 3]}, "verdict"),
         ({"confidence": [0.1, 0.2]}, "confidence has 2 rows, but verdict has 3"),
@@ -559,3 +563,53 @@ def test_outcomes_not_judged_yet_are_errors(unjudged, named):
     assert Outcomes([1, 0], [1, 2], unjudged=[True, False]).unjudged.tolist() == [True, False]
     with pytest.raises(ValueError, match=named):
         Outcomes([0, 0], [1, 2], unjudged=unjudged)
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4))))
+def test_the_order_of_the_columns_is_found(order, rng):
+    """Columns j that are about class order[j]: the best of all orders, counted one by one."""
+    truth = rng.integers(0, 4, 400)
+    answers = np.where(rng.random(400) < 0.8, truth, rng.integers(0, 4, 400))
+    right = 0.7 * np.eye(4)[answers] + 0.3 * rng.dirichlet(np.ones(4), 400)
+    classes = np.array(["zebra", "ant", "dog", "cat"])
+    rows = Predictions.from_proba(classes[truth], right[:, order], labels=classes)
+    said = find_column_order(rows)
+    assert bool(said) == (order != (0, 1, 2, 3))
+    if said:
+        counts = {
+            tried: np.mean(classes[list(tried)][rows.y_pred] == classes[truth])
+            for tried in permutations(range(4))
+        }
+        best = max(counts, key=counts.get)
+        assert best == order
+        assert f"{classes[list(best)].tolist()}: then {100 * counts[best]:.4g} %" in said
+        assert f"now {100 * counts[0, 1, 2, 3]:.4g} % are" in said
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_no_order_is_named_by_chance(n_classes, rng):
+    for n in [1, 2, 5, 20, 200] * 20:
+        truth, proba = rng.integers(0, n_classes, n), rng.dirichlet(np.ones(n_classes), n)
+        assert not find_column_order(Predictions.from_proba(truth, proba, labels=range(n_classes)))
+    # A poor model of a rare class, which another order would serve a little better.
+    truth = np.repeat([0, 1], [900, 100])
+    poor = np.r_[np.full(900, 0.4), np.zeros(100)]
+    assert not find_column_order(Predictions.from_proba(truth, poor))
+    assert not find_column_order(Predictions.from_labels(truth, 1 - truth, np.ones(1000)))
+
+
+@pytest.mark.parametrize("swapped", ["columns", "positive class"])
+def test_a_wrong_order_of_columns_is_named_in_every_place(swapped, rng):
+    truth = rng.integers(0, 2, 500)
+    p = np.where(rng.random(500) < 0.9, truth, 1 - truth) * 0.8 + 0.1
+    rows = truth, (np.column_stack([p, 1 - p]) if swapped == "columns" else 1 - p)
+    with pytest.warns(UserWarning, match=r"another order, \[1, 0\]"):
+        evaluate(*rows)
+    with pytest.raises(InfeasibleTargetError, match=r"another order, \[1, 0\]"):
+        select_threshold(*rows, objective="risk", target=0.05)
+    with pytest.warns(UserWarning, match=r"another order, \[1, 0\]"):
+        select_threshold(*rows, objective="selective_accuracy")
+    policy = AbstentionPolicy(np.array([0, 1]), threshold=0.7)
+    with pytest.warns(UserWarning, match=r"another order, \[1, 0\]"):
+        check_policy(policy, *rows, target=0.05)
+    assert "another order, [1, 0]" in str(selective_report(*rows)).replace("\n  ", " ")

@@ -576,3 +576,19 @@ def test_many_rows_are_compared_with_fewer_classifiers(level, n_draws):
     assert data._count_draws(1_000_000, level) == max(n_draws, 999)
     assert data._count_draws(1_000_001, level) == n_draws
     assert 1 / (n_draws + 1) <= (1 - level) / 3  # it can still say no
+
+
+def test_verdicts_are_no_classes(rng):
+    """Judged answers have no confusion matrix, but errors, some of them accepted."""
+    score = rng.random(400)
+    is_wrong = rng.random(400) > score
+    rows = Predictions.from_verdicts(np.where(is_wrong, "wrong", "right"), score)
+    report = selective_report(rows, threshold=0.5)
+    text, page = str(report), report.to_html()
+    accepted = np.sum(is_wrong & (score >= 0.5))
+    assert f"\n{is_wrong.sum()} of 400 answers are wrong, {accepted} of them accepted.\n" in text
+    assert f"(right: {np.sum(~is_wrong)}, wrong: {is_wrong.sum()});" in text
+    assert f"{is_wrong.sum()} of 400 answers are wrong.\n" in str(selective_report(rows))
+    for word in ["lass", "issed", "ensitivity", "PPV", "true"]:
+        assert word not in text.replace("Selective classification", "")
+    assert "By class" not in page

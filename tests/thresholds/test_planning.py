@@ -85,7 +85,7 @@ def test_a_fixed_threshold_has_a_random_number_of_rows_above_it(coverage):
         ({"risk": 0.98}, "target must be at most 0.5"),
         ({"risk": 0.1, "delta": 0.95}, "Did you mean 0.05"),
         ({"risk": 0.1, "expected_errors": -1}, "expected_errors must be an integer"),
-        ({"risk": 0.1, "expected_risk": 0.1}, "expected_risk must be a number"),
+        ({"risk": 0.1, "expected_risk": 0.1}, "expected_risk must be below the target, 0.1"),
         ({"risk": 0.1, "power": 0}, "power must be a number"),
         ({"risk": 0.1, "coverage": 0}, "coverage must be a number"),
         ({"risk": Risk(0.1, method="sgr")}, "method must be one of"),

@@ -13,7 +13,7 @@ from typing import Any
 from skselect._lib.decide import warn_user as warn_user
 
 #: The most items of a collection, and the most characters, that messages show.
-_LONG, _LONGEST = 10, 200
+LONG, _LONGEST = 10, 200
 
 
 def shown(value: Any) -> str:
@@ -22,7 +22,7 @@ def shown(value: Any) -> str:
     if isinstance(shape, tuple) and shape:
         return f"{kind} of shape {shape}"
     sized = shape is None and isinstance(value, Collection) and not isinstance(value, str)
-    if sized and len(value) > _LONG:
+    if sized and len(value) > LONG:
         return f"{kind} of length {len(value)}"
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{kind}, {text[:_LONGEST]}..."

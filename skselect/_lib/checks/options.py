@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from sklearn.utils import get_tags
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array
-from skselect._lib.checks import did_you_mean, shown, warn_user
+from skselect._lib.checks import LONG, did_you_mean, shown, warn_user
 from skselect._lib.checks.rows import plain_labels
 from skselect.exceptions import ArgumentError
 
@@ -21,7 +22,10 @@ def check_choice(name: str, value: Any, options: Iterable[str]) -> str:
     options = list(options)
     if not isinstance(value, str) or value not in options:
         meant = did_you_mean(value, options)
-        raise ArgumentError(name, f"{name} must be one of {options}, got {shown(value)}.{meant}")
+        start = f"{name}:{meant} It" if meant else name
+        more = f" and {len(options) - LONG} more" if len(options) > LONG else ""
+        listed = f"{options[:LONG]}{more}"
+        raise ArgumentError(name, f"{start} must be one of {listed}, got {shown(value)}.")
     return value
 
 
@@ -39,16 +43,19 @@ def check_number(
     left = "[" if closed in ("both", "left") else "("
     right = "]" if closed in ("both", "right") else ")"
     wanted = f"{name} must be a number in {left}{low:g}, {high:g}{right}"
-    if not _is_number(value):
-        raise ArgumentError(name, f"{wanted}, got {shown(value)}.")
-    number = float(value)
+    number = float(value) if _is_number(value) else math.nan
     above = number >= low if left == "[" else number > low
     below = number <= high if right == "]" else number < high
-    if not (above and below):
-        is_percent = low >= 0 and high == 1 < number <= 100
-        hint = f" Write {number:g} % as {number / 100:g}." if is_percent else ""
-        raise ArgumentError(name, f"{wanted}, got {number!r}.{hint}")
-    return number
+    if above and below:
+        return number
+    read, hint = number, ""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            read = float(value.removesuffix("%"))
+    if low >= 0 and high == 1 and (1 <= read <= 100 or str(value).endswith("%")):
+        hint = f" Write {read:g} % as {read / 100:g}."
+    got = repr(number) if _is_number(value) else shown(value)
+    raise ArgumentError(name, f"{wanted}, got {got}.{hint}")
 
 
 def check_range(name: str, value: Any) -> tuple[float, float]:

@@ -208,7 +208,8 @@ def check_vector(values: Any, name: str) -> FloatArray:
 def check_one_per_row(vector: Any, name: str) -> Any:
     """Return an array if it has one dimension and at least one row."""
     if vector.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, got the shape {vector.shape}.")
+        hint = " Pass (y_true, y_proba): labels come first." if name == "y_true" else ""
+        raise ValueError(f"{name} must be one-dimensional, got the shape {vector.shape}.{hint}")
     if vector.size == 0:
         raise ValueError(f"{name} is empty; at least one row is needed.")
     return vector
