@@ -674,8 +674,8 @@ class Guarantee(Objective):
 class Risk(Guarantee):
     """The largest coverage whose selective risk is certified to be at most `target`.
 
-    The selective risk is the mean loss of the accepted rows: the share of wrong answers among
-    those that it gives on its own. Most calls need only `target`: ``Risk(.05)``.
+    The selective risk is the mean loss of the accepted rows (for errors, the share of wrong
+    answers). Most calls need only `target`: ``Risk(.05)``.
 
     Parameters
     ----------
@@ -683,21 +683,21 @@ class Risk(Guarantee):
         The bound to keep. In (0, 0.5] for errors; in units of the cost matrix where there is one;
         up to 1 for a loss of your own.
     delta : float in (0, 0.5], default=0.05
-        Probability that the guarantee fails. It counts calibrations like this one; subgroups with
-        rows enough share it evenly.
+        Probability that the guarantee fails. The probability is over calibrations like this one;
+        subgroups with enough rows share it evenly.
     max_analyses : int, default=1
         How often at most you will choose a threshold while adding rows to the same set. Plan this
-        number, and how many rows each analysis takes, before the first. Each analysis uses
-        `delta` / `max_analyses`. Calls with fresh rows only need no plan.
+        number, and how many rows each analysis uses, before the first. Each analysis uses `delta` /
+        `max_analyses`. Calls with fresh rows only need no plan.
     method : str, FixedSequence, LevelSequence or Combined, default="auto"
-        How the threshold is found, and what is guaranteed; "auto" takes "combined".
+        How the threshold is found, and what is guaranteed; "auto" means "combined".
 
-        - Certified: "combined" usually accepts most, and its start may be chosen by other rows
+        - Certified: "combined" usually accepts most, and other rows may choose its start
           (:class:`~skselect.thresholds.Combined`); "band" is for classifiers that are worst where
           they are surest; "fixed_sequence" begins at 25 % of the rows, or where a
           :class:`~skselect.thresholds.FixedSequence` says; a
-          :class:`~skselect.thresholds.LevelSequence` is for tied confidences, and a tuner takes it
-          by itself where the training rows hold few levels; "bonferroni".
+          :class:`~skselect.thresholds.LevelSequence` is for tied confidences, and a tuner uses it
+          by itself if the training rows have few levels; "bonferroni".
         - Estimates: "sgr", "mean". No guarantee: "empirical".
     min_coverage : float in [0, 1] or "auto", default="auto"
         Smaller accepted sets are not considered. "auto": 0.1, or 0 for "empirical".
@@ -706,10 +706,10 @@ class Risk(Guarantee):
         ``(y_true, y_pred) -> loss`` returns values in [0, 1]. A loss between 0 and 1 counts as an
         error with this probability.
     given_prediction : label, default=None
-        The guarantee is about the rows of this answer alone: "healthy" for "at most 1 % wrong
-        among the accepted negatives". The threshold is applied to all rows.
+        The guarantee covers only rows with this answer: "healthy" for "at most 1 % wrong among the
+        accepted negatives". The threshold is applied to all rows.
     given_class : label, default=None
-        The same for the rows of one true class.
+        The guarantee covers only rows of this true class.
     largest_weight : float, default=None
         A limit, fixed beforehand, that no weight can exceed. It says that ``sample_weight`` holds
         importance weights: a row counts with probability weight / `largest_weight`. None: unequal
@@ -718,7 +718,7 @@ class Risk(Guarantee):
     See Also
     --------
     GeneralizedRisk : Counts silent errors among all rows.
-    skselect.thresholds.rows_needed : How many rows it takes.
+    skselect.thresholds.rows_needed : How many rows a target needs.
 
     Examples
     --------
@@ -835,9 +835,9 @@ class GeneralizedRisk(Guarantee):
         As for :class:`Risk`. With ``given_class="sepsis"``: "at most 1 % of sepsis cases are
         silently dismissed".
     method : str, default="auto"
-        Certified: "binomial" (which "auto" takes). An estimate: "mean", which
-        keeps the target in expectation (conformal risk control [1]_) for losses of any kind. No
-        guarantee: "empirical".
+        Certified: "binomial" (the meaning of "auto"). An estimate: "mean", which keeps the target
+        in expectation (conformal risk control [1]_) for losses of any kind. No guarantee:
+        "empirical".
 
     References
     ----------
@@ -888,11 +888,11 @@ class Coverage(Guarantee):
     Parameters
     ----------
     target : float in (0, 1]
-        The bound to keep. Least share of accepted rows.
+        The bound to keep. Smallest share of accepted rows.
     delta, max_analyses, given_prediction, given_class, largest_weight
         As for :class:`Risk`.
     method : {"auto", "order_statistic", "mean", "empirical"}, default="auto"
-        Certified: "order_statistic" (which "auto" takes). An estimate: "mean". No guarantee:
+        Certified: "order_statistic" (the meaning of "auto"). An estimate: "mean". No guarantee:
         "empirical".
 
     Examples
@@ -1250,7 +1250,7 @@ class Cost(Objective):
         Cost of abstaining on one row, in units of one error. At most 1; in units of the cost matrix
         where there is one, at most its largest cost.
     method : {"auto", "empirical", "chow"}, default="auto"
-        "empirical" (which "auto" takes): the least cost on these rows. "chow": the threshold
+        "empirical" (the meaning of "auto"): the least cost on these rows. "chow": the threshold
         1 - `abstention_cost`, which is best where confidences are calibrated [1]_.
     loss : {"auto", "zero_one", "cost"} or callable, default="auto"
         As for :class:`Risk`.
@@ -1334,7 +1334,7 @@ class Cost(Objective):
 class Best(Objective):
     """The best value of a metric on these rows, at a coverage of at least `min_coverage`.
 
-    Among equal values the largest coverage is taken. Nothing is guaranteed for new rows.
+    Among equal values the largest coverage is chosen. Nothing is guaranteed for new rows.
 
     Parameters
     ----------
@@ -1350,7 +1350,7 @@ class Best(Objective):
         What must also hold on these rows: ("risk", .05), ("generalized_risk", .01),
         ("coverage", .7) or ("selective_accuracy", .9). It guarantees nothing for new rows.
     method : {"empirical", "lower_bound"}, default="empirical"
-        "empirical": the largest value on these rows; "lower_bound": the largest value less 1.645
+        "empirical": the largest value on these rows; "lower_bound": the largest value minus 1.645
         standard errors, which a few lucky rows cannot mislead.
 
     Examples

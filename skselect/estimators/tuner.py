@@ -156,28 +156,28 @@ class ThresholdTuner(
     True
     >>> answers = tuner.predict(X[1500:])  # -1: the case is deferred
 
-    Parameters stand in the order of use: what you want, the rows that choose the threshold,
-    subgroups and lists, how it runs. All objectives and their options: :doc:`/thresholds`.
+    The parameters are in the order of use: what you want, the rows that choose the threshold,
+    subgroups and lists, how it runs. :doc:`/thresholds` has all objectives and their options.
 
     Parameters
     ----------
     estimator : classifier
         A plain classifier or a :class:`SelectiveClassifier`, which says how to decide, what errors
-        cost and the abstain label (its own threshold is ignored). ``FrozenEstimator`` of a fitted
-        classifier is not fitted again: the rows given to ``fit``, or those that `cv` names, choose
-        the threshold, and the certificate is exact if they are fresh.
+        cost and the abstain label (its own threshold is ignored). A fitted classifier in
+        ``FrozenEstimator`` is not fitted again. The rows passed to ``fit``, or the rows that `cv`
+        names, choose the threshold; the certificate is exact if they are fresh.
     objective : Objective, list or mapping of them, or str, default="cwsa_plus"
         What the threshold should achieve. :class:`Risk`, :class:`GeneralizedRisk`,
         :class:`Coverage`, :class:`SystemRisk`, :class:`Cost` and :class:`Best` hold all options;
-        with subgroups one for each, if you like. A list such as
-        ``[Risk(0.02), Coverage(0.5)]`` holds guarantees that one threshold keeps together, each at
-        an even share of their `delta`. You may pass a name instead:
+        with subgroups each may have its own. A list such as ``[Risk(0.02), Coverage(0.5)]`` holds
+        guarantees that one threshold keeps together, each at an even share of their `delta`. You
+        may pass a name instead:
 
         ============================================  ============================================
         "risk"                                        largest coverage whose selective risk is
                                                       certified to be at most `target`
-        "generalized_risk"                            the same for the rate of silent failures
-        "system_risk"                                 the same for machine and reviewer together
+        "generalized_risk"                            as "risk", for the rate of silent failures
+        "system_risk"                                 as "risk", for machine and reviewer together
         "coverage"                                    highest threshold whose coverage is
                                                       certified to be at least `target`
         "cost"                                        cheapest if abstaining costs `target` errors
@@ -186,54 +186,56 @@ class ThresholdTuner(
         ============================================  ============================================
     target : float or mapping, default=None
         The bound to keep. Give it only with a name such as "risk", in units of the cost matrix
-        where there is one. A risk may be at most 0.5, a cost of abstaining that of an error.
-        With subgroups a mapping may give each its own, such as ``{"healthy": .01, "sick": .2}``.
+        where there is one. A risk target is at most 0.5; abstaining may cost at most as much as an
+        error. With subgroups a mapping may give each its own, such as
+        ``{"healthy": .01, "sick": .2}``.
     delta : float in (0, 0.5], default=None
-        Probability that the guarantee fails. Give it with a name; subgroups with rows
-        enough share it. None: 0.05.
+        Probability that the guarantee fails. Give it with a name; subgroups with enough rows share
+        it. None: 0.05.
     on_infeasible : {"raise", "abstain"}, default="raise"
-        When no threshold meets the target: raise, or warn and accept nothing.
+        What to do if no threshold meets the target: raise, or warn and defer everything.
     cv : "auto", int, splitter, iterable or float in (0, 1), default="auto"
         Which rows choose the threshold.
 
         - A float: that share of the rows (at least 10), held out once at random.
         - A split ``[(train, test)]`` of positions, masks or slices, or a splitter with one fold:
           the test rows. In time order: ``[(slice(-1000), slice(-1000, None))]``, the last 1000.
-        - An integer or splitter: all rows, by out-of-fold predictions. A row whose class
-          no training row of its fold has counts as a wrong answer, with a warning (an error for
-          most rows of a class). Rows that are never tested serve training only.
+        - An integer or splitter: all rows, by out-of-fold predictions. A row counts as a wrong
+          answer, with a warning, if no training row of its fold has its class (an error if most
+          rows of a class are like that). Rows that are never tested only train.
         - "auto": 0.4 (up to 0.6 where a risk needs more rows, see :doc:`/faq`) for a guarantee or a
           list with rows set apart, unless ``refit=True`` or there are fewer than 25 rows; else 5.
 
         A FrozenEstimator or PrecomputedClassifier is not trained. With splits or a splitter, the
-        test rows (of all folds) choose the threshold; the rows that trained it belong into the
-        training part. With "auto" or a number, all rows given to `fit` do: give fresh ones only.
+        test rows (of all folds) choose the threshold; put the rows that trained it into the
+        training part. With "auto" or a number, all rows passed to `fit` choose the threshold, so
+        pass only fresh rows.
     refit : bool or "auto", default="auto"
         Fit the classifier on all rows afterwards. False keeps the classifier trained on the rows
         that were not held out, so that the certificate is exact. "auto": False where rows are
         held out for a guarantee or a list with rows set apart, else True.
     random_state : int, RandomState or None, default=None
         Seed of the split that holds rows out, of the folds of an integer `cv`, of the rows that a
-        shortlist sets apart or that name levels (the certificate says that one), and of a
-        SelectiveClassifier without a seed. None: another at each call of `fit`.
+        shortlist sets apart or that name levels (the certificate states this seed), and of a
+        SelectiveClassifier without a seed. None: a new seed at each call of `fit`.
     assume : str or list of {"fresh", "independent", "balanced"}, default=()
         Assumptions you confirm although a test on the rows rejects them. The certificate stands,
         with the finding as a caveat. "fresh": no row trained the classifier, although rows equal
         training rows. "independent": the order of the rows means nothing, although losses change
         along it (they are sorted by site, say). "balanced": new cases come balanced like these.
     group_by : column name, list of them, callable, "predicted_class" or Subgroups, default=None
-        One threshold per subgroup, each certified by itself: columns of X (positions for arrays),
-        a function of X, or the answers. The function must find the subgroup of a row from that
-        row alone: one that compares rows (``pd.qcut``) is refused. Rows without a subgroup choose
-        no threshold. Later rows of other subgroups are deferred, or refused if a
+        One threshold per subgroup, each certified by itself: columns of X (positions for arrays), a
+        function of X, or the answers. The function must find the subgroup of a row from that row
+        alone; a function that compares rows (``pd.qcut``) is refused. Rows without a subgroup are
+        not used to choose thresholds. Later rows of other subgroups are deferred, or refused if a
         :class:`Subgroups` says so.
     shortlist : float in (0, 1) or Shortlist, default=None
-        Name the probable classes of each deferred case (of three or more), so that the true one
-        is among them in this share of these cases. The rows that choose the threshold set the
-        list too, so that the share is an estimate; ``Shortlist(0.95, share=0.5)`` of
-        ``skselect.thresholds`` sets half of these rows apart, for the list alone: exact.
+        Name the probable classes of each deferred case (of three or more), so that the true one is
+        among them in this share of these cases. The rows that choose the threshold also set the
+        list, so the share is an estimate; ``Shortlist(0.95, share=0.5)`` of ``skselect.thresholds``
+        makes it exact by setting half of these rows apart for the list alone.
     n_jobs : int, default=None
-        Folds of `cv` fitted at the same time. (Those of a SelectiveClassifier have their own.)
+        Folds of `cv` fitted at the same time. (A SelectiveClassifier has its own `n_jobs`.)
     verbose : int, default=0
         Print how many fits there will be, and the time of each. ``sklearn.callback`` shows bars
         instead (scikit-learn 1.9): ``set_callbacks(ProgressBar())``.
@@ -241,7 +243,7 @@ class ThresholdTuner(
     Attributes
     ----------
     threshold_, certificate_ : float, Certificate or None
-        Not there with `group_by`. No certificate where nothing is guaranteed.
+        Absent with `group_by`. The certificate is None where nothing is guaranteed.
     thresholds_, certificates_ : dict
         By subgroup; ``{"all": threshold_}`` without subgroups.
     policy_ : AbstentionPolicy
@@ -256,13 +258,13 @@ class ThresholdTuner(
 
     See Also
     --------
-    select_threshold : The same for a table of predictions.
-    certify : Checks a fixed policy on fresh rows.
+    select_threshold : Choose a threshold from a table of predictions.
+    certify : Certify a fixed policy on fresh rows.
 
     Notes
     -----
-    :doc:`/faq` says how many fits a calibration takes and what holding out rows costs,
-    :doc:`/guarantees` which rows certify nothing, and when their order speaks against it.
+    :doc:`/performance` says how many fits a calibration needs, :doc:`/faq` what holding out rows
+    costs, and :doc:`/guarantees` which rows certify nothing.
     """
 
     def __init__(
@@ -322,13 +324,13 @@ class ThresholdTuner(
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), default=None
             How often each row counts. For the classifier and for metric objectives. A certificate
-            counts independent rows, so it refuses weights that are not all equal;
-            ``largest_weight=`` of the objective makes importance weights of them.
+            counts independent rows, so it refuses unequal weights; with ``largest_weight=`` of the
+            objective they are importance weights.
         groups : array-like of shape (n,), default=None
             For the splitter. Rows of one group are not independent, so a certificate is then
             not exact.
         reviewer_pred : array-like of shape (n,), default=None
-            What a reviewer of deferred cases answers in each row, for :class:`SystemRisk`.
+            A reviewer's answer to each row, for :class:`SystemRisk`.
         **fit_params
             Passed on to the classifier's ``fit``.
 
@@ -774,7 +776,7 @@ class ThresholdTuner(
         """Explore what other targets would give on the rows that chose the threshold.
 
         A certificate is for one target, named before the rows were seen. Choosing among several
-        targets after looking voids it: then name the target, and fit again on fresh rows.
+        targets after looking voids it. To use another target, name it and fit again on fresh rows.
 
         Parameters
         ----------

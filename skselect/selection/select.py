@@ -80,21 +80,20 @@ def select_threshold(
     Parameters
     ----------
     *rows : `y_true, y_proba`, or one Predictions, Outcomes or RiskCoverageCurve
-        Labelled rows that did not train or calibrate the model. Where losses or
-        confidences depend on the order of the rows (tested at level 0.01), there is a warning,
-        and a certificate is an estimate. Weights are
-        refused where rows are counted, unless the objective has a ``largest_weight``.
-        Rows that nobody has judged yet (``unjudged="wrong"`` of :class:`Predictions`) count as
-        errors: ask again whenever more are judged.
-        A curve, such as :meth:`SelectiveState.finalize` returns, goes without subgroups.
+        Labelled rows that did not train or calibrate the model. If losses or confidences depend on
+        the order of the rows (tested at level 0.01), a warning says so and a certificate is an
+        estimate. Weights are refused where rows are counted, unless the objective has a
+        ``largest_weight``. Rows that nobody has judged yet (``unjudged="wrong"`` of
+        :class:`Predictions`) count as errors; call again whenever more are judged. A curve (from
+        :meth:`SelectiveState.finalize`, say) allows no subgroups.
     objective : Objective, list or mapping of them, or str
         What the threshold should achieve. :class:`~skselect.Risk`,
         :class:`~skselect.GeneralizedRisk`, :class:`~skselect.Coverage`,
         :class:`~skselect.SystemRisk`, :class:`~skselect.Cost` and :class:`~skselect.Best` hold all
-        options; with `subgroups` one for each, if you like. A list holds guarantees that one
-        threshold keeps together, each at an even share of their `delta`. A word is short for one:
-        "risk", "generalized_risk", "coverage", "system_risk" and "cost" with a `target`, or a
-        metric, "cwsa_plus", "cwsa" or "selective_accuracy".
+        options; with `subgroups` each may have its own. A list holds guarantees that one threshold
+        keeps together, each at an even share of their `delta`. A word is short for one: "risk",
+        "generalized_risk", "coverage", "system_risk" and "cost" with a `target`, or a metric,
+        "cwsa_plus", "cwsa" or "selective_accuracy".
     target : float or mapping, default=None
         The bound to keep. Give it only with a name such as "risk". With `subgroups` a mapping may
         give one target each.
@@ -102,24 +101,25 @@ def select_threshold(
         Probability that the guarantee fails. Give it only with a name. None: 0.05.
     subgroups : array-like of shape (n,), DataFrame, "predicted_class" or Subgroups, default=None
         The subgroup of each row. One threshold per subgroup, each certified by itself. Those with
-        rows enough share `delta` evenly; smaller ones are deferred (for a coverage they accept
+        enough rows share `delta` evenly; smaller ones are deferred (for a coverage they accept
         everything). The policy defers rows of other subgroups, or refuses them where a
         :class:`~skselect.policy.Subgroups` says so.
     confidence : str, callable or array of shape (n,), default=None
-        How sure the classifier is of each row. None: the default of the decision rule. Outcomes say
-        it.
+        How sure the classifier is of each row. None: the default of the decision rule. Outcomes
+        already have it.
     shortlist : float in (0, 1) or Shortlist, default=None
         Name the probable classes of each deferred case (of three or more), so that the true one is
-        among them in this share of these cases. The rows that choose the threshold set the list
-        too, so that the share is an estimate; ``Shortlist(0.95, share=0.5)`` of
-        ``skselect.thresholds`` sets rows apart: exact.
+        among them in this share of these cases. The rows that choose the threshold also set the
+        list, so the share is an estimate; ``Shortlist(0.95, share=0.5)`` of ``skselect.thresholds``
+        sets rows apart and makes it exact.
     assume : "independent" or (), default=()
         Assumptions you confirm although a test on the rows rejects them. "independent": the order
         of the rows means nothing, although losses or confidences change along it (the table is
         sorted by site, say). The certificate stands, and names the finding.
     on_infeasible : {"raise", "abstain"}, default="raise"
-        When no threshold meets the target: raise, or warn and accept nothing. While rows are not
-        judged, a threshold that passes if all of them are right is waited for, with a warning.
+        What to do if no threshold meets the target: raise, or warn and defer everything. While some
+        rows are not judged, there is only a warning if a threshold would pass with all of them
+        right.
     %(options)s
 
     Returns
@@ -129,9 +129,9 @@ def select_threshold(
     Raises
     ------
     InfeasibleTargetError
-        If no threshold meets the target; it says how many rows would be enough. With
-        `subgroups`: if none of them meets it; if only some do not, those are deferred with
-        a warning.
+        If no threshold meets the target. The error says how many rows would be enough. With
+        `subgroups`, only if none of them meets it; if some do, the others are deferred with a
+        warning.
     ValueError
         If an argument is malformed, or weights do not fit the objective.
 
