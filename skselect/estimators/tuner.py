@@ -170,8 +170,7 @@ class ThresholdTuner(
         What the threshold should achieve. :class:`Risk`, :class:`GeneralizedRisk`,
         :class:`Coverage`, :class:`SystemRisk`, :class:`Cost` and :class:`Best` hold all options;
         with subgroups each may have its own. A list such as ``[Risk(0.02), Coverage(0.5)]`` holds
-        guarantees that one threshold keeps together, each at an even share of their `delta`. You
-        may pass a name instead:
+        guarantees that one threshold keeps together, each at an even share of `delta`. Or a name:
 
         ============================================  ============================================
         "risk"                                        largest coverage whose selective risk is
@@ -186,12 +185,10 @@ class ThresholdTuner(
         ============================================  ============================================
     target : float or mapping, default=None
         The bound to keep. Give it only with a name such as "risk", in units of the cost matrix
-        where there is one. A risk target is at most 0.5; abstaining may cost at most as much as an
-        error. With subgroups a mapping may give each its own, such as
-        ``{"healthy": .01, "sick": .2}``.
+        where there is one. A risk target is at most 0.5; abstaining costs at most as much as an
+        error. With subgroups a mapping may give each its own: ``{"healthy": .01, "sick": .2}``.
     delta : float in (0, 0.5], default=None
-        Probability that the guarantee fails. Give it with a name; subgroups with enough rows share
-        it. None: 0.05.
+        Probability that the guarantee fails, beside a name; subgroups share it. None: 0.05.
     on_infeasible : {"raise", "abstain"}, default="raise"
         What to do if no threshold meets the target: raise, or warn and defer everything.
     cv : "auto", int, splitter, iterable or float in (0, 1), default="auto"
@@ -207,9 +204,8 @@ class ThresholdTuner(
           list with rows set apart, unless ``refit=True`` or there are fewer than 25 rows; else 5.
 
         A FrozenEstimator or PrecomputedClassifier is not trained. With splits or a splitter, the
-        test rows (of all folds) choose the threshold; put the rows that trained it into the
-        training part. With "auto" or a number, all rows passed to `fit` choose the threshold, so
-        pass only fresh rows.
+        test rows (of all folds) choose the threshold; put rows that trained it into the training
+        part. With "auto" or a number, all rows of `fit` choose it, so pass only fresh rows.
     refit : bool or "auto", default="auto"
         Fit the classifier on all rows afterwards. False keeps the classifier trained on the rows
         that were not held out, so that the certificate is exact. "auto": False where rows are
