@@ -188,7 +188,7 @@ class ThresholdTuner(
         where there is one. A risk target is at most 0.5; abstaining costs at most as much as an
         error. With subgroups a mapping may give each its own: ``{"healthy": .01, "sick": .2}``.
     delta : float in (0, 0.5], default=None
-        Probability that the guarantee fails, beside a name; subgroups share it. None: 0.05.
+        Probability that the guarantee fails. Give it with a name; subgroups share it. None: 0.05.
     on_infeasible : {"raise", "abstain"}, default="raise"
         What to do if no threshold meets the target: raise, or warn and defer everything.
     cv : "auto", int, splitter, iterable or float in (0, 1), default="auto"
