@@ -8,13 +8,12 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from skselect._lib.notebook import show_card
+from skselect._lib.notebook import VERDICTS, show_card
 
 #: How outputs begin that become cards, and their colours.
 TONES = {
-    "CERTIFIED": "good", "HOLDS": "good", "OK:": "good", "BROKEN": "bad", "ALARM": "bad",
-    "UNDECIDED": "open", "ESTIMATE, NOT CERTIFIED": "open", "GUARANTEES NOTHING": "open",
-    "UPPER BOUND ONLY": "open",
+    **dict(VERDICTS.values()), "CERTIFIED": "good", "ALARM": "bad", "UPPER BOUND ONLY": "open",
+    "ESTIMATE, NOT CERTIFIED": "open", "GUARANTEES NOTHING": "open",
 }  # fmt: skip
 #: The large numbers of a certificate, found in its sentences.
 NUMBERS = {
@@ -22,7 +21,7 @@ NUMBERS = {
     "wrong, guaranteed": r"(at most [\d.]+ %) of its answers",
     "least confidence of an answer": r"at confidence ([\d.]+) or higher",
 }
-_SMALL = ("Assumptions", "Method", "Such a verdict")
+_SMALL = ("Assumptions", "Method", "BROKEN or CONFIRMED")
 # Lines of code, then lines of output, which end before the next prompt.
 _CALL = re.compile(r"((?:^(?:>>>|\.\.\.).*\n)+)((?:^(?!>>>).*\n)*)", re.MULTILINE)
 

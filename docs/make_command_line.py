@@ -21,15 +21,15 @@ the same as this page, which is written from the program.
    * - exit code
      - meaning
    * - 0
-     - done: written, the guarantee holds, no alarm
+     - done: written, no breach of the guarantee is found, no alarm
    * - {cli.WRONG_INPUT}
      - wrong input; a message says what, and nothing is written
    * - {cli.INFEASIBLE}
      - *tune*: no threshold meets the target; nothing is written
    * - {cli.BROKEN}
      - *evaluate*, *monitor*: the guarantee is broken
-   * - {cli.UNDECIDED}
-     - *evaluate*: undecided; *monitor*: it cannot go on without labels that are overdue; *tune*:
+   * - {cli.OPEN}
+     - *evaluate*: in doubt, or not tested; *monitor*: it cannot go on without labels that are overdue; *tune*:
        the certificate is an estimate; *apply*: cases must ask a further stage of a cascade
    * - {cli.INTERRUPTED}
      - interrupted; nothing is written

@@ -16,6 +16,7 @@ from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
+from scipy import special
 
 from skselect._lib.arrays import BoolArray, FloatArray, LossSpec, draw_rows, reaches
 from skselect._lib.checks import did_you_mean, shown, warn_user
@@ -27,11 +28,12 @@ from skselect._lib.checks.options import (
     check_range,
     check_risk_limit,
 )
-from skselect._lib.notebook import percent, rounded
+from skselect._lib.notebook import VERDICTS, percent, rounded
 from skselect.bounds._pointwise import (
     anytime_upper,
     betting_upper,
     clopper_pearson_upper,
+    critical_counts,
     least_count,
     rows_for_certificate,
 )
@@ -127,6 +129,10 @@ _SGR = (
 HELD_OUT = 0.4
 #: One row in so many names the thresholds that the others test.
 NAMING = 5
+#: A guarantee that is kept is in doubt with this probability at most; several share it evenly.
+DOUBT = 0.1
+#: The probability with which a verdict would have found what it says it would.
+FOUND = 0.95
 # The least coverage is said to bind where the chosen one is larger by less than this.
 _NEAR = 0.05
 #: Why a guarantee in expectation is an estimate.
@@ -401,14 +407,16 @@ class Counts(NamedTuple):
 class Finding(NamedTuple):
     """What rows show of a guarantee: the share or mean that it bounds, and bounds, in [0, 1].
 
-    It "holds" if the bound on the side of the target keeps it, is "broken" if the other one does
-    not, and else is "undecided".
+    `p_value` is the exact chance of such rows, or worse, at the target. Rows like these would put a
+    true share of `detectable`, or worse, in doubt with probability .95; nan where none.
     """
 
     verdict: str
     value: float
     low: float
     high: float
+    p_value: float
+    detectable: float
 
 
 class Found(NamedTuple):
@@ -500,29 +508,101 @@ class Guarantee(Objective):
         return ""
 
     def test(
-        self, seen: Counts, graded: FloatArray | None = None, *, anytime: bool = False
+        self,
+        seen: Counts,
+        graded: FloatArray | None = None,
+        *,
+        anytime: bool = False,
+        doubt: float = DOUBT,
     ) -> Finding:
         """Test the guarantee on rows, for a threshold that was fixed beforehand.
 
         By counts, or by `graded` values: those that :meth:`values` returns. Each bound fails with
-        probability `level`; `anytime`: even if one looks whenever rows were added.
+        probability `level`; `anytime`: even if one looks whenever rows were added. What is kept is
+        in doubt with probability `doubt` at most. Losses are counted by a coin each: an error with
+        this probability.
         """
-        value, low, high = find_mean(*self.count(seen), graded, self.level, anytime=anytime)
-        largest = self.largest
-        verdict = "broken" if low > largest else "undecided" if high > largest else "holds"
+        count, n = self.count(seen)
+        bounds = find_mean(count, n, graded, self.level, anytime=anytime)
+        if graded is not None and n:
+            count = int(np.sum(Outcomes(graded, np.zeros(n)).count(0).loss))
+        return self.judge(count, n, bounds, doubt)
+
+    def judge(
+        self, count: int, n: int, bounds: tuple[float, float, float], doubt: float
+    ) -> Finding:
+        """Return the verdict on a count of `n`, beside a mean and its bounds."""
+        (value, low, high), largest = bounds, self.largest
+        p_value = float(special.bdtr(n - count, n, 1.0 - largest))
+        detectable = self.detectable(n, doubt)
+        verdict = (
+            "broken" if low > largest
+            else "confirmed" if high <= largest
+            else "in_doubt" if p_value <= doubt
+            else "no_breach" if self.is_tested_by(n, doubt)
+            else "not_tested"
+        )  # fmt: skip
         if self.is_least:
-            value, low, high = 1.0 - value, 1.0 - high, 1.0 - low
-        return Finding(verdict, value, low, high)
+            value, low, high, detectable = 1.0 - value, 1.0 - high, 1.0 - low, 1.0 - detectable
+        return Finding(verdict, value, low, high, p_value, detectable)
 
-    def weakest(self, counts: Iterable[Counts]) -> Finding:
-        """Return the worst of what the counts under each reading of the rows show."""
-        tests = [self.test(seen) for seen in counts]
-        return max(tests, key=lambda one: -one.low if self.is_least else one.high)
+    def detectable(self, n: int, doubt: float) -> float:
+        """Return the least share that so many rows put in doubt with probability .95, nan if none.
 
-    def bound(self, found: Finding) -> float:
-        """Return the bound on the side of the target, in the user's units."""
-        most = found.low if self.is_least else found.high
-        return self.unit * most + (self.reviewing.bound or 0.0)
+        It is a share of what must be small.
+        """
+        right = int(critical_counts(np.array([n]), 1.0 - self.largest, doubt)[0])
+        return clopper_pearson_upper(n - right - 1, n, 1.0 - FOUND) if right >= 0 else math.nan
+
+    def is_tested_by(self, n: int, doubt: float) -> bool:
+        """Tell whether so many rows put a share of three times the target in doubt."""
+        enough = self.largest == 0.0 or self.detectable(n, doubt) <= 3.0 * self.largest
+        return n > 0 and enough
+
+    def rows_to_test(self, doubt: float, n_kept: int = 0) -> int:
+        """Return about how many rows, beside some that are kept, test it."""
+        return least_count(lambda n: self.is_tested_by(n_kept + n, doubt))
+
+    def weakest(self, counts: Iterable[Counts]) -> float:
+        """Return the largest bound of what must be small, over the readings of the rows."""
+        readings = (find_mean(*self.count(one), None, self.level, anytime=False) for one in counts)
+        return max(high for _, _, high in readings)
+
+    def bound(self, most: float) -> float:
+        """Return what must be small at most as a target, in the user's units."""
+        return self.unit * (1.0 - most if self.is_least else most) + (self.reviewing.bound or 0.0)
+
+    def tell_life(
+        self, since: str, verdict: str = "", found: str = "", detectable: float = math.nan
+    ) -> str:
+        """Return the life of a guarantee as one paragraph, the verdict first.
+
+        Parameters
+        ----------
+        since : str
+            When it was certified, and by how many rows; "" where no certificate guarantees it.
+        verdict : str, default=""
+        found : str, default=""
+            What was found since.
+        detectable : float, default=nan
+            Which value would have been found, in the user's units.
+        """
+        word, tone = VERDICTS.get(verdict, ("", ""))
+        said = [f"{word}." if word else ""]
+        said.append(f"Guaranteed ({since}): " if since else "Target: ")
+        said[-1] += f"{self.describe()}."
+        said.append(f"Found {'since' if since else 'here'}: {found}." if found else "")
+        said.append("The certificate stands." if since and tone == "good" else "")
+        if verdict in ("not_tested", "no_breach", "confirmed") and not math.isnan(detectable):
+            is_share = self.about.is_error or self.is_least
+            unit = 100.0 if is_share else 1.0
+            amount = rounded(unit * detectable, 2, up=not self.is_least) + " %" * is_share
+            said.append(
+                f"A true {'rate' if is_share else 'mean'} of {amount} or "
+                f"{'less' if self.is_least else 'more'} would have been found with probability "
+                f"{100 * FOUND:.0f} %."
+            )
+        return " ".join(filter(None, said))
 
     def find(self, curve: RiskCoverageCurve) -> Found:
         """Find the threshold on a curve of rows that count once."""

@@ -757,7 +757,7 @@ def test_a_certificate_by_a_bound_is_made_on_fresh_rows_too():
 
 @pytest.mark.parametrize(
     ("reviewer", "wrong", "verdict"),
-    [(0.02, 0.0, "holds"), (0.2, 0.0, "broken"), (0.03, 0.4, "broken")],
+    [(0.02, 0.0, "confirmed"), (0.2, 0.0, "broken"), (0.03, 0.4, "broken")],
 )
 def test_a_check_notices_when_either_gets_worse(reviewer, wrong, verdict):
     rows = _fresh(reviewer=reviewer, wrong=wrong)
@@ -797,7 +797,7 @@ def test_a_rate_of_the_reviewer_is_certified_on_fresh_rows_too():
         certify(policy, rows, objective=objective)
 
 
-@pytest.mark.parametrize(("wrong", "verdict"), [(-0.05, "holds"), (0.4, "broken")])
+@pytest.mark.parametrize(("wrong", "verdict"), [(-0.05, "confirmed"), (0.4, "broken")])
 def test_a_check_by_a_rate_counts_it_in_each_deferred_row(wrong, verdict):
     policy, rows = _fixed(deferred_error=0.03), _fresh(reviewer=0.02, wrong=wrong)
     check, outcomes = check_policy(policy, _alone(rows)), Outcomes.of(rows)
@@ -807,7 +807,7 @@ def test_a_check_by_a_rate_counts_it_in_each_deferred_row(wrong, verdict):
     assert one.value == pytest.approx(np.where(accepted, outcomes.loss, 0.03).mean())
     assert one.low < one.value < one.high
     assert one.n_errors == outcomes.loss[accepted].sum()
-    assert "(4,000 cases; time-uniform 90 % interval" in one.found
+    assert one.found.endswith(" % (4,000 cases)")
     assert "(not proved): the reviewer errs in at most 3 % of the deferred" in unwrap(str(check))
     [asked] = check_policy(
         _fixed(), _alone(rows), objective=SystemRisk(0.09, deferred_error=0.03)
@@ -821,7 +821,8 @@ def test_a_check_by_a_rate_counts_it_in_each_deferred_row(wrong, verdict):
 def test_a_rate_needs_no_answers_in_a_report():
     rows = _alone(_fresh(wrong=-0.05))
     report = unwrap(str(selective_report(None, rows, policy=_fixed(deferred_error=0.03))))
-    assert "HOLDS: machine and reviewer together are wrong in at most 9 % of cases" in report
+    assert "machine and reviewer together are wrong in at most 9 % of cases. Found since:" in report
+    assert "CONFIRMED. Guaranteed (" in report
 
 
 def test_what_knows_no_answers_of_the_reviewer_says_so():
@@ -837,12 +838,13 @@ def test_what_knows_no_answers_of_the_reviewer_says_so():
         SelectiveRiskMonitor(policy)
     assert SelectiveRiskMonitor(policy, target=0.2).target == 0.2
     report = " ".join(str(selective_report(None, alone, policy=policy)).split())
-    assert "UNDECIDED: it guarantees how often machine and reviewer together are wrong" in report
+    assert "NOT TESTED: it guarantees how often machine and reviewer together are wrong" in report
 
 
 def test_a_report_checks_machine_and_reviewer_together():
     report = unwrap(str(selective_report(None, _fresh(reviewer=0.02), policy=_fixed())))
-    assert "HOLDS: machine and reviewer together are wrong in at most 9 % of cases" in report
+    said = "rows): machine and reviewer together are wrong in at most 9 % of cases. Found since"
+    assert re.search(rf"CONFIRMED\. Guaranteed \(.*{re.escape(said)}", report)
     assert "Alone, the reviewer is wrong in" in report  # as its certificate says
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from html import escape
 
@@ -16,7 +16,15 @@ _INDENT = "  "
 # A verdict is written in capitals at the start of a text.
 _VERDICT = re.compile(r"[A-Z][A-Z',]+( [A-Z][A-Z',]+)*(?![\w'])")
 # Readable under white letters, and beside any background: notebooks and pages may be dark.
-TONES = {"good": "#0b7a55", "bad": "#b3261e", "open": "#59636e"}
+TONES = {"good": "#0b7a55", "bad": "#b3261e", "doubt": "#8a5a00", "open": "#59636e"}
+#: What labelled rows say of a guarantee, and the tone of it; of several the first one counts.
+VERDICTS = {
+    "broken": ("BROKEN", "bad"),
+    "in_doubt": ("IN DOUBT", "doubt"),
+    "not_tested": ("NOT TESTED", "open"),
+    "no_breach": ("NO BREACH FOUND", "good"),
+    "confirmed": ("CONFIRMED", "good"),
+}
 
 
 def terminal_width() -> int:
@@ -44,6 +52,11 @@ def count(n: float, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
+def first_verdict(verdicts: Iterable[str]) -> str:
+    """Return the verdict over several guarantees."""
+    return min(verdicts, key=list(VERDICTS).index)
+
+
 def percent(share: float, *, up: bool | None = None) -> str:
     """Return a percentage with four digits; for `up` see :func:`rounded`."""
     return f"{rounded(100.0 * share, 4, up=up)} %"
@@ -69,7 +82,7 @@ def show_card(
     ----------
     text : str
         It begins with its verdict, in capitals; each line is a paragraph.
-    tone : {"good", "bad", "open"}
+    tone : {"good", "bad", "doubt", "open"}
     numbers : mapping of str to str, default=None
         What each large number is, and the number; "" where it has no value.
     n_small : int, default=0

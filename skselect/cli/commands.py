@@ -28,7 +28,7 @@ from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_count, check_number
 from skselect._lib.checks.rows import refuse_threshold_and_policy
 from skselect._lib.notebook import count, wrap
-from skselect.cli import BROKEN, UNDECIDED, tables
+from skselect.cli import BROKEN, OPEN, tables
 from skselect.cli.tables import PARQUET, Table, TableFile, open_table, read_layout
 from skselect.policy import policy as policies
 from skselect.policy.policy import AbstentionPolicy, External
@@ -45,7 +45,9 @@ if TYPE_CHECKING:
 #: Stands between the labels of a shortlist in a table.
 _SEPARATOR = "|"
 #: The exit code of each answer to "is it still true?".
-_EXIT_CODES = {"holds": 0, "broken": BROKEN, "undecided": UNDECIDED}
+_EXIT_CODES = {
+    "broken": BROKEN, "in_doubt": OPEN, "not_tested": OPEN, "no_breach": 0, "confirmed": 0,
+}  # fmt: skip
 _DAY = 86400e6  # in microseconds
 #: So many cases are passed to a monitor at a time.
 _PIECE = 1 << 18
@@ -92,7 +94,7 @@ def evaluate(given: Namespace) -> int:
     if check is not None:
         return _EXIT_CODES[check.verdict]
     own = None if policy is None else policy.certificate
-    return UNDECIDED if own is not None and own.reads_reviewer else 0
+    return OPEN if own is not None and own.reads_reviewer else 0
 
 
 def report(given: Namespace) -> int:
@@ -168,7 +170,7 @@ def tune(given: Namespace) -> int:
         _print(f"\n{wrap(str(policy.cascade))}")
     _print(f"\nWritten: {', '.join(written)}")
     issued = [one for one in found.certificates.values() if one is not None]
-    return 0 if all(one.is_certified for one in issued) else UNDECIDED
+    return 0 if all(one.is_certified for one in issued) else OPEN
 
 
 def _largest_weight(given: Namespace) -> float | None:
@@ -305,7 +307,7 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
             "and begin with a new --history file."
         )
     _print(*filter(None, [gone, stale, status, f"\n{wrap(counted)}"]), sep="\n")
-    return BROKEN if gone or answer == "alarm" else 0 if answer == "ok" else UNDECIDED
+    return BROKEN if gone or answer == "alarm" else 0 if answer == "ok" else OPEN
 
 
 def _watch(
@@ -704,7 +706,7 @@ def _say_who_waits(waiting: pd.DataFrame, given: Namespace) -> int:
     if given.ask is None:
         raise ValueError(said)
     print(f"skselect: {said}", file=sys.stderr)
-    return UNDECIDED
+    return OPEN
 
 
 # Deciding -----------------------------------------------------------------------------------------

@@ -49,8 +49,8 @@ examples:
 With --policy the first lines say whether its guarantee still holds, and so does the exit code:
   skselect evaluate later.csv --label truth --policy policy.json --brief; echo $?
 
-exit codes: 0 the guarantee holds (or there is none), 4 it is broken, 5 undecided: there are too few
-rows, or these rows chose the threshold; 2 wrong input, 130 interrupted
+exit codes: 0 confirmed or no breach found (or no guarantee), 4 broken, 5 in doubt or not tested
+(too few rows, or they chose the threshold); 2 wrong input, 130 interrupted
 """
 _REPORT = """The same as skselect evaluate --brief --html report.html.
 

@@ -17,7 +17,14 @@ from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_count, check_delta
 from skselect._lib.checks.rows import check_labels, encode_known, refuse_weights
 from skselect._lib.files import replace_nan
-from skselect._lib.notebook import percent, rounded, show_card, wrap
+from skselect._lib.notebook import (
+    VERDICTS,
+    first_verdict,
+    percent,
+    rounded,
+    show_card,
+    wrap,
+)
 from skselect.bounds._pointwise import (
     bound_stakes,
     clopper_pearson_upper,
@@ -27,6 +34,7 @@ from skselect.bounds._pointwise import (
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
 from skselect.objectives import (
+    DOUBT,
     FIXED_METHOD,
     GUARANTEES,
     Counts,
@@ -121,7 +129,7 @@ def certify(
         confidences than those of the rows that tuned the policy are named in the second line.
         Where the policy has a certificate of its own, `notice` says if these rows contradict it
         (an exact lower bound at `delta` lies above its target; the text then begins with the
-        notice) or do not confirm it.
+        notice), put it in doubt, or are too few to test it.
 
     Raises
     ------
@@ -231,14 +239,14 @@ def _find_far(policy: AbstentionPolicy, answered: Predictions, curve: RiskCovera
 
 def _why_not(fixed: Guarantee, counts: Sequence[Counts]) -> str:
     """Say why rows guarantee nothing, "" where they do."""
-    finding = fixed.weakest(counts)
-    bound = fixed.bound(finding)
+    most = fixed.weakest(counts)
+    bound = fixed.bound(most)
     found = f"the bound of these rows is {fixed.amount(bound)}, which guarantees nothing"
     if counts[0].n_accepted == 0:
         return "the policy accepts none of these rows"
     if math.isnan(fixed.target):
         return found if fixed.about.is_error and not fixed.is_least and bound > 0.5 else ""
-    if finding.verdict != "holds":
+    if most > fixed.largest:
         return f"the target {fixed.amount(fixed.target)} is not met; {found}"
     return ""
 
@@ -256,10 +264,10 @@ class PolicyCheck:
 
     Parameters
     ----------
-    verdict : {"holds", "broken", "undecided"}
-        Over all guarantees: "holds" if each holds, "broken" if one is broken.
+    verdict : {"broken", "in_doubt", "not_tested", "no_breach", "confirmed"}
+        Over all guarantees: the first of these words that one of them has.
     delta : float
-        Chance that a verdict is wrong, at most; over all guarantees together.
+        Chance that "broken" or "confirmed" is wrong, at most; over all guarantees together.
     guarantees : tuple of GuaranteeCheck
         What was tested: one guarantee, or one for each subgroup.
     n, n_accepted, n_errors : int
@@ -272,11 +280,11 @@ class PolicyCheck:
         How often the growing table may be checked; None: as often as one likes.
     same_rows : bool
         Whether exactly these rows chose the threshold: then they cannot test it, and the
-        verdict is "undecided".
+        verdict is "not_tested".
     reused : float or None
         Share of rows that chose the threshold, or of rows that trained the classifier: among these
         or of all such rows on record, whichever is largest; of those that can be recognised. Above
-        a fifth the verdict is not "holds". None where nothing can tell.
+        a fifth the verdict is "broken" or "not_tested". None where nothing can tell.
     caveats : tuple of str
         Why the verdict may not be about the cases of the policy: these rows have other confidences
         than those that tuned it, as training rows do, or probabilities that are calibrated twice.
@@ -291,10 +299,10 @@ class PolicyCheck:
     >>> fresh = Predictions.from_proba([1] * 300, np.tile([.1, .9], (300, 1)), labels=[0, 1])
     >>> check = check_policy(policy, fresh, target=.02)
     >>> check
-    <PolicyCheck: holds; 0 errors in 300 accepted of 300 rows>
+    <PolicyCheck: confirmed; 0 errors in 300 accepted of 300 rows>
     >>> print(check)
-    HOLDS: at most 2 % of its answers are wrong. Found here: 0 % (0 of 300; time-uniform
-      90 % interval 0 % to 1.492 %).
+    CONFIRMED. Target: at most 2 % of its answers are wrong. Found here: 0 % (0 of 300). A
+      true rate of 5.2 % or more would have been found with probability 95 %.
     ...
     """
 
@@ -316,14 +324,15 @@ class PolicyCheck:
 
     @property
     def n_more(self) -> int | None:
-        """About how many fresh labelled rows settle it; 0 where it is settled.
+        """About how many more labelled rows "in_doubt" or "not_tested" asks for; else 0.
 
-        If they have exactly the rate of errors of the rows here, they settle it with probability
-        0.8: added to these rows, or by themselves where ``max_analyses=1``. They are accepted
+        Added to these rows, or by themselves where ``max_analyses=1``. In doubt: rows with exactly
+        the rate of errors of these show with probability 0.8 that the guarantee is broken. Not
+        tested: with so many rows three times the target is found. They are accepted
         rows, unless the guarantee counts the others too (objectives "generalized_risk" and
         "coverage"). None where no number would do.
         """
-        if self.verdict != "undecided":
+        if self.verdict not in ("in_doubt", "not_tested"):
             return 0
         known = [one.n_more for one in self.guarantees if one.n_more is not None]
         return sum(known) if len(known) == len(self.guarantees) else None
@@ -343,10 +352,10 @@ class PolicyCheck:
             [one] = self.guarantees
             numbers |= one.as_objective.limit("target", one.value)
         else:
-            kept = sum(one.verdict == "holds" for one in self.guarantees)
-            numbers["guarantees kept"] = f"{kept} of {len(self.guarantees)}"
-        good = "open" if self.caveats else "good"
-        tone = {"holds": good, "broken": "bad"}.get(self.verdict, "open")
+            kept = sum(one.verdict in ("no_breach", "confirmed") for one in self.guarantees)
+            numbers["guarantees without a breach"] = f"{kept} of {len(self.guarantees)}"
+        tone = VERDICTS[self.verdict][1]
+        tone = "open" if tone == "good" and self.caveats else tone
         return show_card("\n".join(lines), tone, numbers, n_small=len(lines) > 1)
 
     def to_dict(self) -> dict[str, Any]:
@@ -364,13 +373,18 @@ class PolicyCheck:
 
     @property
     def trust(self) -> str:
-        """How often such a verdict is wrong, and what it assumes."""
-        wrong = rounded(100.0 * self.delta, 4, up=True)
+        """How often a verdict is wrong, the intervals behind it, and what it assumes."""
         several = f" over all of {self.max_analyses} checks"
         which = {None: ", however often you check", 1: ""}.get(self.max_analyses, several)
+        low, high = self.coverage_interval
+        answered = f"{percent(low, up=False)} to {percent(high, up=True)} answered"
+        each = [one.interval for one in self.guarantees if not one.is_empty]
+        level = name_interval(self.delta, self.max_analyses)
         return (
-            f"The chance of a wrong verdict is at most {wrong} %{which}. Assumptions (not proved): "
-            f"{'; '.join(self.assumptions)}. {self._tell_reused()}"
+            f"BROKEN or CONFIRMED is wrong with probability {percent(self.delta, up=True)} at most"
+            f"{which}; IN DOUBT comes up in {percent(DOUBT)} of the checks at most where all is "
+            f"kept. Behind them: {'; '.join([*each, f'{level} {answered}'])}. "
+            f"Assumptions (not proved): {'; '.join(self.assumptions)}. {self._tell_reused()}"
         )
 
     @property
@@ -403,52 +417,51 @@ class PolicyCheck:
             if not self.same_rows:
                 which = "rows that trained the classifier or chose the threshold are among these"
             return [
-                f"UNDECIDED: {which}, so they cannot test it. Take fresh labelled rows, other than "
-                "those of fit."
+                f"NOT TESTED: {which}, so they cannot test it. Use fresh labelled rows, other "
+                "than those of fit."
             ]
-        (low, high), interval = self.coverage_interval, name_interval(self.delta, self.max_analyses)
         answered = (
             f"It answers {percent(self.coverage)} of these {self.n:,} cases on its own "
-            f"({self.n_accepted:,}; {interval} {percent(low, up=False)} to "
-            f"{percent(high, up=True)})."
+            f"({self.n_accepted:,})."
         )
         lines = [*self._answer(), "" if brief else answered, self._advice()]
         return [line for line in [*lines, "" if brief else self.trust] if line]
 
     def _answer(self) -> list[str]:
-        """Return the verdict as a sentence, and one line for each of several guarantees."""
-        starts = {
-            "holds": "HOLDS: ",
-            "broken": "BROKEN: it is not true that ",
-            "undecided": "UNDECIDED: these rows cannot tell whether ",
-        }
-        said = [f"{starts[one.verdict]}{one.statement}. {one.found}" for one in self.guarantees]
+        """Return the life of each guarantee; of several, how many have which verdict, first."""
+        said = [one.life for one in self.guarantees]
         if len(said) > 1:
             verdicts = [one.verdict for one in self.guarantees]
-            words = {"broken": "broken", "undecided": "undecided", "holds": "holding"}
-            counts = ", ".join(f"{verdicts.count(x)} {word}" for x, word in words.items())
-            said.insert(0, f"{self.verdict.upper()}: of {len(said)} guarantees {counts}.")
+            counts = [
+                f"{verdicts.count(x)} {word.lower()}"
+                for x, (word, _) in VERDICTS.items()
+                if x in verdicts
+            ]
+            start = VERDICTS[self.verdict][0]
+            said.insert(0, f"{start}: of {len(said)} guarantees {', '.join(counts)}.")
         return [*said, *self.caveats]
 
     def _advice(self) -> str:
-        """Say what to do next, "" where nothing is to be done."""
+        """Say what to do next."""
         if self.verdict == "broken":
             return "Defer the cases to a person until a threshold is certified on fresh rows."
-        if self.verdict == "holds":
-            return ""
+        again = {
+            None: "add new labelled cases to these rows and check all together, whenever you like.",
+            1: "check new labelled cases by themselves: this was the one analysis of these.",
+        }.get(self.max_analyses, "add new labelled cases to these for the next planned analysis.")
+        review = f"Next review: {again}"
+        if self.verdict not in ("in_doubt", "not_tested"):
+            return review
         if self.guarantees[0].is_empty:
             return "It answers none of these rows on its own, so they test nothing."
         if self.n_more is None:
             return "No number of further rows like these would settle it."
-        which = "that it answers " if self.guarantees[0].as_objective.is_selective else ""
-        again = {
-            None: "Add them to these rows and ask again, as often as you like.",
-            1: "Check them by themselves: this was the one analysis of the rows here.",
-        }.get(self.max_analyses, "Add them to these rows for the next planned analysis.")
-        return (
-            f"About {self.n_more:,} fresh labelled cases {which}will probably "
-            f"({100 * _POWER:.0f} %) settle it, if the error rate stays as it is. {again}"
-        )
+        which = " that it answers" if self.guarantees[0].as_objective.is_selective else ""
+        does = "are enough to test it"
+        if self.verdict == "in_doubt":
+            does = f"show a breach with probability {100 * _POWER:.0f} %, if errors stay as common"
+        n_more = float(rounded(self.n_more, 2, up=True))
+        return f"{review} About {n_more:,.0f} more{which} {does}."
 
 
 def check_policy(
@@ -479,8 +492,8 @@ def check_policy(
         The bound to keep. Give it only without an object. It takes the place of the guaranteed
         bound, in units of the policy's cost matrix where it has one.
     delta : float in (0, 0.5], default=None
-        Probability that the verdict is wrong. Subgroups in these rows share it evenly. None: that
-        of the certificate (each subgroup's own), else 0.05.
+        Probability that "broken" or "confirmed" is wrong. Subgroups in these rows share it evenly.
+        None: that of the certificate (each subgroup's own), else 0.05.
     max_analyses : int, default=None
         None: the table may be checked again whenever rows were added, as often as you like. A
         number: how often at most it will be checked, named before the first time; each check
@@ -492,14 +505,24 @@ def check_policy(
     Returns
     -------
     PolicyCheck
-        `verdict` is "holds" if the upper bound is at most the target, "broken" if the
-        lower bound is above it, else "undecided". (For a guaranteed coverage the other way
-        round.) Take rows other than those of `fit`. Exactly the table that chose the threshold is
+        `verdict` is one of five words. Of several guarantees the first of them that one has.
+
+        - "broken": the lower bound is above the target.
+        - "in_doubt": not broken, but where the guarantee is kept so many errors, or more, have a
+          chance of 0.1 at most (over the number of guarantees; or `delta`, if that is more).
+        - "not_tested": nothing is accepted, these are rows of `fit`, or they are so few that three
+          times the target would not have been found with probability 0.95.
+        - "no_breach": none of these.
+        - "confirmed": the upper bound is at most the target.
+
+        For a guaranteed coverage it is the other way round.
+
+        Use rows other than those of `fit`. Exactly the table that chose the threshold is
         recognised; so is one of which more than a fifth of the rows did, or trained the classifier
-        of a tuner, where nine of ten of such rows held a confidence of their own: none says
-        "holds". Of more than 1,000 training rows a sample of 1,000 is known, so that a small part
-        of them is missed. Rows in a state, those of a classifier that was fitted again after the
-        choice, and rows of tied confidences (trees, forests) are not recognised.
+        of a tuner, where nine of ten of such rows held a confidence of their own: they say "broken"
+        or "not_tested". Of more than 1,000 training rows a sample of 1,000 is known, so that a
+        small part of them is missed. Rows in a state, those of a classifier that was fitted again
+        after the choice, and rows of tied confidences (trees, forests) are not recognised.
 
     Raises
     ------
@@ -516,12 +539,19 @@ def check_policy(
     -----
     Both bounds are one-sided and fail with probability at most `delta` each, at any time: two
     tests, each at the full `delta`. If the true risk is at most the target, only "broken" is
-    wrong, and it needs the lower bound to fail; if the risk is above the target, only "holds" is
-    wrong, and it needs the upper bound to fail. So a verdict is wrong with probability at most
-    `delta`, not twice that. Several guarantees are each tested at their share, so that all verdicts
-    are right together with probability at least 1 - `delta`.
+    wrong, and it needs the lower bound to fail; if the risk is above the target, only "confirmed"
+    is wrong, and it needs the upper bound to fail. So one of them is wrong with probability at most
+    `delta`, not twice that. Several guarantees are each tested at their share, so that none is
+    wrong with probability at least 1 - `delta`.
 
-    "Holds" and "broken" are each a mixture of likelihood ratios against the target, over the
+    "In doubt" is one exact binomial test on these rows: of a guarantee that is kept it is said in
+    at most a tenth of such tables; who checks a growing table again and again will meet it more
+    often. A threshold is tuned as low as the target allows, so that its true risk lies just below:
+    few rows confirm that. The `detectable` value of each guarantee is the least that would have
+    been "in_doubt" or "broken" with probability 0.95. Costs are counted for this by a coin each: an
+    error with the probability cost / largest cost, as :func:`certify` does.
+
+    "Confirmed" and "broken" are each a mixture of likelihood ratios against the target, over the
     risks below it or above it (of binomial counts; costs of several sizes: bets with fixed
     stakes). They depend on the counts alone, not on the order of rows, and nothing is kept
     between two checks. With `max_analyses` errors are counted exactly (the bound of Clopper and
@@ -534,17 +564,16 @@ def check_policy(
     >>> from skselect import AbstentionPolicy, check_policy
     >>> policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
     >>> y, proba = [1] * 288 + [0] * 12, np.tile([.1, .9], (300, 1))   # 12 of 300 are wrong
-    >>> [check_policy(policy, y, proba, target=risk).verdict for risk in (.01, .05, .09)]
-    ['broken', 'undecided', 'holds']
-    >>> check_policy(policy, y, proba, target=.05).n_more
-    6717
+    >>> targets = (.01, .025, .05, .09)
+    >>> [check_policy(policy, y, proba, target=risk).verdict for risk in targets]
+    ['broken', 'in_doubt', 'no_breach', 'confirmed']
 
     Rows that do not fit in memory:
 
     >>> from skselect import SelectiveState
     >>> state = SelectiveState(labels=[0, 1]).update(y, proba)
     >>> check_policy(policy, state, target=.09).verdict
-    'holds'
+    'confirmed'
     """
     check_is_policy(policy)
     rate = getattr(objective, "deferred_error", None)
@@ -665,12 +694,11 @@ def _gather(
         checks = tuple(
             one
             if one.verdict == "broken" and not same_rows
-            else replace(one, verdict="undecided", n_more=None)
+            else replace(one, verdict="not_tested", n_more=None)
             for one in checks
         )
-    verdicts = {check.verdict for check in checks}
     return PolicyCheck(
-        next(one for one in ("broken", "undecided", "holds") if one in verdicts),
+        first_verdict(check.verdict for check in checks),
         level,
         checks,
         seen.n,
@@ -694,15 +722,18 @@ def _gather(
 class Tested(NamedTuple):
     """What a policy is to keep, and which of the labelled rows it is about.
 
-    The `delta` of the guarantee is the chance that is allowed for a wrong verdict, `max_analyses`
-    as in :func:`~skselect.check_policy`, and `power` the chance that a plan for more rows settles
-    it.
+    The `delta` of the guarantee is the chance that is allowed for "broken" or "confirmed" to be
+    wrong, `max_analyses` as in :func:`~skselect.check_policy`, `power` the chance that a plan for
+    more rows shows a breach, and `doubt` the chance that what is kept is in doubt. `since` says
+    when it was certified.
     """
 
     guarantee: Guarantee
     rows: BoolArray
     max_analyses: int | None
     power: float
+    doubt: float
+    since: str
 
 
 @dataclass(frozen=True)
@@ -711,12 +742,12 @@ class GuaranteeCheck(Stated):
 
     Parameters
     ----------
-    verdict : {"holds", "broken", "undecided"}
+    verdict : {"broken", "in_doubt", "not_tested", "no_breach", "confirmed"}
     objective : {"risk", "generalized_risk", "coverage", "system_risk"}
     target : float
         The guaranteed bound.
     delta : float
-        Chance that the verdict is wrong, at most.
+        Chance that "broken" or "confirmed" is wrong, at most.
     loss : {"zero_one", "cost"}
     unit : float
         The largest cost; numbers below are in its units.
@@ -727,12 +758,17 @@ class GuaranteeCheck(Stated):
     n, n_accepted, n_errors : int
         Rows that it is about, those that the policy accepts, and accepted ones with a loss (for
         "system_risk" also the deferred ones that the reviewer gets wrong).
+    p_value : float
+        The exact chance of so many errors or more, if the guarantee is just kept.
+    detectable : float
+        The least true value that would have been "in_doubt" or "broken" with probability 0.95; nan
+        where these rows find none.
     n_more : int or None
-        About how many fresh labelled rows settle it with probability 0.8, if they have exactly
-        the rate of errors of these: accepted rows for the objective "risk", rows of any kind for
-        others. With several guarantees the probability is that of settling all. The rows are added
-        to these (for ``max_analyses=1`` they are checked by themselves). 0 where it is settled;
-        None where no number would do.
+        About how many more labelled rows it asks for, see :class:`PolicyCheck`: accepted rows for
+        the objective "risk", rows of any kind for others. With several guarantees all breaches
+        show with probability 0.8. 0 where it asks for none; None where no number would do.
+    since : str
+        When it was certified, and by how many rows; "" where no certificate guarantees it.
     max_analyses : int or None
         How often the growing table may be checked; None: as often as one likes.
     deferred_error : float or None
@@ -747,8 +783,8 @@ class GuaranteeCheck(Stated):
     >>> one = check_policy(policy, fresh, target=.02).guarantees[0]
     >>> one.statement
     'at most 2 % of its answers are wrong'
-    >>> one.verdict, one.found
-    ('holds', 'Found here: 0 % (0 of 300; time-uniform 90 % interval 0 % to 1.492 %).')
+    >>> one.verdict, one.found, one.interval
+    ('confirmed', '0 % (0 of 300)', 'time-uniform 90 % interval 0 % to 1.492 %')
     """
 
     verdict: str
@@ -764,7 +800,10 @@ class GuaranteeCheck(Stated):
     n: int
     n_accepted: int
     n_errors: int
+    p_value: float
+    detectable: float
     n_more: int | None
+    since: str = ""
     max_analyses: int | None = None
     deferred_error: float | None = None
 
@@ -775,21 +814,28 @@ class GuaranteeCheck(Stated):
 
     @property
     def found(self) -> str:
-        """What was found, as a sentence."""
+        """What was found, as text."""
         # How often what must be rare, or what must be frequent, occurs.
         stated = self.as_objective
         count, n = stated.count(Counts(self.n, self.n_accepted, self.n_errors))
         if n == 0:
-            return "Found here: no such case."
+            return "no such case"
         count = n - count if stated.is_least else count
         shares = (stated.about.is_error and self.deferred_error is None) or stated.is_least
-        least, seen, most = (
-            stated.amount(value, up=up)
-            for value, up in ((self.low, False), (self.value, None), (self.high, True))
-        )
         counted = f"{count:,} of {n:,}" if shares else f"{n:,} cases"
-        interval = name_interval(self.delta, self.max_analyses)
-        return f"Found here: {seen} ({counted}; {interval} {least} to {most})."
+        return f"{stated.amount(self.value, up=None)} ({counted})"
+
+    @property
+    def interval(self) -> str:
+        """The interval between its bounds, as text."""
+        stated, name = self.as_objective, name_interval(self.delta, self.max_analyses)
+        ends = f"{stated.amount(self.low, up=False)} to {stated.amount(self.high, up=True)}"
+        return f"{name} {ends}" + (f" {self.cases}" if self.cases else "")
+
+    @property
+    def life(self) -> str:
+        """What was guaranteed, found since, and would have been found, as a paragraph."""
+        return self.as_objective.tell_life(self.since, self.verdict, self.found, self.detectable)
 
 
 def check_guarantees(
@@ -820,16 +866,20 @@ def check_guarantees(
 def check_seen(test: Tested, seen: Counts, graded: FloatArray | None = None) -> GuaranteeCheck:
     """Compare a guarantee with the bounds that counts of rows give, or their `graded` losses."""
     stated, loss, unit = test.guarantee, test.guarantee.about, test.guarantee.unit
-    verdict, value, low, high = stated.test(seen, graded, anytime=test.max_analyses is None)
+    found = stated.test(seen, graded, anytime=test.max_analyses is None, doubt=test.doubt)
     n_more: int | None = 0
-    if verdict == "undecided":
+    if found.verdict == "not_tested":
+        n_kept = 0 if test.max_analyses == 1 else stated.count(seen)[1]
+        n_more = stated.rows_to_test(test.doubt, n_kept)
+    elif found.verdict == "in_doubt":
         settles = _by_counts(test, seen) if graded is None else _by_bets(test, graded)
         n_more = least_count(settles) if settles(_TOO_MANY) else None
     return GuaranteeCheck(
-        verdict, stated.word, stated.target, stated.delta, loss.kind, loss.unit, stated.cases,
-        value=unit * value, low=unit * low, high=unit * high, n=seen.n, n_accepted=seen.n_accepted,
-        n_errors=seen.n_errors + seen.n_missed, n_more=n_more, max_analyses=test.max_analyses,
-        deferred_error=stated.reviewing.rate,
+        found.verdict, stated.word, stated.target, stated.delta, loss.kind, loss.unit, stated.cases,
+        value=unit * found.value, low=unit * found.low, high=unit * found.high, n=seen.n,
+        n_accepted=seen.n_accepted, n_errors=seen.n_errors + seen.n_missed, p_value=found.p_value,
+        detectable=unit * found.detectable, n_more=n_more, since=test.since,
+        max_analyses=test.max_analyses, deferred_error=stated.reviewing.rate,
     )  # fmt: skip
 
 
@@ -860,11 +910,10 @@ def name_interval(delta: float, max_analyses: int | None) -> str:
 
 
 def _by_bets(test: Tested, values: FloatArray) -> Callable[[int], bool]:
-    """Tell by how many more values like these it is settled whether their mean is too large."""
-    level, largest = test.guarantee.level, test.guarantee.largest
+    """Tell how many more values like these show that their mean is too large."""
+    level, largest = test.guarantee.level, 1.0 - test.guarantee.largest
     n_kept = 0 if test.max_analyses == 1 else len(values)
-    if np.sum(values) > len(values) * largest:  # the complements are then too small
-        values, largest = 1.0 - values, 1.0 - largest
+    values = 1.0 - values  # the complements are too small
     found, counts = np.unique(values if len(values) else [0.0], return_counts=True)
     share, payoff = counts / np.sum(counts), (found - largest) / (1.0 - largest)
     surplus = stats.norm.ppf(test.power)
@@ -883,11 +932,10 @@ def _by_bets(test: Tested, values: FloatArray) -> Callable[[int], bool]:
 
 
 def _by_counts(test: Tested, seen: Counts) -> Callable[[int], bool]:
-    """Tell by how many more rows like these it is settled whether a share is too large."""
-    level, largest = test.guarantee.level, test.guarantee.largest
+    """Tell how many more rows like these show that a share is too large: the others too few."""
+    level, largest = test.guarantee.level, 1.0 - test.guarantee.largest
     count, n = test.guarantee.count(seen)
-    if count > n * largest:  # the others are then too few
-        count, largest = n - count, 1.0 - largest
+    count = n - count
     rate = count / max(n, 1)
     count, n_kept = (0, 0) if test.max_analyses == 1 else (count, n)
 
@@ -1025,12 +1073,13 @@ def find_guarantees(policy: AbstentionPolicy, listed: list[Listed], asked: Asked
     power = 1.0 - (1.0 - _POWER) / max(occurring, 1)
     found = []
     for certificate, cases, rows in made:
-        kind, loss, level = stated or Risk, policy.rule.default_loss, share
+        kind, loss, level, since = stated or Risk, policy.rule.default_loss, share, ""
         own = target
         if stated is None and is_guarantee(certificate):
             kind, loss = GUARANTEES[certificate.objective], certificate.loss
             level = certificate.delta if delta is None else share
             own = certificate.target if target is None else target
+            since = certificate.since if target is None else ""
             rate = certificate.deferred_error
             if certificate.overall_error is not None:  # what is left is about the machine alone
                 kind, own = GeneralizedRisk, own - certificate.overall_error
@@ -1040,7 +1089,8 @@ def find_guarantees(policy: AbstentionPolicy, listed: list[Listed], asked: Asked
         if isinstance(tested, SystemRisk):
             tested.deferred_error = rate
         tested.target = tested.checked_target(what)
-        found.append(Tested(tested, rows, max_analyses, power))
+        doubt = max(DOUBT / n_tests, tested.level)  # what is broken is in doubt, too
+        found.append(Tested(tested, rows, max_analyses, power, doubt, since))
     return found
 
 
@@ -1104,9 +1154,9 @@ def own_guarantee(
     subgroups: Any,
     delta: float | None = None,
 ) -> str:
-    """Say which guarantees of a policy these rows contradict, and which they do not confirm.
+    """Say which guarantees of a policy these rows contradict, put in doubt or cannot test.
 
-    "" where they confirm all of them.
+    "" where they find no breach of any.
 
     Parameters
     ----------
@@ -1128,10 +1178,11 @@ def own_guarantee(
     checks = tuple(check for check in checks if check.n)
     starts = {
         "broken": f"{certificates.NOT_MET} by these rows.",
-        "undecided": "These rows cannot tell whether the policy keeps its own guarantee.",
+        "in_doubt": "These rows put the policy's own guarantee in doubt.",
+        "not_tested": "These rows are too few to test the policy's own guarantee.",
     }
     texts = [
-        f"{start} It says: {check.statement}. {check.found}"
+        f"{start} It says: {check.statement}. Found here: {check.found}."
         for verdict, start in starts.items()
         for check in checks
         if check.verdict == verdict and not check.is_empty

@@ -367,11 +367,15 @@ class Watched:
     ----------
     group : label, tuple of labels or None
     target, delta : float
+    since : str
+        When it was certified, see :class:`~skselect.monitoring.check.GuaranteeCheck`.
     evidence : Evidence
     weight, loss : float
         Sums over its cases of known outcome: of weights, and of weight times loss.
     n_known : int
         How many these are.
+    n_counted, n_errors : int
+        How many count, and how many of these are errors: by a coin each for a weight and a loss.
     alarm_at : int, default=None
         The first of them, counted from 1, after which the evidence reached 1 / `delta`.
     alarm_when : float, default=None
@@ -381,10 +385,13 @@ class Watched:
     group: Any
     target: float
     delta: float
+    since: str = ""
     evidence: Evidence = field(default_factory=Evidence)
     weight: float = 0.0
     loss: float = 0.0
     n_known: int = 0
+    n_counted: int = 0
+    n_errors: int = 0
     alarm_at: int | None = None
     alarm_when: float | None = None
 
@@ -395,6 +402,12 @@ class Watched:
         if self.alarm_at is None and len(rich):
             self.alarm_at = self.n_known + int(rich[0]) + 1
             self.alarm_when = float(when[rich[0]])
+        bits = np.random.PCG64(0)
+        bits.advance(2 * self.n_known)  # the same coins, however the cases are split into calls
+        coins = np.random.Generator(bits).random((len(loss), 2))
+        counts, wrong = (coins < np.column_stack([weight, loss])).T
+        self.n_counted += int(np.sum(counts))
+        self.n_errors += int(np.sum(counts & wrong))
         self.n_known += len(loss)
         self.weight += float(np.sum(in_grains(weight)))
         self.loss += float(np.sum(in_grains(weight * loss)))
@@ -407,7 +420,8 @@ class Watched:
 
     def restore(self, stored: Mapping[str, Any]) -> None:
         """Take what cases have made of it from :meth:`to_dict`."""
-        for name in ("weight", "loss", "n_known", "alarm_at", "alarm_when"):
+        names = "weight", "loss", "n_known", "n_counted", "n_errors", "alarm_at", "alarm_when"
+        for name in names:
             setattr(self, name, stored[name])
         self.evidence = Evidence.from_dict(stored["evidence"])
 
@@ -430,8 +444,11 @@ def find_watched(
     found = find_guarantees(policy, listed, Asked(None if target is None else Risk, target, delta))
     if not found:
         raise _refuse(policy, target)
-    stated = [one.guarantee for one in found]
-    return stated[0].about, [Watched(one.cases, one.scaled_target, one.delta) for one in stated]
+    return found[0].guarantee.about, [
+        Watched(stated.cases, stated.scaled_target, stated.delta, one.since)
+        for one in found
+        for stated in [one.guarantee]
+    ]
 
 
 def _refuse(policy: AbstentionPolicy, target: float | None) -> ArgumentError:

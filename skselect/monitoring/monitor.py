@@ -45,11 +45,11 @@ from skselect.monitoring.history import (
     runs,
 )
 from skselect.monitoring.status import GuaranteeStatus, MonitorStatus
-from skselect.objectives import read_guarantee
+from skselect.objectives import DOUBT, Risk, read_guarantee
 from skselect.policy.policy import AbstentionPolicy, External
 
 SCHEMA = "skselect.monitor"
-VERSION = 4
+VERSION = 5
 #: What is asked of a monitor beside its policy.
 OPTIONS = ("target", "delta", "label_delay", "unlabelled", "min_audit_proba", "batch")
 # At least so many of the latest cases are summarised, where there are so many.
@@ -563,7 +563,16 @@ class SelectiveRiskMonitor:
         unit, when = self._loss.unit, guarantee.alarm_when
         wealth = wealth_of(guarantee.evidence, bets_on_cases(guarantee.target))
         low, high = risk_interval(guarantee.loss, guarantee.weight, guarantee.delta)
+        # Broken is what raised an alarm; cases that count as correct confirm nothing.
+        ends = float(guarantee.alarm_at is not None), 1.0 if self._counts["n_unlabelled"] else high
+        found = Risk(guarantee.target).judge(
+            guarantee.n_errors, guarantee.n_counted, (math.nan, *ends),
+            max(DOUBT / len(self._guarantees), guarantee.delta),
+        )  # fmt: skip
         return GuaranteeStatus(
+            verdict=found.verdict,
+            detectable=unit * found.detectable,
+            since=guarantee.since,
             group=guarantee.group,
             target=unit * guarantee.target,
             delta=guarantee.delta,

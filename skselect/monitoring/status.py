@@ -6,7 +6,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from skselect._lib.files import replace_nan
-from skselect._lib.notebook import NotebookText, count, percent, rounded, show_card, wrap
+from skselect._lib.notebook import (
+    VERDICTS,
+    NotebookText,
+    count,
+    first_verdict,
+    percent,
+    rounded,
+    show_card,
+    wrap,
+)
 from skselect.objectives import Loss, Risk
 
 
@@ -16,6 +25,14 @@ class GuaranteeStatus:
 
     Parameters
     ----------
+    verdict : {"broken", "in_doubt", "not_tested", "no_breach", "confirmed"}
+        "broken" after an alarm, "confirmed" where the upper end of `interval` keeps the target, and
+        else that of :func:`~skselect.check_policy` on the outcomes so far. A weight or a cost is
+        counted by a coin.
+    detectable : float
+        The least true risk that would have been "in_doubt" with probability 0.95; nan where none.
+    since : str
+        When it was certified, and by how many rows; "" where no certificate guarantees it.
     group : label, tuple of labels or None
         The subgroup; None where the guarantee is about all cases.
     target, delta : float
@@ -38,6 +55,9 @@ class GuaranteeStatus:
         For the mean risk over these cases, at the level 1 - `delta`, at all times at once.
     """
 
+    verdict: str
+    detectable: float
+    since: str
     group: Any
     target: float
     delta: float
@@ -133,6 +153,11 @@ class MonitorStatus(NotebookText):
         return max(self.guarantees, key=lambda one: (one.risk == "alarm", one.evidence))
 
     @property
+    def verdict(self) -> str:
+        """The first of the five words that one of the guarantees has."""
+        return first_verdict(one.verdict for one in self.guarantees)
+
+    @property
     def is_stuck(self) -> bool:
         """Whether overdue labels keep later cases from entering."""
         return self.n_overdue > 0 and self.unlabelled == "wait"
@@ -180,7 +205,8 @@ class MonitorStatus(NotebookText):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold; undefined numbers become None."""
-        stored = {"risk": self.risk, "is_below_so_far": self.is_below_so_far, **asdict(self)}
+        said = {one: getattr(self, one) for one in ("verdict", "risk", "is_below_so_far")}
+        stored = {**said, **asdict(self)}
         stored["guarantees"] = [{"risk": one.risk, **asdict(one)} for one in self.guarantees]
         return replace_nan(stored) | {"text": str(self)}
 
@@ -193,29 +219,32 @@ class MonitorStatus(NotebookText):
         numbers = Risk(worst.target).on(self._loss).limit("target", worst.estimate)
         line = rounded(worst.alarm_line, 4)
         numbers[f"evidence of a breach, alarm at {line}"] = rounded(worst.evidence, 3)
-        tone = "bad" if self.risk == "alarm" else "open" if self.is_stuck else "good"
+        tone = "open" if self.is_stuck and self.risk == "ok" else VERDICTS[self.verdict][1]
         return show_card(str(self), tone, numbers)
 
     def _answer(self) -> str:
-        worst = self.worst
-        group = f" {self._group}" if self._group else ""
-        guaranteed = f"Guaranteed: {Risk(worst.target).on(self._loss, self._group).describe()}."
+        worst, n = self.worst, len(self.guarantees)
+        found = f"{self._amount(worst.estimate)} in {worst.n_known:,} cases of known outcome"
+        life = (
+            Risk(worst.target)
+            .on(self._loss, self._group)
+            .tell_life(
+                worst.since,
+                "" if worst.risk == "alarm" else worst.verdict,
+                found if worst.n_known else "no outcome is known yet",
+                worst.detectable,
+            )
+        )
         if worst.risk == "ok":
-            answer = "OK: no alarm."
-            if self.is_stuck:
-                answer = (
-                    f"CANNOT GO ON: overdue cases have no label, {self._overdue}. No alarm so far."
-                )
-            if len(self.guarantees) > 1:
-                answer += f" Of {len(self.guarantees)} guarantees nearest to one is that{group}."
-            nothing = "" if self.n_known else " No outcome is known yet."
-            return f"{answer} {guaranteed}{nothing}"
+            stuck = f"CANNOT GO ON: overdue cases have no label, {self._overdue}. "
+            first = f"{VERDICTS[self.verdict][0]}: of {n} guarantees this is closest to an alarm. "
+            return f"{stuck * self.is_stuck}{first * (n > 1)}{life} No alarm so far."
         others = sum(guarantee.risk == "alarm" for guarantee in self.guarantees) - 1
         more = f" There is an alarm for {count(others, 'more subgroup')}." if others else ""
         often = percent(sum(guarantee.delta for guarantee in self.guarantees))
         return (
             f"ALARM with case {worst.alarm_at} of known outcome (decided: {worst.alarm_when}): "
-            f"the guarantee is broken. {guaranteed}{more} Such a monitor raises a false "
+            f"the guarantee is broken. {life}{more} Such a monitor raises a false "
             f"alarm in at most {often} of deployments, however long they run.\n"
             "What to do: defer more cases, or all; look for what has changed. Then certify the "
             "policy on fresh rows, or fit and certify a new one. Begin again with reset(), or with "
@@ -244,7 +273,6 @@ class MonitorStatus(NotebookText):
         latest = ""
         if len(self.guarantees) == 1 and self.n_latest < self.n_known:
             latest = f"; of the latest {self.n_latest:,}: {self._amount(self.latest_risk)}"
-        group = f" {self._group}" if self._group else ""
         below = ""
         if self.is_below_so_far and worst.risk == "ok":
             below = (
@@ -252,8 +280,7 @@ class MonitorStatus(NotebookText):
                 "confidence whenever you look; that says nothing about the risk now."
             )
         return (
-            f"Found: {self._amount(worst.estimate)} in {worst.n_known:,} cases{group} of known "
-            f"outcome (interval for the mean risk so far: {ends}){latest}.{below} Evidence "
+            f"Interval for the mean risk so far: {ends}{latest}.{below} Evidence "
             f"against the guarantee now: {rounded(worst.evidence, 3)}; an alarm comes at "
             f"{rounded(worst.alarm_line, 4)}, and stays."
         )

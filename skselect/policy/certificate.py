@@ -22,6 +22,7 @@ from skselect._lib.notebook import NotebookText, percent, rounded, show_card, wr
 from skselect.bounds._band import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import (
+    DOUBT,
     FIXED_METHOD,
     GUARANTEES,
     MEAN_ONLY,
@@ -460,6 +461,22 @@ class Certificate(Stated, NotebookText):
         """Whether each guarantee is exact and holds with high probability."""
         own = self.exact and self.guarantee == "high_probability"
         return own and all(one.is_certified for one in self.also)
+
+    @property
+    def since(self) -> str:
+        """When it was certified, and by how many rows; "" if it is not."""
+        made = [self.created[:10], f"{self.n:,} rows"]
+        return ", ".join(filter(None, made)) if self.is_certified else ""
+
+    def tell_life(self, n_sharing: int) -> str:
+        """Return what is guaranteed since when, and how many labelled rows are enough to test it.
+
+        `n_sharing` is how many guarantees are tested together.
+        """
+        stated = self.as_objective
+        n = stated.rows_to_test(max(DOUBT / n_sharing, self.delta))
+        rows = "answers" if stated.is_selective else "cases"
+        return f"{stated.tell_life(self.since)} Next review: after about {n:,} labelled {rows}."
 
     @property
     def can_fail(self) -> bool:

@@ -249,6 +249,9 @@ class AbstentionPolicy(NotebookText):
     def __str__(self) -> str:
         guaranteed = self._guaranteed
         said = [] if guaranteed is None else [str(guaranteed)]
+        made = [] if self.groups is not None else list_certificates(self)
+        lives = [one.tell_life(len(made)) for one in made if one.since and one.loss != "graded"]
+        said += [wrap("\n".join(lives))] if lives else []
         return "\n\n".join([wrap(repr(self)), *said, *self._further_words()])
 
     def _repr_html_(self) -> str:

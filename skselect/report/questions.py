@@ -116,13 +116,13 @@ def _errors_near_certainty(outcomes: Outcomes) -> str:
 def verify_guarantee(policy: AbstentionPolicy, check: PolicyCheck | None) -> Answer:
     """Say whether a policy keeps its guarantee on these rows.
 
-    "holds", "broken" or "undecided" is the verdict of a check; "certified" if these rows chose
-    the threshold and certify it; "nothing" if there is no guarantee that labelled rows can check.
+    It is the verdict of a check; "certified" if these rows chose the threshold and certify it;
+    "nothing" if there is no guarantee that labelled rows can check.
     """
     if check is None and policy.certificate is not None and policy.certificate.reads_reviewer:
         return Answer(
-            "undecided",
-            "UNDECIDED: it guarantees how often machine and reviewer together are wrong, and "
+            "not_tested",
+            "NOT TESTED: it guarantees how often machine and reviewer together are wrong, and "
             "these rows lack the reviewer's answers; pass them (reviewer=, --reviewer).",
         )
     if check is None:
@@ -133,13 +133,13 @@ def verify_guarantee(policy: AbstentionPolicy, check: PolicyCheck | None) -> Ans
         return Answer(check.verdict, check.summary)
     groups, used = policy.groups, [one for one in list_certificates(policy) if one.n_accepted]
     if not all(one.is_certified for one in used):
-        return Answer("undecided", check.summary)
+        return Answer("not_tested", check.summary)
     guarantee = check.guarantees[0].statement
     if groups is not None:
         guarantee = f"{count(len(used), 'guarantee')}, each about one {groups.by}"
     return Answer(
         "certified",
-        f"Certified on these rows: {guarantee}. These rows chose the threshold, so only "
+        f"CERTIFIED on these rows: {guarantee}. These rows chose the threshold, so only "
         "fresh labelled rows can test it.",
     )
 

@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Any
 
 from skselect._lib.files import import_extra
-from skselect._lib.notebook import show_card, wrap
+from skselect._lib.notebook import VERDICTS, show_card, wrap
 from skselect.display import (
     ConfidenceHistogramDisplay,
     ReliabilityDisplay,
@@ -38,8 +38,10 @@ from skselect.report.sections import (
 
 # Inches, so that letters are readable where a picture is as wide as a phone.
 _SIZE = (4.4, 3.6)
-# The colour of a verdict; others are open.
-_TONES = {"holds": "good", "certified": "good", "broken": "bad"}
+# The colours of the verdicts on a policy.
+_TONES = {
+    **{name: tone for name, (_, tone) in VERDICTS.items()}, "certified": "good", "nothing": "open",
+}  # fmt: skip
 # Letters in a line of such a picture: above or below it, and beside its axis.
 _LEGEND, _LABEL = 48, 28
 
@@ -147,8 +149,7 @@ def _show_verdict(model: dict[str, Any]) -> str:
             "wrong here": "" if decided["risk"] is None else show_share(decided["risk"]),
             "cases for a person": f"{decided['n_rows'] - decided['n_accepted']:,}",
         }
-    head, said = verdict["text"].split(":", 1)
-    return show_card(f"{head.upper()}:{said}", _TONES.get(verdict["verdict"], "open"), numbers)
+    return show_card(verdict["text"], _TONES[verdict["verdict"]], numbers)
 
 
 def _show_certificates(policy: AbstentionPolicy) -> str:

@@ -31,9 +31,9 @@ from skselect import (
 )
 from skselect._lib import files as _files
 from skselect._lib.arrays import draw_rows
-from skselect._lib.notebook import unwrap
+from skselect._lib.notebook import VERDICTS, unwrap
 from skselect.calibration._scopes import ClassCalibration
-from skselect.cli import BROKEN, CUT_SHORT, UNDECIDED, commands, tables
+from skselect.cli import BROKEN, CUT_SHORT, OPEN, commands, tables
 from skselect.policy.cascade import store_cascade
 from skselect.policy.subgroups import GroupThresholds, PolicyShortlist
 from skselect.predictions.confidence import LearnedScore
@@ -186,7 +186,7 @@ def test_subgroups(frame, run):
     run("apply t.csv --policy sites.json --out d.csv")
     decided = policy.decide(frame[["p_no", "p_yes"]].to_numpy(), subgroups=frame["site"])
     assert pd.read_csv("d.csv")["accepted"].tolist() == decided["accepted"].tolist()
-    said = run("evaluate t.csv --label truth --policy sites.json", code=UNDECIDED).out
+    said = run("evaluate t.csv --label truth --policy sites.json", code=OPEN).out
     assert "[east] CERTIFIED" in said
 
 
@@ -506,7 +506,7 @@ def test_verdicts_on_some_rows(frame, run, refuse, rng, kind):
     run(f"apply v.{kind} --policy v.json --out d.csv")  # rows without a verdict too
     accepted = pd.read_csv("d.csv")["accepted"]
     assert accepted.tolist() == (frame["score"] >= expected.threshold).tolist()
-    said = run(f"evaluate v.{kind} --verdict judged --policy v.json --id id --brief", UNDECIDED).out
+    said = run(f"evaluate v.{kind} --verdict judged --policy v.json --id id --brief", OPEN).out
     assert f"{len(rows):,} rows" in said
     audits = "--audit-proba chance --min-audit-proba 0.4"
     run(f"tune v.{kind} {VERDICT} --target 0.1 --out w.json {audits}")
@@ -543,7 +543,7 @@ def test_cases_are_judged_from_the_surest_down(frame, run, refuse, kind):
     for _ in range(6):
         frame["judged"] = pd.Series(true, dtype=object).where(known, None)
         write(frame)
-        assert call(command) in (0, UNDECIDED)
+        assert call(command) in (0, OPEN)
         batch = pd.read_csv("next.csv")
         assert batch.columns.tolist() == frame.columns.tolist()
         if len(batch) == 0:
@@ -586,7 +586,7 @@ def test_labels_may_be_missing_while_rows_are_judged(frame, run, refuse):
     told = refuse("tune v.csv --label truth --proba p_no p_yes --target 0.1 --unjudged wrong")
     assert "--classes is missing: column 'truth' holds no label yet" in told
     options = "--classes no yes --unjudged wrong --next 9"
-    assert "Nothing" not in run(f"tune v.csv {ANSWER} --target 0.1 {options}", UNDECIDED).out
+    assert "Nothing" not in run(f"tune v.csv {ANSWER} --target 0.1 {options}", OPEN).out
     assert len(pd.read_csv("next.csv")) == 9
 
 
@@ -654,7 +654,7 @@ def test_columns_and_classes_in_another_order_mean_the_same(frame, run):
             if columns.endswith("p_no") and policy == "o.json":
                 continue
             evaluate = f"evaluate t.csv --label truth --policy {policy} {columns}"
-            text = run(evaluate, code=UNDECIDED).out
+            text = run(evaluate, code=OPEN).out
             run(f"apply t.csv --policy {policy} {columns} --out d.csv")
             found.append((text, pd.read_csv("d.csv")["decision"].fillna("").tolist()))
         assert all(one == found[0] for one in found)
@@ -753,7 +753,7 @@ def test_whole_numbers_as_subgroups(frame, rng, kind, run):
         found = pd.read_csv("d.csv")["accepted"].drop([5, 6])
         assert found.tolist() == decided.drop([5, 6]).tolist()
         if not lost:
-            run(f"evaluate n.{kind} --label truth --policy policy.json", code=UNDECIDED)
+            run(f"evaluate n.{kind} --label truth --policy policy.json", code=OPEN)
 
 
 @BOTH
@@ -794,18 +794,24 @@ def test_the_report_says_which_rows_a_certificate_is_about(frame, columns, polic
     run(f"tune t.csv {columns} --target 0.12 --subgroups site --out sites.json")
     sure = frame["score"] if columns == ANSWER else frame[["p_no", "p_yes"]].max(axis=1)
     for file, sites in [(policy, None), ("sites.json", frame["site"])]:
-        said = run(f"evaluate t.csv {columns} --policy {file}", code=UNDECIDED).out
+        said = run(f"evaluate t.csv {columns} --policy {file}", code=OPEN).out
         accepted = read(file).accepts(sure, subgroups=sites)
         for words in ("CERTIFIED", "These rows chose", f"on its own ({accepted.sum():,})"):
             assert words in said
     write(frame.iloc[:2000], "other.csv")
-    said = run(f"evaluate other.csv {columns} --policy {policy}", code=UNDECIDED).out
+    said = run(f"evaluate other.csv {columns} --policy {policy}", code=OPEN).out
     assert "with 3,000 rows. Its certificate is about those rows:" in said
 
 
 @pytest.mark.parametrize(
     ("n", "rate", "verdict", "code"),
-    [(3000, 0.02, "holds", 0), (3000, 0.3, "broken", BROKEN), (150, 0.1, "undecided", UNDECIDED)],
+    [
+        (3000, 0.02, "confirmed", 0),
+        (3000, 0.3, "broken", BROKEN),
+        (150, 0.1, "no_breach", 0),
+        (150, 0.19, "in_doubt", OPEN),
+        (25, 0.1, "not_tested", OPEN),
+    ],
 )
 @BOTH
 def test_the_exit_code_says_whether_the_guarantee_still_holds(
@@ -826,7 +832,7 @@ def test_the_exit_code_says_whether_the_guarantee_still_holds(
     expected = check_policy(read(policy), rows)
     assert expected.verdict == verdict
     assert unwrap(said).count(f"\n{expected.summary}\n") == 1
-    assert said.count(f"{verdict.upper()}: ") == 1
+    assert said.count(f"{VERDICTS[verdict][0]}. ") == 1
     AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.9).to_json("plain.json")
     said = run(f"evaluate t.csv {PROBA} --policy plain.json").out
     assert "NOTHING TO CHECK: it guarantees nothing" in said
@@ -836,15 +842,15 @@ def test_a_brief_report_fits_on_a_screen_and_begins_with_the_verdict(frame, run)
     later = frame.assign(p_yes=frame["p_yes"] * 0.999, p_no=1 - frame["p_yes"] * 0.999)
     write(later, "later.csv")
     rows = f"later.csv {PROBA} --policy policy.json"
-    full = run(f"evaluate {rows}", code=UNDECIDED).out
-    brief = run(f"evaluate {rows} --brief", code=UNDECIDED).out
-    planned = run(f"evaluate {rows} --brief --audits 1000 .02 30", code=UNDECIDED).out
+    full = run(f"evaluate {rows}").out
+    brief = run(f"evaluate {rows} --brief").out
+    planned = run(f"evaluate {rows} --brief --audits 1000 .02 30").out
     assert "a monitor gets" in unwrap(planned)
     assert len(planned.splitlines()) == len(brief.splitlines()) + 3
     assert len(brief.splitlines()) <= 40
     assert brief.index("at most 10 %") < brief.index("What does a risk target cost?")
     assert full.startswith(brief.split("A row whose confidence")[0])
-    said = run(f"report {rows}", code=UNDECIDED).out
+    said = run(f"report {rows}").out
     assert said == f"{brief}\nWritten: report.html\n"
     assert "What does a risk target cost?" in Path("report.html").read_text()
 
@@ -924,7 +930,7 @@ def test_full_and_broken_output(monkeypatch, run):
     full = "skselect: [Errno 28] No space left on device: 'standard output'\n"
     for name, command, code, told in [
         ("/dev/full", APPLY, 2, full), (theirs, APPLY, CUT_SHORT, ""),
-        (theirs, f"{EVALUATE} --policy policy.json", UNDECIDED, ""),
+        (theirs, f"{EVALUATE} --policy policy.json", OPEN, ""),
     ]:  # fmt: skip
         if name != "/dev/full" or Path(name).exists():
             with open(name, "w", closefd=name != theirs) as out:
@@ -1080,15 +1086,15 @@ def test_tune_reads_what_a_reviewer_answers(frame, kind, columns, run, refuse):
     assert read().threshold == expected.threshold < np.inf
     assert str(expected) in said
     evaluated = f"evaluate both.{kind} {columns} --policy policy.json"
-    said = run(evaluated, code=UNDECIDED).out
-    assert "UNDECIDED: it guarantees how often machine and reviewer together" in unwrap(said)
-    assert "NOTHING TO CHECK" not in run(f"{evaluated} --reviewer person", code=UNDECIDED).out
+    said = run(evaluated, code=OPEN).out
+    assert "NOT TESTED: it guarantees how often machine and reviewer together" in unwrap(said)
+    assert "NOTHING TO CHECK" not in run(f"{evaluated} --reviewer person", code=OPEN).out
     for option, error in [("0.03", 0.03), ("12 600", 0.03465)]:
         run(f"{command} --overall-error {option}")
         assert read().certificate.overall_error == pytest.approx(error, abs=1e-4)
     run(f"{command} --deferred-error 0.03")
     assert read().certificate.deferred_error == 0.03
-    told = run(f"{evaluated} --reviewing error=.03 minutes=6 hours=40 cases=3000", code=UNDECIDED)
+    told = run(f"{evaluated} --reviewing error=.03 minutes=6 hours=40 cases=3000", code=OPEN)
     assert "40 hours take 400 of 3,000 cases, so 86.7 % must be answered" in unwrap(told.out)
     for wrong, words in [
         (f"{evaluated} --reviewing .03 6 40", "'.03' has no name: write minutes=.03, say"),
@@ -1206,7 +1212,7 @@ def test_later_stages_are_asked_only_for_the_cases_that_need_them(stages, run, r
     assert re.search(r"[\d,]+ cases \('\d+', '\d+', '\d+', ...\) must ask 'middle'", first)
     assert not Path("d.csv").exists()
     for name in ["middle", "strong"]:
-        run(f"{command} --ask ask.csv --out d.csv", code=UNDECIDED)
+        run(f"{command} --ask ask.csv --out d.csv", code=OPEN)
         waiting = pd.read_csv("ask.csv")
         assert set(waiting["stage"]) == {name}
         assert not Path("d.csv").exists()
@@ -1249,7 +1255,7 @@ def test_decisions_of_a_cascade_are_evaluated_and_watched(stages, run, refuse):
     columns = "--label truth --answer suggestion --confidence-column confidence"
     decided = pd.read_csv("d.csv")
     write(decided.assign(truth=decided["suggestion"]), "d.csv")
-    assert "HOLDS" in run(f"evaluate d.csv {columns} --policy c.json --brief").out
+    assert "CONFIRMED" in run(f"evaluate d.csv {columns} --policy c.json --brief").out
     watch = "--policy c.json --time when --id id --label-delay 9"
     assert "Counted: 1,000 cases" in run(f"monitor d.csv {columns} {watch}").out
     for command in [f"evaluate cheap.csv {PROBA} --policy c.json",

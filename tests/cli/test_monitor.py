@@ -11,7 +11,7 @@ import pytest
 
 from skselect import AbstentionPolicy, SelectiveRiskMonitor
 from skselect._lib.notebook import unwrap
-from skselect.cli import BROKEN, UNDECIDED, commands
+from skselect.cli import BROKEN, OPEN, commands
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.confidence import LearnedScore
@@ -90,7 +90,7 @@ def fold(*logs, options="", kind="csv", base=BASE):
     for name, log in zip(names, logs, strict=True):
         getattr(log, f"to_{kind}")(name, index=False)
     command = f"{base.format(log=' '.join(names))} {options} --history bits.csv"
-    assert call(command) in (0, UNDECIDED, BROKEN)
+    assert call(command) in (0, OPEN, BROKEN)
     found = pd.read_csv("bits.csv", dtype=str, keep_default_na=False).iloc[0]
     return found[["cases", "known", "evidence", "alarm_line", "alarm_when"]].tolist()
 
@@ -200,7 +200,7 @@ def test_numbers_as_times_have_no_clock(cases, watch, refused):
     numbers = "--proba no yes --label-delay 3"
     said = watch(cases, options=f"{numbers} --now 50")
     assert "Counted: 600 cases since the first one." in said
-    assert "overdue" in watch(cases, options=f"{numbers} --now 60", code=UNDECIDED)
+    assert "overdue" in watch(cases, options=f"{numbers} --now 60", code=OPEN)
     assert "Counted: 120 cases since 40.0." in watch(
         cases, options=f"{numbers} --since 40 --now 50"
     )
@@ -233,7 +233,7 @@ def test_waiting_cases_are_called_by_their_own_names(cases, watch):
     accepted = cases["score"] >= 7
     one, other = cases.index[accepted][[0, 40]]
     cases.loc[[one, other], "truth"] = None
-    said = watch(cases, options="--label-delay 3D", code=UNDECIDED)
+    said = watch(cases, options="--label-delay 3D", code=OPEN)
     names = f"{cases['id'][one]!r}, {cases['id'][other]!r}"
     assert said.startswith(f"CANNOT GO ON: overdue cases have no label, such as {names}.")
     assert f"have a label, and wait behind case {cases['id'][one]!r}, which has none" in said
@@ -250,7 +250,7 @@ def test_cases_before_the_beginning_do_not_count_and_are_counted_aloud(cases, wa
         AbstentionPolicy.from_json("policy.json"), cases, cases[["no", "yes"]]
     )
     nothing = watch(cases, options="--since 2024-01-16T00:00")
-    assert "No outcome is known yet." in nothing
+    assert "no outcome is known yet." in nothing
     assert "Seen: 600 earlier cases, left out." in nothing
 
 
@@ -281,7 +281,7 @@ def test_unlabelled_that_is_correct_is_counted_by_the_log_and_not_by_the_clock(c
 def test_exit_codes(cases, watch, refused):
     unknown, delay = cases.assign(truth=None), "--label-delay 30D --max-age 99D"
     watch(unknown, options=delay)
-    said = watch(unknown, options=f"{delay} --now 2024-03-01", code=UNDECIDED)
+    said = watch(unknown, options=f"{delay} --now 2024-03-01", code=OPEN)
     assert said.startswith("CANNOT GO ON: overdue cases have no label")
     wrong = flipped(cases)
     assert watch(wrong, code=BROKEN).startswith("ALARM with case")
@@ -294,23 +294,23 @@ def test_exit_codes(cases, watch, refused):
 
 
 def test_a_dead_feed_is_stale(cases, watch, refused):
-    said = watch(cases, options="--now 2024-01-18T00:00", code=UNDECIDED)
+    said = watch(cases, options="--now 2024-01-18T00:00", code=OPEN)
     assert said.startswith(
         "STALE: the newest row of the log is of 2024-01-15 07:00:00, 2.708 days before now; at "
         "most 2 days are expected (--max-age)."
     )
-    assert "OK: no alarm." in said
+    assert "No alarm so far." in said
     watch(cases, options="--now 2024-01-18T00:00 --max-age 3D")
-    watch(cases, options="--now 2024-01-16 --max-age 12h", code=UNDECIDED)
+    watch(cases, options="--now 2024-01-16 --max-age 12h", code=OPEN)
     weekdays = cases[cases["decided"].dt.day_of_week < 5]
-    for now, code in (("2024-01-20T16:00", 0), ("2024-01-22T00:00", UNDECIDED)):
+    for now, code in (("2024-01-20T16:00", 0), ("2024-01-22T00:00", OPEN)):
         watch(weekdays, options=f"--now {now}", code=code)  # the longest gap has three days
     young = cases[cases["decided"] < "2024-01-04"]
-    for now, code in (("2024-01-11", 0), ("2024-01-12", UNDECIDED)):
+    for now, code in (("2024-01-11", 0), ("2024-01-12", OPEN)):
         watch(young, options=f"--now {now}", code=code)
     # The clock counts where --now does not say the time.
     cases.to_csv("log.csv", index=False)
-    assert call(BASE.format(log="log.csv").replace("--now 2024-01-16", "")) == UNDECIDED
+    assert call(BASE.format(log="log.csv").replace("--now 2024-01-16", "")) == OPEN
     assert "--max-age must be a span of time" in refused(cases, "--max-age soon")
 
 
@@ -341,13 +341,13 @@ def test_an_alarm_that_is_gone_stands_in_the_history(cases, watch, refused):
     ).status_.alarm_when  # fmt: skip
     assert said.startswith("ALARM on 2024-06-01T00:00:00, in runs.csv: the guarantee was broken")
     assert f"with a case of {when}. The log of today raises none" in said
-    assert "OK: no alarm." in said
+    assert "No alarm so far." in said
     runs = pd.read_csv("runs.csv")
     assert runs["answer"].tolist() == ["ok", "alarm", "ok", "ok"]
     assert runs["since"].tolist() == ["2023-12-31 09:00:00"] * 4
     assert runs["alarm_when"].tolist()[1] == when
     watch(cases, options="--history new.csv")
-    watch(cases, options=f"--history new.csv --now {'2024-03-01'}", code=UNDECIDED)
+    watch(cases, options=f"--history new.csv --now {'2024-03-01'}", code=OPEN)
     assert pd.read_csv("new.csv")["answer"].tolist() == ["ok", "stale"]
     Path("empty.csv").touch()
     watch(cases, options="--history empty.csv")
@@ -384,7 +384,7 @@ def test_times_with_and_without_a_zone_in_one_column(cases, watch):
         assert fold(cases.assign(decided=texts), kind=kind) == fold(cases, kind=kind)
     last = cases["decided"].max()
     assert f"of {last}, " in watch(
-        cases.assign(decided=texts), options="--now 2024-02-01", code=UNDECIDED
+        cases.assign(decided=texts), options="--now 2024-02-01", code=OPEN
     )
 
 

@@ -21,12 +21,14 @@ from skselect import (
     Risk,
     SelectiveRiskMonitor,
     certify,
+    check_policy,
     select_threshold,
 )
 from skselect._lib.files import digest_json
-from skselect._lib.notebook import unwrap
+from skselect._lib.notebook import TONES, VERDICTS, unwrap
 from skselect.monitoring.evidence import (
     ALTERNATIVES,
+    Watched,
     bets_on_cases,
     risk_interval,
 )
@@ -227,7 +229,7 @@ def test_overdue_cases_are_named_where_no_label_means_nothing():
     assert (status.n_waiting, status.n_overdue, status.waiting_since) == (3, 1, 0.0)
     assert (status.overdue, status.n_blocked, status.blocked_by) == (("a",), 1, "a")
     text = unwrap(str(status))
-    assert text.startswith("CANNOT GO ON: overdue cases have no label, such as 'a'. No alarm so")
+    assert text.startswith("CANNOT GO ON: overdue cases have no label, such as 'a'. NOT TESTED")
     assert "1 of them have a label, and wait behind case 'a', which has none." in text
     assert "nothing decided after the first of them can enter" in text
     trusting = watching(label_delay=10, unlabelled="correct").add_decisions(**cases)
@@ -343,8 +345,9 @@ def test_each_subgroup_has_its_own_monitor_at_its_share_of_delta(rng):
     monitor = SelectiveRiskMonitor(policy, target=0.05, delta=0.06)
     P, y = rows(rng, 3000, risk=0.01)
     quiet = monitor.update(y[:100], P[:100], subgroups=site[:100]).status_
-    nearest = "OK: no alarm. Of 3 guarantees nearest to one is that of subgroup "
-    assert f"{nearest}{quiet.worst.group!r}" in unwrap(str(quiet))
+    nearest = "NOT TESTED: of 3 guarantees this is closest to an alarm. NOT TESTED. Target: at "
+    nearest += f"most 5 % of its answers to cases of subgroup {quiet.worst.group!r} are wrong. "
+    assert unwrap(str(quiet)).startswith(nearest)
     y[site == "b"] = np.where(rng.random(1000) < 0.3, "no", y[site == "b"])
     status = monitor.reset().update(y, P, subgroups=site).status_
     by_group = {guarantee.group: guarantee for guarantee in status.guarantees}
@@ -362,8 +365,42 @@ def test_each_subgroup_has_its_own_monitor_at_its_share_of_delta(rng):
     assert frame["evidence"].max() >= frame["alarm_line"].iloc[0] == pytest.approx(1 / 0.06)
     text = unwrap(str(status))
     assert "of its answers to cases of subgroup 'b' are wrong" in text
-    assert "cases of subgroup 'b' of known outcome" in text
     assert "of the latest cases on its own, all subgroups together" in text
+
+
+@pytest.mark.parametrize(
+    ("n", "risk", "verdict"),
+    [(20, 0.0, "not_tested"), (300, 0.08, "no_breach"), (900, 0.13, "in_doubt"),
+     (900, 0.2, "broken"), (900, 0.03, "confirmed")],
+)  # fmt: skip
+def test_the_word_is_that_of_a_check_of_the_outcomes_so_far(n, risk, verdict):
+    wrong = np.arange(n) % round(1 / risk) == 0 if risk else np.zeros(n, dtype=bool)
+    P, y = np.tile(SURE, (n, 1)), np.where(wrong, "yes", "no")
+    policy = guaranteeing(np.random.default_rng(0))
+    monitor = watching(policy, target=0.1).update(y, P)
+    [one] = monitor.status_.guarantees
+    check = check_policy(policy, Predictions.from_proba(y, P, labels=CLASSES), target=0.1)
+    [same] = check.guarantees
+    assert monitor.status_.verdict == one.verdict == verdict == check.verdict
+    assert one.detectable == same.detectable
+    if verdict != "broken":
+        assert unwrap(str(monitor.status_)).startswith(
+            f"{VERDICTS[verdict][0]}. Target: at most 10"
+        )
+    assert f"background:{TONES[VERDICTS[verdict][1]]}" in monitor._repr_html_()
+    assert SelectiveRiskMonitor(policy).status_.worst.since == policy.certificate.since != ""
+
+
+def test_weights_and_costs_are_counted_by_coins(rng):
+    n = 20_000
+    loss, weight = rng.choice([0.0, 0.25, 1.0], n), rng.uniform(0.2, 1, n)
+    whole, parts = Watched(None, 0.5, 0.05), Watched(None, 0.5, 0.05)
+    whole.bet(loss, weight, np.arange(n))
+    for rows in np.array_split(np.arange(n), 7):
+        parts.bet(loss[rows], weight[rows], rows)
+    assert (whole.n_counted, whole.n_errors) == (parts.n_counted, parts.n_errors)
+    assert whole.n_counted / n == pytest.approx(0.6, abs=0.02)
+    assert whole.n_errors / whole.n_counted == pytest.approx(1.25 / 3, abs=0.02)
 
 
 def test_changed_workload_is_a_warning_and_no_alarm(rng):
@@ -404,7 +441,7 @@ def test_state_does_not_grow_with_cases_that_have_entered(rng):
 def test_file_goes_on_where_it_was_and_changes_are_noticed(tmp_path, rng):
     P, y = rows(rng)
     monitor = watching(label_delay=pd.Timedelta("30D"))
-    assert "No outcome is known yet" in unwrap(str(monitor.status_))
+    assert "no outcome is known yet" in unwrap(str(monitor.status_))
     monitor.add_decisions(P, ids=range(900), when="2024-01-01").add_labels(range(300), y[:300])
     path = tmp_path / "state.json"
     monitor.to_json(path)
@@ -415,7 +452,9 @@ def test_file_goes_on_where_it_was_and_changes_are_noticed(tmp_path, rng):
     assert restored.to_json() == monitor.to_json()
     assert repr(monitor).startswith("SelectiveRiskMonitor: ok, ")
     told = json.loads(json.dumps(monitor.status_.to_dict(), allow_nan=False))
-    assert told["text"].startswith("OK: no alarm. Guaranteed: at most 10 % of its answers")
+    assert told["text"].startswith("NO BREACH FOUND. Target: at most 10 % of its answers")
+    assert told["verdict"] == told["guarantees"][0]["verdict"] == "no_breach"
+    assert "with probability 95 %. No alarm so far.\n" in unwrap(told["text"])
     stored = json.loads(path.read_text())
     changed = [
         json.dumps(stored | {name: value})
@@ -552,10 +591,10 @@ def test_files_with_a_true_digest_and_wrong_contents_are_refused(saved, change):
         SelectiveRiskMonitor.from_json(json.dumps(stored))
 
 
-@pytest.mark.parametrize(("version", "remedy"), [(3, "make it again"), (5, "update skselect")])
+@pytest.mark.parametrize(("version", "remedy"), [(4, "make it again"), (6, "update skselect")])
 def test_other_format_versions_are_refused_with_one_sentence(saved, version, remedy):
     stored = json.loads(saved) | {"version": version}
-    with pytest.raises(ValueError, match=rf"format version {version}, .* version 4: .*{remedy}"):
+    with pytest.raises(ValueError, match=rf"format version {version}, .* version 5: .*{remedy}"):
         SelectiveRiskMonitor.from_json(json.dumps(stored))
 
 

@@ -154,9 +154,12 @@ def verdict_on(policy, rows, **options):
     said, verdict = model["verdict"]["text"].split("\n")[0], model["verdict"]["verdict"]
     text, page = (" ".join(shown.split()) for shown in (str(report), report.to_html()))
     assert text.index(said) < text.index("for a person to read")
-    head, rest = said.split(": ", 1)
+    head, rest = re.fullmatch(r"([A-Z][A-Z ]+[A-Z])\W*(.*)", said).groups()
     card = html.unescape(page[page.index("skselect-card") :]).replace("\N{NO-BREAK SPACE}", " ")
-    tone = {"holds": "good", "certified": "good", "broken": "bad"}.get(verdict, "open")
+    tone = {
+        "confirmed": "good", "no_breach": "good", "certified": "good", "broken": "bad",
+        "in_doubt": "doubt",
+    }.get(verdict, "open")  # fmt: skip
     assert f"background:{TONES[tone]}" in card
     assert card.index(f">{head.upper()}</b>") < card.index(f">{rest[0].upper()}{rest[1:]}</p>")
     return verdict, said
@@ -164,8 +167,12 @@ def verdict_on(policy, rows, **options):
 
 def test_the_verdict_is_that_of_a_check(rng):
     policy = select_threshold(draw(rng, 3000, 0.1), objective="risk", target=0.1).policy
-    for n, rate, verdict in [(3000, 0.05, "holds"), (3000, 0.4, "broken"), (60, 0.1, "undecided")]:
-        rows = draw(rng, n, rate)
+    expected = {
+        "confirmed": draw(rng, 3000, 0.05), "broken": draw(rng, 3000, 0.4),
+        "not_tested": draw(rng, 20, 0.1), "no_breach": draw(rng, 300, 0.1),
+        "in_doubt": Predictions.from_proba(np.arange(100) >= 16, [0.9] * 100),
+    }  # fmt: skip
+    for verdict, rows in expected.items():
         check = check_policy(policy, rows)
         assert check.verdict == verdict
         assert verdict_on(policy, rows) == (verdict, check.summary.split("\n")[0])
@@ -180,17 +187,17 @@ def test_rows_that_chose_the_threshold_are_certified_or_test_nothing(rng):
     found = select_threshold(rows, **goal)
     verdict, said = verdict_on(found.policy, rows)
     assert verdict == "certified"
-    assert said.startswith(f"Certified on these rows: {found.certificate.statement}. These rows")
+    assert said.startswith(f"CERTIFIED on these rows: {found.certificate.statement}. These rows")
     by_site = select_threshold(rows, subgroups=site, **goal).policy
     verdict, said = verdict_on(by_site, rows, subgroups=site)
     assert (verdict, "2 guarantees, each about one subgroup" in said) == ("certified", True)
     rows = draw(rng, 3000, 0.1, in_order=True)
     with pytest.warns(UserWarning, match="The order of the rows matters"):
         in_order = select_threshold(rows, **goal).policy
-    assert verdict_on(in_order, rows)[0] == "undecided"
+    assert verdict_on(in_order, rows)[0] == "not_tested"
     rows = draw(rng, 3000, 0.1)
     estimate = select_threshold(rows, objective=Risk(goal["target"], method="empirical")).policy
-    assert verdict_on(estimate, rows)[0] in ("undecided", "nothing")
+    assert verdict_on(estimate, rows)[0] in ("not_tested", "nothing")
 
 
 def test_audits_say_what_a_monitor_of_the_policy_would_notice(rng):

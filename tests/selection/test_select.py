@@ -208,7 +208,7 @@ def test_answers_with_a_confidence_have_a_policy(rng):
     policy = AbstentionPolicy.from_json(found.policy.to_json())
     decided = policy.decide(y_pred=later.answers, confidence=sure[2000:])
     np.testing.assert_array_equal(decided["accepted"], sure[2000:] >= found.threshold)
-    assert check_policy(policy, later).verdict == "holds"
+    assert check_policy(policy, later).verdict == "confirmed"
     monitor = SelectiveRiskMonitor(policy)
     monitor.add_decisions(ids=range(1000), y_pred=later.answers, confidence=sure[2000:])
     status = monitor.add_labels(range(1000), y_true[2000:]).status_
