@@ -556,8 +556,8 @@ class Guarantee(Objective):
 
     def is_tested_by(self, n: int, doubt: float) -> bool:
         """Tell whether so many rows put a share of three times the target in doubt."""
-        enough = self.largest == 0.0 or self.detectable(n, doubt) <= 3.0 * self.largest
-        return n > 0 and enough
+        most = 3.0 * self.largest
+        return n > 0 and (most == 0.0 or self.detectable(n, doubt) <= most)
 
     def rows_to_test(self, doubt: float, n_kept: int = 0) -> int:
         """Return about how many rows, beside some that are kept, test it."""
@@ -565,8 +565,7 @@ class Guarantee(Objective):
 
     def weakest(self, counts: Iterable[Counts]) -> float:
         """Return the largest bound of what must be small, over the readings of the rows."""
-        readings = (find_mean(*self.count(one), None, self.level, anytime=False) for one in counts)
-        return max(high for _, _, high in readings)
+        return max(clopper_pearson_upper(*self.count(one), self.level) for one in counts)
 
     def bound(self, most: float) -> float:
         """Return what must be small at most as a target, in the user's units."""
@@ -588,20 +587,17 @@ class Guarantee(Objective):
             Which value would have been found, in the user's units.
         """
         word, tone = VERDICTS.get(verdict, ("", ""))
-        said = [f"{word}." if word else ""]
-        said.append(f"Guaranteed ({since}): " if since else "Target: ")
-        said[-1] += f"{self.describe()}."
+        start = f"Guaranteed ({since})" if since else "Target"
+        said = [f"{word}." if word else "", f"{start}: {self.describe()}."]
         said.append(f"Found {'since' if since else 'here'}: {found}." if found else "")
         said.append("The certificate stands." if since and tone == "good" else "")
-        if verdict in ("not_tested", "no_breach", "confirmed") and not math.isnan(detectable):
-            is_share = self.about.is_error or self.is_least
-            unit = 100.0 if is_share else 1.0
-            amount = rounded(unit * detectable, 2, up=not self.is_least) + " %" * is_share
-            said.append(
-                f"A true {'rate' if is_share else 'mean'} of {amount} or "
-                f"{'less' if self.is_least else 'more'} would have been found with probability "
-                f"{100 * FOUND:.0f} %."
-            )
+        if tone in ("open", "good") and not math.isnan(detectable):
+            noun, unit, sign = "mean", 1.0, ""
+            if self.about.is_error or self.is_least:
+                noun, unit, sign = "rate", 100.0, " %"
+            amount = rounded(unit * detectable, 2, up=not self.is_least) + sign
+            said.append(f"A true {noun} of {amount} or {'less' if self.is_least else 'more'}")
+            said.append(f"would have been found with probability {100 * FOUND:.0f} %.")
         return " ".join(filter(None, said))
 
     def find(self, curve: RiskCoverageCurve) -> Found:

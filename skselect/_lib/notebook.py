@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from html import escape
 
@@ -50,11 +50,6 @@ def unwrap(text: str) -> str:
 def count(n: float, noun: str) -> str:
     """Return a number with its noun: 1 row, 1,200 rows."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
-def first_verdict(verdicts: Iterable[str]) -> str:
-    """Return the verdict over several guarantees."""
-    return min(verdicts, key=list(VERDICTS).index)
 
 
 def percent(share: float, *, up: bool | None = None) -> str:

@@ -17,14 +17,7 @@ from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_count, check_delta
 from skselect._lib.checks.rows import check_labels, encode_known, refuse_weights
 from skselect._lib.files import replace_nan
-from skselect._lib.notebook import (
-    VERDICTS,
-    first_verdict,
-    percent,
-    rounded,
-    show_card,
-    wrap,
-)
+from skselect._lib.notebook import VERDICTS, percent, rounded, show_card, wrap
 from skselect.bounds._pointwise import (
     bound_stakes,
     clopper_pearson_upper,
@@ -379,12 +372,12 @@ class PolicyCheck:
         low, high = self.coverage_interval
         answered = f"{percent(low, up=False)} to {percent(high, up=True)} answered"
         each = [one.interval for one in self.guarantees if not one.is_empty]
-        level = name_interval(self.delta, self.max_analyses)
+        behind = "; ".join([*each, f"{name_interval(self.delta, self.max_analyses)} {answered}"])
         return (
             f"BROKEN or CONFIRMED is wrong with probability {percent(self.delta, up=True)} at most"
-            f"{which}; IN DOUBT comes up in {percent(DOUBT)} of the checks at most where all is "
-            f"kept. Behind them: {'; '.join([*each, f'{level} {answered}'])}. "
-            f"Assumptions (not proved): {'; '.join(self.assumptions)}. {self._tell_reused()}"
+            f"{which}; IN DOUBT comes up in {percent(max(DOUBT, self.delta))} of the checks at "
+            f"most where all is kept. Behind them: {behind}. Assumptions (not "
+            f"proved): {'; '.join(self.assumptions)}. {self._tell_reused()}"
         )
 
     @property
@@ -431,14 +424,10 @@ class PolicyCheck:
         """Return the life of each guarantee; of several, how many have which verdict, first."""
         said = [one.life for one in self.guarantees]
         if len(said) > 1:
-            verdicts = [one.verdict for one in self.guarantees]
-            counts = [
-                f"{verdicts.count(x)} {word.lower()}"
-                for x, (word, _) in VERDICTS.items()
-                if x in verdicts
-            ]
-            start = VERDICTS[self.verdict][0]
-            said.insert(0, f"{start}: of {len(said)} guarantees {', '.join(counts)}.")
+            found, names = [one.verdict for one in self.guarantees], VERDICTS.items()
+            counts = [f"{found.count(x)} {word.lower()}" for x, (word, _) in names if x in found]
+            start = f"{VERDICTS[self.verdict][0]}: of {len(said)} guarantees"
+            said.insert(0, f"{start} {', '.join(counts)}.")
         return [*said, *self.caveats]
 
     def _advice(self) -> str:
@@ -457,11 +446,9 @@ class PolicyCheck:
         if self.n_more is None:
             return "No number of further rows like these would settle it."
         which = " that it answers" if self.guarantees[0].as_objective.is_selective else ""
-        does = "are enough to test it"
-        if self.verdict == "in_doubt":
-            does = f"show a breach with probability {100 * _POWER:.0f} %, if errors stay as common"
-        n_more = float(rounded(self.n_more, 2, up=True))
-        return f"{review} About {n_more:,.0f} more{which} {does}."
+        shows = f"show a breach with probability {100 * _POWER:.0f} %, if errors stay as common"
+        does = shows if self.verdict == "in_doubt" else "are enough to test it"
+        return f"{review} About {float(rounded(self.n_more, 2, up=True)):,.0f} more{which} {does}."
 
 
 def check_policy(
@@ -698,7 +685,7 @@ def _gather(
             for one in checks
         )
     return PolicyCheck(
-        first_verdict(check.verdict for check in checks),
+        min((check.verdict for check in checks), key=list(VERDICTS).index),
         level,
         checks,
         seen.n,
@@ -914,7 +901,7 @@ def _by_bets(test: Tested, values: FloatArray) -> Callable[[int], bool]:
     level, largest = test.guarantee.level, 1.0 - test.guarantee.largest
     n_kept = 0 if test.max_analyses == 1 else len(values)
     values = 1.0 - values  # the complements are too small
-    found, counts = np.unique(values if len(values) else [0.0], return_counts=True)
+    found, counts = np.unique(values, return_counts=True)
     share, payoff = counts / np.sum(counts), (found - largest) / (1.0 - largest)
     surplus = stats.norm.ppf(test.power)
 
@@ -934,13 +921,11 @@ def _by_bets(test: Tested, values: FloatArray) -> Callable[[int], bool]:
 def _by_counts(test: Tested, seen: Counts) -> Callable[[int], bool]:
     """Tell how many more rows like these show that a share is too large: the others too few."""
     level, largest = test.guarantee.level, 1.0 - test.guarantee.largest
-    count, n = test.guarantee.count(seen)
-    count = n - count
-    rate = count / max(n, 1)
-    count, n_kept = (0, 0) if test.max_analyses == 1 else (count, n)
+    errors, n = test.guarantee.count(seen)
+    right, n_kept = (0, 0) if test.max_analyses == 1 else (n - errors, n)
 
     def settles(more: int) -> bool:
-        most = count + int(stats.binom.ppf(test.power, more, rate))
+        most = right + int(stats.binom.ppf(test.power, more, (n - errors) / n))
         if test.max_analyses is None:
             evidence = log_evidence_below(most, n_kept + more, largest)
             return bool(evidence >= -math.log(level))

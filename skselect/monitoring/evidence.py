@@ -444,11 +444,9 @@ def find_watched(
     found = find_guarantees(policy, listed, Asked(None if target is None else Risk, target, delta))
     if not found:
         raise _refuse(policy, target)
-    return found[0].guarantee.about, [
-        Watched(stated.cases, stated.scaled_target, stated.delta, one.since)
-        for one in found
-        for stated in [one.guarantee]
-    ]
+    told = [(one.guarantee, one.since) for one in found]
+    watched = [Watched(one.cases, one.scaled_target, one.delta, since) for one, since in told]
+    return found[0].guarantee.about, watched
 
 
 def _refuse(policy: AbstentionPolicy, target: float | None) -> ArgumentError:

@@ -6,16 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from skselect._lib.files import replace_nan
-from skselect._lib.notebook import (
-    VERDICTS,
-    NotebookText,
-    count,
-    first_verdict,
-    percent,
-    rounded,
-    show_card,
-    wrap,
-)
+from skselect._lib.notebook import VERDICTS, NotebookText, count, percent, rounded, show_card, wrap
 from skselect.objectives import Loss, Risk
 
 
@@ -155,7 +146,7 @@ class MonitorStatus(NotebookText):
     @property
     def verdict(self) -> str:
         """The first of the five words that one of the guarantees has."""
-        return first_verdict(one.verdict for one in self.guarantees)
+        return min((one.verdict for one in self.guarantees), key=list(VERDICTS).index)
 
     @property
     def is_stuck(self) -> bool:
@@ -224,17 +215,11 @@ class MonitorStatus(NotebookText):
 
     def _answer(self) -> str:
         worst, n = self.worst, len(self.guarantees)
-        found = f"{self._amount(worst.estimate)} in {worst.n_known:,} cases of known outcome"
-        life = (
-            Risk(worst.target)
-            .on(self._loss, self._group)
-            .tell_life(
-                worst.since,
-                "" if worst.risk == "alarm" else worst.verdict,
-                found if worst.n_known else "no outcome is known yet",
-                worst.detectable,
-            )
-        )
+        stated, found = Risk(worst.target).on(self._loss, self._group), "no outcome is known yet"
+        if worst.n_known:
+            found = f"{self._amount(worst.estimate)} in {worst.n_known:,} cases of known outcome"
+        verdict = "" if worst.risk == "alarm" else worst.verdict  # which says it in its own words
+        life = stated.tell_life(worst.since, verdict, found, worst.detectable)
         if worst.risk == "ok":
             stuck = f"CANNOT GO ON: overdue cases have no label, {self._overdue}. "
             first = f"{VERDICTS[self.verdict][0]}: of {n} guarantees this is closest to an alarm. "

@@ -474,9 +474,9 @@ class Certificate(Stated, NotebookText):
         `n_sharing` is how many guarantees are tested together.
         """
         stated = self.as_objective
-        n = stated.rows_to_test(max(DOUBT / n_sharing, self.delta))
-        rows = "answers" if stated.is_selective else "cases"
-        return f"{stated.tell_life(self.since)} Next review: after about {n:,} labelled {rows}."
+        needed = rounded(stated.rows_to_test(max(DOUBT / n_sharing, self.delta)), 2, up=True)
+        rows = f"{float(needed):,.0f} labelled {'answers' if stated.is_selective else 'cases'}"
+        return f"{stated.tell_life(self.since)} Next review: after about {rows}."
 
     @property
     def can_fail(self) -> bool:

@@ -38,10 +38,8 @@ from skselect.report.sections import (
 
 # Inches, so that letters are readable where a picture is as wide as a phone.
 _SIZE = (4.4, 3.6)
-# The colours of the verdicts on a policy.
-_TONES = {
-    **{name: tone for name, (_, tone) in VERDICTS.items()}, "certified": "good", "nothing": "open",
-}  # fmt: skip
+# The colours of what a report says where it checks nothing.
+_TONES = {"certified": "good", "nothing": "open"}
 # Letters in a line of such a picture: above or below it, and beside its axis.
 _LEGEND, _LABEL = 48, 28
 
@@ -149,7 +147,8 @@ def _show_verdict(model: dict[str, Any]) -> str:
             "wrong here": "" if decided["risk"] is None else show_share(decided["risk"]),
             "cases for a person": f"{decided['n_rows'] - decided['n_accepted']:,}",
         }
-    return show_card(verdict["text"], _TONES[verdict["verdict"]], numbers)
+    word = verdict["verdict"]
+    return show_card(verdict["text"], _TONES.get(word) or VERDICTS[word][1], numbers)
 
 
 def _show_certificates(policy: AbstentionPolicy) -> str:
