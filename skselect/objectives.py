@@ -399,8 +399,8 @@ class Counts(NamedTuple):
     @classmethod
     def of(cls, loss: FloatArray, accepted: BoolArray, missed: FloatArray | None = None) -> Counts:
         """Count rows by their losses, and those of a reviewer, and by which rows are accepted."""
-        of_reviewer = loss[:0] if missed is None else missed[~accepted]
-        counted = accepted, loss[accepted], of_reviewer
+        wrong, of_reviewer = loss != 0, False if missed is None else missed != 0
+        counted = accepted, accepted & wrong, of_reviewer & ~accepted
         return cls(len(loss), *(int(np.count_nonzero(one)) for one in counted))
 
 

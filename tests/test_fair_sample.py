@@ -229,7 +229,7 @@ def test_ties_of_a_table_are_copies_where_most_occur_equally_often(times, wrong,
     confidence = np.repeat(rng.random(len(times)), times)
     label = np.isin(np.arange(len(confidence)), wrong)
     order = rng.permutation(len(confidence))
-    found = find_tied_copies(confidence[order], label[order], None)
+    found = find_tied_copies(confidence[order], np.array(times), label[order], None)
     assert (found is None) == (expected is None)
     if found is not None:
         assert len(np.unique(confidence[order][~found])) == np.sum(~found) == len(times)

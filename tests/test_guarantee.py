@@ -593,7 +593,8 @@ def test_copies_break_no_guarantee_and_would_if_they_counted(n, draws):
     for _ in range(draws):
         rows = profiles(0.05)["flat"].draw(n // 5, rng)
         rows = rows.take(np.tile(np.arange(len(rows)), 5))
-        readings = with_and_without(find_tied_copies(rows.confidence, rows.loss))
+        sizes = np.full(n // 5, 5)
+        readings = with_and_without(find_tied_copies(rows.confidence, sizes, rows.loss))
         broken += certifies(rows, readings, 0.05, delta)
     assert broken[1] / draws <= allowed(delta, draws)
     assert broken[0] / draws > allowed(delta, draws)

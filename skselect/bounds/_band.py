@@ -28,9 +28,7 @@ _LONG_WALK = 300_000
 # Levels of the band between the union bound and delta, and how fast, on a logarithmic scale, the
 # probability of crossing grows with the level.
 _LEVELS, _SLOPE = 1 << 14, 0.87
-# So many levels allow nearly the same counts.
-_NEAR = 64
-# Limits of the sequence are summed up in two ways, which differ by less than this share.
+# Limits of the sequence are sums, which differ from one exact test by less than this share.
 _SLACK = 1e-6
 
 
@@ -79,47 +77,7 @@ def walk_band(
     if len(ranks) == 0:
         return ranks, ranks
     levels = _Levels(ranks, target, delta)
-    return ranks, levels.limits(levels.bracket(1)[0])
-
-
-def band_accepts(
-    n: int, target: float, delta: float, min_coverage: float, errors: Callable[[IntArray], Any]
-) -> bool:
-    """Tell whether one of the ranks has at most as many errors as :func:`walk_band` allows there.
-
-    One walk decides: at the least level at which a rank passes, is the band safe?
-
-    Parameters
-    ----------
-    n : int
-        Rows that certify.
-    target : float in (0, 1)
-        The bound to keep. Largest selective risk.
-    delta : float in (0, 0.5]
-        Probability that the guarantee fails.
-    min_coverage : float in [0, 1]
-        Smaller accepted sets are not considered.
-    errors : callable
-        Takes the ranks and returns the errors among as many rows.
-
-    Returns
-    -------
-    bool
-    """
-    ranks = even_ranks(n, target, delta, min_coverage)
-    if len(ranks) == 0:
-        return False
-    alpha = float(np.min(_pass_levels(ranks, target, errors(ranks))))
-    if alpha > delta:
-        return False
-    levels = _Levels(ranks, target, delta)
-    level = levels.first_from(alpha)
-    return level == 0 or levels.crossing(level) <= delta
-
-
-def _pass_levels(ranks: IntArray, target: float, errors: Any) -> FloatArray:
-    """Return the least level at which each rank passes; tied rows may bring more errors than it."""
-    return special.bdtr(np.minimum(errors, ranks).astype(np.float64), ranks, target)
+    return ranks, levels.limits(levels.find_safe())
 
 
 @dataclass(frozen=True)
@@ -138,11 +96,6 @@ class _Levels:
         """How many levels there are on a logarithmic scale."""
         return _LEVELS / math.log(4.0 * len(self.ranks))
 
-    def first_from(self, alpha: float) -> int:
-        """Return the first level that is at least alpha, which is at most `delta`."""
-        below = math.log(max(alpha, 1e-300) / self.delta) * self.per_log
-        return max(math.ceil(_LEVELS + below), 0)
-
     def limits(self, level: int) -> IntArray:
         """Return the critical counts of a level."""
         alpha = self.delta * math.exp((level - _LEVELS) / self.per_log)
@@ -152,25 +105,23 @@ class _Levels:
         """Return the probability of crossing the limits of a level; it never falls."""
         return crossing_probability(self.ranks, self.limits(level), self.target)
 
-    def bracket(self, apart: int) -> tuple[int, float]:
-        """Return a safe level, and by how much one at most `apart` above it is more often crossed.
+    def find_safe(self) -> int:
+        """Return the highest safe level.
 
-        That one is unsafe. The probability of crossing rises nearly straight on a logarithmic
-        scale, so that half as many levels have to be tried as by bisection.
+        The probability of crossing rises nearly straight on a logarithmic scale, so that half as
+        many levels have to be tried as by bisection.
         """
         per_log = self.per_log / _SLOPE
         safe, unsafe, level = 0, _LEVELS + 1, max(round(_LEVELS - 2.0 * per_log), _LEVELS // 2)
-        low, high = 0.0, 1.0
         least, was_safe = 1, False
-        while unsafe - safe > apart:
+        while unsafe - safe > 1:
             crossed = self.crossing(level)
             gap, is_safe = math.log(max(crossed, _TAIL) / self.delta), crossed <= self.delta
             safe, unsafe = (level, unsafe) if is_safe else (safe, level)
-            low, high = (crossed, high) if is_safe else (low, crossed)
             least = 2 * least if is_safe == was_safe else 1  # do not creep up from one side
             step = min(max(int(abs(gap) * per_log), least), max((unsafe - safe) // 2, 1))
             level, was_safe = level + (step if is_safe else -step), is_safe
-        return safe, high - low
+        return safe
 
 
 def sequence_limits(n: int, target: float, delta: float, start: float) -> tuple[IntArray, IntArray]:
@@ -333,28 +284,20 @@ def limits_from_start(
     if len(first) == 0:
         return first, first, first
     band_ranks, limits = walk_band(n, target, band_share * delta, min_coverage)
-    ranks, band, sequence = _join_sequence(first, band_ranks, limits, target, delta)
-    # Rising, so that the count of a rank may be used between it and the next one.
-    return ranks, band, np.minimum.accumulate(sequence[::-1])[::-1]
-
-
-def _join_sequence(
-    first: IntArray, band_ranks: IntArray, limits: IntArray, target: float, delta: Any
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Return all ranks of a band and a sequence, with the limits of both there."""
     ranks = np.unique(np.concatenate([band_ranks, first]))
     place = np.searchsorted(band_ranks, ranks, side="right") - 1
     band = np.where(place >= 0, np.append(limits, -1)[place], -1)
     alive = list(_surviving(ranks, band, target))
-    crossed, level = max(1.0 - float(np.sum(alive[-1][1])), 0.0), np.asarray(delta)
+    crossed = max(1.0 - float(np.sum(alive[-1][1])), 0.0)
     later = _survival_chances(ranks, alive, target)
     sequence = np.array(
         [
-            low - 1 + (crossed + (state * chance).cumsum()).searchsorted(level, side="right")
+            low - 1 + (crossed + (state * chance).cumsum()).searchsorted(delta, side="right")
             for (low, state), chance in zip(alive, later, strict=True)
         ]
     )
-    return ranks, band, sequence
+    # Rising, so that the count of a rank may be used between it and the next one.
+    return ranks, band, np.minimum.accumulate(sequence[::-1])[::-1]
 
 
 def _possible_starts(n: int, target: float, delta: float, min_coverage: float) -> IntArray:
@@ -372,64 +315,37 @@ def _chance_to_start(ranks: IntArray, limits: IntArray, target: float) -> FloatA
     return np.where(limits < 0, 0.0, np.minimum(chance, 0.9))
 
 
-def sequence_accepts(
+def refuses_surely(
     n: int, target: float, delta: float, min_coverage: float, errors: Callable[[IntArray], Any]
-) -> bool | None:
-    """Tell whether the sequence of :func:`combined_limits` passes the rank at which it starts.
+) -> bool:
+    """Tell whether :func:`combined_limits` refuse all ranks, without computing them.
 
-    Arguments as in :func:`band_accepts`. None in the rare case where only the limits at all ranks
-    can tell.
+    No limit is larger than that of one exact test of its rank alone. False tells nothing.
+
+    Parameters
+    ----------
+    n : int
+        Rows that certify.
+    target : float in (0, 1)
+        The bound to keep. Largest selective risk.
+    delta : float in (0, 0.5]
+        Probability that the guarantee fails.
+    min_coverage : float in [0, 1]
+        Smaller accepted sets are not considered.
+    errors : callable
+        Takes the ranks and returns the errors among as many rows; tied rows may bring more errors
+        than the rank.
+
+    Returns
+    -------
+    bool
     """
+    ranks = even_ranks(n, target, BAND_SHARE * delta, min_coverage)
     starts = _possible_starts(n, target, delta, min_coverage)
-    found = errors(starts)
-    if np.all(_pass_levels(starts, target, found) > (1.0 + _SLACK) * delta):
-        return False
-    for least, most in _limits_at_starts(starts, n, target, delta, min_coverage):
-        if np.all(least < 0):
-            return None
-        passes = _passes_at_start(starts, least, most, found, target)
-        if passes is not None:
-            return passes
-    return None
-
-
-def _limits_at_starts(
-    starts: IntArray, n: int, target: float, delta: float, min_coverage: float
-) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield counts that the limits of the sequence lie between, closer each time, at more cost."""
-    # They lie between those at delta less the band's share and those at delta.
-    low, high = (1.0 - BAND_SHARE - _SLACK) * delta, (1.0 + _SLACK) * delta
-    yield critical_counts(starts, target, low), critical_counts(starts, target, high)
-    share = BAND_SHARE * delta
-    levels = _Levels(even_ranks(n, target, share, min_coverage), target, share)
-    for apart in (_NEAR, 1):
-        level, more = levels.bracket(apart)
-        ends = np.array([delta - more if apart > 1 else delta, delta])
-        rises = _rising(levels.ranks, levels.limits(level))
-        ranks, _, limits = _join_sequence(starts, *rises, target, ends)
-        least, most = limits[np.searchsorted(ranks, starts)].T
-        yield least, most
-
-
-def _passes_at_start(
-    starts: IntArray, least: IntArray, most: IntArray, errors: Any, target: float
-) -> bool | None:
-    """Tell whether the surest start passes, None if limits from `least` to `most` do not tell."""
-    low, high = (_chance_to_start(starts, limits, target) for limits in (least, most))
-    before = np.maximum.accumulate(np.append(-1.0, low))[:-1]
-    may_start = (high > before) & (high >= np.max(low))
-    if np.all((errors <= least)[may_start]):
-        return True
-    return None if np.any((errors <= most)[may_start]) else False
-
-
-def _rising(ranks: IntArray, limits: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the ranks where the limit rises.
-
-    A walk never falls: at the other ranks it has crossed before, or does not cross.
-    """
-    rises = np.diff(limits, prepend=-1) > 0
-    return ranks[rises], limits[rises]
+    return all(
+        np.all(special.bdtr(np.minimum(errors(tested), tested), tested, target) > level)
+        for tested, level in ((starts, (1.0 + _SLACK) * delta), (ranks, BAND_SHARE * delta))
+    )
 
 
 def _survival_chances(
@@ -474,7 +390,9 @@ def crossing_probability(ranks: IntArray, limits: IntArray, risk: float) -> floa
     than rounding.
     """
     state = np.ones(1)
-    for _, state in _surviving(*_rising(ranks, limits), risk):  # noqa: B007 - the last one counts
+    # A walk never falls: at ranks where the limit does not rise it has crossed before, or does not.
+    rises = np.diff(limits, prepend=-1) > 0
+    for _, state in _surviving(ranks[rises], limits[rises], risk):  # noqa: B007 - the last counts
         pass
     return max(1.0 - float(np.sum(state)), 0.0)
 

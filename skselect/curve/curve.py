@@ -31,12 +31,11 @@ from skselect.curve.scan import (
     Sums,
     accumulate_chunk,
     compute_curves,
-    count_blocks,
     evenly,
     sum_accepted,
     sum_blocks,
 )
-from skselect.curve.tie_blocks import CHUNK, PackedBlocks, TieBlocks, group_rows, group_sorted_rows
+from skselect.curve.tie_blocks import CHUNK, TieBlocks, group_rows, group_sorted_rows
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import refuse_unjudged
 
@@ -238,28 +237,22 @@ class RiskCoverageCurve:
     @property
     def thresholds(self) -> FloatArray:
         """The distinct confidences, descending, shape (B,)."""
-        return self.arrays("threshold")["threshold"]
-
-    @cached_property
-    def _contents(self) -> tuple[FloatArray, FloatArray, IntArray]:
-        return self.blocks.contents()
+        return self.blocks.confidence
 
     @property
     def block_weight(self) -> FloatArray:
         """Weight of the rows with each confidence."""
-        return self._contents[0]
+        return self.blocks.stored.weight
 
     @property
     def block_loss(self) -> FloatArray:
         """Weighted loss of the rows with each confidence."""
-        return self._contents[1]
+        return self.blocks.stored.loss
 
     @property
     def block_rows(self) -> IntArray:
         """Number of rows with each confidence."""
-        if self.counted:
-            return np.diff(self.n_accepted, prepend=0)
-        return self._contents[2]
+        return self.blocks.rows
 
     @property
     def is_graded(self) -> bool:
@@ -279,15 +272,11 @@ class RiskCoverageCurve:
     @cached_property
     def n_accepted(self) -> IntArray:
         """Number of accepted rows at each entry."""
-        if self.counted:
-            return self.accepted_weight.astype(np.int64)
         return np.cumsum(self.block_rows)
 
     @cached_property
     def n_rows(self) -> int:
         """Number of rows."""
-        if isinstance(self.blocks, PackedBlocks):
-            return len(self.blocks.keys)  # without a sum over them
         return round(self.sums.weight) if self.counted else int(np.sum(self.block_rows))
 
     @property
@@ -322,12 +311,6 @@ class RiskCoverageCurve:
         found = accumulate_chunk(self.sums, k)
         return float(found.weight[place]), float(found.loss[place])
 
-    def n_accepted_by(self, n_blocks: int) -> int:
-        """Return the number of rows in the first `n_blocks` entries."""
-        if self.counted or n_blocks == 0:
-            return int(self.accepted_by(n_blocks)[0])
-        return int(self.n_accepted[n_blocks - 1])
-
     def working_point(self, n_blocks: int) -> tuple[float, float]:
         """Return coverage and selective risk at the entry `n_blocks`; (0, nan) if that is 0."""
         if n_blocks == 0:
@@ -335,22 +318,15 @@ class RiskCoverageCurve:
         weight, loss = self.accepted_by(n_blocks)
         return weight / self.sums.weight, loss / weight
 
-    def threshold_at(self, entry: int) -> float:
-        """Return one of the thresholds; no array per entry is built."""
-        k, place = divmod(entry, CHUNK)
-        return float(self.blocks.chunk_from(int(self.sums.offsets[k])).confidence[place])
-
     def first_reaching(self, ranks: IntArray | int) -> IntArray:
         """Return the first entry that accepts at least so many rows."""
-        if not self.counted or len(self) <= CHUNK:
-            return np.searchsorted(self.n_accepted, ranks)
-        return count_blocks(self.sums, "weight", ranks, "left")
+        if len(self) == self.n_rows:  # each accepts one row more
+            return np.clip(np.asarray(ranks) - 1, 0, len(self))
+        return np.searchsorted(self.n_accepted, ranks)
 
     def n_within_loss(self, losses: IntArray | int) -> IntArray:
         """Return how many entries have accepted at most so much loss."""
-        if len(self) <= CHUNK:
-            return np.searchsorted(self.accepted_loss, losses, side="right")
-        return count_blocks(self.sums, "loss", losses, "right")
+        return np.searchsorted(self.accepted_loss, losses, side="right")
 
     @property
     def mean_loss(self) -> float:
@@ -642,10 +618,10 @@ def threshold_below(curve: RiskCoverageCurve, n_blocks: int, *, bounded: bool = 
     """
     if n_blocks == 0:
         return float("inf")
-    lowest = curve.threshold_at(n_blocks - 1)
+    lowest = float(curve.thresholds[n_blocks - 1])
     if n_blocks == len(curve):
         inside = bounded and lowest >= 0 and curve.sums.largest <= 1
         return 0.0 if inside else float("-inf")
-    rejected = curve.threshold_at(n_blocks)
+    rejected = float(curve.thresholds[n_blocks])
     middle = rejected + (lowest - rejected) / 2.0
     return middle if rejected < middle <= lowest else lowest

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -245,21 +245,6 @@ def accumulate_chunk(sums: Sums, k: int) -> Accumulated:
     return _add_up(chunk, float(sums.weight_before[k]), float(sums.loss_before[k]))
 
 
-def count_blocks(sums: Sums, name: str, values: Any, side: Literal["left", "right"]) -> IntArray:
-    """Return where values stand among the accepted weights or losses of all blocks.
-
-    It is `np.searchsorted` of an array with one entry per block, which is not built.
-    """
-    values = np.asarray(values)
-    place = np.searchsorted(getattr(sums, f"{name}_before")[1:], values, side=side)
-    found = np.full(values.shape, sums.n_blocks)
-    for k in np.unique(place[place < len(sums.offsets)]).tolist():
-        inside = getattr(accumulate_chunk(sums, k), name)
-        here = place == k
-        found[here] = k * CHUNK + np.searchsorted(inside, values[here], side=side)
-    return found
-
-
 # AURC --------------------------------------------------------------------------------------
 
 
@@ -293,8 +278,8 @@ def _block_risks(chunk: Chunk, weight: FloatArray, loss: FloatArray) -> FloatArr
     if not chunk.whole:
         return _tied_risks(chunk.weight, chunk.loss, weight, loss)
     risk = loss / weight
-    tied = chunk.weight != 1.0
-    parts = (values[tied] for values in (chunk.weight, chunk.loss, weight, loss))
+    tied = np.flatnonzero(chunk.weight != 1.0)
+    parts = (values.take(tied) for values in (chunk.weight, chunk.loss, weight, loss))
     risk[tied] = _tied_risks(*parts)
     return risk
 

@@ -268,26 +268,53 @@ class SummedBlocks:
         """Return the confidences at some offsets."""
         return self.confidence[offsets]
 
-    def contents(self) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Return weight, loss and number of rows of every block."""
-        return self.weight, self.loss, self.rows
+    @property
+    def stored(self) -> SummedBlocks:
+        """These blocks, as of the other form."""
+        return self
 
 
 @dataclass(frozen=True, eq=False)
 class PackedBlocks:
-    """Rows that count once and are right or wrong, as sorted packed keys.
+    """Rows that count once and are right or wrong, of which few are tied, as sorted packed keys.
 
-    Blocks are computed from the keys, chunk by chunk, whenever they are needed.
+    Chunks are computed from the keys whenever they are needed.
 
     Parameters
     ----------
     keys : ndarray of shape (n,)
+    ties : ndarray of shape (m,)
+        The rows that are as sure as the next one, ascending.
     """
 
     keys: KeyArray
+    ties: IntArray
     #: These are numbers of rows, whose squares do not overflow.
     unit: ClassVar[float] = 1.0
     whole: ClassVar[bool] = True
+
+    @cached_property
+    def stored(self) -> SummedBlocks:
+        """The same blocks with their sums stored."""
+        return count_keys(self.keys, self.ties)
+
+    @cached_property
+    def confidence(self) -> FloatArray:
+        """The confidence of each block."""
+        keys = np.delete(self.keys, self.ties) if len(self.ties) else self.keys
+        return unpack_confidence(keys >> 1)
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """The number of rows of each block; broadcast ones take no memory."""
+        if len(self.ties) == 0:
+            return np.broadcast_to(1, self.keys.shape)
+        return _differences(np.delete(np.arange(len(self.keys)), self.ties), before=-1)
+
+    @cached_property
+    def _blocks_with_ties(self) -> IntArray:
+        """The number of the block in which each tie lies."""
+        return self.ties - np.arange(len(self.ties))
 
     def chunks(self) -> Iterator[tuple[int, Chunk]]:
         """Yield each chunk with the number of rows before it."""
@@ -307,49 +334,20 @@ class PackedBlocks:
 
     def _read(self, offset: int) -> tuple[Chunk, int]:
         """Return the chunk that starts at a row, and the row at which the next one starts."""
-        bits = self.keys[offset : offset + CHUNK + 1] >> 1
-        if not (bits[1:] == bits[:-1]).any():
-            keys = self.keys[offset : offset + CHUNK]
+        n_before = int(np.searchsorted(self.ties, offset))
+        n_ties = int(np.searchsorted(self._blocks_with_ties, offset - n_before + CHUNK))
+        keys = self.keys[offset : offset + CHUNK + n_ties - n_before]
+        if n_ties == n_before:
             errors = (keys & 1).view(f"i{keys.itemsize}")
-            chunk = Chunk(bits[:CHUNK], _ONES[: len(keys)], errors, all_one=True, whole=True)
-            return chunk, offset + len(keys)
-        last, wrong = self._last_rows(offset)
-        rows, errors = _differences(last, before=-1), _differences(wrong, before=0)
-        bits = self.keys[offset:].take(last) >> 1
-        weight, all_one = rows.astype(np.float64), bool(rows.max() == 1)
-        return Chunk(bits, weight, errors, all_one, whole=True), offset + int(last[-1]) + 1
+            ones = _ONES[: len(keys)]
+            return Chunk(keys >> 1, ones, errors, all_one=True, whole=True), offset + len(keys)
+        bits, rows, errors = _count_blocks(keys, self.ties[n_before:n_ties] - offset)
+        chunk = Chunk(bits, rows.astype(np.float64), errors, all_one=False, whole=True)
+        return chunk, offset + len(keys)
 
-    def _last_rows(self, offset: int) -> tuple[IntArray, IntArray]:
-        """Return the last row of each block of a chunk, from `offset` on, and the errors so far."""
-        last, wrong = [], []
-        found = n_wrong = 0
-        start = offset
-        while found < CHUNK and start < len(self.keys):
-            # Read few rows where only a few blocks are missing from the chunk.
-            n = min(SPAN, max(2 * (CHUNK - found), SPAN // 16), len(self.keys) - start)
-            keys = self.keys[start : start + n + 1]
-            bits = keys >> 1
-            here = np.flatnonzero(bits[1:] != bits[:-1])
-            if start + n == len(self.keys):
-                here = np.append(here, n - 1)
-            here = here[: CHUNK - found]
-            errors = np.cumsum(keys[:n] & 1, dtype=np.int64)
-            wrong.append(errors.take(here) + n_wrong)
-            last.append(here + (start - offset))
-            n_wrong += int(errors[-1])
-            found += len(here)
-            start += n
-        return np.concatenate(last), np.concatenate(wrong)
 
-    def contents(self) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Return weight, loss and number of rows of every block."""
-        chunks = [chunk for _, chunk in self.chunks()]
-        loss = np.concatenate([chunk.loss for chunk in chunks])
-        if all(chunk.all_one for chunk in chunks):  # broadcast ones take no memory
-            return np.broadcast_to(1.0, loss.shape), loss, np.broadcast_to(1, loss.shape)
-        weight = np.concatenate([chunk.weight for chunk in chunks])
-        return weight, loss, weight.astype(np.int64)
-
+# Blocks are stored at once where more of the rows than this are tied.
+_FEW_TIES = 0.02
 
 #: Blocks in either form. Offsets say where chunks start: in blocks, or in rows.
 TieBlocks = SummedBlocks | PackedBlocks
@@ -365,14 +363,16 @@ def _differences(values: IntArray, before: int) -> IntArray:
 
 def group_rows(loss: FloatArray, confidence: FloatArray, weight: FloatArray | None) -> TieBlocks:
     """Sort rows whose losses are 0 or 1, and find their blocks."""
-    if weight is None and confidence.min() >= 0.0 and confidence.max() < 2.0:
+    low, high = confidence.min(), confidence.max()
+    if weight is None and low >= 0.0 and high < 2.0:
         keys = pack(confidence, loss, narrow=are_float32(confidence))
         # Sorting floats is faster. No key has its sign bit set, and floats without it sort like
         # their bits but for NaN and, where a processor takes them for zero, numbers below the
         # least normal one. The keys of confidences from that number up to 1 are neither.
-        is_normal = confidence.min() >= np.finfo(np.float64).tiny and confidence.max() <= 1.0
+        is_normal = low >= np.finfo(np.float64).tiny and high <= 1.0
         (keys.view(np.float64) if keys.itemsize == 8 and is_normal else keys).sort()
-        return PackedBlocks(keys)
+        blocks = PackedBlocks(keys, find_ties(keys))
+        return blocks.stored if len(blocks.ties) > _FEW_TIES * len(keys) else blocks
     if weight is None:
         confidence, lost = sort_rows(confidence, loss)
         return group_sorted_rows(confidence, None, lost, whole=True)
@@ -383,6 +383,37 @@ def group_rows(loss: FloatArray, confidence: FloatArray, weight: FloatArray | No
     lost = np.negative(signed)
     np.maximum(lost, 0.0, out=lost)
     return group_sorted_rows(confidence, np.abs(signed, out=signed), lost)
+
+
+def find_ties(keys: KeyArray) -> IntArray:
+    """Return the rows, ascending, that are as sure as the next one, of sorted packed keys."""
+    found = [np.empty(0, dtype=np.int64)]
+    for rows in spans(len(keys) - 1):
+        # Equal confidences differ at most in the last bit, whether the row was wrong.
+        same = (keys[rows] ^ keys[rows.start + 1 : rows.stop + 1]) <= 1
+        if same.any():
+            found.append(np.flatnonzero(same) + rows.start)
+    return np.concatenate(found)
+
+
+def count_keys(keys: KeyArray, ties: IntArray) -> SummedBlocks:
+    """Return the blocks of sorted packed keys, whose ties are known."""
+    bits, rows, errors = _count_blocks(keys, ties)
+    return blocks_from_counts(unpack_confidence(bits), rows, errors)
+
+
+def _count_blocks(keys: KeyArray, ties: IntArray) -> tuple[KeyArray, IntArray, IntArray]:
+    """Return the bits, the rows and the errors of each block of sorted packed keys."""
+    is_last = np.ones(len(keys), dtype=bool)
+    is_last[ties] = False
+    last = np.flatnonzero(is_last)
+    errors, n_wrong = np.empty(len(last), dtype=np.int64), 0  # up to the end of each block
+    for rows in spans(len(keys)):
+        here = slice(*np.searchsorted(last, [rows.start, rows.stop]))
+        sums = np.cumsum(keys[rows] & 1, dtype=np.int64)
+        errors[here] = sums.take(last[here] - rows.start) + n_wrong
+        n_wrong += int(sums[-1])
+    return keys.take(last) >> 1, _differences(last, before=-1), _differences(errors, before=0)
 
 
 def group_sorted_rows(

@@ -138,7 +138,7 @@ class ThresholdDisplay(CurveDisplay):
 
     def _grid(self) -> FloatArray:
         """Return thresholds from just below the least confidence up to just below 1."""
-        ends = [self.curve.threshold_at(entry) for entry in (0, len(self.curve) - 1)]
+        ends = self.curve.thresholds[[0, -1]]
         check_unit_confidence(np.array(ends), "ThresholdDisplay")
         lowest = min(ends[1], 0.99)
         if self.threshold is not None and 0 <= self.threshold < lowest:

@@ -565,7 +565,8 @@ class ThresholdTuner(
             caveats.append(certificates.NOTHING_CHECKED)
         copies = None if is_precomputed else find_copies(hashed[id(X)], unseen.codes)
         if copies is None:  # X are predictions, or no row of X can be recognised
-            copies = find_tied_copies(unseen.confidence, unseen.codes, unseen.y_pred)
+            _, sizes = np.unique(unseen.confidence, return_counts=True)
+            copies = find_tied_copies(unseen.confidence, sizes, unseen.codes, unseen.y_pred)
         caveats += certificates.copied_here(copies)
         return replace(unseen, readings=with_and_without(seen, copies)), tuple(caveats)
 

@@ -155,14 +155,15 @@ def certify(
     if isinstance(fixed, SystemRisk):
         outcomes = fixed.with_reviewer(outcomes)
     rated = outcomes.all_counted
-    copies = find_tied_copies(confidence, loss_of, missed, answered.y_true, answered.y_pred)
+    curve = RiskCoverageCurve.from_outcomes(rated)
+    columns = loss_of, missed, answered.y_true, answered.y_pred
+    copies = find_tied_copies(confidence, curve.block_rows, *columns)
     # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
     sides, readings = accepted.astype(np.float64), with_and_without(copies)
     together = replace(rated, confidence=sides, readings=readings)
     counted = together.count(_SEED)
     read = counted.read()
     counts = [Counts.of(rows.loss, rows.confidence > 0, rows.reviewer_loss) for rows in read]
-    curve = RiskCoverageCurve.from_outcomes(rated)
     known, is_reused = _find_reused(policy, curve)
     if far := _find_far(policy, answered, curve):
         known += (Caveat(far, strikes=False),)

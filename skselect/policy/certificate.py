@@ -672,13 +672,8 @@ def fingerprint(curve: RiskCoverageCurve) -> str:
 
     Losses and weights are left out: the same rows are recognised whatever counts as a loss.
     """
-    digest = hashlib.sha256()
-    for _, chunk in curve.blocks.chunks():
-        digest.update(np.ascontiguousarray(chunk.confidence, dtype=np.float64).data)
-    if len(curve) < curve.n_rows and curve.counted:
-        for _, chunk in curve.blocks.chunks():
-            digest.update(chunk.weight.astype(np.int64).data)
-    elif len(curve) < curve.n_rows:
+    digest = hashlib.sha256(np.ascontiguousarray(curve.thresholds).data)
+    if len(curve) < curve.n_rows:
         digest.update(np.ascontiguousarray(curve.block_rows).data)
     return digest.hexdigest()[:16]
 

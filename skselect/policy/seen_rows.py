@@ -140,7 +140,7 @@ def find_copies(hashed: HashedRows, codes: IntArray) -> BoolArray | None:
     return alone[place] & (first[place] < rows)
 
 
-def find_tied_copies(confidence: FloatArray, *columns: Any) -> BoolArray | None:
+def find_tied_copies(confidence: FloatArray, sizes: IntArray, *columns: Any) -> BoolArray | None:
     """Tell which rows of a table without features seem to be copies: equal in every column.
 
     Rows of one confidence are copies if all such rows are equal, if there are at least `LEAST` such
@@ -150,12 +150,17 @@ def find_tied_copies(confidence: FloatArray, *columns: Any) -> BoolArray | None:
     Parameters
     ----------
     confidence : ndarray of shape (n,)
+    sizes : ndarray of shape (B,)
+        How many rows hold each different confidence.
     *columns : ndarray of shape (n,) or None
         What else is known of each row: answer and label, or loss.
     """
     copies, known = np.zeros(len(confidence), dtype=bool), [x for x in columns if x is not None]
-    if not np.any(np.diff(np.sort(confidence)) == 0.0):
+    times = sizes[sizes > 1]
+    if len(times) == 0:
         return copies
+    if len(times) < LEAST or 2 * np.bincount(times).max() < len(times):
+        return None
     for n in (_FIRST_ROWS, len(confidence)):  # the first rows mostly tell
         order = np.argsort(confidence[:n], kind="stable")
         ties = np.append(False, np.diff(confidence[order]) == 0.0)
@@ -163,10 +168,6 @@ def find_tied_copies(confidence: FloatArray, *columns: Any) -> BoolArray | None:
             np.any(column[order][1:][ties[1:]] != column[order][:-1][ties[1:]]) for column in known
         ):
             return None
-    times = np.diff(np.flatnonzero(np.append(~ties, True)))
-    times = times[times > 1]
-    if len(times) < LEAST or 2 * np.bincount(times).max() < len(times):
-        return None
     copies[order[ties]] = True
     return copies
 

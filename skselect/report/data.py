@@ -327,7 +327,7 @@ def _workload(case: Case, level: float, reviewing: Mapping[str, float]) -> dict[
     found = []
     for target, n_blocks, most in zip(targets.tolist(), chosen.tolist(), surely, strict=True):
         coverage, risk = curve.working_point(n_blocks)
-        threshold = curve.threshold_at(n_blocks - 1) if n_blocks else np.inf
+        threshold = curve.thresholds[n_blocks - 1] if n_blocks else np.inf
         point = {
             "target": target,
             "deferred": 1000.0 * (1.0 - coverage),
@@ -368,7 +368,7 @@ def _coverages(case: Case) -> list[dict[str, float]]:
         {
             "coverage": float(curve.coverage[entry]),
             "risk": float(curve.selective_risk[entry]),
-            "threshold": curve.threshold_at(entry),
+            "threshold": float(curve.thresholds[entry]),
         }
         for entry in np.unique(entries).tolist()  # ties may reach several coverages at once
     ]

@@ -70,6 +70,8 @@ class Setting(Origin):
         Which share of the rows given certifies.
     least : float, default=-inf
         No threshold lies below it.
+    sort : callable
+        Returns the curve of rows.
     """
 
     loss: Loss
@@ -77,6 +79,7 @@ class Setting(Origin):
     bounded: bool = True
     share: float = 1.0
     least: float = -math.inf
+    sort: Callable[[Outcomes], RiskCoverageCurve] = RiskCoverageCurve.from_outcomes
 
 
 #: The curve of rows that count once, and the rows, None where only the curve is known.
@@ -344,7 +347,7 @@ def _pick_by_group(
         )
     for note in notes:
         warn_user(f"{note}Their cases will be deferred.")
-    curve = RiskCoverageCurve.from_outcomes(outcomes.all_counted)
+    curve = setting.sort(outcomes.all_counted)
     columns = () if groups.by_answer else names_of_columns(groups.subgroups)
     return GroupedSelection(
         by, found, curve, groups.unseen, by_answer=groups.by_answer, columns=columns
@@ -495,7 +498,7 @@ def _place(
     """Return an objective on its rows, as each reading of these counts them."""
     setting, outcomes = setting.with_pool(outcomes), outcomes.all_counted
     objective = objective.on(setting.loss, cases, n_sharing=n_sharing, share=setting.share)
-    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    curve = setting.sort(outcomes)
     counted, named = outcomes, isinstance(objective.method, LevelSequence) and setting.by_chance
     if objective.counts:
         counted = outcomes.count(setting.seed, objective.largest_weight)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, Unpack
 
 import numpy as np
@@ -157,7 +158,11 @@ def select_threshold(
     objectives, loss, setting = _check_stated(
         read_objective(objective, target, delta), source, confidence
     )
-    setting = replace(setting, on_infeasible=on_infeasible)
+    setting = replace(
+        setting,
+        on_infeasible=on_infeasible,
+        sort=cache(RiskCoverageCurve.from_outcomes),  # the same rows are sorted once
+    )
     first = first_of(objectives)
     if not isinstance(source, RiskCoverageCurve) and source.unjudged is not None:
         _refuse_for_unjudged(source, objectives, setting.loss, shortlist)
@@ -173,7 +178,7 @@ def select_threshold(
     asked = None if shortlist is None else _check_listable(shortlist, source)
     vouched, told = "independent" in check_vouched(assume), certificates.NO_CAVEATS
     if first.guarantees:
-        told, outcomes = _find_copies(source, outcomes)
+        told, outcomes = _find_copies(source, outcomes, setting)
     groups = None if subgroups is None else _read_subgroups(subgroups, source, objectives)
     chosen, members, given = take_chosen(source, outcomes, objectives, groups, asked)
     values, hope = None if groups is None else groups.subgroups, None
@@ -222,12 +227,13 @@ def _explain(error: InfeasibleTargetError, source: Predictions | Outcomes) -> In
 
 
 def _find_copies(
-    source: Predictions | Outcomes, outcomes: Outcomes
+    source: Predictions | Outcomes, outcomes: Outcomes, setting: Setting
 ) -> tuple[tuple[Caveat, ...], Outcomes]:
     """Return the rows to be read with and without copies, and what is said of these."""
     known = (source.y_true, source.y_pred) if isinstance(source, Predictions) else ()
     columns = outcomes.loss, outcomes.reviewer_loss, outcomes.sample_weight, *known
-    copies = find_tied_copies(outcomes.confidence, *columns)
+    sizes = setting.sort(outcomes.all_counted).block_rows
+    copies = find_tied_copies(outcomes.confidence, sizes, *columns)
     own, found = outcomes.readings, with_and_without(copies)
     if own is not None and found is not None:  # each of the user's own, too
         found = np.hstack([own & rows[:, None] for rows in found.T])

@@ -9,7 +9,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,9 +24,7 @@ from skselect._lib.arrays import (
 from skselect._lib.checks.options import check_generator, check_number
 from skselect.bounds import combined_limits, walk_band
 from skselect.bounds._band import (
-    BAND_SHARE,
-    band_accepts,
-    sequence_accepts,
+    refuses_surely,
     union_limits,
 )
 from skselect.bounds._pointwise import (
@@ -206,13 +203,10 @@ def combined_risk(
     curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
 ) -> BoolArray:
     """Pass what band or sequence certifies; see :func:`~skselect.bounds.combined_limits`."""
-    n, errors = curve.n_rows, partial(find_errors, curve)
-    by_sequence = sequence_accepts(n, target, delta, min_coverage, errors)
-    if by_sequence is False and not band_accepts(
-        n, target, BAND_SHARE * delta, min_coverage, errors
-    ):
+    given = curve.n_rows, target, delta, min_coverage
+    if refuses_surely(*given, lambda ranks: curve.accepted_loss[curve.first_reaching(ranks)]):
         return np.zeros(len(curve), dtype=bool)
-    ranks, band, sequence = combined_limits(n, target, delta, min_coverage)
+    ranks, band, sequence = combined_limits(*given)
     by_band = passed_in_band(curve, ranks, band)
     begun = sequence >= 0
     return by_band | passed_in_sequence(curve, ranks[begun], sequence[begun])
@@ -386,27 +380,12 @@ def least_risk_target(
     rule: Rule, curve: RiskCoverageCurve, delta: float, min_coverage: float
 ) -> float:
     """Return the smallest target that a rule meets on these rows, to 0.1 %."""
-    n, errors = curve.n_rows, partial(find_errors, curve)
-    shares: dict[Any, float] = {band_risk: 1.0, combined_risk: BAND_SHARE}
-    share = shares.get(rule, getattr(rule, "band_share", 0.0))
 
-    def met(target: float) -> bool:  # limits are computed only where nothing else decides
-        by_sequence = None if rule is not band_risk else False
-        if rule is combined_risk:
-            by_sequence = sequence_accepts(n, target, delta, min_coverage, errors)
-        if by_sequence or (
-            share > 0.0 and band_accepts(n, target, share * delta, min_coverage, errors)
-        ):
-            return True
-        return by_sequence is None and bool(np.any(rule(curve, target, delta, min_coverage)))
+    def met(target: float) -> bool:
+        return bool(np.any(rule(curve, target, delta, min_coverage)))
 
     counts = curve.n_accepted, curve.accepted_loss
-    return _least(met, _pointwise_least(*counts, n, delta, min_coverage))
-
-
-def find_errors(curve: RiskCoverageCurve, ranks: IntArray) -> FloatArray:
-    """Return the errors of the smallest sets that accept so many rows."""
-    return curve.accepted_loss[curve.first_reaching(ranks)]
+    return _least(met, _pointwise_least(*counts, curve.n_rows, delta, min_coverage))
 
 
 def least_band_target(
@@ -430,12 +409,10 @@ def least_band_target(
     float in (0, 1]
     """
 
-    def errors(ranks: IntArray) -> IntArray:
-        next_rank = np.append(ranks[1:], n + 1)
-        return np.where((ranks <= n_accepted) & (n_accepted < next_rank), n_errors, ranks)
-
     def met(target: float) -> bool:
-        return band_accepts(n, target, delta, min_coverage, errors)
+        ranks, limits = walk_band(n, target, delta, min_coverage)
+        place = np.searchsorted(ranks, n_accepted, side="right") - 1  # the limit that counts here
+        return bool(place >= 0 and n_errors <= limits[place])
 
     counts = np.array([n_accepted]), np.array([n_errors])
     return _least(met, _pointwise_least(*counts, n, delta, min_coverage))

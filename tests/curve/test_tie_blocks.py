@@ -64,7 +64,7 @@ def test_packed_keys_sort_like_confidences_and_hold_them(narrow, rows):
 )
 def test_only_confidences_from_0_to_2_leave_bits_to_spare(values, expected):
     blocks = group_rows(np.zeros(len(values)), np.array(values), None)
-    assert isinstance(blocks, tie_blocks.PackedBlocks) is expected
+    assert isinstance(blocks, PackedBlocks) is expected
 
 
 def test_float32_values_are_told_by_value_and_not_by_dtype():
@@ -124,21 +124,36 @@ def some_rows(kind, n):
 SIZES = [1, 2, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 5]
 
 
-def test_packed_rows_and_counted_blocks_give_equal_chunks():
+def packed(confidence, loss):
+    """Return packed blocks, however many rows are tied."""
+    narrow = tie_blocks.are_float32(confidence)
+    keys = np.sort(pack(confidence, loss, narrow=narrow))
+    return PackedBlocks(keys, tie_blocks.find_ties(keys))
+
+
+def test_packed_rows_stored_and_counted_blocks_give_equal_chunks():
     for kind, n in itertools.product(["untied", "tied", "mixed", "one", "float32"], SIZES):
         confidence, loss = some_rows(kind, n)
-        packed = group_rows(loss, confidence, None)
-        assert isinstance(packed, PackedBlocks)
-        expected = counted(confidence, loss)
-        chunks = list(packed.chunks())
-        assert [len(c) for _, c in chunks] == [len(c) for _, c in expected.chunks()]
-        for (offset, one), (_, other) in zip(chunks, expected.chunks(), strict=True):
-            for name in ("confidence", "weight", "loss"):
-                assert np.array_equal(getattr(one, name), getattr(other, name))
-            assert one.all_one == other.all_one
-            again = packed.chunk_from(offset)
-            assert np.array_equal(again.confidence, one.confidence)
-            assert np.array_equal(again.loss, one.loss)
+        blocks, expected = packed(confidence, loss), counted(confidence, loss)
+        for found in (blocks, blocks.stored, group_rows(loss, confidence, None)):
+            chunks = list(found.chunks())
+            assert [len(c) for _, c in chunks] == [len(c) for _, c in expected.chunks()]
+            for (offset, one), (_, other) in zip(chunks, expected.chunks(), strict=True):
+                for name in ("confidence", "weight", "loss"):
+                    assert np.array_equal(getattr(one, name), getattr(other, name))
+                assert one.all_one == other.all_one
+                again = found.chunk_from(offset)
+                assert np.array_equal(again.confidence, one.confidence)
+                assert np.array_equal(again.loss, one.loss)
+
+
+@pytest.mark.parametrize("n_tied", [0, 2, 40, CHUNK])
+def test_blocks_are_stored_at_once_where_many_rows_are_tied(n_tied, rng):
+    confidence = rng.permutation(CHUNK) / CHUNK
+    confidence[:n_tied] = confidence[: n_tied // 2].repeat(2)
+    blocks = group_rows(np.zeros(CHUNK), confidence, None)
+    assert isinstance(blocks, PackedBlocks) is (n_tied < 0.04 * CHUNK)
+    assert len(blocks.stored.confidence) == CHUNK - n_tied // 2
 
 
 TINY, ABOVE = np.finfo(float).tiny, np.nextafter(1.0, 2.0)
@@ -159,24 +174,22 @@ def test_keys_of_confidences_up_to_one_are_normal_floats_in_the_same_order():
 def test_rows_are_sorted_right_whether_or_not_their_keys_are_normal_floats(others, rng):
     confidence = rng.permutation(np.repeat([*NORMAL, *others], 300))
     wrong = rng.random(len(confidence)) < 0.4
-    keys = group_rows(wrong.astype(float), confidence, None).keys
-    assert np.array_equal(keys, np.sort(pack(confidence, wrong, narrow=False)))
+    found, expected = group_rows(wrong.astype(float), confidence, None), counted(confidence, wrong)
+    assert np.array_equal(found.confidence, expected.confidence)
+    assert np.array_equal(found.loss, expected.loss)
 
 
 @pytest.mark.parametrize("kind", ["untied", "mixed"])
-def test_contents_are_those_of_all_chunks(kind):
+def test_stored_blocks_are_those_counted(kind):
     confidence, loss = some_rows(kind, 2 * CHUNK + 3)
-    weight, lost, rows = group_rows(loss, confidence, None).contents()
-    expected = counted(confidence, loss)
-    assert np.array_equal(weight, expected.weight)
-    assert np.array_equal(lost, expected.loss)
-    assert np.array_equal(rows, expected.rows)
+    found, expected = packed(confidence, loss).stored, counted(confidence, loss)
+    for name in ("confidence", "weight", "loss", "rows"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name))
 
 
 def test_a_block_longer_than_a_chunk_of_rows_is_not_parted():
     confidence = np.repeat([0.9, 0.8, 0.7], [3, 2 * CHUNK + 1, 2])
-    blocks = group_rows(np.zeros(len(confidence)), confidence, None)
-    ((_, chunk),) = blocks.chunks()
+    ((_, chunk),) = packed(confidence, np.zeros(len(confidence))).chunks()
     assert chunk.weight.tolist() == [3, 2 * CHUNK + 1, 2]
 
 

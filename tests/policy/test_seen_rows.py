@@ -218,6 +218,11 @@ def test_rows_without_a_table_are_no_copies_of_each_other():
         assert seen_rows.find_copies(hash_rows(X), np.zeros(3, dtype=int)) is None
 
 
+def find_tied(confidence, *columns):
+    _, sizes = np.unique(confidence, return_counts=True)
+    return seen_rows.find_tied_copies(confidence, sizes, *columns)
+
+
 def tied_copies_by_definition(confidence, column):
     """Rows of one confidence are equal; of five tied ones or more, half occur equally often."""
     times = [confidence.count(c) for c in set(confidence)]
@@ -238,18 +243,18 @@ def test_tied_copies_against_the_definition(data):
     column = [c % 2 for c in confidence]
     if data.draw(st.booleans()):
         column[0] = 1 - column[0]
-    found = seen_rows.find_tied_copies(np.array(confidence) / 30, np.array(column), None)
+    found = find_tied(np.array(confidence) / 30, np.array(column), None)
     expected = tied_copies_by_definition(confidence, column)
     assert (found if found is None else found.tolist()) == expected
 
 
 def test_calibrated_and_saturated_confidences_are_no_copies(rng):
     saturated = np.minimum(1.2 * rng.random(1000), 1.0)
-    assert seen_rows.find_tied_copies(saturated, np.zeros(1000)) is None
+    assert find_tied(saturated, np.zeros(1000)) is None
     steps = np.repeat(np.arange(9) / 9, rng.permutation(np.arange(20, 29)))
-    assert seen_rows.find_tied_copies(steps, np.zeros(len(steps))) is None
+    assert find_tied(steps, np.zeros(len(steps))) is None
     twice = np.tile(rng.random(500), 2)
-    copies = seen_rows.find_tied_copies(twice, np.zeros(1000))
+    copies = find_tied(twice, np.zeros(1000))
     assert copies.tolist() == [False] * 500 + [True] * 500
 
 

@@ -81,8 +81,8 @@ def test_the_rows_that_are_not_certified_on_choose_a_better_start(rng, sparse):
     own, default = [], []
     for _ in range(40):
         curve = draw(300)
-        own.append(curve.n_accepted_by(last_passed(suited(curve, 0.05, 0.1, 0.1))))
-        default.append(curve.n_accepted_by(last_passed(combined_risk(curve, 0.05, 0.1, 0.1))))
+        own.append(curve.accepted_by(last_passed(suited(curve, 0.05, 0.1, 0.1)))[0])
+        default.append(curve.accepted_by(last_passed(combined_risk(curve, 0.05, 0.1, 0.1)))[0])
     assert np.mean(own) > np.mean(default) + 30
     assert thresholds.best_combined(draw(3000), 20, 0.05, 0.1, 0.1) is None
 
@@ -144,7 +144,7 @@ def test_blocks_and_the_band_alone_are_compared_where_confidences_are_tied(rng, 
             curve = draw(n)
             for name, rule in ("chosen", chosen), ("band", band_risk), ("combined", combined_risk):
                 n_blocks = last_passed(rule(curve, 0.05, 0.05, 0.1))
-                accepted[name].append(curve.n_accepted_by(n_blocks) / n)
+                accepted[name].append(curve.accepted_by(n_blocks)[0] / n)
     chosen, band, combined = map(np.mean, accepted.values())
     assert chosen > 1.5 * combined
     assert chosen > 0.8 * band
