@@ -15,8 +15,8 @@ from skselect._lib import files as _files
 mpl.use("Agg")
 
 # Random cases: the tests say how many in percent of these.
-settings.register_profile("few", max_examples=40)
-settings.register_profile("many", max_examples=100)
+settings.register_profile("few", max_examples=40, deadline=None)
+settings.register_profile("many", max_examples=100, deadline=None)
 settings.load_profile("few")
 
 #: Real data sets beside the checkout; tests that need them say so when they are absent.

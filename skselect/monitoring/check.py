@@ -157,7 +157,7 @@ def certify(
     rated = outcomes.all_counted
     curve = RiskCoverageCurve.from_outcomes(rated)
     columns = loss_of, missed, answered.y_true, answered.y_pred
-    copies = find_tied_copies(confidence, curve.block_rows, *columns)
+    copies = find_tied_copies(confidence, curve.block_rows, *columns, unjudged=answered.unjudged)
     # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
     sides, readings = accepted.astype(np.float64), with_and_without(copies)
     together = replace(rated, confidence=sides, readings=readings)

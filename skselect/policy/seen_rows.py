@@ -140,7 +140,9 @@ def find_copies(hashed: HashedRows, codes: IntArray) -> BoolArray | None:
     return alone[place] & (first[place] < rows)
 
 
-def find_tied_copies(confidence: FloatArray, sizes: IntArray, *columns: Any) -> BoolArray | None:
+def find_tied_copies(
+    confidence: FloatArray, sizes: IntArray, *columns: Any, unjudged: BoolArray | None = None
+) -> BoolArray | None:
     """Tell which rows of a table without features seem to be copies: equal in every column.
 
     Rows of one confidence are copies if all such rows are equal, if there are at least `LEAST` such
@@ -154,6 +156,9 @@ def find_tied_copies(confidence: FloatArray, sizes: IntArray, *columns: Any) -> 
         How many rows hold each different confidence.
     *columns : ndarray of shape (n,) or None
         What else is known of each row: answer and label, or loss.
+    unjudged : ndarray of bool, shape (n,), default=None
+        Rows whose label is not known yet: it may be that of any other row. So what passes with and
+        without copies passes whatever the labels will say.
     """
     copies, known = np.zeros(len(confidence), dtype=bool), [x for x in columns if x is not None]
     times = sizes[sizes > 1]
@@ -163,10 +168,11 @@ def find_tied_copies(confidence: FloatArray, sizes: IntArray, *columns: Any) -> 
         return None
     for n in (_FIRST_ROWS, len(confidence)):  # the first rows mostly tell
         order = np.argsort(confidence[:n], kind="stable")
+        if unjudged is not None:  # last among equals, so that judged rows are neighbours
+            order = np.lexsort((unjudged[:n], confidence[:n]))
         ties = np.append(False, np.diff(confidence[order]) == 0.0)
-        if any(
-            np.any(column[order][1:][ties[1:]] != column[order][:-1][ties[1:]]) for column in known
-        ):
+        told = ties[1:] if unjudged is None else ties[1:] & ~unjudged[order][1:]
+        if any(np.any(column[order][1:][told] != column[order][:-1][told]) for column in known):
             return None
     copies[order[ties]] = True
     return copies

@@ -233,7 +233,7 @@ def _find_copies(
     known = (source.y_true, source.y_pred) if isinstance(source, Predictions) else ()
     columns = outcomes.loss, outcomes.reviewer_loss, outcomes.sample_weight, *known
     sizes = setting.sort(outcomes.all_counted).block_rows
-    copies = find_tied_copies(outcomes.confidence, sizes, *columns)
+    copies = find_tied_copies(outcomes.confidence, sizes, *columns, unjudged=outcomes.unjudged)
     own, found = outcomes.readings, with_and_without(copies)
     if own is not None and found is not None:  # each of the user's own, too
         found = np.hstack([own & rows[:, None] for rows in found.T])

@@ -615,6 +615,20 @@ def test_what_passes_with_unjudged_rows_passes_with_every_label(pool, objective,
     )  # fmt: skip
 
 
+def test_rows_that_may_turn_out_to_be_copies_are_left_out_from_the_first_look():
+    # Two by two: as long as nobody has judged the second of each pair it may equal the first.
+    sure = np.repeat(np.linspace(0.9, 0.3, 14), 2)
+    wrong, objective = np.zeros(28, dtype=bool), GeneralizedRisk(0.2, delta=0.4)
+    judged = np.tile([True, False], 14)
+    with warnings.catch_warnings(action="ignore"):
+        early = select_from(sure, wrong, judged, objective)
+        late = select_from(sure, wrong, np.ones(28, dtype=bool), objective)
+        apart = select_from(sure, np.tile([False, True], 14), np.ones(28, dtype=bool), objective)
+    assert "equal an earlier one" in str(early.certificate.caveats)
+    assert early.threshold >= max(late.threshold, apart.threshold)
+    assert "equal an earlier one" not in str(apart.certificate.caveats)
+
+
 @pytest.mark.filterwarnings("ignore")
 @settings(max_examples=10, deadline=None)
 @given(pools(7), st.sampled_from([Risk(0.45, delta=0.5, min_coverage=0), GeneralizedRisk(0.4)]))
