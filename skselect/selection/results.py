@@ -54,8 +54,8 @@ class _Selection(NotebookText):
     @property
     def labels_used(self) -> int:
         """How many rows were judged: all, unless rows not judged yet count as errors."""
-        n = self.curve.n_rows if self.certificate is None else self.certificate.n
-        return n - self.n_unjudged
+        made = cast(Any, self).certificate  # a curve may be that of a reading without copies
+        return (self.curve.n_rows if made is None else made.n) - self.n_unjudged
 
     def next_to_judge(self, n: int) -> IntArray:
         """Return the positions, in the table given, of rows to judge next, the surest first.
