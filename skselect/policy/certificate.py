@@ -358,6 +358,8 @@ class Certificate(Stated, NotebookText):
     fingerprints : dict
         "data": digest of the confidences of the rows used. "model": digest of the
         (calibrated) probabilities for those rows. Both are independent of the rows' order.
+    n_sharing : int
+        How many guarantees, those of all subgroups, share the delta that was asked for.
     also : tuple of Certificate
         Further guarantees of the same threshold, each at its share of the delta that was asked for;
         all hold together.
@@ -394,6 +396,7 @@ class Certificate(Stated, NotebookText):
     deferred_error: float | None = None
     overall_error: float | None = None
     seed: int | None = None
+    n_sharing: int = 1
 
     @classmethod
     def of(
@@ -454,6 +457,7 @@ class Certificate(Stated, NotebookText):
             deferred_error=objective.reviewing.rate,
             overall_error=objective.reviewing.bound,
             seed=origin.seed if origin.by_chance else None,
+            n_sharing=objective.n_sharing,
         )
 
     @property
@@ -564,6 +568,9 @@ class Certificate(Stated, NotebookText):
             return ""
         delta = math.fsum(one.delta for one in (self, *self.also))
         how_sure = f"with {percent_kept(delta)} % confidence"
+        if self.n_sharing > 1 and not self.also:
+            every = percent_kept(self.n_sharing * delta)
+            how_sure += f" (all {self.n_sharing} together: {every} %)"
         if self.max_analyses > 1:
             how_sure += f" in all of up to {self.max_analyses} analyses"
         if self.guarantee == "mean":
@@ -627,6 +634,8 @@ class Certificate(Stated, NotebookText):
             del stored["reviewer"], stored["deferred_error"], stored["overall_error"]
         if self.seed is None:
             del stored["seed"]
+        if self.n_sharing == 1:
+            del stored["n_sharing"]
         del stored["also"]
         return stored | ({"also": [one.to_dict() for one in self.also]} if self.also else {})
 
@@ -644,16 +653,18 @@ class Certificate(Stated, NotebookText):
         check_choice("loss", one.loss, _LOSSES)
         most = one.as_objective.unit * (1.0 + ROUNDING)
         counts = [0, one.n_errors, one.n_accepted, one.n]
-        fit = 0.0 <= one.target <= most and 0.0 < one.delta <= 0.5 and counts == sorted(counts)
+        # A bound may be 0. No number of rows certifies a target next to 0.
+        smallest = 0.0 if one.method == FIXED_METHOD else 1e-12 * one.as_objective.unit
+        fit = smallest <= one.target <= most and 0.0 < one.delta <= 0.5 and counts == sorted(counts)
         if not (isinstance(values["exact"], bool) and fit and (one.exact or one.caveats)):
             raise ValueError("certificate: its values do not fit together.")
         for name in ("coverage", "min_coverage", "deferred_error", "overall_error"):
             if not name.endswith("_error") or getattr(one, name) is not None:
                 check_number(name, getattr(one, name), 0.0, 1.0)
         check_number("pointwise_bound", one.pointwise_bound, 0.0)
-        for name, least in {"rows_needed": 0, "max_analyses": 1, "seed": 0}.items():
+        for name, least in {"rows_needed": 0, "max_analyses": 1, "n_sharing": 1, "seed": 0}.items():
             if name != "seed" or one.seed is not None:
-                check_count(name, getattr(one, name), least)
+                check_number(name, check_count(name, getattr(one, name), least))
         texts = [one.method, one.cases, one.notice, one.provenance, one.shortlist, one.reviewer]
         check_texts("text", texts)
         check_made(one.created, one.fingerprints)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from skselect._lib.checks.rows import (
     check_some_subgroup,
     refuse_weights,
 )
+from skselect._lib.notebook import percent
 from skselect._lib.sklearn import take_rows
 from skselect.curve.curve import RiskCoverageCurve, threshold_below
 from skselect.exceptions import InfeasibleTargetError
@@ -50,8 +51,8 @@ from skselect.thresholds._sequences import BAND_BESIDE_LEVELS
 
 # Where confidences are tied, one row in ten names levels.
 _NAMING = 10
-# There are messages about so many subgroups at most, and so many lines in a table of small ones.
-_FEW, _LISTED = 5, 50
+# A table of subgroups without a threshold has so many lines at most.
+_LISTED = 50
 _REMEDY = "With on_infeasible='abstain' nothing is accepted instead."
 
 
@@ -329,14 +330,14 @@ def _pick_by_group(
             small.append((repr(group), n, one.objective.rows_to_fail))
         elif one.accepts_nothing:
             refused[group] = one
-    errors = {f"{by} {group!r}": _refuse(one) for group, one in islice(refused.items(), _FEW)}
-    told = [f"{which}: {error.reason}" for which, error in errors.items()]
-    if len(refused) > _FEW:
-        told.append(f"The same holds for {len(refused) - _FEW:,} more subgroups.")
+    errors = {group: _refuse(one) for group, one in islice(refused.items(), _LISTED)}
+    told = [f"{by} {group!r}: {error.reason}" for group, error in errors.items()]
+    if len(refused) > 1:
+        told = [_list_refused(by, refused, errors)]
     again = "".join(one.objective.reuse_warning for one in islice(refused.values(), 1))
     if setting.on_infeasible == "wait":
         again = " Judge more of its rows, and ask again."
-    notes = [f"{' '.join(told)}{again} "] if told else []
+    notes = [f"{told[0]}{again} "] if told else []
     if small:
         notes.append(_list_small(by, small, len(members)))
     if len(refused) + len(small) == len(members) and setting.on_infeasible == "raise":
@@ -398,6 +399,27 @@ def _divide_delta(each: list[Objective], sizes: list[int], loss: Loss) -> list[i
     gets, n_shares = share_delta(np.array(sizes), needed)
     rest = len(sizes) if any(isinstance(one, Coverage) for one in each) else n_shares + 1
     return np.where(gets, n_shares, rest).tolist()
+
+
+def _list_refused(
+    by: str, refused: Mapping[Any, ThresholdSelection], errors: Mapping[Any, InfeasibleTargetError]
+) -> str:
+    """Return a table of the subgroups that have no threshold, though they share delta."""
+    rows = [
+        (repr(group), refused[group].curve.n_rows, error.rows_needed or "none",
+         f"{error.least_target:.4g}" if error.least_target else "none")
+        for group, error in errors.items()
+    ]  # fmt: skip
+    table = pd.DataFrame(rows, columns=[by, "rows", "rows needed", "least target"])
+    more = f"\nand {len(refused) - len(rows):,} more" if len(refused) > len(rows) else ""
+    share = next(iter(refused.values())).objective.share
+    which = "" if share == 1.0 else f" Only rows that certify count, {percent(share)} of all."
+    return (
+        f"{by}: no threshold meets the target in {len(refused):,} subgroups.\n"
+        f"{table.to_string(index=False)}{more}\n"
+        "So many rows would probably be enough if errors stay as common as here. The least target "
+        f"could have been met on these rows. To certify either, use fresh rows.{which}"
+    )
 
 
 def _list_small(by: str, small: list[tuple[str, int, float]], n_groups: int) -> str:

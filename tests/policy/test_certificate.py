@@ -146,6 +146,7 @@ def test_bounds_of_a_guaranteed_coverage_are_binomial(rng, n, target, delta):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("unit", [1, 7])
+@pytest.mark.filterwarnings("ignore:y_proba. its columns seem")  # all answers are wrong
 def test_numbers_where_nothing_is_accepted(objective, method, bound, least, unit):
     proba = np.linspace(0.55, 0.95, 20)
     rows = Predictions.from_proba(

@@ -249,7 +249,7 @@ def test_targets_may_differ_by_answer(table, known):
 def test_all_hopeless_is_an_error_or_a_warning(table, known):
     rows = predictions_of(table, ~known)
     half = np.where(np.arange(np.sum(~known)) % 2, "x", "y")
-    with pytest.raises(InfeasibleTargetError, match=r"subgroup 'x': No threshold.*subgroup 'y'"):
+    with pytest.raises(InfeasibleTargetError, match=r"in 2 subgroups(.|\n)*'x'(.|\n)*'y'"):
         select_threshold(rows, subgroups=half, **RISK)
     with pytest.warns(UserWarning, match="will be deferred"):
         found = select_threshold(rows, subgroups=half, on_infeasible="abstain", **RISK)
@@ -268,14 +268,24 @@ def test_rows_of_no_subgroup_choose_nothing_and_are_deferred_or_refused_later(ta
         assert found.thresholds == again.thresholds
 
 
-@pytest.mark.parametrize(("n_groups", "others"), [(4, 0), (5, 0), (6, 1), (9, 4)])
-def test_one_warning_tells_of_five_subgroups_and_counts_the_others(n_groups, others):
-    outcomes, group = Outcomes([1] * 18, np.arange(18.0)), np.arange(18) % n_groups
+@pytest.mark.parametrize("n_groups", [2, 50, 52])
+def test_one_table_tells_of_the_subgroups_without_a_threshold(n_groups, rng):
+    """Each with the advice that it would get alone, at its share of delta."""
+    group = np.arange(20 * n_groups) % n_groups
+    rows = Outcomes(rng.random(len(group)) < 0.9, rng.random(len(group)))
     with pytest.warns(UserWarning, match="will be deferred") as caught:
-        select_threshold(outcomes, subgroups=group, on_infeasible="abstain", **RISK)
-    [told] = [str(one.message) for one in caught]
-    assert told.count("No threshold meets") == min(n_groups, 5)
-    assert (f"The same holds for {others} more subgroups." in told) == (others > 0)
+        select_threshold(rows, objective=Risk(0.4), subgroups=group, on_infeasible="abstain")
+    [lines] = [str(one.message).splitlines() for one in caught]
+    assert lines[0] == f"subgroup: no threshold meets the target in {n_groups} subgroups."
+    assert lines[1].split() == ["subgroup", "rows", "rows", "needed", "least", "target"]
+    listed = [line.split() for line in lines[2:52] if "rows" not in line]
+    assert [line[:2] for line in listed] == [[str(key), "20"] for key in range(min(n_groups, 50))]
+    assert ("and 2 more" in lines) == (n_groups == 52)
+    for key in range(2):
+        with pytest.raises(InfeasibleTargetError) as error:
+            select_threshold(rows.take(group == key), objective=Risk(0.4, delta=0.05 / n_groups))
+        needed, least = error.value.rows_needed, error.value.least_target
+        assert listed[key][2:] == [str(needed or "none"), f"{least:.4g}" if least else "none"]
 
 
 # Shares of delta -------------------------------------------------------------------------------
@@ -361,16 +371,19 @@ def test_large_and_small_subgroups_that_are_refused_are_told_of_in_two_warnings(
     large, small = [str(one.message) for one in caught]
     assert [large.count(name) for name in ("'bad'", "'worse'", "'small'")] == [1, 1, 0]
     assert "'small'" in small
-    with pytest.raises(InfeasibleTargetError, match=r"'bad': No threshold(.|\n)*'small'") as error:
+    with pytest.raises(InfeasibleTargetError, match=r"'bad' +300 +none(.|\n)*'small'") as error:
         select_threshold(rows, **options)
     assert error.value.rows_needed is None  # no number of rows like these would do
 
 
 def test_no_subgroup_with_rows_enough_is_refused_as_if_each_had_all_of_delta():
     rows = Outcomes(np.zeros(60), np.arange(60.0))
-    needed = rows_for_certificate(0.05, 0.05)
-    with pytest.raises(InfeasibleTargetError, match=f"takes at least {needed} accepted rows"):
-        select_threshold(rows, objective="risk", target=0.05, subgroups=np.arange(60) % 3)
+    group, asked = np.arange(60) % 3, {"objective": "risk", "target": 0.05}
+    with pytest.raises(InfeasibleTargetError) as alone:
+        select_threshold(rows.take(group == 1), **asked)
+    needed, least = alone.value.rows_needed, alone.value.least_target
+    with pytest.raises(InfeasibleTargetError, match=rf"1 +20 +{needed} +{least:.4g}\n"):
+        select_threshold(rows, **asked, subgroups=group)
 
 
 def test_subgroups_with_a_target_each_need_rows_for_their_own(rng):

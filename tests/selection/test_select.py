@@ -118,16 +118,19 @@ def test_a_refusal_counts_rows_that_certify_and_all_rows(looks, rng):
     truth = np.where(rng.random(600) < 0.05, (answers + 1) % 3, answers)
     rows = Predictions.from_proba(truth, 0.1 + 0.7 * np.eye(3)[answers])
     asked = {"objective": Risk(0.04, max_analyses=looks)}
-    for more, name in (({}, ""), ({"subgroups": np.repeat(["a", "b"], 300)}, "subgroup")):
-        with pytest.raises(InfeasibleTargetError) as caught:
-            select_threshold(rows, shortlist=Shortlist(0.9, 0.5, random_state=0), **asked, **more)
-        said = str(caught.value).replace(",", "")
-        assert name in said
-        counts = re.findall(r"on (\d+) rows that certify of (\d+) in all", said)
-        plans = re.findall(r"at least (\d+) accepted rows \(in all (\d+)\)", said)
-        assert len(counts) == len(plans) == (2 if more else 1)
-        for certifying, everything in [*counts, *plans]:
-            assert int(everything) == 2 * int(certifying)
+    asked["shortlist"] = Shortlist(0.9, 0.5, random_state=0)
+    with pytest.raises(InfeasibleTargetError) as caught:
+        select_threshold(rows, **asked)
+    said = str(caught.value).replace(",", "")
+    [counts] = re.findall(r"on (\d+) rows that certify of (\d+) in all", said)
+    [plans] = re.findall(r"at least (\d+) accepted rows \(in all (\d+)\)", said)
+    for certifying, everything in [counts, plans]:
+        assert int(everything) == 2 * int(certifying)
+    with pytest.raises(InfeasibleTargetError) as caught:
+        select_threshold(rows, **asked, subgroups=np.repeat(["a", "b"], 300))
+    counts = re.findall(r"'[ab]' +(\d+) ", str(caught.value))
+    assert sum(map(int, counts)) == 300
+    assert "Only rows that certify count, 50 % of all." in str(caught.value)
 
 
 def test_a_few_more_rows_are_no_plan():
