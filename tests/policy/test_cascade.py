@@ -195,7 +195,7 @@ def test_checks_and_reports_read_the_stages_and_refuse_one_of_them_alone():
     certificate = certify(policy, y, tables, target=0.5)
     assert (certificate.n_accepted, certificate.n_errors) == (accepted.sum(), wrong)
     check = check_policy(policy, y, tables, target=0.5)
-    assert f"({wrong} of {accepted.sum()};" in str(check)
+    assert f"({wrong} of {accepted.sum()})." in str(check)
     monitor = SelectiveRiskMonitor(policy, target=0.5).update(y, tables)
     assert monitor.status_.n_known == accepted.sum()
     shown = selective_report(y, tables, policy=policy).to_frame().set_index("metric")["value"]
