@@ -249,9 +249,7 @@ class AbstentionPolicy(NotebookText):
     def __str__(self) -> str:
         guaranteed = self._guaranteed
         said = [] if guaranteed is None else [str(guaranteed)]
-        made = [] if self.groups is not None else list_certificates(self)
-        lives = [one.tell_life(len(made)) for one in made if one.since and one.loss != "graded"]
-        said += [wrap("\n".join(lives))] if lives else []
+        said += [wrap(self._lives)] if self._lives else []
         return "\n\n".join([wrap(repr(self)), *said, *self._further_words()])
 
     def _repr_html_(self) -> str:
@@ -260,7 +258,15 @@ class AbstentionPolicy(NotebookText):
             return super()._repr_html_()
         named = "\n".join(self._further_words())
         card = show_card(named, "open") if named else ""
-        return f"<p>{escape(repr(self))}</p>{guaranteed._repr_html_()}{card}"
+        lives = f"<p>{escape(self._lives)}</p>" if self._lives else ""
+        return f"<p>{escape(repr(self))}</p>{guaranteed._repr_html_()}{lives}{card}"
+
+    @property
+    def _lives(self) -> str:
+        """When each guarantee was certified, and when to review it; "" for subgroups."""
+        made = [] if self.groups is not None else list_certificates(self)
+        lives = [one.tell_life(len(made)) for one in made if one.since and one.loss != "graded"]
+        return "\n".join(lives)
 
     @property
     def _guaranteed(self) -> Certificate | GroupThresholds | None:
