@@ -38,10 +38,15 @@ def __getattr__(name: str) -> Any:
         return getattr(names, name)
     if name in globals():  # a room that the names have imported
         return globals()[name]
-    for room in _ROOMS:  # any but an ImportError would lose its words in ``from skselect import``
+    message = f"module 'skselect' has no attribute {name!r}"
+    error: type[Exception] = AttributeError
+    for room in _ROOMS:
         if name in importlib.import_module(f"skselect.{room}").__all__:
-            raise ImportError(f"{name} is in skselect.{room}: from skselect.{room} import {name}")
-    raise AttributeError(f"module 'skselect' has no attribute {name!r}")
+            message = f"{name} is in skselect.{room}: from skselect.{room} import {name}"
+            # Only an ImportError keeps its words in ``from skselect import``.
+            caller = sys._getframe(1).f_globals.get("__name__")  # noqa: SLF001
+            error = ImportError if caller == "importlib._bootstrap" else AttributeError
+    raise error(message)
 
 
 def __dir__() -> list[str]:

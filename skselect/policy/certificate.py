@@ -139,11 +139,11 @@ def trained_here(overlap: Overlap, *, few: bool, asks: bool, vouched: bool) -> C
     return Caveat(f"{found}, and only fresh rows certify (assume='fresh' overrules this)", FRESH)
 
 
-def copied_here(copies: BoolArray | None) -> tuple[Caveat, ...]:
+def copied_here(copies: BoolArray | None, included: str = "label included") -> tuple[Caveat, ...]:
     """Return the caveat about rows of which some are copies of others; None: nothing can tell."""
     if copies is None or not np.any(copies):
         return (UNSOUGHT,) if copies is None else ()
-    found = f"{np.sum(copies):,} of these {len(copies):,} rows equal an earlier one, label included"
+    found = f"{np.sum(copies):,} of these {len(copies):,} rows equal an earlier one, {included}"
     return (Caveat(f"{found}; {MUST_PASS}", strikes=False, assumes=ALL_COPIES),)
 
 

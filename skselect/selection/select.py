@@ -237,7 +237,8 @@ def _find_copies(
     own, found = outcomes.readings, with_and_without(copies)
     if own is not None and found is not None:  # each of the user's own, too
         found = np.hstack([own & rows[:, None] for rows in found.T])
-    told = certificates.copied_here(copies)
+    included = "label included" if outcomes.unjudged is None else "as far as they are judged"
+    told = certificates.copied_here(copies, included)
     return told, outcomes if found is None else replace(outcomes, readings=found)
 
 
