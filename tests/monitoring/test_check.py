@@ -31,10 +31,10 @@ from skselect.policy import certificate as certificates
 from skselect.policy.certificate import NOT_MET
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
-from skselect.predictions.decisions import DecisionRule
 from skselect.report.questions import verify_guarantee
 from tests import brute
 from tests.common import mostly_slow
+from tests.refusals import check_refused
 
 
 @pytest.fixture
@@ -322,8 +322,7 @@ def test_a_guarantee_about_one_class_is_checked_on_its_rows(rng, given, objectiv
 
 def test_a_target_is_tested_where_nothing_is_guaranteed_of_these_cases(policy):
     elsewhere = replace(policy, certificate=certificate(cases="of site 'a'"))
-    with pytest.raises(ValueError, match="target is missing"):
-        check_policy(elsewhere, rows_with(6, 400, 500))
+    check_refused("target", check_policy, elsewhere, rows_with(6, 400, 500))
     check = check_policy(elsewhere, rows_with(6, 400, 500), target=0.04)
     assert (check.verdict, check.guarantees[0].n_accepted) == ("confirmed", 400)
     groups = GroupThresholds("site", {"a": 0.9, "b": 0.9, "shut": np.inf})
@@ -408,30 +407,28 @@ def test_without_a_guarantee_a_target_is_needed(policy, facts):
     rows = rows_with(2, 400, 500)
     kept = replace(policy, certificate=certificate(**facts))
     for one in (policy, kept):
-        with pytest.raises(ValueError, match="target is missing: this policy guarantees nothing"):
-            check_policy(one, rows)
+        check_refused("target", check_policy, one, rows)
         assert check_policy(one, rows, target=0.03).verdict == "confirmed"
     found = certify_shuffled(kept, rows_with(216, 1285, 2000))  # nothing to compare them with
     assert found.notice == ""
     assert str(found).startswith("UPPER BOUND ONLY")
 
 
+WEIGHED = replace(rows_with(2, 400, 500), sample_weight=np.linspace(1, 2, 500))
+
+
 @pytest.mark.parametrize(
-    ("change", "asked", "message"),
+    ("change", "asked", "argument"),
     [
-        ({"policy": None}, {}, "policy must be an AbstentionPolicy"),
-        ({"rows": [0, 1]}, {}, "or one Predictions"),
-        ({"rows": replace(rows_with(2, 400, 500), sample_weight=np.linspace(1, 2, 500))}, {},
-         "sample_weight"),
-        ({}, {"target": 0.98}, r"Did you mean 0.02\?"),
-        ({}, {"delta": 0.95}, r"Did you mean 0.05\?"),
+        ({"policy": None}, {}, "policy"), ({"rows": [0, 1]}, {}, "rows"),
+        ({"rows": WEIGHED}, {}, "sample_weight"), ({}, {"target": 0.98}, "target"),
+        ({}, {"delta": 0.95}, "delta"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_checked_is_refused(policy, change, asked, message):
-    given = {"policy": policy, "rows": rows_with(2, 400, 500)} | change
+def test_what_cannot_be_checked_is_refused(policy, change, asked, argument):
+    rows = {"policy": policy, "rows": rows_with(2, 400, 500)} | change
     for call in (check_policy, certify):
-        with pytest.raises(ValueError, match=message):
-            call(given["policy"], given["rows"], **({"target": 0.1} | asked))
+        check_refused(argument, lambda c=call: c(*rows.values(), **{"target": 0.1} | asked))
 
 
 def test_a_certificate_and_a_check_agree(policy):
@@ -633,29 +630,21 @@ def test_counted_rows_that_chose_the_threshold_decide_nothing():
     assert check_policy(policy, fresh, max_analyses=1).verdict == "confirmed"
 
 
-BY_COST = DecisionRule.checked("min_cost", [[0, 1], [10, 0]], np.array([0, 1]))
-
-
 @pytest.mark.parametrize(
-    ("change", "asked", "message"),
+    ("change", "argument"),
     [
-        ({"groups": GroupThresholds("site", {"a": 0.9}), "threshold": math.inf}, {},
-         "a threshold per subgroup"),
-        ({"rule": BY_COST, "confidence": "expected_cost"}, {}, "has costs"),
-        ({"confidence": "margin"}, {},
-         "reads the confidence 'margin', and the state counted 'max_proba'"),
-        ({"certificate": certificate(cases="whose answer is 1")}, {}, "the cases of one class"),
-        ({"classes": np.array(["no", "yes"])}, {},
-         r"classes \['no', 'yes'\], and the state counted \[0, 1\]"),
-        ({}, {"target": None}, "target is missing"),
+        ({"groups": GroupThresholds("site", {"a": 0.9}), "threshold": math.inf}, "policy"),
+        ({"rule": costly_rows(np.random.default_rng(0), 9, 0.5)[0].rule, "threshold": 0.5},
+         "policy"),
+        ({"confidence": "margin"}, "policy"),
+        ({"certificate": certificate(cases="whose answer is 1")}, "policy"),
+        ({"classes": np.array(["no", "yes"])}, "policy"),
     ],
 )  # fmt: skip
-def test_a_state_that_cannot_tell_what_the_policy_decides_is_refused(
-    policy, change, asked, message
-):
-    rows = counted(rows_with(3, 400, 600))
-    with pytest.raises(ValueError, match=message):
-        check_policy(replace(policy, **change), rows, **({"target": 0.05} | asked))
+def test_a_state_that_cannot_tell_what_the_policy_decides_is_refused(policy, change, argument):
+    rows, target = counted(rows_with(3, 400, 600)), 0.05
+    check_refused(argument, lambda: check_policy(replace(policy, **change), rows, target=target))
+    check_refused("target", check_policy, policy, rows)
 
 
 def test_rows_unlike_those_that_tuned_the_policy_are_said_below_the_verdict(policy):
