@@ -11,6 +11,8 @@ import pytest
 def check_refused(argument, call, *given):
     """Assert that ``call(*given)`` raises a ValueError or a TypeError that names the argument.
 
+    Return its message.
+
     `argument` may also be the option, the field or the column that is wrong, as a user writes it.
     """
     with pytest.raises((ValueError, TypeError)) as caught:
@@ -18,6 +20,7 @@ def check_refused(argument, call, *given):
     named = rf"(?<!\w){re.escape(argument)}(?!\w)"
     is_named = getattr(caught.value, "argument", None) == argument
     assert is_named or re.search(named, str(caught.value)), repr(caught.value)
+    return str(caught.value)
 
 
 def refusals(table):

@@ -3,7 +3,6 @@
 import ast
 import dataclasses
 import functools
-import itertools
 import json
 import re
 import shutil
@@ -16,22 +15,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import special
-from sklearn.linear_model import LogisticRegression
 
 from skselect import (
     AbstentionPolicy,
     Outcomes,
-    SelectiveClassifier,
-    ThresholdTuner,
     select_threshold,
 )
 from skselect._lib.decide import CONFIDENCES
-from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import ClassCalibration, ConfidenceCalibration
 from skselect.policy.cascade import Cascade
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
-from skselect.predictions.confidence import ANSWER_CONFIDENCES, LearnedScore
+from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.decisions import DecisionRule
 from tests.brute import named
 
@@ -110,32 +105,23 @@ def fit_maps(kind, response, n_classes, rng):
     return ClassCalibration.fit(kind, response, scores, codes, n_classes), scores
 
 
-def calibrated_cases(rng):
-    names = itertools.cycle(CONFIDENCES)
-    responses = ("predict_proba", "decision_function")
-    for kind, n_classes, response in itertools.product(CALIBRATORS, (2, 3), responses):
-        maps, scores = fit_maps(kind, response, n_classes, rng)
-        policy = AbstentionPolicy(np.arange(n_classes), 0.5, next(names), maps, response)
-        yield tied(policy, scores), in_all_layouts(scores)
-    for kind, is_probability in itertools.product(CALIBRATORS, (True, False)):
-        (scores, codes), confidence = raw_scores(rng, 3, "predict_proba"), next(names)
-        rated, correct = CONFIDENCES[confidence](scores), (scores.argmax(1) == codes).astype(float)
-        maps = ConfidenceCalibration.fit(kind, rated, correct, is_probability=is_probability)
-        policy = AbstentionPolicy(np.arange(3), 0.5, confidence, maps)
-        yield tied(policy, scores), in_all_layouts(scores)
-
-
 def plain_cases(rng):
-    decided = {"argmax": [*CONFIDENCES, *ANSWER_CONFIDENCES], "estimator": ANSWER_CONFIDENCES,
-               "min_cost": ANSWER_CONFIDENCES}  # fmt: skip
-    for n_classes, (decision, names) in itertools.product((2, 5), decided.items()):
-        scores, codes = raw_scores(rng, n_classes, "predict_proba")
-        costs = rng.integers(0, 9, (n_classes, n_classes)) * (1 - np.eye(n_classes)) + 0.25
-        rest = {"y_pred": codes} if decision == "estimator" else {}
-        for confidence in names:
-            rule = DecisionRule(decision, costs)
-            policy = AbstentionPolicy(np.arange(n_classes), 0.5, confidence, rule=rule)
-            yield tied(policy, scores, **rest), in_all_layouts(scores, **rest)
+    """The kernel is the library's own text; what differs are the doors and what they read."""
+    scores, codes = raw_scores(rng, 5, "predict_proba")
+    costs = rng.integers(1, 9, (5, 5)) * 1.0
+    for decision, rest in (("min_cost", {}), ("estimator", {"y_pred": codes})):
+        rule = DecisionRule(decision, costs)
+        policy = AbstentionPolicy(np.arange(5), 0.5, "chosen_proba", rule=rule)
+        yield tied(policy, scores, **rest), in_all_layouts(scores, **rest)
+    rated = CONFIDENCES["entropy"](scores), (scores.argmax(1) == codes).astype(float)
+    maps = ConfidenceCalibration.fit("beta", *rated, is_probability=False)
+    yield tied(AbstentionPolicy(np.arange(5), 0.5, "entropy", maps), scores), in_all_layouts(scores)
+    for n_classes, response in (
+        (2, "predict_proba"), (2, "decision_function"), (3, "decision_function")
+    ):  # fmt: skip
+        maps, scores = fit_maps("isotonic", response, n_classes, rng)
+        policy = AbstentionPolicy(np.arange(n_classes), 0.5, "margin", maps, response)
+        yield tied(policy, scores), in_all_layouts(scores)
     second = np.array([0.25, 0.75, 0.0, 1.0, 0.5, 0.6])
     for threshold in (np.inf, -np.inf, 0.0, 0.75):
         yield AbstentionPolicy(np.array(["a", "b"]), threshold), in_all_layouts(second)
@@ -226,7 +212,7 @@ def combined_cases(rng):
 OWN = DecisionRule("estimator")
 PLAIN = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
 GIVEN = dataclasses.replace(PLAIN, rule=OWN, confidence="chosen_proba")
-CASES = [calibrated_cases, plain_cases, labelled_cases, grouped_cases, rated_cases, combined_cases]
+CASES = [plain_cases, labelled_cases, grouped_cases, rated_cases, combined_cases]
 
 
 def by(*groups, **options):
@@ -272,21 +258,6 @@ def test_all_files_hold_the_code_whose_digest_the_docs_name(tmp_path, rng):
 
 
 # From a tuner, by name, by confidence -----------------------------------------------------------
-
-
-def test_a_tuned_policy_with_its_certificate(rng, tmp_path):
-    X = rng.normal(size=(900, 3))
-    y = np.where(X[:, 0] + rng.normal(scale=0.5, size=900) > 0, "yes", "no")
-    model = SelectiveClassifier(LogisticRegression(), calibration="platt")
-    tuner = ThresholdTuner(model, objective="risk", target=0.1, cv=0.5, refit=False, random_state=0)
-    policy = tuner.fit(X, y).policy_
-    gate = gate_of(policy)
-    assert_same(gate.decide(tuner.raw_scores(X)), tuner.decide(X))
-    assert str(tuner.certificate_) == gate.CERTIFICATE
-    assert json.loads(policy.to_json()) == gate.POLICY
-    assert gate.POLICY["certificate"]["guarantee"] == "high_probability"
-    assert policy.to_python(tmp_path / "gate.py") is None
-    assert (tmp_path / "gate.py").read_text(encoding="utf-8") == policy.to_python()
 
 
 def test_confidences_are_compared_as_float64():
