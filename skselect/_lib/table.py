@@ -20,4 +20,5 @@ class WholeTable(pd.DataFrame):
         return WholeTable
 
     def __repr__(self) -> str:
-        return self.to_string(line_width=terminal_width())
+        widths = [len(str(name)) + 1 for name in self.columns]  # two blanks before each heading
+        return self.to_string(line_width=terminal_width(), col_space=widths)

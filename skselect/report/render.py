@@ -11,6 +11,8 @@ from functools import partial
 from importlib import resources
 from typing import Any
 
+import pandas as pd
+
 from skselect._lib.files import import_extra
 from skselect._lib.notebook import VERDICTS, show_card, wrap
 from skselect.display import (
@@ -29,7 +31,6 @@ from skselect.report.sections import (
     EXPLORER,
     FOOTNOTE,
     Section,
-    Table,
     describe_model,
     describe_rows,
     make_comparison,
@@ -65,32 +66,10 @@ def _underline(title: str, line: str) -> str:
 def _write_section(section: Section) -> list[str]:
     """Return the paragraphs of a section; without a word in it there are none."""
     quotes = [f"[{name}] {quote}" if name else quote for name, quote in section.quotes.items()]
-    tables = [
-        f"{title}\n{_write_table(table)}" if title else _write_table(table)
-        for title, table in section.tables.items()
-    ]
+    tables = [f"{title}\n{table}".lstrip("\n") for title, table in section.tables.items()]
     note = [wrap(section.note)] if section.note else []
     parts = [*(["\n".join(map(wrap, section.said))] if section.said else []), *tables, *quotes]
     return [f"{section.title}\n{parts[0]}", *parts[1:], *note] if parts else []
-
-
-def _write_table(table: Table) -> str:
-    """Return a table with aligned columns; sentences stand below their row."""
-    aligned = [k for k, column in enumerate(table.columns) if column.kind != "prose"]
-    lines = [[column.title for column in table.columns], *table.cells]
-    widths = {k: max(len(line[k]) for line in lines) for k in aligned}
-    written = []
-    for line in lines:
-        cells = [
-            line[k].rjust(widths[k])
-            if table.columns[k].kind == "number"
-            else line[k].ljust(widths[k])
-            for k in aligned
-        ]
-        written.append("  ".join(cells).rstrip())
-        sentences = [cell for k, cell in enumerate(line) if k not in aligned]
-        written += [wrap(f"  {sentence}") for sentence in sentences]
-    return "\n".join(written)
 
 
 def render_page(
@@ -111,11 +90,12 @@ def render_page(
         curves = [RiskCoverageDisplay(case.scored.curve, name=case.name).plot for case in cases]
         caption = "Lower is better. From left to right a model accepts more rows."
         together = [_draw(caption, *curves)] if len(cases) > 1 else []
-    page = environment.from_string(source).render(
-        title=contents["title"], rows=describe_rows(contents), models=models,
-        comparison=make_comparison(contents), together=together, footnote=FOOTNOTE,
-        interactive=any(model["explorer"] for model in models),
-    )  # fmt: skip
+    with pd.option_context("display.max_colwidth", None):
+        page = environment.from_string(source).render(
+            title=contents["title"], rows=describe_rows(contents), models=models,
+            comparison=make_comparison(contents), together=together, footnote=FOOTNOTE,
+            interactive=any(model["explorer"] for model in models),
+        )  # fmt: skip
     return str(page).replace(" %", "\N{NO-BREAK SPACE}%")
 
 

@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
+
+import pandas as pd
 
 from skselect._lib.notebook import count, percent, rounded
+from skselect._lib.table import WholeTable
 from skselect.metrics._evaluate import SPECS
 from skselect.report.questions import show_number, show_share
-
-
-def text(value: Any) -> str:
-    """Return a name as it is."""
-    return str(value)
-
-
-def prose(value: Any) -> str:
-    """Return a sentence as it is; a column of sentences is wrapped."""
-    return str(value)
 
 
 def number(value: Any) -> str:
@@ -29,35 +22,18 @@ def number(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-class Column(NamedTuple):
-    """A column of a table: its heading, its key in the rows, and how its values are written."""
-
-    title: str
-    key: str
-    show: Callable[[Any], str]
-
-    @property
-    def kind(self) -> str:
-        """What it holds: "number", "text" or "prose"."""
-        return self.show.__name__ if self.show in (text, prose) else "number"
-
-
-class Table(NamedTuple):
-    """Cells as they are written, row by row."""
-
-    columns: list[Column]
-    cells: list[list[str]]
-
-
 def make_table(
     rows: list[dict[str, Any]], *columns: tuple[str, str, Callable[[Any], str]]
-) -> Table:
-    """Return rows as a table; each column is (heading, key, how a value is written).
+) -> WholeTable:
+    """Return rows as text; each column is (heading, key, how a value is written).
 
-    A cell without a value is empty.
+    The first column names the rows. A cell without a value is empty.
     """
     cells = [[show(row[x]) if row[x] is not None else "" for _, x, show in columns] for row in rows]
-    return Table([Column(*column) for column in columns], cells)
+    title, *headings = (heading for heading, *_ in columns)
+    names = pd.Index([name for name, *_ in cells], dtype=object)
+    found = [line[1:] for line in cells]
+    return WholeTable(found, names, pd.Index(headings, name=title), dtype=object)
 
 
 @dataclass(frozen=True)
@@ -71,7 +47,7 @@ class Section:
     title : str
     said : list of str, default=[]
         Paragraphs before the tables.
-    tables : dict of str to Table, default={}
+    tables : dict of str to WholeTable, default={}
         Each with its title, "" where that of the section says it all.
     quotes : dict of str to str, default={}
         Texts below the tables, quoted line by line, each with the name of what it is about.
@@ -82,7 +58,7 @@ class Section:
     key: str
     title: str
     said: list[str] = field(default_factory=list)
-    tables: dict[str, Table] = field(default_factory=dict)
+    tables: dict[str, WholeTable] = field(default_factory=dict)
     quotes: dict[str, str] = field(default_factory=dict)
     note: str = ""
 
@@ -112,9 +88,9 @@ def make_comparison(contents: dict[str, Any]) -> Section | None:
         return None
     shown = {None: "", True: "could be", False: "no"}
     rows = [row | {"as_good": shown[row["tied_with_best"]]} for row in contents["comparison"]]
-    first = (("Model", "model", text), ("AUGRC", "estimate", show_share), *_ENDS)
-    against = (("difference to the best", "difference", show_share), ("p", "p_value", number))
-    table = make_table(rows, *first, *against, ("as good?", "as_good", text))
+    first = (("Model", "model", str), ("AUGRC", "estimate", show_share), *_ENDS)
+    against = (("above the best", "difference", show_share), ("p", "p_value", number))
+    table = make_table(rows, *first, *against, ("as good?", "as_good", str))
     note = (
         "AUGRC is the mean rate of silent errors over all coverages; lower is better. "
         "P-values test each model against the best, paired by row, adjusted by Holm. They do not "
@@ -227,7 +203,7 @@ def _show_certificate(model: dict[str, Any]) -> Section:
     note = f"The verdict at the top says whether these rows confirm it. {trust}" if trust else ""
     grouped = found["by_subgroup"]
     said = [origin, grouped["together"]] if grouped and grouped["together"] else [origin]
-    tables = {"": _plain_table(grouped["table"], 1)} if grouped else {}
+    tables = {"": _plain_table(grouped["table"])} if grouped else {}
     quotes = (grouped or found)["texts"]
     return Section("certificate", "The policy and its certificate", said, tables, quotes, note)
 
@@ -240,9 +216,9 @@ def _show_classes(model: dict[str, Any], level: float) -> Section:
     which = "" if n_classes == len(rates) else which
     shares = [row for one in rates for row in _tabulate_rates(one)]
     tables = {
-        "": _plain_table(_tabulate_answers(by_class["confusion"]), 1),
-        "How many of each class are missed": _plain_table(list(map(_tabulate_missed, rates)), 1),
-        "How far each answer can be relied on": _plain_table(shares, 2),
+        "": _plain_table(_tabulate_answers(by_class["confusion"])),
+        "How many of each class are missed": _plain_table(list(map(_tabulate_missed, rates))),
+        "How far each answer can be relied on": _plain_table(shares),
     }
     title = f"By class: {what}{which}"
     return Section("by_class", title, tables=tables, note=_explain_classes(level))
@@ -266,11 +242,10 @@ def _show_workload(model: dict[str, Any], level: float) -> Section:
     return Section("workload", title, tables={"": table}, note=_explain_workload(model, level))
 
 
-def _plain_table(rows: list[dict[str, Any]], n_names: int) -> Table:
-    """Return rows of counts and texts as a table whose first columns are names."""
-    return make_table(
-        rows, *((name, name, text if k < n_names else number) for k, name in enumerate(rows[0]))
-    )
+def _plain_table(rows: list[dict[str, Any]]) -> WholeTable:
+    """Return rows of counts and texts as a table."""
+    first, *others = rows[0]
+    return make_table(rows, (first, first, str), *((name, name, number) for name in others))
 
 
 def _tabulate_answers(confusion: dict[str, Any]) -> list[dict[str, Any]]:
@@ -298,7 +273,7 @@ def _tabulate_rates(one: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rates of a class, always answering and abstaining, a row per rate."""
     known = {rows: words for rows, words in _ROWS.items() if rows in one}
     return [
-        {"class": one["class"], "share": name}
+        {"class": f"{one['class']}: {name}"}
         | {words: _with_interval(one[rows][name.lower()]) for rows, words in known.items()}
         for name in _RATES
     ]
@@ -353,21 +328,21 @@ def _show_metrics(model: dict[str, Any]) -> Section:
         show = number if "{number}" in SPECS[row["metric"]].meaning else show_share
         known = [key for key in ("value", "low", "high") if row[key] is not None]
         rows.append(row | {key: show(row[key]) for key in known})
-    found = (("Value", "value", number), ("low", "low", number), ("high", "high", number))
-    said = (("Better", "better", text), ("What it says", "meaning", prose))
-    table = make_table(rows, ("Metric", "metric", text), *found, *said)
-    return Section("metrics", "Metrics", tables={"": table})
+    found = ("metric", "value", "low", "high", "better")
+    table = make_table(rows, *((key.capitalize(), key, str) for key in found))
+    said = [f"{row['metric']}: {row['meaning']}" for row in rows]
+    return Section("metrics", "Metrics", said, {"": table})
 
 
 def _show_calibration(model: dict[str, Any]) -> Section:
     rows = model["calibration"]
     starts = ["" if r["state"] == "as given" else f"{r['state'].capitalize()}: " for r in rows]
     said = [start + row["answer"] for start, row in zip(starts, rows, strict=True)]
-    means = (("mean confidence", "mean_confidence", show_share), ("right", "accuracy", show_share))
+    means = (("claims", "mean_confidence", show_share), ("right", "accuracy", show_share))
     errors = (("smooth ECE", "smooth_ece", show_share), ("ECE", "ece", show_share))
     rest = (("Brier", "top_label_brier", number), ("CSR", "csr", number))
     p_value = ("p", "csr_p_value", number)
-    table = make_table(rows, ("State", "state", text), *means, *errors, *rest, p_value)
+    table = make_table(rows, ("State", "state", str), *means, *errors, *rest, p_value)
     note = (
         "Answers with a calibrated confidence of 0.9 are right in 90 % of cases. "
         "CSR is about 1 for a calibrated confidence, and far above 1 where there are errors near "
@@ -377,18 +352,24 @@ def _show_calibration(model: dict[str, Any]) -> Section:
 
 
 def _show_subgroups(model: dict[str, Any]) -> Section:
-    rows = [row | {"left": row["n_rows"] - row["n_accepted"]} for row in model["subgroups"]]
-    names = (("Attribute", "attribute", text), ("Subgroup", "subgroup", text))
+    rows = [
+        row
+        | {"name": f"{row['attribute']}: {row['subgroup']}"}
+        | {"left": row["n_rows"] - row["n_accepted"]}
+        for row in model["subgroups"]
+    ]
+    name = ("Subgroup", "name", str)
     counts = (("rows", "n_rows", number), ("deferred", "left", number))
     shares = (("accepted", "coverage", show_share), ("wrong among them", "risk", show_share))
-    table = make_table(rows, *names, *counts, *shares, *_ENDS)
+    table = make_table(rows, name, *counts, *shares, *_ENDS)
     tables = {"": table}
     if model["gaps"]:
         what = {"coverage_gap": "accepted", "risk_gap": "wrong among them"}
-        rows = [row | {"of": what[row["metric"]]} for row in model["gaps"]]
-        between = (("Attribute", "attribute", text), ("Share", "of", text))
+        rows = [
+            row | {"name": f"{row['attribute']}: {what[row['metric']]}"} for row in model["gaps"]
+        ]
         value = ("largest difference", "value", show_share)
-        tables["Largest difference between two"] = make_table(rows, *between, value, *_ENDS)
+        tables["Largest difference between two"] = make_table(rows, name, value, *_ENDS)
     return Section("subgroups", "Subgroups", tables=tables)
 
 
@@ -399,14 +380,10 @@ def _show_errors(model: dict[str, Any]) -> Section:
         | {"by": "answered" if row.get("accepted") else "deferred"}
         for row in model["errors"]
     ]
-    shows = {
-        name: text if any(isinstance(row["features"][name], str) for row in rows) else str
-        for name in rows[0]["features"]
-    }
-    named = ("case", "id", text) if "id" in rows[0] else ("Row (from 0)", "row", str)
-    decided = [("decided", "by", text)] if "accepted" in rows[0] else []
-    answers = [("true", "true", text), ("answer", "answered", text)] if model["by_class"] else []
-    features = ((name, f"feature {name}", show) for name, show in shows.items())
+    named = ("case", "id", str) if "id" in rows[0] else ("Row (from 0)", "row", str)
+    decided = [("decided", "by", str)] if "accepted" in rows[0] else []
+    answers = [("true", "true", str), ("answer", "answered", str)] if model["by_class"] else []
+    features = ((name, f"feature {name}", str) for name in rows[0]["features"])
     confidence = ("confidence", "confidence", number)
     table = make_table(rows, named, *answers, *decided, confidence, *features)
     note = "Answered errors first." if decided else ""

@@ -100,6 +100,14 @@ def test_text_and_page_show_the_same_in_the_same_order(report, page):
     assert set(shown.replace("\N{NO-BREAK SPACE}", " ").split()) <= words
 
 
+def test_text_is_no_wider_than_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    hours = {"error": 0.1, "minutes": 6, "hourly_cost": 40}
+    text = str(selective_report([0, 1, 1, 0] * 9, [0.1, 0.9, 0.8, 0.6] * 9, reviewing=hours))
+    assert max(map(len, text.split("\n"))) <= 70
+    assert "lowest confidence" in text  # the last column of a table that is wider
+
+
 @pytest.mark.usefixtures("no_pictures")
 def test_the_name_of_a_model():
     X, y = load_digits(return_X_y=True)
