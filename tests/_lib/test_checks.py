@@ -1,7 +1,6 @@
 """One table of bad input: each case is a clear error that names the argument and the remedy."""
 
 import types
-import warnings
 from fractions import Fraction
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from skselect.metrics._areas import aurc_score
 from skselect.metrics._confidence_weighted import cw_f1_score
 from skselect.metrics._threshold import cwsa_plus_score, cwsa_score, selective_risk_score
 from skselect.policy.subgroups import GroupThresholds
+from tests.refusals import check_refused, refusals
 
 Y, P = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]]
 X, Y_MANY = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
@@ -53,86 +53,54 @@ def masked(values):
     return np.ma.masked_array(values, np.arange(np.size(values)).reshape(np.shape(values)) == 0)
 
 
-CASES = {
-    "outside [0, 1]": (
-        lambda: aurc_score(Y, [[1.5, -0.5]] * 3),
-        r"y_proba must lie in \[0, 1\], got values from -0.5 to 1.5. Turn logits",
-    ),
-    "labels as probabilities": (
-        lambda: cwsa_plus_score(Y, [0, 1, 1]),
-        "y_proba is one-dimensional and holds int64 values: these look like labels.*predict_proba",
-    ),
-    "unknown label": (lambda: aurc_score([0, 1, 2], P), "y_proba has 2 columns for the 3 classes.*"
-                      "labels="),
-    "unnamed positive class": (
-        lambda: aurc_score(["no", "no", "no"], [0.1, 0.9, 0.2]),
-        "pos_label must name the class whose probability y_proba holds.*Pass pos_label=",
-    ),
-    "one class for a tuner": (lambda: ThresholdTuner(Untrained()).fit(X, ["a"] * 60),
-                              r"y has one class only, \['a'\]"),
-    "misspelt metric": (lambda: evaluate(Y, P, ["augcr"]), "metrics: Did you mean 'augrc'. It must be one of .* and 37 more, got"),
-    "misspelt objective": (
-        lambda: select_threshold(Y, P, objective="rsik"), "Did you mean 'risk'?"
-    ),
-    "misspelt calibration": (
-        lambda: SelectiveClassifier(GaussianNB(), calibration="plat").fit(X, Y_MANY),
-        "Did you mean 'platt'?",
-    ),
-    "labels alone": (lambda: evaluate(Y), r"rows must be y_true and y_proba \(true labels, then"),
-    "percentage as target": (
-        lambda: select_threshold(Y, P, objective="risk", target=5),
-        r"target must be a number in \(0, 1\), got 5.0. Write 5 % as 0.05.",
-    ),
-    "text as target": (
-        lambda: ThresholdTuner(GaussianNB(), objective="risk", target="2,5 %").fit(X, Y_MANY),
-        r"target must be a number in \(0, 1\), got '2,5 %'.",
-    ),
-    "policy of a tuner": (
-        lambda: AbstentionPolicy.from_json(fitted_tuner()),
-        "path_or_text must be the name of a policy file or its text, got ThresholdTuner. It has "
-        "its policy already: .policy_",
-    ),
-    "from_models of models": (
-        lambda: RiskCoverageDisplay.from_models({"a": GaussianNB(), "b": GaussianNB()}, X, Y_MANY),
-        r"from_models\(y, {'forest': forest.predict_proba\(X\), ...}\). from_estimator draws",
-    ),
-    "fitted, not frozen": (
-        lambda: SelectiveClassifier(GaussianNB().fit(X, Y_MANY)).fit(X, Y_MANY),
-        r"estimator: this GaussianNB is already fitted.*Pass FrozenEstimator\(estimator\)",
-    ),
-    "target with a metric": (
-        lambda: ThresholdTuner(GaussianNB(), objective="cwsa_plus", target=0.1).fit(X, Y_MANY),
-        "target: the objective 'cwsa_plus' .*Leave it out, or use objective='risk'",
-    ),
-    "risk without target": (
-        lambda: select_threshold(Outcomes(Y, [1, 1, 1]), objective="risk"),
-        "target is missing: objective='risk' needs the largest selective risk, for example",
-    ),
-    "policy that is not there": (lambda: AbstentionPolicy.from_json("x.json"), "path_or_text"),
-    "masked labels": (lambda: aurc_score(masked(Y), P), "y_true has masked values; drop those"),
-    "masked probabilities": (lambda: aurc_score(Y, masked(P)), "y_proba has masked values"),
-    "masked weights": (
-        lambda: aurc_score(Y, P, sample_weight=masked([1.0, 1, 1])), "sample_weight has masked"
-    ),
-    "masked rows of a policy": (lambda: POLICY.decide(masked(P)), "y_proba has masked values"),
-    "dates as labels": (
-        lambda: aurc_score(np.array(["2020-01-01"] * 3, dtype="M8[D]"), P),
-        "y_true holds labels of the kind 'datetime64.*use strings, numbers or booleans",
-    ),
-    "dates that an estimator is to learn": (
-        lambda: SelectiveClassifier(GaussianNB()).fit(X, Y_MANY.astype("M8[D]")),
-        "y holds labels of the kind 'datetime64",
-    ),
-}  # fmt: skip
+def select(*rows, **options):
+    return lambda: select_threshold(*(rows or (Y, P)), **options)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_bad_input_is_a_clear_error(case):
-    act, message = CASES[case]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # a fitted, unfrozen classifier warns: here it raises
-        with pytest.raises((ValueError, AttributeError, UserWarning), match=message):
-            act()
+def classify(estimator, y=Y_MANY, **options):
+    return lambda: SelectiveClassifier(estimator, **options).fit(X, y)
+
+
+def tune(y=Y_MANY, **options):
+    return lambda: ThresholdTuner(Untrained(), **options).fit(X, y)
+
+
+#: The argument, or the remedy that the message names.
+REFUSED = [
+    ("y_proba", lambda: aurc_score(Y, [[1.5, -0.5]] * 3)),
+    ("predict_proba", lambda: cwsa_plus_score(Y, [0, 1, 1])),  # labels as probabilities
+    ("labels", lambda: aurc_score([0, 1, 2], P)),
+    ("pos_label", lambda: aurc_score(["no", "no", "no"], [0.1, 0.9, 0.2])),
+    ("y", tune(["a"] * 60)),
+    ("'augrc'", lambda: evaluate(Y, P, ["augcr"])),
+    ("'risk'", select(objective="rsik")),
+    ("'platt'", classify(GaussianNB(), calibration="plat")),
+    ("rows", lambda: evaluate(Y)),
+    ("5 % as 0.05", select(objective="risk", target=5)),
+    ("target", tune(objective="risk", target="2,5 %")),
+    (".policy_", lambda: AbstentionPolicy.from_json(fitted_tuner())),
+    ("from_estimator", lambda: RiskCoverageDisplay.from_models(
+        {"a": GaussianNB(), "b": GaussianNB()}, X, Y_MANY)),
+    ("target", tune(objective="cwsa_plus", target=0.1)),
+    ("target", select(Outcomes(Y, [1, 1, 1]), objective="risk")),
+    ("path_or_text", lambda: AbstentionPolicy.from_json("x.json")),
+    ("y_true", lambda: aurc_score(masked(Y), P)),
+    ("y_proba", lambda: aurc_score(Y, masked(P))),
+    ("sample_weight", lambda: aurc_score(Y, P, sample_weight=masked([1.0, 1, 1]))),
+    ("y_proba", lambda: POLICY.decide(masked(P))),
+    ("y_true", lambda: aurc_score(np.array(["2020-01-01"] * 3, dtype="M8[D]"), P)),
+    ("y", classify(GaussianNB(), Y_MANY.astype("M8[D]"))),
+]  # fmt: skip
+
+
+@refusals(REFUSED)
+def test_bad_input_is_a_clear_error(argument, call):
+    check_refused(argument, call)
+
+
+def test_a_fitted_classifier_that_is_not_frozen_is_told():
+    with pytest.warns(UserWarning, match=r"already fitted.*Pass FrozenEstimator\(estimator\)"):
+        classify(GaussianNB().fit(X, Y_MANY))()
 
 
 def seldom():

@@ -16,6 +16,7 @@ from skselect.inference.intervals import metric_interval
 from skselect.metrics._evaluate import SPECS
 from skselect.streaming import SubgroupStates, counts
 from tests.brute import assert_close, examples
+from tests.refusals import check_refused, refusals
 
 ON_CURVES = [
     name for name, spec in SPECS.items()
@@ -174,13 +175,12 @@ def test_a_threshold_is_certified_on_counts_as_on_rows(rng):
 
 def test_a_curve_has_its_losses_already():
     curve = SelectiveState().update_confidence([0.9, 0.8], [0, 1]).finalize()
-    for risk, options in ((Risk(0.5, loss="cost"), {}), (Risk(0.5), {"confidence": "margin"})):
-        with pytest.raises(ValueError, match="hold theirs already"):
-            select_threshold(curve, objective=risk, **options)
-    with pytest.raises(ValueError, match="subgroups needs rows"):
-        select_threshold(curve, objective="risk", target=0.5, subgroups=[1, 2])
-    with pytest.raises(ValueError, match="assume needs rows"):
-        select_threshold(curve, objective="risk", target=0.5, assume="independent")
+    for argument, risk, options in [
+        ("loss", Risk(0.5, loss="cost"), {}), ("confidence", Risk(0.5), {"confidence": "margin"}),
+        ("subgroups", Risk(0.5), {"subgroups": [1, 2]}),
+        ("assume", Risk(0.5), {"assume": "independent"}),
+    ]:  # fmt: skip
+        check_refused(argument, lambda r=risk, o=options: select_threshold(curve, objective=r, **o))
 
 
 @pytest.mark.parametrize("metric", ["aurc", "eaurc", "augrc", "failure_auroc"])
@@ -198,49 +198,44 @@ def test_intervals_are_those_of_the_rows(metric, tied, rng):
 
 
 @pytest.mark.parametrize(
-    ("act", "message"),
+    ("argument", "act"),
     [
-        (lambda s: s.update_confidence([0.5, 1.5], [0, 1]), r"confidence must lie in \[0, 1\]"),
-        (lambda s: s.update_confidence([0.5, np.nan], [0, 1]), "confidence must lie"),
-        (lambda s: s.update_confidence([0.5, 0.6], [0, 0.5]), "Make counts of the rows first"),
-        (lambda s: s.update_confidence([0.5, 0.6], [0]), "confidence"),
-        (lambda s: s.update_confidence([], []), "empty"),
-        (lambda s: s.update([0, 1], [[0.5, 0.6], [0.5, 0.5]]), "sum to one"),
-        (lambda s: s.merge(3), "merge takes other SelectiveState"),
-        (lambda s: s.merge(SelectiveState(confidence="margin")), "differ in confidence"),
-        (lambda s: s.evaluate(["cw_f1"]), "reads classes"),
+        ("confidence", lambda s: s.update_confidence([0.5, 1.5], [0, 1])),
+        ("confidence", lambda s: s.update_confidence([0.5, np.nan], [0, 1])),
+        ("loss", lambda s: s.update_confidence([0.5, 0.6], [0, 0.5])),
+        ("confidence", lambda s: s.update_confidence([0.5, 0.6], [0])),
+        ("confidence", lambda s: s.update_confidence([], [])),
+        ("y_proba", lambda s: s.update([0, 1], [[0.5, 0.6], [0.5, 0.5]])),
+        ("merge", lambda s: s.merge(3)),
+        ("confidence", lambda s: s.merge(SelectiveState(confidence="margin"))),
+        ("cw_f1", lambda s: s.evaluate(["cw_f1"])),
     ],
 )
-def test_what_is_refused_is_named_and_leaves_the_state_as_it_was(act, message):
+def test_what_is_refused_is_named_and_leaves_the_state_as_it_was(argument, act):
     state = SelectiveState().update_confidence([0.9], [1])
-    with pytest.raises(ValueError, match=message):
-        act(state)
+    check_refused(argument, act, state)
     assert (state.n_rows, state.n_errors) == (1, 1)
     assert state.to_arrays()["n"].tolist() == [1]
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: SelectiveState.from_counts([0.5], [1], [2]), "n_errors must not be larger"),
-        (lambda: SelectiveState.from_counts([0.5], [1.5], [1]), "n must hold whole numbers"),
-        (lambda: SelectiveState.from_counts([0.5, 0.6], [1], [1]), "n"),
-        (lambda: SelectiveState().finalize(), "has counted no rows"),
-        (lambda: SelectiveState(labels=[0, 1]).merge(SelectiveState(labels=[1, 0])),
-         "differ in labels"),
-        (lambda: SubgroupStates().merge(5), "merge takes other SubgroupStates"),
-        (lambda: SubgroupStates().merge(SubgroupStates(confidence="margin")),
-         "differ in confidence"),
-        (lambda: SubgroupStates().evaluate(), "has counted no rows"),
-        (lambda: SubgroupStates().update_confidence([0.5], [0], subgroups={"a": [1], "b": [2]}),
-         "must be one value per row"),
-        (lambda: SelectiveState().__setstate__(SelectiveState().__getstate__() | {"version": 2}),
-         "pickled in version 2, and this skselect reads version 3"),
-    ],
-)  # fmt: skip
-def test_a_state_that_cannot_be_is_refused(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
+ONE, STATES = SelectiveState(labels=[0, 1]), SubgroupStates()
+OLD = SelectiveState().__getstate__() | {"version": 2}
+
+
+@refusals([
+    ("n_errors", lambda: SelectiveState.from_counts([0.5], [1], [2])),
+    ("n", lambda: SelectiveState.from_counts([0.5], [1.5], [1])),
+    ("n", lambda: SelectiveState.from_counts([0.5, 0.6], [1], [1])),
+    ("counted no rows", lambda: SelectiveState().finalize()),
+    ("labels", lambda: ONE.merge(SelectiveState(labels=[1, 0]))),
+    ("merge", lambda: STATES.merge(5)),
+    ("confidence", lambda: STATES.merge(SubgroupStates(confidence="margin"))),
+    ("counted no rows", STATES.evaluate),
+    ("subgroups", lambda: STATES.update_confidence([0.5], [0], subgroups={"a": [1], "b": [2]})),
+    ("version 2", lambda: SelectiveState().__setstate__(OLD)),
+])  # fmt: skip
+def test_a_state_that_cannot_be_is_refused(argument, call):
+    check_refused(argument, call)
 
 
 # Map and reduce elsewhere -----------------------------------------------------------------
@@ -309,10 +304,9 @@ def test_missing_subgroups_are_one_too():
 
 def test_neither_rows_nor_labels_of_a_bad_batch_are_kept():
     states, proba = SubgroupStates(), [[0.9, 0.1], [0.2, 0.8]]
-    with pytest.raises(ValueError, match="subgroups"):
-        states.update([0, 1], proba, subgroups=["a"])
-    with pytest.raises(ValueError, match="confidence must lie"):
-        states.update_confidence([0.9, 1.8], [0, 1], subgroups=["a", "b"])
+    check_refused("subgroups", lambda: states.update([0, 1], proba, subgroups=["a"]))
+    bad = {"confidence": [0.9, 1.8], "loss": [0, 1], "subgroups": ["a", "b"]}
+    check_refused("confidence", lambda: states.update_confidence(**bad))
     assert states.states == {}
     states.update(["x", "y"], proba, subgroups=["a", "b"])
     assert states.template.labels.tolist() == ["x", "y"]
