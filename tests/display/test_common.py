@@ -19,6 +19,7 @@ from skselect.display import (
     ThresholdDisplay,
     WorkloadDisplay,
 )
+from tests.refusals import check_refused
 
 SEVERAL = [ConfidenceWeightedRocDisplay, ReliabilityDisplay, RiskCoverageDisplay, ThresholdDisplay,
            WorkloadDisplay]  # fmt: skip
@@ -164,12 +165,10 @@ def test_the_band_of_the_threshold_picture(drawn):
 
 @pytest.mark.parametrize("kind", [RiskCoverageDisplay, ThresholdDisplay])
 def test_bands_count_errors(kind, drawn):
-    for options, message in [
-        ({"confidence_level": 0.9, "sample_weight": 1 + drawn[0]}, "unweighted"),
-        ({"confidence_level": 1.5}, "confidence_level"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            kind.from_predictions(*drawn, **options)
+    weighted = {"confidence_level": 0.9, "sample_weight": 1 + drawn[0]}
+    check_refused("unweighted", lambda: kind.from_predictions(*drawn, **weighted))
+    level = {"confidence_level": 1.5}
+    check_refused("confidence_level", lambda: kind.from_predictions(*drawn, **level))
 
 
 def test_bands_are_in_the_units_of_the_curve(rng):
@@ -194,12 +193,11 @@ def test_odd_names_are_shown_and_one_target_once(drawn):
 def test_what_cannot_be_drawn_together(drawn):
     y, p = drawn
     draw = RiskCoverageDisplay.from_subgroups
-    for call, message in [
-        (partial(RiskCoverageDisplay.from_models, y, {"one": p}), "at least two models"),
-        (partial(RiskCoverageDisplay.from_models, {"a": p, "b": p}, None), "takes true labels"),
-        (partial(draw, y, p, [None] * len(y)), "every value is missing"),
-        (partial(draw, y, p, y, confidence=p), "confidence: one array"),
-        (partial(ThresholdDisplay.from_predictions, y, p, metrics=[]), "metrics is empty"),
+    for argument, call in [
+        ("models", partial(RiskCoverageDisplay.from_models, y, {"one": p})),
+        ("from_models", partial(RiskCoverageDisplay.from_models, {"a": p, "b": p}, None)),
+        ("subgroups", partial(draw, y, p, [None] * len(y))),
+        ("confidence", partial(draw, y, p, y, confidence=p)),
+        ("metrics", partial(ThresholdDisplay.from_predictions, y, p, metrics=[])),
     ]:
-        with pytest.raises(ValueError, match=message):
-            call()
+        check_refused(argument, call)

@@ -16,6 +16,7 @@ from skselect.display import WorkloadDisplay
 from skselect.objectives import GUARANTEES
 from skselect.thresholds import simultaneous_band
 from tests.common import run_python
+from tests.refusals import check_refused
 
 
 @pytest.fixture
@@ -281,23 +282,18 @@ def test_no_errors_and_nothing_else(loss):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("argument", "options"),
     [
-        ({"confidence_level": 95}, "confidence_level"),
-        ({"confidence_level": 0.4}, "confidence_level"),
-        ({"threshold": "high"}, "threshold"),
-        ({"sample_weight": np.arange(400), "confidence_level": 0.95}, "unweighted"),
-        ({"hourly_cost": 40}, "hourly_cost needs minutes too"),
-        ({"minutes": 0}, "minutes must be"),
-        ({"minutes": 1, "hourly_cost": -1}, "hourly_cost must be"),
-        ({"deferred_error": 2}, "deferred_error must be"),
-        ({"deferred_error": 0.1, "confidence_level": 0.9}, "bounds the machine's risk alone"),
-        ({"minutes": 6, "hours": 40}, "hours needs cases too"),
-        ({"hours": 40, "cases": 3000}, "hours needs minutes too"),
-        ({"minutes": 6, "cases": 3000}, "cases needs hours too"),
-        ({"minutes": 6, "hours": 0, "cases": 3000}, "hours must be"),
+        ("confidence_level", {"confidence_level": 95}),
+        ("confidence_level", {"confidence_level": 0.4}), ("threshold", {"threshold": "high"}),
+        ("unweighted", {"sample_weight": np.arange(400), "confidence_level": 0.95}),
+        ("hourly_cost", {"hourly_cost": 40}), ("minutes", {"minutes": 0}),
+        ("hourly_cost", {"minutes": 1, "hourly_cost": -1}),
+        ("deferred_error", {"deferred_error": 2}),
+        ("deferred_error", {"deferred_error": 0.1, "confidence_level": 0.9}),
+        ("cases", {"minutes": 6, "hours": 40}), ("minutes", {"hours": 40, "cases": 3000}),
+        ("hours", {"minutes": 6, "cases": 3000}), ("hours", {"minutes": 6, "hours": 0, "cases": 3}),
     ],
-)
-def test_refusals(options, message, drawn):
-    with pytest.raises(ValueError, match=message):
-        WorkloadDisplay.from_predictions(*drawn, **options)
+)  # fmt: skip
+def test_refusals(argument, options, drawn):
+    check_refused(argument, lambda: WorkloadDisplay.from_predictions(*drawn, **options))

@@ -22,6 +22,7 @@ from skselect import PrecomputedClassifier, SelectiveClassifier, calibration_rep
 from skselect.calibration import PlattCalibrator
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.metrics import aurc_score, csr_score, expected_calibration_error
+from tests.refusals import check_refused
 
 CV = StratifiedKFold(4)
 
@@ -139,26 +140,20 @@ def test_labels_groups_and_objects():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("argument", "value"),
     [
-        ({"calibrations": "platt"}, "calibrations must be a list of names"),
-        ({"calibrations": ["hope"]}, "calibration must be one of"),
-        ({"calibrations": [None]}, "leave None out"),
-        ({"calibrations": {"raw": "platt"}}, "must be names of calibrators, each once"),
-        ({"calibrations": [PlattCalibrator()] * 2}, "must be names of calibrators, each once"),
-        ({"calibration_scope": "all"}, "calibration_scope must be one of"),
-        ({"n_draws": 0}, "n_draws"),
-        ({"n_draws": 58}, "simulate at least 59"),
-        ({"random_state": "x"}, "random_state"),
-        ({"sample_weight": [1, 2]}, "sample_weight"),
-        ({"y": np.zeros(300, dtype=int)}, "one class only"),
-        ({"cv": [(np.arange(9), np.arange(9, 300))]}, "cv must put every row into exactly one"),
+        ("calibrations", "platt"), ("calibration", ["hope"]), ("None", [None]),
+        ("calibrations", {"raw": "platt"}), ("calibrations", [PlattCalibrator()] * 2),
+        ("calibration_scope", "all"), ("n_draws", 0), ("n_draws", 58), ("random_state", "x"),
+        ("sample_weight", [1, 2]), ("y", np.zeros(300, dtype=int)),
+        ("cv", [(np.arange(9), np.arange(9, 300))]),
     ],
-)
-def test_bad_arguments_are_named(options, message):
+)  # fmt: skip
+def test_bad_arguments_are_named(argument, value):
     X, y = rows()
-    with pytest.raises(ValueError, match=message):
-        calibration_report(GaussianNB(), X, **({"y": y} | options))
+    name = "calibrations" if argument in ("calibration", "None") else argument
+    given = {"estimator": GaussianNB(), "X": X, "y": y, name: value}
+    check_refused(argument, lambda: calibration_report(**given))
 
 
 def test_a_class_that_a_fold_lacks():
@@ -175,8 +170,7 @@ def test_estimators_are_taken_and_refused_as_by_selective_classifier():
     assert "raw" in calibration_report(stack, X, y, calibrations=["platt"], cv=2).index
     cut = FixedThresholdClassifier(GaussianNB(), threshold=0.1)
     for estimator in (cut, SelectiveClassifier(GaussianNB(), threshold=0.9)):
-        with pytest.raises(ValueError, match="estimator"):
-            calibration_report(estimator, X, y, calibrations=["platt"])
+        check_refused("estimator", calibration_report, estimator, X, y)
     with pytest.warns(UserWarning, match="already fitted"):
         calibration_report(GaussianNB().fit(X, y), X, y, calibrations=["platt"])
 

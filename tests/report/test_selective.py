@@ -28,6 +28,7 @@ from skselect.calibration._scopes import ClassCalibration
 from skselect.inference import compare_models, metric_interval
 from skselect.predictions.decisions import DecisionRule
 from skselect.report import data
+from tests.refusals import check_refused
 
 
 @pytest.fixture(scope="module")
@@ -262,36 +263,32 @@ def policy_of(classes=(0, 1), **options):
     return AbstentionPolicy(classes=np.array(classes), threshold=0.5, **options)
 
 
-@pytest.mark.parametrize(
-    ("given", "options", "message"),
-    [
-        (THREE, {"policy": 3}, "must be an AbstentionPolicy"),
-        (THREE, {"policy": {"other": None}}, "needs one for each model"),
-        (THREE, {"threshold": 0.5, "policy": policy_of()}, "has its own"),
-        (THREE, {"policy": policy_of((1, 2))}, "is for the classes"),
-        (
-            THREE,
-            {"policy": policy_of(response="decision_function", calibration=MAPS)},
-            "it reads decision values",
-        ),
-        (THREE, {"features": pd.DataFrame({"a": [1]})}, "features"),
-        (THREE, {"n_errors": -1}, "n_errors"),
-        (THREE, {"confidence_level": 2}, "confidence_level"),
-        (THREE, {"subgroups": ["a"]}, "subgroups"),
-        (THREE, {"random_state": "x"}, "random_state"),
-        (THREE, {"ids": ["a"]}, "ids has 1 rows"),
-        (THREE, {"ids": "abc"}, "ids"),
-        (THREE, {"ids": {"a": [1] * 3, "b": [2] * 3}}, "one column"),
-        (([0, 1],), {}, "y_proba is missing"),
-        (([0, 1], TWO), {}, "y_true=None"),
-        (([0, 1], {}), {}, "must hold models"),
-        (([0], {1: [0.2], "1": [0.2]}), {}, "a name of its own"),
-        (({"a": TWO, "b": Predictions.from_proba([1, 0], [0.2, 0.7])},), {}, "different rows"),
-    ],
-)
-def test_refusals(given, options, message):
-    with pytest.raises(ValueError, match=message):
-        selective_report(*given, **options)
+REFUSED = [
+    ("policy", THREE, {"policy": 3}),
+    ("policy", THREE, {"policy": {"other": None}}),
+    ("threshold", THREE, {"threshold": 0.5, "policy": policy_of()}),
+    ("policy", THREE, {"policy": policy_of((1, 2))}),
+    ("policy", THREE, {"policy": policy_of(response="decision_function", calibration=MAPS)}),
+    ("features", THREE, {"features": pd.DataFrame({"a": [1]})}),
+    *((name, THREE, {name: value}) for name, value in [
+        ("n_errors", -1), ("confidence_level", 2), ("subgroups", ["a"]), ("random_state", "x"),
+        ("ids", ["a"]), ("ids", "abc"), ("ids", {"a": [1] * 3, "b": [2] * 3}),
+    ]),
+    *(("reviewing", THREE, {"reviewing": reviewing}) for reviewing in [
+        (0.03, 6, 40), {}, {"mins": 6}, {"error": 3}, {"minutes": 0}, {"minutes": "6"},
+        {"minutes": 6, "hourly_cost": -1}, {"hourly_cost": 40}, {"hours": 40},
+    ]),
+    ("y_proba", ([0, 1],), {}),
+    ("y_true", ([0, 1], TWO), {}),
+    ("y_proba", ([0, 1], {}), {}),
+    ("y_proba", ([0], {1: [0.2], "1": [0.2]}), {}),
+    ("different rows", ({"a": TWO, "b": Predictions.from_proba([1, 0], [0.2, 0.7])},), {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("argument", "given", "options"), REFUSED)
+def test_refusals(argument, given, options):
+    check_refused(argument, lambda: selective_report(*given, **options))
 
 
 def test_predictions_may_stand_alone():
@@ -347,8 +344,7 @@ def test_own_answers_are_not_guessed(rows):
     X, y = rows
     proba = GaussianNB().fit(X, y).predict_proba(X)
     own = policy_of(np.unique(y), confidence="chosen_proba", rule=DecisionRule("estimator"))
-    with pytest.raises(ValueError, match="keeps the classifier's own answers"):
-        selective_report(y, proba, policy=own)
+    check_refused("y_pred", lambda: selective_report(y, proba, policy=own))
     given = Predictions.from_proba(y, proba, decision="estimator", y_pred=np.full(900, "so"))
     report = selective_report(None, given, policy=own)
     assert report.to_dict()["models"]["model"]["accuracy"] == pytest.approx(np.mean(y == "so"))
@@ -537,25 +533,6 @@ def test_a_report_says_what_hours_of_review_leave_to_the_machine(rows, tuned):
     allowed = re.search(r"\(estimate\), the certificate allows ([0-9.]+) %\.", said)
     assert float(allowed[1]) == pytest.approx(answered, abs=0.1)
     assert float(allowed[1]) <= answered
-
-
-@pytest.mark.parametrize(
-    ("reviewing", "message"),
-    [
-        ((0.03, 6, 40), "reviewing must give numbers by name, all or some of {'error': 0.03, "),
-        ({}, "reviewing must give numbers by name"),
-        ({"mins": 6}, "reviewing must give numbers by name, all or some of {'error': 0.03, "),
-        ({"error": 3}, "reviewing: error must be a number in [0, 1], got 3.0. Write 3 % as 0.03."),
-        ({"minutes": 0}, "reviewing: minutes must be a number in (0, inf), got 0"),
-        ({"minutes": "6"}, "reviewing: minutes must be a number in (0, inf), got '6'"),
-        ({"minutes": 6, "hourly_cost": -1}, "reviewing: hourly_cost must be"),
-        ({"hourly_cost": 40}, "reviewing: hourly_cost needs minutes too"),
-        ({"hours": 40}, "reviewing: hours needs minutes and cases too"),
-    ],
-)
-def test_what_is_said_of_a_reviewer_is_checked(reviewing, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        selective_report(*THREE, reviewing=reviewing)
 
 
 @pytest.mark.usefixtures("no_pictures")
