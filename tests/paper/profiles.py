@@ -1,8 +1,8 @@
 """The synthetic classifiers of arXiv 2605.01796, table 4: ten laws of the confidence, eight modes.
 
 A law draws confidences. A mode turns a confidence into the chance of being right. The laws are
-not spelled out to the last digit in print; these have the population values
-that the published tables show (`test_population_values`).
+not spelled out to the last digit in print; these give the published tables cell by cell
+(`test_all_880_cells`).
 """
 
 from __future__ import annotations

@@ -6,15 +6,12 @@ outweigh a better classifier that also ranks its errors better.
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
 from skselect import Outcomes, RiskCoverageCurve
 from skselect.metrics import SPECS
-from tests import brute
 
 augrc = SPECS["augrc"].kernel
 aurc = SPECS["aurc"].kernel
@@ -32,42 +29,6 @@ def test_equation_7(rng):
         expected = (1 - auroc) * a * (1 - a) + (1 - a) ** 2 / 2
         np.testing.assert_allclose(curve.augrc(), expected, rtol=1e-12)
         np.testing.assert_allclose(failure_auroc(curve), auroc, rtol=1e-12)
-
-
-# Monotone or not -------------------------------------------------------------------------
-
-
-def curve_of(ranking: str) -> RiskCoverageCurve:
-    """Return the curve of a ranking, the surest answer first; + is right and - is wrong."""
-    n = len(ranking)
-    wrong = [float(mark == "-") for mark in ranking]
-    return RiskCoverageCurve.from_outcomes(Outcomes(wrong, np.arange(n, 0, -1) / n))
-
-
-def scored(ranking: str) -> tuple[Fraction, Fraction]:
-    """Return accuracy and failure AUROC exactly."""
-    rows = brute.rows_of([mark == "-" for mark in ranking], range(len(ranking), 0, -1))
-    return 1 - brute.weighted_loss(rows) / len(rows), brute.failure_auroc(rows)
-
-
-WORSE = "++++++++++-----+++++"  # accuracy 15/20, AUROC 2/3
-
-
-@pytest.mark.parametrize(
-    ("better", "accuracy", "auroc"),
-    [
-        ("-+++++++++++++++----", Fraction(15, 20), Fraction(4, 5)),
-        ("-+++++++++++++++++--", Fraction(17, 20), Fraction(2, 3)),
-        ("-++++++++++++++++---", Fraction(16, 20), Fraction(3, 4)),
-    ],
-    ids=["ranks better", "errs less", "both"],
-)
-def test_aurc_prefers_the_classifier_that_is_worse_in_every_way(better, accuracy, auroc):
-    assert scored(WORSE) == (Fraction(15, 20), Fraction(2, 3))
-    assert scored(better) == (accuracy, auroc)
-    one, other = curve_of(WORSE), curve_of(better)
-    assert aurc(other) > 1.4 * aurc(one)
-    assert augrc(other) < 0.75 * augrc(one)
 
 
 def test_augrc_always_agrees_with_accuracy_and_auroc(rng):
