@@ -1,8 +1,7 @@
-"""What the tests share: where real data may lie, and small predictions with known traits."""
+"""What the tests share: small predictions with known traits."""
 
 import io
 import sys
-from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -18,16 +17,6 @@ mpl.use("Agg")
 settings.register_profile("few", max_examples=40, deadline=None)
 settings.register_profile("many", max_examples=100, deadline=None)
 settings.load_profile("few")
-
-#: Real data sets beside the checkout; tests that need them say so when they are absent.
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-
-
-@pytest.fixture
-def data_folder():
-    if not DATA.is_dir():
-        pytest.skip("the folder ../shared/data with real data sets is not there")
-    return DATA
 
 
 @pytest.fixture

@@ -13,11 +13,16 @@ NEEDS = {"paper_000": "xgboost", "paper_001": "xgboost", "paper_003": "optuna",
          "paper_003_printed": "optuna", "paper_004": "torch", "losses": "xgboost"}  # fmt: skip
 
 
+#: Real data sets beside the checkout.
+DATA = BENCHMARKS.parents[1] / "shared" / "data"
+
+
 @pytest.mark.slow
+@pytest.mark.skipif(not DATA.is_dir(), reason="the folder ../shared/data is not there")
 @pytest.mark.parametrize("name", NEEDS)
-def test_quick_reruns(name, data_folder, tmp_path):
+def test_quick_reruns(name, tmp_path):
     pytest.importorskip(NEEDS[name])
-    arguments = ["--quick", "--out", str(tmp_path), "--data-home", str(data_folder)]
+    arguments = ["--quick", "--out", str(tmp_path), "--data-home", str(DATA)]
     script = BENCHMARKS / f"{name}.py"
     subprocess.run(
         [sys.executable, str(script), *arguments], check=True, cwd=tmp_path, timeout=900,

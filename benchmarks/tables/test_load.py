@@ -1,6 +1,6 @@
 import json
 import shutil
-import time
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -8,8 +8,9 @@ import pytest
 from benchmarks.tables import DatasetNotFoundError, list_datasets, load_dataset
 from benchmarks.tables import load as loading
 from benchmarks.tables.registry import find_entry
-from tests.common import mostly_slow
 
+#: Real data sets beside the checkout.
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 EMBEDDED = ["breast_cancer", "digits", "iris", "wine"]
 
 
@@ -19,10 +20,17 @@ def _nowhere(monkeypatch, tmp_path):
     monkeypatch.delenv("SKSELECT_DATA", raising=False)
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "scikit-learn"))
 
-    def offline(url, **_):
+    def offline(_url, **_):
         raise OSError("no connection")
 
     monkeypatch.setattr(loading, "_check_name_resolves", offline)
+
+
+@pytest.fixture
+def data_folder():
+    if not DATA.is_dir():
+        pytest.skip("the folder ../shared/data with real data sets is not there")
+    return DATA
 
 
 @pytest.fixture
@@ -30,7 +38,7 @@ def manifest(data_folder):
     return json.loads((data_folder / "manifest.json").read_text())
 
 
-@pytest.mark.parametrize("most_rows", mostly_slow([5000, 10**9]))
+@pytest.mark.parametrize("most_rows", [5000, pytest.param(10**9, marks=pytest.mark.slow)])
 def test_every_table_equals_its_manifest(most_rows, manifest, data_folder):
     assert set(list_datasets().index) == set(manifest) | set(EMBEDDED)
     for name, known in manifest.items():
@@ -85,14 +93,12 @@ def test_folders_are_searched_in_order(data_folder, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["adult", "mnist", "accelerometer", "covertype_small"])
-def test_offline_it_says_within_seconds_what_was_tried(name, tmp_path):
+def test_offline_it_says_what_was_tried(name, tmp_path):
     pytest.importorskip("pooch", reason='needs `pip install -e ".[benchmarks]"`')
     mine = tmp_path / "mine"
     mine.mkdir()
-    start = time.monotonic()
     with pytest.raises(DatasetNotFoundError, match="SKSELECT_DATA") as raised:
         load_dataset(name, data_home=mine)
-    assert time.monotonic() - start < 10
     message = str(raised.value)
     assert f"data_home: no {name}.parquet in {mine}" in message
     assert "cache: no" in message
@@ -133,7 +139,7 @@ def served(monkeypatch):
     """Serve tables by address; everything else has no connection."""
     tables = {}
 
-    def fetched(url, reader):
+    def fetched(url, _reader):
         assert url in {address for address, _ in loading.addresses(find_entry("zoo")).values()}
         for part, table in tables.items():
             if part in url:
