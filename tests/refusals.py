@@ -24,5 +24,10 @@ def check_refused(argument, call, *given):
 
 
 def refusals(table):
-    """Return the mark of a test with the arguments ``argument, call``, for rows of those two."""
+    """Return the mark of a test with the arguments ``argument, call``.
+
+    `table` holds such pairs, or a list of calls for each argument.
+    """
+    if isinstance(table, dict):
+        table = [(argument, call) for argument, calls in table.items() for call in calls]
     return pytest.mark.parametrize(("argument", "call"), table, ids=[name for name, _ in table])

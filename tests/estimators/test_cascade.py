@@ -35,6 +35,7 @@ from skselect import (
     check_policy,
     selective_report,
 )
+from tests.refusals import check_refused, refusals
 
 LINEAR = make_pipeline(StandardScaler(), LogisticRegression())
 
@@ -285,37 +286,23 @@ def test_a_cascade_that_saves_nothing_warns(rows):
     np.testing.assert_array_equal(proba, cascade.stages_[1][1].predict_proba(X))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"stages": [("one", LINEAR)]}, "stages must be a list of two pairs"),
-        ({"stages": LINEAR}, "stages must be a list of two pairs"),
-        ({"stages": {"one": LINEAR, "two": LINEAR}}, "stages must be a list of two pairs"),
-        ({"stages": [(1, LINEAR), (2, LINEAR)]}, "stages must be a list of two pairs"),
-        ({"stages": ["ab", "cd"]}, "stages: 'a' must be a classifier object"),
-        ({"stages": [("one", LINEAR), ("one", LINEAR)]}, "each needs a name of its own"),
-        ({"stages": [("one", LINEAR), ("all", LINEAR)]}, "other than 'all'"),
-        ({"stages": [("one", LINEAR), ("cv", LINEAR)]}, "cv"),
-        ({"stages": [("one", LINEAR), ("two", LinearSVC())]}, "'two', a LinearSVC, has no predict"),
-        ({"stages": [("one", LINEAR), ("two", 7)]}, "stages: 'two' must be a classifier object"),
-        ({"stages": [("one", LINEAR), ("two", LinearRegression())]}, "stages: 'two' must be a cl"),
-        (
-            {"stages": [("one", SelectiveClassifier(LINEAR, threshold=0.9)), ("two", LINEAR)]},
-            "'one' abstains by itself",
-        ),
-        ({"costs": [1]}, "costs must hold what asking each of the 2 stages adds"),
-        ({"costs": [1, -1]}, "costs must be a number"),
-        ({"target": 0.7}, "target"),
-        ({"max_loss": 2}, "max_loss must be a number in"),
-        ({"calibration": "isotonc"}, "calibration must be one of"),
-        ({"cv": 1}, "cv must be at least 2"),
+@refusals({
+    "stages": [
+        {"stages": bad} for bad in (
+            [("one", LINEAR)], LINEAR, {"one": LINEAR, "two": LINEAR}, [(1, LINEAR), (2, LINEAR)],
+            ["ab", "cd"], [("one", LINEAR), ("two", 7)],
+            [("one", LINEAR), ("one", LINEAR)], [("one", LINEAR), ("all", LINEAR)],
+            [("one", LINEAR), ("two", LinearSVC())], [("one", LINEAR), ("two", LinearRegression())],
+            [("one", SelectiveClassifier(LINEAR, threshold=0.9)), ("two", LINEAR)],
+        )
     ],
-)
-def test_bad_parameters_are_refused_before_anything_is_trained(rows, options, message):
-    cascade = make_cascade().set_params(**options)
+    "costs": [{"costs": [1]}, {"costs": [1, -1]}], "target": [{"target": 0.7}],
+    "max_loss": [{"max_loss": 2}], "calibration": [{"calibration": "isotonc"}], "cv": [{"cv": 1}, {"stages": [("one", LINEAR), ("cv", LINEAR)]}],
+})  # fmt: skip
+def test_bad_parameters_are_refused_before_anything_is_trained(rows, argument, call):
+    cascade = make_cascade().set_params(**call)
     for model in (cascade, ThresholdTuner(cascade)):
-        with pytest.raises(ValueError, match=re.escape(message)):
-            model.fit(*rows)
+        check_refused(argument, model.fit, *rows)
 
 
 def test_stages_with_other_classes_are_refused(rows):

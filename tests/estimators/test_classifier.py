@@ -50,6 +50,7 @@ from skselect.estimators.base import find_records
 from skselect.policy.policy import apply_policy
 from skselect.policy.seen_rows import hash_rows
 from skselect.scoring import get_scorer
+from tests.refusals import check_refused, refusals
 
 ON_COVERAGE = {"objective": "coverage", "target": 0.5}
 
@@ -139,40 +140,27 @@ class Untouched(GaussianNB):
 
 
 @pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        (["a", float("nan"), "b"], "y has missing values"), ([0, None, 1], "y has missing values"),
-        (["a", 1, 2], r"y mixes labels of different kinds \(number, str\)"),
-        ([True, 2, 1], r"y mixes labels of different kinds \(bool, number\)"),
-    ],
-)  # fmt: skip
-def test_labels_are_checked_before_they_are_an_array(labels, message, data):
+    "labels", [["a", float("nan"), "b"], [0, None, 1], ["a", 1, 2], [True, 2, 1]]
+)
+def test_labels_are_checked_before_they_are_an_array(labels, data):
     fitted = SelectiveClassifier(GaussianNB()).fit(*data)
     for ask in (SelectiveClassifier(Untouched()).fit, ThresholdTuner(Untouched()).fit,
                 fitted.score):  # fmt: skip
         for kind in (list, deque, lambda y: pd.Series(y, dtype=object)):
-            with pytest.raises(ValueError, match=message):
-                ask(data[0], kind(labels * 100))
+            check_refused("y", ask, data[0], kind(labels * 100))
 
 
 @pytest.mark.parametrize(
-    ("y", "label", "message"),
+    ("y", "label"),
     [
-        ([0, 1], 1, "is one of the classes"), ([-1, 0], "auto", "is one of the classes"),
-        (["abstain", "b"], "auto", "is one of the classes"),
-        ([False, True], 1, "is one of the classes"), ([True, False], 0, "is one of the classes"),
-        (np.array([0, 1], dtype=np.uint8), "auto", "dtype uint8 of the answers; choose a label"),
-        ([0, 1], 0.5, "cannot be stored"),
-        ([False, True], -0.5, "cannot be stored in the dtype int64"),
-        ([0, 1], "none", "must be a number, like the classes"),
-        ([False, True], None, "must be a number, like the classes"),
-        (["a", "b"], -1, "must be a string, like the classes"),
+        ([0, 1], 1), ([-1, 0], "auto"), (["abstain", "b"], "auto"), ([False, True], 1),
+        ([True, False], 0), (np.array([0, 1], dtype=np.uint8), "auto"), ([0, 1], 0.5),
+        ([False, True], -0.5), ([0, 1], "none"), ([False, True], None), (["a", "b"], -1),
     ],
 )  # fmt: skip
-def test_bad_abstain_labels_are_refused_before_training(y, label, message, data):
-    rows = np.asarray(y)[np.arange(300) % 2]
-    with pytest.raises(ValueError, match=message):
-        SelectiveClassifier(Untouched(), threshold=0.5, abstain_label=label).fit(data[0], rows)
+def test_bad_abstain_labels_are_refused_before_training(y, label, data):
+    model = SelectiveClassifier(Untouched(), threshold=0.5, abstain_label=label)
+    check_refused("abstain_label", model.fit, data[0], np.asarray(y)[np.arange(300) % 2])
 
 
 # X of every kind -----------------------------------------------------------------------------
@@ -440,29 +428,21 @@ def test_groups_are_kept_together_with_and_without_routing(cv, data):
 # Bad parameters --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"threshold": "high"}, "threshold must be a number"),
-        ({"threshold": np.nan}, "threshold must be a number"),
-        ({"threshold": 80}, "threshold=80 can never be reached.*Write 80 % as 0.8"),
-        ({"confidence": "hope"}, "confidence must be one of"),
-        ({"confidence": "expected_cost"}, "needs a cost_matrix"),
-        ({"confidence": "margin", "decision": "estimator"}, "is about the most probable class"),
-        (
-            {"decision": "estimator", "calibration": "platt", "calibration_scope": "confidence"},
-            "learns how often the most probable class is right",
-        ),
-        ({"calibration": "magic"}, "calibration must be one of"),
-        ({"calibration_scope": "labels"}, "calibration_scope must be one of"),
-        ({"calibration": "platt", "cv": "five"}, "cv must be an integer, a splitter or a list"),
-        ({"cv": "prefit"}, r"got 'prefit'\..*pass FrozenEstimator\(classifier\)"),
-        ({"cv": 0.3}, r"cv must be an integer, a splitter or a list of splits, got 0\.3\."),
+@refusals({
+    "threshold": [{"threshold": bad} for bad in ("high", np.nan)],
+    "confidence": [{"confidence": bad} for bad in ("hope", "expected_cost")]
+                  + [{"confidence": "margin", "decision": "estimator"}],
+    "calibration": [{"calibration": "magic"}],
+    "calibration_scope": [
+        {"calibration_scope": "labels"},
+        {"decision": "estimator", "calibration": "platt", "calibration_scope": "confidence"},
     ],
-)
-def test_bad_parameters_are_named(params, message, data):
-    with pytest.raises(ValueError, match=message):
-        SelectiveClassifier(GaussianNB(), **params).fit(*data)
+    "cv": [{"calibration": "platt", "cv": "five"}, {"cv": 0.3}],
+    # What to write instead.
+    "Write 80 % as 0.8": [{"threshold": 80}], "FrozenEstimator(classifier)": [{"cv": "prefit"}],
+})  # fmt: skip
+def test_bad_parameters_are_named(argument, call, data):
+    check_refused(argument, SelectiveClassifier(GaussianNB(), **call).fit, *data)
 
 
 class Untrained(LinearRegression):
@@ -493,33 +473,22 @@ class Quacks:
 ABSTAINING = SelectiveClassifier(GaussianNB(), threshold=0.9)
 
 
-@pytest.mark.parametrize(
-    ("estimator", "message"),
-    [
-        (FrozenEstimator(GaussianNB()), "inside FrozenEstimator is not fitted; fit it before"),
-        (ABSTAINING, "SelectiveClassifier inside abstains by itself"),
-        (make_pipeline(StandardScaler(), ABSTAINING), "SelectiveClassifier inside abstains by"),
-        (Untrained(), "estimator must be a classifier, but Untrained is a regressor"),
-        (make_pipeline(StandardScaler(), Untrained()), "a classifier, but Pipeline is a regressor"),
-        (KMeans(2), "estimator must be a classifier, but KMeans is a clusterer"),
-        (IsolationForest(), "must be a classifier, but IsolationForest is an outlier"),
-        (GaussianNB, "estimator must be a classifier object"),
-        ("rf", "estimator must be a classifier object"),
-        (Quacks(), "must be a classifier object .*BaseEstimator, got .*Quacks.*select_threshold"),
-        (FrozenEstimator(Quacks()), "must be a classifier object .*BaseEstimator, got .*Quacks"),
-        (FrozenEstimator(object()), "must be a classifier object .*BaseEstimator, got <object"),
-        (Silent(), "neither predict_proba nor decision_function"),
+@refusals({
+    "must be a classifier": [
+        Untrained(), make_pipeline(StandardScaler(), Untrained()), KMeans(2), IsolationForest(),
+        GaussianNB, "rf", Quacks(), FrozenEstimator(Quacks()), FrozenEstimator(object()),
     ],
-)
-def test_wrong_kinds_of_estimators_are_explained(estimator, message, data):
-    with pytest.raises(ValueError, match=message):
-        SelectiveClassifier(estimator).fit(*data)
-    if "must be" in message:
-        with pytest.raises(ValueError, match=message):
-            ThresholdTuner(estimator).fit(*data)
-    if isinstance(estimator, FrozenEstimator):
-        with pytest.raises((ValueError, NotFittedError), match=message):
-            SelectiveClassifier(estimator).predict(data[0])
+    "inside": [
+        FrozenEstimator(GaussianNB()), ABSTAINING, make_pipeline(StandardScaler(), ABSTAINING)
+    ],
+    "predict_proba": [Silent()],
+})  # fmt: skip
+def test_wrong_kinds_of_estimators_are_explained(argument, call, data):
+    check_refused(argument, SelectiveClassifier(call).fit, *data)
+    if argument == "must be a classifier":
+        check_refused(argument, ThresholdTuner(call).fit, *data)
+    if isinstance(call, FrozenEstimator):
+        check_refused(argument, SelectiveClassifier(call).predict, data[0])
 
 
 def test_rows_that_do_not_fit_the_classifier_are_refused(data):

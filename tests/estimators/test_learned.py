@@ -48,6 +48,7 @@ from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.decisions import DecisionRule
 from tests.common import check_schema
 from tests.policy.test_standalone import gate_of
+from tests.refusals import check_refused, refusals
 
 TREE = DecisionTreeClassifier(max_depth=4, random_state=0)
 ANIMALS = np.array(["cat", "dog", "emu"])
@@ -551,47 +552,45 @@ def test_rows_of_weight_0_do_not_count_for_the_guard_and_groups_do(data, rng):
 MISSPELT = PrecomputedClassifier(["Cat", "Dog", "Emu"], columns=[0, 1, 2])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"features": "proba"}, "features must be a list"),
-        ({"features": []}, "features must be a list of one or more"),
-        ({"features": 0.5}, "features must be a list of one or more"),
-        ({"features": ["proba", "age"]}, r"features: X has no column \['age'\]"),
-        ({"auxiliary": {1: TREE}}, "auxiliary: 1 must name, as a str"),
-        ({"auxiliary": TREE}, "auxiliary must be a list of classifiers, or a dict"),
-        ({"auxiliary": []}, "leave 'auxiliary' out of features"),
-        ({"auxiliary": [DecisionTreeClassifier]}, "a classifier with fit and predict_proba"),
-        ({"auxiliary": [LinearSVC()]}, "CalibratedClassifierCV gives probabilities"),
-        ({"auxiliary": {"lead": TREE}}, "two features have the same name"),
-        ({"auxiliary": {"judge": MISSPELT}},
-         r"\['judge'\] has labels.*'Cat', 'Dog', 'Emu'.* lacks \['cat', "),
-        ({"auxiliary": [PrecomputedClassifier(["cat", "dog", "Emu"], columns=[0, 1, 2])]},
-         r"\['Emu'\], and lacks \['emu'\]"),
-        ({"auxiliary": {"judge": PrecomputedClassifier([0, 1, 2], columns=[0, 1, 2])}},
-         r"auxiliary\['judge'\]\.classes_ holds labels like 0, but the classes are"),
+@refusals({
+    "features": [{"features": bad} for bad in ("proba", [], 0.5, ["proba", "age"])],
+    "auxiliary": [
+        {"auxiliary": bad} for bad in (
+            {1: TREE}, TREE, [], [DecisionTreeClassifier], [LinearSVC()], {"lead": TREE},
+            {"judge": MISSPELT}, {"judge": PrecomputedClassifier([0, 1, 2], columns=[0, 1, 2])},
+        )
     ],
-)  # fmt: skip
-def test_bad_parameters_are_clear_errors(data, options, message):
+})  # fmt: skip
+def test_bad_parameters_are_clear_errors(data, argument, call):
     X, y = data
-    with pytest.raises(ValueError, match=message):
-        SelectiveClassifier(GaussianNB(), confidence=learn(**options)).fit(X, ANIMALS[y])
+    model = SelectiveClassifier(GaussianNB(), confidence=learn(**call))
+    check_refused(argument, model.fit, X, ANIMALS[y])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"decision": "min_cost", "cost_matrix": np.ones((3, 3))}, "weighs errors by their cost"),
-        ({"calibration": "platt", "calibration_scope": "confidence"}, "'probabilities', which"),
-        ({"threshold": 1.5}, "can never be reached"),
-        ({"confidence": LearnedConfidence}, "confidence must be one of .*got .*LearnedConfidence"),
+def test_an_auxiliary_of_other_labels_is_told_which(data):
+    X, y = data
+    other = PrecomputedClassifier(["cat", "dog", "Emu"], columns=[0, 1, 2])
+    model = SelectiveClassifier(GaussianNB(), confidence=learn(auxiliary=[other]))
+    with pytest.raises(ValueError, match=r"\['Emu'\], and lacks \['emu'\]"):
+        model.fit(X, ANIMALS[y])
+
+
+@refusals({
+    "confidence": [
+        {"decision": "min_cost", "cost_matrix": np.ones((3, 3))},
+        {"calibration": "platt", "calibration_scope": "confidence"},
+        {"confidence": LearnedConfidence},
     ],
-)
-def test_what_contradicts_it_is_refused(data, fitted, options, message):
-    with pytest.raises(ValueError, match=message):
-        SelectiveClassifier(GaussianNB(), **({"confidence": learn()} | options)).fit(*data)
+    "threshold": [{"threshold": 1.5}],
+})  # fmt: skip
+def test_what_contradicts_it_is_refused(data, argument, call):
+    model = SelectiveClassifier(GaussianNB(), **({"confidence": learn()} | call))
+    check_refused(argument, model.fit, *data)
+
+
+def test_a_table_and_a_policy_of_costs_refuse_it(fitted):
     rows = Predictions.from_proba([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
-    with pytest.raises(ValueError, match=r"belongs to an estimator: SelectiveClassifier\("):
-        select_threshold(rows, objective="risk", target=0.5, confidence=LearnedConfidence())
-    with pytest.raises(ValueError, match="decision='min_cost' weighs errors by their cost"):
-        replace(fitted.policy_, rule=DecisionRule("min_cost", 1.0 - np.eye(3)))
+    goal = {"objective": "risk", "target": 0.5, "confidence": LearnedConfidence()}
+    check_refused("confidence", lambda: select_threshold(rows, **goal))
+    costly = DecisionRule("min_cost", 1.0 - np.eye(3))
+    check_refused("decision='min_cost'", lambda: replace(fitted.policy_, rule=costly))

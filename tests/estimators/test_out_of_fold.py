@@ -42,6 +42,7 @@ from skselect.estimators.out_of_fold import (
     read_splits,
 )
 from skselect.estimators.raw_classifier import TrainingRows
+from tests.refusals import check_refused
 
 
 def rows_of(y):
@@ -92,53 +93,40 @@ def test_a_split_holds_positions_masks_or_slices(kind):
 
 
 @pytest.mark.parametrize(
-    ("split", "message"),
+    "split",
     [
-        (([0, 1, 2], [2, 3]), "1 rows are in both parts of a split, the first is row 2"),
-        (([0, 1], [2, 2]), "tests some rows more than once"),
-        (([0, 1], [2, 10]), "a test part names row 10; the rows are 0 to 9"),
-        (([-1, 1], [2, 3]), "a training part names row -1; the rows are 0 to 9"),
-        (([], [2, 3]), "are predicted by models that were trained without that class"),
-        (([1, 2], np.zeros(10, dtype=bool)), "a test part has no rows"),
-        ((np.ones(9, dtype=bool), [2]), r"a boolean mask with 10 entries, got ndarray of .*9"),
-        ((slice(5), slice(20, None)), "a test part has no rows"),
-        ((slice(5), slice(4, None)), "1 rows are in both parts of a split, the first is row 4"),
-        (([0.5, 1], [2]), r"a training part must hold positions of rows, .*, got \[0\.5, 1\]"),
-        ((["a"], [2]), "a training part must hold positions"),
+        ([0, 1, 2], [2, 3]), ([0, 1], [2, 2]), ([0, 1], [2, 10]), ([-1, 1], [2, 3]), ([], [2, 3]),
+        ([1, 2], np.zeros(10, dtype=bool)), (np.ones(9, dtype=bool), [2]), (["a"], [2]),
+        (slice(5), slice(20, None)), (slice(5), slice(4, None)), ([0.5, 1], [2]),
     ],
-)
-def test_bad_splits_are_named(split, message):
-    y = np.array([0, 1] * 5)
-    with pytest.raises(ValueError, match=f"cv.*{message}"):
-        make_folds([split], rows_of(y), {}, None)
+)  # fmt: skip
+def test_bad_splits_are_named(split):
+    check_refused("cv", make_folds, [split], rows_of(np.array([0, 1] * 5)), {}, None)
 
 
 PAIR = np.arange(50), np.arange(50, 90)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "cv",
     [
-        ({"cv": PAIR}, r"write cv=\[\(train, test\)\]; got a tuple of ndarray of shape \(50,"),
-        ({"cv": [slice(50), slice(50, 90)]}, r"cv must be a list of splits .* list of slice\(None"),
-        ({"cv": (np.ones((8, 3)), np.ones((4, 3)))}, r"not the rows .* ndarray of shape \(8, "),
-        ({"cv": [(pd.DataFrame({"a": [0, 1]}), [2])]}, r"must be a list of splits .* list of \("),
-        ({"cv": ([0, 1], [2, 3], [4])}, r"list of splits .* tuple of \[0, 1\], \[2, 3\], \[4\]"),
-        ({"cv": (1000, 797)}, "cv must be a list of splits .* tuple of 1000, 797"),
-        ({"cv": [0.6, 0.4]}, "cv must be a list of splits .* list of 0.6, 0.4"),
-        ({"cv": 1}, "cv must be at least 2 folds, got 1"),
-        ({"cv": 2.0}, "cv must be an integer, .*, got 2.0"),
+        PAIR, [slice(50), slice(50, 90)], (np.ones((8, 3)), np.ones((4, 3))),
+        [(pd.DataFrame({"a": [0, 1]}), [2])], ([0, 1], [2, 3], [4]), (1000, 797), [0.6, 0.4],
+        1, 2.0,
     ],
-)
-def test_a_bad_cv_is_named_by_all_who_take_one(options, message, data):
+    ids=repr,
+)  # fmt: skip
+def test_a_bad_cv_is_named_by_all_who_take_one(cv, data):
     X, codes, _ = data
-    for call in (
-        lambda: ThresholdTuner(GaussianNB(), **options).fit(X, codes),
-        lambda: SelectiveClassifier(GaussianNB(), calibration="platt", **options).fit(X, codes),
-        lambda: calibration_report(GaussianNB(), X, codes, **options),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
+    calibrated = SelectiveClassifier(GaussianNB(), calibration="platt", cv=cv)
+    check_refused("cv", ThresholdTuner(GaussianNB(), cv=cv).fit, X, codes)
+    check_refused("cv", calibrated.fit, X, codes)
+    check_refused("cv", lambda: calibration_report(GaussianNB(), X, codes, cv=cv))
+
+
+def test_a_pair_in_place_of_a_list_of_splits_is_told_what_to_write(data):
+    with pytest.raises(ValueError, match=r"write cv=\[\(train, test\)\]"):
+        ThresholdTuner(GaussianNB(), cv=PAIR).fit(*data[:2])
 
 
 @pytest.mark.parametrize("scope", SCOPES)

@@ -13,6 +13,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 
 from skselect import PrecomputedClassifier, SelectiveClassifier, ThresholdTuner, calibration_report
+from tests.refusals import check_refused, refusals
 
 CLASSES = ["cat", "dog", "owl"]
 
@@ -85,39 +86,32 @@ LETTERS = {"classes": ["a", "b", "c"], "kind": "logprob"}
 SPREAD = LETTERS | {"missing": "spread"}
 
 
-@pytest.mark.parametrize(
-    ("options", "X", "message"),
-    [
-        ({}, [[0.5, 0.9]], "each row must sum to one"),
-        ({}, [[20, 80], [70, 30]], "Divide percentages by 100"),
-        ({"kind": "odds"}, [[0.5, 0.5]], "kind must be one of"),
-        ({}, [[0.2, 0.3, 0.5]], "X has 3 columns for the 2 classes"),
-        ({"classes": [0, 1, 2], "columns": [0, 1]}, [[0.5, 0.5]], "columns names 2 columns"),
-        ({"columns": 0.5}, [[0.5, 0.5]], r"columns: X has no \[0.5\]"),
-        ({"columns": ["a", "a"]}, NAMED, r"columns=\['a', 'a'\] names a column twice"),
-        ({"columns": ["a", "c"]}, NAMED, r"columns: X has no \['c'\]; it has \['a', 'b', 'id'\]"),
-        ({"classes": ["a", "b"]}, NAMED, r"\['id'\] are no classes.*columns="),
-        ({"classes": ["a", "c"]}, NAMED, r"\['c'\] are missing"),
-        ({"classes": ["a", "b"], "columns": ["b", "a"]}, NAMED, "in another order"),
-        ({}, [["a", "b"]], "X must hold numbers"),
-        ({}, [[0.5, 0.5], [1.0]], "X is not a table of numbers"),
-        ({}, [[np.nan, 1.0]], "X has NaN or infinite"),
-        ({"kind": "logprob"}, [[3.0, 800.0]], "logits need kind='logit'"),
-        ({"kind": "logit"}, [[-np.inf, -np.inf]], "X has NaN or infinite"),
-        ({"kind": "logit"}, np.zeros((0, 2)), "one row per case"),
-        ({"classes": [0, 0]}, [[0.5, 0.5]], "classes"),
-        (LETTERS, [[-0.5, np.nan, -3.0]], "X has NaN or infinite values, first in the column 1"),
-        (SPREAD, [[0.5, np.nan, -3.0]], "none above 0, got values up to 0.5"),
-        (SPREAD, [[-0.1, -0.2, np.nan]], "sum"),
-        (SPREAD, [[np.inf, -0.2, np.nan]], "infinite"),
-        (SPREAD | {"kind": "proba"}, [[0.1, 0.2, 0.7]], "goes with kind='logprob'"),
-        (LETTERS | {"missing": "zero"}, [[-0.1, -0.2, -3]], "missing must be"),
-        (SPREAD | {"classes": ["a", "b"]}, [[-0.1], [np.nan]], "X has NaN"),
+@refusals({
+    "X": [
+        ({}, [[0.2, 0.3, 0.5]]), ({}, [["a", "b"]]), ({}, [[0.5, 0.5], [1.0]]),
+        ({}, [[np.nan, 1.0]]), ({"kind": "logit"}, [[-np.inf, -np.inf]]),
+        ({"kind": "logit"}, np.zeros((0, 2))), (LETTERS, [[-0.5, np.nan, -3.0]]),
+        (SPREAD, [[np.inf, -0.2, np.nan]]), (SPREAD | {"classes": ["a", "b"]}, [[-0.1], [np.nan]]),
     ],
-)
-def test_bad_tables_are_explained(options, X, message):
-    with pytest.raises(ValueError, match=message):
-        PrecomputedClassifier(**({"classes": [0, 1]} | options)).predict_proba(X)
+    "columns": [
+        ({"classes": [0, 1, 2], "columns": [0, 1]}, [[0.5, 0.5]]), ({"columns": 0.5}, [[0.5, 0.5]]),
+        ({"columns": ["a", "a"]}, NAMED), ({"columns": ["a", "c"]}, NAMED),
+        ({"classes": ["a", "b"]}, NAMED),
+    ],
+    "classes": [({"classes": [0, 0]}, [[0.5, 0.5]]), ({"classes": ["a", "c"]}, NAMED),
+                ({"classes": ["a", "b"], "columns": ["b", "a"]}, NAMED)],
+    "kind": [({"kind": "odds"}, [[0.5, 0.5]]), ({"kind": "logprob"}, [[3.0, 800.0]]),
+             (SPREAD | {"kind": "proba"}, [[0.1, 0.2, 0.7]])],
+    "missing": [(LETTERS | {"missing": "zero"}, [[-0.1, -0.2, -3]])],
+    # What a row of numbers must be.
+    "sum": [({}, [[0.5, 0.9]]), (SPREAD, [[-0.1, -0.2, np.nan]])],
+    "Divide percentages by 100": [({}, [[20, 80], [70, 30]])],
+    "none above 0": [(SPREAD, [[0.5, np.nan, -3.0]])],
+})  # fmt: skip
+def test_bad_tables_are_explained(argument, call):
+    options, X = call
+    model = PrecomputedClassifier(**({"classes": [0, 1]} | options))
+    check_refused(argument, model.predict_proba, X)
 
 
 def test_strange_labels_and_strange_logits_are_told(answers):

@@ -39,6 +39,7 @@ from skselect import SelectiveClassifier, ThresholdTuner
 from skselect.estimators.scoring import registered_names
 from skselect.metrics import SPECS, cwsa_plus_score
 from skselect.scoring import get_scorer, on_accepted, selective_scoring
+from tests.refusals import check_refused, refusals
 
 GRID = {"var_smoothing": [1e-9, 1e-2]}
 
@@ -151,31 +152,21 @@ def test_object_is_copied_pickled_and_written_down():
     assert scorer.__name__ == "cwsa_plus"
 
 
-@pytest.mark.parametrize(
-    ("make", "arguments", "message"),
-    [
-        (get_scorer, {"name": "aurc"}, "use 'neg_aurc'"),
-        (get_scorer, {"name": "hope"}, "name must be one of"),
-        (
-            get_scorer,
-            {"name": "cwsa_plus", "max_risk": 0.1},
-            "max_risk: the metric 'cwsa_plus' has",
-        ),
-        (get_scorer, {"name": "coverage_at_risk"}, "max_risk is missing"),
-        (get_scorer, {"name": "cwsa_plus", "threshold": 1.0}, r"threshold must lie in \[0, 1\)"),
-        (get_scorer, {"name": "neg_aurc", "min_coverage": 0.5}, "min_coverage goes with a metric"),
-        (get_scorer, {"name": "coverage", "min_coverage": 2}, "min_coverage must be a number"),
-        # Values that only this metric refuses, where they are written.
-        (get_scorer, {"name": "failure_average_precision", "positive": "foo"}, "positive must be"),
-        (get_scorer, {"name": "aumcc", "metric": "selective_risk"}, "more of this area is worse"),
-        (selective_scoring, {}, "at least one"),
-        (on_accepted, {"scoring": "accuracyy"}, "scoring"),
-        (on_accepted, {"scoring": "accuracy", "threshold": np.nan}, "threshold"),
-    ],
-)
-def test_bad_requests_are_explained(make, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        make(**arguments)
+@refusals([
+    ("neg_aurc", partial(get_scorer, "aurc")), ("name", partial(get_scorer, "hope")),
+    ("max_risk", partial(get_scorer, "cwsa_plus", max_risk=0.1)),
+    ("max_risk", partial(get_scorer, "coverage_at_risk")),
+    ("threshold", partial(get_scorer, "cwsa_plus", threshold=1.0)),
+    ("min_coverage", partial(get_scorer, "neg_aurc", min_coverage=0.5)),
+    ("min_coverage", partial(get_scorer, "coverage", min_coverage=2)),
+    # Values that only this metric refuses, where they are written.
+    ("positive", partial(get_scorer, "failure_average_precision", positive="foo")),
+    ("metric", partial(get_scorer, "aumcc", metric="selective_risk")),
+    ("at least one", selective_scoring), ("scoring", partial(on_accepted, "accuracyy")),
+    ("threshold", partial(on_accepted, "accuracy", threshold=np.nan)),
+])  # fmt: skip
+def test_bad_requests_are_explained(argument, call):
+    check_refused(argument, call)
 
 
 def test_weights_reach_the_metric_and_can_be_routed(binary):

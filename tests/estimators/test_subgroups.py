@@ -23,6 +23,7 @@ from skselect.estimators.scoring import get_scorer
 from skselect.estimators.tuner import check_decided_by_row, find_subgroups
 from skselect.metrics._threshold import selective_accuracy_score
 from skselect.policy import Subgroups
+from tests.refusals import check_refused, refusals
 
 COSTS = [[0, 1], [10, 0]]
 RISK = {"objective": "risk", "target": 0.12, "on_infeasible": "abstain"}
@@ -152,25 +153,16 @@ def test_grouped_tuners_are_scikit_learn_estimators(people):
     assert metric.certificates_ == {0: None, 1: None, 2: None}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"group_by": "nowhere"}, r"group_by='nowhere': X has no column \['nowhere'\]"),
-        ({"group_by": []}, "X has no column"),
-        ({"group_by": np.array(["site"])}, "X has no column .* Pass columns of a dense X"),
-        ({"group_by": lambda _: None}, "must hold one value per row.*got NoneType"),
-        ({"group_by": lambda _: ["a"]}, "group_by has 1 rows, but X has 4500"),
-        ({"group_by": "site", "target": {}}, "target is an empty mapping"),
-        ({"group_by": "site", "target": {0: 0.1}}, r"missing: \[1, 2\]"),
-        ({"group_by": "site", "target": {0: 2.0}}, "target must be a number"),
-        ({"target": {0: 0.1}}, "has one entry for each of"),
-    ],
-)
-def test_bad_subgroups_are_named_before_anything_is_trained(people, options, message):
-    late = "missing" in message
-    tuner = ThresholdTuner(GaussianNB() if late else Untouched(), **(RISK | options))
-    with pytest.raises(ValueError, match=message):
-        tuner.fit(*people)
+@refusals({
+    "group_by": [{"group_by": bad} for bad in ("nowhere", [], np.array(["site"]), lambda _: None,
+                                               lambda _: ["a"])],
+    "target": [{"group_by": "site", "target": bad} for bad in ({}, {0: 0.1}, {0: 2.0})]
+              + [{"target": {0: 0.1}}],
+})  # fmt: skip
+def test_bad_subgroups_are_named_before_anything_is_trained(people, argument, call):
+    late = call.get("target") == {0: 0.1} and "group_by" in call  # which subgroups there are
+    tuner = ThresholdTuner(GaussianNB() if late else Untouched(), **(RISK | call))
+    check_refused(argument, tuner.fit, *people)
     assert not hasattr(tuner, "policy_")
 
 

@@ -56,6 +56,7 @@ from skselect._lib.notebook import unwrap
 from skselect.estimators.base import find_frozen
 from skselect.estimators.out_of_fold import holdout
 from skselect.thresholds import Combined, FixedSequence
+from tests.refusals import check_refused, refusals
 
 quiet = pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa")
 
@@ -927,39 +928,25 @@ def test_frozen_parts_are_found_among_parameters_in_lists_and_dicts():
 # Refusals ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        # The objective is read as by select_threshold: more in selection/test_select.py.
-        ({"objective": "risk"}, "target is missing"),
-        ({"objective": "hope"}, "objective must be one of"),
-        ({"objective": "risk", "target": 0.98}, r"Did you mean 0.02\?"),
-        ({"objective": "risk", "target": {0: 0.1, 1: 0.9}, "group_by": "predicted_class"},
-         r"Did you mean 0.1\?"),
-        ({"delta": 0.1}, "delta goes with an objective that guarantees something"),
-        ({"objective": Risk(0.1), "target": 0.1}, "target goes with the word of an objective"),
-        ({"objective": Risk(0.1, max_analyses=1.5)}, "max_analyses must be an integer"),
-        ({"objective": Risk(0.1, loss="hinge")}, "loss must be one of"),
-        ({"objective": Coverage(0.5, method=FixedSequence(0.5)), "cv": 5},
-         r"method \(of objective='coverage'\) .*got FixedSequence\("),
-        ({"refit": "no"}, "refit must be True, False or"),
-        ({"assume": 0.5}, "assume must be one of"),
-        ({"refit": False}, "refit=False needs one fitted classifier to keep"),
-        ({"cv": "all"}, "cv must be an integer, a share of the rows, 'auto', a splitter"),
-        ({"cv": 1.5}, "cv must be a number"),
-        ({"group_by": "sex"}, "group_by='sex': X has no column .*Pass columns of a dense X"),
-        ({"group_by": "predicted_class", "objective": Risk(0.1, given_class=1)},
-         "given_class does not go with group_by"),
-        ({"estimator__decision": "min_cost"}, "cost_matrix is missing"),
-        ({"estimator__decision": "oracle"}, "decision must be one of"),
-        ({"estimator__cost_matrix": [[0, 1], [1, 0], [1, 1]]},
-         "cost_matrix must hold numbers, one row per"),
-        ({"estimator__abstain_label": 1}, "abstain_label=1 is one of the classes"),
-    ],
-)  # fmt: skip
-def test_bad_parameters_are_named(options, message, data):
-    with pytest.raises(ValueError, match=message):
-        ThresholdTuner(SelectiveClassifier(GaussianNB())).set_params(**options).fit(*data)
+@refusals({
+    # The objective is read as by select_threshold: more in selection/test_select.py.
+    "objective": [{"objective": "hope"}],
+    "target": [{"objective": "risk"}, {"objective": Risk(0.1), "target": 0.1}],
+    "delta": [{"delta": 0.1}], "max_analyses": [{"objective": Risk(0.1, max_analyses=1.5)}],
+    "loss": [{"objective": Risk(0.1, loss="hinge")}],
+    "method": [{"objective": Coverage(0.5, method=FixedSequence(0.5)), "cv": 5}],
+    "refit": [{"refit": "no"}, {"refit": False}], "assume": [{"assume": 0.5}],
+    "cv": [{"cv": "all"}, {"cv": 1.5}], "group_by": [{"group_by": "sex"}],
+    "given_class": [{"group_by": "predicted_class", "objective": Risk(0.1, given_class=1)}],
+    "cost_matrix": [{"estimator__decision": "min_cost"},
+                    {"estimator__cost_matrix": [[0, 1], [1, 0], [1, 1]]}],
+    "decision": [{"estimator__decision": "oracle"}],
+    "abstain_label": [{"estimator__abstain_label": 1}],
+    "Did you mean 0.02": [{"objective": "risk", "target": 0.98}],
+})  # fmt: skip
+def test_bad_parameters_are_named(argument, call, data):
+    tuner = ThresholdTuner(SelectiveClassifier(GaussianNB())).set_params(**call)
+    check_refused(argument, tuner.fit, *data)
 
 
 def test_a_refusal_counts_the_rows_of_fit_too(data):

@@ -378,11 +378,6 @@ def test_a_class_that_only_one_table_holds_counts():
     assert class_p_value(np.array([100, 0, 0]), np.array([950, 0, 0])) == 1.0
 
 
-def test_only_known_assumptions_can_be_vouched_for(rng):
-    with pytest.raises(ValueError, match=r"assume must be one of \['fresh', 'independent', 'bal"):
-        select_threshold(Outcomes(*draw(rng)), objective="risk", target=0.05, assume=["true"])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("risk", [0.005, 0.02, 0.2])

@@ -38,6 +38,7 @@ from skselect.objectives import GUARANTEES, Counts
 from skselect.selection.order import TAKE_LATEST, find_order
 from skselect.thresholds import Combined, FixedSequence, LevelSequence, Shortlist
 from skselect.thresholds._rules import combined_risk, least_risk_target, rows_like_these
+from tests.refusals import check_refused, refusals
 
 
 @pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa")
@@ -296,87 +297,78 @@ def test_a_table_that_was_read_twice_gains_nothing(good):
 SITES = {"subgroups": [0, 1] * 1000}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"objective": "hope"}, "objective must be one of"),
-        ({"objective": "risk"}, "target is missing"),
-        ({"objective": "cwsa_plus", "target": 0.02}, "has no target"),
-        ({"objective": "risk", "target": 0}, r"target must be a number in \(0, 1\)"),
-        ({"objective": "risk", "target": "low"}, "target must be a number"),
-        ({"objective": "coverage", "target": 1.5}, "target must be a number"),
-        ({"objective": "cost", "target": -0.5}, "target must be a number"),
-        ({"objective": Cost(-0.5)}, "abstention_cost must be a number"),
-        ({"objective": "cost", "target": 5}, r"at most 1, .* got 5: .*mean 0\.2 \(an error costs"),
-        ({"objective": "risk", "target": 0.1, "delta": 0}, "delta must be a number"),
-        ({"objective": "risk", "target": 0.1, "delta": 0.95}, "delta must be.*Did you mean 0.05?"),
-        ({"objective": "risk", "target": 0.98}, ".*not the accuracy.*Did you mean 0.02?"),
-        ({"objective": "generalized_risk", "target": 0.98}, "Did you mean 0.02?"),
-        ({"objective": Risk(0.98, method="band")}, "Did you mean 0.02?"),
-        ({"objective": Risk(0.98, method="empirical")}, "Did you mean 0.02?"),
-        ({"objective": "coverage", "target": 0}, r"target must be a number in \(0, 1\]"),
-        ({"objective": "risk", "target": {0: 0.1, 1: 0.9}, **SITES}, "Did you mean 0.1?"),
-        ({"objective": Best(constraint=[("coverage", 0.5), ("risk", 0.9)])},
-         "constraint 'risk' must be at most 0.5, got 0.9.*Did you mean 0.1?"),
-        ({"objective": Best(constraint=("generalized_risk", 0.9))},
-         "constraint 'generalized_risk' must be at most 0.5"),
-        ({"objective": Best(constraint=("selective_accuracy", 0.02))},
-         r"constraint 'selective_accuracy' must be a number in \[0.5, 1\], got 0.02"),
-        ({"objective": Risk(0.1, max_analyses=0)}, "max_analyses must be an integer"),
-        ({"objective": Risk(0.1, max_analyses=1.5)}, "max_analyses must be an integer"),
-        ({"objective": "cwsa_plus", "delta": 0.1}, "delta goes with an objective that guarantees"),
-        ({"objective": "cost", "target": 0.1, "delta": 0.1}, "delta goes with an objective that"),
-        ({"objective": Risk(0.1), "target": 0.1}, "target goes with the word of an objective"),
-        ({"objective": Risk(0.1), "delta": 0.1}, "delta goes with the word of an objective"),
-        ({"objective": {}, **SITES}, "objective is an empty mapping"),
-        ({"objective": {0: Risk(0.1), 1: 0.1}, **SITES},
-         r"the subgroup 1 must have an objective such as Risk\(0.02\), got 0.1"),
-        ({"objective": {0: Risk(0.1), 1: Risk(0.1, delta=0.1)}, **SITES},
-         r"the subgroups share .*Risk\(0.1, delta=0.1\) stands beside Risk\(0.1\)"),
-        ({"objective": {0: Risk(0.1), 1: Risk(0.1)}}, "say what these subgroups are with"),
-        ({"objective": Risk(0.1, max_analyses=2, method="mean")}, "max_analyses=2 divides delta"),
-        ({"objective": Risk(0.1, method="magic")}, "method .*must be one of"),
-        ({"objective": Risk(0.1, min_coverage=2)}, "min_coverage must be a number"),
-        ({"objective": Risk(0.1, min_coverage="all")}, "min_coverage must be a number"),
-        ({"objective": "cwsa", "confidence": "margin"}, "confidence and loss go with Predictions"),
-        ({"objective": Best("selective_accuracy", threshold_range=(0, 1))}, "threshold_range goes"),
-        ({"objective": Best("cwsa", threshold_range=0.5)}, "threshold_range must be two numbers"),
-        ({"objective": Best("cwsa", threshold_range=(0.5, 0.5))}, r"threshold_range\[1\] must be"),
-        ({"objective": Best("cwsa", threshold_range=(-0.1, 0.5))}, r"threshold_range\[0\] must be"),
-        ({"objective": "cwsa_plus", "on_infeasible": "hope"}, "on_infeasible must be one of"),
-        ({"objective": Best(constraint=("hope", 0.1))}, "constraint must be one of"),
-        ({"objective": Best(constraint=0.1)}, "constraint must be a pair"),
-        ({"objective": Risk(0.1, method="lower_bound")}, "method .*must be one of"),
-        ({"objective": Coverage(0.1, method=FixedSequence(0.3))},
-         r"method \(of objective='coverage'\) must be one of .*got FixedSequence\(starts=\(0.3"),
-        ({"objective": Best("cwsa_plus", method=FixedSequence(0.2))}, "method .*got FixedSeq"),
-        ({"objective": Risk(0.1, method=FixedSequence)}, "method .*got <class"),
-        ({"objective": Risk(0.1, largest_weight=0)}, r"largest_weight must be a number in \(0"),
-        ({"objective": Risk(0.1, largest_weight=2, method="mean")}, "largest_weight=2 makes"),
-        ({"objective": Coverage(0.1, method="chow")}, "method .*must be one of"),
-        ({"objective": "risk", "target": {1: 0.1}}, "has one entry for each of"),
-        ({"objective": Risk(0.1, loss="hinge")}, "loss must be one of"),
-        ({"objective": Risk(0.1, given_class=1)}, "given_class needs Predictions"),
-        ({"objective": "cwsa_plus", "subgroups": [1]}, "subgroups"),
-        ({"predictions": [0, 1], "objective": "cwsa_plus"}, "or RiskCoverageCurve; got list alone"),
+@refusals({
+    "objective": [
+        {"objective": "hope"}, {"objective": {}, **SITES}, {"objective": {0: Risk(0.1), 1: 0.1}},
+        {"objective": {0: Risk(0.1), 1: 0.1}, **SITES},
+        {"objective": {0: Risk(0.1), 1: Risk(0.1, delta=0.1)}, **SITES},
     ],
-)  # fmt: skip
-def test_bad_arguments_are_named(arguments, message, good):
-    rows = arguments.get("predictions", good)
-    given = {name: value for name, value in arguments.items() if name != "predictions"}
-    with pytest.raises(ValueError, match=message):
-        select_threshold(rows, **given)
+    "target": [
+        {"objective": "risk"}, {"objective": "cwsa_plus", "target": 0.02},
+        {"objective": "risk", "target": {1: 0.1}}, {"objective": Risk(0.1), "target": 0.1},
+        *({"objective": word, "target": bad} for word in ("risk", "generalized_risk", "coverage")
+          for bad in (0, -0.5, 1.5, None, "low")),
+    ],
+    "abstention_cost": [{"objective": Cost(-0.5)}],
+    "delta": [
+        {"objective": "risk", "target": 0.1, "delta": 0}, {"objective": "cwsa_plus", "delta": 0.1},
+        {"objective": "cost", "target": 0.1, "delta": 0.1}, {"objective": Risk(0.1), "delta": 0.1},
+    ],
+    "constraint": [
+        {"objective": Best(constraint=bad)}
+        for bad in (0.1, ("hope", 0.1), ("generalized_risk", 0.9), ("selective_accuracy", 0.02))
+    ],
+    "max_analyses": [
+        {"objective": Risk(0.1, max_analyses=0)}, {"objective": Risk(0.1, max_analyses=1.5)},
+        {"objective": Risk(0.1, max_analyses=2, method="mean")},
+    ],
+    "method": [
+        {"objective": Risk(0.1, method="magic")}, {"objective": Risk(0.1, method="lower_bound")},
+        {"objective": Coverage(0.1, method=FixedSequence(0.3))},
+        {"objective": Best("cwsa_plus", method=FixedSequence(0.2))},
+        {"objective": Risk(0.1, method=FixedSequence)}, {"objective": Coverage(0.1, method="chow")},
+    ],
+    "min_coverage": [{"objective": Risk(0.1, min_coverage=bad)} for bad in (2, "all")],
+    "threshold_range": [
+        {"objective": Best("selective_accuracy", threshold_range=(0, 1))},
+        *({"objective": Best("cwsa", threshold_range=bad)} for bad in (0.5, (0.5, 0.5), (-0.1, 1))),
+    ],
+    "largest_weight": [
+        {"objective": Risk(0.1, largest_weight=0)},
+        {"objective": Risk(0.1, largest_weight=2, method="mean")},
+    ],
+    "loss": [{"objective": Risk(0.1, loss="hinge")}],
+    "given_class": [{"objective": Risk(0.1, given_class=1)}],
+    "confidence": [{"objective": "cwsa", "confidence": "margin"}],
+    "on_infeasible": [{"objective": "cwsa_plus", "on_infeasible": "hope"}],
+    "subgroups": [{"objective": "cwsa_plus", "subgroups": [1]}],
+    "assume": [{"objective": Risk(0.1), "assume": ["true"]}],
+})  # fmt: skip
+def test_bad_arguments_are_named(argument, call, good):
+    check_refused(argument, lambda: select_threshold(good, **call))
 
 
-@pytest.mark.parametrize("objective", ["risk", "generalized_risk", "coverage"])
-def test_targets_that_nothing_or_everything_meets_are_refused(good, objective):
-    for target in (0, -0.5, 1.5, None):
-        with pytest.raises(ValueError, match="target"):
-            select_threshold(good, objective=objective, target=target)
-    for target in (0.01, 0.5):
-        if objective != "generalized_risk":
-            options = {"objective": objective, "target": target, "delta": 0.5}
-            assert select_threshold(good, **options).certificate
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ({"objective": "risk", "target": 0.1, "delta": 0.95}, "0.05"),
+        ({"objective": "risk", "target": 0.98}, "0.02"),
+        ({"objective": "generalized_risk", "target": 0.98}, "0.02"),
+        ({"objective": Risk(0.98, method="band")}, "0.02"),
+        ({"objective": Risk(0.98, method="empirical")}, "0.02"),
+        ({"objective": "risk", "target": {0: 0.1, 1: 0.9}, **SITES}, "0.1"),
+        ({"objective": Best(constraint=[("coverage", 0.5), ("risk", 0.9)])}, "0.1"),
+    ],
+)
+def test_an_accuracy_in_place_of_an_error_rate_is_guessed(asked, meant, good):
+    with pytest.raises(ValueError, match=rf"Did you mean {meant}\?"):
+        select_threshold(good, **asked)
+
+
+@pytest.mark.parametrize("objective", ["risk", "coverage"])
+@pytest.mark.parametrize("target", [0.01, 0.5])
+def test_targets_inside_the_range_are_taken(good, objective, target):
+    assert select_threshold(good, objective=objective, target=target, delta=0.5).certificate
 
 
 def test_so_many_rows_without_an_error_meet_a_target_on_average():
@@ -735,44 +727,33 @@ UNJUDGED = Predictions.from_proba(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("use", "named"),
-    [
-        (lambda x: select_threshold(x, objective=Risk(0.2, method="sgr")), "method='sgr' of objec"),
-        (lambda x: select_threshold(x, objective=Risk(0.2, method="mean")), "method='mean'"),
-        (lambda x: select_threshold(x, objective=Risk(0.2, method="empirical")), "'empirical'"),
-        (lambda x: select_threshold(x, objective=GeneralizedRisk(0.2, method="mean")), "'mean'"),
-        (lambda x: select_threshold(x, objective=Risk(0.2, method="betting")), "'betting'"),
-        (lambda x: select_threshold(x, objective=Cost(0.2)), "of objective='cost'"),
-        (lambda x: select_threshold(x, objective="cwsa_plus"), "of objective='cwsa_plus'"),
-        (lambda x: select_threshold(x, objective=Risk(0.2)), "a loss other than 'zero_one'"),
-        (lambda x: select_threshold(x, objective=SystemRisk(0.2)), "reviewer needs the truth"),
-        (
-            lambda x: select_threshold(x, objective=Risk(0.2, given_class="a", loss="zero_one")),
-            "given_class needs",
-        ),
-        (
-            lambda x: select_threshold(
-                x, objective=Risk(0.2, loss="zero_one"), shortlist=0.9, on_infeasible="abstain"
-            ),
-            "shortlist needs",
-        ),
-        (lambda x: select_threshold(x, objective=Risk(0.2, loss=lambda y, p: y != p)), "a loss ot"),
-        (lambda x: evaluate(x, ["aurc"]), "a metric needs the truth about every row, and nobody"),
-        (lambda x: RiskCoverageCurve.from_outcomes(Outcomes.of(x)), "a curve needs"),
-        (lambda x: check_policy(POLICY, x, target=0.2), "check_policy needs"),
-        (lambda x: certify(POLICY, x, objective=SystemRisk(0.2)), "where it reads costs or a revi"),
-        (lambda x: join_stages({"one": x, "two": x}), "a stage of a cascade needs"),
-        (lambda x: selective_report(None, x), "a metric needs"),
-        (lambda x: metrics_by_group(x, None, ["a"] * 160), "a metric needs"),
-    ],
-)
-def test_rows_not_judged_yet_are_refused_by_name(use, named):
-    with pytest.raises(ValueError, match=named):
-        use(UNJUDGED)
-
-
 POLICY = AbstentionPolicy(classes=np.array(["a", "b", "c"]), threshold=0.5)
+
+
+def select_as(stated, **options):
+    return lambda rows: select_threshold(rows, objective=stated, **options)
+
+
+@refusals([
+    *(("method", select_as(Risk(0.2, method=name))) for name in ("sgr", "mean", "empirical")),
+    *(("method", select_as(kind(0.2, method=name))) for kind, name in (
+        (GeneralizedRisk, "mean"), (Risk, "betting"))),
+    ("objective", select_as(Cost(0.2))), ("objective", select_as("cwsa_plus")),
+    ("loss", select_as(Risk(0.2))), ("loss", select_as(Risk(0.2, loss=lambda y, p: y != p))),
+    ("reviewer", select_as(SystemRisk(0.2))),
+    ("given_class", select_as(Risk(0.2, given_class="a", loss="zero_one"))),
+    ("shortlist",
+     select_as(Risk(0.2, loss="zero_one"), shortlist=0.9, on_infeasible="abstain")),
+    ("metric", lambda x: evaluate(x, ["aurc"])),
+    ("curve", lambda x: RiskCoverageCurve.from_outcomes(Outcomes.of(x))),
+    ("check_policy", lambda x: check_policy(POLICY, x, target=0.2)),
+    ("reviewer", lambda x: certify(POLICY, x, objective=SystemRisk(0.2))),
+    ("stage", lambda x: join_stages({"one": x, "two": x})),
+    ("metric", lambda x: selective_report(None, x)),
+    ("metric", lambda x: metrics_by_group(x, None, ["a"] * 160)),
+])  # fmt: skip
+def test_rows_not_judged_yet_are_refused_by_name(argument, call):
+    check_refused(argument, call, UNJUDGED)
 
 
 @pytest.mark.parametrize("target", [0.3, None])
