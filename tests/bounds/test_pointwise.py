@@ -27,6 +27,7 @@ from skselect.bounds._pointwise import (
     smallest_rank,
 )
 from tests import brute
+from tests.refusals import check_refused, refusals
 
 
 def binomial_cdf(e, n, p):
@@ -175,25 +176,15 @@ def test_betting_bound_is_rarely_below_the_mean(sample, mean, rng):
     assert missed <= delta + 3 * np.sqrt(delta * (1 - delta) / draws)
 
 
-@pytest.mark.parametrize(
-    ("act", "message"),
-    [
-        (lambda: clopper_pearson_upper(3, 2, 0.1), "n_errors must lie between 0 and n, got 3"),
-        (lambda: clopper_pearson_upper(-1, 2, 0.1), "n_errors must lie between"),
-        (lambda: clopper_pearson_upper(0.5, 2, 0.1), "n_errors must hold whole numbers"),
-        (lambda: clopper_pearson_upper(0, 2, 1.0), "delta must be a number"),
-        (lambda: hoeffding_bentkus_upper(1.2, 5, 0.1), r"mean must lie in \[0, 1\]"),
-        (lambda: betting_upper([2.0], 0.1), r"losses must lie in \[0, 1\]"),
-        (lambda: anytime_upper(3, 2, 0.05), "n_errors must lie between 0 and n"),
-        *(
-            (lambda level=level: rows_for_quantile(level), r"level must be a number in \(0, 1\)")
-            for level in (0.0, 1.0, 1.5, float("nan"), "high", True)
-        ),
-    ],
-)
-def test_bad_arguments_are_named(act, message):
-    with pytest.raises(ValueError, match=message):
-        act()
+@refusals({
+    "n_errors": [(clopper_pearson_upper, 3, 2, 0.1), (clopper_pearson_upper, -1, 2, 0.1),
+                 (clopper_pearson_upper, 0.5, 2, 0.1), (anytime_upper, 3, 2, 0.05)],
+    "delta": [(clopper_pearson_upper, 0, 2, 1.0)],
+    "mean": [(hoeffding_bentkus_upper, 1.2, 5, 0.1)], "losses": [(betting_upper, [2.0], 0.1)],
+    "level": [(rows_for_quantile, bad) for bad in (0.0, 1.0, 1.5, float("nan"), "high", True)],
+})  # fmt: skip
+def test_bad_arguments_are_named(argument, call):
+    check_refused(argument, *call)
 
 
 @profile

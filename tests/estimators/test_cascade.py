@@ -297,7 +297,8 @@ def test_a_cascade_that_saves_nothing_warns(rows):
         )
     ],
     "costs": [{"costs": [1]}, {"costs": [1, -1]}], "target": [{"target": 0.7}],
-    "max_loss": [{"max_loss": 2}], "calibration": [{"calibration": "isotonc"}], "cv": [{"cv": 1}, {"stages": [("one", LINEAR), ("cv", LINEAR)]}],
+    "max_loss": [{"max_loss": 2}], "calibration": [{"calibration": "isotonc"}],
+    "cv": [{"cv": 1}, {"stages": [("one", LINEAR), ("cv", LINEAR)]}],
 })  # fmt: skip
 def test_bad_parameters_are_refused_before_anything_is_trained(rows, argument, call):
     cascade = make_cascade().set_params(**call)

@@ -1,6 +1,7 @@
 """Tables of metrics: by subgroup, and of each class."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from skselect import Predictions
 from skselect.inference import metric_interval, metrics_by_class, metrics_by_group
 from skselect.inference.by_group import rate_classes
 from skselect.metrics import SPECS
+from tests.refusals import check_refused, refusals
 
 
 @pytest.fixture
@@ -133,32 +135,23 @@ def test_few_errors_are_named_once(rows):
     assert "augrc of rare, selective_risk of rare" in messages[0]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"subgroups": ["f"]}, "subgroups has 1 rows, but y_true has 600"),
-        ({"metrics": ["hope"]}, "metrics must be one of"),
-        ({"metrics": ["csr"]}, "'csr' has no interval"),
-        ({"confidence_level": 2}, "confidence_level must be"),
-        ({"sample_weight": np.arange(600)}, "confidence_level=None for values without intervals"),
-        ({"method": "hope"}, "method must be one of"),
-        ({"metrics": ["risk_gap"], "subgroups": ["f"] * 600}, "two; 'subgroup' has only 'f'.$"),
-        ({"metrics": {"risk_gap": {"subgroups": [1]}}}, "'risk_gap' reads the argument subgroups"),
-        (
-            {
-                "subgroups": [0] + [1] * 599,
-                "metrics": {"augrc": {"estimator": "unbiased"}},
-                "confidence_level": None,
-            },
-            r"needs at least two rows. \(in a subgroup of 1 rows",
-        ),
+@refusals({
+    "subgroups": [
+        {"subgroups": ["f"]}, {"metrics": {"risk_gap": {"subgroups": [1]}}},
+        {"metrics": ["risk_gap"], "subgroups": ["f"] * 600},
     ],
-)
-def test_bad_requests_are_explained(rows, change, message):
+    "metrics": [{"metrics": ["hope"]}], "'csr' has no interval": [{"metrics": ["csr"]}],
+    "confidence_level": [{"confidence_level": 2}, {"sample_weight": np.arange(600)}],
+    "method": [{"method": "hope"}],
+    "in a subgroup of 1 rows": [{
+        "subgroups": [0] + [1] * 599, "metrics": {"augrc": {"estimator": "unbiased"}},
+        "confidence_level": None,
+    }],
+})  # fmt: skip
+def test_bad_requests_are_explained(rows, argument, call):
     y_true, y_proba, group = rows
-    arguments = {"y_true": y_true, "y_proba": y_proba, "subgroups": group} | change
-    with pytest.raises(ValueError, match=message):
-        metrics_by_group(**arguments)
+    arguments = {"y_true": y_true, "y_proba": y_proba, "subgroups": group} | call
+    check_refused(argument, lambda: metrics_by_group(**arguments))
 
 
 RATES = ("sensitivity", "specificity", "ppv", "npv", "missed")
@@ -236,12 +229,11 @@ def test_rows_of_an_unknown_class_are_of_no_class():
 
 def test_refusals(rng):
     y, p, *_ = _draw(rng)
-    with pytest.raises(ValueError, match="confidence_level=None"):
-        metrics_by_class(y, p, sample_weight=rng.random(len(y)))
-    with pytest.raises(ValueError, match="confidence_level"):
-        metrics_by_class(y, p, confidence_level=95)
-    with pytest.raises(ValueError, match="threshold"):
-        metrics_by_class(y, p, threshold=None)
+    for argument, options in [
+        ("confidence_level=None", {"sample_weight": rng.random(len(y))}),
+        ("confidence_level", {"confidence_level": 95}), ("threshold", {"threshold": None}),
+    ]:  # fmt: skip
+        check_refused(argument, partial(metrics_by_class, y, p, **options))
 
 
 def test_predictions_take_the_place_of_labels_and_probabilities(rng):

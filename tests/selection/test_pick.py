@@ -33,6 +33,7 @@ from skselect.objectives import GUARANTEES, Counts, Loss
 from skselect.policy import Subgroups
 from skselect.selection.pick import Grouping, name_levels, share_delta
 from skselect.thresholds import Combined, LevelSequence
+from tests.refusals import check_refused, refusals
 
 COSTS = [[0, 1], [10, 0]]
 
@@ -131,26 +132,15 @@ def test_everything_may_be_accepted_for_a_coverage_of_few_rows(rng):
     assert found.certificate.is_certified
 
 
-@pytest.mark.parametrize(
-    ("objectives", "message"),
-    [
-        ([], "empty list"),
-        ([Risk(0.1), Risk(0.2)], "a Risk of the same cases"),
-        ([Risk(0.1), Best("cwsa")], "holds guarantees"),
-        ([Risk(0.1), SystemRisk(0.1)], "holds guarantees"),
-        ([Risk(0.1), Risk(0.2, method="sgr", given_class="sick")], "holds guarantees"),
-        ([Risk(0.1), 0.2], r"got 0\.2"),
-        ([Risk(0.1), Coverage(0.5, delta=0.1)], "share one delta"),
-    ],
-)
-def test_lists_that_one_threshold_cannot_keep(together, objectives, message):
-    with pytest.raises(ValueError, match=message):
-        select_threshold(together, objective=objectives)
-
-
-def test_lists_go_with_no_subgroups(table):
-    with pytest.raises(ValueError, match="a list does not go with subgroups"):
-        select_threshold(predictions_of(table), objective=SEVERAL, subgroups=table[2])
+@refusals([
+    ("objective", bad) for bad in (
+        [], [Risk(0.1), Risk(0.2)], [Risk(0.1), Best("cwsa")], [Risk(0.1), SystemRisk(0.1)],
+        [Risk(0.1), Risk(0.2, method="sgr", given_class="sick")], [Risk(0.1), 0.2],
+        [Risk(0.1), Coverage(0.5, delta=0.1)],
+    )
+])  # fmt: skip
+def test_lists_that_one_threshold_cannot_keep(together, argument, call):
+    check_refused(argument, lambda: select_threshold(together, objective=call))
 
 
 def test_policies_of_several_guarantees_are_stored_checked_and_watched(table, known):
@@ -465,21 +455,16 @@ def test_subgroups_of_weight_zero_do_not_exist():
     assert list(found.thresholds) == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (RISK | {"subgroups": [None] * 4000}, "every value is missing"),
-        (RISK | {"subgroups": ["a"] * 4000, "target": {"b": 0.1}},
-         r"missing: \['a'\], without rows: \['b'\]"),
-        ({"subgroups": ["a"] * 4000, "objective": Risk(0.1, given_class="sick")},
-         "given_class does not go with subgroups"),
-        ({"objective": Risk(0.1, given_class="dead")}, "given_class must be one of the classes"),
-        ({"objective": Risk(0.1, given_class=0, given_prediction=1)}, "pass one of the two"),
-    ],
-)  # fmt: skip
-def test_bad_subgroups_are_named(table, options, message):
-    with pytest.raises(ValueError, match=message):
-        select_threshold(predictions_of(table), **options)
+@refusals({
+    "subgroups": [RISK | {"subgroups": [None] * 4000},
+                  {"subgroups": ["a"] * 4000, "objective": SEVERAL}],
+    "target": [RISK | {"subgroups": ["a"] * 4000, "target": {"b": 0.1}}],
+    "given_class": [{"subgroups": ["a"] * 4000, "objective": Risk(0.1, given_class="sick")},
+                    {"objective": Risk(0.1, given_class="dead")},
+                    {"objective": Risk(0.1, given_class=0, given_prediction=1)}],
+})  # fmt: skip
+def test_bad_subgroups_are_named(table, argument, call):
+    check_refused(argument, lambda: select_threshold(predictions_of(table), **call))
 
 
 # Some of the rows ------------------------------------------------------------------------------

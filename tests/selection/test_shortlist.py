@@ -25,6 +25,7 @@ from skselect import (
 from skselect._lib.notebook import unwrap
 from skselect.policy import Subgroups
 from skselect.thresholds import Shortlist
+from tests.refusals import check_refused
 
 
 def draw(rng, n, n_classes=4, sharpness=0.15, hidden=0.0):
@@ -217,23 +218,21 @@ def test_too_few_deferred_rows_are_refused_with_the_number_needed(predictions):
 def test_what_a_shortlist_cannot_do_is_refused(predictions, rng):
     truth, proba = predictions.y_true, predictions.y_proba
     outcomes, first = Outcomes.of(predictions), [0] + [1] * 9
-    accuracy, late = Best("selective_accuracy"), Shortlist(0.5, share=0.9, random_state=0)
-    for rows, objective, shortlist, message in [
-        (Predictions.from_proba(rng.integers(0, 2, 50), rng.dirichlet([1, 1], 50)), accuracy, 0.9,
-         "three or more classes, and there are 2"),
-        (replace(predictions, sample_weight=1.0 + truth), accuracy, 0.9,
-         "sample_weight: a shortlist counts independent rows"),
-        (outcomes, accuracy, 0.9, "shortlist needs Predictions, got Outcomes"),
-        (RiskCoverageCurve.from_outcomes(outcomes), accuracy, 0.9,
-         "shortlist needs rows, and a curve holds only their sums"),
-        (Predictions.from_labels(truth, predictions.y_pred, proba.max(axis=1)), accuracy, 0.9,
-         "shortlist needs the probabilities of all classes"),
-        (predictions, accuracy, 1, r"shortlist must be a number in \(0, 1\), got 1\.0"),
-        (Predictions.from_proba(first, np.eye(3)[first], labels=range(3)),
-         Coverage(0.5, given_class=0), late, r"share=0\.9 leaves none of these rows to choose"),
+    accuracy = Best("selective_accuracy")
+    for argument, rows in [
+        ("three or more classes",
+         Predictions.from_proba(rng.integers(0, 2, 50), rng.dirichlet([1, 1], 50))),
+        ("sample_weight", replace(predictions, sample_weight=1.0 + truth)),
+        ("shortlist", outcomes), ("shortlist", RiskCoverageCurve.from_outcomes(outcomes)),
+        ("shortlist", Predictions.from_labels(truth, predictions.y_pred, proba.max(axis=1))),
     ]:  # fmt: skip
-        with pytest.raises(ValueError, match=message):
-            select_threshold(rows, objective=objective, shortlist=shortlist)
+        check_refused(argument, lambda: select_threshold(rows, objective=accuracy, shortlist=0.9))  # noqa: B023
+    check_refused(
+        "shortlist", lambda: select_threshold(predictions, objective=accuracy, shortlist=1)
+    )
+    one = Predictions.from_proba(first, np.eye(3)[first], labels=range(3))
+    stated, late = Coverage(0.5, given_class=0), Shortlist(0.5, share=0.9, random_state=0)
+    check_refused("share=0.9", lambda: select_threshold(one, objective=stated, shortlist=late))
 
 
 # What it is worth: simulated --------------------------------------------------------------------

@@ -14,6 +14,7 @@ from skselect.curve.curve import threshold_below
 from skselect.thresholds import pool_size, rows_needed, simultaneous_band
 from skselect.thresholds._planning import BAND_SHARES
 from skselect.thresholds._rules import combined_risk, last_passed
+from tests.refusals import check_refused, refusals
 from tests.thresholds.cases import curves, profile
 
 
@@ -78,29 +79,17 @@ def test_a_fixed_threshold_has_a_random_number_of_rows_above_it(coverage):
     assert 0.79 <= power < 0.88
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"risk": 1.0}, "target must be a number"),
-        ({"risk": 0.98}, "target must be at most 0.5"),
-        ({"risk": 0.1, "delta": 0.95}, "Did you mean 0.05"),
-        ({"risk": 0.1, "expected_errors": -1}, "expected_errors must be an integer"),
-        ({"risk": 0.1, "expected_risk": 0.1}, "expected_risk must be below the target, 0.1"),
-        ({"risk": 0.1, "power": 0}, "power must be a number"),
-        ({"risk": 0.1, "coverage": 0}, "coverage must be a number"),
-        ({"risk": Risk(0.1, method="sgr")}, "method must be one of"),
-        (
-            {"risk": Risk(0.1, method="fixed_sequence"), "coverage": 0.2},
-            "coverage must be at least",
-        ),
-        ({"risk": 0.1, "expected_risk": 0.0999}, "expected_risk=0.0999 .* may take more than"),
-        ({"risk": Risk(0.1), "delta": 0.1}, "delta goes with a number"),
-        ({"risk": 0.1, "expected_errors": 10**6}, "expected_errors=1000000 .* may take more"),
-    ],
-)
-def test_bad_plans_are_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        rows_needed(**arguments)
+@refusals({
+    "target": [{"risk": 1.0}, {"risk": 0.98}],
+    "delta": [{"risk": 0.1, "delta": 0.95}, {"risk": Risk(0.1), "delta": 0.1}],
+    "expected_errors": [{"risk": 0.1, "expected_errors": bad} for bad in (-1, 10**6)],
+    "expected_risk": [{"risk": 0.1, "expected_risk": bad} for bad in (0.1, 0.0999)],
+    "power": [{"risk": 0.1, "power": 0}], "method": [{"risk": Risk(0.1, method="sgr")}],
+    "coverage": [{"risk": 0.1, "coverage": 0},
+                 {"risk": Risk(0.1, method="fixed_sequence"), "coverage": 0.2}],
+})  # fmt: skip
+def test_bad_plans_are_named(argument, call):
+    check_refused(argument, lambda: rows_needed(**call))
 
 
 @profile
