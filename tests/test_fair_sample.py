@@ -33,9 +33,10 @@ from skselect import (
 )
 from skselect.objectives import Loss
 from skselect.policy.certificate import ALL_COPIES, ALL_SEEN, UNSOUGHT
-from skselect.policy.seen_rows import find_copies, find_tied_copies, hash_rows, with_and_without
+from skselect.policy.seen_rows import with_and_without
 from skselect.thresholds._rules import Passing, pass_all
 from tests.common import mostly_slow
+from tests.refusals import check_refused
 from tests.thresholds.cases import profile
 
 ABOVE = 1.0001
@@ -192,64 +193,6 @@ def test_a_threshold_passes_all_where_the_rows_that_it_accepts_do(data):
     assert found.levels.tolist() == [x for x in named if all(x in one.levels for one in passing)]
 
 
-# Which rows are copies ------------------------------------------------------------------------
-
-
-@profile
-@given(st.data())
-def test_copies_equal_an_earlier_row_in_all_values_and_the_class(data):
-    n = data.draw(st.integers(8, 30))
-    own = np.arange(n) * 1.37 + 0.5
-    of = np.array(data.draw(st.lists(st.integers(0, n - 1), min_size=n, max_size=n)))
-    X = np.column_stack([own[of], own[of] ** 2])
-    codes = np.array(data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
-    found, distinct = find_copies(hash_rows(X), codes), len(set(of.tolist()))
-    assert (found is None) == (distinct <= 2)  # too few values for a row to be recognised
-    for k in range(n if distinct > 2 else 0):
-        same = [j for j in range(n) if of[j] == of[k]]
-        is_copy = same[0] < k and len({codes[j] for j in same}) == 1
-        assert found[k] == is_copy
-
-
-@pytest.mark.parametrize(
-    ("times", "wrong", "expected"),
-    [
-        ([1] * 8, [], True),  # no ties
-        ([2] * 8, [], True),
-        ([2] * 4 + [1] * 8, [], None),  # too few to tell
-        ([2] * 8, [3], None),  # tied rows differ
-        ([2, 2, 3, 3, 4, 4, 5, 5], [], None),  # as often as it comes
-        ([3, 3, 3, 3, 1, 1, 2, 4], [], True),
-        ([24_000] * 5, [], True),
-        ([24_000] * 5, [110_000], None),
-    ],
-)
-def test_ties_of_a_table_are_copies_where_most_occur_equally_often(times, wrong, expected):
-    rng = np.random.default_rng(0)
-    confidence = np.repeat(rng.random(len(times)), times)
-    label = np.isin(np.arange(len(confidence)), wrong)
-    order = rng.permutation(len(confidence))
-    found = find_tied_copies(confidence[order], np.array(times), label[order], None)
-    assert (found is None) == (expected is None)
-    if found is not None:
-        assert len(np.unique(confidence[order][~found])) == np.sum(~found) == len(times)
-        firsts = {c: k for k, c in reversed(list(enumerate(confidence[order].tolist())))}
-        assert sorted(firsts.values()) == np.flatnonzero(~found).tolist()
-
-
-def test_readings_are_with_and_without_each_kind_of_rows():
-    seen, copies = np.array([[1, 1, 0, 0], [0, 1, 1, 0]]).astype(bool)
-    found = with_and_without(seen, copies)
-    assert found.T.tolist() == [
-        [True] * 4,
-        (~seen).tolist(),
-        (~copies).tolist(),
-        [False] * 3 + [True],
-    ]
-    assert with_and_without(seen, np.zeros(4, bool)).shape == (4, 2)
-    assert with_and_without(np.zeros(4, bool)) is None
-
-
 # From the call to the certificate -------------------------------------------------------------
 
 
@@ -344,8 +287,7 @@ def test_a_subgroup_of_nothing_but_recognised_rows_is_deferred():
     "readings", [[True], np.ones((2, 1)), np.ones((3, 1), bool), [[True, True], [False, True]]]
 )
 def test_readings_that_do_not_fit_are_refused(readings):
-    with pytest.raises(ValueError, match="readings must hold True or False for each of the 2 rows"):
-        Outcomes([0, 1], [0.5, 0.6], readings=readings)
+    check_refused("readings", lambda: Outcomes([0, 1], [0.5, 0.6], readings=readings))
 
 
 def test_predictions_of_a_table_are_compared_with_answer_and_label(rng):

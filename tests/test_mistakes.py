@@ -122,11 +122,9 @@ MISTAKES = {
     "continuous y": (lambda: ThresholdTuner(MODEL).fit(X, X[:, 0]), "label type: continuous"),
     "fit(y, X)": (lambda: ThresholdTuner(MODEL).fit(y, X), r"the call is fit\(X, y\)"),
     "misspelt calibration": (
-        lambda: SelectiveClassifier(MODEL, calibration="isotonc").fit(X, y), "mean 'isotonic'"
-    ),
+        lambda: SelectiveClassifier(MODEL, calibration="isotonc").fit(X, y), "mean 'isotonic'"),
     "text as a feature": (
-        lambda: ThresholdTuner(MODEL, group_by="site").fit(FRAME, y), "to float: '(nor|sou)th'"
-    ),
+        lambda: ThresholdTuner(MODEL, group_by="site").fit(FRAME, y), "to float: '(nor|sou)th'"),
     "one certificate of several": (lambda: BY_SITE.fit(X, y).certificate_, "see certificates_"),
     # Deciding
     "labels to decide": (lambda: POLICY.decide(Y), "look like labels, not probabilities"),
@@ -145,75 +143,59 @@ MISTAKES = {
     "swapped, threshold": (lambda: choose(0.1, (P, Y)), "y_true.*labels come first"),
     "labels for probabilities": (lambda: evaluate(Y, FITTED.predict(X[600:])), "predict_proba"),
     "features for probabilities": (
-        lambda: choose(0.1, (y, X)), r"5 columns for the 2 classes.*predict_proba\(X\)"
-    ),
+        lambda: choose(0.1, (y, X)), r"5 columns for the 2 classes.*predict_proba\(X\)"),
     "other rows": (lambda: evaluate(Y[:10], P), "y_proba has 1000 rows, but y_true has 10"),
     "reversed labels": (lambda: choose(0.1, (TEN[::-1][TRUTH], REVERSED)), "another order, "),
     "order of the data": (lambda: evaluate(TEN[TRUTH], SURE / SURE.sum(axis=1)[:, None]), "order"),
     "two columns swapped": (lambda: choose(0.1, (Y, P[:, ::-1])), r"another order, \[1, 0\]"),
     "the other probability": (lambda: choose(0.1, (Y, P[:, 0])), r"another order, \[1, 0\]"),
     "swapped for a check": (
-        lambda: check_policy(POLICY, Y, P[:, ::-1]), r"another order, \[1, 0\]"
-    ),
+        lambda: check_policy(POLICY, Y, P[:, ::-1]), r"another order, \[1, 0\]"),
     "order, typed": (
         run("tune {}/ten.csv --label y --target .1 --proba p0 p1 p2 p3 p4 p5 p6 p7 p8 p9"),
-        "another order.*--classes",
-    ),
+        "another order.*--classes"),
     "score, verdict": (
-        lambda: Predictions.from_verdicts(SCORES, SCORES > 0.3), "verdict.*before the confidence"
-    ),
+        lambda: Predictions.from_verdicts(SCORES, SCORES > 0.3), "verdict.*before the confidence"),
     "no answer of a verdict": (
-        run("tune {}/llm.csv --verdict judge --target .1"), "--verdict goes with --answer"
-    ),
+        run("tune {}/llm.csv --verdict judge --target .1"), "--verdict goes with --answer"),
     "unknown option": (
-        run("tune {}/llm.csv --verdict judge --answer said --score score"), "COMMAND --help"
-    ),
+        run("tune {}/llm.csv --verdict judge --answer said --score score"), "COMMAND --help"),
     "confidences above 1 as losses": (lambda: Outcomes([2, 1], [0.5, 0.6]), "loss must lie in"),
     # Metrics, reports and pictures
     "misspelt metric": (lambda: evaluate(Y, P, ["augcr"]), "metrics: Did you mean 'augrc'"),
     "a list of metrics": (
-        lambda: compare_models(Y, {"a": P, "b": P}, ["augrc", "aurc"]), "metric must be one name"
-    ),
+        lambda: compare_models(Y, {"a": P, "b": P}, ["augrc", "aurc"]), "metric must be one name"),
     "a dict of metrics": (
-        lambda: compare_models(Y, {"a": P, "b": P}, {"augrc": {}}), "metric_params="
-    ),
+        lambda: compare_models(Y, {"a": P, "b": P}, {"augrc": {}}), "metric_params="),
     "report of a tuner": (lambda: selective_report(Y, TUNER), r"pass its predict_proba\(X\)"),
     "interval of models": (
-        lambda: metric_interval(Y, {"a": P}, "augrc"), "y_proba must be the table of one model"
-    ),
+        lambda: metric_interval(Y, {"a": P}, "augrc"), "y_proba must be the table of one model"),
     "curve of a tuner": (lambda: RiskCoverageDisplay.from_selection(TUNER), "tuner.selection_"),
     "from_models of models": (
-        lambda: RiskCoverageDisplay.from_models({"a": FITTED}, X, y), "predict_proba"
-    ),
+        lambda: RiskCoverageDisplay.from_models({"a": FITTED}, X, y), "predict_proba"),
     "compare_models elsewhere": (names_place("compare_models"), "from skselect.inference import"),
     "metrics_by_group elsewhere": (names_place("metrics_by_group"), "from skselect.inference"),
     "rows_needed elsewhere": (names_place("rows_needed"), "from skselect.thresholds import"),
     "detectable_risk elsewhere": (names_place("detectable_risk"), "from skselect.monitoring"),
     "name of no scorer": (
-        lambda: GridSearchCV(MODEL, {}, scoring="augrc").fit(X, y), "'scoring'.*'neg_augrc'"
-    ),
+        lambda: GridSearchCV(MODEL, {}, scoring="augrc").fit(X, y), "'scoring'.*'neg_augrc'"),
     # After the certificate
     "certified on its rows": (
-        lambda: str(certify(POLICY, Y, P, objective="risk", target=0.1)), "ESTIMATE.*threshold"
-    ),
+        lambda: str(certify(POLICY, Y, P, objective="risk", target=0.1)), "ESTIMATE.*threshold"),
     "the policy's file for a check": (lambda: check_policy("p.json", Y, P), r"tuner\.policy_"),
     "a tuner for a check": (lambda: check_policy(TUNER, Y, P), r"such as tuner\.policy_"),
     "delay in words": (
-        lambda: SelectiveRiskMonitor(POLICY, label_delay="thirty days"), "such as '30D'"
-    ),
+        lambda: SelectiveRiskMonitor(POLICY, label_delay="thirty days"), "such as '30D'"),
     "file for a monitor": (lambda: SelectiveRiskMonitor("p.json"), r"tuner\.policy_"),
     "tuner for a monitor": (lambda: SelectiveRiskMonitor(TUNER), r"tuner\.policy_"),
     "a day back": (
-        lambda: watch().add_decisions(P[:1], ids=[99], when=["2025-01-01"]), "must not go back"
-    ),
+        lambda: watch().add_decisions(P[:1], ids=[99], when=["2025-01-01"]), "must not go back"),
     "day before month": (
-        lambda: watch().add_decisions(P[:1], ids=[99], when=["31/01/2026"]), "2026-01-31"
-    ),
+        lambda: watch().add_decisions(P[:1], ids=[99], when=["31/01/2026"]), "2026-01-31"),
     "labels in words": (lambda: watch().add_labels([1], ["YES"]), r"the classes are \[0, 1\]"),
     "labels as text": (lambda: watch().add_labels([1], ["1"]), "labels of the same kind"),
     "one name twice": (
-        lambda: watch().add_decisions(P[:2], ids=[99, 99], when=DAYS[[-1, -1]]), "a name of its own"
-    ),
+        lambda: watch().add_decisions(P[:2], ids=[99, 99], when=DAYS[[-1, -1]]), "its own"),
     "unknown names": (lambda: watch().add_labels(list("abcde"), [0] * 5), "compared as text"),
 }  # fmt: skip
 

@@ -256,6 +256,9 @@ def test_calibrated_and_saturated_confidences_are_no_copies(rng):
     twice = np.tile(rng.random(500), 2)
     copies = find_tied(twice, np.zeros(1000))
     assert copies.tolist() == [False] * 500 + [True] * 500
+    many = np.repeat(rng.random(5), 24_000)
+    assert np.sum(~find_tied(many, np.zeros(120_000))) == 5
+    assert find_tied(many, np.arange(120_000) == 110_000) is None  # one label differs
 
 
 def test_rows_are_read_with_and_without_each_kind():
