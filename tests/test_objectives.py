@@ -791,13 +791,6 @@ def test_a_check_by_a_rate_counts_it_in_each_deferred_row(wrong, verdict):
     assert answered.deferred_error is None
 
 
-def test_a_rate_needs_no_answers_in_a_report():
-    rows = _alone(_fresh(wrong=-0.05))
-    report = unwrap(str(selective_report(None, rows, policy=_fixed(deferred_error=0.03))))
-    assert "machine and reviewer together are wrong in at most 9 % of cases. Found since:" in report
-    assert "CONFIRMED. Guaranteed (" in report
-
-
 def test_what_knows_no_answers_of_the_reviewer_says_so():
     policy, rows = _fixed(), _fresh()
     alone = _alone(rows)
@@ -808,27 +801,6 @@ def test_what_knows_no_answers_of_the_reviewer_says_so():
     assert SelectiveRiskMonitor(policy, target=0.2).target == 0.2
     report = " ".join(str(selective_report(None, alone, policy=policy)).split())
     assert "NOT TESTED: it guarantees how often machine and reviewer together are wrong" in report
-
-
-def test_a_report_checks_machine_and_reviewer_together():
-    report = unwrap(str(selective_report(None, _fresh(reviewer=0.02), policy=_fixed())))
-    said = "rows): machine and reviewer together are wrong in at most 9 % of cases. Found since"
-    assert re.search(rf"CONFIRMED\. Guaranteed \(.*{re.escape(said)}", report)
-    assert "Alone, the reviewer is wrong in" in report  # as its certificate says
-
-
-def test_a_report_says_what_machine_and_reviewer_get_wrong_at_each_target():
-    rows = _fresh(reviewer=0.03)
-    report = selective_report(None, rows)
-    outcomes = Outcomes.of(rows)
-    targets = report.to_dict()["models"]["model"]["workload"]["targets"]
-    for row in targets:
-        level = np.inf if row["threshold"] is None else row["threshold"]
-        assert row["together"] == pytest.approx(_errors(outcomes, level) / 4000)
-    assert targets[0]["together"] != targets[-1]["together"]
-    assert "with the reviewer, of all" in str(report)
-    alone = _alone(rows)
-    assert "with the reviewer" not in str(selective_report(None, alone))
 
 
 def test_tables_show_the_answers_of_the_reviewer():

@@ -341,45 +341,25 @@ def test_a_target_is_tested_where_nothing_is_guaranteed_of_these_cases(policy):
 
 
 def test_the_answer_in_words(policy):
+    """What it says word by word, and when, stands in the golden file."""
     kept = guaranteeing(policy, created="2026-01-02T03:04:05+00:00")
     good, bad = (check_policy(kept, rows_with(e, 400, 500)) for e in (2, 60))
     (low, high), share = good.risk_interval, good.coverage_interval
     assert low < ends(2, 400, 0.05)[0] < ends(2, 400, 0.05)[1] < high
-    assert " ".join(str(good).split()).startswith(
-        "CONFIRMED. Guaranteed (2026-01-02, 500 rows): at most 3 % of its answers are wrong. Found "
-        "since: 0.5 % (2 of 400). The certificate stands. A true rate of 6.1 % or more would have "
-        "been found with probability 95 %. It answers 80 % of these 500 cases on its own (400). "
-        "Next review: add new labelled cases"
-    )
     assert (
         f"Behind them: time-uniform 90 % interval {percent(low, up=False)} to "
         f"{percent(high, up=True)}; time-uniform 90 % interval {percent(share[0], up=False)} to "
     ) in unwrap(str(good))
     assert "interval" not in good.summary
-    for words in ("BROKEN. Guaranteed (2026-01-02, 500 rows): at most 3 % of its answers are wrong",
-                  "Defer the cases", "wrong with probability 5 % at most, however"):  # fmt: skip
-        assert words in unwrap(str(bad))
-    assert "stands" not in str(bad)
+    assert "Guaranteed (2026-01-02, 500 rows)" in unwrap(str(good))
     asked = str(check_policy(kept, rows_with(2, 400, 500), target=0.03))
-    assert asked.startswith("CONFIRMED. Target: at most 3 % of its answers are wrong. Found here")
     estimate = guaranteeing(policy, exact=False, caveats=("folds",))
     for said in (asked, str(check_policy(estimate, rows_with(2, 400, 500)))):
-        assert "stands" not in said
         assert "Guaranteed" not in said
-    assert (
-        "Guaranteed (2026-01-02, 500 rows): at most 3 % of its answers are wrong. Next review"
-        in (unwrap(str(kept)))
-    )
+    for one in (bad, asked, str(check_policy(estimate, rows_with(2, 400, 500)))):
+        assert "stands" not in str(one)
     assert "Guaranteed (" not in unwrap(str(estimate))
-    for most, interval, trust, again in (
-        (None, "time-uniform 90 %", "added, whatever their outcomes", "whenever you like"),
-        (1, "exact 90 %", "the first analysis of these rows", "by themselves"),
-        (3, "of 3 analyses", "were planned before the first", "for the next planned analysis"),
-    ):
-        said = unwrap(str(check_policy(kept, rows_with(8, 400, 500), max_analyses=most)))
-        assert all(words in said for words in (interval, trust, again))
     assert max(map(len, str(bad).splitlines())) <= 88
-    assert repr(bad) == "<PolicyCheck: broken; 60 errors in 400 accepted of 500 rows>"
     for check, tone in ((good, "good"), (bad, "bad")):
         page = check._repr_html_()
         assert f"background:{TONES[tone]}" in page
@@ -389,9 +369,7 @@ def test_the_answer_in_words(policy):
     judged = select_threshold(
         Predictions.from_verdicts(["right"] * 300, [0.9] * 300), objective="risk", target=0.05
     ).policy
-    assumed = check_policy(judged, rows, target=0.1)
-    assert assumed.assumptions[0] == rows.drawn
-    assert f"Assumptions (not proved): {rows.drawn}; the rows are" in unwrap(str(assumed))
+    assert check_policy(judged, rows, target=0.1).assumptions[0] == rows.drawn
 
 
 @pytest.mark.parametrize(

@@ -509,30 +509,24 @@ def test_a_report_says_what_review_takes(rng):
             assert row["hours"] == pytest.approx(100 * np.mean(~answers))
             assert row["cost"] == pytest.approx(40 * row["hours"])
         assert "with the reviewer, of all" in str(report)
+    assert "with the reviewer" not in str(selective_report(y, p))
 
 
 def test_a_report_says_what_hours_of_review_leave_to_the_machine(rows, tuned):
+    """As the picture of the workload does."""
     X, y = rows
     proba, work = tuned.predict_proba(X[600:]), {"minutes": 6, "hours": 2, "cases": 100}
-    c, wrong = proba.max(axis=1), tuned.classes_[proba.argmax(axis=1)] != y[600:]
-    order = np.argsort(-c, kind="stable")
-    n = int(np.ceil(0.8 * len(order)))  # 2 hours take 20 of 100 cases
-    assert len(np.unique(c)) == len(c)
-    told = (
-        "2 hours take 20 of 100 cases, so 80 % must be answered automatically: the risk there is "
-        f"{100 * wrong[order[:n]].mean():.3g} % (estimate)"
-    )
     report = selective_report(y[600:], proba, reviewing=work)
-    assert f"{told}." in unwrap(str(report))
-    assert f"{told}." in " ".join(report.to_html().split())
-    assert "hours" in report.to_dict()["models"]["model"]["workload"]["targets"][0]
-    assert "cost" not in report.to_dict()["models"]["model"]["workload"]["targets"][0]
-    answered = 100 * tuned.decide(X[600:])["accepted"].mean()
-    raw = tuned.raw_scores(X[600:])
+    told = "2 hours take 20 of 100 cases, so 80 % must be answered automatically"
+    assert told in unwrap(str(report))
+    assert told in " ".join(report.to_html().split())
+    target = report.to_dict()["models"]["model"]["workload"]["targets"][0]
+    assert "hours" in target
+    assert "cost" not in target
+    answered, raw = 100 * tuned.decide(X[600:])["accepted"].mean(), tuned.raw_scores(X[600:])
     said = unwrap(str(selective_report(y[600:], raw, policy=tuned.policy_, reviewing=work)))
     allowed = re.search(r"\(estimate\), the certificate allows ([0-9.]+) %\.", said)
-    assert float(allowed[1]) == pytest.approx(answered, abs=0.1)
-    assert float(allowed[1]) <= answered
+    assert answered - 0.1 <= float(allowed[1]) <= answered
 
 
 @pytest.mark.usefixtures("no_pictures")
