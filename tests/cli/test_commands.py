@@ -149,21 +149,13 @@ def test_apply_decides_as_the_policy(frame, kind, run):
     assert not list(Path().glob("*.part"))
 
 
-def test_apply_compares_the_whole_table_with_the_rows_that_tuned(frame, run):
-    by_confidence = frame.sort_values("score").drop(columns="truth")  # each piece is unlike it
-    gaps = by_confidence.assign(p_no=by_confidence["p_no"].where(frame["id"] % 4 > 0))
-    softer = {name: 0.5 + 0.7 * (frame[name] - 0.5) for name in ("p_no", "p_yes")}
-    for table, words in [
-        (by_confidence, None), (gaps, None), (frame.assign(**softer), "of these 3,000 rows"),
-    ]:  # fmt: skip
-        write(table, "n.csv")
-        told = run("apply n.csv --policy policy.json --out d.csv").err
-        assert ("rows have a confidence below" in told) == (words is not None)
-        assert (words or "") in told
-    for table, is_far in [(by_confidence, False), (frame.assign(score=frame["score"] - 5), True)]:
-        write(table, "n.csv")
-        told = run("apply n.csv --policy rated.json --out d.csv").err
-        assert ("the confidence is computed in another way" in told) == is_far
+@pytest.mark.parametrize(("policy", "change"), [("policy.json", 0.7), ("rated.json", 0.95)])
+def test_apply_compares_the_table_with_the_rows_that_tuned(frame, policy, change, run):
+    for scale, is_far in ((1.0, False), (change, True)):
+        softer = {name: 0.5 + scale * (frame[name] - 0.5) for name in ("p_no", "p_yes")}
+        write(frame.assign(**softer, score=scale * frame["score"]), "n.csv")
+        told = run(f"apply n.csv --policy {policy} --out d.csv").err
+        assert ("rows have a confidence below" in told) == is_far
 
 
 def test_apply_to_standard_output_with_a_prefix(frame, run, refuse):
@@ -279,25 +271,21 @@ def test_tables_of_any_layout_are_the_same(german, monkeypatch, run):
 
 
 @pytest.mark.parametrize(
-    ("layout", "options", "message"),
+    ("layout", "options", "remedy"),
     [
-        ({"sep": ";"}, "", 'Is a semicolon what separates its cells? --separator ";".'),
-        ({"sep": "\t"}, "", r'Is a tab what separates its cells? --separator "\t".'),
-        ({}, "--separator ';'", 'Is a comma what separates its cells? --separator ",".'),
-        ({"sep": ";", "decimal": ","}, "--separator ';'", "For decimal commas say --decimal ,."),
-        ({"sep": ";"}, "--separator ';' --decimal ,", "a decimal point: leave --decimal out."),
+        ({"sep": ";"}, "", '--separator ";"'), ({"sep": "\t"}, "", r'--separator "\t"'),
+        ({}, "--separator ';'", '--separator ","'),
+        ({"sep": ";", "decimal": ","}, "--separator ';'", "say --decimal ,"),
+        ({"sep": ";"}, "--separator ';' --decimal ,", "leave --decimal out"),
         ({"encoding": "cp1252"}, "", r"K\xf6ln,y'. Name its encoding, such as --encoding cp1252"),
-        ({"encoding": "utf-16"}, "", "or --encoding utf-16."),
-        ({}, "--separator é", "argument --separator: "),
-        *[
-            ({}, f"--encoding {name}", f"argument --encoding: {name!r} is no encoding of text")
-            for name in ("ansi-x", "rot13", "hex", "base64", "zlib", "bz2", "idna")
-        ],
+        ({"encoding": "utf-16"}, "", "or --encoding utf-16"), ({}, "--separator é", "--separator"),
+        *[({}, f"--encoding {name}", f"--encoding: {name!r} is no encoding of text")
+          for name in ("ansi-x", "rot13", "idna")],
     ],
-)
-def test_another_layout_is_told_and_not_guessed(german, layout, options, message, refuse):
+)  # fmt: skip
+def test_another_layout_is_told_and_not_guessed(german, layout, options, remedy, refuse):
     german.to_csv("bad.csv", index=False, **layout)
-    assert message in refuse(f"evaluate bad.csv {PROBA} {options}")
+    assert remedy in refuse(f"evaluate bad.csv {PROBA} {options}")
 
 
 def test_a_sheet_is_read_like_the_csv_file(frame, run, refuse):
@@ -337,61 +325,48 @@ def test_tune_keeps_several_guarantees_together(run):
 TUNE, EVALUATE, APPLY = (
     f"tune t.csv {PROBA} --target .1", f"evaluate t.csv {PROBA}", "apply t.csv --policy policy.json"
 )  # fmt: skip
-TUNED_WITH = r"was tuned with the columns \['p_no', 'p_yes'\]"
+OTHER = "--proba p_no p_yes --classes yes no"
 
 
 @pytest.mark.parametrize(
-    ("command", "message"),
+    ("command", "named"),
     [
-        (f"tune no.csv {PROBA}", "there is no file 'no.csv'"),
-        ("tune t.csv --label truht --target .1", r"Did you mean 'truth'\?"),
-        ("tune t.csv --label truth --target .1", r"no columns \['no', 'yes'\]"),
-        (f"tune t.csv {PROBA}", "target"),
-        (f"tune t.csv {PROBA} --target 0.98", r"Did you mean 0\.02\?"),
-        (f"{TUNE} --target .2", "--target: give one for each --objective"),
+        (f"tune no.csv {PROBA}", "no.csv"), ("tune t.csv --label truht --target .1", "'truth'"),
+        ("tune t.csv --label truth --target .1", "no columns ['no', 'yes']"),
+        (f"tune t.csv {PROBA}", "target"), (f"{TUNE} --target .2", "--target"),
         (f"{TUNE} --objective risk --objective cwsa --target .5", "cwsa"),
-        (f"{TUNE} --delta 0.95", r"Did you mean 0\.05\?"),
-        (f"{TUNE} --max-analyses 0", "--max-analyses must be an integer of at least 1"),
-        (f"{TUNE} --method luck", "method"),
-        (f"{TUNE} --confidence luck", "confidence"),
-        (f"{TUNE} --subgroups site truth", r"'truth' is the true label.*given_class="),
-        ("tune t.csv --label truth --answer said", "--answer and --confidence-column go together"),
-        (f"tune t.csv {PROBA} --answer said --confidence-column score", "Name either"),
+        (f"{TUNE} --max-analyses 0", "--max-analyses"), (f"{TUNE} --method luck", "method"),
+        (f"{TUNE} --confidence luck", "confidence"), (f"{TUNE} --subgroups site truth", "'truth'"),
+        ("tune t.csv --label truth --answer said", "--confidence-column"),
+        (f"tune t.csv {PROBA} --answer said --confidence-column score", "--answer"),
         ("tune t.csv --label truth --proba p_no p_yes score --target .1", "--proba"),
         (f"tune t.csv {PROBA[:-3]}maybe --target .1", "yes"),
-        ("tune t.csv --label truth --proba site p_yes --target .1", "'site' must hold numbers"),
-        (f"evaluate t.xlsx {PROBA}", "is a workbook; to read it, install openpyxl, or save"),
-        (f"evaluate t.csv.gz {PROBA}", "TABLE: t.csv.gz cannot be read"),
+        (f"evaluate t.xlsx {PROBA}", "openpyxl"), (f"evaluate t.csv.gz {PROBA}", "t.csv.gz"),
         (f"{EVALUATE} --policy t.csv", "policy"),
-        (f"{EVALUATE} --policy policy.json --threshold 0.5", "threshold: a policy has its own"),
-        (f"{EVALUATE} --audits 1000 .02 30", "--audits needs a policy with one guarantee"),
-        (f"{EVALUATE} --policy policy.json --audits 0 .02 30", "--audits must be the cases a day"),
-        ("apply t.csv --policy none.json", "--policy: there is no file 'none.json'"),
+        (f"{EVALUATE} --policy policy.json --threshold 0.5", "threshold"),
+        (f"{EVALUATE} --audits 1000 .02 30", "--audits"),
+        (f"{EVALUATE} --policy policy.json --audits 0 .02 30", "--audits"),
+        ("apply t.csv --policy none.json", "none.json"),
         # The columns that the policy remembers, and others.
-        (f"{APPLY} --proba p_no p_yes --classes yes no", TUNED_WITH),
-        (
-            "evaluate t.csv --label truth --policy policy.json --proba p_no p_yes --classes yes no",
-            TUNED_WITH,
-        ),
+        (f"{APPLY} {OTHER}", "tuned with the columns ['p_no', 'p_yes']"),
+        (f"evaluate t.csv --label truth --policy policy.json {OTHER}", "tuned with the columns"),
         (f"{APPLY} --proba p_no --classes yes no", "single column is the probability of 'yes'"),
         # The ending says what a file holds.
-        (f"{APPLY} --out x.json", "--out: the ending of 'x.json' says what is written"),
-        (f"{APPLY} --out x.CSV.gz", "choose a name that ends in .csv or .tsv or .parquet"),
+        (f"{APPLY} --out x.json", "--out"), (f"{APPLY} --out x.CSV.gz", "--out"),
         # Files that cannot be written, or that are read.
         (f"{EVALUATE} --html r.html --csv no/x.csv", "no folder 'no'"),
-        (f"{EVALUATE} --html folder", "folder"),
-        (f"{TUNE} --python folder", "folder"),
-        (f"{EVALUATE} --csv x --html ./x", "choose another name"),
-        (f"{TUNE} --out t.csv", "choose another name"),
-        (f"{TUNE} --out x --python x", "choose another name"),
-        (f"{APPLY} --out policy.json", "choose another name"),
+        (f"{EVALUATE} --html folder", "folder"), (f"{TUNE} --python folder", "folder"),
+        *((command, "choose another name") for command in [
+            f"{EVALUATE} --csv x --html ./x", f"{TUNE} --out t.csv", f"{TUNE} --out x --python x",
+            f"{APPLY} --out policy.json",
+        ]),
     ],
-)
-def test_a_refusal_names_what_is_wrong_and_writes_nothing(command, message, refuse):
+)  # fmt: skip
+def test_a_refusal_names_what_is_wrong_and_writes_nothing(command, named, refuse):
     Path("folder").mkdir()
     Path("t.xlsx").write_bytes(b"PK")
     Path("t.csv.gz").write_bytes(b"no gzip")
-    assert re.search(message, refuse(command).splitlines()[-1])
+    assert named in refuse(command).splitlines()[-1]
 
 
 def test_out_of_reach_exits_with_three_and_writes_nothing(frame, refuse):
@@ -457,14 +432,11 @@ def test_nothing_else_counts_in_a_row_that_lacks_a_probability(run):
     assert pd.read_csv("d.csv")["accepted"].tolist() == [False, False, False, True]
 
 
-@pytest.mark.parametrize(
-    "stored", ["p_no", ["p_no"], {"proba": "p_no"}, {"proba": [1]}, {"answer": 7}], ids=str
-)
+@pytest.mark.parametrize("stored", ["p_no", ["p_no"], {"proba": "p_no"}, {"answer": 7}], ids=str)
 def test_columns_that_were_written_into_a_policy_by_hand_are_checked(stored, refuse):
     replace(read(), metadata={tables.COLUMNS: stored}).to_json("hand.json")
     for command in ("apply t.csv", "evaluate t.csv --label truth"):
-        told = refuse(f"{command} --policy hand.json")
-        assert "its metadata 'skselect_columns' must map 'answer' and" in told
+        assert "'skselect_columns'" in refuse(f"{command} --policy hand.json")
 
 
 def test_policies_of_python_are_applied_by_class_names(frame, run, refuse):
@@ -514,15 +486,14 @@ def test_verdicts_on_some_rows(frame, run, refuse, rng, kind):
     weighted = Risk(0.1, largest_weight=2.5)
     assert read("w.json").threshold == select_threshold(drawn, objective=weighted).threshold
     for command, words in [
-        (f"tune v.{kind} {VERDICT} --label truth", "not allowed with argument"),
-        (f"tune v.{kind} --target 0.1", "one of the arguments --label --verdict is required"),
-        (f"tune v.{kind} --verdict judged --target 0.1", "--verdict goes with --answer"),
-        (f"tune v.{kind} {VERDICT} --reviewer truth", "and without --reviewer"),
-        (f"tune v.{kind} --verdict site {VERDICT[17:]} --target 0.1", "'site' must hold right or"),
+        (f"tune v.{kind} {VERDICT} --label truth", "--label"),
+        (f"tune v.{kind} --target 0.1", "--label --verdict"),
+        (f"tune v.{kind} --verdict judged --target 0.1", "--answer"),
+        (f"tune v.{kind} {VERDICT} --reviewer truth", "--reviewer"),
         (f"tune v.{kind} {VERDICT} --target 0.1 --audit-proba chance", "--min-audit-proba"),
-        (f"tune t.csv {ANSWER} --target 0.1 --audit-proba score", "goes with --verdict"),
-        (f"tune v.{kind} {VERDICT} --target 0.1 --min-audit-proba 0.4", "--audit-proba goes with"),
-        (f"evaluate v.{kind} {VERDICT} --policy policy.json", "--verdict: the policy was tuned on"),
+        (f"tune t.csv {ANSWER} --target 0.1 --audit-proba score", "--verdict"),
+        (f"tune v.{kind} {VERDICT} --target 0.1 --min-audit-proba 0.4", "--audit-proba"),
+        (f"evaluate v.{kind} {VERDICT} --policy policy.json", "--verdict"),
     ]:
         assert words in refuse(command)
 
@@ -686,33 +657,6 @@ def test_classes_are_found_by_the_names_of_columns_or_guessed_aloud(frame, run, 
     told = refuse("evaluate one.csv --label truth --proba p_no p_yes")
     assert "holds the class 'no' only; name all classes" in told
     run(f"evaluate one.csv {PROBA}")
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-@KINDS
-def test_one_column_is_enough_for_any_number_of_rows(frame, n, kind, run):
-    for columns in (["p_no", "p_yes"], ["p_yes"]):
-        write(frame.loc[: n - 1, ["id", *columns]], f"n.{kind}")
-        named = f"--proba {' '.join(columns)} --out {len(columns)}.csv"
-        run(f"apply n.{kind} --policy policy.json {named}")
-    found, expected = pd.read_csv("1.csv"), pd.read_csv("2.csv")
-    assert len(found) == n
-    same = ["accepted", "suggestion"]
-    pd.testing.assert_frame_equal(found[same], expected[same])
-
-
-def test_columns_are_passed_through_as_they_are(frame, run):
-    Path("n.csv").write_text(
-        'id,p_no,p_yes,note\n0007,0.90,.1,NA\n"a,b",0.5,5e-1,\n1.10,1,0,"say ""no"""\n'
-    )
-    lines = run("apply n.csv --policy policy.json").out.splitlines()
-    assert lines[1].startswith("0007,NA,no,no,True,0.9,")
-    assert lines[2].startswith('"a,b",,,')
-    assert lines[3].startswith('1.10,"say ""no""",no,no,True,1.0,')
-    frame.head(50).to_csv("unnamed.csv")  # with its index
-    lines = run("apply unnamed.csv --policy policy.json").out.splitlines()
-    assert lines[0].startswith(",id,truth,")
-    assert [line.split(",")[0] for line in lines[1:]] == [str(row) for row in range(50)]
 
 
 @pytest.mark.parametrize("names", [["1.10", "1.20"], ["250.00", "401.9"], ["-0", "1e3"]], ids=str)
