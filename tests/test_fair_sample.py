@@ -36,7 +36,6 @@ from skselect.policy.certificate import ALL_COPIES, ALL_SEEN, UNSOUGHT
 from skselect.policy.seen_rows import with_and_without
 from skselect.thresholds._rules import Passing, pass_all
 from tests.common import mostly_slow
-from tests.refusals import check_refused
 from tests.thresholds.cases import profile
 
 ABOVE = 1.0001
@@ -281,13 +280,6 @@ def test_a_subgroup_of_nothing_but_recognised_rows_is_deferred():
             outcomes, objective=Risk(0.1), subgroups=group, assume="independent"
         )
     assert found.thresholds[0] == np.inf > found.thresholds[1]
-
-
-@pytest.mark.parametrize(
-    "readings", [[True], np.ones((2, 1)), np.ones((3, 1), bool), [[True, True], [False, True]]]
-)
-def test_readings_that_do_not_fit_are_refused(readings):
-    check_refused("readings", lambda: Outcomes([0, 1], [0.5, 0.6], readings=readings))
 
 
 def test_predictions_of_a_table_are_compared_with_answer_and_label(rng):

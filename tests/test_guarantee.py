@@ -146,29 +146,22 @@ def test_quick_path_is_the_public_one(rng):
                 assert public.threshold == quick
 
 
-@pytest.mark.parametrize(
-    ("name", "n"),
-    [("flat", 300), ("bad start", 300), ("tied crossing", 300), ("overconfident top", 300),
-     ("flat", 1000), ("tied in and out", 1000)],
-)  # fmt: skip
-def test_certificates_keep_their_guarantee(name, n):
-    methods = ["band", "combined", "fixed_sequence", "bonferroni", "sparse"]
-    seed = seed_of("short", name, n)
-    rates = violations(profiles(0.05)[name], n, 0.05, 0.1, 400, seed, methods)
-    assert max(rates.values()) <= allowed(0.1, 400), rates
+QUICK = ("band", "combined", "fixed_sequence", "bonferroni", "sparse")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", CERTIFYING)
-@pytest.mark.parametrize("name", profiles(0.05))
-@pytest.mark.parametrize("delta", [0.05, 0.1])
-@pytest.mark.parametrize("r", [0.02, 0.05])
-@pytest.mark.parametrize("n", [300, 1000, 5000])
-def test_certificates_keep_their_guarantee_in_full(name, delta, r, n, method):
-    seed = seed_of("full", name, delta, r, n, method)
-    rate = violations(profiles(r)[name], n, r, delta, 2000, seed, [method])[method]
-    print(f"{method}, {name}: n={n} r={r} delta={delta}: {rate:.4f}")  # noqa: T201 - with -s
-    assert rate <= allowed(delta, 2000)
+@pytest.mark.parametrize(("name", "n", "r", "delta", "methods", "draws"), mostly_slow([
+    *((name, n, 0.05, 0.1, QUICK, 400) for name, n in [
+        ("flat", 300), ("bad start", 300), ("tied crossing", 300), ("overconfident top", 300),
+        ("flat", 1000), ("tied in and out", 1000),
+    ]),
+    *((name, n, r, delta, (method,), 2000) for n in (300, 1000, 5000) for r in (0.02, 0.05)
+      for delta in (0.05, 0.1) for name in profiles(0.05) for method in CERTIFYING),
+], quick=6, unpack=True))  # fmt: skip
+def test_certificates_keep_their_guarantee(name, n, r, delta, methods, draws):
+    seed = seed_of(name, n, r, delta, methods)
+    rates = violations(profiles(r)[name], n, r, delta, draws, seed, methods)
+    print(f"{name}: n={n} r={r} delta={delta}: {rates}")  # noqa: T201 - with -s
+    assert max(rates.values()) <= allowed(delta, draws), rates
 
 
 #: Objective, rows of each subgroup on average. Each answer is wrong just more often than the
@@ -215,17 +208,13 @@ def break_some_subgroup(kind, method, name, draws, target=0.05, delta=0.1):
     return broken / draws
 
 
-@pytest.mark.parametrize(("kind", "method", "name"), UNEVEN[:1] + UNEVEN[-3:-2])
-def test_subgroups_that_share_delta_by_their_rows_keep_all_guarantees(kind, method, name):
-    assert break_some_subgroup(kind, method, name, 40) <= allowed(0.1, 40)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "method", "name"), UNEVEN)
-def test_subgroups_that_share_delta_by_their_rows_keep_all_guarantees_in_full(kind, method, name):
-    rate = break_some_subgroup(kind, method, name, 1000)
+@pytest.mark.parametrize(("kind", "method", "name", "draws"), mostly_slow(
+    [*((*UNEVEN[k], 40) for k in (0, -3)), *((*one, 1000) for one in UNEVEN)], 2, unpack=True,
+))  # fmt: skip
+def test_subgroups_that_share_delta_by_their_rows_keep_all_guarantees(kind, method, name, draws):
+    rate = break_some_subgroup(kind, method, name, draws)
     print(f"{kind} {method}, {name}: {rate:.4f}")  # noqa: T201 - with -s
-    assert rate <= allowed(0.1, 1000)
+    assert rate <= allowed(0.1, draws)
 
 
 @pytest.mark.parametrize("draws", mostly_slow([4, 100]))
@@ -235,12 +224,8 @@ def test_large_subgroups_certify_beside_tiny_ones_as_often_as_alone(draws):
     for _ in range(draws):
         parts = [population.draw(n, rng) for n in (400, 600, 900, *[8] * 50)]
         group = np.repeat(np.arange(53), [len(part) for part in parts])
-        rows = Outcomes(
-            *(
-                np.concatenate(one)
-                for one in zip(*((p.loss, p.confidence) for p in parts), strict=True)
-            )
-        )
+        columns = zip(*((p.loss, p.confidence) for p in parts), strict=True)
+        rows = Outcomes(*map(np.concatenate, columns))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             alone, beside = (
@@ -457,16 +442,9 @@ def test_other_certificates_keep_their_guarantee(objective):
 
 # Graded losses, importance weights and audited verdicts, which become counts ---------------------
 
-#: How rows lose: a draw of n losses whose mean is m, whatever their confidence, and weights.
 LOSING = {
-    "costs 0, .5, 1": lambda n, m, rng: (
-        rng.choice([0.5, 1], n) * (rng.random(n) < m / 0.75),
-        None,
-    ),
-    "costs 0, .1, 1": lambda n, m, rng: (
-        rng.choice([0.1, 1], n) * (rng.random(n) < m / 0.55),
-        None,
-    ),
+    "costs 0, .5, 1": lambda n, m, rng: _lose_costs(n, m, rng, least=0.5),
+    "costs 0, .1, 1": lambda n, m, rng: _lose_costs(n, m, rng, least=0.1),
     "uniform": lambda n, m, rng: (rng.random(n) * (rng.random(n) < 2 * m), None),
     "all small": lambda n, m, rng: (2 * m * rng.random(n), None),
     "Brier": lambda n, m, rng: (_lose_brier(n, (1 + np.sqrt(1 - 4 * m)) / 2, rng), None),
@@ -474,6 +452,11 @@ LOSING = {
     "audited": lambda n, m, rng: _lose_by_topic(n, m, rng, share=1 / 6, often=1.4),
 }
 HEAVY = {"weights": 5.0, "audited": 5.0}
+
+
+def _lose_costs(n, m, rng, least):
+    """Losses that are 0, `least` or 1."""
+    return rng.choice([least, 1], n) * (rng.random(n) < 2 * m / (1 + least)), None
 
 
 def _lose_brier(n, proba, rng):
@@ -653,10 +636,8 @@ def broken_guarantees(draws, cv, n, kind="isotonic"):
         warnings.filterwarnings("ignore", "No threshold", UserWarning)
         for _ in range(draws):
             X, y = coin_flips(n, rng)
-            broken += (
-                tuner.set_params(random_state=int(rng.integers(1 << 31))).fit(X, y).threshold_
-                < np.inf
-            )
+            tuner.set_params(random_state=int(rng.integers(1 << 31)))
+            broken += tuner.fit(X, y).threshold_ < np.inf
     return broken / draws
 
 
@@ -735,13 +716,9 @@ def count_broken_guarantees(n_models, n_draws, *, delta=0.1, target=0.1):
         for _ in range(n_draws):
             rows = rng.integers(0, len(y), 400)
             tuner = ThresholdTuner(
-                FrozenEstimator(model),
-                objective="risk",
-                target=target,
-                delta=delta,
-                on_infeasible="abstain",
+                FrozenEstimator(model), Risk(target, delta=delta), on_infeasible="abstain",
                 assume="independent",
-            ).fit(X.iloc[rows], y[rows])
+            ).fit(X.iloc[rows], y[rows])  # fmt: skip
             assert tuner.certificate_.exact
             accepted = confidence >= tuner.threshold_
             certified += bool(accepted.any())

@@ -410,47 +410,39 @@ def test_one_file_with_dates_and_one_with_numbers_are_refused(cases, refuse):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "named"),
     [
-        ("--label-delay soon", "must be a span of time"),
-        ("--now soon", "--now must be a date such as 2026-01-31T09:30, as the times of the log"),
-        ("--now 7", "--now must be a date"),
-        ("--since 7", "--since must be a date"),
-        ("--max-age 7", "--max-age must be a span of time"),
-        ("--time truth", "column 'truth' must hold numbers, or dates such as"),
-        ("--time when", "when"),
-        ("--id nobody", "no column 'nobody'"),
-        ("--audited site", "column 'site' must hold true or false"),
-        ("--audit-proba chance", "--audited is missing"),
+        ("--label-delay soon", "--label-delay"), ("--now soon", "--now"), ("--now 7", "--now"),
+        ("--since 7", "--since"), ("--max-age 7", "--max-age"), ("--time truth", "'truth'"),
+        ("--time when", "when"), ("--id nobody", "'nobody'"), ("--audited site", "'site'"),
+        ("--audit-proba chance", "--audited"),
     ],
-)
-def test_options_that_do_not_fit_are_named(cases, options, message, refused, refuse):
+)  # fmt: skip
+def test_options_that_do_not_fit_are_named(cases, options, named, refused, refuse):
     cases["site"] = "a"
-    assert message in refused(cases, options)
+    assert named in refused(cases, options)
     begin = "monitor log.csv --policy policy.json --label truth --time decided"
     assert "required: --label-delay" in refuse(begin)
     assert "target is missing" in refuse(f"{begin} --label-delay 3D")
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "message"),
+    ("column", "value", "named"),
     [
-        ("truth", "YES", r"one of the classes \['no', 'yes'\] \(capitals and .* holds 'YES'"),
-        ("truth", "yes ", r"log.csv: column 'truth' must hold one of .* holds 'yes '"),
-        ("truth", "maybe", r"log.csv: column 'truth' must hold one of .* holds 'maybe'"),
-        ("decided", "2099-01-01", "case 'c007' has 2099-01-01 00:00:00, more than a day after now"),
+        *(("truth", x, f"column 'truth' must hold one of .* holds {x!r}")
+          for x in ("YES", "yes ", "maybe")),
+        ("decided", "2099-01-01", "case 'c007' has 2099-01-01 00:00:00"),
         # Old versions of pandas know no date in the year 9999, and name it as none.
         ("decided", "9999-12-31T00:00:00", r"(c007' has|holds) '?9999-12-31"),
         ("decided", "2024-01-17T00:00:01", r"case 'c007' has 2024-01-17 00:00:01"),
-        ("decided", "now", "holds 'now'"),
-        ("decided", "Today ", "holds 'Today '"),
-        ("id", None, r"log.csv: column 'id' has 1 missing values"),
+        ("decided", "now", "holds 'now'"), ("decided", "Today ", "holds 'Today '"),
+        ("id", None, "column 'id' has 1 missing values"),
     ],
-)
-def test_a_cell_that_does_not_fit_is_named(cases, column, value, message, refused):
+)  # fmt: skip
+def test_a_cell_that_does_not_fit_is_named(cases, column, value, named, refused):
     bad = cases.astype({"decided": str})
     bad.loc[7, column] = value
-    assert re.search(message, refused(bad))
+    assert re.search(named, refused(bad))
 
 
 def test_a_date_of_another_time_zone_may_be_ahead(cases, watch, refused):

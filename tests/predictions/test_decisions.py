@@ -12,6 +12,7 @@ from skselect._lib.decide import expected_costs
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import compute_confidence
 from tests.brute import examples
+from tests.refusals import check_refused
 
 COSTS = np.array([[0.0, 1.0, 4.0], [10.0, 0.0, 2.0], [3.0, 3.0, 1.0]])
 CLASSES = np.array(["a", "b", "c"])
@@ -75,25 +76,21 @@ def test_a_class_that_the_model_does_not_know_costs_the_most(rng):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("argument", "options"),
     [
-        ({"decision": "min_cost"}, "cost_matrix is missing"),
-        ({"decision": "dice"}, "decision must be one of"),
-        ({"decision": "estimator"}, "y_pred is missing"),
-        ({"decision": "estimator", "y_pred": [0]}, "y_pred has 1 rows, but y_true has 2"),
-        ({"decision": "estimator", "y_pred": [0, 7]}, "y_pred has labels that are not among"),
-        ({"y_pred": [0, 1]}, "y_pred goes with decision='estimator'"),
-        ({"cost_matrix": [[0, 1]]}, "cost_matrix must hold numbers, one row per true class"),
-        ({"cost_matrix": np.ones((3, 3))}, r"cost_matrix must have the shape \(2, 2\)"),
-        ({"cost_matrix": [[0, -1], [1, 0]]}, "finite costs of at least 0"),
-        ({"cost_matrix": [[0, 0], [0, 0]]}, "some above 0"),
-        ({"cost_matrix": [["a", "b"], ["c", "d"]]}, "cost_matrix must hold numbers"),
-        ({"cost_matrix": pd.DataFrame([[0, 1], [1, 0]], [0, 2], [0, 1])}, "cost_matrix: .*missing"),
+        ("cost_matrix", {"decision": "min_cost"}), ("decision", {"decision": "dice"}),
+        ("y_pred", {"decision": "estimator"}), ("y_pred", {"y_pred": [0, 1]}),
+        ("y_pred", {"decision": "estimator", "y_pred": [0]}),
+        ("y_pred", {"decision": "estimator", "y_pred": [0, 7]}),
+        *(("cost_matrix", {"cost_matrix": costs}) for costs in [
+            [[0, 1]], np.ones((3, 3)), [[0, -1], [1, 0]], [[0, 0], [0, 0]],
+            [["a", "b"], ["c", "d"]], pd.DataFrame([[0, 1], [1, 0]], [0, 2], [0, 1]),
+        ]),
     ],
-)
-def test_bad_decisions_are_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        Predictions.from_proba([0, 1], [[0.9, 0.1], [0.2, 0.8]], **options)
+)  # fmt: skip
+def test_bad_decisions_are_named(argument, options):
+    rows = [0, 1], [[0.9, 0.1], [0.2, 0.8]]
+    check_refused(argument, lambda: Predictions.from_proba(*rows, **options))
 
 
 @pytest.mark.parametrize("name", ["max_proba", "margin", "entropy", "gini"])
@@ -101,9 +98,7 @@ def test_confidences_of_the_most_probable_class_are_refused_for_other_answers(na
     predictions = Predictions.from_proba(
         [0, 1], [[0.9, 0.1], [0.2, 0.8]], decision="min_cost", cost_matrix=[[0, 1], [9, 0]]
     )
-    with pytest.raises(ValueError, match="is about the most probable class"):
-        compute_confidence(predictions, name)
+    check_refused("confidence", compute_confidence, predictions, name)
     plain = Predictions.from_proba([0, 1], [[0.9, 0.1], [0.2, 0.8]])
-    with pytest.raises(ValueError, match="needs a cost_matrix"):
-        compute_confidence(plain, "expected_cost")
+    check_refused("cost_matrix", compute_confidence, plain, "expected_cost")
     assert compute_confidence(plain, "chosen_proba").tolist() == [0.9, 0.8]
