@@ -77,7 +77,7 @@ def walk_band(
     if len(ranks) == 0:
         return ranks, ranks
     levels = _Levels(ranks, target, delta)
-    return ranks, levels.limits(levels.find_safe())
+    return ranks, levels.find_safe()
 
 
 @dataclass(frozen=True)
@@ -96,32 +96,35 @@ class _Levels:
         """How many levels there are on a logarithmic scale."""
         return _LEVELS / math.log(4.0 * len(self.ranks))
 
-    def limits(self, level: int) -> IntArray:
-        """Return the critical counts of a level."""
+    def limits(self, level: int, some: Any = ...) -> IntArray:
+        """Return the critical counts of a level, of all ranks or of some."""
         alpha = self.delta * math.exp((level - _LEVELS) / self.per_log)
-        return critical_counts(self.ranks, self.target, alpha)
+        return critical_counts(self.ranks[some], self.target, alpha)
 
-    def crossing(self, level: int) -> float:
-        """Return the probability of crossing the limits of a level; it never falls."""
-        return crossing_probability(self.ranks, self.limits(level), self.target)
-
-    def find_safe(self) -> int:
-        """Return the highest safe level.
+    def find_safe(self) -> IntArray:
+        """Return the critical counts of the highest safe level.
 
         The probability of crossing rises nearly straight on a logarithmic scale, so that half as
-        many levels have to be tried as by bisection.
+        many levels have to be tried as by bisection. Counts rise with the level, and neighbouring
+        levels often have the same ones.
         """
         per_log = self.per_log / _SLOPE
         safe, unsafe, level = 0, _LEVELS + 1, max(round(_LEVELS - 2.0 * per_log), _LEVELS // 2)
+        low, high, known = self.limits(safe), self.limits(_LEVELS), dict[bytes, float]()
         least, was_safe = 1, False
         while unsafe - safe > 1:
-            crossed = self.crossing(level)
-            gap, is_safe = math.log(max(crossed, _TAIL) / self.delta), crossed <= self.delta
-            safe, unsafe = (level, unsafe) if is_safe else (safe, level)
+            limits, some = low.copy(), low < high
+            limits[some] = self.limits(level, some)
+            if (key := limits.tobytes()) not in known:
+                known[key] = crossing_probability(self.ranks, limits, self.target)
+            gap, is_safe = math.log(max(known[key], _TAIL) / self.delta), known[key] <= self.delta
+            safe, low, unsafe, high = (
+                (level, limits, unsafe, high) if is_safe else (safe, low, level, limits)
+            )
             least = 2 * least if is_safe == was_safe else 1  # do not creep up from one side
             step = min(max(int(abs(gap) * per_log), least), max((unsafe - safe) // 2, 1))
             level, was_safe = level + (step if is_safe else -step), is_safe
-        return safe
+        return low
 
 
 def sequence_limits(n: int, target: float, delta: float, start: float) -> tuple[IntArray, IntArray]:
@@ -290,12 +293,11 @@ def limits_from_start(
     alive = list(_surviving(ranks, band, target))
     crossed = max(1.0 - float(np.sum(alive[-1][1])), 0.0)
     later = _survival_chances(ranks, alive, target)
-    sequence = np.array(
-        [
-            low - 1 + (crossed + (state * chance).cumsum()).searchsorted(delta, side="right")
-            for (low, state), chance in zip(alive, later, strict=True)
-        ]
-    )
+    lows = np.array([low for low, _ in alive])
+    kept = np.ones((len(ranks), max(len(state) for _, state in alive)))  # P(count, no crossing)
+    for row, (_, state), chance in zip(kept, alive, later, strict=True):
+        np.multiply(state, chance, out=row[: len(state)])
+    sequence = lows - 1 + np.count_nonzero(crossed + kept.cumsum(axis=1) <= delta, axis=1)
     # Rising, so that the count of a rank may be used between it and the next one.
     return ranks, band, np.minimum.accumulate(sequence[::-1])[::-1]
 
@@ -352,23 +354,24 @@ def _survival_chances(
     ranks: IntArray, alive: list[tuple[int, FloatArray]], risk: float
 ) -> list[FloatArray]:
     """Return, for each rank and each count in `alive`, the probability of not crossing later."""
-    chances = [np.ones(len(alive[-1][1]))]
-    for i in range(len(ranks) - 2, -1, -1):
-        (low, state), (next_low, _), known = alive[i], alive[i + 1], chances[-1]
-        first, pmf = _step_distribution(int(ranks[i + 1] - ranks[i]), risk)
-        # Below the surviving counts a walk has crossed. Above them, in the tail that was cut off,
-        # it counts as never crossing.
+    low, state = alive[-1]
+    steps = [_step_distribution(step, risk) for step in np.diff(ranks).tolist()]
+    # By count. Below the surviving ones a walk has crossed. Above them, in the tail that was cut
+    # off, it counts as never crossing.
+    longest = max((first + len(pmf) for first, pmf in steps), default=0)
+    known = np.ones(low + len(state) + longest)
+    known[:low] = 0.0
+    chances, end = [np.ones(len(state))], low + len(state)
+    for (low, state), (first, pmf) in zip(alive[-2::-1], steps[::-1], strict=True):
         n_reached = len(state) + len(pmf) - 1
-        before = low + first - next_low  # the first count that is reached, less the first known
-        reached = known[max(before, 0) : max(before + n_reached, 0)]
-        if len(reached) < n_reached:
-            below = min(max(-before, 0), n_reached)
-            above = n_reached - below - len(reached)
-            reached = np.concatenate([np.zeros(below), reached, np.ones(above)])
-        if len(reached) * len(pmf) < _LONG_WALK:
-            chances.append(np.correlate(reached, pmf, "valid"))
+        reached = known[low + first : low + first + n_reached]
+        if n_reached * len(pmf) < _LONG_WALK:
+            chance = np.correlate(reached, pmf, "valid")
         else:
-            chances.append(_add_step(reached, pmf[::-1])[len(pmf) - 1 : n_reached])
+            chance = _add_step(reached, pmf[::-1])[len(pmf) - 1 : n_reached]
+        known[low : low + len(state)], known[low + len(state) : end] = chance, 1.0
+        end = low + len(state)
+        chances.append(chance)
     return chances[::-1]
 
 

@@ -203,12 +203,13 @@ def critical_counts(ranks: IntArray, risk: float, alpha: float) -> IntArray:
     z, mean = special.ndtri(alpha), ranks * risk  # a guess by the Cornish-Fisher expansion
     guess = mean + z * np.sqrt(mean * (1.0 - risk)) + (z * z - 1.0) * (1.0 - 2.0 * risk) / 6.0
     found = np.clip(np.round(guess) - 1.0, -1.0, ranks - 1.0)
-    while np.any(more := special.bdtr(found + 1.0, ranks, risk) <= alpha):
-        found += more
-    while np.any(
-        fewer := (found >= 0) & (special.bdtr(np.maximum(found, 0.0), ranks, risk) > alpha)
-    ):
-        found -= fewer
+    rows = some = np.arange(len(ranks))
+    while len(some):  # one more, where that passes
+        some = some[special.bdtr(found[some] + 1.0, ranks[some], risk) <= alpha]
+        found[some] += 1.0
+    while len(rows := rows[found[rows] >= 0]):  # one fewer, where it does not pass
+        rows = rows[special.bdtr(found[rows], ranks[rows], risk) > alpha]
+        found[rows] -= 1.0
     return found.astype(np.int64)
 
 

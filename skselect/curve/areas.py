@@ -19,6 +19,7 @@ from their sums of 1 - c, the shortfalls. These are exact near c = 1, where sums
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,12 @@ def harmonic_gap(start: FloatArray, width: FloatArray) -> FloatArray:
     digammas would lose up to 1e-7 of a small difference.
     """
     return harmonic_terms(start, width)[0]
+
+
+@lru_cache(maxsize=1024)
+def harmonic_number(n: float) -> float:
+    """Return 1 + 1/2 + ... + 1/n; subgroups often have equal sizes."""
+    return float(harmonic_gap(np.zeros(1), np.array([n]))[0])
 
 
 def harmonic_terms(start: FloatArray, width: FloatArray) -> tuple[FloatArray, FloatArray]:

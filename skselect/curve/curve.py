@@ -29,7 +29,6 @@ from skselect.curve.scan import (
     CURVES,
     Accepted,
     Sums,
-    accumulate_chunk,
     compute_curves,
     evenly,
     sum_accepted,
@@ -308,7 +307,7 @@ class RiskCoverageCurve:
         if n_blocks == 0:
             return 0.0, 0.0
         k, place = divmod(n_blocks - 1, CHUNK)
-        found = accumulate_chunk(self.sums, k)
+        found = self.sums.chunk(k)
         return float(found.weight[place]), float(found.loss[place])
 
     def working_point(self, n_blocks: int) -> tuple[float, float]:

@@ -1,6 +1,6 @@
 """One scan over the tie blocks: sums over what is accepted, and all that follows from them.
 
-`accumulate` reads the blocks from the surest down and adds up weight and loss. The totals
+`Sums.accumulate` reads the blocks from the surest down and adds up weight and loss. The totals
 (`sum_blocks`), the AURC (`mean_risk`) and the curves (`compute_curves`) are computed from it.
 The sums at a few thresholds (`sum_accepted`) are looked up: the totals hold those at the start
 of each chunk, and only the chunk in which a threshold falls is read again.
@@ -31,14 +31,6 @@ class Accumulated(NamedTuple):
     chunk: Chunk
     weight: FloatArray
     loss: FloatArray
-
-
-def accumulate(blocks: TieBlocks) -> Iterator[Accumulated]:
-    """Yield chunk after chunk with the sums so far."""
-    weight = loss = 0.0
-    for _, chunk in blocks.chunks():
-        yield (found := _add_up(chunk, weight, loss))
-        weight, loss = float(found.weight[-1]), float(found.loss[-1])
 
 
 def _add_up(chunk: Chunk, weight: float, loss: float) -> Accumulated:
@@ -125,6 +117,22 @@ class Sums:
     loss_before: FloatArray
     n_blocks: int
 
+    def accumulate(self) -> Iterator[Accumulated]:
+        """Yield chunk after chunk with the sums so far."""
+        return map(self.chunk, range(len(self.offsets)))
+
+    def chunk(self, k: int) -> Accumulated:
+        """Return the k-th chunk with the sums so far; a single one is read once."""
+        return self._only if len(self.offsets) == 1 else self._read(k)
+
+    @cached_property
+    def _only(self) -> Accumulated:
+        return self._read(0)
+
+    def _read(self, k: int) -> Accumulated:
+        chunk = self.blocks.chunk_from(int(self.offsets[k]))
+        return _add_up(chunk, float(self.weight_before[k]), float(self.loss_before[k]))
+
     @property
     def weight(self) -> float:
         """Weight of all rows."""
@@ -198,7 +206,7 @@ def sum_products(sums: Sums) -> Products:
     """Add up products over all blocks; what needs harmonic series is left to `mean_risk`."""
     discordant = confidence = confidence_right = 0.0
     shortfall_right, shortfall_wrong, risks = [0.0], [0.0], []
-    for at in accumulate(sums.blocks):
+    for at in sums.accumulate():
         chunk = at.chunk
         right, shortfall = chunk.right, chunk.shortfall
         discordant += _discordant_pairs(at, right, sums.blocks.unit)
@@ -230,19 +238,13 @@ def sum_accepted(sums: Sums, thresholds: FloatArray) -> Accepted:
     place = np.searchsorted(-sums.first, -thresholds, side="right") - 1
     found = np.zeros((4, len(thresholds)))
     products = sums.products
-    for k in np.unique(place[place >= 0]).tolist():
+    for k in set(place.tolist()) - {-1}:
         here = place == k
         before = float(products.shortfall_right[k]), float(products.shortfall_wrong[k])
-        at = _Points(*accumulate_chunk(sums, k), sums, k, before)
+        at = _Points(*sums.chunk(k), sums, k, before)
         last = np.searchsorted(-at.chunk.confidence, -thresholds[here], side="right") - 1
         found[:, here] = [values[last] for values in (at.weight, at.loss, *at.shortfalls)]
     return Accepted(*found)
-
-
-def accumulate_chunk(sums: Sums, k: int) -> Accumulated:
-    """Return the k-th chunk with the sums so far, as `accumulate` does."""
-    chunk = sums.blocks.chunk_from(int(sums.offsets[k]))
-    return _add_up(chunk, float(sums.weight_before[k]), float(sums.loss_before[k]))
 
 
 # AURC --------------------------------------------------------------------------------------
@@ -252,7 +254,7 @@ def mean_risk(sums: Sums) -> MeanRisk:
     """Return the AURC, and its excess where rows count once and are right or wrong."""
     risk = excess = 0.0
     for k, known in enumerate(sums.products.risks):
-        here = known or _sum_risks(accumulate_chunk(sums, k), sums)
+        here = known or _sum_risks(sums.chunk(k), sums)
         risk, excess = risk + here[0], excess + here[1]
     known_excess = max(excess, 0.0) / sums.weight if sums.blocks.whole else None
     return MeanRisk(max(risk, 0.0) / sums.weight, known_excess)
@@ -379,7 +381,7 @@ def compute_curves(
     """
     found = {name: np.empty(sums.n_blocks if entries is None else len(entries)) for name in names}
     before, start = (0.0, 0.0), 0
-    for k, at in enumerate(accumulate(sums.blocks)):
+    for k, at in enumerate(sums.accumulate()):
         points = _Points(*at, sums, k, before)
         end = start + len(at.chunk)
         for name, values in found.items():

@@ -70,9 +70,11 @@ def tabulate_metric(
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # the table shows nan
             if how is None:
                 value = spec.value(part, parameters)
+                n_errors = count_errors(spec, part, parameters)[1]
             else:
                 found = find_interval(measure(spec, part, parameters, how))
                 value, low, high, shaky = found.estimate, found.low, found.high, is_shaky(found)
+                n_errors = found.n_errors
     except ValueError as error:
         if spec.of_subgroups:
             raise
@@ -84,7 +86,7 @@ def tabulate_metric(
         "low": low,
         "high": high,
         "n_rows": len(part.outcomes) if weight is None else float(np.sum(weight)),
-        "n_errors": count_errors(spec, part, parameters)[1],
+        "n_errors": n_errors,
         "contribution": np.nan,
         "shaky": shaky,
     }

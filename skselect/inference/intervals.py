@@ -341,7 +341,8 @@ def find_interval(measured: Measured) -> MetricInterval:
         low, high, error, used = *gap_interval(shares, how.level), math.nan, "simultaneous"
     elif measured.influence is not None:
         low, high, error, used = interval_around(measured.influence, how.level, how.cluster)
-        low, high = np.clip((low, high), *spec.limits).tolist()
+        least, most = spec.limits
+        low, high = min(max(low, least), most), min(max(high, least), most)
     elif isinstance(rows.source, RiskCoverageCurve):  # no rows to draw
         low, high, error, used = _NO_ENDS
     else:
@@ -521,8 +522,8 @@ def count_errors(
     loss = outcomes.loss if outcomes.sample_weight is None else outcomes.weight * outcomes.loss
     if spec.at_threshold:
         accepted = _threshold.accepted_rows(outcomes, parameters.get("threshold", 0.5))
-        loss, n_accepted = loss[accepted], int(np.sum(accepted))
-    return n_accepted, float(np.sum(loss))
+        loss, n_accepted = loss[accepted], int(np.count_nonzero(accepted))
+    return n_accepted, float(loss.sum())
 
 
 def is_shaky(interval: MetricInterval) -> bool:

@@ -397,7 +397,7 @@ class MetricSpec:
             return f"near {self.best:g}"
         return "higher" if self.greater_is_better else "lower"
 
-    @property
+    @cached_property
     def limits(self) -> tuple[float, float]:
         """The least and the largest value; infinite where the range depends on a parameter."""
         least, most = self.range.strip("[]()").split(", ", 1)

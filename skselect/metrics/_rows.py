@@ -25,7 +25,6 @@ from skselect._lib.arrays import (
 from skselect._lib.checks.rows import check_unit_confidence
 from skselect.curve import areas, tie_blocks
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.curve.scan import accumulate
 from skselect.curve.tie_blocks import CHUNK, Chunk
 from skselect.predictions.outcomes import Outcomes, claimed_confidence, compute_confidence
 from skselect.predictions.predictions import Predictions, refuse_unjudged
@@ -90,18 +89,21 @@ class ScoredRows:
         Which confidence is the probability of being right. None: the one that the rows have.
     threshold : ndarray of shape (n,) or None
         From which confidence on each row is accepted; None if no estimator abstains.
+    chosen : index, default=...
+        Which rows of `given` these are; they are taken when they are asked for.
     """
 
     source: Outcomes | RiskCoverageCurve
     given: Predictions | None = None
     correctness: ConfidenceSpec | None = None
     threshold: FloatArray | None = None
+    chosen: Any = ...
 
-    @property
+    @cached_property
     def predictions(self) -> Predictions:
         """The predictions; ask only where they are known."""
         assert self.given is not None
-        return self.given
+        return self.given.take(self.chosen)
 
     @cached_property
     def outcomes(self) -> Outcomes:
@@ -151,8 +153,8 @@ class ScoredRows:
 
     def take(self, rows: Any) -> ScoredRows:
         """Return some of the rows, with their own confidence."""
-        given = None if self.given is None else self.given.take(rows)
-        return ScoredRows(self.outcomes.take(rows), given)
+        given = None if self.given is None else self.predictions
+        return ScoredRows(self.outcomes.take(rows), given, chosen=rows)
 
 
 def score_rows(
@@ -309,8 +311,8 @@ class RankedInfluence:
         total = squares = 0.0
         for chunk, constant, slope in self._each():
             right, wrong = constant - shift, constant + slope - shift
-            total += float(np.sum(chunk.right * right) + np.sum(chunk.loss * wrong))
-            squares += float(np.sum(chunk.right * right**2) + np.sum(chunk.loss * wrong**2))
+            total += float((chunk.right * right).sum() + (chunk.loss * wrong).sum())
+            squares += float((chunk.right * right**2).sum() + (chunk.loss * wrong**2).sum())
         return total, squares
 
 
@@ -368,7 +370,7 @@ class Lines(NamedTuple):
 def augrc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
     """Yield the pseudo-values of the U-statistic (its kernel made symmetric)."""
     n = float(curve.n_rows)
-    for chunk, weight, loss in accumulate(curve.blocks):
+    for chunk, weight, loss in curve.sums.accumulate():
         lower = n - weight + (chunk.weight - 1.0) / 2.0  # ties count by half
         upper_loss = loss - chunk.loss / 2.0
         yield Lines(chunk, upper_loss / (n - 2.0), (lower - 0.5) / (n - 2.0))
@@ -376,9 +378,9 @@ def augrc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
 
 def aurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
     """Yield R_j + l_j sum_{k>=j} 1/k - sum_{k>=j} R_k/k, its mean over tied rows."""
-    total = float(areas.harmonic_gap(np.zeros(1), np.array([curve.sums.weight]))[0])
+    total = areas.harmonic_number(curve.sums.weight)
     reciprocals = risks = 0.0  # sums of 1/k and R_k/k over the rows so far
-    for chunk, weight, loss in accumulate(curve.blocks):
+    for chunk, weight, loss in curve.sums.accumulate():
         size = chunk.weight
         if chunk.all_one:
             gap = 1.0 / weight
@@ -421,7 +423,7 @@ def auroc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
     n_right = n - n_wrong
     of_wrong = n * math.sqrt(n_wrong / (n_wrong - 1.0)) / n_wrong
     of_right = n * math.sqrt(n_right / (n_right - 1.0)) / n_right
-    for chunk, weight, loss in accumulate(curve.blocks):
+    for chunk, weight, loss in curve.sums.accumulate():
         right_above = (weight - loss - chunk.right / 2.0) / n_right
         wrong_below = (n_wrong - loss + chunk.loss / 2.0) / n_wrong
         constant = of_right * (wrong_below - estimate)

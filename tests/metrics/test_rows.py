@@ -59,6 +59,9 @@ def test_some_of_the_rows_keep_what_is_known_of_them():
     assert part.outcomes.weight.tolist() == [1, 3]
     assert part.predictions.y_true.tolist() == [0, 1]
     assert part.predictions.y_proba.tolist() == P[[0, 2]].tolist()
+    last = part.take(np.array([1]))
+    assert last.predictions.y_proba.tolist() == P[[2]].tolist()
+    assert last.predictions.y_true.tolist() == [1]
     assert ScoredRows(rows.outcomes).take(np.array([True, False, True, False])).given is None
 
 
