@@ -175,7 +175,12 @@ class _Objective(ABC):
         margin = np.asarray(y_pred, dtype=np.float64)
         binary = margin.ndim == 1
         logits = np.stack([np.zeros_like(margin), margin], axis=1) if binary else margin
-        codes = self._check_codes(np.asarray(y_true), logits.shape[1])
+        labels, n_classes = np.asarray(y_true), logits.shape[1]
+        codes = labels.astype(np.int64)
+        if np.any((codes != labels) | (codes < 0) | (codes >= n_classes)):
+            raise ValueError(
+                f"{type(self).__name__} got labels that are not 0 to {n_classes - 1}; {_REMEDY}"
+            )
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
         weight = np.asarray(weight, dtype=np.float64)
         found = self._derivatives(logits, codes, weight)
@@ -187,15 +192,6 @@ class _Objective(ABC):
             # Logits move at the same time. XGBoost's own softmax allows for it by the same factor.
             hessian *= 2.0
         return gradient, np.maximum(hessian, 1e-16)
-
-    def _check_codes(self, y_true: Any, n_classes: int) -> IntArray:
-        """Return numbers of classes; refuse what a regressor is asked to predict."""
-        codes = y_true.astype(np.int64)
-        if np.any((codes != y_true) | (codes < 0) | (codes >= n_classes)):
-            raise ValueError(
-                f"{type(self).__name__} got labels that are not 0 to {n_classes - 1}; {_REMEDY}"
-            )
-        return codes
 
     def _derivatives(self, logits: FloatArray, codes: IntArray, weight: FloatArray) -> Derivatives:
         """Return the derivatives of cross-entropy + alpha times the term."""

@@ -1363,8 +1363,13 @@ class Cost(Objective):
         return self.abstention_cost
 
     def _check(self, loss: Loss, confidence: Any) -> None:
-        if self.ignores_rows:
-            self._check_chow(confidence, loss)
+        suitable = ("expected_cost",) if loss.is_cost else ("max_proba", "chosen_proba")
+        if self.ignores_rows and isinstance(confidence, str) and confidence not in suitable:
+            raise ValueError(
+                f"method='chow' takes the threshold 1 - target, which is only right for a "
+                f"confidence that is one minus the expected loss: one of {list(suitable)} for this "
+                f"loss, not {confidence!r}. Use method='empirical', or another confidence."
+            )
         cost = check_number("abstention_cost", self.abstention_cost, 0.0, np.inf, closed="left")
         if cost > loss.unit:
             meant = f" Did you mean {1 / cost:.6g} (an error costs {cost:g} times as much)?"
@@ -1376,17 +1381,6 @@ class Cost(Objective):
                 f"looking.{meant if loss.unit == 1 else ''}",
             )
         self.abstention_cost = cost
-
-    @staticmethod
-    def _check_chow(confidence: Any, loss: Loss) -> None:
-        """Refuse Chow's rule for a named confidence that is not one minus the expected loss."""
-        suitable = ("expected_cost",) if loss.is_cost else ("max_proba", "chosen_proba")
-        if isinstance(confidence, str) and confidence not in suitable:
-            raise ValueError(
-                f"method='chow' takes the threshold 1 - target, which is only right for a "
-                f"confidence that is one minus the expected loss: one of {list(suitable)} for this "
-                f"loss, not {confidence!r}. Use method='empirical', or another confidence."
-            )
 
     def find(self, curve: RiskCoverageCurve) -> Found:
         """Find the cheapest threshold, or Chow's."""

@@ -390,15 +390,13 @@ def choose_calibrator(scope: str, rows: RawRows, fold: IntArray) -> str:
         # The tenth digit depends on the processor.
         found[name] = round(float(loss), 9), Outcomes(~right, claimed)
     chosen = min(found, key=lambda name: found[name][0])
-    if are_constant(rows.weight):
-        _warn_if_overconfident(chosen, found[chosen][1])
-    return chosen
-
-
-def _warn_if_overconfident(chosen: str, outcomes: Outcomes) -> None:
-    """Warn where a calibrated classifier would look as overconfident in one of 1000 tables."""
-    if run_csr_test(outcomes, random_state=0).p_value <= 0.001:
+    # A calibrated classifier looks as overconfident in one of 1000 tables.
+    if (
+        are_constant(rows.weight)
+        and run_csr_test(found[chosen][1], random_state=0).p_value <= 0.001
+    ):
         warn_user(
             f"calibration='auto' took {chosen!r}, the best of the safe ones, but its confidence is "
             "still too high near certainty (csr_test, p = .001). See calibration_report."
         )
+    return chosen

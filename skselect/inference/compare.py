@@ -30,7 +30,7 @@ from skselect.inference.intervals import (
     measure,
     quantile,
 )
-from skselect.metrics._evaluate import check_comparable, request
+from skselect.metrics._evaluate import check_direction, request
 from skselect.metrics._metric import MetricSpec, WeighedRowOptions, share_options
 from skselect.metrics._rows import ScoredRows, clustered_error, score_rows
 from skselect.predictions.predictions import Predictions
@@ -245,7 +245,18 @@ def compare_models(
     """
     how = Sampling.checked(method, confidence_level, n_resamples, random_state)
     spec, parameters = request(metric, metric_params)
-    check_comparable(spec, parameters)
+    if spec.signed:
+        raise ValueError(
+            f"metric: {spec.name!r} is best at 0 and its sign tells the direction, so differences "
+            f"do not say which model is better; test each model with {spec.name}_test."
+        )
+    if spec.chance_raises == "value":
+        raise ValueError(
+            f"metric: {spec.name!r} is never 0 in a sample: chance raises it, by an amount that "
+            "differs from model to model. Compare 'top_label_brier' or 'debiased_l2', and test "
+            "each model with t_cal_test."
+        )
+    check_direction(parameters)
     names = check_models(y_probas, baseline)
     parameters = add_pos_label(spec, parameters, y_probas[names[0]], options.get("pos_label"))
     confidence, loss = options.pop("confidence", None), options.pop("loss", "zero_one")

@@ -68,7 +68,14 @@ def tce(outcomes: Outcomes, alpha: float = 0.05, n_min: int = 10, n_max: int = 1
     check_count("n_min", n_min)
     check_count("n_max", n_max, n_min)
     check_unit_confidence(outcomes.confidence, "tce_score")
-    _check_whole(outcomes.weight, "tce_score")
+    weight, counts = outcomes.weight, "sample_weight: tce_score counts rows"
+    if np.any(weight != np.rint(weight)):
+        raise ValueError(f"{counts}, so weights must be whole numbers.")
+    if np.sum(weight) > 2**31:
+        raise ValueError(
+            f"{counts}, and these weights stand for {np.sum(weight):g}; more than 2^31 cannot be "
+            "counted."
+        )
     refuse_graded_test(outcomes.loss, "tce_score")
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     confidence, size = curve.thresholds[::-1], curve.block_weight[::-1]
@@ -79,17 +86,6 @@ def tce(outcomes: Outcomes, alpha: float = 0.05, n_min: int = 10, n_max: int = 1
     bin_right = np.repeat(np.add.reduceat(right, starts), n_blocks)
     rejected = binomial_p_values(bin_right, bin_size, confidence) <= alpha
     return float(100.0 * np.sum(size[rejected]) / np.sum(size))
-
-
-def _check_whole(weight: FloatArray, purpose: str) -> None:
-    """Refuse weights that are not whole numbers, or too many, where rows are counted."""
-    if np.any(weight != np.rint(weight)):
-        raise ValueError(f"sample_weight: {purpose} counts rows, so weights must be whole numbers.")
-    if np.sum(weight) > 2**31:
-        raise ValueError(
-            f"sample_weight: {purpose} counts rows, and these weights stand for "
-            f"{np.sum(weight):g}; more than 2^31 cannot be counted."
-        )
 
 
 def _pool(right: list[float], size: list[float], n_min: int, n_max: int) -> list[int]:

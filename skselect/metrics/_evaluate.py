@@ -166,22 +166,6 @@ def request(
     return spec, dict(parameters)
 
 
-def check_comparable(spec: MetricSpec, parameters: Mapping[str, Any]) -> None:
-    """Refuse metrics whose differences do not say which model is better."""
-    if spec.signed:
-        raise ValueError(
-            f"metric: {spec.name!r} is best at 0 and its sign tells the direction, so differences "
-            f"do not say which model is better; test each model with {spec.name}_test."
-        )
-    if spec.chance_raises == "value":
-        raise ValueError(
-            f"metric: {spec.name!r} is never 0 in a sample: chance raises it, by an amount that "
-            "differs from model to model. Compare 'top_label_brier' or 'debiased_l2', and test "
-            "each model with t_cal_test."
-        )
-    check_direction(parameters)
-
-
 def check_direction(parameters: Mapping[str, Any]) -> None:
     """Refuse an area under a risk: the table says that a larger area is better."""
     along = parameters.get("metric")

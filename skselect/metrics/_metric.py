@@ -9,7 +9,7 @@ import functools
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypedDict, TypeVar, cast
@@ -209,7 +209,12 @@ def write_options(
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        _check_keywords(function.__qualname__, kwargs, known.parameters)
+        for name in kwargs:
+            if name not in known.parameters:
+                raise TypeError(
+                    f"{function.__qualname__}() got an unexpected keyword argument {name!r}."
+                    f"{did_you_mean(name, list(known.parameters))}"
+                )
         return function(*args, **kwargs)
 
     wrapper.__signature__ = known  # type: ignore[attr-defined]
@@ -277,15 +282,6 @@ def options_of(function: Callable[..., Any]) -> type[Any]:
     """Return the set of shared keywords that a function takes."""
     named = function.__annotations__["options"]
     return next(one for one in _SETS if named == f"Unpack[{one.__name__}]")
-
-
-def _check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse keywords that a function does not have, as Python does."""
-    names = list(known)
-    for name in given:
-        if name not in names:
-            meant = did_you_mean(name, names)
-            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}.{meant}")
 
 
 def undefined(what: str, why: str) -> float:

@@ -354,11 +354,7 @@ class PolicyCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; undefined numbers become None."""
-        values = asdict(self) | {
-            "n_more": self.n_more,
-            "guarantees": [*map(asdict, self.guarantees)],
-        }
-        return dict(replace_nan(values))
+        return dict(replace_nan(asdict(self) | {"n_more": self.n_more}))
 
     @property
     def summary(self) -> str:
@@ -381,10 +377,6 @@ class PolicyCheck:
             f"proved): {'; '.join(self.assumptions)}. {self._tell_reused()}"
         )
 
-    @property
-    def _is_reused(self) -> bool:
-        return self.verdict != "broken" and (self.reused or 0.0) > certificates.MOST_SEEN
-
     def _tell_reused(self) -> str:
         """Say what was checked about rows that were given to `fit`."""
         if self.reused is None:
@@ -406,7 +398,8 @@ class PolicyCheck:
 
     def _lines(self, *, brief: bool = False) -> list[str]:
         """Return the whole answer, the verdict first."""
-        if self.same_rows or self._is_reused:
+        is_reused = self.verdict != "broken" and (self.reused or 0.0) > certificates.MOST_SEEN
+        if self.same_rows or is_reused:
             which = "these rows chose the threshold"
             if not self.same_rows:
                 which = "rows that trained the classifier or chose the threshold are among these"

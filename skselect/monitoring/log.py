@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import infer_dtype, is_datetime64_any_dtype
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array
-from skselect._lib.checks import shown, warn_user
+from skselect._lib.arrays import BoolArray, FloatArray, LabelArray, as_array
+from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_count, check_number
 from skselect.exceptions import ArgumentError
 
@@ -145,10 +144,6 @@ def show_time(time: float, kind: str | None) -> Any:
 # Cases --------------------------------------------------------------------------------------------
 
 
-# Fewer labels than this may all be for cases that were deferred.
-_SEVERAL = 5
-
-
 #: An answered case that has not entered: its name, its place among all decided cases, when it was
 #: decided (microseconds since 1970, or the user's numbers), the code of its answer, the number of
 #: its guarantee, its weight, and its loss, which is nan as long as there is no label.
@@ -162,32 +157,8 @@ def cases_of(**columns: Any) -> NDArray[Any]:
     """Return cases, one row each, from the columns of `CASE`."""
     cases = np.empty(len(columns["id"]), CASE)
     for name in CASE.names or ():
-        values = np.asarray(columns[name], CASE[name])
-        if values.shape != cases.shape:
-            raise ValueError("the columns of cases have different lengths")
-        cases[name] = values
+        cases[name] = columns[name]
     return cases
-
-
-def store_cases(cases: NDArray[Any]) -> dict[str, list[Any]]:
-    """Return cases as plain values, whole numbers as integers: JSON reads them sooner."""
-    stored = {name: _plain(cases[name]) for name in CASE.names or ()}
-    known = ~np.isnan(cases["loss"])
-    losses = np.full(len(cases), None, dtype=object)
-    losses[known] = _plain(cases["loss"][known])
-    return stored | {"loss": losses.tolist()}
-
-
-def restore_cases(stored: Mapping[str, Any]) -> NDArray[Any]:
-    """Return the cases of :func:`store_cases`."""
-    losses = [math.nan if loss is None else loss for loss in stored["loss"]]
-    return cases_of(**{**stored, "loss": losses})
-
-
-def _plain(values: NDArray[Any]) -> list[Any]:
-    if values.dtype.kind == "f" and np.all((values == np.floor(values)) & (abs(values) < 2**53)):
-        values = values.astype(np.int64)
-    return values.tolist()
 
 
 def check_names(ids: Any) -> LabelArray:
@@ -219,26 +190,6 @@ def check_unique_ids(names: LabelArray, known: Any) -> None:
     twice = column[column.duplicated() | column.isin(known)].tolist()
     if twice:
         raise ValueError(f"ids: each case needs a name of its own; not so {twice[:5]}.")
-
-
-def refuse_two_labels(names: LabelArray, truth: IntArray) -> None:
-    """Refuse different labels for one case."""
-    told = pd.DataFrame({"name": names, "truth": truth}).drop_duplicates()
-    twice = told.loc[told["name"].duplicated(), "name"].tolist()
-    if twice:
-        raise ValueError(
-            f"y has different labels for the same case, such as {twice[:5]}; pass one for each."
-        )
-
-
-def warn_unmatched_ids(names: LabelArray, waiting: LabelArray, n_found: int) -> None:
-    """Warn where no label is for a case that waits: the names may be written in another way."""
-    if len(names) >= _SEVERAL and len(waiting) and not n_found:
-        warn_user(
-            f"ids: none of these {len(names):,} labels is for a case that waits. They are for "
-            f"cases such as {names[0]!r}; one that waits is called {waiting[0]!r}. Names are "
-            "compared as text."
-        )
 
 
 def read_audits(

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
-from skselect._lib.checks import shown
+from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import check_choice, check_delta, check_number
 from skselect._lib.checks.rows import (
     check_labels,
@@ -26,7 +26,7 @@ from skselect._lib.checks.rows import (
     encode_labels,
     label_array,
 )
-from skselect._lib.files import digest_json, give_text, read_json, restore_stored
+from skselect._lib.files import digest_json, give_text, read_json, replace_nan, restore_stored
 from skselect.monitoring import log
 from skselect.monitoring.check import check_is_policy
 from skselect.monitoring.evidence import (
@@ -54,6 +54,8 @@ VERSION = 5
 OPTIONS = ("target", "delta", "label_delay", "unlabelled", "min_audit_proba", "batch")
 # At least so many of the latest cases are summarised, where there are so many.
 _LATEST = 200
+# Fewer labels than this may all be for cases that were deferred.
+_SEVERAL = 5
 # Codes of classes begin at 0; a label that is none of them is -1.
 _MISSING = -2
 
@@ -332,13 +334,22 @@ class SelectiveRiskMonitor:
             labels = check_labels(y, "y")
         check_length("y", labels, len(names), "ids")
         truth = encode_labels(labels, self.policy.classes, "y")
-        log.refuse_two_labels(names, truth)
+        told = pd.DataFrame({"name": names, "truth": truth}).drop_duplicates()
+        if twice := told.loc[told["name"].duplicated(), "name"].tolist():
+            raise ValueError(
+                f"y has different labels for the same case, such as {twice[:5]}; pass one for each."
+            )
         times, kind, until = self._times_of_labels(when, len(names))
         cases = self._waiting
         place = pd.Index(cases["id"], dtype=object).get_indexer(names)
         counts = place >= 0
         self._refuse_unknown(labels[counts], truth[counts])
-        log.warn_unmatched_ids(names, cases["id"], int(np.sum(counts)))
+        if len(names) >= _SEVERAL and len(cases) and not np.any(counts):
+            warn_user(
+                f"ids: none of these {len(names):,} labels is for a case that waits. They are for "
+                f"cases such as {names[0]!r}; one that waits is called {cases['id'][0]!r}. Names "
+                "are compared as text."
+            )
         if self.unlabelled == "correct":  # what came too late does not count
             counts[counts] = times[counts] - cases["when"][place[counts]] <= float(self._age or 0.0)
         place = place[counts]
@@ -665,7 +676,7 @@ class SelectiveRiskMonitor:
             "policy": json.loads(str(self.policy.to_json(allow_external=is_named))),
             "options": {name: log.plain_span(getattr(self, name)) for name in OPTIONS},
             "guarantees": [guarantee.to_dict() for guarantee in self._guarantees],
-            "waiting": log.store_cases(self._waiting),
+            "waiting": replace_nan(pd.DataFrame(self._waiting).to_dict("list")),
             "counts": self._counts,
             "history": self._history.tolist(),
             "workload": self._workload.to_dict(),
@@ -717,7 +728,7 @@ class SelectiveRiskMonitor:
     def _restore(self, stored: Mapping[str, Any]) -> None:
         for guarantee, saved in zip(self._guarantees, stored["guarantees"], strict=True):
             guarantee.restore(saved)
-        self._waiting = log.restore_cases(stored["waiting"])
+        self._waiting = log.cases_of(**stored["waiting"])
         self._counts = {name: operator.index(stored["counts"][name]) for name in _COUNTED}
         self._history = np.array([tuple(batch) for batch in stored["history"]], BATCH)
         self._workload.restore(stored["workload"])

@@ -215,7 +215,8 @@ class MonitorStatus(NotebookText):
 
     def _answer(self) -> str:
         worst, n = self.worst, len(self.guarantees)
-        stated, found = Risk(worst.target).on(self._loss, self._group), "no outcome is known yet"
+        cases = "" if self.by is None else f"of {self.by} {worst.group!r}"
+        stated, found = Risk(worst.target).on(self._loss, cases), "no outcome is known yet"
         if worst.n_known:
             found = f"{self._amount(worst.estimate)} in {worst.n_known:,} cases of known outcome"
         verdict = "" if worst.risk == "alarm" else worst.verdict  # which says it in its own words
@@ -239,11 +240,6 @@ class MonitorStatus(NotebookText):
     @property
     def _loss(self) -> Loss:
         return Loss(self.loss)
-
-    @property
-    def _group(self) -> str:
-        """Which cases the worst guarantee is about, "" for all."""
-        return "" if self.by is None else f"of {self.by} {self.worst.group!r}"
 
     @property
     def _overdue(self) -> str:

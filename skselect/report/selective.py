@@ -243,7 +243,10 @@ def selective_report(
         if named.shape[1] > 1:
             raise ValueError(f"ids must be one column, got {list(named.columns)}.")
         ids = named.iloc[:, 0]
-    features = None if features is None else _check_features(features, len(truth))
+    if features is not None:
+        features = features.to_pandas() if hasattr(features, "to_pandas") else features
+        features = pd.DataFrame(features)
+        check_length("features", features, len(truth), "y_true")
     seed = check_generator(random_state).integers(2**63)
     cases = tuple(
         make_case(name, table, policies[name], threshold, subgroups)
@@ -268,15 +271,6 @@ def selective_report(
         "best": None if comparison is None else which_is_best(comparison),
     }
     return SelectiveReport(replace_nan(contents), cases)
-
-
-def _check_features(features: Any, n: int) -> pd.DataFrame:
-    """Return one row of features per case."""
-    if hasattr(features, "to_pandas"):
-        features = features.to_pandas()
-    frame = pd.DataFrame(features)
-    check_length("features", frame, n, "y_true")
-    return frame
 
 
 def _check_predictions(

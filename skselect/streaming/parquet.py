@@ -120,9 +120,21 @@ def parquet_state(
     0.75
     """
     pq = import_extra("pyarrow.parquet", "pyarrow")
-    columns = _check_file_columns(y_true, y_proba, confidence, loss, labels)
+    given = [name is not None for name in (y_true, y_proba, confidence, loss)]
+    if given not in ([True, True, False, False], [False, False, True, True]):
+        raise ValueError(
+            "Name the columns of the label and of the probabilities, y_true= and y_proba=, or "
+            "those of a confidence and of the error, confidence= and loss=, and not both."
+        )
+    if y_true is not None and labels is None:
+        raise ValueError(
+            "labels is missing: one batch of rows need not hold every class, so pass all "
+            "classes in the order of the columns of y_proba."
+        )
     state = SelectiveState(labels=labels)
     count = state.update_confidence if y_true is None else state.update
+    proba = [y_proba] if isinstance(y_proba, str) else list(y_proba or [])
+    columns = [str(confidence), str(loss)] if y_true is None else [y_true, *proba]
     files = find_files(paths)
     total = 0
     for file in files:  # check every file before counting the first row
@@ -172,28 +184,3 @@ def _count(count: Callable[[Any, Any], Any], batch: Any, columns: list[str], pat
         count(first, rest[0] if len(rest) == 1 else np.column_stack(rest))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
-
-
-def _check_file_columns(
-    y_true: str | None,
-    y_proba: str | Sequence[str] | None,
-    confidence: str | None,
-    loss: str | None,
-    labels: Any,
-) -> list[str]:
-    """Return the columns to read: label and probabilities, or confidence and loss."""
-    given = [name is not None for name in (y_true, y_proba, confidence, loss)]
-    if given not in ([True, True, False, False], [False, False, True, True]):
-        raise ValueError(
-            "Name the columns of the label and of the probabilities, y_true= and y_proba=, or "
-            "those of a confidence and of the error, confidence= and loss=, and not both."
-        )
-    if y_true is None:
-        return [str(confidence), str(loss)]
-    if labels is None:
-        raise ValueError(
-            "labels is missing: one batch of rows need not hold every class, so pass all "
-            "classes in the order of the columns of y_proba."
-        )
-    proba = [y_proba] if isinstance(y_proba, str) else list(y_proba or [])
-    return [str(y_true), *proba]

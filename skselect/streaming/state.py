@@ -235,7 +235,13 @@ class SelectiveState:
         merged = self.empty_twin()
         vars(merged).update(vars(self), counts=deepcopy(self.counts))
         for other in others:
-            self._check_fits(other)
+            check_is_kind(other, SelectiveState)
+            traits = {"confidence": (self.confidence, other.confidence)}
+            if self.labels is not None and other.labels is not None:
+                traits["labels"] = (self.labels.tolist(), other.labels.tolist())
+            for name, (own, theirs) in traits.items():
+                if own != theirs:
+                    raise ValueError(f"merge: the states differ in {name}: {own!r} and {theirs!r}.")
             if merged.labels is None:
                 merged.labels = other.labels
             merged.counts.add_all(other.counts)
@@ -247,15 +253,6 @@ class SelectiveState:
     def empty_twin(self) -> SelectiveState:
         """Return a state of the same kind that has counted nothing."""
         return SelectiveState(labels=self.labels, confidence=self.confidence)
-
-    def _check_fits(self, other: SelectiveState) -> None:
-        check_is_kind(other, SelectiveState)
-        traits: dict[str, tuple[Any, Any]] = {"confidence": (self.confidence, other.confidence)}
-        if self.labels is not None and other.labels is not None:
-            traits["labels"] = (self.labels.tolist(), other.labels.tolist())
-        for name, (own, theirs) in traits.items():
-            if own != theirs:
-                raise ValueError(f"merge: the states differ in {name}: {own!r} and {theirs!r}.")
 
     # Reading -----------------------------------------------------------------------------
 

@@ -121,7 +121,20 @@ def rows_needed(
             f"expected_risk must be below the target, {target:g}, got {expected_risk:g}: no number "
             "of rows certifies a model that errs as often as that.",
         )
-    _check_within_reach(method, target, expected_errors, expected_risk, power, coverage)
+    # What would need more rows than can be planned in seconds is refused.
+    about = (expected_errors + 1) / target
+    expected = f"expected_errors={expected_errors}"
+    if expected_risk is not None:
+        sure = stats.norm.isf(1e-3) + abs(stats.norm.isf(power))
+        about = sure**2 * target * (1.0 - target) / (target - expected_risk) ** 2
+        expected = f"expected_risk={expected_risk:g}"
+    most = _MOST_ROWS_OF_A_WALK if method in _WALKING else _MOST_ROWS
+    if about / coverage > most:
+        raise ValueError(
+            f"{expected} at target={target:g} and coverage={coverage:g} may take more than "
+            f"{most:,} rows, the most that can be planned for this method; ask for a larger "
+            "target, or plan with fixed=True."
+        )
     least_coverage = min(_LEAST_COVERAGE, coverage)
 
     def ways(n: int, k: int) -> list[_Way]:
@@ -158,24 +171,6 @@ def _read_plan(risk: Any, delta: float | None) -> tuple[float, float, str]:
     level = check_delta(level) / check_count("max_analyses", n_analyses)
     check_choice("method", method, ["auto", "combined", "band", "fixed_sequence", "bonferroni"])
     return target, level, "combined" if method == "auto" else method
-
-
-def _check_within_reach(
-    method: str, target: float, errors: int, risk: float | None, power: float, coverage: float
-) -> None:
-    """Refuse plans that would need more rows than can be planned in seconds."""
-    about = (errors + 1) / target
-    if risk is not None:
-        sure = stats.norm.isf(1e-3) + abs(stats.norm.isf(power))
-        about = sure**2 * target * (1.0 - target) / (target - risk) ** 2
-    most = _MOST_ROWS_OF_A_WALK if method in _WALKING else _MOST_ROWS
-    if about / coverage > most:
-        expected = f"expected_errors={errors}" if risk is None else f"expected_risk={risk:g}"
-        raise ValueError(
-            f"{expected} at target={target:g} and coverage={coverage:g} may take more than "
-            f"{most:,} rows, the most that can be planned for this method; ask for a larger "
-            "target, or plan with fixed=True."
-        )
 
 
 def _numbers_accepted(n: int, coverage: float) -> list[int]:
