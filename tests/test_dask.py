@@ -25,6 +25,7 @@ from skselect import (
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 import skselect.dask  # noqa: E402
+from tests.refusals import check_refused  # noqa: E402
 
 # The cluster's own threads and sockets are closed when they are, not when a test ends.
 pytestmark = [
@@ -103,8 +104,7 @@ def test_blocks_that_do_not_match_are_refused_and_empty_ones_count_nothing():
     found = skselect.dask.evaluate([y[:0], y], [proba[:0], proba], NAMES)
     assert found.equals(expected)
     assert skselect.dask.evaluate(y, proba, NAMES).equals(expected)
-    with pytest.raises(ValueError, match="no blocks of rows"):
-        skselect.dask.evaluate([], [], NAMES)
+    check_refused("no blocks of rows", skselect.dask.evaluate, [], [], NAMES)
 
 
 def test_parquet_files_on_a_cluster_give_the_bits_of_one_process(cluster, tmp_path, rng):
@@ -167,8 +167,7 @@ def test_decisions_of_columns_with_other_names_are_refused():
     dd = pytest.importorskip("dask.dataframe")
     policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
     frame = dd.from_pandas(pd.DataFrame({"no": [0.2], "maybe": [0.8]}), npartitions=1)
-    with pytest.raises(ValueError, match="do not name the classes"):
-        skselect.dask.decide(policy, frame).compute()
+    check_refused("do not name the classes", skselect.dask.decide(policy, frame).compute)
 
 
 def _slow_block(part):
@@ -214,8 +213,7 @@ def test_what_belongs_on_the_cluster_is_refused_with_the_right_call():
         lambda: select_threshold(*blocks, objective="cwsa_plus"),
         lambda: check_policy(policy, *blocks, target=0.1),
     ):
-        with pytest.raises(ValueError, match=r"Use skselect.dask.evaluate\(y_true, y_proba\)"):
-            call()
+        check_refused("Use skselect.dask.evaluate(y_true, y_proba)", call)
 
 
 def test_a_model_of_the_cluster_is_refused_with_the_right_call():

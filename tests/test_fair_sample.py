@@ -36,6 +36,7 @@ from skselect.policy.certificate import ALL_COPIES, ALL_SEEN, UNSOUGHT
 from skselect.policy.seen_rows import with_and_without
 from skselect.thresholds._rules import Passing, pass_all
 from tests.common import mostly_slow
+from tests.refusals import check_refused
 from tests.thresholds.cases import profile
 
 ABOVE = 1.0001
@@ -224,10 +225,7 @@ def test_customers_who_come_back_certify_with_the_others():
 def test_a_refusal_names_the_rows_that_equal_others(rng):
     X, y = draw_customers(rng, 2000, 0.18, rng.normal(size=(120, 3)), 0.35)
     tuner = ThresholdTuner(LogisticRegression(), "risk", target=0.05, random_state=0)
-    with pytest.raises(
-        ValueError, match="equal rows that trained the classifier; a threshold must"
-    ):
-        tuner.fit(X, y)
+    check_refused("equal rows that trained the classifier; a threshold must", tuner.fit, X, y)
 
 
 def test_a_frozen_classifier_is_asked_for_each_copy_once(rng):

@@ -68,8 +68,7 @@ def test_what_holds_for_all_subgroups_cannot_depend_on_which_comes_first(first, 
     X, y = np.arange(400.0)[:, None], GROUPS
     fitted = FrozenEstimator(SelectiveClassifier(DummyClassifier(strategy="prior")).fit(X, y))
     tuner = ThresholdTuner(fitted, {0: first, 1: second}, group_by=lambda X: X[:, 0] % 2)
-    with pytest.raises(ValueError, match="all look at the rows, or none does"):
-        tuner.fit(X, y)
+    check_refused("all look at the rows, or none does", tuner.fit, X, y)
 
 
 @pytest.mark.parametrize(

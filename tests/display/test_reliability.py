@@ -8,6 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 from skselect import SelectiveClassifier
 from skselect.display import ConfidenceWeightedRocDisplay, ReliabilityDisplay
 from skselect.metrics import cw_roc_curve, reliability_curve, smooth_calibration_error
+from tests.refusals import check_refused
 
 
 def test_points_are_the_reliability_curve(rng):
@@ -75,8 +76,7 @@ def test_one_class_against_the_rest(rng):
     X = rng.normal(size=(200, 2)) + y[:, None]
     model = GaussianNB().fit(X, y)
     proba = model.predict_proba(X)
-    with pytest.raises(ValueError, match=r"pos_label must name .* \[0, 1, 2\]"):
-        ConfidenceWeightedRocDisplay.from_estimator(model, X, y)
+    check_refused("pos_label", ConfidenceWeightedRocDisplay.from_estimator, model, X, y)
     display = ConfidenceWeightedRocDisplay.from_estimator(model, X, y, pos_label=2)
     expected = roc_auc_score(y == 2, proba[:, 2], sample_weight=proba.max(axis=1))
     assert display.cw_auc == pytest.approx(expected)
@@ -88,9 +88,7 @@ def test_one_class_against_the_rest(rng):
 def test_text_labels_need_a_name_and_rows_of_both_classes(drawn):
     y, p = drawn
     text, draw = np.where(y == 1, "yes", "no"), ConfidenceWeightedRocDisplay.from_predictions
-    with pytest.raises(ValueError, match="pos_label must name"):
-        draw(text, np.column_stack([1 - p, p]))
+    check_refused("pos_label", draw, text, np.column_stack([1 - p, p]))
     one = draw(text, np.column_stack([1 - p, p]), pos_label="yes")
     assert one.cw_auc == draw(y, p).cw_auc
-    with pytest.raises(ValueError, match="needs rows of both classes"):
-        draw([1, 1], [0.4, 0.6], labels=[0, 1])
+    check_refused("needs rows of both classes", lambda: draw([1, 1], [0.4, 0.6], labels=[0, 1]))

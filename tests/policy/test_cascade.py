@@ -17,6 +17,7 @@ from skselect import (
 )
 from skselect.calibration._scopes import ClassCalibration
 from skselect.policy.cascade import Cascade, count_asked
+from tests.refusals import check_refused
 
 NAMES = ("cheap", "middle", "strong")
 
@@ -129,16 +130,14 @@ def test_tables_that_do_not_fit_are_refused_here_and_in_the_gate(tables, message
     policy = make_policy(2)
     with pytest.raises(ValueError, match=message):
         policy.decide(tables)
-    with pytest.raises(ValueError, match="y_proba"):
-        run_gate(policy)["decide"](tables)
+    check_refused("y_proba", run_gate(policy)["decide"], tables)
 
 
 def test_a_policy_without_a_cascade_takes_no_dict_and_asks_nothing():
     policy = AbstentionPolicy(np.array([0, 1]), threshold=0.8)
     with pytest.raises(ValueError, match="this policy has no cascade; pass one table"):
         policy.decide({"cheap": [[0.9, 0.1]]})
-    with pytest.raises(ValueError, match="cascade is missing: begin, which asks stage by stage"):
-        policy.begin([[0.9, 0.1]])
+    check_refused("cascade", policy.begin, [[0.9, 0.1]])
 
 
 @pytest.mark.parametrize(
@@ -206,7 +205,6 @@ def test_checks_and_reports_read_the_stages_and_refuse_one_of_them_alone():
         lambda: check_policy(policy, alone, target=0.5),
         lambda: selective_report(alone, policy=policy),
     ):
-        with pytest.raises(ValueError, match="these were not joined by its rule; pass the labels"):
-            call()
+        check_refused("these were not joined by its rule; pass the labels", call)
     with pytest.raises(ValueError, match="pass a dict of what each of them says"):
         selective_report(y, tables["cheap"], policy=policy)

@@ -18,6 +18,7 @@ from skselect.predictions.confidence import LearnedScore, confidence_of_proba
 from skselect.predictions.outcomes import compute_confidence
 from tests import brute
 from tests.brute import assert_close, examples, proba_cases
+from tests.refusals import check_refused
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 9])
@@ -90,8 +91,7 @@ def test_a_classifier_takes_the_place_of_the_coefficients():
     found = score.rate(np.full((2, 2), 0.5), np.zeros(2, dtype=int), {"doubt": doubt})
     assert found.tolist() == (1 - doubt).tolist()
     assert score.by_name == {}
-    with pytest.raises(ValueError, match="Coin that LearnedConfidence fitted cannot be saved"):
-        score.to_dict()
+    check_refused("Coin that LearnedConfidence fitted cannot be saved", score.to_dict)
 
 
 NAMES = ["max_proba", "margin", "entropy", "gini"]
@@ -147,8 +147,6 @@ def test_predictions_with_a_confidence_of_their_own_use_it():
     predictions = Predictions.from_labels([0, 1], [0, 0], [12.5, -3.0])
     assert compute_confidence(predictions).tolist() == [12.5, -3.0]
     assert compute_confidence(predictions, [1.0, 2.0]).tolist() == [1.0, 2.0]
-    with pytest.raises(ValueError, match="confidence has 3 rows"):
-        compute_confidence(predictions, [0.1, 0.2, 0.3])
+    check_refused("confidence", compute_confidence, predictions, [0.1, 0.2, 0.3])
     for computed in [*NAMES, lambda p: p[:, 0]]:
-        with pytest.raises(ValueError, match=r"confidence=.*probabilities"):
-            compute_confidence(predictions, computed)
+        check_refused("confidence", compute_confidence, predictions, computed)
