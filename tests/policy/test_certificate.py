@@ -1,9 +1,7 @@
 """What a certificate says, and what it must not say."""
 
-import hashlib
 import json
 import re
-import struct
 from dataclasses import replace
 from decimal import Decimal
 
@@ -15,10 +13,7 @@ from scipy.stats import beta, binom
 
 from skselect import (
     Outcomes,
-    PrecomputedClassifier,
     Predictions,
-    Risk,
-    ThresholdTuner,
     select_threshold,
 )
 from skselect._lib.notebook import percent, rounded, unwrap
@@ -196,44 +191,6 @@ def test_a_certificate_of_losses_and_weights_counts_and_tells_the_mean(
     assert found in text
     drawn = f"Certified on {len(counted):,} of 1,200 rows, drawn in proportion to their weights."
     assert (drawn in text) is weighted
-
-
-@pytest.mark.parametrize(
-    ("confidence", "stored", "digest"),
-    [
-        ([0.75, 0.5, 0.25], "<3d", "079a237706dcedb2"),
-        ([0.5, 0.25, 0.75], "<3d", "079a237706dcedb2"),
-        ([0.75, 0.5, 0.5, 0.25], "<3d3q", "adeb14046437b11a"),
-        ([0.5], "<d", "4cfa5b42ca669328"),
-        ([0.5, 0.5], "<dq", "0a484ab54bb22667"),
-        ([-1.5, 1e300, 0.1], "<3d", "a6aab2ea1ccdb0a7"),
-    ],
-)
-@pytest.mark.parametrize("weight", [None, 3.0, "own"])
-def test_rows_have_the_digest_that_stored_policies_know_them_by(confidence, stored, digest, weight):
-    """Thresholds that fall, then how many rows are tied at each, if any are; nothing else."""
-    n = len(confidence)
-    falling = sorted(set(confidence), reverse=True)
-    tied = [confidence.count(c) for c in falling] if len(falling) < n else []
-    packed = struct.pack(stored, *falling, *tied)
-    assert hashlib.sha256(packed).hexdigest()[:16] == digest
-    weights = {None: None, 3.0: [3.0] * n, "own": np.linspace(1.0, 3.0, n)}[weight]
-    with pytest.warns(UserWarning, match="Nothing will be accepted"):
-        found = select_threshold(
-            Outcomes([1] * n, confidence, weights),
-            objective=Risk(0.1, largest_weight=3.0),
-            on_infeasible="abstain",
-        )
-    assert found.certificate.fingerprints == {"data": digest}
-
-
-def test_scores_have_the_digest_that_stored_policies_know_them_by():
-    """Rows sorted by their last column, whatever the order they came in."""
-    P = [[0.25, 0.75], [0.5, 0.5], [0.875, 0.125], [0.25, 0.75]]
-    tuner = ThresholdTuner(PrecomputedClassifier([0, 1]), objective="coverage", target=0.5, cv=2)
-    ordered = struct.pack("<8d", 0.875, 0.125, 0.5, 0.5, 0.25, 0.75, 0.25, 0.75)
-    assert hashlib.sha256(ordered).hexdigest()[:16] == "f642830d9b28d812"
-    assert tuner.fit(P, [1, 0, 0, 1]).policy_.fingerprints["model"] == "f642830d9b28d812"
 
 
 @given(st.floats(1e-9, 1e9), st.integers(2, 8))

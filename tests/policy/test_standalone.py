@@ -296,55 +296,55 @@ def asking(**auxiliary):
     return {"auxiliary": auxiliary}
 
 
-@pytest.mark.parametrize(
-    ("policy", "scores", "rest", "argument"),
-    [
-        (PLAIN, None, {}, "y_proba"),
-        (PLAIN, [[0.9, 0.1], [0.9, 0.2]], {}, "y_proba"),
-        (PLAIN, pd.DataFrame([[0.5] * 3], columns=["no", "yes", "yes"]), {}, "y_proba"),
-        (THREE, [[-0.1, 0.6, 0.5]], {}, "y_proba"),
-        (PLAIN, {"a": ONE}, {}, "y_proba"),
-        (PLAIN, ONE, {"y_pred": ["no"]}, "y_pred"),
-        (PLAIN, ONE, {"confidence": [0.5]}, "y_proba"),
-        (PLAIN, None, {"confidence": [0.5]}, "y_pred"),
-        (PLAIN, ONE, {"subgroups": ["a"]}, "subgroups"),
-        (PLAIN, ONE, asking(forest=ONE), "auxiliary"),
-        (DECIDING, ONE, {}, "y_proba"),
-        (DECIDING, [np.inf], {}, "y_proba"),
-        (GIVEN, ONE, {}, "y_pred"),
-        (GIVEN, ONE, {"y_pred": ["no", "no"]}, "y_pred"),
-        (GIVEN, ONE, {"y_pred": ["maybe"]}, "y_pred"),
-        (GIVEN, ONE, {"y_pred": [None]}, "y_pred"),
-        (RATED, None, {}, "y_pred"),
-        (RATED, None, {"y_pred": ["no"], "confidence": [0.1, 0.2]}, "y_pred"),
-        (RATED, None, {"y_pred": ["no"], "confidence": [np.nan]}, "confidence"),
-        (RATED, None, {"y_pred": ["no"], "confidence": [0.1], "subgroups": [1]}, "subgroups"),
-        (GROUPED, ONE, {}, "subgroups"),
-        (GROUPED, ONE, {"subgroups": [1, 1]}, "subgroups"),
-        (GROUPED, ONE, {"subgroups": "a"}, "subgroups"),
-        (GROUPED, ONE, {"subgroups": [[1]]}, "subgroups"),
-        (GROUPED, ONE, {"subgroups": [2]}, "subgroups"),
-        (GROUPED, ONE, {"subgroups": [np.inf]}, "subgroups"),
-        (GROUPED, ONE, {"subgroups": [(1, 2)]}, "subgroups"),
-        (GROUPED, ONE, {"subgroups": UNHASHABLE}, "subgroups"),
-        (GROUPED, None, {"y_pred": ["a"], "confidence": [0.5]}, "subgroups"),
-        (PAIRED, ONE, {"subgroups": {"a": [1]}}, "subgroups"),
-        (PAIRED, ONE, {"subgroups": [1]}, "subgroups"),
-        (PAIRED, ONE, {"subgroups": pd.DataFrame([[1, 2, 2]], columns=[*"abb"])}, "subgroups"),
-        (ANSWERED, ONE, {"subgroups": ["no"]}, "subgroups"),
-        (STAGED, ONE, {}, "y_proba"),
-        (STAGED, {"a": ONE}, {}, "y_proba"),
-        (LEARNED, ONE, {}, "auxiliary"),
-        (LEARNED, ONE, asking(forest=ONE), "auxiliary"),
-        (LEARNED, ONE, asking(forest=[[0.5, 0.6]], age=[1]), "auxiliary"),
-        (LEARNED, ONE, asking(forest=ONE * 2, age=[1]), "auxiliary"),
-        (LEARNED, ONE, asking(forest=ONE, age=[np.nan]), "auxiliary"),
-    ],
-)
-def test_all_refuse_what_does_not_fit_by_the_name_of_the_argument(policy, scores, rest, argument):
+def said(*answers, **more):
+    """Return the arguments of answers with a confidence."""
+    return None, {"y_pred": list(answers), "confidence": [0.5] * len(answers)} | more
+
+
+def of(*values):
+    """Return the arguments of one row for each of some values of its subgroup."""
+    return [(ONE, {"subgroups": value}) for value in values]
+
+
+#: Policy, argument, and calls that all doors refuse by its name.
+REFUSED = [
+    (PLAIN, "y_proba", [
+        (None, {}), ([[0.9, 0.1], [0.9, 0.2]], {}), ({"a": ONE}, {}), (ONE, {"confidence": [0.5]}),
+        (pd.DataFrame([[0.5] * 3], columns=["no", "yes", "yes"]), {}),
+    ]),
+    (THREE, "y_proba", [([[-0.1, 0.6, 0.5]], {})]),
+    (PLAIN, "y_pred", [(ONE, {"y_pred": ["no"]}), (None, {"confidence": [0.5]})]),
+    (PLAIN, "subgroups", of(["a"])),
+    (PLAIN, "auxiliary", [(ONE, asking(forest=ONE))]),
+    (DECIDING, "y_proba", [(ONE, {}), ([np.inf], {})]),
+    (GIVEN, "y_pred", [
+        (ONE, {}), *((ONE, {"y_pred": given}) for given in (["no", "no"], ["maybe"], [None])),
+    ]),
+    (RATED, "y_pred", [(None, {}), said("no", confidence=[0.1, 0.2])]),
+    (RATED, "confidence", [said("no", confidence=[np.nan])]),
+    (RATED, "subgroups", [said("no", subgroups=[1])]),
+    (GROUPED, "subgroups", [
+        (ONE, {}), said("a"), *of([1, 1], "a", [[1]], [2], [np.inf], [(1, 2)], UNHASHABLE),
+    ]),
+    (PAIRED, "subgroups", of(
+        {"a": [1]}, [1], pd.DataFrame([[1, 2, 2]], columns=[*"abb"]),
+    )),
+    (ANSWERED, "subgroups", of(["no"])),
+    (STAGED, "y_proba", [(ONE, {}), ({"a": ONE}, {})]),
+    (LEARNED, "auxiliary", [
+        (ONE, {}), *((ONE, asking(**given)) for given in [
+            {"forest": ONE}, {"forest": [[0.5, 0.6]], "age": [1]},
+            {"forest": ONE * 2, "age": [1]}, {"forest": ONE, "age": [np.nan]},
+        ]),
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("policy", "argument", "calls"), REFUSED)
+def test_all_refuse_what_does_not_fit_by_the_name_of_the_argument(policy, argument, calls):
     for decide in (policy.decide, policy.decide_arrays, gate_of(policy).decide):
-        with pytest.raises(ValueError, match=argument):
-            decide(scores, **rest)
+        for scores, rest in calls:
+            check_refused(argument, lambda d=decide, s=scores, r=rest: d(s, **r))
 
 
 def test_doors_of_other_policies_are_refused():
