@@ -3,8 +3,6 @@
 import contextlib
 import pickle
 import re
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
 from functools import cache
@@ -107,13 +105,6 @@ def test_conformal_risk_control_says_what_it_could_have_met(loss):
     selection = found(caught.value.least_target)
     assert selection.certificate.n_accepted >= 1
     assert selection.certificate.rows_needed == 99
-
-
-def test_objectives_are_imported_first_by_a_command():
-    """A command imports what it uses, and not all names of the package."""
-    code = "import sys; sys.argv = ['skselect']; import skselect.objectives"
-    code += "; assert 'skselect.display' not in sys.modules"
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
 # Every objective in every place: it works there, or is refused by name ---------------------------

@@ -25,7 +25,8 @@ def run(*arguments):
 few = run("--help") | run("apply", "--help") | run("--version")
 assert not few & {"numpy", "pandas", "sklearn", "scipy", "matplotlib"}, few
 more = run("apply", "none.csv", "--policy", "none.json")
-assert not more & {"matplotlib", "sklearn.metrics", "skselect.estimators", "skselect.report"}, more
+rooms = {f"skselect.{name}" for name in ("display", "estimators", "report")}
+assert not more & {"matplotlib", "sklearn.metrics", *rooms}, more
 """
     run = [sys.executable, "-c", code]
     done = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path, env=ENV)
