@@ -360,10 +360,7 @@ def aumcc(rows: Rows, metric: str, thresholds: Iterable[float] | None = None) ->
     grid = [k / 100 for k in range(50, 100)] if thresholds is None else thresholds
     used = [t for t in sorted(grid, reverse=True) if accepted(rows, t)]
     points = [(coverage(rows, t), CURVE_METRICS[metric](rows, t)) for t in used]
-    return sum(
-        ((x1 - x0) * (y0 + y1) / 2 for (x0, y0), (x1, y1) in pairwise(points)),
-        Fraction(0),
-    )
+    return sum(((x1 - x0) * (y0 + y1) / 2 for (x0, y0), (x1, y1) in pairwise(points)), Fraction(0))
 
 
 def aumcc_exact(rows: Rows, metric: str) -> Fraction:

@@ -191,10 +191,7 @@ PLACES = {
     ),
     "file, schema and gate": (_decides, STATED),
     "report": (lambda one: selective_report(None, _table(), policy=_policy(one)), STATED),
-    "certify": (
-        lambda one: certify(_policy(Risk(0.3)), *_rows(), objective=one),
-        WITH_GUARANTEE,
-    ),
+    "certify": (lambda one: certify(_policy(Risk(0.3)), *_rows(), objective=one), WITH_GUARANTEE),
     "check_policy": (
         lambda one: check_policy(_policy(Risk(0.3)), *_rows(), objective=one),
         WITH_GUARANTEE,
@@ -217,10 +214,7 @@ PLACES = {
         ),
         BY_COUNTS,
     ),
-    "monitor": (
-        lambda one: SelectiveRiskMonitor(_policy(Risk(0.3)), objective=one),
-        {"risk"},
-    ),
+    "monitor": (lambda one: SelectiveRiskMonitor(_policy(Risk(0.3)), objective=one), {"risk"}),
     "rows_needed": (rows_needed, {"risk"}),
 }
 

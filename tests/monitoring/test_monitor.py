@@ -26,12 +26,7 @@ from skselect import (
 )
 from skselect._lib.files import digest_json
 from skselect._lib.notebook import TONES, VERDICTS, unwrap
-from skselect.monitoring.evidence import (
-    ALTERNATIVES,
-    Watched,
-    bets_on_cases,
-    risk_interval,
-)
+from skselect.monitoring.evidence import ALTERNATIVES, Watched, bets_on_cases, risk_interval
 from skselect.monitoring.history import Workload
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds

@@ -11,11 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta, binom
 
-from skselect import (
-    Outcomes,
-    Predictions,
-    select_threshold,
-)
+from skselect import Outcomes, Predictions, select_threshold
 from skselect._lib.notebook import percent, rounded, unwrap
 from skselect.objectives import GUARANTEES
 from skselect.policy import Certificate

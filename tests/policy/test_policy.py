@@ -28,13 +28,7 @@ from skselect._lib.files import digest_json
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import SCOPES, ClassCalibration
 from skselect.policy import policy as policy_module
-from skselect.policy.policy import (
-    VERSION,
-    External,
-    apply_policy,
-    count_at_quantiles,
-    warn_if_far,
-)
+from skselect.policy.policy import VERSION, External, apply_policy, count_at_quantiles, warn_if_far
 from skselect.policy.subgroups import GroupThresholds, PolicyShortlist
 from skselect.predictions.decisions import DecisionRule
 from tests.common import check_schema, mostly_slow

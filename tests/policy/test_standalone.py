@@ -16,11 +16,7 @@ import pandas as pd
 import pytest
 from scipy import special
 
-from skselect import (
-    AbstentionPolicy,
-    Outcomes,
-    select_threshold,
-)
+from skselect import AbstentionPolicy, Outcomes, select_threshold
 from skselect._lib.decide import CONFIDENCES
 from skselect.calibration._scopes import ClassCalibration, ConfidenceCalibration
 from skselect.policy.cascade import Cascade

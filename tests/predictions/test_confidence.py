@@ -10,10 +10,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from skselect import Predictions
-from skselect._lib.decide import (
-    LEAST_PROBA,
-    describe_answers,
-)
+from skselect._lib.decide import LEAST_PROBA, describe_answers
 from skselect.predictions.confidence import LearnedScore, confidence_of_proba
 from skselect.predictions.outcomes import compute_confidence
 from tests import brute
