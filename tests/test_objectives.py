@@ -166,57 +166,44 @@ def _decides(objective):
     assert list(gate["decide"](_rows()[1])["accepted"]) == accepted.tolist()
 
 
+def _choose(rows, **options):
+    """Return a function that chooses a threshold on rows, which it makes for an objective."""
+    return lambda one: select_threshold(rows(one), objective=one, **options)
+
+
+def _ask(call, rows):
+    """Return a function that asks for an objective of a policy."""
+    return lambda one: call(_policy(Risk(0.3)), *rows(), objective=one)
+
+
+def _both():
+    return (_table(reviewer=_reviewed(SystemRisk(0.3))),)
+
+
+def _state():
+    return SelectiveState(labels=[0, 1]).update(*_rows())
+
+
+ONES, SITES = [[0, 1], [1, 0]], np.resize(["a", "b"], 1500)
 #: What is called, and the objectives that it takes.
 PLACES = {
     "tuner": (_fit, STATED),
     "table": (_policy, STATED),
-    "state": (
-        lambda one: select_threshold(
-            SelectiveState(labels=[0, 1]).update(*_rows()).finalize(), objective=one
-        ),
-        set(STATED) - {"system_risk", "system_risk, rate"},
-    ),
-    "subgroups": (
-        lambda one: select_threshold(
-            _table(), objective=one, subgroups=np.resize(["a", "b"], 1500)
-        ),
-        ABOUT_A_PART,
-    ),
-    "costs": (
-        lambda one: select_threshold(
-            _table(decision="min_cost", cost_matrix=[[0, 1], [1, 0]], reviewer=_reviewed(one)),
-            objective=one,
-        ),
-        STATED,
-    ),
+    "state": (_choose(lambda _: _state().finalize()), ABOUT_A_PART | {"system_risk, bound"}),
+    "subgroups": (_choose(lambda _: _table(), subgroups=SITES), ABOUT_A_PART),
+    "costs": (_choose(lambda one: _table(
+        decision="min_cost", cost_matrix=ONES, reviewer=_reviewed(one))), STATED),
     "file, schema and gate": (_decides, STATED),
     "report": (lambda one: selective_report(None, _table(), policy=_policy(one)), STATED),
-    "certify": (lambda one: certify(_policy(Risk(0.3)), *_rows(), objective=one), WITH_GUARANTEE),
-    "check_policy": (
-        lambda one: check_policy(_policy(Risk(0.3)), *_rows(), objective=one),
-        WITH_GUARANTEE,
-    ),
-    "certify, reviewed": (
-        lambda one: certify(
-            _policy(Risk(0.3)), _table(reviewer=_reviewed(SystemRisk(0.3))), objective=one
-        ),
-        {"risk", "generalized_risk", "coverage", "system_risk"},
-    ),
-    "check_policy, reviewed": (
-        lambda one: check_policy(
-            _policy(Risk(0.3)), _table(reviewer=_reviewed(SystemRisk(0.3))), objective=one
-        ),
-        WITH_GUARANTEE | {"system_risk"},
-    ),
-    "check_policy, state": (
-        lambda one: check_policy(
-            _policy(Risk(0.3)), SelectiveState(labels=[0, 1]).update(*_rows()), objective=one
-        ),
-        BY_COUNTS,
-    ),
-    "monitor": (lambda one: SelectiveRiskMonitor(_policy(Risk(0.3)), objective=one), {"risk"}),
+    "certify": (_ask(certify, _rows), WITH_GUARANTEE),
+    "check_policy": (_ask(check_policy, _rows), WITH_GUARANTEE),
+    "certify, reviewed": (_ask(certify, _both),
+                          {"risk", "generalized_risk", "coverage", "system_risk"}),
+    "check_policy, reviewed": (_ask(check_policy, _both), WITH_GUARANTEE | {"system_risk"}),
+    "check_policy, state": (_ask(check_policy, lambda: (_state(),)), BY_COUNTS),
+    "monitor": (_ask(SelectiveRiskMonitor, tuple), {"risk"}),
     "rows_needed": (rows_needed, {"risk"}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore:cwsa_plus|min_coverage")
