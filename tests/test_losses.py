@@ -211,15 +211,12 @@ def test_they_are_plain_values(objective):
     assert len({objective, copy.deepcopy(objective), pickle.loads(pickle.dumps(objective))}) == 1
 
 
-@pytest.mark.parametrize(
-    ("kind", "wrong"),
-    [
-        (CAUObjective, {"alpha": -1}), (CAUObjective, {"alpha": np.inf}),
-        (CAUObjective, {"lambda_": "1"}), (CAUObjective, {"variant": "log"}),
-        (SoftCWSAObjective, {"threshold": 1.0}), (SoftCWSAObjective, {"temperature": 0}),
-        (SoftCWSAObjective, {"alpha": None}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "wrong"), [
+    (CAUObjective, {"alpha": -1}), (CAUObjective, {"alpha": np.inf}),
+    (CAUObjective, {"lambda_": "1"}), (CAUObjective, {"variant": "log"}),
+    (SoftCWSAObjective, {"threshold": 1.0}), (SoftCWSAObjective, {"temperature": 0}),
+    (SoftCWSAObjective, {"alpha": None}),
+])  # fmt: skip
 def test_wrong_parameters_are_named(kind, wrong):
     with pytest.raises(ValueError, match=f"^{next(iter(wrong))} must be"):
         kind(**wrong)

@@ -96,18 +96,15 @@ def test_sites_loaded_after_us_know_the_names(tmp_path):
     run_python(code, folder=tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("estimator", "name"),
-    [
-        (LogisticRegression(), "sample_weight"),
-        (make_pipeline(StandardScaler(), LogisticRegression()),
-         "logisticregression__sample_weight"),
-        (make_pipeline(StandardScaler(), make_pipeline(LogisticRegression())),
-         "pipeline__logisticregression__sample_weight"),
-        (GridSearchCV(LogisticRegression(), {}), "sample_weight"),
-        (KNeighborsClassifier(), None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("estimator", "name"), [
+    (LogisticRegression(), "sample_weight"),
+    (make_pipeline(StandardScaler(), LogisticRegression()),
+     "logisticregression__sample_weight"),
+    (make_pipeline(StandardScaler(), make_pipeline(LogisticRegression())),
+     "pipeline__logisticregression__sample_weight"),
+    (GridSearchCV(LogisticRegression(), {}), "sample_weight"),
+    (KNeighborsClassifier(), None),
+])  # fmt: skip
 def test_weights_find_their_way_into_pipelines_and_searches(estimator, name):
     assert _sklearn.weight_parameter(estimator) == name
 

@@ -273,19 +273,16 @@ def test_tables_of_any_layout_are_the_same(german, monkeypatch, run):
             assert read_decisions(encoding=encoding, **marks) == decided
 
 
-@pytest.mark.parametrize(
-    ("layout", "options", "remedy"),
-    [
-        ({"sep": ";"}, "", '--separator ";"'), ({"sep": "\t"}, "", r'--separator "\t"'),
-        ({}, "--separator ';'", '--separator ","'),
-        ({"sep": ";", "decimal": ","}, "--separator ';'", "say --decimal ,"),
-        ({"sep": ";"}, "--separator ';' --decimal ,", "leave --decimal out"),
-        ({"encoding": "cp1252"}, "", r"K\xf6ln,y'. Name its encoding, such as --encoding cp1252"),
-        ({"encoding": "utf-16"}, "", "or --encoding utf-16"), ({}, "--separator é", "--separator"),
-        *[({}, f"--encoding {name}", f"--encoding: {name!r} is no encoding of text")
-          for name in ("ansi-x", "rot13", "idna")],
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("layout", "options", "remedy"), [
+    ({"sep": ";"}, "", '--separator ";"'), ({"sep": "\t"}, "", r'--separator "\t"'),
+    ({}, "--separator ';'", '--separator ","'),
+    ({"sep": ";", "decimal": ","}, "--separator ';'", "say --decimal ,"),
+    ({"sep": ";"}, "--separator ';' --decimal ,", "leave --decimal out"),
+    ({"encoding": "cp1252"}, "", r"K\xf6ln,y'. Name its encoding, such as --encoding cp1252"),
+    ({"encoding": "utf-16"}, "", "or --encoding utf-16"), ({}, "--separator é", "--separator"),
+    *[({}, f"--encoding {name}", f"--encoding: {name!r} is no encoding of text")
+      for name in ("ansi-x", "rot13", "idna")],
+])  # fmt: skip
 def test_another_layout_is_told_and_not_guessed(german, layout, options, remedy, refuse):
     german.to_csv("bad.csv", index=False, **layout)
     assert remedy in refuse(f"evaluate bad.csv {PROBA} {options}")
@@ -331,40 +328,37 @@ TUNE, EVALUATE, APPLY = (
 OTHER = "--proba p_no p_yes --classes yes no"
 
 
-@pytest.mark.parametrize(
-    ("command", "named"),
-    [
-        (f"tune no.csv {PROBA}", "no.csv"), ("tune t.csv --label truht --target .1", "'truth'"),
-        ("tune t.csv --label truth --target .1", "no columns ['no', 'yes']"),
-        (f"tune t.csv {PROBA}", "target"), (f"{TUNE} --target .2", "--target"),
-        (f"{TUNE} --objective risk --objective cwsa --target .5", "cwsa"),
-        (f"{TUNE} --max-analyses 0", "--max-analyses"), (f"{TUNE} --method luck", "method"),
-        (f"{TUNE} --confidence luck", "confidence"), (f"{TUNE} --subgroups site truth", "'truth'"),
-        ("tune t.csv --label truth --answer said", "--confidence-column"),
-        (f"tune t.csv {PROBA} --answer said --confidence-column score", "--answer"),
-        ("tune t.csv --label truth --proba p_no p_yes score --target .1", "--proba"),
-        (f"tune t.csv {PROBA[:-3]}maybe --target .1", "yes"),
-        (f"evaluate t.xlsx {PROBA}", "openpyxl"), (f"evaluate t.csv.gz {PROBA}", "t.csv.gz"),
-        (f"{EVALUATE} --policy t.csv", "policy"),
-        (f"{EVALUATE} --policy policy.json --threshold 0.5", "threshold"),
-        (f"{EVALUATE} --audits 1000 .02 30", "--audits"),
-        (f"{EVALUATE} --policy policy.json --audits 0 .02 30", "--audits"),
-        ("apply t.csv --policy none.json", "none.json"),
-        # The columns that the policy remembers, and others.
-        (f"{APPLY} {OTHER}", "tuned with the columns ['p_no', 'p_yes']"),
-        (f"evaluate t.csv --label truth --policy policy.json {OTHER}", "tuned with the columns"),
-        (f"{APPLY} --proba p_no --classes yes no", "single column is the probability of 'yes'"),
-        # The ending says what a file holds.
-        (f"{APPLY} --out x.json", "--out"), (f"{APPLY} --out x.CSV.gz", "--out"),
-        # Files that cannot be written, or that are read.
-        (f"{EVALUATE} --html r.html --csv no/x.csv", "no folder 'no'"),
-        (f"{EVALUATE} --html folder", "folder"), (f"{TUNE} --python folder", "folder"),
-        *((command, "choose another name") for command in [
-            f"{EVALUATE} --csv x --html ./x", f"{TUNE} --out t.csv", f"{TUNE} --out x --python x",
-            f"{APPLY} --out policy.json",
-        ]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("command", "named"), [
+    (f"tune no.csv {PROBA}", "no.csv"), ("tune t.csv --label truht --target .1", "'truth'"),
+    ("tune t.csv --label truth --target .1", "no columns ['no', 'yes']"),
+    (f"tune t.csv {PROBA}", "target"), (f"{TUNE} --target .2", "--target"),
+    (f"{TUNE} --objective risk --objective cwsa --target .5", "cwsa"),
+    (f"{TUNE} --max-analyses 0", "--max-analyses"), (f"{TUNE} --method luck", "method"),
+    (f"{TUNE} --confidence luck", "confidence"), (f"{TUNE} --subgroups site truth", "'truth'"),
+    ("tune t.csv --label truth --answer said", "--confidence-column"),
+    (f"tune t.csv {PROBA} --answer said --confidence-column score", "--answer"),
+    ("tune t.csv --label truth --proba p_no p_yes score --target .1", "--proba"),
+    (f"tune t.csv {PROBA[:-3]}maybe --target .1", "yes"),
+    (f"evaluate t.xlsx {PROBA}", "openpyxl"), (f"evaluate t.csv.gz {PROBA}", "t.csv.gz"),
+    (f"{EVALUATE} --policy t.csv", "policy"),
+    (f"{EVALUATE} --policy policy.json --threshold 0.5", "threshold"),
+    (f"{EVALUATE} --audits 1000 .02 30", "--audits"),
+    (f"{EVALUATE} --policy policy.json --audits 0 .02 30", "--audits"),
+    ("apply t.csv --policy none.json", "none.json"),
+    # The columns that the policy remembers, and others.
+    (f"{APPLY} {OTHER}", "tuned with the columns ['p_no', 'p_yes']"),
+    (f"evaluate t.csv --label truth --policy policy.json {OTHER}", "tuned with the columns"),
+    (f"{APPLY} --proba p_no --classes yes no", "single column is the probability of 'yes'"),
+    # The ending says what a file holds.
+    (f"{APPLY} --out x.json", "--out"), (f"{APPLY} --out x.CSV.gz", "--out"),
+    # Files that cannot be written, or that are read.
+    (f"{EVALUATE} --html r.html --csv no/x.csv", "no folder 'no'"),
+    (f"{EVALUATE} --html folder", "folder"), (f"{TUNE} --python folder", "folder"),
+    *((command, "choose another name") for command in [
+        f"{EVALUATE} --csv x --html ./x", f"{TUNE} --out t.csv", f"{TUNE} --out x --python x",
+        f"{APPLY} --out policy.json",
+    ]),
+])  # fmt: skip
 def test_a_refusal_names_what_is_wrong_and_writes_nothing(command, named, refuse):
     Path("folder").mkdir()
     Path("t.xlsx").write_bytes(b"PK")
@@ -841,16 +835,13 @@ def test_signals_leave_nothing_half_written(number, monkeypatch, refuse, request
     assert signal.getsignal(number) is usual
 
 
-@pytest.mark.parametrize(
-    ("command", "stream", "code", "told"),
-    [
-        (TUNE, "stdout", 0, ""),
-        (APPLY, "stdout", 2, "standard output is closed; name a file: --out decided.csv.\n"),
-        ("evaluate - --label truth", "stdin", 2,
-         "TABLE: standard input is closed; name a file.\n"),
-        (APPLY, "stderr", 0, ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("command", "stream", "code", "told"), [
+    (TUNE, "stdout", 0, ""),
+    (APPLY, "stdout", 2, "standard output is closed; name a file: --out decided.csv.\n"),
+    ("evaluate - --label truth", "stdin", 2,
+     "TABLE: standard input is closed; name a file.\n"),
+    (APPLY, "stderr", 0, ""),
+])  # fmt: skip
 def test_closed_streams(command, stream, code, told, monkeypatch, run):
     monkeypatch.setattr(sys, stream, None)  # as Python does
     said = run(command, code=code)

@@ -38,17 +38,14 @@ def test_wrong_usage_is_explained_and_exits_with_two(command, words, tmp_path, m
     assert words in refuse(command)
 
 
-@pytest.mark.parametrize(
-    ("argument", "message", "expected"),
-    [
-        ("target", "target must be at most 0.5, got 2: the target is",
-         "--target must be at most 0.5, got 2: the target is"),
-        ("min_coverage", "min_coverage must be", "--min-coverage must be"),
-        ("random_state", "random_state must be", "random_state must be"),  # no option
-        ("target", "target: lower min_coverage, max_analyses=3 or 'min_coverage'",
-         "--target: lower --min-coverage, --max-analyses=3 or 'min_coverage'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("argument", "message", "expected"), [
+    ("target", "target must be at most 0.5, got 2: the target is",
+     "--target must be at most 0.5, got 2: the target is"),
+    ("min_coverage", "min_coverage must be", "--min-coverage must be"),
+    ("random_state", "random_state must be", "random_state must be"),  # no option
+    ("target", "target: lower min_coverage, max_analyses=3 or 'min_coverage'",
+     "--target: lower --min-coverage, --max-analyses=3 or 'min_coverage'"),
+])  # fmt: skip
 def test_errors_name_the_option_of_their_argument(argument, message, expected):
     given = make_parser().parse_args(["tune", "t.csv", "--label", "x"])
     error = pickle.loads(pickle.dumps(ArgumentError(argument, message)))

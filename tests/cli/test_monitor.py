@@ -409,15 +409,12 @@ def test_one_file_with_dates_and_one_with_numbers_are_refused(cases, refuse):
 # Refusals -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ("--label-delay soon", "--label-delay"), ("--now soon", "--now"), ("--now 7", "--now"),
-        ("--since 7", "--since"), ("--max-age 7", "--max-age"), ("--time truth", "'truth'"),
-        ("--time when", "when"), ("--id nobody", "'nobody'"), ("--audited site", "'site'"),
-        ("--audit-proba chance", "--audited"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "named"), [
+    ("--label-delay soon", "--label-delay"), ("--now soon", "--now"), ("--now 7", "--now"),
+    ("--since 7", "--since"), ("--max-age 7", "--max-age"), ("--time truth", "'truth'"),
+    ("--time when", "when"), ("--id nobody", "'nobody'"), ("--audited site", "'site'"),
+    ("--audit-proba chance", "--audited"),
+])  # fmt: skip
 def test_options_that_do_not_fit_are_named(cases, options, named, refused, refuse):
     cases["site"] = "a"
     assert named in refused(cases, options)
@@ -426,19 +423,16 @@ def test_options_that_do_not_fit_are_named(cases, options, named, refused, refus
     assert "target is missing" in refuse(f"{begin} --label-delay 3D")
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "named"),
-    [
-        *(("truth", x, f"column 'truth' must hold one of .* holds {x!r}")
-          for x in ("YES", "yes ", "maybe")),
-        ("decided", "2099-01-01", "case 'c007' has 2099-01-01 00:00:00"),
-        # Old versions of pandas know no date in the year 9999, and name it as none.
-        ("decided", "9999-12-31T00:00:00", r"(c007' has|holds) '?9999-12-31"),
-        ("decided", "2024-01-17T00:00:01", r"case 'c007' has 2024-01-17 00:00:01"),
-        ("decided", "now", "holds 'now'"), ("decided", "Today ", "holds 'Today '"),
-        ("id", None, "column 'id' has 1 missing values"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("column", "value", "named"), [
+    *(("truth", x, f"column 'truth' must hold one of .* holds {x!r}")
+      for x in ("YES", "yes ", "maybe")),
+    ("decided", "2099-01-01", "case 'c007' has 2099-01-01 00:00:00"),
+    # Old versions of pandas know no date in the year 9999, and name it as none.
+    ("decided", "9999-12-31T00:00:00", r"(c007' has|holds) '?9999-12-31"),
+    ("decided", "2024-01-17T00:00:01", r"case 'c007' has 2024-01-17 00:00:01"),
+    ("decided", "now", "holds 'now'"), ("decided", "Today ", "holds 'Today '"),
+    ("id", None, "column 'id' has 1 missing values"),
+])  # fmt: skip
 def test_a_cell_that_does_not_fit_is_named(cases, column, value, named, refused):
     bad = cases.astype({"decided": str})
     bad.loc[7, column] = value

@@ -148,19 +148,16 @@ def test_verdicts_are_those_of_the_table(kind, written, rng):
 NO_TABLE = "is no table with one JSON object per line"
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ('{"a": 1, "b": 2}\n\n{"a": 2}\n', r"row 2 lacks \['b'\], .* Write null"),
-        ('{"a": 1, "b": null}\n{"a": 2, "c": 1}\n', r"row 1 lacks \['c'\]"),
-        ('{"a": 1}{"a": 2}\n', f"{NO_TABLE}: it has 2 objects in 1 lines"),
-        ('{"a": 1}\n{"a": "x"}\n', "changed from number to string in row 1"),
-        ("a,b\n1,2\n", NO_TABLE), ("\n", "has no rows"),
-        # Arrow reads these integers as floats.
-        ('{"a": 1.5}\n{"a": 9007199254740993}\n', "'a' would round .* 9007199254740993 of row 2"),
-        ('{"a": 1}\n{"a": -9223372036854775809}\n', 'as text, "-9223372036854775809"'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "words"), [
+    ('{"a": 1, "b": 2}\n\n{"a": 2}\n', r"row 2 lacks \['b'\], .* Write null"),
+    ('{"a": 1, "b": null}\n{"a": 2, "c": 1}\n', r"row 1 lacks \['c'\]"),
+    ('{"a": 1}{"a": 2}\n', f"{NO_TABLE}: it has 2 objects in 1 lines"),
+    ('{"a": 1}\n{"a": "x"}\n', "changed from number to string in row 1"),
+    ("a,b\n1,2\n", NO_TABLE), ("\n", "has no rows"),
+    # Arrow reads these integers as floats.
+    ('{"a": 1.5}\n{"a": 9007199254740993}\n', "'a' would round .* 9007199254740993 of row 2"),
+    ('{"a": 1}\n{"a": -9223372036854775809}\n', 'as text, "-9223372036854775809"'),
+])  # fmt: skip
 def test_lines_of_json_that_are_no_table(text, words, written):
     with pytest.raises(ValueError, match=words):
         written(text, "jsonl")
@@ -179,33 +176,27 @@ def test_names_of_cases_are_text_and_seven_is_no_fraction(written):
         assert file.names(file.rows()["id"]).tolist() == ["7", str(numbers[1])]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (["-1", "1"], [-1, 1]), (["0.5", "1.0"], [0.5, 1.0]), (["True", "False"], [True, False]),
-        *[(text, None) for text in (
-            ["01", "2"], ["1", "x"], ["+1", "2"], ["true", "false"], [" 1", "2"], ["1", "1.0"],
-            ["1e5", "100000.0"], ["1_0", "2"], ["9" * 30, "1"], ["1.10", "1.2"], ["250.00", "1.5"],
-            ["1e3", "2"], ["-0", "1"], ["0.5", "1"], ["\uff11", "2"], ["nan", "1.0"], ["inf", "1"],
-            ["9223372036854775808", "1"], ["0.1", "0.10000000000000001"],
-        )],
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    (["-1", "1"], [-1, 1]), (["0.5", "1.0"], [0.5, 1.0]), (["True", "False"], [True, False]),
+    *[(text, None) for text in (
+        ["01", "2"], ["1", "x"], ["+1", "2"], ["true", "false"], [" 1", "2"], ["1", "1.0"],
+        ["1e5", "100000.0"], ["1_0", "2"], ["9" * 30, "1"], ["1.10", "1.2"], ["250.00", "1.5"],
+        ["1e3", "2"], ["-0", "1"], ["0.5", "1"], ["\uff11", "2"], ["nan", "1.0"], ["inf", "1"],
+        ["9223372036854775808", "1"], ["0.1", "0.10000000000000001"],
+    )],
+])  # fmt: skip
 def test_text_that_means_numbers(text, expected):
     assert tables.text_to_numbers(np.array(text)).tolist() == (expected or text)
 
 
-@pytest.mark.parametrize(
-    ("known", "same", "others"),
-    [
-        ([0, 12], ["12", "12.0", "12.00", " 12 ", 12, 12.0, np.int8(12), Decimal("12.0")],
-         ["012", "1_2", "12e0", "+12", "12.00000000000000001", "1\uff12", "12.5", "0x0c", 13]),
-        ([0.5, 1.5], ["1.5", "1.50", 1.5], ["01.5", "15e-1", "1,5"]),
-        (["1.1", "1.10"], ["1.10"], ["1.100", "01.10", 1.5, 1.1, "+1.10"]),
-        ([False, True], ["True", True, "1"], ["true", "2", "01"]),
-        ([5, 2**60 + 1], [str(2**60 + 1), 2**60 + 1], [2**60, float(2**60), "1e18"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("known", "same", "others"), [
+    ([0, 12], ["12", "12.0", "12.00", " 12 ", 12, 12.0, np.int8(12), Decimal("12.0")],
+     ["012", "1_2", "12e0", "+12", "12.00000000000000001", "1\uff12", "12.5", "0x0c", 13]),
+    ([0.5, 1.5], ["1.5", "1.50", 1.5], ["01.5", "15e-1", "1,5"]),
+    (["1.1", "1.10"], ["1.10"], ["1.100", "01.10", 1.5, 1.1, "+1.10"]),
+    ([False, True], ["True", True, "1"], ["true", "2", "01"]),
+    ([5, 2**60 + 1], [str(2**60 + 1), 2**60 + 1], [2**60, float(2**60), "1e18"]),
+])  # fmt: skip
 def test_cells_that_mean_a_known_value(known, same, others):
     assert look_up(same, known) == [1] * len(same)
     assert 1 not in look_up(others, known)
@@ -231,17 +222,14 @@ def spoilt(column, row, value):
     return lambda t: t.assign(**{column: t[column].astype(object).where(t.index != row, value)})
 
 
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (spoilt("truth", 9, None), "'truth' has 1 missing values, the first in row 10;"),
-        (spoilt("p_no", 12, None), "'p_no' has 1 missing values, the first in row 13;"),
-        (spoilt("p_no", 8, 7), r"hold probabilities from 0 to 1, but row 9 holds 7\. Divide"),
-        (lambda t: t.assign(p_no=0.4, p_yes=np.where(t.index < 8, 0.6, 0.7)),
-         r"\['p_no', 'p_yes'\] must sum to one, but in row 9 they sum to 1\.1\."),
-        (lambda t: t.drop(columns="p_yes"), "no column 'p_yes'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("spoil", "message"), [
+    (spoilt("truth", 9, None), "'truth' has 1 missing values, the first in row 10;"),
+    (spoilt("p_no", 12, None), "'p_no' has 1 missing values, the first in row 13;"),
+    (spoilt("p_no", 8, 7), r"hold probabilities from 0 to 1, but row 9 holds 7\. Divide"),
+    (lambda t: t.assign(p_no=0.4, p_yes=np.where(t.index < 8, 0.6, 0.7)),
+     r"\['p_no', 'p_yes'\] must sum to one, but in row 9 they sum to 1\.1\."),
+    (lambda t: t.drop(columns="p_yes"), "no column 'p_yes'"),
+])  # fmt: skip
 @KINDS
 def test_what_is_wrong_is_named(spoil, message, kind, written, rng):
     file = written(spoil(table_of(["no", "yes"], rng)), kind)
@@ -422,26 +410,23 @@ def test_no_cell_moves_another_one(source, data, tmp_path):
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("cells", "texts"),
-    [
-        (["a", None, '5"', "b\rc"], ["a", "", '"5"""', '"b\rc"']),
-        ([True, None, False], ["True", "", "False"]),
-        ([2**63 - 1, None, -3], ["9223372036854775807", "", "-3"]),
-        (pa.array([2**64 - 1], pa.uint64()), ["18446744073709551615"]),
-        ([0.1, 1.0, -0.0, float("nan"), None, 1e300], ["0;1", "1;0", "-0;0", "", "", "1e+300"]),
-        (pa.array(np.float32([0.1, 3])), ["0;1", "3;0"]),
-        ([Decimal("0.10"), Decimal("2.00")], ["0;10", "2;00"]),
-        ([date(2026, 1, 31)], ["2026-01-31"]),
-        ([time(9, 30)], ["09:30:00.000000"]),
-        (pa.array([NOW], pa.timestamp("s", "UTC")), ["2026-01-31 09:30:00Z"]),
-        (pa.array(["a", "b", "a"]).dictionary_encode(), ["a", "b", "a"]),
-        (pa.nulls(2), ["", ""]),
-        ([[1, 2]], None), ([{"a": 1}], None), ([b"a"], None), ([timedelta(1)], None),
-        (pa.array([uuid.UUID(int=7).bytes], pa.binary(16)), None),
-        (pa.array([b"a"]).dictionary_encode(), None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("cells", "texts"), [
+    (["a", None, '5"', "b\rc"], ["a", "", '"5"""', '"b\rc"']),
+    ([True, None, False], ["True", "", "False"]),
+    ([2**63 - 1, None, -3], ["9223372036854775807", "", "-3"]),
+    (pa.array([2**64 - 1], pa.uint64()), ["18446744073709551615"]),
+    ([0.1, 1.0, -0.0, float("nan"), None, 1e300], ["0;1", "1;0", "-0;0", "", "", "1e+300"]),
+    (pa.array(np.float32([0.1, 3])), ["0;1", "3;0"]),
+    ([Decimal("0.10"), Decimal("2.00")], ["0;10", "2;00"]),
+    ([date(2026, 1, 31)], ["2026-01-31"]),
+    ([time(9, 30)], ["09:30:00.000000"]),
+    (pa.array([NOW], pa.timestamp("s", "UTC")), ["2026-01-31 09:30:00Z"]),
+    (pa.array(["a", "b", "a"]).dictionary_encode(), ["a", "b", "a"]),
+    (pa.nulls(2), ["", ""]),
+    ([[1, 2]], None), ([{"a": 1}], None), ([b"a"], None), ([timedelta(1)], None),
+    (pa.array([uuid.UUID(int=7).bytes], pa.binary(16)), None),
+    (pa.array([b"a"]).dictionary_encode(), None),
+])  # fmt: skip
 def test_cells_are_written_as_their_text_or_refused(cells, texts):
     table, file = pa.table({"id": range(len(cells)), "x": cells}), io.StringIO(newline="")
     if texts is None:

@@ -112,14 +112,11 @@ def test_an_estimator_marks_its_threshold(kind, rng):
         np.testing.assert_array_equal(one.line_.get_xydata(), two.line_.get_xydata())
 
 
-@pytest.mark.parametrize(
-    ("kind", "options"),
-    [
-        (RiskCoverageDisplay, {}), (ConfidenceHistogramDisplay, {}), (ReliabilityDisplay, {}),
-        (WorkloadDisplay, {"minutes": 5, "hourly_cost": 40}),
-        (WorkloadDisplay, {"deferred_error": 0.05}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "options"), [
+    (RiskCoverageDisplay, {}), (ConfidenceHistogramDisplay, {}), (ReliabilityDisplay, {}),
+    (WorkloadDisplay, {"minutes": 5, "hourly_cost": 40}),
+    (WorkloadDisplay, {"deferred_error": 0.05}),
+])  # fmt: skip
 def test_labels_fit_into_one_column_of_a_paper(kind, options, drawn):
     with plt.rc_context({"font.family": "DejaVu Sans"}):  # which comes with matplotlib
         ax = plt.subplots(figsize=(3.3, 2.4), layout="constrained")[1]

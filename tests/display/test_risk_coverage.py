@@ -281,19 +281,16 @@ def test_no_errors_and_nothing_else(loss):
     np.testing.assert_array_equal(y, np.where(x >= loss[0], 0, 1000))
 
 
-@pytest.mark.parametrize(
-    ("argument", "options"),
-    [
-        ("confidence_level", {"confidence_level": 95}),
-        ("confidence_level", {"confidence_level": 0.4}), ("threshold", {"threshold": "high"}),
-        ("unweighted", {"sample_weight": np.arange(400), "confidence_level": 0.95}),
-        ("hourly_cost", {"hourly_cost": 40}), ("minutes", {"minutes": 0}),
-        ("hourly_cost", {"minutes": 1, "hourly_cost": -1}),
-        ("deferred_error", {"deferred_error": 2}),
-        ("deferred_error", {"deferred_error": 0.1, "confidence_level": 0.9}),
-        ("cases", {"minutes": 6, "hours": 40}), ("minutes", {"hours": 40, "cases": 3000}),
-        ("hours", {"minutes": 6, "cases": 3000}), ("hours", {"minutes": 6, "hours": 0, "cases": 3}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("argument", "options"), [
+    ("confidence_level", {"confidence_level": 95}),
+    ("confidence_level", {"confidence_level": 0.4}), ("threshold", {"threshold": "high"}),
+    ("unweighted", {"sample_weight": np.arange(400), "confidence_level": 0.95}),
+    ("hourly_cost", {"hourly_cost": 40}), ("minutes", {"minutes": 0}),
+    ("hourly_cost", {"minutes": 1, "hourly_cost": -1}),
+    ("deferred_error", {"deferred_error": 2}),
+    ("deferred_error", {"deferred_error": 0.1, "confidence_level": 0.9}),
+    ("cases", {"minutes": 6, "hours": 40}), ("minutes", {"hours": 40, "cases": 3000}),
+    ("hours", {"minutes": 6, "cases": 3000}), ("hours", {"minutes": 6, "hours": 0, "cases": 3}),
+])  # fmt: skip
 def test_refusals(argument, options, drawn):
     check_refused(argument, lambda: WorkloadDisplay.from_predictions(*drawn, **options))

@@ -372,15 +372,11 @@ def test_the_answer_in_words(policy):
     assert check_policy(judged, rows, target=0.1).assumptions[0] == rows.drawn
 
 
-@pytest.mark.parametrize(
-    "facts",
-    [
-        {"guarantee": "none", "exact": False, "caveats": ("refused",)},
-        {"guarantee": "mean", "exact": False, "caveats": ("mean only",)},
-        {"guarantee": "measured"}, {"n_accepted": 0, "n_errors": 0}, {"loss": "graded"},
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize("facts", [
+    {"guarantee": "none", "exact": False, "caveats": ("refused",)},
+    {"guarantee": "mean", "exact": False, "caveats": ("mean only",)},
+    {"guarantee": "measured"}, {"n_accepted": 0, "n_errors": 0}, {"loss": "graded"},
+], ids=str)  # fmt: skip
 def test_without_a_guarantee_a_target_is_needed(policy, facts):
     rows = rows_with(2, 400, 500)
     kept = replace(policy, certificate=certificate(**facts))
@@ -395,14 +391,11 @@ def test_without_a_guarantee_a_target_is_needed(policy, facts):
 WEIGHED = replace(rows_with(2, 400, 500), sample_weight=np.linspace(1, 2, 500))
 
 
-@pytest.mark.parametrize(
-    ("change", "asked", "argument"),
-    [
-        ({"policy": None}, {}, "policy"), ({"rows": [0, 1]}, {}, "rows"),
-        ({"rows": WEIGHED}, {}, "sample_weight"), ({}, {"target": 0.98}, "target"),
-        ({}, {"delta": 0.95}, "delta"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "asked", "argument"), [
+    ({"policy": None}, {}, "policy"), ({"rows": [0, 1]}, {}, "rows"),
+    ({"rows": WEIGHED}, {}, "sample_weight"), ({}, {"target": 0.98}, "target"),
+    ({}, {"delta": 0.95}, "delta"),
+])  # fmt: skip
 def test_what_cannot_be_checked_is_refused(policy, change, asked, argument):
     rows = {"policy": policy, "rows": rows_with(2, 400, 500)} | change
     for call in (check_policy, certify):
@@ -608,17 +601,14 @@ def test_counted_rows_that_chose_the_threshold_decide_nothing():
     assert check_policy(policy, fresh, max_analyses=1).verdict == "confirmed"
 
 
-@pytest.mark.parametrize(
-    ("change", "argument"),
-    [
-        ({"groups": GroupThresholds("site", {"a": 0.9}), "threshold": math.inf}, "policy"),
-        ({"rule": costly_rows(np.random.default_rng(0), 9, 0.5)[0].rule, "threshold": 0.5},
-         "policy"),
-        ({"confidence": "margin"}, "policy"),
-        ({"certificate": certificate(cases="whose answer is 1")}, "policy"),
-        ({"classes": np.array(["no", "yes"])}, "policy"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "argument"), [
+    ({"groups": GroupThresholds("site", {"a": 0.9}), "threshold": math.inf}, "policy"),
+    ({"rule": costly_rows(np.random.default_rng(0), 9, 0.5)[0].rule, "threshold": 0.5},
+     "policy"),
+    ({"confidence": "margin"}, "policy"),
+    ({"certificate": certificate(cases="whose answer is 1")}, "policy"),
+    ({"classes": np.array(["no", "yes"])}, "policy"),
+])  # fmt: skip
 def test_a_state_that_cannot_tell_what_the_policy_decides_is_refused(policy, change, argument):
     rows, target = counted(rows_with(3, 400, 600)), 0.05
     check_refused(argument, lambda: check_policy(replace(policy, **change), rows, target=target))
@@ -903,16 +893,13 @@ def test_a_target_in_costs_is_certified_where_the_rows_it_counts_certify_it(poli
 # The policy's own guarantee -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("objective", "target", "n_errors", "n_accepted"),
-    [
-        ("risk", 0.03, 216, 1285), ("risk", 0.03, 55, 1285), ("risk", 0.03, 10, 1285),
-        ("risk", 0.03, 6, 132), ("generalized_risk", 0.03, 216, 1285),
-        ("generalized_risk", 0.03, 40, 1285), ("generalized_risk", 0.03, 70, 1285),
-        ("coverage", 0.7, 0, 1285), ("coverage", 0.64, 0, 1285), ("coverage", 0.6, 0, 1285),
-        ("coverage", 1.0, 0, 2000), ("coverage", 1.0, 0, 1999),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("objective", "target", "n_errors", "n_accepted"), [
+    ("risk", 0.03, 216, 1285), ("risk", 0.03, 55, 1285), ("risk", 0.03, 10, 1285),
+    ("risk", 0.03, 6, 132), ("generalized_risk", 0.03, 216, 1285),
+    ("generalized_risk", 0.03, 40, 1285), ("generalized_risk", 0.03, 70, 1285),
+    ("coverage", 0.7, 0, 1285), ("coverage", 0.64, 0, 1285), ("coverage", 0.6, 0, 1285),
+    ("coverage", 1.0, 0, 2000), ("coverage", 1.0, 0, 1999),
+])  # fmt: skip
 def test_a_check_says_at_once_whether_the_own_guarantee_is_kept(
     policy, objective, target, n_errors, n_accepted
 ):

@@ -226,16 +226,13 @@ def test_too_few_answers_are_too_few_even_if_all_are_wrong(target, n_before):
     assert target < detectable_risk(target, least, n_before=n_before) <= 1
 
 
-@pytest.mark.parametrize(
-    ("named", "risk", "options"),
-    [
-        ("Coverage(0.9)", Coverage(0.9), {}), ("GeneralizedRisk(0.05)", GeneralizedRisk(0.05), {}),
-        ("Risk(0.05, loss='cost')", Risk(0.05, loss="cost"), {}), ("risk", None, {}),
-        ("objective", {"a": Risk(0.05)}, {}), ("target", 0.95, {}),
-        ("delta", Risk(0.05), {"delta": 0.1}), ("delta", 0.05, {"delta": 0.9}),
-        ("n_labelled", 0.05, {"n_labelled": 10.5}), ("n_before", 0.05, {"n_before": -1}),
-        ("power", 0.05, {"power": 1}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("named", "risk", "options"), [
+    ("Coverage(0.9)", Coverage(0.9), {}), ("GeneralizedRisk(0.05)", GeneralizedRisk(0.05), {}),
+    ("Risk(0.05, loss='cost')", Risk(0.05, loss="cost"), {}), ("risk", None, {}),
+    ("objective", {"a": Risk(0.05)}, {}), ("target", 0.95, {}),
+    ("delta", Risk(0.05), {"delta": 0.1}), ("delta", 0.05, {"delta": 0.9}),
+    ("n_labelled", 0.05, {"n_labelled": 10.5}), ("n_before", 0.05, {"n_before": -1}),
+    ("power", 0.05, {"power": 1}),
+])  # fmt: skip
 def test_what_cannot_be_planned_is_refused(named, risk, options):
     check_refused(named, lambda: detectable_risk(risk, **{"n_labelled": 100} | options))

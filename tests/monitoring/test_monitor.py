@@ -537,18 +537,14 @@ def saved():
     return monitor.to_json()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        ("policy", {}), ("options", "target", 7), ("guarantees", []), ("waiting", {}),
-        ("waiting", "weight", []), ("waiting", "when", 0, "x"), ("counts", "n_decided", "7"),
-        ("guarantees", 0, "evidence", "product", [1, 1]), ("guarantees", 0, "evidence", "n", None),
-        ("guarantees", 0, "loss", "x"), ("history", 0, 0, {}), ("workload", "evidence", []),
-        ("workload", "counts", [1]), ("workload", "changed", "x"), ("last_decided", "x"),
-        ("kind", "x"),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize("change", [
+    ("policy", {}), ("options", "target", 7), ("guarantees", []), ("waiting", {}),
+    ("waiting", "weight", []), ("waiting", "when", 0, "x"), ("counts", "n_decided", "7"),
+    ("guarantees", 0, "evidence", "product", [1, 1]), ("guarantees", 0, "evidence", "n", None),
+    ("guarantees", 0, "loss", "x"), ("history", 0, 0, {}), ("workload", "evidence", []),
+    ("workload", "counts", [1]), ("workload", "changed", "x"), ("last_decided", "x"),
+    ("kind", "x"),
+], ids=str)  # fmt: skip
 def test_files_with_a_true_digest_and_wrong_contents_are_refused(saved, change):
     *path, name, value = change
     stored = place = json.loads(saved)
@@ -565,18 +561,14 @@ def test_other_format_versions_are_refused_with_one_sentence(saved, version, rem
     check_refused(remedy, SelectiveRiskMonitor.from_json, json.dumps(stored))
 
 
-@pytest.mark.parametrize(
-    ("options", "argument"),
-    [
-        ({"target": None}, "target"), ({"target": 0}, "target"), ({"delta": 0.95}, "delta"),
-        ({"unlabelled": "correct"}, "label_delay"), ({"unlabelled": "wrong"}, "unlabelled"),
-        ({"label_delay": "30"}, "label_delay"), ({"label_delay": "soon"}, "label_delay"),
-        ({"label_delay": -1}, "label_delay"), ({"label_delay": 3, "batch": "1D"}, "batch"),
-        ({"batch": 0}, "batch"), ({"batch": 1.5}, "batch"),
-        ({"min_audit_proba": 0}, "min_audit_proba"), ({"policy": "policy.json"}, "policy"),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "argument"), [
+    ({"target": None}, "target"), ({"target": 0}, "target"), ({"delta": 0.95}, "delta"),
+    ({"unlabelled": "correct"}, "label_delay"), ({"unlabelled": "wrong"}, "unlabelled"),
+    ({"label_delay": "30"}, "label_delay"), ({"label_delay": "soon"}, "label_delay"),
+    ({"label_delay": -1}, "label_delay"), ({"label_delay": 3, "batch": "1D"}, "batch"),
+    ({"batch": 0}, "batch"), ({"batch": 1.5}, "batch"),
+    ({"min_audit_proba": 0}, "min_audit_proba"), ({"policy": "policy.json"}, "policy"),
+], ids=str)  # fmt: skip
 def test_bad_options_are_named(options, argument):
     check_refused(argument, lambda: watching(**options))
 
@@ -584,28 +576,24 @@ def test_bad_options_are_named(options, argument):
 ANSWERED = {"y_proba": None, "confidence": [0.9]}
 
 
-@pytest.mark.parametrize(
-    ("method", "given", "argument"),
-    [
-        *(("add_decisions", given, argument) for given, argument in [
-            ({"ids": [7, 8]}, "ids"), ({"ids": [None]}, "ids"), ({"ids": ["a"]}, "ids"),
-            ({"y_proba": [SURE] * 2, "ids": ["x", "x"]}, "ids"),
-            ({"when": 1}, "when"), ({"when": None}, "when"), ({"when": "2024-01-01"}, "when"),
-            ({"when": [5, 6]}, "when"), ({"when": math.nan}, "when"),
-            ({"audit_proba": 0.5}, "audited"), ({"audited": [1]}, "audited"),
-            ({"audited": [True], "audit_proba": 0.5}, "audit_proba"),
-            ({"audited": [True], "audit_proba": "half"}, "audit_proba"),
-            ({"confidence": [0.9]}, "y_pred"), (ANSWERED | {"y_pred": ["maybe"]}, "y_pred"),
-            ({"subgroups": ["a"]}, "subgroups"), ({"y_proba": [[0.9, 0.2]]}, "y_proba"),
-        ]),
-        *(("add_labels", given, argument) for given, argument in [
-            ({"y": [1]}, "y"), ({"y": []}, "y"), ({"y": [None]}, "y"),
-            ({"when": "2024-01-01"}, "when"),
-        ]),
-        ("update", {"y_proba": [SURE] * 2}, "y"), ("update", {"y": [["no", "no"]]}, "y"),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize(("method", "given", "argument"), [
+    *(("add_decisions", given, argument) for given, argument in [
+        ({"ids": [7, 8]}, "ids"), ({"ids": [None]}, "ids"), ({"ids": ["a"]}, "ids"),
+        ({"y_proba": [SURE] * 2, "ids": ["x", "x"]}, "ids"),
+        ({"when": 1}, "when"), ({"when": None}, "when"), ({"when": "2024-01-01"}, "when"),
+        ({"when": [5, 6]}, "when"), ({"when": math.nan}, "when"),
+        ({"audit_proba": 0.5}, "audited"), ({"audited": [1]}, "audited"),
+        ({"audited": [True], "audit_proba": 0.5}, "audit_proba"),
+        ({"audited": [True], "audit_proba": "half"}, "audit_proba"),
+        ({"confidence": [0.9]}, "y_pred"), (ANSWERED | {"y_pred": ["maybe"]}, "y_pred"),
+        ({"subgroups": ["a"]}, "subgroups"), ({"y_proba": [[0.9, 0.2]]}, "y_proba"),
+    ]),
+    *(("add_labels", given, argument) for given, argument in [
+        ({"y": [1]}, "y"), ({"y": []}, "y"), ({"y": [None]}, "y"),
+        ({"when": "2024-01-01"}, "when"),
+    ]),
+    ("update", {"y_proba": [SURE] * 2}, "y"), ("update", {"y": [["no", "no"]]}, "y"),
+], ids=str)  # fmt: skip
 def test_bad_calls_are_named_and_change_nothing(method, given, argument):
     right = {
         "add_decisions": {"y_proba": [SURE], "ids": ["x"], "when": 5},

@@ -129,13 +129,10 @@ def test_bounds_of_a_guaranteed_coverage_are_binomial(rng, n, target, delta):
 
 # Nothing accepted: of the rows an accepting policy decides, nothing is known; silent failures are
 # as rare as n rows without one show.
-@pytest.mark.parametrize(
-    ("objective", "method", "bound", "least"),
-    [
-        ("risk", "combined", 1.0, 1.0), ("risk", "band", 1.0, 1.0),
-        ("generalized_risk", "auto", 1 - 0.05 ** (1 / 20), 1 - 0.05 ** (1 / 20)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("objective", "method", "bound", "least"), [
+    ("risk", "combined", 1.0, 1.0), ("risk", "band", 1.0, 1.0),
+    ("generalized_risk", "auto", 1 - 0.05 ** (1 / 20), 1 - 0.05 ** (1 / 20)),
+])  # fmt: skip
 @pytest.mark.parametrize("unit", [1, 7])
 @pytest.mark.filterwarnings("ignore:y_proba. its columns seem")  # all answers are wrong
 def test_numbers_where_nothing_is_accepted(objective, method, bound, least, unit):
@@ -228,17 +225,13 @@ def test_how_often_is_rounded_down():
     assert "With 97.5 % confidence, " in unwrap(str(certificate))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"target": 1.5}, {"delta": 0.95}, {"n_errors": 10**6}, {"exact": False},
-        {"guarantee": "foo"}, {"assumptions": [1]}, {"caveats": "abc"}, {"fingerprints": {"a": 1}},
-        {"exact": "yes"}, {"coverage": 2}, {"min_coverage": "x"}, {"overall_error": "x"},
-        {"reviewer": 0}, {"pointwise_bound": None}, {"rows_needed": "x"}, {"max_analyses": 0},
-        {"seed": -1}, {"seed": 0.5}, {"seed": "7"},
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize("change", [
+    {"target": 1.5}, {"delta": 0.95}, {"n_errors": 10**6}, {"exact": False},
+    {"guarantee": "foo"}, {"assumptions": [1]}, {"caveats": "abc"}, {"fingerprints": {"a": 1}},
+    {"exact": "yes"}, {"coverage": 2}, {"min_coverage": "x"}, {"overall_error": "x"},
+    {"reviewer": 0}, {"pointwise_bound": None}, {"rows_needed": "x"}, {"max_analyses": 0},
+    {"seed": -1}, {"seed": 0.5}, {"seed": "7"},
+], ids=str)  # fmt: skip
 def test_a_damaged_certificate_is_an_error_and_never_a_guarantee(rng, change):
     stored = make(rng).to_dict() | change
     with pytest.raises(

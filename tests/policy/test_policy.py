@@ -166,14 +166,11 @@ def test_an_own_confidence_is_saved_only_on_demand(policy):
     assert again.decide([[0.9, 0.1]])["accepted"].tolist() == [True]
 
 
-@pytest.mark.parametrize(
-    ("argument", "value"),
-    [
-        ("confidence", "margn"), ("confidence", "expected_cost"), ("threshold", np.nan),
-        ("classes", np.array(["a", "a"])), ("coverage", 2.0), ("n", -1), ("abstain_label", "a"),
-        ("response", "decision_function"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("argument", "value"), [
+    ("confidence", "margn"), ("confidence", "expected_cost"), ("threshold", np.nan),
+    ("classes", np.array(["a", "a"])), ("coverage", 2.0), ("n", -1), ("abstain_label", "a"),
+    ("response", "decision_function"),
+])  # fmt: skip
 def test_impossible_policies_are_refused_at_once(argument, value):
     given = {"classes": np.array(["a", "b"]), "threshold": 0.5, argument: value}
     check_refused(argument, lambda: AbstentionPolicy(**given))
@@ -242,26 +239,23 @@ def test_a_damaged_map_is_not_loaded(how, damage):
         AbstentionPolicy.from_json(signed(stored))
 
 
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"decision": "dice"}, "decision"), ({"decision": "min_cost"}, "cost_matrix"),
-        ({"cost_matrix": [[0, 1]]}, "cost_matrix"),
-        ({"cost_matrix": [[0, -1], [1, 0]]}, "cost_matrix"),
-        ({"confidence": "expected_cost"}, "cost_matrix"),
-        ({"classes": ["low", "high"], "classes_dtype": "<U1"}, "'<U1'"),
-        *(({"classes_dtype": x}, repr(x))
-          for x in ("<U400000000", "(100000000,)<U2", "<U2,<i4", "<M8[s]", "|O")),
-        ({"classes": [0, 1], "classes_dtype": "<f16"}, "'<f16'"),
-        ({"classes": ["\ud800", "b"], "classes_dtype": "<U1"}, "half a character"),
-        *(({name: value}, "") for name, value in [
-            ("threshold", "high"), ("confidence", "hope"), ("response", "predict"),
-            ("calibration", {"kind": "magic", "maps": [], "response": "x"}), ("classes", None),
-            ("metadata", 3), ("n", "x"), ("abstain_label", "lo"),
-        ]),
-        *(({"version": x}, repr(x)) for x in (VERSION - 1, 0, True, 6.0)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "named"), [
+    ({"decision": "dice"}, "decision"), ({"decision": "min_cost"}, "cost_matrix"),
+    ({"cost_matrix": [[0, 1]]}, "cost_matrix"),
+    ({"cost_matrix": [[0, -1], [1, 0]]}, "cost_matrix"),
+    ({"confidence": "expected_cost"}, "cost_matrix"),
+    ({"classes": ["low", "high"], "classes_dtype": "<U1"}, "'<U1'"),
+    *(({"classes_dtype": x}, repr(x))
+      for x in ("<U400000000", "(100000000,)<U2", "<U2,<i4", "<M8[s]", "|O")),
+    ({"classes": [0, 1], "classes_dtype": "<f16"}, "'<f16'"),
+    ({"classes": ["\ud800", "b"], "classes_dtype": "<U1"}, "half a character"),
+    *(({name: value}, "") for name, value in [
+        ("threshold", "high"), ("confidence", "hope"), ("response", "predict"),
+        ("calibration", {"kind": "magic", "maps": [], "response": "x"}), ("classes", None),
+        ("metadata", 3), ("n", "x"), ("abstain_label", "lo"),
+    ]),
+    *(({"version": x}, repr(x)) for x in (VERSION - 1, 0, True, 6.0)),
+])  # fmt: skip
 def test_damaged_fields_are_a_clear_error(change, named):
     policy = AbstentionPolicy(classes=np.array(["lo", "hi"]), threshold=0.8)
     damaged = "This policy has the" if "version" in change else "The policy is damaged"
@@ -368,16 +362,13 @@ def test_the_digest_is_what_the_schema_says(certified):
     assert digest == hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("coverage", 7), ("n", -3), ("confidence_quantiles", []),
-        ("confidence_quantiles 0.5", "half"), ("metadata", []), ("created", 5),
-        ("fingerprints", "abc"), ("fingerprints data", 3), ("threshold", 0.2),
-        ("threshold", True), ("certificate threshold", 0.99), ("certificate risk", "<b>"),
-        ("certificate loss", "none"), ("certificate target", 1.5), ("certificate cases", ["x"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("path", "value"), [
+    ("coverage", 7), ("n", -3), ("confidence_quantiles", []),
+    ("confidence_quantiles 0.5", "half"), ("metadata", []), ("created", 5),
+    ("fingerprints", "abc"), ("fingerprints data", 3), ("threshold", 0.2),
+    ("threshold", True), ("certificate threshold", 0.99), ("certificate risk", "<b>"),
+    ("certificate loss", "none"), ("certificate target", 1.5), ("certificate cases", ["x"]),
+])  # fmt: skip
 def test_a_file_is_checked_field_by_field(certified, path, value):
     stored = put(stored_fields(certified["all"]), path.split(), value)
     named = "|".join([*path.split(), "its values do not fit", "a list of texts"])
@@ -388,20 +379,16 @@ def test_a_file_is_checked_field_by_field(certified, path, value):
 HEAD = '{"schema": "skselect.policy", "version": '
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ('{"a":' * 100_000 + "1" + "}" * 100_000, "damaged JSON"), ("[" * 100_000, "damaged JSON"),
-        ("5", "schema"), ('"x"', "schema"), (b"\xff\xfe{", "damaged JSON"), (b"", "damaged JSON"),
-        ('{"schema": "something else"}', "schema"), (f"{HEAD}1", "damaged JSON"),
-        (f"{HEAD}99}}", "update skselect"), (f"{HEAD}1}}", "never released"),
-        (f'{HEAD}"6"}}', "'6'"), (f"{HEAD}6}}", "policy is damaged"),
-        (f'{HEAD}6, "x": {"[" * 900 + "]" * 900}}}', "nested more than 100 deep"),
-        *((f'{{"threshold": {x}}}', f"damaged JSON: {x} is not a finite number")
-          for x in ("1e400", "-1e400", "Infinity", "NaN")),
-    ],
-    ids=lambda x: str(x)[:40],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "words"), [
+    ('{"a":' * 100_000 + "1" + "}" * 100_000, "damaged JSON"), ("[" * 100_000, "damaged JSON"),
+    ("5", "schema"), ('"x"', "schema"), (b"\xff\xfe{", "damaged JSON"), (b"", "damaged JSON"),
+    ('{"schema": "something else"}', "schema"), (f"{HEAD}1", "damaged JSON"),
+    (f"{HEAD}99}}", "update skselect"), (f"{HEAD}1}}", "never released"),
+    (f'{HEAD}"6"}}', "'6'"), (f"{HEAD}6}}", "policy is damaged"),
+    (f'{HEAD}6, "x": {"[" * 900 + "]" * 900}}}', "nested more than 100 deep"),
+    *((f'{{"threshold": {x}}}', f"damaged JSON: {x} is not a finite number")
+      for x in ("1e400", "-1e400", "Infinity", "NaN")),
+], ids=lambda x: str(x)[:40])  # fmt: skip
 def test_no_file_ends_in_a_traceback(tmp_path, text, words):
     data = text if isinstance(text, bytes) else text.encode()
     (tmp_path / "policy.json").write_bytes(data)

@@ -34,14 +34,11 @@ PROBA = np.array([[0.3, 0.7], [0.3, 0.7], [0.05, 0.95], [0.5, 0.5]])
 SEXES = ["M", "F", None, "M"]
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        SEXES, np.array(SEXES, dtype=object), pd.Series(SEXES, index=[9, 8, 7, 6]),
-        pd.Series(SEXES, dtype="category"), pd.Series(SEXES, dtype="string"), pl.Series(SEXES),
-        pd.DataFrame({"sex": SEXES}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("values", [
+    SEXES, np.array(SEXES, dtype=object), pd.Series(SEXES, index=[9, 8, 7, 6]),
+    pd.Series(SEXES, dtype="category"), pd.Series(SEXES, dtype="string"), pl.Series(SEXES),
+    pd.DataFrame({"sex": SEXES}),
+])  # fmt: skip
 def test_codes_of_one_attribute(values):
     codes, keys = subgroup_codes(values, 4)
     assert keys == ["F", "M"]

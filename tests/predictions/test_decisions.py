@@ -75,19 +75,16 @@ def test_a_class_that_the_model_does_not_know_costs_the_most(rng):
     assert rule.costs(np.array([0]), np.array([2])).tolist() == [0.4]
 
 
-@pytest.mark.parametrize(
-    ("argument", "options"),
-    [
-        ("cost_matrix", {"decision": "min_cost"}), ("decision", {"decision": "dice"}),
-        ("y_pred", {"decision": "estimator"}), ("y_pred", {"y_pred": [0, 1]}),
-        ("y_pred", {"decision": "estimator", "y_pred": [0]}),
-        ("y_pred", {"decision": "estimator", "y_pred": [0, 7]}),
-        *(("cost_matrix", {"cost_matrix": costs}) for costs in [
-            [[0, 1]], np.ones((3, 3)), [[0, -1], [1, 0]], [[0, 0], [0, 0]],
-            [["a", "b"], ["c", "d"]], pd.DataFrame([[0, 1], [1, 0]], [0, 2], [0, 1]),
-        ]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("argument", "options"), [
+    ("cost_matrix", {"decision": "min_cost"}), ("decision", {"decision": "dice"}),
+    ("y_pred", {"decision": "estimator"}), ("y_pred", {"y_pred": [0, 1]}),
+    ("y_pred", {"decision": "estimator", "y_pred": [0]}),
+    ("y_pred", {"decision": "estimator", "y_pred": [0, 7]}),
+    *(("cost_matrix", {"cost_matrix": costs}) for costs in [
+        [[0, 1]], np.ones((3, 3)), [[0, -1], [1, 0]], [[0, 0], [0, 0]],
+        [["a", "b"], ["c", "d"]], pd.DataFrame([[0, 1], [1, 0]], [0, 2], [0, 1]),
+    ]),
+])  # fmt: skip
 def test_bad_decisions_are_named(argument, options):
     rows = [0, 1], [[0.9, 0.1], [0.2, 0.8]]
     check_refused(argument, lambda: Predictions.from_proba(*rows, **options))

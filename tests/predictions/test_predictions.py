@@ -461,14 +461,11 @@ def test_rows_that_nobody_has_judged_are_kept_and_wrong():
     assert dropped.take([1]).position.tolist() == [2]
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ["no", None, "yes"], [0, np.nan, 1], np.array([0, np.nan, 1]), pd.Series([0, None, 1]),
-        pd.array([0, None, 1], dtype="Int64"), pd.array(["no", None, "yes"]), [False, None, True],
-        np.array([[0], [np.nan], [1]]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("labels", [
+    ["no", None, "yes"], [0, np.nan, 1], np.array([0, np.nan, 1]), pd.Series([0, None, 1]),
+    pd.array([0, None, 1], dtype="Int64"), pd.array(["no", None, "yes"]), [False, None, True],
+    np.array([[0], [np.nan], [1]]),
+])  # fmt: skip
 def test_labels_may_be_missing_until_somebody_knows_them(labels):
     proba = [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7]]
     rows = Predictions.from_proba(labels, proba, unjudged="wrong")

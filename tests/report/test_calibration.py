@@ -139,16 +139,13 @@ def test_labels_groups_and_objects():
     assert grouped.loc["platt", "log_loss"] != plain.loc["platt", "log_loss"]
 
 
-@pytest.mark.parametrize(
-    ("argument", "value"),
-    [
-        ("calibrations", "platt"), ("calibration", ["hope"]), ("None", [None]),
-        ("calibrations", {"raw": "platt"}), ("calibrations", [PlattCalibrator()] * 2),
-        ("calibration_scope", "all"), ("n_draws", 0), ("n_draws", 58), ("random_state", "x"),
-        ("sample_weight", [1, 2]), ("y", np.zeros(300, dtype=int)),
-        ("cv", [(np.arange(9), np.arange(9, 300))]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("argument", "value"), [
+    ("calibrations", "platt"), ("calibration", ["hope"]), ("None", [None]),
+    ("calibrations", {"raw": "platt"}), ("calibrations", [PlattCalibrator()] * 2),
+    ("calibration_scope", "all"), ("n_draws", 0), ("n_draws", 58), ("random_state", "x"),
+    ("sample_weight", [1, 2]), ("y", np.zeros(300, dtype=int)),
+    ("cv", [(np.arange(9), np.arange(9, 300))]),
+])  # fmt: skip
 def test_bad_arguments_are_named(argument, value):
     X, y = rows()
     name = "calibrations" if argument in ("calibration", "None") else argument

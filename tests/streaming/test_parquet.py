@@ -98,15 +98,12 @@ def test_a_progress_bar_counts_the_rows_on_a_terminal_and_not_in_a_log(folder, t
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize(
-    ("named", "change"),
-    [
-        ("labels", {"labels": None}), ("y_true", {"y_true": None}),
-        ("loss", {"confidence": "confidence", "loss": "error"}),
-        ("part-3.parquet has no column 'truth'", {"y_true": "truth"}),
-        ("part-3.parquet: y_proba", {"y_proba": ["p_a", "p_b"], "labels": ["a", "b"]}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("named", "change"), [
+    ("labels", {"labels": None}), ("y_true", {"y_true": None}),
+    ("loss", {"confidence": "confidence", "loss": "error"}),
+    ("part-3.parquet has no column 'truth'", {"y_true": "truth"}),
+    ("part-3.parquet: y_proba", {"y_proba": ["p_a", "p_b"], "labels": ["a", "b"]}),
+])  # fmt: skip
 def test_what_does_not_fit_is_named_with_its_file(folder, named, change):
     asked = by_class(progress=False) | change
     check_refused(named, lambda: evaluate_parquet(folder[0], **asked))
