@@ -33,16 +33,6 @@ from skselect import (
 from skselect._lib.decide import CONFIDENCES
 from skselect.calibration import TemperatureCalibrator, _scopes
 from skselect.calibration._calibrators import CALIBRATORS
-from skselect.calibration._scopes import (
-    SAFE,
-    SCOPES,
-    ClassCalibration,
-    ConfidenceCalibration,
-    RawRows,
-    choose_calibrator,
-    fit_calibration,
-    restore_calibration,
-)
 from skselect.scoring import get_scorer
 from tests.calibration.cases import calibrated, profile, table
 from tests.common import check_schema
@@ -53,17 +43,19 @@ from tests.common import check_schema
 def test_class_probabilities_sum_to_one_and_survive_storage(kind, n_classes, rng):
     proba = rng.dirichlet(np.ones(n_classes), 300)
     codes = np.array([rng.choice(n_classes, p=p) for p in proba])
-    calibration = ClassCalibration.fit(kind, "predict_proba", proba, codes, n_classes)
+    calibration = _scopes.ClassCalibration.fit(kind, "predict_proba", proba, codes, n_classes)
     calibrated = calibration.predict_proba(proba)
     np.testing.assert_allclose(calibrated.sum(axis=1), 1.0, atol=1e-12)
-    restored = ClassCalibration.from_dict(json.loads(json.dumps(calibration.to_dict())))
+    restored = _scopes.ClassCalibration.from_dict(json.loads(json.dumps(calibration.to_dict())))
     assert np.array_equal(restored.predict_proba(proba), calibrated)
 
 
 def test_one_vs_rest_is_one_map_per_class_rescaled(rng):
     proba = rng.dirichlet(np.ones(3), 200)
     codes = rng.integers(0, 3, 200)
-    found = ClassCalibration.fit("isotonic", "predict_proba", proba, codes, 3).predict_proba(proba)
+    found = _scopes.ClassCalibration.fit(
+        "isotonic", "predict_proba", proba, codes, 3
+    ).predict_proba(proba)
     maps = [IsotonicRegression(out_of_bounds="clip").fit(proba[:, k], codes == k) for k in range(3)]
     raw = np.column_stack([m.predict(proba[:, k]) for k, m in enumerate(maps)])
     total = raw.sum(axis=1, keepdims=True)
@@ -74,9 +66,9 @@ def test_one_vs_rest_is_one_map_per_class_rescaled(rng):
 def test_damaged_calibrations_are_refused():
     stored = fitted("platt")[0].calibration_.to_dict()
     with pytest.raises(ValueError, match="maps need"):
-        restore_calibration(stored | {"kind": "beta"})
+        _scopes.restore_calibration(stored | {"kind": "beta"})
     with pytest.raises(ValueError, match="scope must be one of"):
-        restore_calibration(stored | {"scope": "everything"})
+        _scopes.restore_calibration(stored | {"scope": "everything"})
 
 
 KINDS = list(CALIBRATORS)
@@ -95,7 +87,7 @@ def scored(draw):
 @given(case=scored())
 def test_the_order_of_rows_stays_but_for_new_ties(kind, case):
     confidence, correct = case
-    found = ConfidenceCalibration.fit(kind, confidence, correct)
+    found = _scopes.ConfidenceCalibration.fit(kind, confidence, correct)
     fresh = np.unique(np.concatenate([confidence, np.linspace(0, 1, 101)]))
     calibrated = found.calibrate_confidence(fresh)
     assert np.all(np.diff(calibrated) >= -1e-15)
@@ -166,7 +158,7 @@ class Careless(BaseEstimator):
         return self.result(np.asarray(score))
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("scope", _scopes.SCOPES)
 @pytest.mark.parametrize(
     "result", [lambda s: s * np.nan, lambda s: s + 2.0, lambda s: s[:, None], lambda s: s[:1]]
 )
@@ -292,25 +284,27 @@ def draw_three_classes(rng, n):
 
 
 def choose(scope, scores, codes, fold, weight=None, confidence="max_proba"):
-    rows = RawRows("predict_proba", scores, codes, scores.shape[1], weight, confidence)
-    return choose_calibrator(scope, rows, fold)
+    rows = _scopes.RawRows("predict_proba", scores, codes, scores.shape[1], weight, confidence)
+    return _scopes.choose_calibrator(scope, rows, fold)
 
 
 def losses_by_loops(scope, scores, codes, fold, weight):
     """Map each row by a calibration of the other folds, and add up the log losses."""
     total = {}
-    for name in SAFE[scope]:
+    for name in _scopes.SAFE[scope]:
         lost = 0.0
         for i in range(len(codes)):
             others = [j for j in range(len(codes)) if fold[j] != fold[i]]
             repeated = np.repeat(others, weight[others])
             known, truth = scores[repeated], codes[repeated]
             if scope == "probabilities":
-                made = ClassCalibration.fit(name, "predict_proba", known, truth, scores.shape[1])
+                made = _scopes.ClassCalibration.fit(
+                    name, "predict_proba", known, truth, scores.shape[1]
+                )
                 chance = made.predict_proba(scores[[i]])[0, codes[i]]
             else:
                 right = (known.argmax(axis=1) == truth).astype(float)
-                made = ConfidenceCalibration.fit(name, known.max(axis=1), right)
+                made = _scopes.ConfidenceCalibration.fit(name, known.max(axis=1), right)
                 claimed = made.calibrate_confidence(scores[[i]].max(axis=1))[0]
                 chance = claimed if scores[i].argmax() == codes[i] else 1 - claimed
             lost -= weight[i] * np.log(chance)
@@ -318,7 +312,7 @@ def losses_by_loops(scope, scores, codes, fold, weight):
     return total
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("scope", _scopes.SCOPES)
 @pytest.mark.parametrize("population", [*POPULATIONS.values(), None])
 def test_the_choice_is_that_of_loops(population, scope):
     rng = np.random.default_rng(5)
@@ -332,21 +326,21 @@ def test_the_choice_is_that_of_loops(population, scope):
 def test_small_tables_are_mapped_almost_as_well_as_by_the_best(population):
     # Log loss of 2000 fresh rows; isotonic regression overfits and is no candidate.
     rng = np.random.default_rng(1)
-    lost = {kind: [] for kind in (*SAFE["probabilities"], "isotonic", "auto")}
+    lost = {kind: [] for kind in (*_scopes.SAFE["probabilities"], "isotonic", "auto")}
     for _ in range(20):
         (scores, codes), (fresh, truth) = draw(population, rng, 60), draw(population, rng, 2000)
-        rows = RawRows("predict_proba", scores, codes, 2)
+        rows = _scopes.RawRows("predict_proba", scores, codes, 2)
         for kind, losses in lost.items():
-            made = fit_calibration(kind, "probabilities", rows, fold=np.arange(60) % 5)
+            made = _scopes.fit_calibration(kind, "probabilities", rows, fold=np.arange(60) % 5)
             own = made.predict_proba(fresh)[np.arange(2000), truth]
             losses.append(-np.log(np.maximum(own, 1e-15)).mean())
-    best = min(SAFE["probabilities"], key=lambda kind: np.mean(lost[kind]))
+    best = min(_scopes.SAFE["probabilities"], key=lambda kind: np.mean(lost[kind]))
     more = np.subtract(lost["auto"], lost[best])
     assert np.mean(more) <= 0.01 + 4 * np.std(more) / np.sqrt(20)
     assert np.mean(lost["auto"]) < np.mean(lost["isotonic"]) - 0.1
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("scope", _scopes.SCOPES)
 def test_rows_without_weight_and_the_order_of_rows_change_nothing(scope):
     rng = np.random.default_rng(2)
     scores, codes = draw(shifted, rng, 80)
@@ -364,8 +358,8 @@ def test_the_simplest_of_equals_is_taken_temperature_for_the_largest_probability
     given = scores[:20], codes[:20], np.arange(20) % 2
     same = np.tile([0.4, 0.6], (20, 1)), np.full(20, 0.6)
     monkeypatch.setattr(_scopes, "cross_fit", lambda *_: same)
-    for scope in SCOPES:
-        assert choose(scope, *given) == SAFE[scope][0] == "temperature"
+    for scope in _scopes.SCOPES:
+        assert choose(scope, *given) == _scopes.SAFE[scope][0] == "temperature"
 
 
 def test_one_fold_compares_nothing():
@@ -384,7 +378,7 @@ def data():
     return make_classification(300, 6, flip_y=0.1, random_state=0)
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("scope", _scopes.SCOPES)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_classifier_says_what_it_took_and_repeats_it(data, scope, weighted):
     X, y = data
@@ -392,7 +386,7 @@ def test_the_classifier_says_what_it_took_and_repeats_it(data, scope, weighted):
     model = SelectiveClassifier(
         GaussianNB(), calibration="auto", calibration_scope=scope, random_state=0
     ).fit(X, y, weight)
-    assert model.calibration_.kind in SAFE[scope]
+    assert model.calibration_.kind in _scopes.SAFE[scope]
     for calibration in ("auto", model.calibration_.kind):
         again = clone(model).set_params(calibration=calibration).fit(X, y, weight)
         assert again.policy_.calibration.to_dict() == model.policy_.calibration.to_dict()
@@ -422,15 +416,15 @@ def test_a_frozen_classifier_is_compared_across_folds_of_the_rows(data):
 def test_few_rows_decision_values_and_searches(data):
     X, y = data
     few = SelectiveClassifier(GaussianNB(), calibration="auto", cv=2).fit(X[:8], y[:8])
-    assert few.calibration_.kind in SAFE["probabilities"]
+    assert few.calibration_.kind in _scopes.SAFE["probabilities"]
     values = SelectiveClassifier(LinearSVC(), calibration="auto").fit(X, y)
-    assert values.calibration_.kind in SAFE["probabilities"]
+    assert values.calibration_.kind in _scopes.SAFE["probabilities"]
     grid = {"calibration": ["auto", "isotonic"]}
     search = GridSearchCV(values, grid, scoring="neg_log_loss", cv=2).fit(X, y)
     assert search.best_params_ == {"calibration": "auto"}
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("scope", _scopes.SCOPES)
 def test_shared_folds_choose_without_the_rows_they_decide(data, scope):
     X, y = data
     splits = list(KFold(3, shuffle=True, random_state=0).split(X))
@@ -441,9 +435,9 @@ def test_shared_folds_choose_without_the_rows_they_decide(data, scope):
     for k, scores in enumerate(raw):
         others = [j for j in range(3) if j != k]
         rows = np.concatenate([splits[j][1] for j in others])
-        made = fit_calibration(
+        made = _scopes.fit_calibration(
             "auto", scope,
-            RawRows("predict_proba", np.concatenate([raw[j] for j in others]), y[rows], 2),
+            _scopes.RawRows("predict_proba", np.concatenate([raw[j] for j in others]), y[rows], 2),
             fold=np.repeat(others, [len(raw[j]) for j in others]),
         )  # fmt: skip
         confidence.append(made.calibrate_confidence(made.predict_proba(scores).max(axis=1)))
@@ -453,7 +447,7 @@ def test_shared_folds_choose_without_the_rows_they_decide(data, scope):
 
 
 def test_overconfidence_that_remains_is_warned_of_once(data, monkeypatch):
-    monkeypatch.setitem(SAFE, "probabilities", ("isotonic",))
+    monkeypatch.setitem(_scopes.SAFE, "probabilities", ("isotonic",))
     model = SelectiveClassifier(LogisticRegression(), calibration="auto", random_state=0)
     for estimator in (model, ThresholdTuner(model, cv=3, random_state=0)):
         with warnings.catch_warnings(record=True, action="always") as told:
@@ -473,7 +467,7 @@ def test_a_class_of_no_or_two_rows_hardly_ever_wins(kind, n_rare):
     model = GaussianNB().fit(X, rare)
     known = np.arange(240) >= 2 - n_rare
     scores = model.predict_proba(X)
-    made = ClassCalibration.fit(kind, "predict_proba", scores[known], rare[known], 3)
+    made = _scopes.ClassCalibration.fit(kind, "predict_proba", scores[known], rare[known], 3)
     found = made.predict_proba(scores)
     assert np.all(np.isfinite(found))
     if kind != "temperature" or n_rare:  # its one map knows no classes, and keeps every answer
@@ -491,7 +485,7 @@ def test_a_classifier_that_only_says_0_and_1(kind):
 
 
 @pytest.mark.parametrize("kind", CALIBRATORS)
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("scope", _scopes.SCOPES)
 def test_one_class_is_left_as_it_is(kind, scope):
     """A classifier that was trained on a single class: there is nothing to calibrate."""
     X, y = table(2)[0], np.zeros(240, int)

@@ -15,13 +15,6 @@ from scipy.integrate import quad
 from skselect import Outcomes, RiskCoverageCurve
 from skselect.curve.curve import count_within
 from tests import brute
-from tests.brute import (
-    assert_close,
-    examples,
-    perfect_cases,
-    row_cases,
-    rows_of,
-)
 from tests.refusals import check_refused
 
 NAN = float("nan")
@@ -40,17 +33,17 @@ def naurc(curve):
 # The curve -------------------------------------------------------------------------------
 
 
-@examples(100)
-@given(row_cases(unit=False), st.lists(st.floats(-2, 2), max_size=5))
+@brute.examples(100)
+@given(brute.row_cases(unit=False), st.lists(st.floats(-2, 2), max_size=5))
 def test_one_entry_per_distinct_confidence_each_by_its_definition(case, anywhere):
     curve, rows, levels = case.curve, case.rows, brute.levels(case.rows)
     assert curve.thresholds.tolist() == [float(c) for c in levels]
     assert len(curve) == len(levels)
     assert curve.n_rows == len(rows)
-    assert_close(curve.mean_loss, brute.weighted_loss(rows) / brute.weight_of(rows))
+    brute.assert_close(curve.mean_loss, brute.weighted_loss(rows) / brute.weight_of(rows))
     curves = (curve.coverage, curve.selective_risk, curve.generalized_risk)
     for values, expected in zip(curves, zip(*brute.working_points(rows), strict=True), strict=True):
-        assert_close(values, list(expected))
+        brute.assert_close(values, list(expected))
         assert np.all((values >= 0) & (values <= 1))
     assert curve.coverage[-1] == 1.0
     assert np.all(np.diff(curve.coverage) > 0)
@@ -120,23 +113,23 @@ def test_constant_weights_do_not_move_a_working_point(point, scale):
         loss, confidence = (rng.random(n) < 0.3).astype(float), rng.permutation(n)
         plain, scaled = curve_of(loss, confidence), curve_of(loss, confidence, np.full(n, scale))
         for q in np.arange(1, 11) / 10:
-            assert_close(getattr(scaled, point)(q), getattr(plain, point)(q))
+            brute.assert_close(getattr(scaled, point)(q), getattr(plain, point)(q))
 
 
 # AURC ------------------------------------------------------------------------------------
 
 
-@examples(60)
-@given(row_cases(unit=False, weights=("none", "integer"), max_rows=5))
+@brute.examples(60)
+@given(brute.row_cases(unit=False, weights=("none", "integer"), max_rows=5))
 def test_aurc_is_the_mean_over_every_order_of_the_tied_rows(case):
     rows = case.rows
     if brute.weight_of(rows) > 7:
         return
-    assert_close(case.curve.aurc(), brute.aurc_over_all_orders(rows))
+    brute.assert_close(case.curve.aurc(), brute.aurc_over_all_orders(rows))
 
 
-@examples(20)
-@given(row_cases(unit=False, max_rows=8))
+@brute.examples(20)
+@given(brute.row_cases(unit=False, max_rows=8))
 def test_aurc_integral_is_the_integral_of_selective_risk_over_coverage(case):
     area, before, loss = 0.0, 0.0, 0.0
     for w, rho in ((float(w), float(rho)) for w, rho in brute.blocks(case.rows)):
@@ -149,17 +142,17 @@ def test_aurc_integral_is_the_integral_of_selective_risk_over_coverage(case):
     assert case.curve.aurc(estimator="integral") == pytest.approx(area / before, rel=1e-8, abs=1e-9)
 
 
-@examples(40)
-@given(row_cases(unit=False, weights=("none",), max_rows=6))
+@brute.examples(40)
+@given(brute.row_cases(unit=False, weights=("none",), max_rows=6))
 def test_no_order_has_a_smaller_aurc_than_the_best_one(case):
     losses = [row.loss for row in case.rows]
     orders = set(permutations(losses))
-    areas = [brute.aurc(rows_of(order, range(len(order), 0, -1))) for order in orders]
-    assert_close(case.curve.best_aurc(), min(areas))
+    areas = [brute.aurc(brute.rows_of(order, range(len(order), 0, -1))) for order in orders]
+    brute.assert_close(case.curve.best_aurc(), min(areas))
 
 
-@examples(100)
-@given(perfect_cases())
+@brute.examples(100)
+@given(brute.perfect_cases())
 def test_a_perfect_ranking_has_eaurc_exactly_zero(case):
     assert case.curve.eaurc() == 0.0
     assert naurc(case.curve) == 0.0 or len(set(case.loss.tolist())) == 1
@@ -169,8 +162,8 @@ def test_only_weights_below_half_the_rows_are_warned_about_where_they_count():
     curve_of([0, 1, 0, 1], [4, 3, 2, 1], [0.5] * 4).aurc()  # a warning would be an error
     curve_of([0, 1, 0, 1, 1, 1, 1], [4, 3, 2, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0]).aurc()
     curve, same = (curve_of([0, 1, 0, 1], [4, 3, 2, 1], w) for w in ([0.01] * 4, None))
-    assert_close(curve.aurc(estimator="integral"), same.aurc(estimator="integral"))
-    assert_close(curve.augrc(), same.augrc())
+    brute.assert_close(curve.aurc(estimator="integral"), same.aurc(estimator="integral"))
+    brute.assert_close(curve.augrc(), same.augrc())
 
 
 # AUGRC -----------------------------------------------------------------------------------
@@ -178,18 +171,18 @@ def test_only_weights_below_half_the_rows_are_warned_about_where_they_count():
 
 def test_a_last_row_of_negligible_weight_does_not_break_the_partial_area():
     curve = curve_of([0, 1, 1], [0.9, 0.8, 0.7], [1.0, 1.0, 1e-20])
-    assert_close(curve.augrc(coverage_range=(0.0, 1.0)), 0.125)
-    assert_close(curve.augrc(coverage_range=(0.5, 1.0)), 0.25)
+    brute.assert_close(curve.augrc(coverage_range=(0.0, 1.0)), 0.125)
+    brute.assert_close(curve.augrc(coverage_range=(0.5, 1.0)), 0.25)
 
 
 # CWSA ------------------------------------------------------------------------------------
 
 
-@examples(100)
-@given(row_cases(), st.booleans())
+@brute.examples(100)
+@given(brute.row_cases(), st.booleans())
 def test_right_limits_are_the_values_at_the_lower_end_of_each_interval(case, plus):
     at, values = case.curve.cwsa_right_limits(plus=plus)
-    assert_close(values, brute.right_limits(case.rows, plus=plus))
+    brute.assert_close(values, brute.right_limits(case.rows, plus=plus))
     levels = [float(c) for c in brute.levels(case.rows)]
     assert at.tolist() == [*(math.nextafter(c, math.inf) for c in levels[1:]), 0.0]
     assert case.curve.n_blocks_accepted(at).tolist() == list(range(1, len(levels) + 1))
@@ -202,16 +195,16 @@ def test_cwsa_is_exact_next_to_certainty_for_many_rows(rng):
     confidence = np.concatenate([rng.uniform(0.5, 0.9, n), sure])
     loss = np.concatenate([rng.random(n) < 0.3, rng.random(n_sure) < 0.3]).astype(float)
     at = [1 - k / 2**53 for k in (1, 10, 500, 4000, 9000)]
-    rows = rows_of(loss[n:], confidence[n:])
+    rows = brute.rows_of(loss[n:], confidence[n:])
     curve = curve_of(loss, confidence)
-    assert_close(curve.cwsa(at), [brute.cwsa(rows, t) for t in at], rel=0, tiny=1e-12)
+    brute.assert_close(curve.cwsa(at), [brute.cwsa(rows, t) for t in at], rel=0, tiny=1e-12)
     expected = [brute.cwsa(rows, t, plus=True) for t in at]
-    assert_close(curve.cwsa_plus(at), expected, rel=0, tiny=1e-12)
+    brute.assert_close(curve.cwsa_plus(at), expected, rel=0, tiny=1e-12)
 
 
 def test_cwsa_of_a_single_number_is_an_array_of_one_and_zero_above_every_confidence():
     curve = curve_of([0, 1], [0.9, 0.75])
-    assert_close(curve.cwsa(0.5), [0.15])
+    brute.assert_close(curve.cwsa(0.5), [0.15])
     assert curve.cwsa(0.5).shape == (1,)
     assert curve.cwsa([0.95]).tolist() == curve.cwsa_plus([0.95]).tolist() == [0.0]
 
@@ -234,8 +227,8 @@ def everything(curve, *, unit):
     return [np.array(numbers).tobytes(), *(values.tobytes() for values in arrays)]
 
 
-@examples(100)
-@given(row_cases(), st.randoms(use_true_random=False))
+@brute.examples(100)
+@given(brute.row_cases(), st.randoms(use_true_random=False))
 def test_the_order_of_the_rows_changes_no_bit(case, random):
     order = list(range(len(case.loss)))
     random.shuffle(order)
@@ -258,10 +251,10 @@ def test_the_order_of_many_tied_rows_changes_no_bit(rng):
 def test_weights_of_extreme_size_neither_vanish_nor_overflow(weight):
     loss, confidence = [0, 1, 0, 1], [0.9, 0.8, 0.7, 0.6]
     plain, scaled = curve_of(loss, confidence), curve_of(loss, confidence, [weight] * 4)
-    assert_close(scaled.augrc(), plain.augrc())
-    assert_close(scaled.aurc(estimator="integral"), plain.aurc(estimator="integral"))
-    assert_close(scaled.cwsa(0.5), plain.cwsa(0.5))
-    assert_close(scaled.selective_risk, plain.selective_risk)
+    brute.assert_close(scaled.augrc(), plain.augrc())
+    brute.assert_close(scaled.aurc(estimator="integral"), plain.aurc(estimator="integral"))
+    brute.assert_close(scaled.cwsa(0.5), plain.cwsa(0.5))
+    brute.assert_close(scaled.selective_risk, plain.selective_risk)
 
 
 # Bad input -------------------------------------------------------------------------------

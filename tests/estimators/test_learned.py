@@ -10,15 +10,11 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn import ensemble
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-)
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
@@ -379,7 +375,7 @@ def mixed(data):
 def only_numbers(**options):
     return make_pipeline(
         make_column_transformer(("passthrough", ["a", "b", "c"])),
-        HistGradientBoostingClassifier(max_iter=15, random_state=0),
+        ensemble.HistGradientBoostingClassifier(max_iter=15, random_state=0),
     )
 
 
@@ -420,11 +416,11 @@ def test_the_default_auxiliary_read_tables_of_every_kind(data):
     ("base", "names"),
     [
         (GaussianNB(), ["forest", "linear"]),
-        (RandomForestClassifier(), ["linear", "boosting"]),
-        (make_pipeline(StandardScaler(), ExtraTreesClassifier()), ["linear", "boosting"]),
+        (ensemble.RandomForestClassifier(), ["linear", "boosting"]),
+        (make_pipeline(StandardScaler(), ensemble.ExtraTreesClassifier()), ["linear", "boosting"]),
         (SGDClassifier(loss="log_loss"), ["forest", "boosting"]),
         (GridSearchCV(LogisticRegression(), {}), ["forest", "boosting"]),
-        (CalibratedClassifierCV(RandomForestClassifier()), ["linear", "boosting"]),
+        (CalibratedClassifierCV(ensemble.RandomForestClassifier()), ["linear", "boosting"]),
     ],
 )
 def test_the_default_auxiliary_are_of_other_kinds(base, names):

@@ -33,14 +33,7 @@ from skselect import (
 )
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import SCOPES
-from skselect.estimators.out_of_fold import (
-    OutOfFold,
-    find_known_rows,
-    find_tested_rows,
-    holdout,
-    make_folds,
-    read_splits,
-)
+from skselect.estimators import out_of_fold
 from skselect.estimators.raw_classifier import TrainingRows
 from tests.refusals import check_refused
 
@@ -54,27 +47,27 @@ def rows_of(y):
 def test_groups_stay_together_and_rare_classes_do_not_warn(rng):
     y = rng.integers(0, 2, 100)
     groups = np.repeat(np.arange(20), 5)
-    parts = make_folds(4, rows_of(y), {"groups": groups}, None)
-    for train, test in [*parts, holdout(0.3, 100, groups, 0)]:
+    parts = out_of_fold.make_folds(4, rows_of(y), {"groups": groups}, None)
+    for train, test in [*parts, out_of_fold.holdout(0.3, 100, groups, 0)]:
         assert not set(groups[train]) & set(groups[test])
     for labels in (np.array([0] * 20 + [1] * 2), np.array([0] * 20 + [1])):
-        assert len(make_folds(5, rows_of(labels), {}, None)) == 5
+        assert len(out_of_fold.make_folds(5, rows_of(labels), {}, None)) == 5
     with pytest.raises(ValueError, match="cv must put every row into exactly one test part"):
-        make_folds(ShuffleSplit(3, random_state=0), rows_of(y), {}, None)
+        out_of_fold.make_folds(ShuffleSplit(3, random_state=0), rows_of(y), {}, None)
     once = iter([(np.arange(50), np.arange(50, 100))])
-    assert len(read_splits(once, rows_of(y), {})) == 1
+    assert len(out_of_fold.read_splits(once, rows_of(y), {})) == 1
     with pytest.raises(ValueError, match="cv yields no folds"):
-        read_splits(once, rows_of(y), {})
+        out_of_fold.read_splits(once, rows_of(y), {})
 
 
 def test_rows_that_are_never_tested_serve_training_only():
     y = np.array([0, 1] * 50)
     fold = np.r_[np.full(40, -1), np.repeat([0, 1, 2], 20)]
     for cv in (TimeSeriesSplit(3), PredefinedSplit(fold), [(range(40), range(40, 100))]):
-        parts = make_folds(cv, rows_of(y), {}, None)
+        parts = out_of_fold.make_folds(cv, rows_of(y), {}, None)
         tested = [row for _, test in parts for row in test]
         assert len(set(tested)) == len(tested) < 100
-        assert find_tested_rows(parts).tolist() == sorted(tested)
+        assert out_of_fold.find_tested_rows(parts).tolist() == sorted(tested)
         assert min(row for train, _ in parts for row in train) == 0
 
 
@@ -87,9 +80,9 @@ def test_a_split_holds_positions_masks_or_slices(kind):
         [[kind(mask), kind([1, 3, 5])]],
         iter([(slice(0, None, 2), slice(1, None, 2))]),
     ):
-        ((train, test),) = read_splits(cv, rows_of(y), {}, None)
+        ((train, test),) = out_of_fold.read_splits(cv, rows_of(y), {}, None)
         assert (sorted(train.tolist()), test.tolist()) == ([0, 2, 4], [1, 3, 5])
-    assert read_splits([([], [1, 0])], rows_of(y), {}, None)[0][0].tolist() == []
+    assert out_of_fold.read_splits([([], [1, 0])], rows_of(y), {}, None)[0][0].tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -101,7 +94,7 @@ def test_a_split_holds_positions_masks_or_slices(kind):
     ],
 )  # fmt: skip
 def test_bad_splits_are_named(split):
-    check_refused("cv", make_folds, [split], rows_of(np.array([0, 1] * 5)), {}, None)
+    check_refused("cv", out_of_fold.make_folds, [split], rows_of(np.array([0, 1] * 5)), {}, None)
 
 
 PAIR = np.arange(50), np.arange(50, 90)
@@ -147,14 +140,14 @@ def test_a_calibration_learns_from_tested_rows_only(scope, data):
 
 
 def test_holdout_is_a_plain_random_split():
-    train, test = holdout(0.25, 100, None, 0)
+    train, test = out_of_fold.holdout(0.25, 100, None, 0)
     assert sorted([*train, *test]) == list(range(100))
     assert len(test) == 25
-    assert len(holdout(1 / 15, 150, None, 0)[1]) == 10
+    assert len(out_of_fold.holdout(1 / 15, 150, None, 0)[1]) == 10
     few = ThresholdTuner(GaussianNB(), cv=0.001)  # a handful of rows chooses no threshold
     for call, message in [
-        (lambda: holdout(0.999, 10, None, 0), r"cv=0\.999 cannot split 10 rows"),
-        (lambda: holdout(0.4, 10, None, "0"), "'0' cannot be used to seed"),
+        (lambda: out_of_fold.holdout(0.999, 10, None, 0), r"cv=0\.999 cannot split 10 rows"),
+        (lambda: out_of_fold.holdout(0.4, 10, None, "0"), "'0' cannot be used to seed"),
         (lambda: few.fit(*load_iris(return_X_y=True)), r"cv=0\.001 holds out 1 of 150 rows.*10"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -168,7 +161,7 @@ def test_holdout_is_a_plain_random_split():
 def test_seen_rows_against_sets(labels, n_folds):
     codes = np.unique(labels, return_inverse=True)[1]
     parts = list(KFold(n_folds).split(codes))
-    seen = find_known_rows(parts, codes)
+    seen = out_of_fold.find_known_rows(parts, codes)
     for train, test in parts:
         known = set(codes[train].tolist())
         assert [c in known for c in codes[test].tolist()] == seen[test].tolist()
@@ -195,7 +188,7 @@ def test_folds_that_cannot_know_a_class_are_refused(estimator):
     model.set_params(cv=KFold(3, shuffle=True, random_state=0))
     assert model.fit(X, names).score(X, names) > 0.85
     with pytest.raises(ValueError, match="1 of the 1 rows of class"):
-        make_folds(KFold(2), rows_of(np.array([0, 1])), {}, None)
+        out_of_fold.make_folds(KFold(2), rows_of(np.array([0, 1])), {}, None)
 
 
 def partly_blind(y, n_blind):
@@ -222,7 +215,7 @@ def test_rows_of_an_unseen_class_are_left_out_of_the_calibration(kind, scope, da
     with pytest.warns(UserWarning, match="12 of 90 rows .* left out of the calibration") as caught:
         model.fit(X, codes)
     assert len(caught) == 1
-    weight = find_known_rows(parts, codes).astype(float)
+    weight = out_of_fold.find_known_rows(parts, codes).astype(float)
     assert weight.sum() == 78
     with pytest.warns(UserWarning, match="left out of the calibration"):
         other = SelectiveClassifier(Unweighted(), cv=parts, **options).fit(X, codes, weight)
@@ -263,7 +256,7 @@ def test_a_fold_without_weight_says_so(data):
         with pytest.raises(ValueError, match="every row of the training part of fold 1 of 2"):
             call()
     weight[:] = 0.0
-    weight[holdout(0.3, 90, None, 0)[0]] = 1.0
+    weight[out_of_fold.holdout(0.3, 90, None, 0)[0]] = 1.0
     with pytest.raises(ValueError, match=r"every row of the part that cv=0\.3 holds out"):
         ThresholdTuner(GaussianNB(), cv=0.3, random_state=0).fit(X, y, weight)
 
@@ -289,7 +282,9 @@ def test_the_calibration_of_a_fold_does_not_read_its_labels(rng):
     codes, scores = rng.integers(0, 2, 90), rng.random(90)
     rows, fold = rows_of(codes), np.arange(90) % 3
     model = SelectiveClassifier(GaussianNB(), calibration="platt")
-    scored = OutOfFold(np.arange(90), np.column_stack([1 - scores, scores]), codes, None, fold)
+    scored = out_of_fold.OutOfFold(
+        np.arange(90), np.column_stack([1 - scores, scores]), codes, None, fold
+    )
     other = replace(scored, codes=np.where(fold == 0, 1 - codes, codes))
     one, two = (model._calibrate_folds(rows, said) for said in (scored, other))
     same = (one.scores == two.scores).all(axis=1)

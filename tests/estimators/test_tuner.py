@@ -9,17 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from sklearn import ensemble
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris, make_classification
-from sklearn.ensemble import (
-    BaggingClassifier,
-    ExtraTreesClassifier,
-    RandomForestClassifier,
-    StackingClassifier,
-    VotingClassifier,
-)
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
@@ -777,7 +771,7 @@ def noisy(rng, n=400):
     return X, (X[:, 0] + rng.normal(size=n) > 0).astype(int)
 
 
-FOREST = RandomForestClassifier(30, random_state=0)
+FOREST = ensemble.RandomForestClassifier(30, random_state=0)
 
 
 @pytest.mark.parametrize("n_copies", [200, 400, 680])
@@ -786,7 +780,7 @@ def test_a_few_copies_do_not_certify_what_was_memorised(n_copies):
     rng = np.random.default_rng(n_copies)
     X, y = rng.normal(size=(4000, 4)), rng.integers(0, 2, 4000)
     rows = rng.permutation(np.r_[0:4000, 0:n_copies])
-    tuner = risk(ExtraTreesClassifier(30, random_state=0), target=0.05, random_state=0)
+    tuner = risk(ensemble.ExtraTreesClassifier(30, random_state=0), target=0.05, random_state=0)
     with pytest.raises(InfeasibleTargetError):
         tuner.fit(X[rows], y[rows])
 
@@ -823,11 +817,11 @@ def test_a_plain_frozen_model_keeps_no_record_and_the_certificate_says_so(rng):
 
 
 ROWS = noisy(np.random.default_rng(0))
-BY_HEART = ExtraTreesClassifier(5, random_state=0)
+BY_HEART = ensemble.ExtraTreesClassifier(5, random_state=0)
 
 
 def stack(part, **options):
-    return StackingClassifier([("part", part)], LogisticRegression(), **options)
+    return ensemble.StackingClassifier([("part", part)], LogisticRegression(), **options)
 
 
 def in_stage(stage):
@@ -847,8 +841,8 @@ NESTED = {
     "scaled": (lambda part: make_pipeline(StandardScaler(), part), False),
     "stacked": (stack, True),
     "prefit": (lambda part: stack(part, cv="prefit"), True),
-    "voting": (lambda part: VotingClassifier([("part", part)], voting="soft"), True),
-    "bagged": (lambda part: BaggingClassifier(part, 3), True),
+    "voting": (lambda part: ensemble.VotingClassifier([("part", part)], voting="soft"), True),
+    "bagged": (lambda part: ensemble.BaggingClassifier(part, 3), True),
     "one vs rest": (OneVsRestClassifier, True),
     "cut": (FixedThresholdClassifier, True),
     "transforms": (

@@ -16,16 +16,6 @@ from scipy.stats import beta, binom, binomtest, norm
 
 from skselect import Outcomes, Predictions, RiskCoverageCurve
 from skselect.inference import intervals, metric_interval
-from skselect.inference.intervals import (
-    BinResampler,
-    Resampler,
-    Sampling,
-    bootstrap,
-    draw_counts,
-    find_interval,
-    gap_interval,
-    measure,
-)
 from skselect.metrics import SPECS
 from skselect.metrics._rows import ScoredRows
 from skselect.metrics._threshold import SubgroupShares
@@ -57,9 +47,9 @@ def repeated(scored, counts):
 def test_a_draw_is_its_rows_written_out():
     for name in SPECS:
         scored, rng = scored_rows(), np.random.default_rng(1)
-        resampler = Resampler(SPECS[name], scored, REQUIRED[name])
+        resampler = intervals.Resampler(SPECS[name], scored, REQUIRED[name])
         for _ in range(5):
-            counts = draw_counts(60, None, rng)
+            counts = intervals.draw_counts(60, None, rng)
             expected = SPECS[name].value(repeated(scored, counts), REQUIRED[name])
             exactly = pytest.approx(expected, rel=1e-11, abs=1e-13, nan_ok=True)
             assert resampler.value(counts[resampler.order]) == exactly, name
@@ -80,7 +70,7 @@ ROWS = st.tuples(
 )
 def test_a_draw_of_bins_is_the_calibration_error_of_its_rows(rows, strategy, n_bins):
     confidence, loss, counts = map(np.array, zip(*rows, strict=True))
-    resampler = BinResampler(ScoredRows(Outcomes(loss, confidence)), n_bins, strategy)
+    resampler = intervals.BinResampler(ScoredRows(Outcomes(loss, confidence)), n_bins, strategy)
     expected = definitions.ece(brute.rows_of(loss, confidence, counts), n_bins, strategy)
     found = resampler.value(counts[resampler.order])
     assert found == pytest.approx(float(expected), rel=1e-12, abs=1e-15)
@@ -93,11 +83,13 @@ def test_bins_and_curves_are_computed_of_the_same_draws_in_any_order_of_the_rows
     turned = ScoredRows(rows.outcomes.take(back), rows.predictions.take(back))
     there = None if cluster is None else cluster[back]
     curves, *bins = (
-        bootstrap([one], Sampling(np.random.default_rng(3), n_resamples=20, cluster=whole))
+        intervals.bootstrap(
+            [one], intervals.Sampling(np.random.default_rng(3), n_resamples=20, cluster=whole)
+        )
         for one, whole in (
-            (Resampler(SPECS["ece"], rows, {"strategy": strategy}), cluster),
-            (BinResampler(rows, strategy=strategy), cluster),
-            (BinResampler(turned, strategy=strategy), there),
+            (intervals.Resampler(SPECS["ece"], rows, {"strategy": strategy}), cluster),
+            (intervals.BinResampler(rows, strategy=strategy), cluster),
+            (intervals.BinResampler(turned, strategy=strategy), there),
         )
     )
     for found in bins:
@@ -106,10 +98,10 @@ def test_bins_and_curves_are_computed_of_the_same_draws_in_any_order_of_the_rows
 
 def test_draws_keep_the_number_of_rows_or_of_clusters():
     rng = np.random.default_rng(0)
-    assert draw_counts(50, None, rng).sum() == 50
+    assert intervals.draw_counts(50, None, rng).sum() == 50
     cluster = np.array([0] * 10 + [1] * 5 + [2])
     for _ in range(10):
-        counts = draw_counts(16, cluster, rng)
+        counts = intervals.draw_counts(16, cluster, rng)
         per_cluster = [np.unique(counts[cluster == k]) for k in range(3)]
         assert all(len(values) == 1 for values in per_cluster)
         assert sum(values[0] for values in per_cluster) == 3
@@ -222,16 +214,16 @@ def test_a_gap_lies_between_what_all_pairs_allow(hits, n):
         high.append(max(bounds_of(*first, x)[1] - bounds_of(*second, y)[0] for x, y in upper))
         low.append(min(bounds_of(*first, x)[0] - bounds_of(*second, y)[1] for x, y in lower))
     expected = (max(0.0, *low), max(high))
-    assert gap_interval(shares_of(hits, n), 0.9) == pytest.approx(expected, rel=1e-6)
+    assert intervals.gap_interval(shares_of(hits, n), 0.9) == pytest.approx(expected, rel=1e-6)
 
 
 def test_many_subgroups_cost_little_time_and_only_the_lower_end():
     rng = np.random.default_rng(0)
     n = np.full(3000, 50)
-    low, high = gap_interval(shares_of(rng.binomial(n, 0.3), n), 0.95)
+    low, high = intervals.gap_interval(shares_of(rng.binomial(n, 0.3), n), 0.95)
     assert low == 0 < high < 1
     hits = np.where(np.arange(3000) < 1500, 0, n)
-    assert gap_interval(shares_of(hits, n), 0.95)[0] > 0.4
+    assert intervals.gap_interval(shares_of(hits, n), 0.95)[0] > 0.4
 
 
 @pytest.mark.parametrize("k", [2, 3, 7, 90])
@@ -241,22 +233,22 @@ def test_the_interval_of_a_gap_holds_its_value_in_any_order(k):
         n = rng.integers(1, most, k)
         hits, order = rng.binomial(n, rng.random(k)), rng.permutation(k)
         for level in (0.01, 0.95, 0.999999):
-            low, high = gap_interval(shares_of(hits, n), level)
+            low, high = intervals.gap_interval(shares_of(hits, n), level)
             assert 0 <= low <= np.ptp(hits / n) + 1e-12 <= high + 2e-12 <= 1 + 2e-12
-            again = gap_interval(shares_of(hits[order], n[order]), level)
+            again = intervals.gap_interval(shares_of(hits[order], n[order]), level)
             assert again == pytest.approx((low, high), rel=1e-12, abs=1e-13)
 
 
 def test_a_subgroup_without_rows_may_have_any_share():
-    low, high = gap_interval(shares_of([10, 60], [100, 100]), 0.95)
-    more = gap_interval(shares_of([10, 60, 0], [100, 100, 0]), 0.95)
+    low, high = intervals.gap_interval(shares_of([10, 60], [100, 100]), 0.95)
+    more = intervals.gap_interval(shares_of([10, 60, 0], [100, 100, 0]), 0.95)
     assert 0 < more[0] < low < high < more[1]
     assert more[1] == pytest.approx(1 - bounds_of(10, 100, squares(0.025)[0][0])[0], abs=0.05)
 
 
 @cache
 def ends_of(hits, n):
-    return gap_interval(shares_of(hits, n), 0.8)  # too short an interval would show
+    return intervals.gap_interval(shares_of(hits, n), 0.8)  # too short an interval would show
 
 
 def holds(hits, n, true):
@@ -523,8 +515,8 @@ def covered(name, profile, n, n_draws, seed, method="analytic"):
         wrong = (rng.random(n) < chance(u)).astype(int)
         given = Predictions(wrong, np.zeros(n, int), np.arange(2))  # all are taken for class 0
         rows = ScoredRows(Outcomes(wrong, confidence_of(profile, u)), given)
-        how = Sampling.checked(method, 0.95, 39, rng, "cell_bootstrap")
-        found = find_interval(measure(SPECS[name], rows, params, how))
+        how = intervals.Sampling.checked(method, 0.95, 39, rng, "cell_bootstrap")
+        found = intervals.find_interval(intervals.measure(SPECS[name], rows, params, how))
         if not math.isnan(found.low):
             hits.append(found.low <= truth <= found.high)
     return np.mean(hits)

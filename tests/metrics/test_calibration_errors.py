@@ -13,20 +13,7 @@ from skselect import RiskCoverageCurve, metrics
 from skselect.metrics import reliability_curve
 from skselect.metrics._evaluate import SPECS
 from tests import brute
-from tests.brute import (
-    RowCase,
-    assert_close,
-    examples,
-    of_rows,
-    row_cases,
-)
-from tests.metrics.definitions import (
-    bins,
-    cumulative_gaps,
-    debiased_square,
-    ece,
-    right_weight,
-)
+from tests.metrics import definitions
 
 STRATEGIES = ["uniform", "quantile"]
 # Bins ------------------------------------------------------------------------------------
@@ -37,9 +24,9 @@ def test_a_confidence_at_an_edge_belongs_to_the_bin_below(n_bins):
     """Every edge k/n as a float, and its neighbours."""
     edges = np.arange(1, n_bins) / n_bins
     confidence = np.concatenate([edges, np.nextafter(edges, 0), np.nextafter(edges, 1)])
-    case = RowCase(np.arange(len(confidence)) % 2 * 1.0, confidence, None)
-    actual = of_rows(metrics.expected_calibration_error, case, n_bins=n_bins)
-    assert_close(actual, ece(case.rows, n_bins, "uniform"))
+    case = brute.RowCase(np.arange(len(confidence)) % 2 * 1.0, confidence, None)
+    actual = brute.of_rows(metrics.expected_calibration_error, case, n_bins=n_bins)
+    brute.assert_close(actual, definitions.ece(case.rows, n_bins, "uniform"))
 
 
 @pytest.mark.parametrize("scale", [0.1, 1 / 3, 0.7, 1e-3, 3.0])
@@ -51,7 +38,7 @@ def test_constant_weights_do_not_move_a_quantile(scale):
         for name in ["expected", "maximum", "classwise"]:
             error = getattr(metrics, f"{name}_calibration_error")
             scaled = error(y_true, y_proba, sample_weight=np.full(n, scale), **options)
-            assert_close(scaled, error(y_true, y_proba, **options))
+            brute.assert_close(scaled, error(y_true, y_proba, **options))
 
 
 # The debiased error ----------------------------------------------------------------------
@@ -64,12 +51,12 @@ def test_what_is_subtracted_is_the_bias(rate, confidence):
     for k in range(n + 1):
         rows = brute.rows_of([0] * k + [1] * (n - k), [confidence] * n)
         chance = math.comb(n, k) * rate**k * (1 - rate) ** (n - k)
-        square = float(debiased_square(rows, 1, "uniform"))
+        square = float(definitions.debiased_square(rows, 1, "uniform"))
         mean += chance * square
-        case = RowCase(np.array([0.0] * k + [1.0] * (n - k)), np.full(n, confidence), None)
-        actual = of_rows(metrics.debiased_calibration_error, case, n_bins=1)
-        assert_close(actual**2, max(square, 0))
-    assert_close(mean, (rate - confidence) ** 2)
+        case = brute.RowCase(np.array([0.0] * k + [1.0] * (n - k)), np.full(n, confidence), None)
+        actual = brute.of_rows(metrics.debiased_calibration_error, case, n_bins=1)
+        brute.assert_close(actual**2, max(square, 0))
+    brute.assert_close(mean, (rate - confidence) ** 2)
 
 
 @pytest.mark.filterwarnings("ignore:sample_weight sums")
@@ -81,10 +68,10 @@ def test_the_order_of_weights_that_sum_to_one_does_not_matter():
     values = []
     for start in permutations(range(4)):
         order = [*start, 4, 5, 6]
-        case = RowCase(loss[order], confidence[order], weight[order])
+        case = brute.RowCase(loss[order], confidence[order], weight[order])
         options = {"n_bins": 2, "strategy": "uniform"}
-        values.append(of_rows(metrics.debiased_calibration_error, case, **options))
-    assert_close(values, [values[0]] * len(values))
+        values.append(brute.of_rows(metrics.debiased_calibration_error, case, **options))
+    brute.assert_close(values, [values[0]] * len(values))
 
 
 # The reliability curve -------------------------------------------------------------------
@@ -99,17 +86,17 @@ def case(n=400, seed=0, decimals=None):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@examples(40)
-@given(case=row_cases(weights=("none", "integer")))
+@brute.examples(40)
+@given(case=brute.row_cases(weights=("none", "integer")))
 def test_a_reliability_curve_has_a_row_for_each_bin(strategy, case):
     rows = case.rows
-    found = of_rows(reliability_curve, case, n_bins=10, strategy=strategy)
-    parts = sorted(bins(rows, 10, strategy), key=lambda part: part[0].confidence)
+    found = brute.of_rows(reliability_curve, case, n_bins=10, strategy=strategy)
+    parts = sorted(definitions.bins(rows, 10, strategy), key=lambda part: part[0].confidence)
     for part, row in zip(parts, found.itertuples(), strict=True):
         size = brute.weight_of(part)
         confidence = sum(r.weight * r.confidence for r in part) / size
-        expected = [confidence, right_weight(part) / size, size / brute.weight_of(rows)]
-        assert_close([row.confidence, row.accuracy, row.share], expected)
+        expected = [confidence, definitions.right_weight(part) / size, size / brute.weight_of(rows)]
+        brute.assert_close([row.confidence, row.accuracy, row.share], expected)
     counted = case.weight is None or len(set(case.weight) - {0.0}) == 1
     exact = counted and set(case.loss) <= {0.0, 1.0}
     assert found["low"].notna().all() == found["low"].notna().any() == exact
@@ -172,11 +159,11 @@ def smooth_ece(case):
 # Smooth calibration error ----------------------------------------------------------------
 
 
-@examples(12)
-@given(row_cases(max_rows=12))
+@brute.examples(12)
+@given(brute.row_cases(max_rows=12))
 def test_smooth_error_is_the_fixed_point_of_direct_summation(case):
-    if any(cumulative_gaps(case.rows)):
-        actual = of_rows(metrics.smooth_calibration_error, case)
+    if any(definitions.cumulative_gaps(case.rows)):
+        actual = brute.of_rows(metrics.smooth_calibration_error, case)
         if actual > 2e-3:  # where direct summation on a mesh is affordable
             assert abs(actual - smooth_ece(case)) < 1e-5
 
@@ -185,15 +172,15 @@ def test_smooth_error_is_the_fixed_point_of_direct_summation(case):
 def test_smooth_error_of_nearly_calibrated_rows(n):
     rng = np.random.default_rng(n)
     confidence = rng.choice(rng.uniform(0.5, 1, 40), n)
-    case = RowCase((rng.random(n) > confidence).astype(float), confidence, None)
+    case = brute.RowCase((rng.random(n) > confidence).astype(float), confidence, None)
     levels = np.unique(confidence)
-    pooled = RowCase(
+    pooled = brute.RowCase(
         np.array([case.loss[confidence == c].mean() for c in levels]), levels,
         np.array([np.sum(confidence == c) for c in levels], float),
     )  # fmt: skip
     expected = smooth_ece(pooled)
-    assert abs(of_rows(metrics.smooth_calibration_error, case) - expected) < 1e-5
-    assert abs(of_rows(metrics.smooth_calibration_error, pooled) - expected) < 1e-5
+    assert abs(brute.of_rows(metrics.smooth_calibration_error, case) - expected) < 1e-5
+    assert abs(brute.of_rows(metrics.smooth_calibration_error, pooled) - expected) < 1e-5
 
 
 @pytest.mark.parametrize("apart", [1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7])
@@ -210,7 +197,9 @@ def test_an_error_and_a_right_answer_close_together(place, apart):
             r[1] * (1 - below[1]) - r[0] * (1 - below[0])
         ) - width  # fmt: skip
 
-    actual = of_rows(metrics.smooth_calibration_error, RowCase(np.array([1.0, 0.0]), c, None))
+    actual = brute.of_rows(
+        metrics.smooth_calibration_error, brute.RowCase(np.array([1.0, 0.0]), c, None)
+    )
     assert abs(actual - bisect(excess, 1e-7, 1, xtol=1e-12)) < 3e-5
 
 

@@ -12,27 +12,21 @@ from skselect import metrics
 from skselect.metrics import _csr
 from skselect.metrics._csr import error_sums, run_csr_test
 from skselect.predictions.outcomes import Outcomes
-from tests.brute import (
-    RowCase,
-    assert_close,
-    examples,
-    of_rows,
-    row_cases,
-)
+from tests import brute
 from tests.metrics.definitions import calibrated_outcomes, csr, csr_sigma, csr_z, p_risk
 
 # CSR and P_risk --------------------------------------------------------------------------
 
 
-@examples(60)
-@given(row_cases(weights=("none",), losses=("zero_one",)))
+@brute.examples(60)
+@given(brute.row_cases(weights=("none",), losses=("zero_one",)))
 def test_the_test_reports_the_published_values(case):
-    result = of_rows(metrics.csr_test, case, eps=2.0**-27, n_draws=19, random_state=0)
+    result = brute.of_rows(metrics.csr_test, case, eps=2.0**-27, n_draws=19, random_state=0)
     rows = case.rows
-    assert_close(result.csr, csr(rows, 2.0**-27))
-    assert_close(result.sigma, csr_sigma(rows, 2.0**-27))
-    assert_close(result.z, csr_z(rows, 2.0**-27), tiny=1e-9)
-    assert_close(result.p_risk, p_risk(rows, 2.0**-27), rel=1e-10)
+    brute.assert_close(result.csr, csr(rows, 2.0**-27))
+    brute.assert_close(result.sigma, csr_sigma(rows, 2.0**-27))
+    brute.assert_close(result.z, csr_z(rows, 2.0**-27), tiny=1e-9)
+    brute.assert_close(result.p_risk, p_risk(rows, 2.0**-27), rel=1e-10)
     assert (result.n_rows, result.n_errors) == (len(rows), sum(row.loss for row in rows))
     assert (result.n_draws, result.eps) == (19, 2.0**-27)
 
@@ -94,7 +88,7 @@ def test_the_e_value_has_mean_at_most_one(eps):
     """Exactly, over all outcomes of calibrated rows, clipped confidences included."""
     confidence = [0.0, 0.1, 0.5, 0.9, 0.95, 1.0]
     mean = math.fsum(
-        chance * of_rows(metrics.csr_test, RowCase(loss, np.array(confidence), None),
+        chance * brute.of_rows(metrics.csr_test, brute.RowCase(loss, np.array(confidence), None),
                          eps=eps, n_draws=19).e_value
         for loss, chance in calibrated_outcomes(confidence)
     )  # fmt: skip

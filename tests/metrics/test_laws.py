@@ -34,16 +34,7 @@ from skselect._lib.decide import CONFIDENCES
 from skselect.metrics import SPECS
 from skselect.metrics._evaluate import GAPS
 from skselect.scoring import get_scorer
-from tests.brute import (
-    ProbaCase,
-    assert_close,
-    examples,
-    named,
-    of_rows,
-    proba_cases,
-    row_cases,
-    thresholds,
-)
+from tests import brute
 from tests.kinds import CONTAINERS, TABLES, THREE, TWO, shuffled_index
 from tests.metrics.definitions import OF_CLASSES, OF_ROWS, PARAMETERS, UNWEIGHTED
 
@@ -83,7 +74,7 @@ def for_each(cases):
         def test():
             for case in cases:
                 arguments = case if isinstance(case, tuple) else (case,)
-                with named(*arguments):
+                with brute.named(*arguments):
                     check(*arguments)
 
         test.__name__, test.__doc__ = check.__name__, check.__doc__
@@ -168,7 +159,7 @@ def test_what_the_rows_add_sums_up_to_the_metric(name, parameters):
     outcomes = Outcomes.from_proba(y_true, y_proba, sample_weight=np.arange(60) % 4)
     terms = SPECS[name].row_terms(outcomes, **parameters)
     assert terms.shape == (60,)
-    assert_close(np.sum(terms), evaluate(outcomes, {name: parameters})[name])
+    brute.assert_close(np.sum(terms), evaluate(outcomes, {name: parameters})[name])
 
 
 def test_every_public_score_is_in_the_table():
@@ -206,7 +197,7 @@ PUBLIC = sorted(
 
 def test_a_metric_has_the_parameters_of_its_kernel():
     for name, spec in SPECS.items():
-        with named(name):
+        with brute.named(name):
             own = inspect.signature(spec.function).parameters
             for parameter, known in spec.parameters.items():
                 assert own[parameter].default == known.default
@@ -238,7 +229,7 @@ def test_every_public_metric_names_the_shared_arguments(name):
 ALWAYS_DEFINED = [name for name, spec in SPECS.items() if spec.undefined == "always defined"]
 #: Thresholds anywhere; CWSA takes those in [0, 1) only.
 ANYWHERE = st.one_of(
-    thresholds, st.floats(-2, 2), st.sampled_from([0.25, 0.5, 1.0, math.inf, -math.inf])
+    brute.thresholds, st.floats(-2, 2), st.sampled_from([0.25, 0.5, 1.0, math.inf, -math.inf])
 )
 #: How closely a metric must be met; 1e-12 where nothing is said.
 PRECISION = {
@@ -284,7 +275,7 @@ def check_definition(name, parameters, value, case, rows):
     power = 2 if name == "debiased_l2" else 1  # a root may be all of a rounding
     rel = precision(name, parameters)
     tiny = 1e-11 if power == 2 else min(rel, 1e-11)
-    assert_close(value**power, expected**power, rel=1e-12 if power == 2 else rel, tiny=tiny)
+    brute.assert_close(value**power, expected**power, rel=1e-12 if power == 2 else rel, tiny=tiny)
 
 
 def check_value(name, parameters, value):
@@ -327,12 +318,12 @@ def said_otherwise(name, case, seed, scale):
 WORKING_POINTS = {"risk_at_coverage", "coverage_at_risk", "review_rate_at_reliability"}
 SEEDS, SCALES = st.integers(0, 1000), st.sampled_from([0.125, 3.0, 1000.0])
 CASES = st.one_of(
-    proba_cases(max_rows=30),
-    proba_cases(max_rows=30, classes=(2, 2), weights=("none", "integer")),
+    brute.proba_cases(max_rows=30),
+    brute.proba_cases(max_rows=30, classes=(2, 2), weights=("none", "integer")),
 )
 
 
-@examples(150)
+@brute.examples(150)
 @given(case=CASES, pick=SEEDS, threshold=ANYWHERE, seed=SEEDS, scale=SCALES)
 def test_every_metric_is_its_definition_and_obeys_the_laws(case, pick, threshold, seed, scale):
     """Each draw of rows serves all metrics."""
@@ -343,7 +334,7 @@ def test_every_metric_is_its_definition_and_obeys_the_laws(case, pick, threshold
         if name in WHOLE_WEIGHTS and not is_whole(case.weight):
             continue
         asked[name] = parameters = chosen_parameters(name, pick, threshold, case.weight, n_rows)
-        with named(name, parameters):
+        with brute.named(name, parameters):
             values[name] = value = score(
                 name, case.y_true, case.y_proba, parameters, **case.options
             )
@@ -354,19 +345,19 @@ def test_every_metric_is_its_definition_and_obeys_the_laws(case, pick, threshold
                 if parameters in UNWEIGHTED.get(name, []) and weight is not None:
                     continue
                 options = {"labels": case.labels, "sample_weight": weight}
-                with named(law):
+                with brute.named(law):
                     again = score(name, y_true, y_proba, parameters, **options)
-                    assert_close(again, value, rel=near, tiny=near)
+                    brute.assert_close(again, value, rel=near, tiny=near)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         together = evaluate(case.y_true, case.y_proba, metrics=asked, **case.options)
     assert together.index.tolist() == list(asked)
-    assert_close(together, list(values.values()))
+    brute.assert_close(together, list(values.values()))
 
 
-@examples(150)
+@brute.examples(150)
 @given(
-    case=st.one_of(row_cases(max_rows=30), row_cases(max_rows=30, unit=False)),
+    case=st.one_of(brute.row_cases(max_rows=30), brute.row_cases(max_rows=30, unit=False)),
     pick=SEEDS, threshold=ANYWHERE,
 )  # fmt: skip
 def test_losses_and_confidences_of_every_kind_meet_the_definitions(case, pick, threshold):
@@ -382,9 +373,9 @@ def test_losses_and_confidences_of_every_kind_meet_the_definitions(case, pick, t
         ):
             continue
         parameters = chosen_parameters(name, pick, threshold, case.weight, n_rows)
-        with named(name, parameters), warnings.catch_warnings():
+        with brute.named(name, parameters), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            value = of_rows(SPECS[name].function, case, **parameters)
+            value = brute.of_rows(SPECS[name].function, case, **parameters)
             check_definition(name, parameters, value, case, case.rows)
 
 
@@ -438,12 +429,12 @@ def test_two_classes_may_have_labels_of_every_kind(name):
     column = y_proba[:, 1]
     weight = pd.Series(np.ones(60), index=shuffled_index(codes))
     for container, kind in containers_and_kinds(name, TWO):
-        with named(container, kind):
+        with brute.named(container, kind):
             y_true = CONTAINERS[container](TWO[kind][codes])
             assert score(name, y_true, y_proba, sample_weight=weight) == expected
-            assert_close(score(name, y_true, column, pos_label=TWO[kind][1]), of_one)
+            brute.assert_close(score(name, y_true, column, pos_label=TWO[kind][1]), of_one)
             if kind in ("{0, 1}", "{-1, 1}", "floats", "booleans"):
-                assert_close(score(name, y_true, column), expected)
+                brute.assert_close(score(name, y_true, column), expected)
     expected = score(name, codes, column)
     for kind in (
         pd.Series(column, index=shuffled_index(codes)),
@@ -458,22 +449,22 @@ def test_three_classes_may_have_labels_and_probabilities_of_every_kind(name):
     codes, y_proba = some_predictions(3)
     expected = score(name, codes, y_proba)
     for container, kind in containers_and_kinds(name, THREE):
-        with named(container, kind):
+        with brute.named(container, kind):
             labels = THREE[kind]
             y_true = CONTAINERS[container](labels[codes])
             assert score(name, y_true, y_proba) == expected
             assert score(name, y_true, y_proba, labels=labels) == expected
     y_true = np.array(["a", "b", "c"])[codes]
     for table, make in TABLES.items():
-        with named(table):
+        with brute.named(table):
             assert score(name, y_true, make(y_proba)) == expected
     # A class that is never true.
     rows = codes > 0
     expected = score(name, codes[rows], y_proba[rows], labels=[0, 1, 2])
     table = pd.DataFrame(y_proba[rows], columns=["a", "b", "c"])
-    assert_close(score(name, y_true[rows], table), expected)
+    brute.assert_close(score(name, y_true[rows], table), expected)
     found = score(name, y_true[rows], table[["c", "a", "b"]], labels=["a", "b", "c"])
-    assert_close(found, expected)
+    brute.assert_close(found, expected)
 
 
 @for_each(product(SPECS, [slice(None), 1]))
@@ -493,7 +484,7 @@ def test_float32_probabilities_count_as_their_float64_values(name, columns):
 def test_a_confidence_may_be_a_name_an_array_or_a_function(name):
     y_true, y_proba = some_predictions(most_classes(name))
     for confidence in ["margin", "entropy", "gini"]:
-        with named(confidence):
+        with brute.named(confidence):
             function = CONFIDENCES[confidence]
             expected = score(name, y_true, y_proba, confidence=function)
             assert score(name, y_true, y_proba, confidence=function(y_proba)) == expected
@@ -551,7 +542,7 @@ SITUATIONS = {
     "all rows certain": ([0, 1, 0], [[1.0, 0.0]] * 3),
 }
 EDGES = {
-    situation: ProbaCase(np.array(y_true), np.array(y_proba), None)
+    situation: brute.ProbaCase(np.array(y_true), np.array(y_proba), None)
     for situation, (y_true, y_proba) in SITUATIONS.items()
 }
 
@@ -578,7 +569,7 @@ def value_and_warnings(name, case, **options):
 def test_values_at_the_edge_are_those_of_the_definition_and_of_the_table(name):
     values, all_told = [], []
     for situation, case in edges_of(name).items():
-        with named(situation):
+        with brute.named(situation):
             value, told = value_and_warnings(name, case)
             check_value(name, REQUIRED[name], value)
             check_definition(name, REQUIRED[name], value, case, case.rows())
@@ -591,8 +582,8 @@ def test_values_at_the_edge_are_those_of_the_definition_and_of_the_table(name):
     if name != "debiased_l2":  # which leaves bins of one row out without a word
         assert bool(all_told) == ("nan" in said or "left out" in said)
     assert ("nan" in said) == any(map(math.isnan, values))
-    with named("one column"):
-        one = ProbaCase(np.zeros(3, int), np.ones((3, 1)), None)
+    with brute.named("one column"):
+        one = brute.ProbaCase(np.zeros(3, int), np.ones((3, 1)), None)
         if name not in TWO_CLASSES:
             value_and_warnings(name, one)
 
@@ -628,8 +619,8 @@ def test_a_scorer_at_the_edge_is_the_metric_with_its_sign_or_what_the_table_says
         )  # fmt: skip
         if nothing and "scorer" in spec.undefined:
             expected = float(spec.undefined.rpartition(" ")[2])
-        with named(situation):
-            assert_close(scored(name, case.y_true, case.y_proba, **REQUIRED[name]), expected)
+        with brute.named(situation):
+            brute.assert_close(scored(name, case.y_true, case.y_proba, **REQUIRED[name]), expected)
 
 
 @for_each([name for name, spec in SPECS.items() if spec.signed])
@@ -667,7 +658,7 @@ def test_every_metric_names_a_bad_argument(name):
         if {"confidence", "loss"} & set(options) <= set(
             shared_arguments(SPECS[name].function.__name__)
         ):
-            with named(case), pytest.raises(ValueError, match=message):
+            with brute.named(case), pytest.raises(ValueError, match=message):
                 SPECS[name].function(*arguments, **options, **REQUIRED[name])
 
 
@@ -797,8 +788,8 @@ def test_a_metric_is_a_scorer(labels, options):
             GaussianNB(), X, truth, scoring=scorers, cv=FOLDS, error_score="raise"
         )
         for name in names:
-            with named(name):
-                assert_close(found[f"test_{name}"], expected[name])
+            with brute.named(name):
+                brute.assert_close(found[f"test_{name}"], expected[name])
 
 
 @for_each(SPECS)
@@ -807,4 +798,4 @@ def test_a_scorer_passes_weights_on(name):
     y = np.minimum(CODES, most_classes(name) - 1)
     model, weight = GaussianNB().fit(X, y), RNG.integers(0, 4, 120)
     expected = score(name, y, model.predict_proba(X), sample_weight=weight)
-    assert_close(scorer(model, X, y, sample_weight=weight), expected)
+    brute.assert_close(scorer(model, X, y, sample_weight=weight), expected)

@@ -14,15 +14,6 @@ from skselect import metrics
 from skselect.metrics import selective_confusion_matrix
 from skselect.metrics._threshold import count_decisions
 from tests import brute
-from tests.brute import (
-    RowCase,
-    assert_close,
-    examples,
-    of_rows,
-    proba_cases,
-    row_cases,
-    thresholds,
-)
 from tests.kinds import CONTAINERS, THREE
 from tests.refusals import check_refused, refusals
 
@@ -30,8 +21,8 @@ TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]  # confidences .875 .87
 
 
 @pytest.mark.parametrize("normalize", ["selected", "all"])
-@examples(60)
-@given(case=proba_cases(), t=thresholds)
+@brute.examples(60)
+@given(case=brute.proba_cases(), t=brute.thresholds)
 def test_contributions_are_what_each_row_adds(normalize, case, t):
     arguments = {"threshold": t, "normalize": normalize, **case.options}
     adds = metrics.cwsa_contributions(case.y_true, case.y_proba, **arguments)
@@ -42,7 +33,7 @@ def test_contributions_are_what_each_row_adds(normalize, case, t):
         for row in rows
     ]
     counted = np.ones(len(adds), bool) if case.weight is None else case.weight > 0
-    assert_close(adds[counted], expected)
+    brute.assert_close(adds[counted], expected)
     assert np.all(adds[~counted] == 0)
     score = metrics.cwsa_score(case.y_true, case.y_proba, **arguments)
     assert math.fsum(adds) == pytest.approx(score, rel=1e-12, abs=1e-13)
@@ -87,8 +78,10 @@ def _largest_difference(share, case, groups, t):
 
 
 @pytest.mark.parametrize("share", GAPS)
-@examples(100)
-@given(case=row_cases(), t=thresholds, n_groups=st.integers(1, 5), seed=st.integers(0, 99))
+@brute.examples(100)
+@given(
+    case=brute.row_cases(), t=brute.thresholds, n_groups=st.integers(1, 5), seed=st.integers(0, 99)
+)
 def test_a_gap_is_the_largest_difference_over_all_pairs(share, case, t, n_groups, seed):
     groups = np.random.default_rng(seed).integers(0, n_groups, len(case.loss))
     expected, n_found = _largest_difference(share, case, groups, t)
@@ -96,23 +89,23 @@ def test_a_gap_is_the_largest_difference_over_all_pairs(share, case, t, n_groups
     def score(case, groups):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            return of_rows(GAPS[share], case, subgroups=groups, threshold=t)
+            return brute.of_rows(GAPS[share], case, subgroups=groups, threshold=t)
 
     if n_found < 2:
         with pytest.raises(ValueError, match="at least two subgroups"):
             score(case, groups)
         return
     value = score(case, groups)
-    assert_close(value, expected)
+    brute.assert_close(value, expected)
     order = np.random.default_rng(seed).permutation(len(groups))
     weight = None if case.weight is None else case.weight[order]
-    assert_close(
-        score(RowCase(case.loss[order], case.confidence[order], weight), groups[order]), value
+    brute.assert_close(
+        score(brute.RowCase(case.loss[order], case.confidence[order], weight), groups[order]), value
     )
     if case.weight is not None and np.all(case.weight % 1 == 0):
         often = np.repeat(np.arange(len(groups)), case.weight.astype(int))
-        twice = RowCase(case.loss[often], case.confidence[often], None)
-        assert_close(score(twice, groups[often]), value)
+        twice = brute.RowCase(case.loss[often], case.confidence[often], None)
+        brute.assert_close(score(twice, groups[often]), value)
 
 
 def test_the_decisions_of_a_policy_will_do():

@@ -24,31 +24,7 @@ from skselect._lib.decide import prediction_sets
 from skselect.bounds import combined_limits, walk_band
 from skselect.curve.curve import threshold_below
 from skselect.objectives import Loss
-from skselect.thresholds import LevelSequence, Shortlist
-from skselect.thresholds._rules import (
-    Passing,
-    band_risk,
-    bonferroni_risk,
-    certified_coverage,
-    certified_generalized_risk,
-    cheapest,
-    chow,
-    combined_risk,
-    coverage_rank,
-    empirical_coverage,
-    empirical_generalized_risk,
-    empirical_risk,
-    last_passed,
-    least_band_target,
-    least_risk_target,
-    mean_coverage,
-    mean_generalized_risk,
-    mean_risk,
-    pass_all,
-    rows_like_these,
-    sgr_risk,
-    shortlist_cutoff,
-)
+from skselect.thresholds import LevelSequence, Shortlist, _rules
 from tests.brute import examples, named, proba_cases
 from tests.thresholds.cases import curves, passed, profile
 
@@ -65,7 +41,7 @@ def test_a_band_passes_each_block_end_within_its_limit(case, target, delta):
         below = ranks[ranks <= kept.sum()]
         if len(below) and loss[kept].sum() <= limits[len(below) - 1]:
             expected.append(b)
-    assert passed(band_risk, curve, target, delta, min_coverage) == expected
+    assert passed(_rules.band_risk, curve, target, delta, min_coverage) == expected
 
 
 @profile
@@ -90,14 +66,20 @@ def test_combined_passes_what_band_or_sequence_passes(case, target, delta):
             running = errors <= limits_at(max(before, start))[1]
             expected |= {b} if running else set()
         before = k
-    assert passed(combined_risk, curve, target, delta, 0.1) == sorted(expected)
+    assert passed(_rules.combined_risk, curve, target, delta, 0.1) == sorted(expected)
 
 
 RARE = (np.random.default_rng(0).random(500) < 0.1).tolist()
 
 
 @pytest.mark.parametrize(
-    "rule", [band_risk, combined_risk, bonferroni_risk, thresholds.Combined(0.3, 0.5, sparse=True)]
+    "rule",
+    [
+        _rules.band_risk,
+        _rules.combined_risk,
+        _rules.bonferroni_risk,
+        thresholds.Combined(0.3, 0.5, sparse=True),
+    ],
 )
 @pytest.mark.parametrize(
     "loss", [[0], [1], [0, 1], [1, 0], [0, 0, 0], [1, 1, 1], [1] * 8 + [0], [1, 0] + [1] * 12, RARE]
@@ -105,7 +87,7 @@ RARE = (np.random.default_rng(0).random(500) < 0.1).tolist()
 def test_least_target_of_a_rule_is_met_and_a_smaller_one_is_not(rule, loss):
     """A risk of at most 1 is no guarantee, but the largest one that can be written down."""
     curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, -np.arange(len(loss))))
-    least = least_risk_target(rule, curve, 0.05, 0.1)
+    least = _rules.least_risk_target(rule, curve, 0.05, 0.1)
     assert 0 < least <= 1
     assert least == 1 or rule(curve, least, 0.05, 0.1).any()
     assert not rule(curve, 0.998 * least, 0.05, 0.1).any()
@@ -114,11 +96,11 @@ def test_least_target_of_a_rule_is_met_and_a_smaller_one_is_not(rule, loss):
 
 
 def test_least_band_target_of_a_set_is_met_and_a_smaller_one_is_not():
-    least = least_band_target(300, 12, 500, 0.05, 0.1)
+    least = _rules.least_band_target(300, 12, 500, 0.05, 0.1)
     for target, meets in ((least, True), (0.99 * least, False)):
         ranks, limits = walk_band(500, target, 0.05, 0.1)
         assert (limits[ranks <= 300][-1] >= 12) == meets
-    assert least_band_target(20, 20, 20, 0.05, 0.1) == 1  # nothing but errors
+    assert _rules.least_band_target(20, 20, 20, 0.05, 0.1) == 1  # nothing but errors
 
 
 def test_rows_needed_is_about_what_it_takes_and_none_where_more_would_not_help(rng):
@@ -126,15 +108,15 @@ def test_rows_needed_is_about_what_it_takes_and_none_where_more_would_not_help(r
     confidence = rng.random(n)
     wrong = rng.random(n) < 0.2 * (1 - confidence) ** 3
     curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, confidence))
-    assert not band_risk(curve, 0.005, 0.05, 0.1).any()
-    needed = rows_like_these(curve, 0.005, 0.05, 0.1)
+    assert not _rules.band_risk(curve, 0.005, 0.05, 0.1).any()
+    needed = _rules.rows_like_these(curve, 0.005, 0.05, 0.1)
     assert needed > n
     copies = int(np.ceil(1.5 * needed / n))
     moved = (confidence[None] - 1e-9 * np.arange(copies)[:, None]).ravel()
     many = RiskCoverageCurve.from_outcomes(Outcomes(np.tile(wrong, copies), moved))
-    assert band_risk(many, 0.005, 0.05, 0.1).any()
+    assert _rules.band_risk(many, 0.005, 0.05, 0.1).any()
     wrong = RiskCoverageCurve.from_outcomes(Outcomes([1, 1, 1, 1], [0.9, 0.8, 0.7, 0.6]))
-    assert rows_like_these(wrong, 0.1, 0.05, 0.1) is None
+    assert _rules.rows_like_these(wrong, 0.1, 0.05, 0.1) is None
 
 
 chance = binom.cdf
@@ -155,15 +137,15 @@ def test_bonferroni_passes_what_the_last_of_20_tests_before_it_allows(case, targ
         return below and chance(curve.accepted_loss[b], below[-1], target) <= delta / 20
 
     expected = [b for b in range(len(curve)) if passes(b)]
-    assert passed(bonferroni_risk, curve, target, delta, 0.1) == expected
+    assert passed(_rules.bonferroni_risk, curve, target, delta, 0.1) == expected
 
 
 @profile
 @given(curves(), st.sampled_from([0.2, 0.4]), st.sampled_from([0.1, 0.5]))
 def test_sgr_returns_a_probe_that_passed(case, target, delta):
     curve, _ = case
-    found = sgr_risk(curve, target, delta, 0.0)
-    n_blocks = last_passed(found)
+    found = _rules.sgr_risk(curve, target, delta, 0.0)
+    n_blocks = _rules.last_passed(found)
     assert np.all(found[:n_blocks])
     probes = max(int(np.ceil(np.log2(curve.n_rows))), 1)
     if n_blocks:
@@ -175,9 +157,9 @@ def test_sgr_finds_the_largest_coverage_where_the_bound_rises():
     """On a perfectly ordered sample every probe points the right way."""
     loss = np.repeat([0, 1], [700, 300])
     curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, np.linspace(1, 0, 1000)))
-    found = sgr_risk(curve, 0.05, 0.1, 0.0)
+    found = _rules.sgr_risk(curve, 0.05, 0.1, 0.0)
     passing = [k for k in range(1, 1001) if chance(max(k - 700, 0), k, 0.05) <= 0.1 / 10]
-    assert last_passed(found) == max(passing)
+    assert _rules.last_passed(found) == max(passing)
 
 
 @profile
@@ -187,14 +169,14 @@ def test_simple_rules_are_their_definitions(case, target):
     curve, (confidence, loss, weight) = case
     plain = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence))
     n, sets = len(loss), [confidence >= t for t in curve.thresholds]
-    for rule, extra in ((mean_risk, 1), (empirical_risk, 0)):
+    for rule, extra in ((_rules.mean_risk, 1), (_rules.empirical_risk, 0)):
         passing = [
             b for b, kept in enumerate(sets)
             if loss[kept].sum() + extra <= target * (kept.sum() + extra) * (1 + 1e-9)
             and kept.mean() >= 0.2
         ]  # fmt: skip
         assert passed(rule, plain, target, 0.1, 0.2) == passing
-    for rule, extra in ((mean_generalized_risk, 1), (empirical_generalized_risk, 0)):
+    for rule, extra in ((_rules.mean_generalized_risk, 1), (_rules.empirical_generalized_risk, 0)):
         passing = [
             b for b, kept in enumerate(sets)
             if loss[kept].sum() + extra <= target * (n + extra) * (1 + 1e-9)
@@ -203,16 +185,16 @@ def test_simple_rules_are_their_definitions(case, target):
     if 0 < target < 1:
         rank = next((k for k in range(1, n + 1) if k / (n + 1) >= target - 1e-12), n)
         expected = [b for b, kept in enumerate(sets) if kept.sum() >= rank]
-        assert passed(mean_coverage, plain, target) == expected
+        assert passed(_rules.mean_coverage, plain, target) == expected
         expected = [b for b, kept in enumerate(sets) if kept.mean() >= target * (1 - 1e-9)]
-        assert passed(empirical_coverage, plain, target) == expected
+        assert passed(_rules.empirical_coverage, plain, target) == expected
     costs = [(weight * np.where(kept, loss, target)).sum() for kept in [confidence > 2, *sets]]
     # Of equally cheap thresholds the lowest is taken.
     cheap = [b for b, cost in enumerate(costs) if cost <= min(costs) + 1e-12]
-    assert cheapest(curve, target) == max(cheap)
+    assert _rules.cheapest(curve, target) == max(cheap)
     scaled = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence, np.full(n, 0.1)))
-    assert cheapest(scaled, target) == cheapest(plain, target)
-    assert chow(target) == 1 - min(target, 1)
+    assert _rules.cheapest(scaled, target) == _rules.cheapest(plain, target)
+    assert _rules.chow(target) == 1 - min(target, 1)
 
 
 @profile
@@ -231,9 +213,9 @@ def test_threshold_below_accepts_exactly_the_blocks(case):
 def test_coverage_rank_is_the_smallest_that_holds_or_the_last(n, target):
     curve = RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(n), np.arange(n)))
     holds = [k for k in range(1, n + 1) if stats.beta.sf(target, k, n + 1 - k) >= 0.9]
-    assert coverage_rank(n, target, 0.1) == min(holds, default=n)
+    assert _rules.coverage_rank(n, target, 0.1) == min(holds, default=n)
     expected = list(range(min(holds, default=n) - 1, n))
-    assert passed(certified_coverage, curve, target, 0.1) == expected
+    assert passed(_rules.certified_coverage, curve, target, 0.1) == expected
 
 
 @profile
@@ -244,7 +226,7 @@ def test_generalised_risk_accepts_what_is_surer_than_the_first_error_too_many(ca
     allowed = [e for e in range(n + 1) if stats.binom.cdf(e, n, target) <= delta]
     most = max(allowed, default=-1)
     expected = [b for b, t in enumerate(curve.thresholds) if loss[confidence >= t].sum() <= most]
-    assert passed(certified_generalized_risk, curve, target, delta) == expected
+    assert passed(_rules.certified_generalized_risk, curve, target, delta) == expected
 
 
 LABELS = {
@@ -295,13 +277,13 @@ def test_the_least_probability_is_that_of_enough_truths(case, level, n_unknown, 
         return
     truth = case.y_true.copy()
     truth[:n_unknown] = -1
-    least = shortlist_cutoff(case.y_proba, truth, level)
+    least = _rules.shortlist_cutoff(case.y_proba, truth, level)
     assert least == least_by_definition(case.y_proba, truth, level)
     rng = np.random.default_rng(seed)
     rows, columns = rng.permutation(n), rng.permutation(case.y_proba.shape[1])
     place = np.append(np.argsort(columns), -1)  # -1 stays -1
     moved = case.y_proba[rows][:, columns], place[truth[rows]]
-    assert shortlist_cutoff(*moved, level) == least
+    assert _rules.shortlist_cutoff(*moved, level) == least
 
 
 def test_rows_are_set_apart_by_chance_and_by_a_seed_always_the_same():
@@ -330,10 +312,10 @@ def test_what_passes_all_readings_passes_each_at_the_same_threshold(case, data, 
     some = [RiskCoverageCurve.from_outcomes(Outcomes(y, c)) for c, y in parts]
     named = [data.draw(st.lists(st.sampled_from(levels), unique=True)) for _ in some]
     tests = [
-        Passing(empirical_risk(one, target, 0.1, 0.0), np.array(names))
+        _rules.Passing(_rules.empirical_risk(one, target, 0.1, 0.0), np.array(names))
         for one, names in zip(some, named, strict=True)
     ]
-    found = pass_all([*zip(some, tests, strict=True)])
+    found = _rules.pass_all([*zip(some, tests, strict=True)])
     expected = [
         b for b, t in enumerate(curve.thresholds)
         if all(np.any(c >= t) and np.mean(y[c >= t]) <= target + 1e-9 for c, y in parts)
