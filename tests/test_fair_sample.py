@@ -329,9 +329,6 @@ def test_counts_of_parts_make_a_state_that_certifies(n_parts, request):
             part = Outcomes(rng.choice([0, 0.5], 300, p=[0.9, 0.1]), rng.random(300))
             counted = part.count(seed=0)
             state = state.update_confidence(counted.confidence, counted.loss)
-        broken += find_passing_on_curve(state.finalize())
+        objective = Risk(0.05 / ABOVE, delta=0.1).check(Loss())
+        broken += objective.passes(state.finalize()).any()
     assert broken <= allowed(draws)
-
-
-def find_passing_on_curve(curve):
-    return Risk(0.05 / ABOVE, delta=0.1).check(Loss()).passes(curve).any()

@@ -44,7 +44,7 @@ from skselect._lib.notebook import unwrap
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import Loss, name_options
 from skselect.thresholds import LevelSequence, rows_needed
-from tests.common import check_schema
+from tests.common import check_schema, mostly_slow
 from tests.refusals import check_refused, refusals
 
 SURE = Outcomes(np.zeros(400), np.linspace(0.6, 0.9, 400))
@@ -405,13 +405,18 @@ CELLS = (
 )
 
 
-def _broken(cell, n, target, delta, draws, seed, *, by_rate=False):
-    """Return how often a threshold is too low; the reviewer is known by answers or by one rate."""
+@pytest.mark.parametrize(("cell", "by_rate", "draws"), mostly_slow([
+    *((cell, by_rate, 200) for cell in CELLS[:2] for by_rate in (False, True)),
+    *((cell, False, 4000) for cell in CELLS), *((cell, True, 4000) for cell in CELLS[:4]),
+], quick=4, unpack=True))  # fmt: skip
+@pytest.mark.parametrize(("n", "target", "delta"), [(400, 0.1, 0.1), (1500, 0.05, 0.05)])
+def test_the_guarantee_fails_as_rarely_as_it_says(cell, by_rate, draws, n, target, delta):
+    """How often a threshold is too low; the reviewer is known by answers or by one rate."""
     machine, reviewer, truth = _population(cell, target)
     rate = reviewer[0] if by_rate else None
     assert rate is None or np.all(reviewer == rate)
     objective = SystemRisk(target, delta=delta, deferred_error=rate).check(Loss())
-    rng, broken = np.random.default_rng(seed), 0
+    rng, broken = np.random.default_rng(CELLS.index(cell)), 0
     for _ in range(draws):
         k = rng.integers(0, 20, n)
         missed = None if by_rate else rng.random(n) < reviewer[k]
@@ -422,37 +427,19 @@ def _broken(cell, n, target, delta, draws, seed, *, by_rate=False):
         found = named.choose(curve, named.passes(curve, testing))
         if np.isfinite(found.threshold or 0.0):
             broken += truth[min(20 - int(found.threshold), 19)] > target
-    return broken / draws
-
-
-@pytest.mark.parametrize(
-    ("cell", "by_rate", "draws"),
-    [
-        *((cell, by_rate, 200) for cell in CELLS[:2] for by_rate in (False, True)),
-        *(pytest.param(cell, False, 4000, marks=pytest.mark.slow) for cell in CELLS),
-        *(pytest.param(cell, True, 4000, marks=pytest.mark.slow) for cell in CELLS[:4]),
-    ],
-)
-def test_the_guarantee_fails_as_rarely_as_it_says(cell, by_rate, draws):
-    for n, target, delta in ((400, 0.1, 0.1), (1500, 0.05, 0.05)):
-        seed = CELLS.index(cell)
-        share = _broken(cell, n, target, delta, draws, seed, by_rate=by_rate)
-        assert share <= delta + 3 * np.sqrt(delta * (1 - delta) / draws), (n, target)
-
-
-def _mondays(rng, n=1000):
-    """Return rows of weekdays in turn; Mondays are hard, and 5.6 % are wrong at best."""
-    monday, sure = np.arange(n) % 5 == 0, rng.random(n)
-    machine = rng.random(n) < np.where(monday, 0.30, 0.02)
-    person = rng.random(n) < np.where(monday, 0.20, 0.02)
-    return Outcomes(machine * 1.0, sure, reviewer_loss=person * 1.0)
+    assert broken / draws <= delta + 3 * np.sqrt(delta * (1 - delta) / draws)
 
 
 def test_a_weekday_that_is_hard_does_not_name_the_thresholds_alone():
-    rng, n_false = np.random.default_rng(0), 0
+    """Rows of weekdays in turn; Mondays are hard, and 5.6 % are wrong at best."""
+    rng, n_false, monday = np.random.default_rng(0), 0, np.arange(1000) % 5 == 0
     for _ in range(60):
+        sure = rng.random(1000)
+        machine = rng.random(1000) < np.where(monday, 0.30, 0.02)
+        person = rng.random(1000) < np.where(monday, 0.20, 0.02)
+        rows = Outcomes(machine * 1.0, sure, reviewer_loss=person * 1.0)
         with contextlib.suppress(InfeasibleTargetError):
-            found = select_threshold(_mondays(rng), objective=SystemRisk(0.04))
+            found = select_threshold(rows, objective=SystemRisk(0.04))
             n_false += found.certificate.is_certified
     assert n_false <= 0.05 * 60 + 3 * np.sqrt(60 * 0.05 * 0.95)
 

@@ -428,10 +428,6 @@ def is_within(n_wrong, n_draws, level):
     return n_wrong / n_draws <= level + 3 * math.sqrt(level * (1 - level) / n_draws)
 
 
-def wrong_verdict(truth):
-    return "broken" if truth <= 1 else "confirmed"
-
-
 def limits(target, delta, n):
     """Return, per number of rows up to n, the most errors that say "confirmed" (-1: none do)."""
     rows, low = np.arange(n + 1), np.full(n + 1, -1)
@@ -544,7 +540,8 @@ def test_verdicts_on_subgroups_share_their_level(policy, n_groups, truth):
         y_true = (rng.random(len(sure)) >= truth * 0.1).astype(int)
         rows = Predictions.from_proba(y_true, np.column_stack([1 - sure, sure]), labels=[0, 1])
         check = check_policy(grouped, rows, subgroups=site)
-        n_wrong += any(one.verdict == wrong_verdict(truth) for one in check.guarantees)
+        wrong = "broken" if truth <= 1 else "confirmed"
+        n_wrong += any(one.verdict == wrong for one in check.guarantees)
     assert is_within(n_wrong, n_draws, delta)
 
 
