@@ -1,8 +1,10 @@
 """What newcomers get wrong: each mistake is answered with the argument, or with the remedy.
 
 The list is what people tried who had read the docs alone. Three mistakes look like right calls, and
-have no answer: columns that are swapped for ``decide``, which reads no labels, where classes are
-alike; ``GridSearchCV`` over `threshold`; ``set_params(target=)`` after ``fit``.
+have no answer but in the docs: columns that are swapped for ``decide``, which reads no labels, and
+a policy stores nothing about single classes; ``GridSearchCV`` over `threshold`, whose scores are
+numbers as any; ``set_params(target=)`` after ``fit``, which counts from the next ``fit`` on, as in
+scikit-learn.
 """
 
 import re
@@ -103,6 +105,10 @@ MISTAKES = {
     "unknown objective": (lambda: fit(MODEL, "error", target=0.03), "objective must be.*'risk'"),
     "a metric that has none": (lambda: fit(MODEL, "f1"), "objective must be one of"),
     "by position": (lambda: select_threshold(Y, P, "risk", 0.06), "'risk' after.*objective="),
+    "two of them, typed": (
+        run("tune {}/t.csv --label y --proba p --objective risk coverage --target .1"),
+        "--objective risk --objective coverage",
+    ),
     "none at all": (lambda: select_threshold(Y, P, target=0.06), "objective must be one of"),
     "riskier than the target": (lambda: rows_needed(0.03, expected_risk=0.05), "below the target"),
     "max_risk": (lambda: fit(MODEL, max_risk=0.03), "unexpected keyword argument 'max_risk'"),
@@ -167,6 +173,11 @@ MISTAKES = {
         lambda: compare_models(Y, {"a": P, "b": P}, ["augrc", "aurc"]), "metric must be one name"),
     "a dict of metrics": (
         lambda: compare_models(Y, {"a": P, "b": P}, {"augrc": {}}), "metric_params="),
+    "models, features and labels": (
+        lambda: selective_report([FITTED], X, y), r"rows must be y_true and y_proba=model.predict"),
+    "report of models": (
+        lambda: selective_report(Y, {"a": FITTED}), r"got GaussianNB; pass its predict_proba\(X\)"),
+    "no metric": (lambda: str(metric_interval(Y, P)), "augrc .* 95 % interval"),
     "report of a tuner": (lambda: selective_report(Y, TUNER), r"pass its predict_proba\(X\)"),
     "interval of models": (
         lambda: metric_interval(Y, {"a": P}, "augrc"), "y_proba must be the table of one model"),
@@ -210,6 +221,15 @@ def test_a_mistake_is_answered_with_its_remedy(mistake, tmp_path, capsys, recwar
         said = [str(error)]
     said = "\n".join([*said, *capsys.readouterr()])
     assert re.search(f"(?s){wanted}", said), said
+
+
+def test_set_params_counts_from_the_next_fit_on_but_for_a_threshold():
+    tuner = ThresholdTuner(FROZEN, "risk", target=0.1).fit(X[600:], Y)
+    before = tuner.decide(X)
+    assert tuner.set_params(target=0.5).decide(X).equals(before)
+    model = SelectiveClassifier(FROZEN, threshold=0.5).fit(X, y)
+    assert model.decide(X)["accepted"].all()
+    assert not model.set_params(threshold=np.inf).decide(X)["accepted"].any()
 
 
 def test_names_of_other_rooms_are_no_attributes_of_the_package():

@@ -77,7 +77,7 @@ def evaluate(given: Namespace) -> int:
     with files.waiting_line("computing the report", len(predictions)):
         found = selective_report(
             None, predictions, policy=policy, threshold=given.threshold,
-            ids=None if shown is None or given.id is None else shown[given.id],
+            ids=groups.index + 1 if shown is None or given.id is None else shown[given.id],
             features=None if shown is None or not given.features else shown[given.features],
             audits=given.audits, reviewing=given.reviewing and dict(given.reviewing),
             subgroups=_subgroups(groups), title=given.title or table.name,
@@ -105,27 +105,19 @@ def report(given: Namespace) -> int:
 
 def tune(given: Namespace) -> int:
     """Choose a threshold, write the policy; return the exit code."""
-    from skselect.exceptions import ArgumentError
-    from skselect.objectives import Risk, name_options
+    from skselect.objectives import Risk
     from skselect.selection.results import make_policy
     from skselect.selection.select import select_threshold
     from skselect.thresholds import Shortlist
 
-    later = {"--out-next": None if given.next is None else given.out_next}
-    _check_outputs(given.table, {"--out": given.out, "--python": given.python, **later})
+    out = _named_or_new("--out", given.out, "policy.json")
+    outputs = {"--out": out, "--python": given.python}
+    if given.next is not None:
+        outputs["--out-next"] = _named_or_new("--out-next", given.out_next, "next.csv")
+    _check_outputs(given.table, outputs)
     table = open_table(given.table[0], given)
     _refuse_misplaced_options(given, table)
-    names = ("delta", "max_analyses", "method", "min_coverage", "threshold_range")
-    options = {name: vars(given)[name] for name in (*names, "reviewer", "deferred_error")}
-    options["largest_weight"] = _largest_weight(given)
-    if (bound := given.overall_error) is not None:
-        options["overall_error"] = bound[0] if len(bound) == 1 else tuple(bound)
-    words, targets = given.objective or ["risk"], given.target or [None]
-    if len(words) != len(targets):
-        raise ArgumentError("--target", "--target: give one for each --objective.")
-    stated = [name_options(*one, **options) for one in zip(words, targets, strict=True)]
-    objective = stated[0] if len(stated) == 1 else stated
-    shortlist = None
+    objective, shortlist = _read_objective(given), None
     if given.shortlist is not None:
         level, share = (*given.shortlist, 0.0)[:2]
         shortlist = Shortlist(level, share, random_state=given.seed)
@@ -156,21 +148,39 @@ def tune(given: Namespace) -> int:
         cascade=source.cascade,
         metadata={tables.COLUMNS: table.stored},
     )
-    texts = {given.out: f"{policy.to_json(allow_external=True)}\n"}
+    texts = {out: f"{policy.to_json(allow_external=True)}\n"}
     if given.python is not None:
         texts[given.python] = str(policy.to_python())
     written = [str(path) for path in texts]
     if given.next is not None:
         rows = found.next_to_judge(given.next)
-        _write(table.file.cells().take(rows), given.out_next, given)
-        written.append(f"{given.out_next} ({count(len(rows), 'row')} to judge)")
+        _write(table.file.cells().take(rows), outputs["--out-next"], given)
+        written.append(f"{outputs['--out-next']} ({count(len(rows), 'row')} to judge)")
     files.write_together(texts)
     _print(found)
     if policy.cascade is not None:
         _print(f"\n{wrap(str(policy.cascade))}")
+    if given.unjudged is not None and not len(found.next_to_judge(1)):
+        _print("\nNo further label can raise the coverage: stop judging.")
     _print(f"\nWritten: {', '.join(written)}")
     issued = [one for one in found.certificates.values() if one is not None]
     return 0 if all(one.is_certified for one in issued) else OPEN
+
+
+def _read_objective(given: Namespace) -> Any:
+    """Return the objective that the options state, or several as a list."""
+    from skselect.objectives import name_options
+
+    names = ("delta", "max_analyses", "method", "min_coverage", "threshold_range")
+    options = {name: vars(given)[name] for name in (*names, "reviewer", "deferred_error")}
+    options["largest_weight"] = _largest_weight(given)
+    if (bound := given.overall_error) is not None:
+        options["overall_error"] = bound[0] if len(bound) == 1 else tuple(bound)
+    words, targets = given.objective or ["risk"], given.target or [None]
+    if len(words) != len(targets):
+        raise ValueError("--target: give one for each --objective.")
+    stated = [name_options(*one, **options) for one in zip(words, targets, strict=True)]
+    return stated[0] if len(stated) == 1 else stated
 
 
 def _largest_weight(given: Namespace) -> float | None:
@@ -267,23 +277,28 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
 
     `clock` returns the seconds since 1970.
     """
-    from skselect.monitoring.log import show_time
+    from skselect.monitoring.log import KINDS, show_time
     from skselect.monitoring.monitor import OPTIONS, SelectiveRiskMonitor
 
     _check_outputs([*given.table, given.policy], {"--history": given.history})
     policy, past = _read_policy(given.policy), _read_alarm(given.history)
     watched = SelectiveRiskMonitor(policy, **{name: vars(given)[name] for name in OPTIONS})
     table, rows, kind = _read_log(given, policy)
+    if (kind == "time") != isinstance(given.label_delay, str):
+        wanted = "a number" if kind == "number" else f"a unit, such as {given.label_delay}D"
+        raise ValueError(
+            f"--label-delay: the times of the log are {KINDS[kind]}, so it needs {wanted}."
+        )
     when = rows["when"].to_numpy()
-    newest, run = float(np.max(when)), clock()
+    newest = float(np.max(when))
     # Numbers have no clock, and no policy was made at one.
-    now, made = (run * 1e6, policy.created) if kind == "time" else (newest, -math.inf)
+    now, made = (clock() * 1e6, policy.created) if kind == "time" else (newest, -math.inf)
     now = now if given.now is None else _read_time("--now", given.now, kind)
     since = _read_time("--since", made if given.since is None else given.since, kind)
     stale = _find_stale(given, rows, now) if kind == "time" else ""
     cases, noted = _find_cases(rows)
     early = when[cases["row"]] < since
-    cases, noted["earlier cases, left out"] = cases[~early], int(np.sum(early))
+    cases, noted["earlier cases, left out (see --since)"] = cases[~early], int(np.sum(early))
     # No label means that the answer was correct only as far as the log goes.
     until = now if given.unlabelled == "wait" else newest
     status = _watch(watched, table, rows, cases, kind, until)
@@ -292,12 +307,13 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
     start = str(show_time(since, kind)) if since > -math.inf else "the first one"
     if given.history is not None:
         _append(given.history, [
-            pd.Timestamp(run, unit="s").isoformat(timespec="seconds"), start, len(cases),
+            str(show_time(now, kind)).partition(".")[0], start, len(cases),
             status.n_known, status.evidence, status.worst.alarm_line, answer, status.alarm_when,
         ])  # fmt: skip
     start += " (when the policy was made)" if kind == "time" and given.since is None else ""
     seen = "".join(f" {n:,} {what}." for what, n in noted.items() if n)
-    counted = f"Counted: {count(len(cases), 'case')} since {start}.{seen and ' Seen:'}{seen}"
+    counted = wrap(f"Counted: {count(len(cases), 'case')} since {start}.{seen and ' Seen:'}{seen}")
+    said = [status.tell(stale), f"\n{counted}"] if len(cases) else [counted, status.tell(stale)]
     gone = ""
     if past is not None and answer != "alarm":
         gone = wrap(
@@ -306,7 +322,7 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
             "have changed. An alarm in the history stays; find out which of the two logs is true, "
             "and begin with a new --history file."
         )
-    _print(*filter(None, [gone, stale, status, f"\n{wrap(counted)}"]), sep="\n")
+    _print(*filter(None, [gone, *said]), sep="\n")
     return BROKEN if gone or answer == "alarm" else 0 if answer == "ok" else OPEN
 
 
@@ -383,10 +399,10 @@ def _find_stale(given: Namespace, rows: pd.DataFrame, now: float) -> str:
         most = 2.0 * float(np.max(np.diff(days), initial=least)) * _DAY
     if now - when[last] <= most:
         return ""
-    return wrap(
+    return (
         f"STALE: the newest row of the log is of {newest}, {(now - when[last]) / _DAY:.4g} days "
-        f"before now; at most {most / _DAY:.4g} days are expected (--max-age). The rest says what "
-        "was known then."
+        f"before now; at most {most / _DAY:.4g} days are expected (--max-age). Whether the "
+        "guarantee is kept now is not known; what follows was known then."
     )
 
 
@@ -488,6 +504,16 @@ def _said(table: Table, rows: pd.DataFrame, label: IntArray) -> dict[str, Any]:
 
 
 # Files --------------------------------------------------------------------------------------------
+
+
+def _named_or_new(option: str, named: Path | None, default: str) -> Path:
+    """Return the file that an option names, else the default one, which must not exist yet."""
+    if named is None and Path(default).exists():
+        raise ValueError(
+            f"{option}: there is a file {default!r} already. Name another one, or, to replace it, "
+            f"name it: {option} {default}."
+        )
+    return named or Path(default)
 
 
 def _check_outputs(inputs: Sequence[Path | None], outputs: Mapping[str, Path | None]) -> None:

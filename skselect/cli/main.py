@@ -80,6 +80,8 @@ where that is not sure enough. The files name the stages. All hold the same case
 rows are joined by --id, in the order of the first table. A third of the rows, drawn by chance with
 the seed 0, sets where a stage keeps a case; the others certify.
 
+A policy is replaced only if --out names it, and rows to judge only if --out-next does.
+
 exit codes: 0 written, 2 wrong input, 3 no threshold meets the target, 5 written, but the
 certificate is an estimate (its first line says why), 130 interrupted (nothing is written)
 """
@@ -128,6 +130,7 @@ STALE: no row is newer than --max-age. That is told from the times of the rows o
 
 Times are numbers, or dates in ISO 8601 (2026-01-31, 2026-01-31T09:30:00+01:00; UTC if there is no
 zone); --dayfirst and --time-format read other dates. A date more than a day after now is refused.
+With dates --label-delay has a unit, such as 30D. --now stands for the clock, also in the history.
 Numbers have no clock: pass --now, or the last row counts as now. Labels and probabilities are
 missing if cells are empty or contain NA, N/A, NaN, null, None or -. Rows that lack a probability,
 the answer or the confidence are deferred and left out.
@@ -243,7 +246,8 @@ _EVALUATED: list[Option] = [
             "reviewer answers"),
     _option("--threshold", "instead of --policy: accept rows of at least this confidence",
             type=float),
-    _column("--id", "the column of the cases' names, which the most confident errors show"),
+    _column("--id", "the column of the cases' names, which the most confident errors show "
+            "(default: the number of the row)"),
     _column("--features", "columns to show beside the most confident errors", nargs="+"),
     _option("--audits", "with --policy: cases a day, the share of its answers that is audited, and "
             "the days until their labels come, such as 1000 0.02 30; the report says which risk "
@@ -286,7 +290,7 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 "whenever more are", choices=["wrong"]),
         _option("--next", "with --unjudged wrong: write so many rows that are to be judged next",
                 type=int, metavar="ROWS"),
-        _file("--out-next", "where to (default: %(default)s)", default=Path("next.csv")),
+        _file("--out-next", "where to (default: next.csv, if there is none yet)"),
         _column("--id", "the column of the cases' names: refuse a name that occurs twice; of "
                 "several tables, it joins them"),
         _option("--costs", "with several tables: what asking each stage adds to the cost of a case "
@@ -327,7 +331,7 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 "one is among them in this share of such rows, such as 0.95 (an estimate; 0.95 0.5 "
                 "sets half of the rows apart for it: exact)", type=float, nargs="+",
                 metavar=("LEVEL", "SHARE")),
-        _file("--out", "the policy (default: %(default)s)", default=Path("policy.json")),
+        _file("--out", "the policy (default: policy.json, if there is none yet)"),
         _file("--python", "also write the policy as one Python file"),
     ]),
     "apply": ("decide the rows of a table by a policy", _APPLY, [
@@ -387,6 +391,11 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Refuse what was typed."""
+        if message.startswith("unrecognized arguments"):
+            message += (
+                ". An option that you may repeat has one value each time, such as --objective risk "
+                "--objective coverage"
+            )
         super().error(f"{message}. The options stand in: skselect COMMAND --help")
 
 
@@ -526,5 +535,6 @@ def _name_options(message: object, given: argparse.Namespace) -> str:
         if name == first:
             text = text.replace(name, option, 1)
         if "_" in name:
-            text = re.sub(rf"(?<!['\"\w]){name}\b(=(?= ))?", option, text)
+            text = re.sub(rf"(?<!['\"\w]){name}\b(=(?=[ .]))?", option, text)
+        text = re.sub(rf"\b{name}='(\w+)'", rf"{option} \1", text)
     return text

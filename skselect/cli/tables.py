@@ -54,6 +54,8 @@ _WRITTEN_AS_TEXT = (
     pa.types.is_null, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating,
     pa.types.is_decimal, pa.types.is_date, pa.types.is_time, pa.types.is_timestamp,
 )  # fmt: skip
+#: What else may be done about labels that are missing.
+_UNJUDGED = " (skselect tune --unjudged wrong counts such rows as errors until they are judged)"
 #: Bytes that are read, and rows that are written at a time. A row must be smaller than a block.
 _BLOCK, _AT_ONCE = 1 << 24, 1 << 16
 #: From here on not every integer is a float.
@@ -202,13 +204,13 @@ class TableFile:
             self.refuse_missing(frame[name], np.isnan(numbers))
         return np.column_stack(columns)
 
-    def refuse_missing(self, column: pd.Series, missing: BoolArray) -> None:
+    def refuse_missing(self, column: pd.Series, missing: BoolArray, more: str = "") -> None:
         """Refuse missing values, naming the first row that has one."""
         if missing.any():
             raise ValueError(
                 f"{self.name}: column {column.name!r} has {int(missing.sum())} missing "
                 f"values, the first in row {column.index[missing][0] + 1}; leave such rows out, "
-                "or fill them in."
+                f"or fill them in{more}."
             )
 
     def error(self, column: pd.Series, bad: BoolArray, wanted: str) -> ValueError:
@@ -624,7 +626,7 @@ class Table:
         truth = self.known_codes(rows[str(self.label)])
         unjudged = truth < 0 if self.keeps_unjudged else None
         if unjudged is None:
-            self.file.refuse_missing(rows[str(self.label)], truth < 0)
+            self.file.refuse_missing(rows[str(self.label)], truth < 0, _UNJUDGED)
         if self.proba:
             proba = self.file.complete_numbers(rows[list(self.proba)])
             self._check_proba(proba, rows.index)
@@ -648,7 +650,7 @@ class Table:
         judged = truth >= 0
         kept = judged | self.keeps_unjudged
         if not kept.any():
-            raise ValueError(f"{self.name}: column {self.label!r} holds no verdict.")
+            raise ValueError(f"{self.name}: column {self.label!r} holds no verdict{_UNJUDGED}.")
         names = [str(self.confidence), *filter(None, [self.audit_proba])]
         self.file.complete_numbers(every.loc[kept, names])  # refuses missing ones
         sure, *drawn = (self.file.numbers(every[name]) for name in names)
@@ -790,15 +792,14 @@ def _refuse_what_it_cannot_read(policy: AbstentionPolicy, by_answer: bool, comma
 def _find_classes(file: TableFile, names: Sequence[str], skips: str | None = None) -> LabelArray:
     """Return the classes that occur, sorted; in a CSV file as numbers if all are numbers.
 
-    The column that `skips` names may have missing values.
+    In the column that `skips` names, words that mean missing are no classes.
     """
     rows, seen = file.rows(names), set()
     for name in names:
-        column = rows[name][~is_missing(rows[name])] if name == skips else rows[name]
-        file.refuse_missing(column, is_empty(column))
-        seen.update(column.unique().tolist())
+        is_gone = is_missing if name == skips else is_empty
+        seen.update(rows[name][~is_gone(rows[name])].unique().tolist())
     if not seen:
-        raise ValueError(f"--classes is missing: column {skips!r} holds no label yet.")
+        raise ValueError(f"--classes is missing: column {names[0]!r} holds no label yet.")
     classes = check_labels(list(seen), f"column {names[0]!r}")
     if len(names) == len(classes) == 1:
         raise ValueError(

@@ -145,6 +145,7 @@ class SelectiveClassifier(
         `fit`.
     threshold : float or None, default=None
         Rows with confidence >= threshold are accepted. None never abstains, inf always.
+        ``set_params(threshold=...)`` counts at once, without another ``fit``.
     confidence : str, callable or LearnedConfidence, default="auto"
         How sure the classifier is of each row. Computed from the (calibrated) probabilities p:
         "max_proba", the largest; "margin", its lead over the second; "entropy", 1 - H(p)/log K;

@@ -259,8 +259,8 @@ class ThresholdTuner(
 
     Notes
     -----
-    :doc:`/performance` says how many fits a calibration needs, :doc:`/faq` what holding out rows
-    costs, and :doc:`/guarantees` which rows certify nothing.
+    ``set_params`` counts from the next ``fit`` on. :doc:`/performance` says how many fits there
+    are, :doc:`/faq` what holding out rows costs, :doc:`/guarantees` which rows certify nothing.
     """
 
     def __init__(

@@ -556,7 +556,7 @@ def check_clusters(values: Any, n: int, name: str = "cluster") -> IntArray | Non
 def metric_interval(
     y_true: Any,
     y_proba: Any,
-    metric: str,
+    metric: str = "augrc",
     *,
     method: str = "analytic",
     confidence_level: float = 0.95,
@@ -571,7 +571,7 @@ def metric_interval(
     Parameters
     ----------
     %(data)s
-    metric : str
+    metric : str, default="augrc"
         Short name as in ``skselect.metrics.SPECS``, such as "augrc". Also "coverage_gap" and
         "risk_gap", with the subgroups in `metric_params`.
     method : {"analytic", "bootstrap", "cell_bootstrap"}, default="analytic"

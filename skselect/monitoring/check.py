@@ -384,16 +384,16 @@ class PolicyCheck:
                 "Use rows other than those of fit: nothing here can tell whether some of these "
                 "rows chose the threshold."
             )
-        found = "None is found here."
+        found = "None of these rows is among them."
         if self.reused:
             share = rounded(100 * self.reused, 2)
             found = (
-                f"About {share} % of these rows have a confidence that also occurs among them; "
-                "equal confidences can be chance."
+                f"About {share} % of these rows have the confidence of one of them; equal "
+                "confidences can be chance."
             )
         return (
-            "Use rows other than those of fit: some of them are on record and recognised by ten "
-            f"digits of their confidence. {found}"
+            "Use rows other than those of fit. The policy knows some rows of fit by ten digits of "
+            f"their confidence. {found}"
         )
 
     def _lines(self, *, brief: bool = False) -> list[str]:

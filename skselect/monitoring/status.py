@@ -202,7 +202,12 @@ class MonitorStatus(NotebookText):
         return replace_nan(stored) | {"text": str(self)}
 
     def __str__(self) -> str:
-        lines = [self._answer(), self._numbers(), self._labels(), self._workload()]
+        return self.tell()
+
+    def tell(self, instead: str = "") -> str:
+        """Return the answer in words; `instead` of a verdict says why there is none today."""
+        first = self._alarm(instead) if self.risk == "alarm" else self._answer(instead)
+        lines = [first, self._numbers(), self._labels(), self._workload()]
         return wrap("\n".join(line for line in lines if line))
 
     def _repr_html_(self) -> str:
@@ -213,37 +218,41 @@ class MonitorStatus(NotebookText):
         tone = "open" if self.is_stuck and self.risk == "ok" else VERDICTS[self.verdict][1]
         return show_card(str(self), tone, numbers)
 
-    def _answer(self) -> str:
-        worst, n = self.worst, len(self.guarantees)
-        cases = "" if self.by is None else f"of {self.by} {worst.group!r}"
-        stated, found = Risk(worst.target).on(self._loss, cases), "no outcome is known yet"
-        if worst.n_known:
-            found = f"{self._amount(worst.estimate)} in {worst.n_known:,} cases of known outcome"
-        verdict = "" if worst.risk == "alarm" else worst.verdict  # which says it in its own words
-        life = stated.tell_life(worst.since, verdict, found, worst.detectable)
-        if worst.risk == "ok":
-            stuck = f"CANNOT GO ON: overdue cases have no label, {self._overdue}. "
-            first = f"{VERDICTS[self.verdict][0]}: of {n} guarantees this is closest to an alarm. "
-            return f"{stuck * self.is_stuck}{first * (n > 1)}{life} No alarm so far."
+    def _answer(self, instead: str) -> str:
+        if self.is_stuck and not instead:
+            have = "overdue case has" if self.n_overdue == 1 else "overdue cases have"
+            instead = f"CANNOT GO ON: {self.n_overdue:,} {have} no label."
+        life = self._life("" if instead else self.worst.verdict)
+        if len(self.guarantees) > 1:
+            first = instead or f"{VERDICTS[self.verdict][0]}."
+            instead = f"{first} Of {len(self.guarantees)} guarantees this is closest to an alarm."
+        return f"{instead} {life} No alarm so far.".lstrip()
+
+    def _alarm(self, instead: str) -> str:
+        worst = self.worst
         others = sum(guarantee.risk == "alarm" for guarantee in self.guarantees) - 1
         more = f" There is an alarm for {count(others, 'more subgroup')}." if others else ""
         often = percent(sum(guarantee.delta for guarantee in self.guarantees))
         return (
-            f"ALARM with case {worst.alarm_at} of known outcome (decided: {worst.alarm_when}): "
-            f"the guarantee is broken. {life}{more} Such a monitor raises a false "
-            f"alarm in at most {often} of deployments, however long they run.\n"
+            f"{instead}\nALARM with case {worst.alarm_at} of known outcome (decided: "
+            f"{worst.alarm_when}): the guarantee is broken. {self._life()}{more} Such a monitor "
+            f"raises a false alarm in at most {often} of deployments, however long they run.\n"
             "What to do: defer more cases, or all; look for what has changed. Then certify the "
             "policy on fresh rows, or fit and certify a new one. Begin again with reset(), or with "
             "a new monitor for a new policy (in a terminal: name it, and a new --history file)."
-        )
+        ).lstrip()
+
+    def _life(self, verdict: str = "") -> str:
+        worst, found = self.worst, "no outcome is known yet"
+        if worst.n_known:
+            found = f"{self._amount(worst.estimate)} in {worst.n_known:,} cases of known outcome"
+        cases = "" if self.by is None else f"of {self.by} {worst.group!r}"
+        stated = Risk(worst.target).on(self._loss, cases)
+        return stated.tell_life(worst.since, verdict, found, worst.detectable)
 
     @property
     def _loss(self) -> Loss:
         return Loss(self.loss)
-
-    @property
-    def _overdue(self) -> str:
-        return f"such as {', '.join(map(repr, self.overdue))}"
 
     def _numbers(self) -> str:
         worst = self.worst
@@ -260,10 +269,13 @@ class MonitorStatus(NotebookText):
                 f" The mean risk so far is below the target, at {percent(1 - worst.delta / 2)} "
                 "confidence whenever you look; that says nothing about the risk now."
             )
+        line, evidence = rounded(worst.alarm_line, 4), rounded(worst.evidence, 3)
+        against = f"{evidence}; an alarm comes at {line}, and stays."
+        if worst.risk == "alarm":
+            against = f"it reached {line}, the alarm line, with that case; now it is {evidence}."
         return (
-            f"Interval for the mean risk so far: {ends}{latest}.{below} Evidence "
-            f"against the guarantee now: {rounded(worst.evidence, 3)}; an alarm comes at "
-            f"{rounded(worst.alarm_line, 4)}, and stays."
+            f"Interval for the mean risk so far: {ends}{latest}.{below} Evidence against the "
+            f"guarantee: {against}"
         )
 
     def _amount(self, value: float) -> str:
@@ -280,7 +292,7 @@ class MonitorStatus(NotebookText):
                 f"{self.blocked_by!r}, which has none."
             )
         if self.n_overdue:
-            cases = f"{count(self.n_overdue, 'case')}, {self._overdue}"
+            cases = f"{count(self.n_overdue, 'case')}, such as {', '.join(map(repr, self.overdue))}"
             said.append(f"Overdue without a label: {cases}: " + {
                 "wait": "nothing decided after the first of them can enter until its label comes.",
                 "correct": "they count as correct as soon as labels are complete up to now.",

@@ -124,9 +124,7 @@ class SelectiveReport(NotebookText):
 
 
 def selective_report(
-    y_true: Any,
-    y_proba: Any = None,
-    *,
+    *rows: Any,
     policy: Any = None,
     threshold: float | None = None,
     subgroups: Any = None,
@@ -145,13 +143,11 @@ def selective_report(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels.
-    y_proba : array-like of shape (n, K) or (n,), Predictions, or mapping of str to these
-        Class probabilities. Those of one model, or of several by name. With a `policy` these are
-        the raw ones, before its calibration. Predictions (of labels and a confidence, for example)
-        bring their true labels: pass them, or a mapping of them, alone. For the policy of a cascade
-        a mapping of its stages to their tables.
+    *rows : `y_true, y_proba`, or one Predictions, or a mapping of str to Predictions
+        True labels, then class probabilities: those of one model, of shape (n, K) or (n,), or of
+        several by name. With a `policy` these are the raw ones, before its calibration. Predictions
+        (of labels and a confidence, for example) bring their true labels. For the policy of a
+        cascade a mapping of its stages to their tables.
     policy : AbstentionPolicy, or mapping of str to AbstentionPolicy, default=None
         Its threshold, calibration and certificate are reported. It applies its own calibration,
         so pass raw probabilities (``tuner.raw_scores(X)``): a second one is not noticed.
@@ -220,10 +216,13 @@ def selective_report(
     """
     level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
     check_count("n_errors", n_errors, 0)
-    if y_proba is None:
-        if not isinstance(y_true, Predictions | Mapping):
-            raise ValueError("y_proba is missing; pass selective_report(y_true, y_proba).")
-        y_true, y_proba = None, y_true
+    is_table = len(rows) == 1 and isinstance(rows[0], Predictions | Mapping)
+    if len(rows) != 2 and not is_table:
+        raise ValueError(
+            "rows must be y_true and y_proba=model.predict_proba(X), of several models a mapping "
+            f"such as {{'forest': y_proba}}, got {', '.join(map(shown, rows)) or 'nothing'}."
+        )
+    y_true, y_proba = (None, *rows) if is_table else rows
     by_stage = isinstance(policy, AbstentionPolicy) and policy.cascade is not None
     given = y_proba if isinstance(y_proba, Mapping) and not by_stage else {UNNAMED: y_proba}
     names = list(map(str, given))

@@ -42,6 +42,8 @@ from tests.brute import named
 from tests.cli.conftest import call
 from tests.common import run_python
 
+#: The file that each test finds is written again.
+AGAIN = "tune --out policy.json"
 PROBA = "--label truth --proba p_no p_yes --classes no yes"
 ANSWER = "--label truth --answer said --confidence-column score"
 #: The columns, and the policy that `tune` made of them.
@@ -126,7 +128,7 @@ def write(frame, *names):
     ],
 )
 def test_tune_chooses_what_python_chooses(frame, kind, goal, arguments, run):
-    said = run(f"tune t.{kind} {PROBA} {arguments}").out
+    said = run(f"{AGAIN} t.{kind} {PROBA} {arguments}").out
     expected, policy = select_threshold(predictions_of(frame), objective=goal), read()
     for name in ("threshold", "coverage", "confidence_quantiles", "fingerprints"):
         assert getattr(policy, name) == getattr(expected.policy, name)
@@ -206,6 +208,8 @@ def test_evaluate_names_the_most_confident_errors(frame, kind, run, refuse):
     worst = wrong.sort_values("score", ascending=False, kind="stable").head(10)
     assert [line[0] for line in listed[:10]] == worst["case"].tolist()
     assert [line[4] for line in listed[:10]] == worst["site"].tolist()
+    said = run(f"evaluate t.{kind} {PROBA}").out.split("confident errors\n")[1].splitlines()
+    assert [int(line.split()[0]) for line in said[1:11]] == (worst["id"] + 1).tolist()
     assert "has no column 'cases'" in refuse(f"evaluate t.{kind} {PROBA} --id cases")
 
 
@@ -242,7 +246,7 @@ class Input(TextIOWrapper):
 def test_tables_of_any_layout_are_the_same(german, monkeypatch, run):
     def say(table, layout=""):
         """Return what the commands print, and what they write."""
-        tune = f"tune {table} {PROBA} --target .2 --subgroups site {layout}"
+        tune = f"{AGAIN} {table} {PROBA} --target .2 --subgroups site {layout}"
         evaluate = f"evaluate {table} {PROBA} --subgroups site --title T {layout}"
         apply = f"apply {table} --policy policy.json --out d.csv {layout}"
         said = [run(command).out for command in (tune, evaluate, apply)]
@@ -291,7 +295,7 @@ def test_another_layout_is_told_and_not_guessed(german, layout, options, remedy,
 def test_a_sheet_is_read_like_the_csv_file(frame, run, refuse):
     pytest.importorskip("openpyxl")
     frame.to_excel("t.xlsx", index=False)
-    tune = f"tune t.csv {PROBA} --target 0.1"
+    tune = f"{AGAIN} t.csv {PROBA} --target 0.1"
     assert run(tune).out == run(tune.replace("t.csv", "t.xlsx")).out
     Path("t.xlsx").rename("t.xlsm")
     assert run(tune).out == run(tune.replace("t.csv", "t.xlsm")).out
@@ -306,7 +310,7 @@ def test_a_sheet_is_read_like_the_csv_file(frame, run, refuse):
 
 def test_decisions_that_an_encoding_cannot_write(frame, run, refuse):
     write(frame.assign(truth=frame["truth"].replace("yes", "是")), "t.csv")
-    run(f"tune t.csv {PROBA.replace('no yes', 'no 是')} --target 0.1")
+    run(f"{AGAIN} t.csv {PROBA.replace('no yes', 'no 是')} --target 0.1")
     write(frame[["p_no", "p_yes"]], "new.csv")
     told = refuse("apply new.csv --policy policy.json --encoding cp1252 --out d.csv")
     assert "--encoding: cp1252 has no sign for '是'" in told
@@ -323,22 +327,27 @@ def test_tune_keeps_several_guarantees_together(run):
 # Refusals ---------------------------------------------------------------------------------------
 
 TUNE, EVALUATE, APPLY = (
-    f"tune t.csv {PROBA} --target .1", f"evaluate t.csv {PROBA}", "apply t.csv --policy policy.json"
-)  # fmt: skip
+    f"{AGAIN} t.csv {PROBA} --target .1",
+    f"evaluate t.csv {PROBA}",
+    "apply t.csv --policy policy.json",
+)
 OTHER = "--proba p_no p_yes --classes yes no"
 
 
 @pytest.mark.parametrize(("command", "named"), [
-    (f"tune no.csv {PROBA}", "no.csv"), ("tune t.csv --label truht --target .1", "'truth'"),
-    ("tune t.csv --label truth --target .1", "no columns ['no', 'yes']"),
-    (f"tune t.csv {PROBA}", "target"), (f"{TUNE} --target .2", "--target"),
+    (f"{AGAIN} no.csv {PROBA}", "no.csv"),
+    (f"{AGAIN} t.csv --label truht --target .1", "'truth'"),
+    (f"{AGAIN} t.csv --label truth --target .1", "no columns ['no', 'yes']"),
+    (f"{AGAIN} t.csv {PROBA}", "target"), (f"{TUNE} --target .2", "--target"),
+    (f"{TUNE} --objective risk coverage", "--objective risk --objective coverage"),
+    (f"{TUNE[:4]} {TUNE[22:]}", "there is a file 'policy.json' already"),
     (f"{TUNE} --objective risk --objective cwsa --target .5", "cwsa"),
     (f"{TUNE} --max-analyses 0", "--max-analyses"), (f"{TUNE} --method luck", "method"),
     (f"{TUNE} --confidence luck", "confidence"), (f"{TUNE} --subgroups site truth", "'truth'"),
-    ("tune t.csv --label truth --answer said", "--confidence-column"),
-    (f"tune t.csv {PROBA} --answer said --confidence-column score", "--answer"),
-    ("tune t.csv --label truth --proba p_no p_yes score --target .1", "--proba"),
-    (f"tune t.csv {PROBA[:-3]}maybe --target .1", "yes"),
+    (f"{AGAIN} t.csv --label truth --answer said", "--confidence-column"),
+    (f"{AGAIN} t.csv {PROBA} --answer said --confidence-column score", "--answer"),
+    (f"{AGAIN} t.csv --label truth --proba p_no p_yes score --target .1", "--proba"),
+    (f"{AGAIN} t.csv {PROBA[:-3]}maybe --target .1", "yes"),
     (f"evaluate t.xlsx {PROBA}", "openpyxl"), (f"evaluate t.csv.gz {PROBA}", "t.csv.gz"),
     (f"{EVALUATE} --policy t.csv", "policy"),
     (f"{EVALUATE} --policy policy.json --threshold 0.5", "threshold"),
@@ -367,11 +376,11 @@ def test_a_refusal_names_what_is_wrong_and_writes_nothing(command, named, refuse
 
 
 def test_out_of_reach_exits_with_three_and_writes_nothing(frame, refuse):
-    told = refuse(f"tune t.csv {PROBA} --target 0.0001", code=3)
-    assert "No threshold meets target=0.0001 for objective='risk'" in told
+    told = refuse(f"{AGAIN} t.csv {PROBA} --target 0.0001", code=3)
+    assert "No threshold meets target=0.0001 for --objective risk" in told
     assert "Adding rows to these and asking again breaks the guarantee" in told
     write(frame.assign(site=frame["id"] % 300), "many.parquet")
-    told = refuse(f"tune many.parquet {PROBA} --target 0.01 --subgroups site", code=3)
+    told = refuse(f"{AGAIN} many.parquet {PROBA} --target 0.01 --subgroups site", code=3)
     assert "site: no threshold meets the target in 300 subgroups." in told
     assert "\nand 250 more\n" in told
 
@@ -418,7 +427,7 @@ def test_rows_that_lack_a_number_or_an_answer_are_deferred(
     pd.testing.assert_frame_equal(gaps.loc[~lacking, same], whole.loc[~lacking, same])
     columns = PROBA if policy == "policy.json" else ANSWER
     message = f"gaps.{kind}: column '{column}' has 92 missing values, the first in row 4;"
-    for command in ("tune --target .1", "evaluate"):
+    for command in (f"{AGAIN} --target .1", "evaluate"):
         assert message in refuse(f"{command} gaps.{kind} {columns}")
 
 
@@ -482,13 +491,13 @@ def test_verdicts_on_some_rows(frame, run, refuse, rng, kind):
     weighted = Risk(0.1, largest_weight=2.5)
     assert read("w.json").threshold == select_threshold(drawn, objective=weighted).threshold
     for command, words in [
-        (f"tune v.{kind} {VERDICT} --label truth", "--label"),
-        (f"tune v.{kind} --target 0.1", "--label --verdict"),
-        (f"tune v.{kind} --verdict judged --target 0.1", "--answer"),
-        (f"tune v.{kind} {VERDICT} --reviewer truth", "--reviewer"),
-        (f"tune v.{kind} {VERDICT} --target 0.1 --audit-proba chance", "--min-audit-proba"),
-        (f"tune t.csv {ANSWER} --target 0.1 --audit-proba score", "--verdict"),
-        (f"tune v.{kind} {VERDICT} --target 0.1 --min-audit-proba 0.4", "--audit-proba"),
+        (f"{AGAIN} v.{kind} {VERDICT} --label truth", "--label"),
+        (f"{AGAIN} v.{kind} --target 0.1", "--label --verdict"),
+        (f"{AGAIN} v.{kind} --verdict judged --target 0.1", "--answer"),
+        (f"{AGAIN} v.{kind} {VERDICT} --reviewer truth", "--reviewer"),
+        (f"{AGAIN} v.{kind} {VERDICT} --target 0.1 --audit-proba chance", "--min-audit-proba"),
+        (f"{AGAIN} t.csv {ANSWER} --target 0.1 --audit-proba score", "--verdict"),
+        (f"{AGAIN} v.{kind} {VERDICT} --target 0.1 --min-audit-proba 0.4", "--audit-proba"),
         (f"evaluate v.{kind} {VERDICT} --policy policy.json", "--verdict"),
     ]:
         assert words in refuse(command)
@@ -501,7 +510,8 @@ def test_cases_are_judged_from_the_surest_down(frame, run, refuse, kind):
     frame = frame.reset_index(drop=True)
     true = np.where(frame["said"] == frame["truth"], "right", "wrong")
     known = np.zeros(900, dtype=bool)
-    command = f"tune v.{kind} {VERDICT} --target 0.12 --unjudged wrong --next 200 --id id"
+    command = f"{AGAIN} v.{kind} {VERDICT} --target 0.12 --unjudged wrong --next 200 --id id"
+    command += " --out-next next.csv"
     for _ in range(6):
         frame["judged"] = pd.Series(true, dtype=object).where(known, None)
         write(frame, f"v.{kind}")
@@ -519,10 +529,12 @@ def test_cases_are_judged_from_the_surest_down(frame, run, refuse, kind):
     assert 200 < known.sum() < 900
     told = run(command)
     assert "next.csv (0 rows to judge)" in told.out
+    assert "No further label can raise the coverage: stop judging." in told.out
+    assert "--out-next: there is a file 'next.csv' already" in refuse(command[:-20])
     assert "of a pool of 900" in unwrap(told.out)
     early = read().threshold
     write(frame.assign(judged=true), f"v.{kind}")
-    run(f"tune v.{kind} {VERDICT} --target 0.12")
+    run(f"{AGAIN} v.{kind} {VERDICT} --target 0.12")
     assert read().threshold == early
     for options, words in [
         ("--next 5", "--next goes with --unjudged wrong"),
@@ -531,33 +543,37 @@ def test_cases_are_judged_from_the_surest_down(frame, run, refuse, kind):
         ("--unjudged wrong --audit-proba score", "without --audit-proba"),
         (f"--unjudged wrong --next 5 --out-next v.{kind}", "--out-next: "),
     ]:
-        assert words in refuse(f"tune v.{kind} {VERDICT} --target 0.12 {options}")
+        told = refuse(f"{AGAIN} v.{kind} {VERDICT} --target 0.12 --out-next n.csv {options}")
+        assert words in told
 
 
 def test_labels_may_be_missing_while_rows_are_judged(frame, run, refuse):
     early = frame.assign(truth=frame["truth"].where(frame["score"] > 80, ""))
     early.to_csv("v.csv", index=False)
     for columns in (PROBA, ANSWER):
-        said = run(f"tune v.csv {columns} --target 0.1 --unjudged wrong --next 7 --out-next n.tsv")
+        said = run(
+            f"{AGAIN} v.csv {columns} --target 0.1 --unjudged wrong --next 7 --out-next n.tsv"
+        )
         assert "count as wrong" in unwrap(said.out)
         found = pd.read_csv("n.tsv", sep="\t")
         assert (len(found), found["truth"].isna().all()) == (7, True)
         assert (found["score"] <= 80).all()
-    assert "missing values" in refuse(f"tune v.csv {PROBA} --target 0.1")
+    for columns in (PROBA, ANSWER):
+        assert "--unjudged wrong" in refuse(f"{AGAIN} v.csv {columns} --target 0.1")
     early.assign(truth="").to_csv("v.csv", index=False)
-    told = refuse("tune v.csv --label truth --proba p_no p_yes --target 0.1 --unjudged wrong")
+    told = refuse(f"{AGAIN} v.csv --label truth --proba p_no p_yes --target 0.1 --unjudged wrong")
     assert "--classes is missing: column 'truth' holds no label yet" in told
     options = "--classes no yes --unjudged wrong --next 9"
-    assert "Nothing" not in run(f"tune v.csv {ANSWER} --target 0.1 {options}", OPEN).out
+    assert "Nothing" not in run(f"{AGAIN} v.csv {ANSWER} --target 0.1 {options}", OPEN).out
     assert len(pd.read_csv("next.csv")) == 9
 
 
 def test_a_name_that_occurs_twice_is_refused_in_one_table(frame, run, refuse):
     pd.concat([frame, frame[:2]]).to_csv("twice.csv", index=False)
-    run(f"tune t.csv {PROBA} --target 0.1 --id id")
-    told = refuse(f"tune twice.csv {PROBA} --target 0.1 --id id")
+    run(f"{AGAIN} t.csv {PROBA} --target 0.1 --id id")
+    told = refuse(f"{AGAIN} twice.csv {PROBA} --target 0.1 --id id")
     assert "--id: twice.csv has several rows for 2 cases (" in told
-    assert "no column 'name'" in refuse(f"tune t.csv {PROBA} --target 0.1 --id name")
+    assert "no column 'name'" in refuse(f"{AGAIN} t.csv {PROBA} --target 0.1 --id name")
 
 
 def test_the_python_file_decides_the_same_and_knows_its_policy(frame, tmp_path, run, refuse):
@@ -573,7 +589,7 @@ def test_the_python_file_decides_the_same_and_knows_its_policy(frame, tmp_path, 
     run(f"{compare} said.json")
     found = decide(y_pred=frame["said"], confidence=frame["score"])
     assert found == pd.read_csv("d.csv")["accepted"].tolist()
-    said = run(f"tune t.csv {PROBA} --target 0.1 --python gate.py").out
+    said = run(f"{AGAIN} t.csv {PROBA} --target 0.1 --python gate.py").out
     assert "Written: policy.json, gate.py" in said
     run(f"tune t.csv {PROBA} --target 0.2 --out other.json")
     proba = frame[["p_no", "p_yes"]].to_numpy()
@@ -631,18 +647,18 @@ def test_classes_are_found_by_the_names_of_columns_or_guessed_aloud(frame, run, 
     write(frame.rename(columns={"p_no": "no", "p_yes": "yes"}), "n.csv")
     threshold = read().threshold
     for columns in ("", "--proba yes no"):
-        assert run(f"tune n.csv --label truth {columns} --target 0.1").err == ""
+        assert run(f"{AGAIN} n.csv --label truth {columns} --target 0.1").err == ""
         assert read().threshold == threshold
-    run("tune n.csv --label truth --target 0.1")
+    run(f"{AGAIN} n.csv --label truth --target 0.1")
     assert read().metadata["skselect_columns"]["proba"] == ["no", "yes"]
-    told = run("tune t.csv --label truth --proba p_no p_yes --target 0.1").err
+    told = run(f"{AGAIN} t.csv --label truth --proba p_no p_yes --target 0.1").err
     assert "p_no for 'no', p_yes for 'yes' (use --classes to change this)" in told
     write(frame.assign(truth=(frame["truth"] == "yes").astype(int)), "i.parquet")
-    run("tune i.parquet --label truth --proba p_yes p_no --classes 1 0 --target 0.1")
+    run(f"{AGAIN} i.parquet --label truth --proba p_yes p_no --classes 1 0 --target 0.1")
     assert read().classes.tolist() == [1, 0]
     write(frame.assign(truth=frame["truth"].map({"no": "0", "yes": "1"}).astype("category")),
           "c.parquet")  # fmt: skip
-    run("tune c.parquet --label truth --proba p_no p_yes --classes 0 1 --target 0.1")
+    run(f"{AGAIN} c.parquet --label truth --proba p_no p_yes --classes 0 1 --target 0.1")
     assert read().classes.tolist() == ["0", "1"]
     write(frame.assign(truth="no"), "one.csv")
     told = refuse("evaluate one.csv --label truth --proba p_no p_yes")
@@ -655,13 +671,13 @@ def test_classes_that_look_like_numbers_keep_their_names(frame, names, run):
     renamed = dict(zip(["no", "yes"], names, strict=True))
     table = frame.assign(truth=frame["truth"].map(renamed))
     write(table.rename(columns={f"p_{x}": renamed[x] for x in renamed}), "n.csv")
-    run("tune n.csv --label truth --target 0.1")
+    run(f"{AGAIN} n.csv --label truth --target 0.1")
     run("apply n.csv --policy policy.json --out d.csv")
     found = pd.read_csv("d.csv", dtype=str, keep_default_na=False)
     assert found["suggestion"].tolist() == frame["said"].map(renamed).tolist()
     assert set(found["decision"]) == {"", *names}
     classes = f"--classes {' '.join(names)}" if names[0] != "-0" else ""
-    run(f"tune n.csv --label truth --target 0.1 {classes}")
+    run(f"{AGAIN} n.csv --label truth --target 0.1 {classes}")
 
 
 @pytest.mark.filterwarnings("ignore:subgroups")
@@ -670,7 +686,7 @@ def test_whole_numbers_as_subgroups(frame, rng, kind, run):
     """As text, as numbers or as floats; a missing or an unknown one defers."""
     frame["site"] = rng.choice([1, 20], len(frame))
     write(frame, "s.csv")
-    run(f"tune s.csv {PROBA} --target 0.12 --subgroups site")
+    run(f"{AGAIN} s.csv {PROBA} --target 0.12 --subgroups site")
     policy = read()
     assert list(policy.groups.thresholds) == [1, 20]
     gaps = frame["site"].astype("Int64").where(frame.index != 5)
@@ -706,7 +722,7 @@ def test_other_columns_of_a_parquet_file_stay_as_they_are(frame, columns, policy
 
 
 def test_rows_that_depend_on_their_order_give_an_estimate_and_exit_code_5(frame, run):
-    tune = f"tune sorted.csv {PROBA} --target 0.1"
+    tune = f"{AGAIN} sorted.csv {PROBA} --target 0.1"
     write(frame.sort_values("p_yes"), "sorted.csv")
     said = run(tune, code=5)
     assert said.out.startswith("ESTIMATE, NOT CERTIFIED: the")
@@ -813,7 +829,7 @@ def test_decisions_go_through_pipes_and_links(run):
 def test_policy_and_python_file_are_written_together(monkeypatch, refuse):
     Path("gate.py").mkdir()  # nothing can be written there
     monkeypatch.setattr(commands, "_check_outputs", lambda *_: None)
-    refuse(f"tune t.csv {PROBA} --target 0.2 --python gate.py")
+    refuse(f"{AGAIN} t.csv {PROBA} --target 0.2 --python gate.py")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
@@ -877,7 +893,7 @@ def animals(rng):
     return frame
 
 
-LISTS = "tune animals.csv --label truth --target 0.1 --shortlist"
+LISTS = f"{AGAIN} animals.csv --label truth --target 0.1 --shortlist"
 
 
 @pytest.mark.parametrize(
@@ -999,7 +1015,7 @@ def _person(frame):
 @pytest.mark.parametrize("columns", [PROBA, ANSWER], ids=["proba", "answer"])
 def test_tune_reads_what_a_reviewer_answers(frame, kind, columns, run, refuse):
     write(frame.assign(person=_person(frame)), f"both.{kind}")
-    plain = f"tune both.{kind} {columns} --target 0.08"
+    plain = f"{AGAIN} both.{kind} {columns} --target 0.08"
     command = f"{plain} --objective system_risk"
     said = run(f"{command} --reviewer person").out
     if columns == PROBA:
@@ -1200,12 +1216,12 @@ def test_tables_that_make_no_cascade_are_refused(stages, refuse):
         (cheap, f"{ANSWER} --id id --target 0.1", "--proba"),
     ]:
         write(table, "other/strong.csv")
-        assert words in refuse(f"tune cheap.csv other/strong.csv {options}")
+        assert words in refuse(f"{AGAIN} cheap.csv other/strong.csv {options}")
     write(strong, "other/cheap.csv")
     same = refuse(f"tune cheap.csv other/cheap.csv {TUNED}")
     assert "several tables have one name among ['cheap', 'cheap']" in same
     for option in ("--costs 0 1", "--max-loss 0.05"):
-        assert option[:6] in refuse(f"tune cheap.csv {PROBA} --target 0.05 {option}")
+        assert option[:6] in refuse(f"{AGAIN} cheap.csv {PROBA} --target 0.05 {option}")
     swapped = refuse(f"tune cheap.csv strong.csv {TUNED.replace('no yes', 'yes no')}", code=3)
     assert "strong.csv: right in" in swapped
 

@@ -676,10 +676,10 @@ def test_a_table_with_the_rows_that_chose_does_not_plainly_hold(rng, n):
     few = check_policy(policy, stacked(tenth, drawn(rng, n)), target=0.4)
     assert few.verdict == "confirmed"
     assert few.reused == pytest.approx(1 / 10, abs=0.05)
-    assert "have a confidence that also occurs among them" in unwrap(str(few))
+    assert "of these rows have the confidence of one of them" in unwrap(str(few))
     fresh = check_policy(policy, stacked(drawn(rng, 4 * n)), target=0.4)
     assert (fresh.verdict, fresh.reused) == ("confirmed", 0)
-    assert "None is found here." in unwrap(str(fresh))
+    assert "None of these rows is among them." in unwrap(str(fresh))
 
 
 def test_rows_that_cannot_be_recognised_are_said_to_be_unchecked(rng):

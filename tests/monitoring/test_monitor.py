@@ -221,7 +221,8 @@ def test_overdue_cases_are_named_where_no_label_means_nothing():
     assert (status.n_waiting, status.n_overdue, status.waiting_since) == (3, 1, 0.0)
     assert (status.overdue, status.n_blocked, status.blocked_by) == (("a",), 1, "a")
     text = unwrap(str(status))
-    assert text.startswith("CANNOT GO ON: overdue cases have no label, such as 'a'. NOT TESTED")
+    assert text.startswith("CANNOT GO ON: 1 overdue case has no label. Target: at most ")
+    assert text.count("'a'") == 2  # what it waits behind, and what is overdue
     assert "1 of them have a label, and wait behind case 'a', which has none." in text
     assert "nothing decided after the first of them can enter" in text
     trusting = watching(label_delay=10, unlabelled="correct").add_decisions(**cases)
@@ -318,6 +319,26 @@ def test_a_guarantee_about_one_class_is_not_watched_and_says_what_to_do(rng, giv
     assert watching(policy, target=0.2).status_.worst.target == 0.2
 
 
+def test_what_was_known_when_the_feed_died_is_no_verdict_on_today(rng):
+    policy = guaranteeing(rng)
+    P, y = rows(rng, 3000, risk=0.02)
+    status = SelectiveRiskMonitor(policy).update(y, P).status_
+    verdict, certified = "CONFIRMED. Guaranteed (", "The certificate stands."
+    assert unwrap(status.tell()).startswith(verdict)
+    assert certified in unwrap(status.tell())
+    told = unwrap(status.tell("STALE."))
+    assert told.startswith("STALE. Guaranteed (")
+    assert certified not in told
+    flipped = np.where(y == "yes", "no", "yes")
+    status = SelectiveRiskMonitor(policy).update(flipped, P).status_
+    told = unwrap(status.tell("STALE."))
+    assert told.startswith("STALE.\nALARM with case ")
+    line = f"it reached {status.worst.alarm_line:.4g}, the alarm line, with that case; now it is "
+    assert float(told.split(line)[1].split()[0].rstrip(".")) == pytest.approx(
+        status.evidence, rel=0.01
+    )
+
+
 def test_each_subgroup_has_its_own_monitor_at_its_share_of_delta(rng):
     site = np.repeat(["a", "b", "c"], 1000)
     policy = guaranteeing(rng, subgroups=site)
@@ -325,7 +346,7 @@ def test_each_subgroup_has_its_own_monitor_at_its_share_of_delta(rng):
     monitor = SelectiveRiskMonitor(policy, target=0.05, delta=0.06)
     P, y = rows(rng, 3000, risk=0.01)
     quiet = monitor.update(y[:100], P[:100], subgroups=site[:100]).status_
-    nearest = "NOT TESTED: of 3 guarantees this is closest to an alarm. NOT TESTED. Target: at "
+    nearest = "NOT TESTED. Of 3 guarantees this is closest to an alarm. NOT TESTED. Target: at "
     nearest += f"most 5 % of its answers to cases of subgroup {quiet.worst.group!r} are wrong. "
     assert unwrap(str(quiet)).startswith(nearest)
     y[site == "b"] = np.where(rng.random(1000) < 0.3, "no", y[site == "b"])

@@ -278,7 +278,7 @@ REFUSED = [
         (0.03, 6, 40), {}, {"mins": 6}, {"error": 3}, {"minutes": 0}, {"minutes": "6"},
         {"minutes": 6, "hourly_cost": -1}, {"hourly_cost": 40}, {"hours": 40},
     ]),
-    ("y_proba", ([0, 1],), {}),
+    ("rows", ([0, 1],), {}),
     ("y_true", ([0, 1], TWO), {}),
     ("y_proba", ([0, 1], {}), {}),
     ("y_proba", ([0], {1: [0.2], "1": [0.2]}), {}),
