@@ -411,7 +411,7 @@ def _read_log(given: Namespace, policy: AbstentionPolicy) -> tuple[Table, pd.Dat
     table = open_table(given.table[0], given, policy)
     if given.audited is None and (given.audit_proba or given.min_audit_proba < 1):
         raise ValueError("--audited is missing: name the column that says which cases were drawn.")
-    if policy.groups is not None and not policy.groups.by_answer and not table.subgroups:
+    if policy.parts.are_given and not table.subgroups:
         raise ValueError("--subgroups is missing: the policy has a threshold per subgroup.")
     later = (TableFile.open(path, read_layout(given)) for path in given.table[1:])
     parts = [_read_rows(replace(table, file=x), given, policy) for x in (table.file, *later)]
@@ -756,7 +756,7 @@ def _decide(
         _refuse_lists_of_answers(policy)
         answers = rows[str(table.answer)]
         known &= ~tables.is_empty(answers)
-        by_answer = policy.groups is not None and policy.groups.by_answer
+        by_answer = policy.parts.by_answer
         codes = table.known_codes(answers) if by_answer else np.zeros(len(rows), dtype=int)
         sure = np.where(known, numbers[:, 0], 0.0)
         said = policy.classes[codes]  # any class where only the confidence matters
@@ -817,9 +817,9 @@ def _subgroups(groups: pd.DataFrame) -> pd.DataFrame | pd.Series | None:
 
 def _known_subgroups(policy: AbstentionPolicy, groups: pd.DataFrame) -> pd.DataFrame:
     """Return subgroups with the policy's types: a text file may write 3 as "3" or "3.0"."""
-    if policy.groups is None or policy.groups.by_answer:
+    if not policy.parts.are_given:
         return groups.apply(tables.plain)
-    keys = [key if isinstance(key, tuple) else (key,) for key in policy.groups.thresholds]
+    keys = [key if isinstance(key, tuple) else (key,) for key in policy.parts.thresholds]
     typed = {}
     for k, name in enumerate(groups.columns):
         own = list({key[k] for key in keys if k < len(key)})

@@ -763,10 +763,8 @@ class ThresholdTuner(
 
     def _single(self, name: str) -> Any:
         """Return the value for all rows; raise where there is one per subgroup."""
-        if self.policy_.groups is not None:
-            raise AttributeError(
-                f"There is one {name} per {self.policy_.groups.by}: see {name}s_, a dict."
-            )
+        if by := self.policy_.parts.by:
+            raise AttributeError(f"There is one {name} per {by}: see {name}s_, a dict.")
         return getattr(self.policy_, name)
 
     def summary(self, targets: Any) -> pd.DataFrame:

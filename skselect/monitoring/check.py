@@ -48,7 +48,6 @@ from skselect.policy.policy import (
     apply_policy,
     count_at_quantiles,
     describe_far,
-    list_certificates,
     read_scores,
     warn_if_far,
 )
@@ -187,9 +186,8 @@ def certify(
         reviewer=fixed.review(read[0], 1.0),
         refusal=_why_not(fixed, counts),
     ).with_pool(outcomes)
-    threshold = policy.threshold if policy.groups is None else math.inf
     at = RiskCoverageCurve.from_outcomes(together).working_point(int(np.any(accepted)))
-    made = Certificate.of(fixed, threshold, at, counts, origin)
+    made = Certificate.of(fixed, policy.threshold, at, counts, origin)
     return replace(made, method=FIXED_METHOD, notice=notice)
 
 
@@ -626,10 +624,10 @@ def _check_state(
 
 def _check_countable(policy: AbstentionPolicy, state: SelectiveState, subgroups: Any) -> None:
     """Refuse what a state of confidences and errors cannot tell."""
-    classes, one_class = policy.classes.tolist(), any(x.cases for x in list_certificates(policy))
+    classes, one_class = policy.classes.tolist(), any(x.cases for x in policy.parts.listed)
     counted = classes if state.labels is None else state.labels.tolist()
     reasons = {
-        "has a threshold per subgroup": policy.groups is not None or subgroups is not None,
+        "has a threshold per subgroup": policy.parts.by is not None or subgroups is not None,
         "has costs": policy.rule.default_loss != "zero_one",
         "calibrates the probabilities first": policy.calibration is not None,
         f"reads the confidence {policy.confidence!r}, and the state counted {state.confidence!r}": (
@@ -1075,7 +1073,7 @@ def find_guarantees(policy: AbstentionPolicy, listed: list[Listed], asked: Asked
 
 def _asked_for(policy: AbstentionPolicy, asked: Asked) -> Sequence[Certificate | None]:
     """Return the certificates that are tested without subgroups: the first one for a target."""
-    made = list_certificates(policy)
+    made = policy.parts.listed
     if len(made) > 1 and asked.target is not None and asked.kind is None:
         raise ArgumentError(
             "target",
@@ -1089,8 +1087,8 @@ def _list_certificates(
     policy: AbstentionPolicy, answered: Predictions, subgroups: Any, asked: Asked
 ) -> list[Listed]:
     """Return certificates that a policy may have, each with the name of its cases and its rows."""
-    n, groups = len(answered.y_pred), policy.groups
-    if groups is None:
+    n, groups = len(answered.y_pred), policy.parts
+    if groups.by is None:
         named = [(one, "" if one is None else one.cases) for one in _asked_for(policy, asked)]
         found = [(one, cases, _find_rows(answered, cases)) for one, cases in named]
         known = [(one, cases, rows) for one, cases, rows in found if rows is not None]
@@ -1098,7 +1096,7 @@ def _list_certificates(
     members = groups.members(answered.answers, subgroups)
     nowhere = np.zeros(n, dtype=bool)
     return [
-        (groups.certificates.get(group), f"of {groups.by} {group!r}", members.get(group, nowhere))
+        (groups.certificates.get(group), groups.name(group), members.get(group, nowhere))
         for group in dict.fromkeys([*members, *groups.thresholds])
         if groups.thresholds.get(group, math.inf) < math.inf
     ]
@@ -1166,7 +1164,7 @@ def own_guarantee(
         for check in checks
         if check.verdict == verdict and not check.is_empty
     ]
-    if policy.groups is None and is_guarantee(own) and own.cases and not checks:
+    if is_guarantee(own) and own.cases and not checks:
         texts.append(
             f"Not checked here: the policy's own guarantee, which covers only cases {own.cases}."
         )

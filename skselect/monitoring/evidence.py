@@ -21,7 +21,9 @@ from skselect._lib.checks.options import check_count, check_delta, check_number
 from skselect.exceptions import ArgumentError
 from skselect.monitoring.check import Asked, Listed, find_guarantees, is_guarantee
 from skselect.objectives import Loss, Risk, SystemRisk, read_guarantee
-from skselect.policy.policy import AbstentionPolicy, list_certificates
+from skselect.policy.certificate import Certificate
+from skselect.policy.policy import AbstentionPolicy
+from skselect.policy.subgroups import GroupThresholds
 
 #: Bets on cases are the best ones for risks that are so many times the target; half of the money
 #: enters within so many cases.
@@ -365,7 +367,7 @@ class Watched:
 
     Parameters
     ----------
-    group : label, tuple of labels or None
+    group : label or tuple of labels
     target, delta : float
     since : str
         When it was certified, see :class:`~skselect.monitoring.check.GuaranteeCheck`.
@@ -430,17 +432,10 @@ def find_watched(
     policy: AbstentionPolicy, target: float | None, delta: float | None
 ) -> tuple[Loss, list[Watched]]:
     """Return which loss is watched, and the guarantees."""
-    groups = policy.groups
-    made = (one for one in list_certificates(policy) if is_guarantee(one) and not one.cases)
-    known = {None: next((one for one in made if one.as_objective.is_selective), None)}
-    if groups is not None:  # those of each subgroup that is answered
-        answered = (group for group, at in groups.thresholds.items() if at < math.inf)
-        known = {group: groups.certificates.get(group) for group in answered}
-    listed: list[Listed] = [
-        (one, group, np.ones(1, dtype=bool))
-        for group, one in known.items()
-        if target is not None or (is_guarantee(one) and one.as_objective.is_selective)
-    ]
+    groups, every_row = policy.parts, np.ones(1, dtype=bool)
+    answered = [group for group, at in groups.thresholds.items() if at < math.inf]
+    known = [(_selective(groups, group), group, every_row) for group in answered]
+    listed: list[Listed] = [one for one in known if target is not None or one[0] is not None]
     found = find_guarantees(policy, listed, Asked(None if target is None else Risk, target, delta))
     if not found:
         raise _refuse(policy, target)
@@ -449,19 +444,29 @@ def find_watched(
     return found[0].guarantee.about, watched
 
 
+def _selective(groups: GroupThresholds, group: Any) -> Certificate | None:
+    """Return the guarantee of a largest risk or cost that is about all cases of a subgroup."""
+    own = groups.made.get(group)
+    for one in () if own is None else (own, *own.also):
+        about_all = one.cases == groups.name(group)
+        if is_guarantee(one) and about_all and one.as_objective.is_selective:
+            return one
+    return None
+
+
 def _refuse(policy: AbstentionPolicy, target: float | None) -> ArgumentError:
     """Return the error for a policy that guarantees nothing that is watched, or decides nothing."""
-    certificates, own = list_certificates(policy), policy.certificate
+    certificates, own = policy.parts.listed, policy.certificate
     check = "Check it with check_policy(policy, rows) on fresh labelled rows"
     if target is not None:
-        why = "it defers all cases of every subgroup; nothing is watched."
+        why = "it defers all cases; nothing is watched."
     elif any(one.objective == SystemRisk.word for one in certificates):
         why = (
             "its certificate is about machine and reviewer together, and the monitor does not "
             f"watch the reviewer. {check} with the reviewer's answers (in a terminal: skselect "
             "evaluate --policy), or pass target= to watch the answers of the machine alone."
         )
-    elif policy.groups is None and is_guarantee(own) and own.cases:
+    elif is_guarantee(own) and own.cases:
         why = (
             f"its certificate is only about cases {own.cases}, and the monitor does not watch "
             f"these alone. {check} (in a terminal: skselect evaluate --policy), or pass target= "

@@ -15,7 +15,7 @@ from skselect._lib.arrays import BoolArray, FloatArray
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.monitoring.evidence import Evidence, advance, bets_on_shares, in_grains, wealth_of
 from skselect.policy.certificate import UNCHANGED
-from skselect.policy.policy import AbstentionPolicy, list_certificates
+from skselect.policy.policy import AbstentionPolicy
 
 #: Cases or batches: rows with named columns.
 Records = NDArray[Any]
@@ -159,7 +159,7 @@ def _is_of_this_classifier(policy: AbstentionPolicy) -> bool:
     Models of folds, and one that was fitted again, are as sure as no other. Only a certificate says
     that the classifier stayed; without one nothing is known, nor with one of other rows.
     """
-    made, data = list_certificates(policy), policy.fingerprints.get("data")
-    if policy.groups is None and any(one.fingerprints.get("data") != data for one in made):
+    made, data = policy.parts.listed, policy.fingerprints.get("data")
+    if policy.parts.by is None and any(one.fingerprints.get("data") != data for one in made):
         return False
     return bool(made) and all(UNCHANGED in one.assumptions for one in made)

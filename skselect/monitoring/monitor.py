@@ -434,10 +434,10 @@ class SelectiveRiskMonitor:
         decided = self.policy.decide_arrays(
             y_proba, y_pred=y_pred, confidence=confidence, subgroups=subgroups, auxiliary=auxiliary
         )
-        answers, groups = decided["suggestion"], self.policy.groups
+        answers = decided["suggestion"]
         codes = encode_known(answers, self.policy.classes, "y_pred")
-        numbers = np.full(len(answers), 0 if groups is None else -1)
-        members = {} if groups is None else groups.members(answers, subgroups)
+        numbers = np.full(len(answers), -1)
+        members = self.policy.parts.members(answers, subgroups)
         for number, guarantee in enumerate(self._guarantees):
             if guarantee.group in members:
                 numbers[members[guarantee.group]] = number
@@ -551,7 +551,7 @@ class SelectiveRiskMonitor:
         changed = self._workload.changed
         return MonitorStatus(
             guarantees=tuple(self._status_of(guarantee) for guarantee in self._guarantees),
-            by=None if self.policy.groups is None else self.policy.groups.by,
+            by=self.policy.parts.by,
             loss=self._loss.kind,
             latest_risk=_ratio(unit * known["loss"].sum(), known["weight"].sum()),
             n_latest=int(known["n_known"].sum()),

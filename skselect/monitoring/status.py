@@ -24,8 +24,8 @@ class GuaranteeStatus:
         The least true risk that would have been "in_doubt" with probability 0.95; nan where none.
     since : str
         When it was certified, and by how many rows; "" where no certificate guarantees it.
-    group : label, tuple of labels or None
-        The subgroup; None where the guarantee is about all cases.
+    group : label or tuple of labels
+        The subgroup, "all" where the guarantee is about all cases.
     target, delta : float
         The largest risk, and the chance of a false alarm, however long it runs.
     evidence : float

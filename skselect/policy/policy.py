@@ -163,7 +163,7 @@ class AbstentionPolicy(NotebookText):
     classes : ndarray of shape (K,)
         Class labels in the order of the raw scores' columns.
     threshold : float
-        Rows with confidence >= threshold are accepted; inf accepts none. Not used where there
+        Rows with confidence >= threshold are accepted; inf accepts none. It becomes inf where there
         are `groups`.
     confidence : str, callable or LearnedScore, default="max_proba"
         How sure the classifier is of each row. Computed from the (calibrated) probabilities:
@@ -178,7 +178,7 @@ class AbstentionPolicy(NotebookText):
     rule : DecisionRule, default=DecisionRule()
         How probabilities become an answer, and what errors cost.
     groups : GroupThresholds or None, default=None
-        One threshold per subgroup.
+        One threshold per subgroup, instead of `threshold` and `certificate`.
     abstain_label : label, default=None
         What an estimator's ``predict`` returns where it abstains.
     certificate : Certificate or None, default=None
@@ -237,40 +237,33 @@ class AbstentionPolicy(NotebookText):
     created: str = field(default_factory=now)
     fingerprints: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def parts(self) -> GroupThresholds:
+        """The thresholds and certificates; that for all rows is the subgroup "all"."""
+        return self.groups or GroupThresholds.of_all(self.threshold, self.certificate)
+
     def __repr__(self) -> str:
-        start = f"<AbstentionPolicy: {len(self.classes)} classes"
-        if self.groups is not None:
-            return f"{start}, thresholds {self.groups.in_brief}>"
-        word = "no certificate"
-        if self.certificate is not None:
-            word = "certified" if self.certificate.is_certified else "not certified"
-        return f"{start}, threshold {self.threshold:.6g}, {word}>"
+        n, thresholds = len(self.classes), self.parts.in_brief
+        return f"<AbstentionPolicy: {n} classes, threshold {thresholds}>"
 
     def __str__(self) -> str:
-        guaranteed = self._guaranteed
-        said = [] if guaranteed is None else [str(guaranteed)]
-        said += [wrap(self._lives)] if self._lives else []
-        return "\n\n".join([wrap(repr(self)), *said, *self._further_words()])
+        said = [wrap(repr(self)), str(self.parts), wrap(self._lives), *self._further_words()]
+        return "\n\n".join(filter(None, said))
 
     def _repr_html_(self) -> str:
-        guaranteed = self._guaranteed
-        if guaranteed is None or not list_certificates(self):
+        if not self.parts.made:
             return super()._repr_html_()
         named = "\n".join(self._further_words())
         card = show_card(named, "open") if named else ""
         lives = f"<p>{escape(self._lives)}</p>" if self._lives else ""
-        return f"<p>{escape(repr(self))}</p>{guaranteed._repr_html_()}{lives}{card}"
+        return f"<p>{escape(repr(self))}</p>{self.parts._repr_html_()}{lives}{card}"
 
     @property
     def _lives(self) -> str:
         """When each guarantee was certified, and when to review it; "" for subgroups."""
-        made = [] if self.groups is not None else list_certificates(self)
+        made = self.parts.listed if self.parts.by is None else []
         lives = [one.tell_life(len(made)) for one in made if one.since and one.loss != "graded"]
         return "\n".join(lives)
-
-    @property
-    def _guaranteed(self) -> Certificate | GroupThresholds | None:
-        return self.certificate if self.groups is None else self.groups
 
     def _further_words(self) -> list[str]:
         """Describe the cascade, and the shortlist unless the certificate does."""
@@ -280,7 +273,11 @@ class AbstentionPolicy(NotebookText):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", check_classes(self.classes, "classes"))
-        object.__setattr__(self, "threshold", check_threshold(self.threshold))
+        threshold, what = check_threshold(self.threshold), f"threshold={self.threshold!r}"
+        if self.groups is not None:
+            threshold, what = np.inf, "groups: there is a threshold per subgroup"
+        check_certified(self.certificate, threshold, what, "certificate=None")
+        object.__setattr__(self, "threshold", threshold)
         check_choice("response", self.response, ["predict_proba", "decision_function"])
         rule = DecisionRule.checked(self.rule.decision, self.rule.cost_matrix, self.classes)
         object.__setattr__(self, "rule", rule)
@@ -300,10 +297,6 @@ class AbstentionPolicy(NotebookText):
                 "response='decision_function' needs a calibration, which turns decision values "
                 "into probabilities."
             )
-        used, what = self.threshold, f"threshold={self.threshold!r}"
-        if self.groups is not None:
-            used, what = np.inf, "groups: there is a threshold per subgroup"
-        check_certified(self.certificate, used, what, "certificate=None")
         if self.shortlist is not None:
             self.shortlist.check_fits(self.threshold, len(self.classes))
         if self.cascade is not None:
@@ -744,7 +737,7 @@ class AbstentionPolicy(NotebookText):
                 "save the policy with to_json."
             )
         stored = json.loads(str(self.to_json()))
-        said = str(self._guaranteed) if list_certificates(self) else _NO_GUARANTEE
+        said = str(self.parts) if self.parts.made else _NO_GUARANTEE
         said = "\n\n".join([said, *self._further_words()])
         return give_text(write_source(stored, said), path)
 
@@ -855,7 +848,7 @@ def limit_deferred(
     left = max(check_count("capacity", capacity, 0) - int(np.sum(~known)), 0)
     below = np.flatnonzero(~accepted & known)
     over[below[np.argsort(confidence[below], kind="stable")][left:]] = True
-    made = list_certificates(policy)
+    made = policy.parts.listed
     if np.any(over) and made:
         system = any(one.reviewer for one in made)
         warn_user(
@@ -866,20 +859,11 @@ def limit_deferred(
     return replace(decisions, accepted=accepted | over, over_capacity=over)
 
 
-def list_certificates(policy: AbstentionPolicy) -> list[Certificate]:
-    """Return the certificates of a policy's guarantees, or those of its subgroups."""
-    if policy.groups is not None:
-        return list(policy.groups.made.values())
-    own = policy.certificate
-    return [] if own is None else [own, *own.also]
-
-
 def accept_answers(
     policy: AbstentionPolicy, confidence: Any, answers: LabelArray, subgroups: Any
 ) -> BoolArray:
     """Tell which answers are accepted, by their confidence; the answers may be the subgroups."""
-    by_answer = policy.groups is not None and policy.groups.by_answer
-    return policy.accepts(confidence, subgroups=answers if by_answer else subgroups)
+    return policy.accepts(confidence, subgroups=answers if policy.parts.by_answer else subgroups)
 
 
 def _decide_answers(
@@ -895,7 +879,7 @@ def _decide_answers(
     none = label_array(y_pred, "y_pred").shape == (0,)
     answers = policy.classes[:0] if none else check_labels(y_pred, "y_pred")
     check_length("y_pred", answers, len(values), "confidence")
-    if policy.groups is not None and policy.groups.by_answer:
+    if policy.parts.by_answer:
         subgroups = answers
     threshold = _find_thresholds(policy, values, subgroups)
     proba, codes = np.empty((len(values), 0)), np.arange(len(values))
@@ -913,11 +897,10 @@ def _find_thresholds(
     policy: AbstentionPolicy, confidence: FloatArray, subgroups: Any
 ) -> FloatArray:
     """Return the threshold of each row of checked confidences."""
-    applied, groups = describe_policy(policy), None
-    if policy.groups is None:
+    applied = describe_policy(policy)
+    if policy.parts.by is None:
         refuse_subgroups(applied, subgroups)
-    else:
-        groups = policy.groups.encode(subgroups, len(confidence))
+    groups = policy.parts.encode(subgroups, len(confidence))
     return find_thresholds(applied, confidence, None, groups)
 
 
@@ -1013,8 +996,8 @@ def apply_policy(
     if applied["asks"] is not None:
         auxiliary_proba = check_asked(applied, auxiliary_proba, _NO_PREDICTIONS)
     refuse_subgroups(applied, subgroups)
-    if policy.groups is not None and not policy.groups.by_answer:
-        groups = policy.groups.encode(subgroups, len(scores))
+    if policy.parts.are_given:
+        groups = policy.parts.encode(subgroups, len(scores))
     decided = decide_rows(applied, scores, y_pred, auxiliary_proba, groups)
     proba, chosen, confidence, threshold = decided
     claim, is_claim = confidence, isinstance(policy.confidence, LearnedScore)

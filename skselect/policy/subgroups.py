@@ -15,7 +15,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_names
+from skselect._lib.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    column_names,
+    trusted,
+)
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import (
     check_choice,
@@ -35,6 +42,8 @@ from skselect.policy.certificate import (
     threshold_to_json,
 )
 
+#: The subgroup of all rows, where one threshold serves them.
+ALL = "all"
 # What users pass to make the answers the subgroups.
 _BY_ANSWER = "predicted_class"
 # A repr names so many thresholds at most.
@@ -87,10 +96,12 @@ class Subgroups:
 class GroupThresholds:
     """The thresholds of the subgroups, and what is guaranteed for each.
 
+    One threshold for all rows is that of the subgroup "all".
+
     Parameters
     ----------
-    by : str
-        What the subgroups are called.
+    by : str or None
+        What the subgroups are called; None where "all" is the only one.
     thresholds : dict
         The threshold of each subgroup; a key is a string, number or boolean, or a tuple of them.
     certificates : dict, default={}
@@ -104,7 +115,7 @@ class GroupThresholds:
         DataFrame are matched by name.
     """
 
-    by: str
+    by: str | None
     thresholds: Mapping[Any, float]
     certificates: Mapping[Any, Certificate | None] = field(default_factory=dict)
     unseen: str = "abstain"
@@ -121,22 +132,44 @@ class GroupThresholds:
             what = f"The subgroup {group!r} has the threshold {threshold!r}"
             check_certified(certificate, threshold, what, f"certificates={{{group!r}: None}}")
 
+    @classmethod
+    def of_all(cls, threshold: float, certificate: Certificate | None = None) -> GroupThresholds:
+        """Return one threshold for all rows, which is checked."""
+        return trusted(cls, by=None, thresholds={ALL: threshold}, certificates={ALL: certificate})
+
     def __repr__(self) -> str:
         return f"<GroupThresholds {self.in_brief}>"
 
     def __str__(self) -> str:
         """Return a table of the subgroups, and what their certificates say, together and each."""
+        if self.by is None:
+            return "".join(self.texts.values())
         said = [f"{self.by} {group!r}\n{text}" for group, text in self.texts.items()]
         together = [self.together] if self.together else []
         return "\n\n".join([self.tabulate().to_string(index=False), *together, *said])
 
     def _repr_html_(self) -> str:
-        return self.show() + self.tabulate().to_html(border=0, index=False)
+        table = "" if self.by is None else self.tabulate().to_html(border=0, index=False)
+        return self.show() + table
+
+    @property
+    def are_given(self) -> bool:
+        """Whether rows come with their subgroups, which are neither "all" nor the answers."""
+        return self.by is not None and not self.by_answer
+
+    def name(self, group: Any) -> str:
+        """Return what the cases of a subgroup are called, "" for all."""
+        return "" if self.by is None else f"of {self.by} {group!r}"
 
     @property
     def made(self) -> dict[Any, Certificate]:
         """The certificates that there are."""
         return {group: one for group, one in self.certificates.items() if one is not None}
+
+    @property
+    def listed(self) -> list[Certificate]:
+        """The certificates of all guarantees, of which one threshold may have several."""
+        return [one for made in self.made.values() for one in (made, *made.also)]
 
     @property
     def in_brief(self) -> str:
@@ -146,6 +179,8 @@ class GroupThresholds:
         more = [f"{n - _FEW} more"] if n > _FEW else []
         word = {n: "certified", 0: "not certified"}.get(sure, f"certified for {sure} of {n}")
         word = word if self.made else "no certificate"
+        if self.by is None:
+            return f"{self.thresholds[ALL]:.6g}, {word}"
         return f"by {self.by}: {', '.join(shown + more)}; {word}"
 
     @property
@@ -194,7 +229,8 @@ class GroupThresholds:
     def show(self) -> str:
         """Return what the certificates say as HTML, "" where there are none."""
         return (f"<p>{escape(self.together)}</p>" if self.together else "") + "".join(
-            f"<p>{escape(f'{self.by} {group!r}')}</p>{self.made[group]._repr_html_(text)}"
+            (f"<p>{escape(f'{self.by} {group!r}')}</p>" if self.by else "")
+            + self.made[group]._repr_html_(text)
             for group, text in self.texts.items()
         )
 
@@ -216,6 +252,8 @@ class GroupThresholds:
 
     def encode(self, subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
         """Return the subgroup of each row as a code, and the subgroups."""
+        if self.by is None:
+            return np.zeros(n, dtype=np.int64), [ALL]
         if subgroups is None:
             raise ValueError(
                 f"subgroups is missing: this policy has one threshold per {self.by}; pass the "
@@ -346,7 +384,8 @@ def _check_group_names(by: Any, groups: list[Any], by_answer: Any, columns: Any)
         check_subgroup(group)
     sizes = {len(group) if isinstance(group, tuple) else 0 for group in groups}
     fit = len(sizes) == 1 and () not in groups and (not columns or sizes == {len(columns)})
-    plain = isinstance(by, str) and isinstance(by_answer, bool) and isinstance(columns, tuple)
+    plain = isinstance(by_answer, bool) and isinstance(columns, tuple)
+    plain &= isinstance(by, str) or (by is None and groups == [ALL])
     if not fit or not plain or not all(isinstance(column, str) for column in columns):
         raise ValueError(
             "thresholds must name one subgroup or more, each with as many attributes as there are "

@@ -104,8 +104,8 @@ def make_case(
             "policy: it reads decision values, and a report is about probabilities; pass the "
             "calibrated ones, predict_proba(X), with threshold= instead of the policy."
         )
-    own = subgroups if policy.groups is not None and not policy.groups.by_answer else None
-    single = None if policy.groups is not None else policy.threshold
+    own = subgroups if policy.parts.are_given else None
+    single = policy.threshold if policy.parts.by is None else None
     learned = isinstance(policy.confidence, LearnedScore)
     if raw.y_proba is None and (policy.calibration is None or learned):
         # Answers with a confidence, but without probabilities: only the threshold can be applied.
@@ -182,8 +182,8 @@ def _verdict(case: Case, subgroups: Any, audits: Any) -> dict[str, str] | None:
 
 def _deferred(policy: AbstentionPolicy, case: Case, subgroups: Any) -> list[str]:
     """Name the subgroups that are guaranteed nothing, because none of their cases is accepted."""
-    groups, rows = policy.groups, case.scored.predictions
-    if groups is None:
+    groups, rows = policy.parts, case.scored.predictions
+    if groups.by is None:
         return []
     sizes = dict.fromkeys(groups.thresholds, 0)
     sizes |= {x: int(np.sum(own)) for x, own in groups.members(rows.answers, subgroups).items()}
@@ -423,8 +423,8 @@ def _certificate(case: Case) -> dict[str, Any] | None:
     policy = case.policy
     if policy is None:
         return None
-    groups, by_subgroup, made = policy.groups, None, {"": policy.certificate}
-    if groups is not None:
+    groups, by_subgroup, made = policy.parts, None, {"": policy.certificate}
+    if groups.by is not None:
         by_subgroup = {
             "table": groups.tabulate().to_dict("records"),
             "together": groups.together,

@@ -132,7 +132,7 @@ def _write_thresholds(curve: RiskCoverageCurve, n_blocks: IntArray) -> list[str]
 
 def _explain_trust(case: Case, level: float) -> str:
     """Say what the bounds assume."""
-    several = case.policy is not None and case.policy.groups is not None
+    several = case.policy is not None and case.policy.parts.by is not None
     only = " Here one threshold serves all cases; the policy has several." if several else ""
     return (
         f"With {percent(level, up=False)} confidence the bounds hold for all thresholds at once, "

@@ -18,7 +18,7 @@ from skselect.metrics._calibration_tests import run_ecce_test
 from skselect.metrics._metric import MetricSpec
 from skselect.monitoring.check import PolicyCheck
 from skselect.monitoring.evidence import detectable_risk
-from skselect.policy.policy import AbstentionPolicy, list_certificates
+from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes
 
 # "Nearly certain" is the one of these confidences from which on the errors surprise most.
@@ -131,12 +131,12 @@ def verify_guarantee(policy: AbstentionPolicy, check: PolicyCheck | None) -> Ans
         )
     if not check.same_rows:
         return Answer(check.verdict, check.summary)
-    groups, used = policy.groups, [one for one in list_certificates(policy) if one.n_accepted]
+    by, used = policy.parts.by, [one for one in policy.parts.listed if one.n_accepted]
     if not all(one.is_certified for one in used):
         return Answer("not_tested", check.summary)
     guarantee = check.guarantees[0].statement
-    if groups is not None:
-        guarantee = f"{count(len(used), 'guarantee')}, each about one {groups.by}"
+    if by is not None:
+        guarantee = f"{count(len(used), 'guarantee')}, each about one {by}"
     return Answer(
         "certified",
         f"CERTIFIED on these rows: {guarantee}. These rows chose the threshold, so only "

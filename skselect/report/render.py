@@ -133,9 +133,7 @@ def _show_verdict(model: dict[str, Any]) -> str:
 
 def _show_certificates(policy: AbstentionPolicy) -> str:
     """Return the certificates of a policy as HTML, "" without any."""
-    if policy.groups is not None:
-        return policy.groups.show()
-    return "" if policy.certificate is None else policy.certificate._repr_html_()
+    return policy.parts.show()
 
 
 def _draw_pictures(case: Case, level: float) -> dict[str, list[tuple[str, str]]]:

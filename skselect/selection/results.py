@@ -52,6 +52,26 @@ class _Selection(NotebookText):
     n_unjudged: int
 
     @property
+    def parts(self) -> GroupThresholds:
+        """The thresholds and certificates; that for all rows is the subgroup "all"."""
+        own = cast(Any, self)
+        return own.groups or GroupThresholds.of_all(own.threshold, own.certificate)
+
+    @property
+    def thresholds(self) -> dict[Any, float]:
+        """The threshold of each subgroup; of all rows under "all"."""
+        return dict(self.parts.thresholds)
+
+    @property
+    def certificates(self) -> dict[Any, Certificate | None]:
+        """The certificate of each subgroup; of all rows under "all"."""
+        return dict(self.parts.certificates)
+
+    def accepts(self, confidence: FloatArray, subgroups: Any = None) -> BoolArray:
+        """Tell which rows are accepted; rows of no subgroup are not."""
+        return confidence >= self.parts.look_up(subgroups, len(confidence))
+
+    @property
     def labels_used(self) -> int:
         """How many rows were judged: all, unless rows not judged yet count as errors."""
         made = cast(Any, self).certificate  # a curve may be that of a reading without copies
@@ -182,20 +202,6 @@ class ThresholdSelection(_Selection):
         """The target, None for a metric."""
         return cast("float | None", self.objective.target_given)
 
-    def accepts(self, confidence: FloatArray, subgroups: Any = None) -> BoolArray:  # noqa: ARG002
-        """Tell which rows are accepted."""
-        return confidence >= self.threshold
-
-    @property
-    def thresholds(self) -> dict[Any, float]:
-        """The threshold, under "all"."""
-        return {"all": self.threshold}
-
-    @property
-    def certificates(self) -> dict[Any, Certificate | None]:
-        """The certificate, under "all"."""
-        return {"all": self.certificate}
-
     @property
     def accepts_nothing(self) -> bool:
         """Whether no threshold was good enough."""
@@ -318,25 +324,13 @@ class GroupedSelection(_Selection):
     n_unjudged: int = 0
 
     @property
-    def thresholds(self) -> dict[Any, float]:
-        """The threshold of each subgroup."""
-        return {group: found.threshold for group, found in self.selections.items()}
-
-    @property
-    def certificates(self) -> dict[Any, Certificate | None]:
-        """The certificate of each subgroup."""
-        return {group: found.certificate for group, found in self.selections.items()}
-
-    @property
     def groups(self) -> GroupThresholds:
         """The thresholds of the subgroups, as a policy stores them."""
+        thresholds = {group: found.threshold for group, found in self.selections.items()}
+        certificates = {group: found.certificate for group, found in self.selections.items()}
         return GroupThresholds(
-            self.by, self.thresholds, self.certificates, self.unseen, self.by_answer, self.columns
+            self.by, thresholds, certificates, self.unseen, self.by_answer, self.columns
         )
-
-    def accepts(self, confidence: FloatArray, subgroups: Any = None) -> BoolArray:
-        """Tell which rows are accepted; rows of no subgroup are not."""
-        return confidence >= self.groups.look_up(subgroups, len(confidence))
 
     def __repr__(self) -> str:
         found = self.selections.values()
@@ -399,10 +393,7 @@ def add_waiting(
     n, waits, sure = len(outcomes), outcomes.unjudged, outcomes.confidence
     assert waits is not None
     waits = waits if given is None else waits & given
-    now, then = (
-        one.threshold if one.groups is None else one.groups.look_up(subgroups, n)
-        for one in (found, hope)
-    )
+    now, then = (one.parts.look_up(subgroups, n) for one in (found, hope))
     rows = np.flatnonzero(waits & (sure >= then) & (now > then))
     waiting = rows[np.argsort(-sure[rows], kind="stable")]
     return replace(found, waiting=waiting, n_unjudged=int(np.sum(waits)))
@@ -529,8 +520,8 @@ def add_shortlist(
     """
     assert predictions.y_proba is not None
     deferred = ~found.accepts(outcomes.confidence, subgroups)
-    if isinstance(found, GroupedSelection) and found.unseen == "raise":
-        deferred &= found.groups.have(subgroups, len(deferred))
+    if found.parts.unseen == "raise":
+        deferred &= found.parts.have(subgroups, len(deferred))
     if asked.share:
         deferred &= asked.set_apart(len(deferred))
     readings = [deferred]
