@@ -1,7 +1,5 @@
 """The picture of all thresholds, and the histogram of right and wrong answers."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
@@ -10,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from skselect import Outcomes, RiskCoverageCurve, ThresholdTuner
 from skselect.display import ConfidenceHistogramDisplay, ThresholdDisplay
 from skselect.metrics import coverage_score, cwsa_plus_score, cwsa_score, selective_accuracy_score
+from tests.refusals import check_refused
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +92,7 @@ def test_styles(drawn):
 
 def test_refusals(drawn):
     curves = [RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [c, 0.8])) for c in (0.9, 9.0)]
-    for refused, message in [
-        (ThresholdDisplay(curves[0], metrics=["luck"]).plot, "metrics must be one of"),
-        (ThresholdDisplay(curves[1]).plot, "ThresholdDisplay"),
-        (partial(ConfidenceHistogramDisplay.from_predictions, *drawn, n_bins=0), "n_bins"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            refused()
+    check_refused("metrics", ThresholdDisplay(curves[0], metrics=["luck"]).plot)
+    check_refused("ThresholdDisplay", ThresholdDisplay(curves[1]).plot)
+    draw = ConfidenceHistogramDisplay.from_predictions
+    check_refused("n_bins", lambda: draw(*drawn, n_bins=0))
