@@ -10,7 +10,6 @@ ties, costs, copies and rows that trained. A short version runs by default; the 
 
 import warnings
 import zlib
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -38,9 +37,8 @@ from skselect import (
 )
 from skselect.curve.curve import threshold_below
 from skselect.objectives import GUARANTEES, Loss
-from skselect.policy.seen_rows import find_tied_copies, with_and_without
 from skselect.thresholds import FixedSequence
-from skselect.thresholds._rules import Passing, combined_risk, empirical_risk, last_passed, pass_all
+from skselect.thresholds._rules import combined_risk, empirical_risk, last_passed
 from tests.common import mostly_slow
 
 LEVELS = 25
@@ -549,54 +547,6 @@ def test_negative_control_losses_taken_for_errors_that_they_are_not(kind):
             RiskCoverageCurve.from_outcomes(light), 0.1, 0.1, 0.1
         ).any()
     assert broken / draws > 0.5
-
-
-# Rows that were seen before, or stand in the table several times ----------------------------------
-
-
-def certifies(rows, readings, r, delta):
-    """Whether all rows pass anything, and whether something passes under every reading."""
-    some = [RiskCoverageCurve.from_outcomes(one) for one in replace(rows, readings=readings).read()]
-    tests = [Passing(combined_risk(one, r, delta, 0.1)) for one in some]
-    return np.array([tests[0].any(), pass_all([*zip(some, tests, strict=True)]).any()])
-
-
-@pytest.mark.parametrize(
-    ("fair", "errs", "draws"),
-    mostly_slow(
-        [(fair, errs, 100) for fair in ("all", "others") for errs in (0.2, 3)]
-        + [(fair, errs, 2000) for fair in ("all", "others") for errs in (0.0, 0.2, 3)],
-        quick=4, unpack=True,
-    ),
-)  # fmt: skip
-def test_recognised_rows_break_no_guarantee_whether_they_came_back_or_leaked(fair, errs, draws):
-    """18 % of the rows are recognised and err `errs` times the target; "others": they leaked.
-
-    The risk of the population is just above the target, at every confidence.
-    """
-    rng, share, r, delta = np.random.default_rng(seed_of(fair, errs, draws)), 0.18, 0.05, 0.05
-    rate = 1.0001 * r if fair == "others" else r * (1.0001 - share * errs) / (1 - share)
-    broken = np.zeros(2)
-    for _ in range(draws):
-        seen = rng.random(500) < share
-        rows = Outcomes(rng.random(500) < np.where(seen, errs * r, rate), rng.random(500))
-        broken += certifies(rows, with_and_without(seen, np.zeros_like(seen)), r, delta)
-    print(f"{fair}, {errs}: {broken / draws}")  # noqa: T201 - with -s
-    assert broken[1] / draws <= allowed(delta, draws)
-
-
-@pytest.mark.parametrize(("n", "draws"), mostly_slow([(500, 150), (500, 2000)], unpack=True))
-def test_copies_break_no_guarantee_and_would_if_they_counted(n, draws):
-    """Every case stands five times in the table, and the risk is just above the target."""
-    rng, delta, broken = np.random.default_rng(seed_of("copies", draws)), 0.05, np.zeros(2)
-    for _ in range(draws):
-        rows = profiles(0.05)["flat"].draw(n // 5, rng)
-        rows = rows.take(np.tile(np.arange(len(rows)), 5))
-        sizes = np.full(n // 5, 5)
-        readings = with_and_without(find_tied_copies(rows.confidence, sizes, rows.loss))
-        broken += certifies(rows, readings, 0.05, delta)
-    assert broken[1] / draws <= allowed(delta, draws)
-    assert broken[0] / draws > allowed(delta, draws)
 
 
 # Rows added to refused ones, and the question asked again -----------------------------------------

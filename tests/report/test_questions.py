@@ -120,19 +120,6 @@ def test_the_best_model_is_named_where_chance_is_ruled_out():
         assert said == f"Cannot be told with these rows: {start}but b could be as good."
 
 
-def test_text_page_and_dict_give_the_same_answers(rng):
-    p = rng.uniform(0.5, 1, 800)
-    y = (rng.random(800) < p).astype(int)
-    report = selective_report(y, {"calibrated": p, "sure": p**0.2}, pos_label=1)
-    text, page = (" ".join(shown.split()) for shown in (str(report), report.to_html()))
-    contents = report.to_dict()
-    said = [model["calibration"][0]["answer"] for model in contents["models"].values()]
-    assert [one.split()[0] for one in said] == ["Yes,", "No,"]
-    for one in [*said, contents["best"]]:
-        assert one in text
-        assert one in page
-
-
 def draw(rng, n, rate, *, in_order=False):
     """Return predictions of which this share is wrong, more often the less sure they are."""
     p = rng.uniform(0.5, 1, n)
