@@ -36,6 +36,7 @@ from skselect.bounds._pointwise import (
     critical_counts,
     least_count,
     rows_for_certificate,
+    upper_from_counts,
 )
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError, InfeasibleTargetError
@@ -565,7 +566,7 @@ class Guarantee(Objective):
 
     def weakest(self, counts: Iterable[Counts]) -> float:
         """Return the largest bound of what must be small, over the readings of the rows."""
-        return max(clopper_pearson_upper(*self.count(one), self.level) for one in counts)
+        return float(max(upper_from_counts(*self.count(one), self.level) for one in counts))
 
     def bound(self, most: float) -> float:
         """Return what must be small at most as a target, in the user's units."""

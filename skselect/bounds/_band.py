@@ -375,6 +375,7 @@ def _survival_chances(
     return chances[::-1]
 
 
+@lru_cache(maxsize=1024)
 def even_ranks(
     n: int, target: float, delta: float, min_coverage: float, size: int = GRID_SIZE
 ) -> IntArray:
@@ -382,8 +383,8 @@ def even_ranks(
     smallest = max(smallest_rank(n, min_coverage), rows_for_certificate(target, delta))
     if smallest > n:
         return np.empty(0, dtype=np.int64)
-    ranks = np.linspace(smallest, n, min(size, n - smallest + 1))
-    return np.unique(np.ceil(ranks).astype(np.int64))
+    ranks = np.ceil(np.linspace(smallest, n, min(size, n - smallest + 1))).astype(np.int64)
+    return ranks[np.append(True, ranks[1:] > ranks[:-1])]
 
 
 def crossing_probability(ranks: IntArray, limits: IntArray, risk: float) -> float:

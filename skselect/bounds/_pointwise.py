@@ -55,10 +55,13 @@ def clopper_pearson_upper(n_errors: Any, n: Any, delta: float) -> Any:
     array([0.0228, 0.0383, 0.0523])
     """
     errors, rows = check_counts(n_errors, n)
-    check_delta(delta)
-    right = np.maximum(rows - errors, 1)
-    bound = special.betaincinv(errors + 1.0, right, 1.0 - delta)
-    return plain(np.where(errors >= rows, 1.0, bound))
+    return plain(upper_from_counts(errors, rows, check_delta(delta)))
+
+
+def upper_from_counts(errors: Any, rows: Any, delta: float) -> Any:
+    """Return :func:`clopper_pearson_upper` of counts that need no check."""
+    bound = special.betaincinv(errors + 1.0, np.maximum(rows - errors, 1), 1.0 - delta)
+    return np.where(errors >= rows, 1.0, bound)
 
 
 def clopper_pearson_interval(n_errors: Any, n: Any, confidence_level: float = 0.95) -> Any:

@@ -320,7 +320,7 @@ class RiskCoverageCurve:
     def first_reaching(self, ranks: IntArray | int) -> IntArray:
         """Return the first entry that accepts at least so many rows."""
         if len(self) == self.n_rows:  # each accepts one row more
-            return np.clip(np.asarray(ranks) - 1, 0, len(self))
+            return np.minimum(np.maximum(np.asarray(ranks) - 1, 0), len(self))
         return np.searchsorted(self.n_accepted, ranks)
 
     def n_within_loss(self, losses: IntArray | int) -> IntArray:

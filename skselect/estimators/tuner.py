@@ -474,7 +474,7 @@ class ThresholdTuner(
             return None
         by = Subgroups.read(self.group_by)
         values = predictions.answers if by.by_answer else take_rows(subgroups, rows)
-        return Grouping(name_groups(by.by), values, by.by_answer, by.unseen)
+        return Grouping(name_groups(by.by), values, len(rows), by.by_answer, by.unseen)
 
     def _predict_rows(
         self, base: SelectiveClassifier, rows: TrainingRows, objective: Objective, fits: Fits
@@ -620,11 +620,11 @@ class ThresholdTuner(
         if not advice:
             return ()
         given = np.argsort(rows)
-        subgroups = None if members is None else take_rows(members.subgroups, given)
+        parts = None if members is None else list(members.take(given).members.values())
         vouched = "independent" in certificates.check_vouched(self.assume)
         answered = replace(predictions, y_proba=None).take(given)
         rated = outcomes.take(given)
-        return order.check_order(answered, rated, objective, subgroups, advice, vouched=vouched)
+        return order.check_order(answered, rated, objective, parts, advice, vouched=vouched)
 
     def _compare_classes(
         self, base: SelectiveClassifier, rows: TrainingRows, splits: Splits, goal: Objective

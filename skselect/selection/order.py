@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import kolmogorov
 
-from skselect._lib.arrays import ROUNDING, FloatArray, IntArray, dot, rows_of_codes, spans
+from skselect._lib.arrays import ROUNDING, FloatArray, IntArray, dot, spans
 from skselect._lib.checks import warn_user
 from skselect.objectives import Coverage, Objective, SystemRisk
 from skselect.policy.certificate import SORTED_BY_CLASS, Caveat, in_order
-from skselect.policy.subgroups import subgroup_codes
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 
@@ -43,24 +40,23 @@ def find_order(
     objective: Objective,
     advice: str,
     *,
-    codes: IntArray | None = None,
+    members: list[IntArray] | None = None,
     vouched: bool = False,
 ) -> tuple[Caveat, ...]:
     """Return the caveat about rows whose losses or confidences depend on their order.
 
-    With `codes`, those of subgroups, each subgroup is tested by itself, at its share of the level.
+    With `members`, the rows of subgroups, each is tested by itself, at its share of the level.
     There is none in at least 99 of 100 tables whose rows are in random order. Only confidences
     count for a coverage. A loss counts in proportion to how sure the answer was:
     losses of sure answers are those that get accepted, and they show a change sooner. Where rows
     are not judged yet, the losses of the surer ones are tested: all of those are judged.
     """
-    if outcomes.sample_weight is not None:
-        counts = outcomes.sample_weight > 0
-        outcomes, codes = outcomes.take(counts), None if codes is None else codes[counts]
+    weight = outcomes.sample_weight
+    if weight is not None:
+        members = [rows[weight[rows] > 0] for rows in members or [np.arange(len(outcomes))]]
     parts = [outcomes]
-    if codes is not None:
-        places, known = pd.factorize(np.where(codes < 0, np.nan, codes))
-        parts = [outcomes.take(rows) for rows in rows_of_codes(places, len(known))]
+    if members is not None:
+        parts = [outcomes.take(rows) for rows in members if len(rows)]
     names = ["confidences"] if isinstance(objective, Coverage) else ["losses", "confidences"]
     if isinstance(objective, SystemRisk) and objective.reads_reviewer:
         names.append("errors of the reviewer")
@@ -84,7 +80,7 @@ def check_order(
     source: Predictions | Outcomes,
     outcomes: Outcomes,
     objective: Objective,
-    subgroups: Any,
+    members: list[IntArray] | None,
     advice: str,
     *,
     vouched: bool,
@@ -95,21 +91,18 @@ def check_order(
     the classes as they stand and asks only whether the rows of a class are in random order, so the
     level is kept. It cannot see a change from one class to the next.
     """
-    codes = None
-    if subgroups is not None:
-        codes, _ = subgroup_codes(subgroups, len(outcomes))
-    elif (given := objective.find_rows(source)[0]) is not None:
-        codes = given.astype(np.int64) - 1
-    blocks = _find_blocks(source) if isinstance(source, Predictions) else None
-    if blocks is not None:
-        codes = np.zeros(len(blocks), np.int64) if codes is None else codes
-        codes = np.where(codes < 0, -1, codes * len(blocks) + blocks)
-    found = find_order(outcomes, objective, advice, codes=codes, vouched=vouched)
-    return found if blocks is None else (*found, SORTED_BY_CLASS)
+    if members is None and (given := objective.find_rows(source)[0]) is not None:
+        members = [np.flatnonzero(given)]
+    starts = _find_blocks(source) if isinstance(source, Predictions) else None
+    if starts is not None:
+        every = members or [np.arange(len(outcomes))]
+        members = [one for rows in every for one in np.split(rows, np.searchsorted(rows, starts))]
+    found = find_order(outcomes, objective, advice, members=members, vouched=vouched)
+    return found if starts is None else (*found, SORTED_BY_CLASS)
 
 
 def _find_blocks(predictions: Predictions) -> IntArray | None:
-    """Return the block of each row where each of two true classes or more fills one, else None.
+    """Return where blocks start if each of two true classes or more fills one, else None.
 
     Where all answers are the same, as in verdicts, classes only say which answers are wrong.
     """
@@ -120,7 +113,7 @@ def _find_blocks(predictions: Predictions) -> IntArray | None:
         return None
     if predictions.unjudged is not None:  # not all classes are known
         return None
-    return np.append(0, np.cumsum(changes)) if n_blocks == len(np.unique(truth)) else None
+    return np.flatnonzero(changes) + 1 if n_blocks == len(np.unique(truth)) else None
 
 
 def warn_of_order(caveats: tuple[Caveat, ...]) -> None:

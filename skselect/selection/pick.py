@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -87,7 +88,8 @@ class Setting(Origin):
 Reading = tuple[RiskCoverageCurve, Outcomes | None]
 
 
-class Grouping(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Grouping:
     """Which row belongs to which subgroup.
 
     Parameters
@@ -96,6 +98,7 @@ class Grouping(NamedTuple):
         What the subgroups are called.
     subgroups : array-like of shape (n,) or DataFrame
         Rows without a subgroup choose no threshold, and the policy defers such rows.
+    n_rows : int
     by_answer : bool
         Whether the answers are the subgroups.
     unseen : {"abstain", "raise"}
@@ -104,8 +107,21 @@ class Grouping(NamedTuple):
 
     name: str
     subgroups: Any
+    n_rows: int
     by_answer: bool = False
     unseen: str = "abstain"
+
+    @cached_property
+    def members(self) -> dict[Any, IntArray]:
+        """The rows of each subgroup that has any."""
+        codes, keys = subgroup_codes(self.subgroups, self.n_rows)
+        members = zip(keys, rows_of_codes(codes, len(keys)), strict=True)
+        return {key: rows for key, rows in members if len(rows)}
+
+    def take(self, rows: IntArray | BoolArray) -> Grouping:
+        """Return the subgroups of some of the rows."""
+        n_rows = len(np.arange(self.n_rows)[rows])
+        return replace(self, subgroups=take_rows(self.subgroups, rows), n_rows=n_rows)
 
 
 class Cases(NamedTuple):
@@ -138,7 +154,7 @@ def take_chosen(
         outcomes = outcomes.take(rows)
         given = [(own if own is None else own[rows], cases) for own, cases in given]
         if groups is not None:
-            groups = groups._replace(subgroups=take_rows(groups.subgroups, rows))
+            groups = groups.take(rows)
     kept = [Cases(outcomes if own is None else outcomes.take(own), name) for own, name in given]
     return outcomes, groups, kept
 
@@ -159,11 +175,9 @@ def name_levels(
     if groups is None:
         [objective] = for_all_rows(objectives)
         given, _ = objective.find_rows(predictions)
-        codes = np.zeros(len(names), np.int64) if given is None else given.astype(np.int64) - 1
-        keys: list[Any] = [None]
+        members = {None: np.arange(len(names)) if given is None else np.flatnonzero(given)}
     else:
-        codes, keys = subgroup_codes(groups.subgroups, len(names))
-    members = _by_key(codes, keys)
+        members = groups.members
     each = _objective_by_group(objectives, list(members))
     found = dict(zip(members, each, strict=True))
     named = {
@@ -435,24 +449,17 @@ def _list_small(by: str, small: list[tuple[str, int, float]], n_groups: int) -> 
 
 def _find_members(outcomes: Outcomes, groups: Grouping) -> dict[Any, IntArray]:
     """Return the rows of each subgroup, without rows of weight zero."""
-    codes, keys = subgroup_codes(groups.subgroups, len(outcomes))
-    exists = outcomes.weight > 0
-    missing = int(np.sum((codes < 0) & exists))
-    members = _by_key(np.where(exists, codes, -1), keys)
+    members, exists = groups.members, outcomes.weight > 0
+    if outcomes.sample_weight is not None:
+        members = {key: kept for key, rows in members.items() if len(kept := rows[exists[rows]])}
     check_some_subgroup(members)
-    if missing:
+    if missing := np.count_nonzero(exists) - sum(map(len, members.values())):
         later = "deferred" if groups.unseen == "abstain" else "refused"
         warn_user(
-            f"subgroups: {missing} of {len(codes)} rows have no {groups.name}. They choose no "
+            f"subgroups: {missing} of {len(outcomes)} rows have no {groups.name}. They choose no "
             f"threshold, and such rows will be {later}."
         )
     return members
-
-
-def _by_key(codes: IntArray, keys: list[Any]) -> dict[Any, IntArray]:
-    """Return the rows of each subgroup that has any."""
-    members = zip(keys, rows_of_codes(codes, len(keys)), strict=True)
-    return {key: rows for key, rows in members if len(rows)}
 
 
 def _objective_by_group(objectives: Objectives, groups: list[Any]) -> list[Objective]:
@@ -524,7 +531,9 @@ def _place(
     counted, named = outcomes, isinstance(objective.method, LevelSequence) and setting.by_chance
     if objective.counts:
         counted = outcomes.count(setting.seed, objective.largest_weight)
-    setting = replace(setting, by_chance=named or counted is not outcomes)
+    by_chance = named or counted is not outcomes
+    if by_chance != setting.by_chance:
+        setting = replace(setting, by_chance=by_chance)
     rows = counted.read() if objective.guarantees else [outcomes]
     readings = [
         (curve if one is outcomes else RiskCoverageCurve.from_outcomes(one), one) for one in rows

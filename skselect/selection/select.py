@@ -182,9 +182,9 @@ def select_threshold(
     groups = None if subgroups is None else _read_subgroups(subgroups, source, objectives)
     chosen, members, given = take_chosen(source, outcomes, objectives, groups, asked)
     values, hope = None if groups is None else groups.subgroups, None
-    ordered = order.check_order(source, outcomes, first, values, order.TAKE_LATEST, vouched=vouched)
-    doubt = order.find_doubt(source)
-    if doubt:
+    parts = None if groups is None else [*groups.members.values()]
+    ordered = order.check_order(source, outcomes, first, parts, order.TAKE_LATEST, vouched=vouched)
+    if doubt := order.find_doubt(source):
         setting = replace(setting, least=float(chosen.confidence.min()))
     caveats = (*doubt, *ordered, *told)
     setting = replace(setting, caveats=caveats, share=1.0 - (asked.share if asked else 0.0))
@@ -286,9 +286,9 @@ def _read_subgroups(
     given = Subgroups.read(subgroups)
     refuse_given(objectives, "subgroups: each subgroup has its own guarantee.")
     if not given.by_answer:
-        return Grouping(name_of_subgroups(given.by), given.by, unseen=given.unseen)
+        return Grouping(name_of_subgroups(given.by), given.by, len(source), unseen=given.unseen)
     answers = check_is_predictions(source, "subgroups='predicted_class'").answers
-    return Grouping(given.by, answers, by_answer=True, unseen=given.unseen)
+    return Grouping(given.by, answers, len(answers), by_answer=True, unseen=given.unseen)
 
 
 def _refuse_for_curve(**needing: Any) -> None:

@@ -329,9 +329,11 @@ def chow(abstention_cost: float) -> float:
 
 def passed_in_band(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> BoolArray:
     """Tell which entries pass a band."""
-    edges = np.column_stack(passing_runs(curve, ranks, limits)).ravel()
-    inside = np.arange(len(edges) + 1) % 2 == 1
-    return np.repeat(inside, np.diff(edges, prepend=0, append=len(curve)))
+    edges = np.zeros((len(ranks) + 1, 2), dtype=np.int64)  # a run ends, the next one begins
+    edges[:-1, 1], edges[1:, 0] = passing_runs(curve, ranks, limits)
+    edges[-1, 1] = len(curve)
+    inside = np.arange(edges.size - 1) % 2 == 1
+    return np.repeat(inside, np.diff(edges.ravel()))
 
 
 def passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> BoolArray:

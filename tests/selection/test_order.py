@@ -233,8 +233,8 @@ def test_subgroups_share_the_level():
     assert LEVEL / 3 < order_p_value(confidence[:15]) < LEVEL
     outcomes = Outcomes(np.zeros(45), confidence)
     assert find_order(outcomes.take(np.arange(15)), "coverage", TAKE_LATEST)
-    codes = np.repeat([0, 1, 2], 15)
-    assert not find_order(outcomes, "coverage", TAKE_LATEST, codes=codes)
+    members = np.split(np.arange(45), 3)
+    assert not find_order(outcomes, "coverage", TAKE_LATEST, members=members)
 
 
 # Tables sorted by class ---------------------------------------------------------------------------

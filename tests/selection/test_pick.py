@@ -209,7 +209,9 @@ def test_a_tenth_of_the_rows_of_a_subgroup_names_the_levels_of_the_others(table)
     group[5], group[-19:-9], group[-9:] = None, "ten", "rare"
     one, planned = Risk(0.1), Risk(0.2, delta=0.1, max_analyses=2)
     each = {"a": one, "b": planned, "hopeless": GeneralizedRisk(0.1), "rare": one, "ten": one}
-    found, names = name_levels(predictions, confidence, each, Grouping("site", group), 3)
+    found, names = name_levels(
+        predictions, confidence, each, Grouping("site", group, len(group)), 3
+    )
     assert list(found) == list(each)
     for key, level in (("a", 0.05 / 3), ("b", 0.1 / 2 / 3), ("ten", 0.05 / 4)):
         rows = np.flatnonzero(group == key)

@@ -42,12 +42,12 @@ def check_number(
     """Return `value` as a float inside the interval from `low` to `high`."""
     left = "[" if closed in ("both", "left") else "("
     right = "]" if closed in ("both", "right") else ")"
-    wanted = f"{name} must be a number in {left}{low:g}, {high:g}{right}"
     number = float(value) if _is_number(value) else math.nan
     above = number >= low if left == "[" else number > low
     below = number <= high if right == "]" else number < high
     if above and below:
         return number
+    wanted = f"{name} must be a number in {left}{low:g}, {high:g}{right}"
     read, hint = number, ""
     if isinstance(value, str):
         with suppress(ValueError):
