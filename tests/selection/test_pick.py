@@ -6,6 +6,7 @@ import math
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom
 
@@ -223,6 +224,23 @@ def test_a_tenth_of_the_rows_of_a_subgroup_names_the_levels_of_the_others(table)
         assert found[key].set_params(method="auto") == each[key]
     assert (found["hopeless"], found["rare"]) == (each["hopeless"], one)
     assert not np.any(names[~np.isin(group, ["a", "b", "ten"])])
+
+
+@pytest.mark.parametrize("kind", ["text", "two columns", "numbers"])
+def test_members_of_a_grouping_are_the_rows_of_each_key(kind, rng):
+    keys = rng.integers(0, 40, 300).astype(object)
+    keys[rng.random(300) < 0.1] = None
+    if kind == "text":
+        keys = np.array([None if key is None else f"site {key}" for key in keys])
+    given = pd.DataFrame({"site": keys, "floor": 1}) if kind == "two columns" else keys
+    wanted = {(key, 1) if kind == "two columns" else key for key in keys if key is not None}
+    groups = Grouping("site", given, 300)
+    for some in (np.arange(300), rng.permutation(300)[:50], rng.random(300) < 0.5):
+        found, left = groups.take(some).members, keys[some]
+        assert set(found) == {key for key in wanted if np.any(left == np.ravel([key])[0])}
+        for key, rows in found.items():
+            name = key[0] if kind == "two columns" else key
+            assert rows.tolist() == [k for k, one in enumerate(left) if one == name]
 
 
 def test_targets_may_differ_by_answer(table, known):
