@@ -55,6 +55,15 @@ def test_the_text_says_first_whether_it_is_certified_and_why_not(rng):
     assert percent(0.79996) == "80 %"  # what was merely counted is rounded to the nearest
 
 
+def test_numbers_are_those_of_the_rows(rng):
+    confidence = rng.random(800)
+    wrong = rng.random(800) < 0.1 * (1 - confidence)
+    found = select_threshold(Outcomes(wrong, confidence), objective="risk", target=0.08)
+    kept, made = confidence >= found.threshold, found.certificate
+    assert (made.n, made.n_accepted, made.n_errors) == (800, kept.sum(), wrong[kept].sum())
+    assert (made.coverage, made.risk, made.rows_needed) == (kept.mean(), wrong[kept].mean(), 36)
+
+
 def test_planned_looks_are_said_stored_and_taken_on_trust(rng):
     certificate = make(rng, max_analyses=4)
     text = unwrap(str(certificate))
