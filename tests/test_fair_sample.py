@@ -5,7 +5,6 @@ target at every threshold, where any certificate is false. In full: ``-m slow``.
 """
 
 import dataclasses
-import warnings
 
 import numpy as np
 import pytest
@@ -40,6 +39,8 @@ from tests.refusals import check_refused
 from tests.thresholds.cases import profile
 
 ABOVE = 1.0001
+#: Refusals keep the guarantee.
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def read(loss, confidence, seen=False, copies=False):
@@ -213,9 +214,7 @@ def test_customers_who_come_back_certify_with_the_others():
         tuner = ThresholdTuner(
             LogisticRegression(), "risk", target=0.05, random_state=0, on_infeasible="abstain"
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            certificate = tuner.fit(X, y).certificate_
+        certificate = tuner.fit(X, y).certificate_
         certified += certificate.n_accepted > 0
         assert any("equal rows that trained the classifier" in one for one in certificate.caveats)
         assert ALL_SEEN in certificate.assumptions
@@ -235,10 +234,8 @@ def test_a_frozen_classifier_is_asked_for_each_copy_once(rng):
     frozen = FrozenEstimator(SelectiveClassifier(LogisticRegression()).fit(X[:600], y[:600]))
     once, five = np.arange(600, 900), rng.permutation(np.repeat(np.arange(600, 900), 5))
     options = {"objective": Risk(0.05), "on_infeasible": "abstain"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        plain = ThresholdTuner(frozen, **options).fit(X[once], y[once])
-        copied = ThresholdTuner(frozen, **options).fit(X[five], y[five])
+    plain = ThresholdTuner(frozen, **options).fit(X[once], y[once])
+    copied = ThresholdTuner(frozen, **options).fit(X[five], y[five])
     assert copied.certificate_.coverage <= plain.certificate_.coverage
     assert copied.certificate_.caveats[-1].startswith("1,200 of these 1,500 rows equal an earlier")
     assert ALL_COPIES in copied.certificate_.assumptions

@@ -8,7 +8,6 @@ ties, costs, copies and rows that trained. A short version runs by default; the 
     python -m pytest tests/test_guarantee.py -m slow
 """
 
-import warnings
 import zlib
 from functools import cache
 
@@ -42,9 +41,10 @@ from skselect.thresholds._rules import combined_risk, last_passed
 from tests.common import mostly_slow
 
 LEVELS = 25
+#: Refusals, and rows whose order seems to matter, keep the guarantee.
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.mark.filterwarnings("ignore:No threshold meets", "ignore:The order of the rows")
 def test_a_certified_threshold_keeps_its_target_as_often_as_it_says():
     """An answer of confidence c, uniform in [0, 1], is wrong with probability 0.3 (1 - c).
 
@@ -195,7 +195,6 @@ UNEVEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("kind", "method", "name", "draws"), mostly_slow(
     [*((*UNEVEN[k], 40) for k in (0, -3)), *((*one, 1000) for one in UNEVEN)], 2, unpack=True,
 ))  # fmt: skip
@@ -234,15 +233,13 @@ def test_large_subgroups_certify_beside_tiny_ones_as_often_as_alone(draws):
         group = np.repeat(np.arange(53), [len(part) for part in parts])
         columns = zip(*((p.loss, p.confidence) for p in parts), strict=True)
         rows = Outcomes(*map(np.concatenate, columns))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            alone, beside = (
-                select_threshold(
-                    rows.take(some), objective="risk", target=0.05, subgroups=group[some],
-                    on_infeasible="abstain", assume="independent",
-                ).thresholds
-                for some in (group < 3, group < 53)
-            )  # fmt: skip
+        alone, beside = (
+            select_threshold(
+                rows.take(some), objective="risk", target=0.05, subgroups=group[some],
+                on_infeasible="abstain", assume="independent",
+            ).thresholds
+            for some in (group < 3, group < 53)
+        )  # fmt: skip
         assert {key: beside[key] for key in alone} == alone
         certified.append(min(alone.values()) < np.inf)
     assert np.mean(certified) > 0.5
@@ -328,9 +325,7 @@ def certify_tied_answers(name, about, method, n, draws, target=0.1, delta=0.1):
             level[answer == k] = rng.choice(4, np.sum(answer == k), p=shares[k])
         proba = np.where(answer == 1, levels[level], 1 - levels[level])
         y = np.where(rng.random(n + 100) < risks[answer, level], 1 - answer, answer)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # refusals keep the guarantee
-            tuner.fit(np.column_stack([1 - proba, proba]), y)
+        tuner.fit(np.column_stack([1 - proba, proba]), y)
         accepted = [levels >= threshold for threshold in tuner.thresholds_.values()]
         sums = [
             (bad[kept].sum(), good[kept].sum(), bad.sum() + good.sum())
@@ -513,9 +508,7 @@ def test_certificates_of_losses_and_weights_keep_their_guarantee_in_full(kind, o
     broken = 0
     for _ in range(draws):
         rows = lose_flat(kind, n, 1.0001 * r, rng)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # refusals and orders keep the guarantee
-            threshold = select_threshold(rows, objective=stated, on_infeasible="abstain").threshold
+        threshold = select_threshold(rows, objective=stated, on_infeasible="abstain").threshold
         covered = min(1.0 - threshold, 1.0)
         bad = {"risk": covered > 0, "generalized_risk": 1.0001 * r * covered > target}
         broken += bad.get(objective, covered < least)
@@ -577,7 +570,6 @@ def test_negative_control_calibrating_on_the_certifying_rows_breaks_it():
     assert broken / draws > allowed(0.05, draws)
 
 
-@pytest.mark.filterwarnings("ignore:No threshold")
 @pytest.mark.parametrize(("kind", "cv", "draws"), mostly_slow([
     *(("isotonic", cv, 20) for cv in (0.5, 5)),
     *((kind, cv, 1000) for kind in ("isotonic", "smooth_isotonic", "temperature")
@@ -599,7 +591,6 @@ def test_a_calibrated_classifier_keeps_its_guarantee(kind, cv, draws):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:No threshold")
 @pytest.mark.parametrize("name", ["flat", "overconfident top", "bad start", "in and out"])
 def test_a_start_from_out_of_fold_rows_keeps_the_guarantee(name):
     rng, population, r = (
@@ -637,7 +628,6 @@ def draw_cases(n, rng):
     return pd.DataFrame(centres[y] + rng.normal(size=(n, 4)), columns=list("abcd")), y
 
 
-@pytest.mark.filterwarnings("ignore:no threshold|.*nothing is accepted|risk")
 @pytest.mark.parametrize(("models", "draws"), mostly_slow([(2, 30), (20, 60)], unpack=True))
 def test_certificates_of_learned_confidences_keep_their_guarantee(models, draws):
     """On rows of a known population, which are drawn from it with replacement."""
@@ -699,9 +689,7 @@ def broken_by_votes(name, k, judged, draws, r=0.2, delta=0.1, n=800):
         rows = Predictions.from_verdicts(
             verdict, 1 - level / k, audit_proba=drawn if judged == "audited" else None
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # refusals and orders keep the guarantee
-            found = select_threshold(rows, objective=objective, on_infeasible="abstain")
+        found = select_threshold(rows, objective=objective, on_infeasible="abstain")
         kept = wrong_at[1 - np.arange(k) / k >= found.threshold]
         count += len(kept) > 0 and kept.mean() > r
     return count / draws
@@ -748,12 +736,10 @@ def broken_at_some_look(name, order, unjudged, draws, r=0.1, delta=0.1, n=600, b
             say = JUDGED[order](1 - u, easy, wrong, known)
             known[np.argsort(np.where(known, np.inf, -say))[:batch]] = True
             shown = np.where(known, np.where(wrong, "wrong", "right"), "")
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # refusals, and judged rows unlike the others
-                found = select_threshold(
-                    Predictions.from_verdicts(shown, 1 - u, unjudged=unjudged),
-                    objective=Risk(r, delta=delta), on_infeasible="abstain",
-                )  # fmt: skip
+            found = select_threshold(
+                Predictions.from_verdicts(shown, 1 - u, unjudged=unjudged),
+                objective=Risk(r, delta=delta), on_infeasible="abstain",
+            )  # fmt: skip
             broken = found.threshold < np.inf and population.risk(found.threshold) > r
         count += broken
     return count / draws
