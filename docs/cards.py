@@ -17,8 +17,8 @@ TONES = {
 }  # fmt: skip
 #: The large numbers of a certificate, found in its sentences.
 NUMBERS = {
-    "answered here": r"It answers ([\d.]+ %) of",
-    "wrong, guaranteed": r"(at most [\d.]+ %) of its answers",
+    "of these cases answered": r"The policy answers ([\d.]+ %) of",
+    "wrong, guaranteed": r"(at most [\d.]+ %) of the answers",
     "least confidence of an answer": r"at confidence ([\d.]+) or higher",
 }
 _SMALL = ("Assumptions", "Method", "BROKEN or CONFIRMED")

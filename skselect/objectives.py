@@ -123,8 +123,8 @@ def _refuse_without_levels(*_: Any) -> BoolArray:
 
 
 _SGR = (
-    "the published proof of SGR takes the probes of its bisection as fixed, but they depend on the "
-    "rows (method='combined' certifies, and answers more)"
+    "the published proof of SGR treats the probes of its bisection as fixed, but they depend on "
+    "the rows (method='combined' certifies, and answers more)"
 )
 #: The share of its rows by which a tuner certifies, where they are enough.
 HELD_OUT = 0.4
@@ -138,7 +138,8 @@ FOUND = 0.95
 _NEAR = 0.05
 #: Why a guarantee in expectation is an estimate.
 MEAN_ONLY = (
-    "only the mean over many calibrations is kept, and single ones miss it about every second time"
+    "the target is kept on average over many calibrations, and a single one misses it about every "
+    "second time"
 )
 
 
@@ -441,7 +442,7 @@ class Guarantee(Objective):
     #: Whether rows that are not accepted do not count.
     is_selective: ClassVar[bool] = False
     #: What is rare, or frequent, in a word or two.
-    noun: ClassVar[str] = "of its answers wrong"
+    noun: ClassVar[str] = "wrong answers"
 
     target: Any
     _: KW_ONLY
@@ -483,12 +484,16 @@ class Guarantee(Objective):
         """Return a target as text, or any value (`up` as for :func:`rounded`)."""
         return self.about.amount(value, up=up)
 
+    @property
+    def what(self) -> str:
+        """What it bounds, in a word or two."""
+        return self.noun if self.about.is_error or self.is_least else "mean loss"
+
     def limit(self, word: str, found: float = math.nan) -> dict[str, str]:
         """Return the target, and a value that was found, by what they are; `word`: how sure."""
-        noun = self.noun if self.about.is_error or self.is_least else "mean loss"
-        seen = {} if math.isnan(found) else {f"{noun} here": self.amount(found, up=None)}
+        seen = {} if math.isnan(found) else {f"{self.what}, found": self.amount(found, up=None)}
         sign = "≥" if self.is_least else "≤"
-        return seen | {f"{noun}, {word}": f"{sign} {self.amount(self.target)}"}
+        return seen | {f"{self.what}, {word}": f"{sign} {self.amount(self.target)}"}
 
     def describe(self) -> str:
         """Return the guarantee in words, its bound rounded to the safe side."""
@@ -590,9 +595,10 @@ class Guarantee(Objective):
         word, tone = VERDICTS.get(verdict, ("", ""))
         start = f"Guaranteed ({since})" if since else "Target"
         said = [f"{word}." if word else "", f"{start}: {self.describe()}."]
-        said.append(f"Found {'since' if since else 'here'}: {found}." if found else "")
+        said.append(f"Found{' since' if since else ''}: {found}." if found else "")
         said.append("The certificate stands." if since and tone == "good" else "")
         if tone in ("open", "good") and not math.isnan(detectable):
+            # Rounded away from the target, so that it is found with that probability at least.
             noun, unit, sign = "mean", 1.0, ""
             if self.about.is_error or self.is_least:
                 noun, unit, sign = "rate", 100.0, " %"
@@ -663,12 +669,12 @@ class Guarantee(Objective):
             return ""
         if self.max_analyses > 1:
             return (
-                f" For the next of the {self.max_analyses} planned analyses rows may be added to "
-                "these, until there are about as many in all; one beyond the plan breaks the "
-                "guarantee."
+                f" Rows may be added to these for the next of the {self.max_analyses} planned "
+                "analyses, up to about the number that is needed. An analysis beyond the plan "
+                "breaks the guarantee."
             )
         return (
-            " Adding rows to these and asking again breaks the guarantee: take fresh rows only, or "
+            " Adding rows to these and asking again breaks the guarantee. Use fresh rows only, or "
             "plan the number of analyses before the first one (max_analyses=)."
         )
 
@@ -678,7 +684,7 @@ class Guarantee(Objective):
 
     def _name_all(self, n: int) -> str:
         """Say how many rows it takes in all so that `n` of them certify, "" where all do."""
-        return f" (in all {self._in_all(n):,})" if self.share < 1.0 else ""
+        return f" ({self._in_all(n):,} in all)" if self.share < 1.0 else ""
 
     def refuse(
         self, curve: RiskCoverageCurve, *, again: str = "", remedy: str = ""
@@ -702,12 +708,12 @@ class Guarantee(Objective):
                 )
             told += [about_least] if about_least else []
             sentences = ". ".join(one[0].upper() + one[1:] for one in told)
-            which = ""
+            which = f"{curve.n_rows:,} rows"
             if self.share < 1.0:
-                which = f" that certify, of {self._in_all(curve.n_rows):,} in all"
+                which = f"{curve.n_rows:,} certifying rows ({self._in_all(curve.n_rows):,} in all)"
             return (
                 f"No threshold meets target={self.target:g} for objective={self.name!r} on "
-                f"{curve.n_rows:,} rows{which} (delta={self.own_delta:g}). {sentences}.{again}"
+                f"{which} with delta={self.own_delta:g}. {sentences}.{again}"
             )
 
         return InfeasibleTargetError(
@@ -721,7 +727,7 @@ class Guarantee(Objective):
         least = self.rows_needed()
         in_all = self._name_all(least)
         kind = "accepted rows" if self.is_selective else "rows"
-        advice = [f"Certifying it takes at least {least:,} {kind}{in_all} without a single error"]
+        advice = [f"Even without a single error, at least {least:,} {kind}{in_all} are needed"]
         return advice, least
 
     def _describe_least(self, curve: RiskCoverageCurve) -> tuple[float | None, str]:
@@ -735,7 +741,7 @@ class Guarantee(Objective):
             return None, f"no target up to 0.5 could have been met by these {curve.n_rows} rows"
         return least, (
             f"the smallest target these {curve.n_rows:,} rows could have met is "
-            f"{rounded(least, 4, up=True)}, but certifying that one needs fresh rows"
+            f"{rounded(least, 4, up=True)}, but certifying it needs fresh rows"
         )
 
     def _observed(self, curve: RiskCoverageCurve) -> FloatArray:
@@ -836,9 +842,9 @@ class Risk(Guarantee):
         which = f" to cases {self.cases}" if self.cases else ""
         bound = self.amount(self.target)
         if self.about.is_error:
-            return f"at most {bound} of its answers{which} are wrong"
+            return f"at most {bound} of the answers{which} are wrong"
         verb = "cost" if self.about.is_cost else "lose"
-        return f"its answers{which} {verb} at most {bound} each on average"
+        return f"the answers{which} {verb} at most {bound} each on average"
 
     def count(self, seen: Counts) -> tuple[int, int]:
         """Return the errors among the accepted rows."""
@@ -876,16 +882,17 @@ class Risk(Guarantee):
         # A tuner may have held out more of few rows than it would of more.
         in_all = self._name_all(needed or 0) if self.share <= HELD_OUT else ""
         advice.append(
-            "no number of rows like these would do, because no accepted set of them has a "
-            "smaller risk"
+            "more rows like these will not help, because even their most confident answers have a "
+            "larger risk"
             if needed is None
-            else f"about {needed:,} {rows}{in_all} would do if their errors fell as they do here"
+            else f"about {needed:,} {rows}{in_all} should be enough if errors stay as common as in "
+            "these"
         )
         if self._loses_by_ties(curve):
             advice.append(
-                f"ties are the reason: the number of different confidences is {len(curve)}, and "
-                "tests of these levels would pass. Let other rows name the levels: "
-                "method=LevelSequence.of(...)"
+                f"ties are the reason, because these rows have only {len(curve)} different "
+                "confidences, and tests of these levels would pass. Let other rows name the "
+                "levels: method=LevelSequence.of(...)"
             )
         return advice, needed
 
@@ -946,7 +953,8 @@ class GeneralizedRisk(Guarantee):
         if self.about.is_error:
             return f"at most {bound} of all cases{which} get a wrong answer"
         verb = "cost" if self.about.is_cost else "lose"
-        return f"its answers {verb} at most {bound} per case{which} on average (a deferred one: 0)"
+        per = f"per case{which} on average (a deferred case counts 0)"
+        return f"the answers {verb} at most {bound} {per}"
 
     def count(self, seen: Counts) -> tuple[int, int]:
         """Return the accepted errors among all rows."""
@@ -1015,7 +1023,7 @@ class Coverage(Guarantee):
     def describe(self) -> str:
         """Return the guarantee in words."""
         which, least = f" {self.cases}" if self.cases else "", self.amount(self.target)
-        return f"it answers at least {least} of all cases{which} on its own"
+        return f"at least {least} of all cases{which} are answered"
 
     def count(self, seen: Counts) -> tuple[int, int]:
         """Return the rows that are not accepted."""
@@ -1113,7 +1121,7 @@ class SystemRisk(Guarantee):
             raise ArgumentError(
                 "method",
                 f"method={name!r} does not go with overall_error={self.overall_error!r}: use "
-                f"{fits!r}, which 'auto' takes.",
+                f"{fits!r}, which 'auto' chooses.",
             )
         return fits
 
@@ -1141,7 +1149,7 @@ class SystemRisk(Guarantee):
             )
             return Reviewing(rate=rate, assumes=(assumed,))
         if given is None:
-            return Reviewing(assumes=("the reviewer will work as on these rows",))
+            return Reviewing(assumes=("the reviewer will work as well as on these rows",))
         if isinstance(given, tuple | list) and len(given) == 2:
             errors = check_count("overall_error: errors", given[0], 0)
             rows = check_count("overall_error: rows", given[1], max(errors, 1))
@@ -1272,11 +1280,11 @@ class SystemRisk(Guarantee):
         n, deferred = len(outcomes), outcomes.confidence < threshold
         n_wrong, n_deferred = int(reviewer_loss[deferred].sum()), int(np.sum(deferred))
         alone = percent(reviewer_loss.mean() if rate is None else rate)
-        coins = "" if rate is None else f" (by coins of {percent(rate)})"
+        coins = "" if rate is None else f" (drawn by chance, at {percent(rate)})"
         together = n_wrong + int(loss[~deferred].sum())
         found = (
-            f"The reviewer is wrong in {n_wrong:,} of the {n_deferred:,} deferred cases{coins}: "
-            f"together {together:,} of {n:,} are wrong ({percent(together / n)})."
+            f"The reviewer is wrong in {n_wrong:,} of the {n_deferred:,} deferred cases{coins}, "
+            f"so together {together:,} of {n:,} are wrong ({percent(together / n)})."
         )
         if threshold == math.inf and isinstance(self.method, LevelSequence):
             start = np.array(self.method.levels[:1])
@@ -1284,7 +1292,7 @@ class SystemRisk(Guarantee):
             least = clopper_pearson_upper(errors, n, self.delta / self.max_analyses)
             found = (
                 f"The smallest target that these rows could have met is {percent(least, up=True)}, "
-                f"at confidence {start[0]:.6g} or higher, but certifying that one needs fresh rows."
+                f"at confidence {start[0]:.6g} or higher, but certifying it needs fresh rows."
             )
         return (
             f"{found} Alone, the reviewer is wrong in {alone} of all these cases, and the machine "
@@ -1513,9 +1521,9 @@ class Best(Objective):
             warn_user(
                 f"{self.name} is best when everything is accepted: of the thresholds from "
                 f"{low:g} to {high:g} it is largest at {best.threshold:.4g}, and no confidence is "
-                f"lower. All answers together have the risk {curve.mean_loss:.3g} here. To defer "
-                "cases all the same, name a smaller one: objective='risk', target=0.05 is for at "
-                "most 5 % wrong answers."
+                f"lower. All answers together have the risk {curve.mean_loss:.3g} on these rows. "
+                "To defer cases all the same, name a smaller one: objective='risk', target=0.05 is "
+                "for at most 5 % wrong answers."
             )
 
     def range_on(self, curve: RiskCoverageCurve) -> tuple[float, float]:
@@ -1643,7 +1651,7 @@ def read_objective(objective: Any, target: Any = None, delta: Any = None) -> Obj
         if target is not None:
             raise ArgumentError(
                 "target",
-                f"target: the objective {objective!r} takes the best value there is, so it has no "
+                f"target: the objective {objective!r} looks for the best value, so it has no "
                 f"target (got {shown(target)}). Leave it out, or use objective='risk'.",
             )
         return kind()
@@ -1785,14 +1793,14 @@ def read_guarantee(
     stated = read_objective(objective, target, delta)
     if not isinstance(stated, Guarantee):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-            f"objective must be one of {list(GUARANTEES)} or an object such as Risk(0.02) here, "
-            f"got {shown(objective)}: the others guarantee nothing."
+            f"objective must be one of {list(GUARANTEES)} or an object such as Risk(0.02), got "
+            f"{shown(objective)}: the others guarantee nothing."
         )
     for name in ("given_prediction", "given_class"):
         if getattr(stated, name) is not None:
             raise ValueError(
-                f"{name} goes with the choice of a threshold; here pass the rows of one class "
-                "alone."
+                f"{name} goes with the choice of a threshold; to test a policy, pass the rows of "
+                "one class alone."
             )
     if isinstance(stated, SystemRisk) and not stated.counts_deferred:
         stated = cast(SystemRisk, stated.check(Loss()))  # what is left is about the machine alone

@@ -72,8 +72,10 @@ def test_every_command_and_option_is_on_the_page_of_the_command_line(tmp_path, c
 def test_verdicts_that_a_page_prints_become_cards():
     pytest.importorskip("docutils", reason='needs `pip install -e ".[docs]"`')
     cards = script("cards")
-    said = "CERTIFIED\nWith 95 % confidence, at most 1 % of its answers are wrong over\n  all. <b>"
-    said += "\nIt answers 80 % of these cases, at confidence 0.9 or higher.\nAssumptions: none."
+    said = "CERTIFIED\nWith 95 % confidence, at most 1 % of the answers are wrong over\n  all. <b>"
+    said += (
+        "\nThe policy answers 80 % of these cases, at confidence 0.9 or higher.\nAssumptions: none."
+    )
     code = f">>> x = 1\n>>> print(certificate)\n{said}\n>>> x\n1"
     (_, first), (kind, card), (_, last) = cards.split_block(code)
     assert (first, kind, last) == (">>> x = 1\n>>> print(certificate)", "card", ">>> x\n1")

@@ -268,7 +268,9 @@ def test_the_levels_that_a_fifth_names_are_tested_one_by_one(decimals):
     said = unwrap(str(made))
     assert "machine and reviewer together are wrong in at most 8 % of cases over all" in said
     assert f"together {together:,} of {n:,} are wrong" in said
-    assert said.index("reviewer will work as on these rows") < said.index("independent draws")
+    assert said.index("reviewer will work as well as on these rows") < said.index(
+        "independent draws"
+    )
 
 
 def test_the_last_level_accepts_rows_that_are_less_sure_than_those_that_named_it():
@@ -332,7 +334,7 @@ def test_a_rate_of_the_reviewer_is_a_coin_in_each_row():
     )
     deferred = coins.confidence < found.threshold
     n_wrong = int(coins.reviewer_loss[deferred].sum())
-    said = f"wrong in {n_wrong} of the {deferred.sum():,} deferred cases (by coins of 5 %)"
+    said = f"wrong in {n_wrong} of the {deferred.sum():,} deferred cases (drawn by chance, at 5 %)"
     assert said in unwrap(str(made))
     assert "Alone, the reviewer is wrong in 5 % of all these cases" in unwrap(str(made))
     again = select_threshold(rated, objective=SystemRisk(0.08))  # the rate of each row is known
@@ -343,7 +345,7 @@ def test_a_refusal_says_what_each_would_do_alone_and_which_target_could_be_met()
     rows = _outcomes()
     with pytest.raises(InfeasibleTargetError) as caught:
         select_threshold(rows, objective=SystemRisk(0.02))
-    assert "on 3,200 rows that certify, of 4,000 in all" in str(caught.value)
+    assert "on 3,200 certifying rows (4,000 in all)" in str(caught.value)
     testing = rows.take(~draw_rows(4000, 5, seed=0))
     machine, reviewer = (f"{100 * x.mean():.4g} %" for x in (testing.loss, testing.reviewer_loss))
     said = re.search(
@@ -363,7 +365,7 @@ def test_a_refusal_says_what_each_would_do_alone_and_which_target_could_be_met()
 def test_the_order_of_the_reviewers_errors_is_tested_too():
     rows = _outcomes()
     tired = np.sort(rows.reviewer_loss)
-    with pytest.warns(UserWarning, match="the errors of the reviewer of these rows change along"):
+    with pytest.warns(UserWarning, match="the errors of the reviewer change from"):
         found = select_threshold(
             Outcomes(rows.loss, rows.confidence, reviewer_loss=tired), objective=SystemRisk(0.1)
         )
@@ -472,7 +474,7 @@ def test_the_seed_of_the_draw_stands_in_the_certificate():
     same, other = fit(7), found[8]
     assert same.certificate == replace(found[7].certificate, created=same.certificate.created)
     assert same.objective.method == found[7].objective.method != other.objective.method
-    assert "delta 0.05. Drawn by chance with the seed 7." in unwrap(str(same.certificate))
+    assert "delta 0.05. Rows or coins were drawn with the seed 7." in unwrap(str(same.certificate))
     for one in (*found.values(), fit(None), fit(np.random.RandomState(0))):
         made = one.certificate
         again = fit(made.seed).certificate
@@ -501,7 +503,7 @@ def test_a_reviewer_who_is_never_wrong_may_have_given_the_labels():
     with pytest.warns(UserWarning, match=f"Who gave the labels.*{said} [0-9]+ rows"):
         certificate = tuner.fit(proba, y, reviewer_pred=y).certificate_
     assert certificate.is_certified
-    assert f"CERTIFIED But {said}" in " ".join(unwrap(str(certificate)).split())
+    assert f"CERTIFIED Note: {said}" in " ".join(unwrap(str(certificate)).split())
     rows, policy = _fresh(reviewer=0.0), _fixed()
     with pytest.warns(UserWarning, match=said):
         assert said in str(select_threshold(rows, objective=SystemRisk(0.09)).certificate.caveats)
@@ -704,7 +706,9 @@ def test_a_check_notices_when_either_gets_worse(reviewer, wrong, verdict):
     errors = _errors(Outcomes.of(rows), _fixed().threshold)
     assert one.value == pytest.approx(errors / 4000)
     assert "machine and reviewer together are wrong in at most 9 % of cases" in one.statement
-    assert "(not proved): the reviewer will work as on these rows; the rows" in unwrap(str(check))
+    assert "(not proved): the reviewer will work as well as on these rows; the rows" in unwrap(
+        str(check)
+    )
 
 
 def test_a_check_by_a_bound_is_about_the_machine_alone():

@@ -396,7 +396,7 @@ def choose_calibrator(scope: str, rows: RawRows, fold: IntArray) -> str:
         and run_csr_test(found[chosen][1], random_state=0).p_value <= 0.001
     ):
         warn_user(
-            f"calibration='auto' took {chosen!r}, the best of the safe ones, but its confidence is "
-            "still too high near certainty (csr_test, p = .001). See calibration_report."
+            f"calibration='auto' chose {chosen!r}, the best of the safe ones, but its confidence "
+            "is still too high near certainty (csr_test, p = .001). See calibration_report."
         )
     return chosen

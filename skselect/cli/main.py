@@ -236,7 +236,7 @@ _LABELLED: list[Option] = [
     _column("--label", "the column of the true label"),
     _column("--verdict", "instead of --label, with --answer: the column that says whether the "
             "answer is right (right/wrong, correct/incorrect, true/false, 1/0). Rows with an empty "
-            "cell are left out (tune takes --unjudged): those with a verdict must be drawn at "
+            "cell are left out (unless tune has --unjudged): those with a verdict must be drawn at "
             "random"),
 ]
 _EVALUATED: list[Option] = [
@@ -449,7 +449,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except InfeasibleTargetError as error:
             reason = _name_options(error.reason, given)
             _say(
-                f"{reason} Nothing is written. Take fresh rows, for this --target or for a larger "
+                f"{reason} Nothing is written. Use fresh rows, for this --target or for a larger "
                 "one, or improve the model."
             )
             return INFEASIBLE

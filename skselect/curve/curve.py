@@ -440,7 +440,7 @@ class RiskCoverageCurve:
             self.sums.weight,
             self.n_rows,
             "the empirical AURC",
-            ", or take aurc(estimator='integral'), which does not depend on their scale",
+            ", or use aurc(estimator='integral'), which does not depend on their scale",
         )
         return self.sums.mean_risk.aurc
 

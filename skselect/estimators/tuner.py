@@ -400,7 +400,7 @@ class ThresholdTuner(
             order.warn_of_order(ordered)
             if caveats != tested.caveats:
                 warn_user(
-                    "Did these rows train the frozen classifier? Next to none is answered wrongly. "
+                    "Did these rows train the frozen classifier? Almost none is answered wrongly. "
                     "Only rows that it has never seen certify it. If they are fresh, say so: "
                     "assume='fresh'."
                 )

@@ -125,7 +125,7 @@ class Resampler:
         if parameters.get("estimator") in _UNWEIGHTED:
             raise ValueError(
                 f"estimator={parameters['estimator']!r} has no weighted form, which the bootstrap "
-                "needs; leave it out, or take method='analytic' with augrc."
+                "needs; leave it out, or use method='analytic' with augrc."
             )
         self.spec, self.rows, self.parameters = spec, rows, parameters
         outcomes = rows.outcomes

@@ -280,7 +280,7 @@ def expected_calibration_error(y_true: Any, y_proba: Any, **options: Unpack[BinO
     mce,
     "lower",
     for_comparison=True,
-    no_interval="the bin with the fewest rows decides it; take 'ece' or 'smooth_ece'",
+    no_interval="the bin with the fewest rows decides it; use 'ece' or 'smooth_ece'",
 )
 def maximum_calibration_error(y_true: Any, y_proba: Any, **options: Unpack[BinOptions]) -> float:
     """Compute the largest gap between confidence and accuracy of a bin, MCE.
@@ -322,7 +322,7 @@ def maximum_calibration_error(y_true: Any, y_proba: Any, **options: Unpack[BinOp
     classwise_ece,
     "lower",
     for_comparison=True,
-    no_interval="its bootstrap is biased in every class; take 'ece', or t_cal_test",
+    no_interval="its bootstrap is biased in every class; use 'ece', or t_cal_test",
 )
 def classwise_calibration_error(
     y_true: Any, y_proba: Any, **options: Unpack[ClassBinOptions]

@@ -247,7 +247,7 @@ def _why_not(fixed: Guarantee, counts: Sequence[Counts]) -> str:
 
 
 _TRUSTED = (certificates.INDEPENDENT, certificates.FRESH, certificates.FIXED)
-_GROWING = "between two checks rows are only added, whatever their outcomes"
+_GROWING = "rows are only added between two checks, whatever their outcomes"
 
 
 @dataclass(frozen=True, repr=False)
@@ -293,8 +293,8 @@ class PolicyCheck:
     >>> check
     <PolicyCheck: confirmed; 0 errors in 300 accepted of 300 rows>
     >>> print(check)
-    CONFIRMED. Target: at most 2 % of its answers are wrong. Found here: 0 % (0 of 300). A
-      true rate of 5.2 % or more would have been found with probability 95 %.
+    CONFIRMED. Target: at most 2 % of the answers are wrong. Found: 0 % (0 of 300). A true
+      rate of 5.2 % or more would have been found with probability 95 %.
     ...
     """
 
@@ -339,7 +339,7 @@ class PolicyCheck:
         )
 
     def _repr_html_(self) -> str:
-        lines, numbers = self._lines(), {"answered here": percent(self.coverage)}
+        lines, numbers = self._lines(), {"of these cases answered": percent(self.coverage)}
         if len(self.guarantees) == 1:
             [one] = self.guarantees
             numbers |= one.as_objective.limit("target", one.value)
@@ -365,22 +365,23 @@ class PolicyCheck:
         several = f" over all of {self.max_analyses} checks"
         which = {None: ", however often you check", 1: ""}.get(self.max_analyses, several)
         low, high = self.coverage_interval
-        answered = f"{percent(low, up=False)} to {percent(high, up=True)} answered"
-        each = [one.interval for one in self.guarantees if not one.is_empty]
-        behind = "; ".join([*each, f"{name_interval(self.delta, self.max_analyses)} {answered}"])
+        ends = f"{percent(low, up=False)} to {percent(high, up=True)}"
+        answered = f"answered: {ends} ({name_interval(self.delta, self.max_analyses)})"
+        each = [*(one.interval for one in self.guarantees if not one.is_empty), answered]
         return (
-            f"BROKEN or CONFIRMED is wrong with probability {percent(self.delta, up=True)} at most"
-            f"{which}; IN DOUBT comes up in {percent(max(DOUBT, self.delta))} of the checks at "
-            f"most where all is kept. Behind them: {behind}. Assumptions (not "
-            f"proved): {'; '.join(self.assumptions)}. {self._tell_reused()}"
+            f"BROKEN or CONFIRMED is wrong with probability at most {percent(self.delta, up=True)}"
+            f"{which}. Where every guarantee is kept, IN DOUBT appears in at most "
+            f"{percent(max(DOUBT, self.delta))} of the checks. Intervals: "
+            f"{'; '.join(dict.fromkeys(each))}. Assumptions (not proved): "
+            f"{'; '.join(self.assumptions)}. {self._tell_reused()}"
         )
 
     def _tell_reused(self) -> str:
         """Say what was checked about rows that were given to `fit`."""
         if self.reused is None:
             return (
-                "Use rows other than those of fit: nothing here can tell whether some of these "
-                "rows chose the threshold."
+                "Do not pass rows used in fit: skselect cannot tell whether some of these rows "
+                "chose the threshold."
             )
         found = "None of these rows is among them."
         if self.reused:
@@ -390,7 +391,7 @@ class PolicyCheck:
                 "confidences can be chance."
             )
         return (
-            "Use rows other than those of fit. The policy knows some rows of fit by ten digits of "
+            "Do not pass rows used in fit. The policy knows some rows of fit by ten digits of "
             f"their confidence. {found}"
         )
 
@@ -400,16 +401,20 @@ class PolicyCheck:
         if self.same_rows or is_reused:
             which = "these rows chose the threshold"
             if not self.same_rows:
-                which = "rows that trained the classifier or chose the threshold are among these"
+                which = "some of these rows trained the classifier or chose the threshold"
             return [
                 f"NOT TESTED: {which}, so they cannot test it. Use fresh labelled rows, other "
                 "than those of fit."
             ]
         answered = (
-            f"It answers {percent(self.coverage)} of these {self.n:,} cases on its own "
+            f"The policy answers {percent(self.coverage)} of these {self.n:,} cases "
             f"({self.n_accepted:,})."
         )
-        lines = [*self._answer(), "" if brief else answered, self._advice()]
+        lines = [*self._answer(), "" if brief else answered]
+        if len(self.guarantees) > 1:  # what to do stands beside the verdict over all
+            lines[0] += f" {self._advice()}"
+        else:
+            lines.append(self._advice())
         return [line for line in [*lines, "" if brief else self.trust] if line]
 
     def _answer(self) -> list[str]:
@@ -418,29 +423,32 @@ class PolicyCheck:
         if len(said) > 1:
             found, names = [one.verdict for one in self.guarantees], VERDICTS.items()
             counts = [f"{found.count(x)} {word.lower()}" for x, (word, _) in names if x in found]
-            start = f"{VERDICTS[self.verdict][0]}: of {len(said)} guarantees"
-            said.insert(0, f"{start} {', '.join(counts)}.")
+            start = f"{VERDICTS[self.verdict][0]}: {len(said)} guarantees"
+            said.insert(0, f"{start} ({', '.join(counts)}).")
         return [*said, *self.caveats]
 
     def _advice(self) -> str:
         """Say what to do next."""
         if self.verdict == "broken":
-            return "Defer the cases to a person until a threshold is certified on fresh rows."
+            return "Defer all cases to a person until a threshold is certified on fresh rows."
         again = {
             None: "add new labelled cases to these rows and check all together, whenever you like.",
-            1: "check new labelled cases by themselves: this was the one analysis of these.",
+            1: "check new labelled cases by themselves, because these rows allow one analysis.",
         }.get(self.max_analyses, "add new labelled cases to these for the next planned analysis.")
         review = f"Next review: {again}"
         if self.verdict not in ("in_doubt", "not_tested"):
             return review
         if self.guarantees[0].is_empty:
-            return "It answers none of these rows on its own, so they test nothing."
+            return "The policy answers none of these rows, so they test nothing."
         if self.n_more is None:
             return "No number of further rows like these would settle it."
-        which = " that it answers" if self.guarantees[0].as_objective.is_selective else ""
-        shows = f"show a breach with probability {100 * _POWER:.0f} %, if errors stay as common"
+        noun = "answers" if self.guarantees[0].as_objective.is_selective else "cases"
+        shows = (
+            f"would show a breach with probability {100 * _POWER:.0f} % if the rate stays the same"
+        )
         does = shows if self.verdict == "in_doubt" else "are enough to test it"
-        return f"{review} About {float(rounded(self.n_more, 2, up=True)):,.0f} more{which} {does}."
+        more = f"{float(rounded(self.n_more, 2, up=True)):,.0f} more labelled {noun}"
+        return f"{review} About {more} {does}."
 
 
 def check_policy(
@@ -761,9 +769,9 @@ class GuaranteeCheck(Stated):
     >>> fresh = Predictions.from_proba([1] * 300, np.tile([.1, .9], (300, 1)), labels=[0, 1])
     >>> one = check_policy(policy, fresh, target=.02).guarantees[0]
     >>> one.statement
-    'at most 2 % of its answers are wrong'
+    'at most 2 % of the answers are wrong'
     >>> one.verdict, one.found, one.interval
-    ('confirmed', '0 % (0 of 300)', 'time-uniform 90 % interval 0 % to 1.492 %')
+    ('confirmed', '0 % (0 of 300)', 'wrong answers: 0 % to 1.492 % (time-uniform 90 % interval)')
     """
 
     verdict: str
@@ -806,10 +814,11 @@ class GuaranteeCheck(Stated):
 
     @property
     def interval(self) -> str:
-        """The interval between its bounds, as text."""
+        """What the guarantee bounds, and the interval between its bounds, as text."""
         stated, name = self.as_objective, name_interval(self.delta, self.max_analyses)
         ends = f"{stated.amount(self.low, up=False)} to {stated.amount(self.high, up=True)}"
-        return f"{name} {ends}" + (f" {self.cases}" if self.cases else "")
+        which = f" (cases {self.cases})" if self.cases else ""
+        return f"{stated.what}{which}: {ends} ({name})"
 
     @property
     def life(self) -> str:
@@ -993,7 +1002,7 @@ def check_answers_fit(
     if policy.classes.tolist() != predictions.classes.tolist():
         raise ValueError(
             f"policy: it is for the classes {policy.classes.tolist()}, but the {which} are for "
-            f"{predictions.classes.tolist()}; pass labels= in the order of the policy's."
+            f"{predictions.classes.tolist()}; pass labels= in the policy's order."
         )
     if policy.rule.decision == "estimator" and predictions.rule.decision != "estimator":
         raise ValueError(
@@ -1147,9 +1156,11 @@ def own_guarantee(
     """
     own = policy.certificate
     if answered.unjudged is not None and np.any(answered.unjudged):
-        return "Not checked here: the policy's own guarantee, for not all rows are judged."
+        return "The policy's own guarantee was not checked, because not all rows are judged."
     if own is not None and own.reads_reviewer and answered.reviewer is None:
-        return "Not checked here: the policy's own guarantee, which needs the reviewer's answers."
+        return (
+            "The policy's own guarantee was not checked, because that needs the reviewer's answers."
+        )
     asked = Asked(delta=delta, max_analyses=1)
     checks = check_guarantees(policy, answered, accepted, subgroups, asked)
     checks = tuple(check for check in checks if check.n)
@@ -1159,14 +1170,14 @@ def own_guarantee(
         "not_tested": "These rows are too few to test the policy's own guarantee.",
     }
     texts = [
-        f"{start} It says: {check.statement}. Found here: {check.found}."
+        f"{start} It says: {check.statement}. Found: {check.found}."
         for verdict, start in starts.items()
         for check in checks
         if check.verdict == verdict and not check.is_empty
     ]
     if is_guarantee(own) and own.cases and not checks:
         texts.append(
-            f"Not checked here: the policy's own guarantee, which covers only cases {own.cases}."
+            f"The policy's own guarantee was not checked, because it covers only cases {own.cases}."
         )
     more = [f"The same is true of {len(texts) - _MANY} more subgroups."] if texts[_MANY:] else []
     return "\n".join(texts[:_MANY] + more)

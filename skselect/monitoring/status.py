@@ -225,7 +225,9 @@ class MonitorStatus(NotebookText):
         life = self._life("" if instead else self.worst.verdict)
         if len(self.guarantees) > 1:
             first = instead or f"{VERDICTS[self.verdict][0]}."
-            instead = f"{first} Of {len(self.guarantees)} guarantees this is closest to an alarm."
+            instead = (
+                f"{first} Of {len(self.guarantees)} guarantees, this one is closest to an alarm."
+            )
         return f"{instead} {life} No alarm so far.".lstrip()
 
     def _alarm(self, instead: str) -> str:
@@ -266,11 +268,11 @@ class MonitorStatus(NotebookText):
         below = ""
         if self.is_below_so_far and worst.risk == "ok":
             below = (
-                f" The mean risk so far is below the target, at {percent(1 - worst.delta / 2)} "
-                "confidence whenever you look; that says nothing about the risk now."
+                f" With {percent(1 - worst.delta / 2)} confidence, however often you look, the "
+                "mean risk so far is below the target; that says nothing about the risk now."
             )
         line, evidence = rounded(worst.alarm_line, 4), rounded(worst.evidence, 3)
-        against = f"{evidence}; an alarm comes at {line}, and stays."
+        against = f"{evidence}; an alarm is raised at {line} and stays."
         if worst.risk == "alarm":
             against = f"it reached {line}, the alarm line, with that case; now it is {evidence}."
         return (
@@ -285,24 +287,25 @@ class MonitorStatus(NotebookText):
     def _labels(self) -> str:
         said = []
         if self.n_waiting:
-            said.append(f"{self.n_waiting:,} answered cases wait, since {self.waiting_since}.")
+            since = self.waiting_since
+            said.append(f"{self.n_waiting:,} answered cases are waiting, the oldest since {since}.")
         if self.n_blocked:
             said.append(
-                f"{self.n_blocked:,} of them have a label, and wait behind case "
+                f"{self.n_blocked:,} of them have a label, but wait behind case "
                 f"{self.blocked_by!r}, which has none."
             )
         if self.n_overdue:
             cases = f"{count(self.n_overdue, 'case')}, such as {', '.join(map(repr, self.overdue))}"
             said.append(f"Overdue without a label: {cases}: " + {
-                "wait": "nothing decided after the first of them can enter until its label comes.",
+                "wait": "nothing decided after the first of them counts until its label arrives.",
                 "correct": "they count as correct as soon as labels are complete up to now.",
             }[self.unlabelled])  # fmt: skip
         if self.n_unlabelled:
-            said.append(f"{self.n_unlabelled:,} cases counted as correct because no label came.")
+            said.append(f"{self.n_unlabelled:,} cases count as correct because no label arrived.")
         if self.n_other:
             said.append(
-                f"{self.n_other:,} labels were ignored, because no case waits for them: deferred, "
-                "not drawn, entered before, or of an unknown name."
+                f"{self.n_other:,} labels were not used: their cases were deferred, not audited or "
+                "already counted, or have an unknown name."
             )
         return " ".join(said)
 
@@ -311,7 +314,7 @@ class MonitorStatus(NotebookText):
             return ""
         then = "" if self.coverage_then is None else f" ({percent(self.coverage_then)} when tuned)"
         of_all = "" if self.by is None else ", all subgroups together"
-        text = f"It answers {percent(self.coverage)} of the latest cases on its own{of_all}{then}."
+        text = f"The policy answers {percent(self.coverage)} of the latest cases{of_all}{then}."
         if self.workload == "changed":
             text = (
                 f"WARNING since {self.workload_when}: coverage or confidences are not what they "

@@ -39,28 +39,32 @@ INDEPENDENT = "the rows are independent draws from the population the policy wil
 FRESH = (
     "the rows were not used to train, calibrate or choose the classifier, nor to choose the target"
 )
-UNCHANGED = "the classifier, its calibration and its confidence stay as they are"
+UNCHANGED = "the classifier, its calibration and its confidence are not changed"
 FIXED = "the policy was fixed before these rows were seen"
-FIRST_ANALYSIS = "this is the first analysis of these rows and of any part of them"
+FIRST_ANALYSIS = "these rows, and every part of them, are analysed for the first time"
 POOL = (
     "these rows, their confidences, the objective with its target and options were fixed before "
-    "the first label; adding rows is a second analysis (judging more of them is none)"
+    "the first label; adding rows is a second analysis (judging more of them is not)"
 )
-PLANNED = "the analyses of these rows, and how many rows each takes, were planned before the first"
-WEIGHED = "each weight says how often such cases will be met, relative to how often they are here"
+PLANNED = (
+    "the analyses of these rows, and how many rows each uses, were planned before the first one"
+)
+WEIGHED = (
+    "each weight says how much more often such cases will occur in service than in this sample"
+)
 #: What every guarantee rests on.
 ASSUMPTIONS = (INDEPENDENT, FRESH, UNCHANGED)
 #: What recognised rows have to do with a threshold.
-MUST_PASS = "a threshold must pass with them and without them"
+MUST_PASS = "a threshold must hold with and without them"
 #: Where rows were recognised: readings of which one must be true.
-ALL_SEEN = "either all rows that equal training rows are cases that came back, or none is"
-ALL_COPIES = "either all rows that equal earlier ones are copies, or none is"
+ALL_SEEN = "either all rows that equal training rows are cases that came back, or none of them is"
+ALL_COPIES = "either all rows that equal earlier ones are copies, or none of them is"
 STARTS = "the starts or levels of the sequence were fixed before these rows were seen"
 
 # The first line of a bound without a target.
 _MEASURED = (
-    "UPPER BOUND ONLY: no target was named beforehand (target=), so nothing is guaranteed. This is "
-    "the bound that these rows give."
+    "UPPER BOUND ONLY: no target was named beforehand (target=), so nothing is guaranteed. These "
+    "rows give this bound."
 )
 #: How the notice begins where rows contradict the policy's own guarantee.
 NOT_MET = "THE POLICY'S OWN GUARANTEE IS NOT MET"
@@ -99,12 +103,12 @@ SAME_ROWS = Caveat(
 
 
 NO_RECORD = Caveat(
-    "nothing here can tell whether these rows also trained the classifier", strikes=False
+    "skselect cannot tell whether these rows also trained the classifier", strikes=False
 )
 #: The same where the user says that they did not.
-FRESH_BY_WORD = NO_RECORD._replace(reason=f"{NO_RECORD.reason}; assume='fresh' says no")
+FRESH_BY_WORD = NO_RECORD._replace(reason=f"{NO_RECORD.reason} (assume='fresh' says no)")
 NOTHING_CHECKED = Caveat(
-    "no row here can be recognised, so nothing can tell whether copies of these rows also trained "
+    "no row can be recognised, so skselect cannot tell whether copies of these rows also trained "
     "the classifier",
     strikes=False,
 )
@@ -128,9 +132,9 @@ def trained_here(overlap: Overlap, *, few: bool, asks: bool, vouched: bool) -> C
     an auxiliary model that its confidence asks.
     """
     what = "the classifier or an auxiliary model" if asks else "the classifier"
-    of = f"{overlap.n_seen:,} of the {overlap.n_recognisable:,} rows here that can be recognised"
+    of = f"{overlap.n_seen:,} of {overlap.n_recognisable:,} recognisable rows"
     if few:
-        same = f"{of} equal rows that trained {what}"
+        same = f"{of} also occur in the training data of {what}"
         passes = f"{same}; {MUST_PASS}"
         return Caveat(passes, strikes=False, assumes=ALL_SEEN)
     found = f"{of} also trained {what}"
@@ -150,23 +154,23 @@ def copied_here(copies: BoolArray | None, included: str = "label included") -> t
 def in_order(found: str, level: float, advice: str, *, vouched: bool) -> Caveat:
     """Return the caveat about rows whose losses or confidences change along their order."""
     reason = (
-        f"the {found} of these rows change along their order, by more than chance explains (level "
-        f"{level:g})"
+        f"the {found} change from one part of the table to another, by more than chance explains "
+        f"(level {level:g})"
     )
     if vouched:
         return Caveat(f"{reason}, overruled by assume='independent'", INDEPENDENT, strikes=False)
     return Caveat(
-        f"{reason}: if this is the order of time, new cases may be unlike these, so {advice}, and "
-        "watch the policy with SelectiveRiskMonitor; if the rows are only sorted, by site say, "
-        "assume='independent' overrules this",
+        f"{reason}; if the rows are in time order, new cases may differ, so {advice}, and monitor "
+        "the policy (SelectiveRiskMonitor); if they are merely sorted (by site, say), pass "
+        "assume='independent'",
         INDEPENDENT,
     )
 
 
 def equal_classes(n: int) -> Caveat:
     """Return the caveat about classes of which each has exactly `n` rows."""
-    reason = f"all classes have {n:,} rows: if they were balanced by hand (SMOTE, over- or "
-    reason += "undersampling), this is about cases balanced alike"
+    reason = f"all classes have {n:,} rows; if they were balanced by hand (SMOTE, over- or "
+    reason += "undersampling), the certificate is about cases that are balanced in the same way"
     return Caveat(reason, strikes=False)
 
 
@@ -175,10 +179,11 @@ def other_classes(found: str, level: float, *, equal: bool, vouched: bool) -> Ca
 
     It strikes where the classes are `equal` in size, as after balancing.
     """
-    reason = f"{found} those that trained the classifier, more than chance explains (level {level})"
+    reason = f"{found} those that trained the classifier, by more than chance explains (level "
+    reason += f"{level})"
     if equal:
-        reason += ", and all classes here have equally many rows, as if they were balanced by hand"
-        reason += ", overruled by" if vouched else "; if new cases come balanced alike, say"
+        reason += ", and all classes have the same number of rows, as if they were balanced by hand"
+        reason += ", overruled by" if vouched else "; if new cases are balanced in that way, pass"
         reason += " assume='balanced'"
     return Caveat(reason, INDEPENDENT if equal else "", strikes=equal and not vouched)
 
@@ -195,25 +200,25 @@ def check_vouched(assume: Any) -> frozenset[str]:
 UNSOUGHT = Caveat(
     "",
     strikes=False,
-    assumes="no row is a copy of another (confidences are tied, so copies cannot be sought)",
+    assumes="no row is a copy of another (copies cannot be found, because confidences are tied)",
 )
 CHOSEN_HERE = Caveat("these rows also chose the threshold; only fresh rows can certify", FIXED)
 OF_FIT = Caveat(
-    "rows that trained the classifier or chose the threshold are among these; only fresh rows can "
-    "certify",
+    "some of these rows trained the classifier or chose the threshold; only fresh rows can certify",
     FRESH,
 )
 UNORDERED = Caveat(
-    "nothing here can tell whether the rows depend on their order, for only their sums are known",
+    "skselect cannot tell whether the rows depend on their order, because only their sums are "
+    "known",
     strikes=False,
 )
 MAY_HAVE_CHOSEN = Caveat(
-    "nothing here can tell whether some of these rows chose the threshold; use rows other than "
-    "those of fit",
+    "skselect cannot tell whether some of these rows chose the threshold; do not pass rows used in "
+    "fit",
     strikes=False,
 )
 NOTHING = Caveat("no threshold meets the target, so all cases are deferred")
-GROUPED = Caveat("rows of one group are not independent (groups= was given)", INDEPENDENT)
+GROUPED = Caveat("rows of the same group are not independent (groups= was given)", INDEPENDENT)
 
 
 @dataclass(frozen=True)
@@ -479,7 +484,9 @@ class Certificate(Stated, NotebookText):
         """
         stated = self.as_objective
         needed = rounded(stated.rows_to_test(max(DOUBT / n_sharing, self.delta)), 2, up=True)
-        rows = f"{float(needed):,.0f} labelled {'answers' if stated.is_selective else 'cases'}"
+        noun = "cases" if stated.is_least else "labelled cases"  # a coverage reads no label
+        noun = "labelled answers" if stated.is_selective else noun
+        rows = f"{float(needed):,.0f} {noun}"
         return f"{stated.tell_life(self.since)} Next review: after about {rows}."
 
     @property
@@ -526,7 +533,7 @@ class Certificate(Stated, NotebookText):
             head = _MEASURED
         elif not self.is_certified:
             head = f"{head}: {caveats}."
-        but = f"But {caveats}." if self.exact and caveats else ""
+        but = f"Note: {caveats}." if self.exact and caveats else ""
         heads = [head, but, self.notice]
         if self.notice.startswith(NOT_MET):
             instead = "What these rows certify instead:" if self.is_certified else head
@@ -536,9 +543,9 @@ class Certificate(Stated, NotebookText):
         each = " for each guarantee" if self.also else ""
         method = f"Method: {', '.join(methods)}, delta {rounded(self.delta, 6, up=True)}{each}."
         if self.seed is not None:
-            method += f" Drawn by chance with the seed {self.seed}."
+            method += f" Rows or coins were drawn with the seed {self.seed}."
         if FIXED in self.assumptions:
-            method += " It checks a fixed policy: nothing was chosen on these rows."
+            method += " The policy was fixed, so nothing was chosen on these rows."
         if self.max_analyses > 1:
             method += f" Each of up to {self.max_analyses} planned analyses uses "
             method += f"delta / {self.max_analyses}."
@@ -554,7 +561,7 @@ class Certificate(Stated, NotebookText):
         good = self.is_certified and not self.notice.startswith(NOT_MET)
         measured = self.exact and self.guarantee == "measured"
         word = "guaranteed" if self.is_certified else "bound only" if measured else "not guaranteed"
-        numbers = {"answered here": percent(self.coverage)}
+        numbers = {"of these cases answered": percent(self.coverage)}
         for one in (self, *self.also):
             stated = one.as_objective.limit(word)
             numbers |= {f"{name} {one.cases}".strip(): value for name, value in stated.items()}
@@ -585,7 +592,7 @@ class Certificate(Stated, NotebookText):
             stated = f"all of these guarantees hold ({each})"
         return (
             f"{start}, {stated} over all future cases like these {self.n:,}. This is an "
-            f"average: single {worse} may be worse."
+            f"average; single {worse} may be worse."
         )
 
     @property
@@ -607,7 +614,7 @@ class Certificate(Stated, NotebookText):
     def _facts(self) -> str:
         which = f" {self.cases}" if self.cases else ""
         if self.n_accepted == 0:
-            return f"It answers none of these {self.n:,} cases{which} on its own."
+            return f"The policy answers none of these {self.n:,} cases{which}."
         where = "at any confidence"
         if self.n_accepted < self.n or 0 < self.threshold < math.inf:
             one = math.isfinite(self.threshold)
@@ -619,7 +626,7 @@ class Certificate(Stated, NotebookText):
             verb = "cost" if loss.is_cost else "lose"
             found = f"which count as {self.n_errors:,} errors and {verb} {self.risk:.6g} on average"
         return (
-            f"It answers {percent(self.coverage)} of these cases{which} on its own "
+            f"The policy answers {percent(self.coverage)} of these cases{which} "
             f"({self.n_accepted:,} of {self.n:,}, {found}), {where}."
         )
 

@@ -1073,16 +1073,16 @@ def describe_far(policy: AbstentionPolicy, counts: IntArray | FloatArray, n: int
         return ""
     value = list(policy.confidence_quantiles.values())[worst]
     changed = (
-        "the probabilities are calibrated already (the policy takes what the classifier itself "
-        "says: raw_scores(X))"
+        "the probabilities are calibrated already (the policy reads the classifier's own output, "
+        "raw_scores(X))"
     )
     if name == "confidence":
         changed = "the confidence is computed in another way"
     return (
         f"{below[worst]:.1%} of these {n:,} rows have a confidence below {value:.4g}, but "
-        f"about {levels[worst]:.0%} of the rows that tuned this policy: either {changed}, or these "
-        "rows trained the classifier, or they are other cases than those that tuned it, of which "
-        "it guarantees nothing"
+        f"about {levels[worst]:.0%} of the rows that tuned this policy do; either {changed}, or "
+        "these rows trained the classifier, or they are cases of another kind, about which the "
+        "policy guarantees nothing"
     )
 
 

@@ -197,7 +197,11 @@ class GroupThresholds:
         texts = {}
         for first, *others in alike.values():
             names = ", ".join(map(str, others))
-            more = f"\nThe same, with the numbers in the table, for: {names}." if others else ""
+            more = (
+                f"\nThe same text, with the numbers in the table, holds for: {names}."
+                if others
+                else ""
+            )
             texts[first] = str(self.made[first]) + wrap(more)
         return texts
 

@@ -133,7 +133,7 @@ def _write_thresholds(curve: RiskCoverageCurve, n_blocks: IntArray) -> list[str]
 def _explain_trust(case: Case, level: float) -> str:
     """Say what the bounds assume."""
     several = case.policy is not None and case.policy.parts.by is not None
-    only = " Here one threshold serves all cases; the policy has several." if several else ""
+    only = " The slider has one threshold for all cases; the policy has several." if several else ""
     return (
         f"With {percent(level, up=False)} confidence the bounds hold for all thresholds at once, "
         "so you may look at all of them before you choose; they assume that these rows are "

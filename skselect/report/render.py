@@ -123,8 +123,8 @@ def _show_verdict(model: dict[str, Any]) -> str:
     numbers = {}
     if decided:
         numbers = {
-            "answered here": show_share(decided["coverage"]),
-            "wrong here": "" if decided["risk"] is None else show_share(decided["risk"]),
+            "answered": show_share(decided["coverage"]),
+            "wrong among them": "" if decided["risk"] is None else show_share(decided["risk"]),
             "cases for a person": f"{decided['n_rows'] - decided['n_accepted']:,}",
         }
     word = verdict["verdict"]

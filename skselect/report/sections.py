@@ -122,7 +122,7 @@ def describe_model(model: dict[str, Any], level: float) -> list[str]:
         work = f"{left:,} of {count(n, 'case')} for a person to read."
         said += [work, describe_decisions(decided, level)]
     always = (
-        f"Always answering, it is right in {show_share(model['accuracy'], 3)} of the rows "
+        f"Without abstaining, {show_share(model['accuracy'], 3)} of the answers would be right "
         f"({count(model['n_errors'], 'error')})."
     )
     missed = describe_missed(model["by_class"]) if model["by_class"] else describe_wrong(model)
@@ -132,14 +132,14 @@ def describe_model(model: dict[str, Any], level: float) -> list[str]:
 def describe_decisions(decided: dict[str, Any], level: float) -> str:
     """Say how much is accepted and how much of that is wrong."""
     if not decided["n_accepted"]:
-        return f"It answers none of the {count(decided['n_rows'], 'row')} on its own."
+        return f"It answers none of the {count(decided['n_rows'], 'row')}."
     interval = ""
     if decided["low"] is not None:
         low, high = _outwards(decided)
         interval = f" ({show_share(level)} interval {low} % to {high} %)"
     cost = f"; they cost {decided['mean_cost']:.4g} each" if "mean_cost" in decided else ""
     return (
-        f"It answers {show_share(decided['coverage'], 3)} of the rows on its own "
+        f"It answers {show_share(decided['coverage'], 3)} of the rows "
         f"({decided['n_accepted']:,}), {show_share(decided['risk'], 3)} of them "
         f"wrongly{interval}{cost}."
     )
@@ -233,7 +233,7 @@ def _show_workload(model: dict[str, Any], level: float) -> Section:
         (f"with {percent(level)} confidence", "deferred_surely", whole),
         ("hours", "hours", number),
         ("cost", "cost", whole),
-        ("wrong here", "risk", rough_share),
+        ("wrong in these rows", "risk", rough_share),
         ("with the reviewer, of all", "together", rough_share),
         ("lowest confidence", "threshold", number),
     ]
@@ -304,15 +304,14 @@ def _explain_workload(model: dict[str, Any], level: float) -> str:
     first += "" if now is None else f"It now defers {now:,.0f} of 1,000 cases. "
     if (capacity := model["workload"]["capacity"]) is not None:
         first += (
-            f"To review {capacity:,} is enough in 95 % of batches of 1,000, by an estimate from "
-            "the rows that tuned it. "
+            f"Plan for {capacity:,} reviews per 1,000 cases; an estimated 95 % of batches need no "
+            "more. "
         )
     return (
-        f"{first}The lines are estimates: each has one threshold for all rows, chosen on these "
-        f"rows, so that new rows may show more errors. The numbers with {percent(level)} "
-        "confidence hold for all targets at once, if these rows neither trained nor calibrated "
-        "the model. A certificate for one target that is named before looking usually "
-        "defers fewer."
+        f"{first}Each line is an estimate. Its threshold was chosen on these same rows, so new "
+        f"rows may show more errors. The numbers with {percent(level)} confidence hold for all "
+        "targets at once, if these rows neither trained nor calibrated the model. A certificate "
+        "for one target that is named before looking usually defers fewer."
     )
 
 

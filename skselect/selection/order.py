@@ -28,11 +28,10 @@ _NO_LUCK = 100
 
 # What to do where the order matters: about a part of the rows, all of them, or the last ones.
 HOLD_OUT_LATEST = (
-    "hold out the latest of them, by cv=[(train, test)] with the positions of earlier and of later "
-    "rows"
+    "certify on the latest rows (cv=[(train, test)], the positions of earlier and of later rows)"
 )
-TAKE_LATEST = "take the latest of them alone"
-LEAVE_MARGIN = "these rows are the latest already, so leave a margin in the target"
+TAKE_LATEST = "use the latest rows alone"
+LEAVE_MARGIN = "leave a margin in the target (these rows are already the latest)"
 
 
 def find_order(

@@ -280,8 +280,8 @@ def _report_infeasible(found: ThresholdSelection, on_infeasible: str) -> Thresho
         raise _refuse(found, objective.reuse_warning, _REMEDY)
     if on_infeasible == "wait":
         warn_user(
-            "No threshold passes yet, so nothing is accepted: judge more rows, first those that "
-            "next_to_judge (in a terminal --next) names, and ask again."
+            "No threshold passes yet, so nothing is accepted. Judge more rows, first those that "
+            "next_to_judge (in a terminal: --next) names, and ask again."
         )
         return found
     error = _refuse(found, objective.reuse_warning)
@@ -427,12 +427,12 @@ def _list_refused(
     table = pd.DataFrame(rows, columns=[by, "rows", "rows needed", "least target"])
     more = f"\nand {len(refused) - len(rows):,} more" if len(refused) > len(rows) else ""
     share = next(iter(refused.values())).objective.share
-    which = "" if share == 1.0 else f" Only rows that certify count, {percent(share)} of all."
+    which = "" if share == 1.0 else f" Only certifying rows are counted, {percent(share)} of all."
     return (
         f"{by}: no threshold meets the target in {len(refused):,} subgroups.\n"
         f"{table.to_string(index=False)}{more}\n"
-        "So many rows would probably be enough if errors stay as common as here. The least target "
-        f"could have been met on these rows. To certify either, use fresh rows.{which}"
+        "'rows needed' should be enough if errors stay as common as in these rows, which could "
+        f"have met the 'least target'. Certifying either needs fresh rows.{which}"
     )
 
 
@@ -440,9 +440,9 @@ def _list_small(by: str, small: list[tuple[str, int, float]], n_groups: int) -> 
     """Return a table of the subgroups that are too small to get a share of delta."""
     table = pd.DataFrame(small, columns=[by, "rows", "rows needed"])
     return (
-        f"{by}: too few rows to certify {len(small)} of {n_groups} subgroups, which leave delta to "
-        "the others. You may put small ones together by their numbers of rows, which see no "
-        "label.\n"
+        f"{by}: {len(small)} of {n_groups} subgroups have too few rows to be certified, so they "
+        "leave their share of delta to the others. You may merge small subgroups, because their "
+        "numbers of rows reveal no label.\n"
         f"{table.to_string(index=False, max_rows=_LISTED)}\n"
     )
 

@@ -229,7 +229,10 @@ class ThresholdSelection(_Selection):
         """Return the threshold and what is guaranteed about it as HTML."""
         if self.certificate is not None:
             return self.certificate._repr_html_(str(self))
-        numbers = {"answered here": percent(self.coverage), "threshold": f"{self.threshold:.6g}"}
+        numbers = {
+            "of these cases answered": percent(self.coverage),
+            "threshold": f"{self.threshold:.6g}",
+        }
         return show_card(str(self), "open", numbers)
 
     def to_frame(self, *, delta: float | None = None, max_rows: int | None = 256) -> pd.DataFrame:

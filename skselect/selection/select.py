@@ -146,10 +146,10 @@ def select_threshold(
     >>> selection = select_threshold(Outcomes(wrong, confidence), objective="risk", target=.05)
     >>> print(selection)
     CERTIFIED
-    With 95 % confidence, at most 5 % of its answers are wrong over all future cases
-      like these 2,000. This is an average: single subgroups or weeks may be worse.
-    It answers ... of these cases on its own (... of 2,000, ... of them wrong), at
-      confidence ... or higher.
+    With 95 % confidence, at most 5 % of the answers are wrong over all future cases like
+      these 2,000. This is an average; single subgroups or weeks may be worse.
+    The policy answers ... of these cases (... of 2,000, ... of them wrong), at confidence
+      ... or higher.
     Assumptions (not proved): ...
     Method: combined, delta 0.05.
     """

@@ -452,7 +452,7 @@ def test_overconfidence_that_remains_is_warned_of_once(data, monkeypatch):
     for estimator in (model, ThresholdTuner(model, cv=3, random_state=0)):
         with warnings.catch_warnings(record=True, action="always") as told:
             estimator.fit(*data)
-        told = [w for w in told if "calibration='auto' took 'isotonic'" in str(w.message)]
+        told = [w for w in told if "calibration='auto' chose 'isotonic'" in str(w.message)]
         assert len(told) == 1
 
 

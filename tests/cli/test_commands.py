@@ -728,7 +728,7 @@ def test_rows_that_depend_on_their_order_give_an_estimate_and_exit_code_5(frame,
     assert said.out.startswith("ESTIMATE, NOT CERTIFIED: the")
     assert "The order of the rows matters" in said.err
     assert not read().certificate.is_certified
-    assert run(f"{tune} --assume independent").out.startswith("CERTIFIED\nBut the ")
+    assert run(f"{tune} --assume independent").out.startswith("CERTIFIED\nNote: the ")
 
 
 # The report of a policy ---------------------------------------------------------------------------
@@ -741,7 +741,7 @@ def test_the_report_says_which_rows_a_certificate_is_about(frame, columns, polic
     for file, sites in [(policy, None), ("sites.json", frame["site"])]:
         said = run(f"evaluate t.csv {columns} --policy {file}", code=OPEN).out
         accepted = read(file).accepts(sure, subgroups=sites)
-        for words in ("CERTIFIED", "These rows chose", f"on its own ({accepted.sum():,})"):
+        for words in ("CERTIFIED", "These rows chose", f"rows ({accepted.sum():,})"):
             assert words in said
     write(frame.iloc[:2000], "other.csv")
     said = run(f"evaluate other.csv {columns} --policy {policy}", code=OPEN).out
@@ -988,7 +988,7 @@ def test_what_a_learned_confidence_decided_is_read_back(frame, calibrated, group
     assert 0 < found["accepted"].mean() < 1
     assert found["decision"].dropna().tolist() == decided["label"].dropna().tolist()
     said = run(f"evaluate decided.csv --label truth --policy policy.json {DECIDED}").out
-    assert f"rows on its own ({decided['accepted'].sum():,})" in " ".join(said.split())
+    assert f"rows ({decided['accepted'].sum():,})" in " ".join(said.split())
 
 
 def test_what_a_table_cannot_give_is_refused(calibrated, refuse):

@@ -239,7 +239,7 @@ def test_waiting_cases_are_called_by_their_own_names(cases, watch):
     names = f"{cases['id'][one]!r}, {cases['id'][other]!r}"
     assert said.startswith("CANNOT GO ON: 2 overdue cases have no label. Target: at most 10 %")
     assert said.count(f"Overdue without a label: 2 cases, such as {names}: nothing decided") == 1
-    assert f"have a label, and wait behind case {cases['id'][one]!r}, which has none" in said
+    assert f"have a label, but wait behind case {cases['id'][one]!r}, which has none" in said
 
 
 def test_cases_before_the_beginning_do_not_count_and_are_counted_aloud(cases, watch):
@@ -273,7 +273,7 @@ def test_unlabelled_that_is_correct_is_counted_by_the_log_and_not_by_the_clock(c
     said = watch(cases, options=options)
     accepted = cases["score"] >= 7
     ripe = accepted & (cases["decided"].max() - cases["decided"] > pd.Timedelta("3D"))
-    waits = int(re.search(r"(\d+) answered cases wait", said)[1])
+    waits = int(re.search(r"(\d+) answered cases are waiting", said)[1])
     assert 0 < waits <= accepted.sum() - ripe.sum()
     assert watch(cases, options=f"{options} --now 2025-01-01") == said
     later = cases[-1:].assign(id="last", decided=pd.Timestamp("2024-01-30"), no=None, yes=None)

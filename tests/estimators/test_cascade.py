@@ -195,7 +195,7 @@ def test_frozen_stages_are_not_fitted_and_have_no_record(rows):
     tuner = ThresholdTuner(CascadeClassifier(stages, max_loss=0.1), "risk", target=0.15)
     tuner.set_params(random_state=0).fit(X[500:], y[500:])
     assert tuner.estimator_.estimator_.stages_[0][1].estimator is linear
-    assert "nothing here can tell whether these rows also trained" in str(tuner.certificate_)
+    assert "skselect cannot tell whether these rows also trained" in str(tuner.certificate_)
 
 
 def test_stored_predictions_side_by_side_are_stages(rows):

@@ -99,9 +99,8 @@ def test_one_analysis_is_two_exact_binomial_tests(policy, objective, delta):
         assert (one.value, one.target, one.delta, check.delta) == (seen / n, target, delta, delta)
         assert (one.low, one.high) == pytest.approx(ends(seen, n, delta))
         assert f"({seen} of {n})" in unwrap(str(check))
-        assert f"exact {100 - 200 * delta:g} % interval {one.interval.split()[4]}" in unwrap(
-            str(check)
-        )
+        assert f"{one.interval}" in unwrap(str(check))
+        assert one.interval.endswith(f"(exact {100 - 200 * delta:g} % interval)")
         assert (check.n, check.n_accepted, check.n_errors) == (600, n_accepted, n_errors)
         assert (check.risk, check.coverage) == (n_errors / n_accepted, n_accepted / 600)
         assert check.risk_interval == pytest.approx(ends(n_errors, n_accepted, delta))
@@ -173,7 +172,9 @@ def test_the_power_is_that_of_this_test(policy, objective, n, delta):
     assert (one.n_more == 0) == tested
     if not tested:
         assert chance(n + one.n_more, 0.09) >= 0.95 > chance(n + one.n_more - 1, 0.09)
-        assert re.search(r"About [\d,]+ more( that it answers)? are enough", unwrap(str(check)))
+        assert re.search(
+            r"About [\d,]+ more labelled (answers|cases) are enough", unwrap(str(check))
+        )
     side = "less" if objective == "coverage" else "more"
     assert f" % or {side} would have been found with probability 95 %." in unwrap(str(check))
 
@@ -224,7 +225,7 @@ def test_what_no_row_or_no_number_of_rows_tests(policy):
     tested = [chance_of_doubt(n, 0.15, 0.05, 0.1) >= 0.95 for n in range(200)]
     assert tested[check.n_more]
     assert not tested[check.n_more - 1]
-    assert "It answers none of these rows on its own" in unwrap(str(check))
+    assert "The policy answers none of these rows" in unwrap(str(check))
     assert json.loads(json.dumps(check.to_dict(), allow_nan=False))["risk"] is None
     whole = replace(policy, certificate=certificate(objective="coverage", target=1.0))
     assert check_policy(whole, rows_with(0, 50, 50)).verdict == "no_breach"
@@ -280,7 +281,9 @@ def test_each_subgroup_is_tested_at_its_share_of_delta(policy):
     assert check.verdict == "broken"
     assert check.delta == pytest.approx(0.05 / 3 * 2)  # two of the three are tested
     first = unwrap(str(check)).splitlines()[0]
-    assert first == "BROKEN: of 3 guarantees 1 broken, 1 not tested, 1 confirmed."
+    assert first.startswith(
+        "BROKEN: 3 guarantees (1 broken, 1 not tested, 1 confirmed). Defer all cases"
+    )
     for most, share in ((1, 0.05), (None, 0.1 / 3)):
         # Levels that hold at all times are fixed before the third appears.
         good = check_policy(
@@ -347,8 +350,8 @@ def test_the_answer_in_words(policy):
     (low, high), share = good.risk_interval, good.coverage_interval
     assert low < ends(2, 400, 0.05)[0] < ends(2, 400, 0.05)[1] < high
     assert (
-        f"Behind them: time-uniform 90 % interval {percent(low, up=False)} to "
-        f"{percent(high, up=True)}; time-uniform 90 % interval {percent(share[0], up=False)} to "
+        f"Intervals: wrong answers: {percent(low, up=False)} to {percent(high, up=True)} "
+        f"(time-uniform 90 % interval); answered: {percent(share[0], up=False)} to "
     ) in unwrap(str(good))
     assert "interval" not in good.summary
     assert "Guaranteed (2026-01-02, 500 rows)" in unwrap(str(good))
@@ -650,7 +653,7 @@ def test_a_table_with_the_rows_that_chose_does_not_plainly_hold(rng, n):
     policy = select_threshold(stacked(chose), objective="risk", target=0.2).policy
     policy = AbstentionPolicy.from_json(policy.to_json())
     same, of_fit = stacked(chose), stacked(chose, drawn(rng, 2 * n))
-    among = "rows that trained the classifier or chose the threshold are among these"
+    among = "some of these rows trained the classifier or chose the threshold"
     for rows, is_same, start in ((same, True, "these rows chose"), (of_fit, False, among)):
         check = check_policy(policy, rows, target=0.4)
         assert (check.verdict, check.same_rows, check.n_more) == ("not_tested", is_same, None)
@@ -691,7 +694,7 @@ def test_rows_that_cannot_be_recognised_are_said_to_be_unchecked(rng):
     for one, table in ((policy, chose), (replace(recorded, fingerprints=known), old)):
         check = check_policy(one, stacked(table, drawn(rng, 2000)), target=0.4)
         assert (check.verdict, check.reused) == ("confirmed", None)
-        assert "nothing here can tell whether some of these rows chose" in unwrap(str(check))
+        assert "skselect cannot tell whether some of these rows chose" in unwrap(str(check))
 
 
 @pytest.mark.parametrize("refit", ["auto", True])
@@ -732,7 +735,7 @@ MODELS = [LogisticRegression(), HistGradientBoostingClassifier()]
 def test_rows_that_trained_the_classifier_do_not_test_its_policy(model, n_train, rng):
     tuner, X, y, _ = tuned(model, rng, n_train + 600, n_train)
     policy = AbstentionPolicy.from_json(tuner.policy_.to_json())
-    said = "rows that trained the classifier or chose the threshold are among these"
+    said = "some of these rows trained the classifier or chose the threshold"
     for rows in (slice(n_train), slice(n_train // 2), slice(None)):
         check = check_policy(policy, y[rows], tuner.raw_scores(X[rows]), target=0.45)
         assert (check.verdict, check.same_rows) == ("not_tested", False)
@@ -777,7 +780,7 @@ def test_rows_unlike_those_that_tuned_a_policy_are_named_in_both(rng):
     assert check.caveats == (f"This verdict is about rows like these only: {said}.",)
     assert found.is_certified
     first, second = unwrap(str(found)).splitlines()[:2]
-    assert (first, second[:4]) == ("CERTIFIED", "But ")
+    assert (first, second[:6]) == ("CERTIFIED", "Note: ")
     assert second.endswith(f"; {said}.")
     X, y = draw(1200)
     assert check_policy(tuner.policy_, y, tuner.raw_scores(X), target=0.45).caveats == ()
@@ -820,7 +823,7 @@ def test_a_target_is_certified_from_the_exact_bound_on(policy, n_errors, n_accep
     assert least.least_target == least.pointwise_bound == least.target == pytest.approx(edge)
     lines = unwrap(str(least)).splitlines()
     assert lines[0].startswith("UPPER BOUND ONLY: no target was named beforehand (target=), ")
-    assert "It checks a fixed policy: nothing was chosen on these rows." in lines[-1]
+    assert "The policy was fixed, so nothing was chosen on these rows." in lines[-1]
     assert Certificate.from_dict(least.to_dict()) == least
     kept = replace(policy, certificate=least)  # a measured bound is no guarantee to hold it to
     assert certify_shuffled(kept, rows_with(400, 400, 500)).notice == ""
@@ -865,7 +868,7 @@ def test_a_target_in_costs_is_certified_where_the_rows_it_counts_certify_it(poli
     assert first.pointwise_bound == pytest.approx(edge)
     good = ask(objective=Risk(edge * 1.0001, max_analyses=looks))
     assert good.is_certified
-    assert "its answers cost at most 0." in good.statement
+    assert "the answers cost at most 0." in good.statement
     for target in (edge * 0.9999, 0.1, 0.01):
         missed = ask(objective=Risk(target, max_analyses=looks))
         assert not missed.is_certified
@@ -934,17 +937,17 @@ def test_a_check_says_at_once_whether_the_own_guarantee_is_kept(
         lines = unwrap(str(other)).splitlines()
         assert lines[0].startswith(NOT_MET)
         assert lines[1] == "What these rows certify instead:"
-        assert "at most 20 % of its answers are wrong" in lines[2]
+        assert "at most 20 % of the answers are wrong" in lines[2]
 
 
 def test_a_guarantee_about_some_cases_is_compared_with_these_cases(policy):
     rows = rows_with(216, 1285, 2000)
     found = certify_shuffled(guaranteeing(policy, cases="whose true class is 0"), rows)
-    assert found.notice.startswith(f"{NOT_MET} by these rows. It says: at most 3 % of its answers ")
-    assert "Found here: 100 % (216 of 216)." in found.notice
+    assert found.notice.startswith(f"{NOT_MET} by these rows. It says: at most 3 % of the answers ")
+    assert "Found: 100 % (216 of 216)." in found.notice
     assert certify_shuffled(guaranteeing(policy, cases="whose true class is 1"), rows).notice == ""
     assert certify_shuffled(guaranteeing(policy, cases="of site 'a'"), rows).notice == (
-        "Not checked here: the policy's own guarantee, which covers only cases of site 'a'."
+        "The policy's own guarantee was not checked, because it covers only cases of site 'a'."
     )
 
 

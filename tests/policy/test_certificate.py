@@ -39,8 +39,8 @@ CERTIFICATE_OF_RISK = Certificate(
 def test_the_text_says_first_whether_it_is_certified_and_why_not(rng):
     text = unwrap(str(make(rng)))
     assert text.startswith("CERTIFIED\n")
-    assert "With 95 % confidence, at most 5 % of its answers are wrong over all future" in text
-    assert "This is an average: single subgroups or weeks may be worse." in text
+    assert "With 95 % confidence, at most 5 % of the answers are wrong over all future" in text
+    assert "This is an average; single subgroups or weeks may be worse." in text
     doubted = {"exact": False, "caveats": ("fold models differ",)}
     certificate = replace(CERTIFICATE_OF_RISK, **doubted)
     assert str(certificate).startswith("ESTIMATE, NOT CERTIFIED: fold models differ")
@@ -51,7 +51,7 @@ def test_the_text_says_first_whether_it_is_certified_and_why_not(rng):
     mean = replace(mean, caveats=("fold models differ", *mean.caveats))
     assert "\nA certificate would say: on average over " in unwrap(str(mean))
     covered = unwrap(str(make(rng, kind="coverage", target=0.79996)))
-    assert "it answers at least 79.99 % of all cases on its own" in covered
+    assert "at least 79.99 % of all cases are answered" in covered
     assert percent(0.79996) == "80 %"  # what was merely counted is rounded to the nearest
 
 
@@ -74,7 +74,7 @@ def test_planned_looks_are_said_stored_and_taken_on_trust(rng):
     assert restored == certificate
     assert restored.least_target == certificate.least_target <= 0.05
     once = make(rng)
-    assert "first analysis of these rows" in once.assumptions[-1]
+    assert "analysed for the first time" in once.assumptions[-1]
     assert "analyses: each" not in unwrap(str(once))
     stored = once.to_dict()  # as old files are, which had one analysis
     del stored["max_analyses"], stored["notice"], stored["provenance"]
@@ -170,9 +170,9 @@ def test_a_certificate_of_losses_and_weights_counts_and_tells_the_mean(
     assert certificate.is_certified
     text = unwrap(str(certificate))
     said = {
-        "risk": "its answers lose at most 0.14 each on average over all future",
-        "generalized_risk": "its answers lose at most 0.11 per case on average (a deferred one: "
-        "0) over all future",
+        "risk": "the answers lose at most 0.14 each on average over all future",
+        "generalized_risk": "the answers lose at most 0.11 per case on average (a deferred case "
+        "counts 0) over all future",
     }[objective]
     assert f"ith 95 % confidence, {said}" in text
     found = f"which count as {alone.n_errors} errors and lose {certificate.risk:.6g} on average)"

@@ -122,7 +122,7 @@ def test_each_model_has_a_slider_and_says_what_its_bounds_assume(policy):
     page = usual(html.unescape(report.to_html(interactive=True)))
     assert len(read_stops(page)) == 3
     assert page.count("With 95 % confidence the bounds hold for all thresholds at once") == 3
-    assert page.count("one threshold serves all cases; the policy has several") == 1
+    assert page.count("one threshold for all cases; the policy has several") == 1
 
 
 _SLIDE = """

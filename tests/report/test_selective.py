@@ -491,7 +491,9 @@ def test_the_cheapest_threshold_of_each_target(rows, tuned, report):
     assert found["deferred_now"] == pytest.approx(1000 * np.mean(~decided))
     capacity = found["capacity"]
     assert capacity == tuned.policy_.capacity_needed(1000)
-    assert f"To review {capacity:,} is enough in 95 % of batches of 1,000" in unwrap(str(report))
+    assert f"Plan for {capacity:,} reviews per 1,000 cases; an estimated 95 % of batches" in unwrap(
+        str(report)
+    )
 
 
 def test_a_report_says_what_review_takes(rng):

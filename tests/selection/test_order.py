@@ -101,7 +101,7 @@ def test_no_level_is_exceeded_over_all_orders(values):
 def test_it_finds_trends_and_changes(change, which, rng):
     risk, shift = change(np.arange(4000) / 4000)
     outcomes = Outcomes(rng.random(4000) < risk, rng.uniform(0.6, 0.9, 4000) + shift)
-    assert (f"the {which} of these rows change" in reason(outcomes)) == bool(which)
+    assert (f"the {which} change from one part" in reason(outcomes)) == bool(which)
     assert (TAKE_LATEST in reason(outcomes)) == bool(which)
     assert bool(reason(outcomes, "coverage")) == ("confidences" in which)
     assert reason(outcomes.take(rng.permutation(4000))) == ""
@@ -112,9 +112,9 @@ def test_losses_of_sure_answers_count_most(rng):
     late = np.arange(4000) >= 2000
     wrong = rng.random(4000) < np.where((confidence > 0.75) == late, 0.08, 0.02)
     assert order_p_value(wrong.astype(float)) > 0.05  # as many errors late as early
-    assert "the losses of these rows change" in reason(Outcomes(wrong, confidence))
+    assert "the losses change from one part" in reason(Outcomes(wrong, confidence))
     moving = reason(Outcomes(rng.random(4000) < 0.02 + 0.1 * late, np.ones(4000)))
-    assert "the losses of these rows change" in moving  # all equally sure
+    assert "the losses change from one part" in moving  # all equally sure
     extreme = Outcomes(wrong, np.where(rng.random(4000) < 0.5, 1.7e308, -1.7e308))
     assert reason(extreme) == ""
 
@@ -152,16 +152,16 @@ def test_certificates_of_such_rows_are_estimates_unless_the_user_vouches(by, rng
         doubted = select(rows)
     for certificate in doubted:
         assert not certificate.is_certified
-        assert "change along their order" in certificate.caveats[0]
+        assert "change from one part of the table" in certificate.caveats[0]
         first = unwrap(str(certificate)).splitlines()[0]
-        assert first.startswith("ESTIMATE, NOT CERTIFIED: the confidences of these rows change")
+        assert first.startswith("ESTIMATE, NOT CERTIFIED: the confidences change from one part")
         assert not any("independent draws" in one for one in certificate.assumptions)
         assert Certificate.from_dict(certificate.to_dict()) == certificate
     for certificate in select(rows, assume="independent"):
         assert certificate.is_certified
         first, second = unwrap(str(certificate)).splitlines()[:2]
         assert first == "CERTIFIED"
-        assert second.startswith("But the confidences of these rows change along their order")
+        assert second.startswith("Note: the confidences change from one part of the table")
         assert "overruled by assume='independent'" in second
         assert any("independent draws" in one for one in certificate.assumptions)
         assert Certificate.from_dict(certificate.to_dict()) == certificate
@@ -185,7 +185,7 @@ def test_every_objective_warns(objective, rng):
         if objective == "coverage":
             assert select_threshold(later, **options).certificate.is_certified
         else:
-            with pytest.warns(UserWarning, match="the losses of these rows"):
+            with pytest.warns(UserWarning, match="the losses change from"):
                 select_threshold(later, **options)
 
 
@@ -209,7 +209,9 @@ def test_the_rows_that_a_guarantee_is_about_are_tested():
                 warnings.filterwarnings("ignore", "The order of the rows matters")
                 chosen = select_threshold(rows, **(goal | more.get(how, {})))
             issued = chosen.certificates.values()
-            found[how] += any("along their order" in " ".join(one.caveats) for one in issued)
+            found[how] += any(
+                "from one part of the table" in " ".join(one.caveats) for one in issued
+            )
     assert found["all"] <= 4
     assert min(found["among"], found["by answer"]) >= 9
 
@@ -294,7 +296,7 @@ def test_a_change_within_a_class_is_seen(how, rng):
     with pytest.warns(UserWarning, match="The order of the rows matters"):
         found = certify_rows(y, proba, rows, how)
     assert not all(one.is_certified for one in found)
-    assert "change along their order" in found[0].caveats[0]
+    assert "change from one part of the table" in found[0].caveats[0]
     assert SORTED in found[0].caveats[1]
 
 

@@ -196,7 +196,7 @@ def test_each_subgroup_is_selected_by_itself_at_its_share_of_delta(table):
         certificate = found.certificates[name]
         assert certificate.is_certified
         assert certificate.delta == pytest.approx(0.05 / 3)
-        assert f"of its answers to cases of subgroup '{name}' are wrong" in unwrap(str(certificate))
+        assert f"of the answers to cases of subgroup '{name}' are wrong" in unwrap(str(certificate))
         assert "subgroups or weeks" not in unwrap(str(certificate))
     frame = found.to_frame()
     assert frame["certified"].tolist() == [True, True, False]
@@ -361,7 +361,7 @@ def test_tiny_subgroups_take_no_delta_from_large_ones_and_are_told_of_once(rng):
     assert len(found.to_frame()) == 53
     [told] = [str(one.message) for one in caught]
     lines = told.splitlines()
-    assert lines[0].startswith("subgroup: too few rows to certify 50 of 53 subgroups")
+    assert lines[0].startswith("subgroup: 50 of 53 subgroups have too few rows")
     assert lines[1].split() == ["subgroup", "rows", "rows", "needed"]
     needed = rows_for_certificate(0.05, 0.05 / 4)
     assert [line.split() for line in lines[2:-1]] == [
@@ -526,7 +526,7 @@ def test_costs_are_bounded_in_their_own_units(table, known):
     dear = np.sum(cost[kept] == 10)  # these are errors, and about a tenth of those that cost 1
     assert dear <= certificate.n_errors < dear + 0.2 * np.sum(cost[kept] == 1)
     assert certificate.risk < certificate.pointwise_bound <= 0.2
-    assert "its answers cost at most 0.2 each on average" in unwrap(str(certificate))
+    assert "the answers cost at most 0.2 each on average" in unwrap(str(certificate))
 
 
 def test_costs_of_one_kind_are_counted_exactly(table, known):
@@ -726,7 +726,7 @@ def test_silent_losses_are_counted(good):
     found = select_threshold(graded, objective=GeneralizedRisk(0.03))
     certificate = found.certificate
     assert certificate.is_certified
-    assert "its answers lose at most 0.03 per case on average" in unwrap(str(certificate))
+    assert "the answers lose at most 0.03 per case on average" in unwrap(str(certificate))
     silent = graded.confidence >= found.threshold
     assert found.risk == pytest.approx(graded.loss[silent].mean())
     assert binom.cdf(certificate.n_errors, 2000, 0.03) <= 0.05

@@ -123,15 +123,15 @@ def test_a_refusal_counts_rows_that_certify_and_all_rows(looks, rng):
     with pytest.raises(InfeasibleTargetError) as caught:
         select_threshold(rows, **asked)
     said = str(caught.value).replace(",", "")
-    [counts] = re.findall(r"on (\d+) rows that certify of (\d+) in all", said)
-    [plans] = re.findall(r"at least (\d+) accepted rows \(in all (\d+)\)", said)
+    [counts] = re.findall(r"on (\d+) certifying rows \((\d+) in all\)", said)
+    [plans] = re.findall(r"at least (\d+) accepted rows \((\d+) in all\)", said)
     for certifying, everything in [counts, plans]:
         assert int(everything) == 2 * int(certifying)
     with pytest.raises(InfeasibleTargetError) as caught:
         select_threshold(rows, **asked, subgroups=np.repeat(["a", "b"], 300))
     counts = re.findall(r"'[ab]' +(\d+) ", str(caught.value))
     assert sum(map(int, counts)) == 300
-    assert "Only rows that certify count, 50 % of all." in str(caught.value)
+    assert "Only certifying rows are counted, 50 % of all." in str(caught.value)
 
 
 def test_a_few_more_rows_are_no_plan():
@@ -172,7 +172,7 @@ def test_coverage_objective_accepts_a_little_more_than_the_share(good):
     selection = select_threshold(good, objective="coverage", target=0.8)
     assert 0.8 < selection.coverage < 0.83
     assert selection.certificate.is_certified
-    assert "it answers at least 80 % of all cases on its own" in unwrap(str(selection))
+    assert "at least 80 % of all cases are answered" in unwrap(str(selection))
     plain = select_threshold(good, objective=Coverage(0.8, method="empirical"))
     assert plain.coverage == 0.8
 
@@ -284,14 +284,14 @@ def test_a_table_that_was_read_twice_gains_nothing(good):
     assert found.threshold == once.threshold
     assert found.certificate.is_certified
     text = unwrap(str(found.certificate))
-    said = "2,000 of these 4,000 rows equal an earlier one, label included; a threshold must pass"
-    assert f"But {said} with them and without them." in text
-    assert "either all rows that equal earlier ones are copies, or none is" in text
+    said = "2,000 of these 4,000 rows equal an earlier one, label included; a threshold must hold"
+    assert f"Note: {said} with and without them." in text
+    assert "either all rows that equal earlier ones are copies, or none of them is" in text
     with pytest.raises(InfeasibleTargetError, match=said):
         select_threshold(twice, objective="risk", target=1e-4, assume="independent")
     rounded = Outcomes(good.loss, np.round(good.confidence, 2))
     tied = select_threshold(rounded, objective="risk", target=0.03).certificate
-    assert "(confidences are tied, so copies cannot be sought)" in unwrap(str(tied))
+    assert "(copies cannot be found, because confidences are tied)" in unwrap(str(tied))
 
 
 SITES = {"subgroups": [0, 1] * 1000}
@@ -427,8 +427,8 @@ def test_looks_and_subgroups_divide_delta_together(good):
 @pytest.mark.parametrize(
     ("looks", "said"),
     [
-        (1, "Adding rows to these and asking again breaks the guarantee: take fresh rows only"),
-        (3, "For the next of the 3 planned analyses rows may be added to these"),
+        (1, "Adding rows to these and asking again breaks the guarantee. Use fresh rows only"),
+        (3, "Rows may be added to these for the next of the 3 planned analyses"),
     ],
 )
 def test_a_refusal_says_what_reuse_warning_does(good, looks, said):
@@ -514,7 +514,9 @@ def test_a_least_coverage_that_binds_is_explained():
 
 def test_accepting_everything_is_pointed_out_and_one_warning_is_enough():
     right = Outcomes([0, 0, 0], [0.9, 0.8, 0.7])
-    with pytest.warns(UserWarning, match=r"risk 0 here.*objective='risk', target=0\.05 is for"):
+    with pytest.warns(
+        UserWarning, match=r"risk 0 on these rows.*objective='risk', target=0\.05 is for"
+    ):
         select_threshold(right, objective="cwsa_plus")
     with pytest.warns(UserWarning, match="best when everything is accepted"):
         assert select_threshold(right, objective="cwsa_plus").threshold == 0.5
@@ -678,7 +680,7 @@ def test_a_pool_is_judged_from_the_top_until_no_label_can_help(rng):
                 certificate.provenance,
             )
             assert "were fixed before the first label" in certificate.assumptions[-1]
-            assert "first analysis" not in str(certificate.assumptions)
+            assert "first time" not in str(certificate.assumptions)
 
 
 def test_where_no_label_can_help_the_target_is_refused():
@@ -773,7 +775,7 @@ def test_a_fixed_policy_is_certified_while_rows_are_judged(target):
     assert found.provenance == "300 judged cases of a pool of 400; the other 100 count as wrong"
     assert "first label" in found.assumptions[-1]
     assert found.pointwise_bound == pytest.approx(0.3648, abs=2e-3)
-    assert found.notice.startswith("Not checked here: the policy's own guarantee, for not all")
+    assert found.notice.startswith("The policy's own guarantee was not checked, because not all")
     assert not found.is_certified
 
 

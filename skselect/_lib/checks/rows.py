@@ -351,7 +351,7 @@ def silence_repeats() -> Iterator[None]:
     """Silence what a fit on all rows warns of, so that several fits on the same rows warn once."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "sample_weight sums to", UserWarning)
-        warnings.filterwarnings("ignore", "calibration='auto' took", UserWarning)
+        warnings.filterwarnings("ignore", "calibration='auto' chose", UserWarning)
         yield
 
 
