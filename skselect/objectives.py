@@ -1375,7 +1375,7 @@ class Cost(Objective):
         suitable = ("expected_cost",) if loss.is_cost else ("max_proba", "chosen_proba")
         if self.ignores_rows and isinstance(confidence, str) and confidence not in suitable:
             raise ValueError(
-                f"method='chow' takes the threshold 1 - target, which is only right for a "
+                f"method='chow' uses the threshold 1 - target, which is only right for a "
                 f"confidence that is one minus the expected loss: one of {list(suitable)} for this "
                 f"loss, not {confidence!r}. Use method='empirical', or another confidence."
             )
