@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
 
-from skselect._lib.arrays import FloatArray
+from skselect._lib.arrays import FloatArray, rows_of_codes
 from skselect._lib.checks.options import check_models, check_shared_confidence
 from skselect._lib.checks.rows import check_countable, check_has_proba, check_some_subgroup
 from skselect._lib.files import import_extra
@@ -272,8 +272,8 @@ class CurveDisplay(RowsDisplay):
         codes, keys = subgroup_codes(subgroups, len(rows))
         check_some_subgroup(keys)
         options, shown = options | given | {"labels": rows.classes}, {}
-        for code, key in enumerate(keys):
-            part = rows.take(codes == code)
+        for key, members in zip(keys, rows_of_codes(codes, len(keys)), strict=True):
+            part = rows.take(members)
             shown[key] = cls.from_predictions(
                 rows.classes[part.y_true], part.y_proba, name=f"{key} ({len(part):,})",
                 sample_weight=part.sample_weight, ax=ax, **options,

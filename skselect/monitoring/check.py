@@ -6,13 +6,13 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from scipy import special, stats
 
-from skselect._lib.arrays import BoolArray, FloatArray
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_count, check_delta
 from skselect._lib.checks.rows import check_labels, encode_known, refuse_weights
@@ -614,8 +614,7 @@ def _check_state(
 ) -> PolicyCheck | None:
     """Check a policy on rows that were only counted; None where there is nothing to check."""
     _check_countable(policy, state, subgroups)
-    every_row = np.ones(1, dtype=bool)
-    listed: list[Listed] = [(one, "", every_row) for one in _asked_for(policy, asked)]
+    listed: list[Listed] = [(one, "", np.arange(1)) for one in _asked_for(policy, asked)]
     found, curve = find_guarantees(policy, listed, asked), state.finalize()
     if any(isinstance(test.guarantee, SystemRisk) for test in found):
         raise ArgumentError(
@@ -716,7 +715,7 @@ class Tested(NamedTuple):
     """
 
     guarantee: Guarantee
-    rows: BoolArray
+    rows: IntArray
     max_analyses: int | None
     power: float
     doubt: float
@@ -835,16 +834,16 @@ def check_guarantees(
 ) -> tuple[GuaranteeCheck, ...]:
     """Compare what a policy guarantees with rows that it has decided."""
     checks, has_graded = [], policy.rule.has_graded_costs
+    loss_of, of_reviewer = cache(partial(compute_loss, answered)), reviewer_loss(answered)
     listed = _list_certificates(policy, answered, subgroups, asked)
     for test in find_guarantees(policy, listed, asked):
         stated, rows, kept = test.guarantee, test.rows, accepted[test.rows]
-        loss = compute_loss(answered, stated.about.kind)[rows]
-        missed = reviewer_loss(answered) if isinstance(stated, SystemRisk) else None
+        loss, missed = loss_of(stated.about.kind)[rows], None
         if isinstance(stated, SystemRisk):
-            if missed is not None:  # answers say more than a rate
-                stated.deferred_error = None
+            if of_reviewer is not None:  # answers say more than a rate
+                stated.deferred_error, missed = None, of_reviewer[rows]
             stated.check_reviewed(answered=missed is not None)
-        seen = Counts.of(loss, kept, None if missed is None else missed[rows])
+        seen = Counts.of(loss, kept, missed)
         averaged = (has_graded and stated.about.is_cost) or stated.reviewing.rate is not None
         graded = stated.values(loss, kept) if averaged else None
         checks.append(check_seen(test, seen, graded))
@@ -1039,7 +1038,7 @@ class Asked(NamedTuple):
 
 
 #: A certificate or None, what its cases are called, and its rows.
-Listed = tuple[Certificate | None, Any, BoolArray]
+Listed = tuple[Certificate | None, Any, IntArray]
 
 
 def find_guarantees(policy: AbstentionPolicy, listed: list[Listed], asked: Asked) -> list[Tested]:
@@ -1052,7 +1051,7 @@ def find_guarantees(policy: AbstentionPolicy, listed: list[Listed], asked: Asked
     made = [one for one in listed if target is not None or is_guarantee(one[0])]
     if target is None:  # those that cannot fail need no test beside others
         made = [one for one in made if one[0] is not None and one[0].can_fail] or made
-    occurring = sum(bool(np.any(rows)) for _, _, rows in made)
+    occurring = sum(len(rows) > 0 for _, _, rows in made)
     # A level that holds at all times is fixed before subgroups appear in a growing table.
     n_tests = max(occurring if max_analyses is not None else len(made), 1)
     share = (0.05 if delta is None else delta) / n_tests
@@ -1101,9 +1100,9 @@ def _list_certificates(
         named = [(one, "" if one is None else one.cases) for one in _asked_for(policy, asked)]
         found = [(one, cases, _find_rows(answered, cases)) for one, cases in named]
         known = [(one, cases, rows) for one, cases, rows in found if rows is not None]
-        return [*known] or [(None, "", np.ones(n, dtype=bool))]
+        return [*known] or [(None, "", np.arange(n))]
     members = groups.members(answered.answers, subgroups)
-    nowhere = np.zeros(n, dtype=bool)
+    nowhere = np.empty(0, dtype=np.int64)
     return [
         (groups.certificates.get(group), groups.name(group), members.get(group, nowhere))
         for group in dict.fromkeys([*members, *groups.thresholds])
@@ -1121,16 +1120,16 @@ def is_guarantee(certificate: Certificate | None) -> TypeGuard[Certificate]:
     )
 
 
-def _find_rows(predictions: Predictions, cases: str) -> BoolArray | None:
+def _find_rows(predictions: Predictions, cases: str) -> IntArray | None:
     """Return the rows that a certificate names, None where its name means no class."""
     if not cases:
-        return np.ones(len(predictions), dtype=bool)
+        return np.arange(len(predictions))
     of_classes = (
         rows_of_class(predictions, side, label)
         for side in ("predicted", "true")
         for label in predictions.classes.tolist()
     )
-    return next((rows for rows, name in of_classes if name == cases), None)
+    return next((np.flatnonzero(rows) for rows, name in of_classes if name == cases), None)
 
 
 def own_guarantee(

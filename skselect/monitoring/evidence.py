@@ -432,7 +432,7 @@ def find_watched(
     policy: AbstentionPolicy, target: float | None, delta: float | None
 ) -> tuple[Loss, list[Watched]]:
     """Return which loss is watched, and the guarantees."""
-    groups, every_row = policy.parts, np.ones(1, dtype=bool)
+    groups, every_row = policy.parts, np.arange(1)
     answered = [group for group, at in groups.thresholds.items() if at < math.inf]
     known = [(_selective(groups, group), group, every_row) for group in answered]
     listed: list[Listed] = [one for one in known if target is not None or one[0] is not None]

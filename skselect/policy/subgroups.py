@@ -21,6 +21,7 @@ from skselect._lib.arrays import (
     IntArray,
     LabelArray,
     column_names,
+    rows_of_codes,
     trusted,
 )
 from skselect._lib.checks import shown
@@ -249,10 +250,10 @@ class GroupThresholds:
         codes, keys = self.encode(subgroups, n)
         return np.array([*(key in self.thresholds for key in keys), False])[codes]
 
-    def members(self, answers: LabelArray, subgroups: Any) -> dict[Any, BoolArray]:
-        """Return for each subgroup that occurs a mask of its rows."""
+    def members(self, answers: LabelArray, subgroups: Any) -> dict[Any, IntArray]:
+        """Return the rows of each subgroup that occurs."""
         codes, keys = self.encode(answers if self.by_answer else subgroups, len(answers))
-        return {key: codes == code for code, key in enumerate(keys)}
+        return dict(zip(keys, rows_of_codes(codes, len(keys)), strict=True))
 
     def encode(self, subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
         """Return the subgroup of each row as a code, and the subgroups."""

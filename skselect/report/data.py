@@ -186,7 +186,7 @@ def _deferred(policy: AbstentionPolicy, case: Case, subgroups: Any) -> list[str]
     if groups.by is None:
         return []
     sizes = dict.fromkeys(groups.thresholds, 0)
-    sizes |= {x: int(np.sum(own)) for x, own in groups.members(rows.answers, subgroups).items()}
+    sizes |= {x: len(own) for x, own in groups.members(rows.answers, subgroups).items()}
     missing = len(rows) - sum(sizes.values())
     none = {repr(x): n for x, n in sizes.items() if groups.thresholds.get(x, np.inf) == np.inf}
     none |= {"(missing)": missing} if missing else {}
