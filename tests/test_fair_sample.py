@@ -14,22 +14,7 @@ from scipy.stats import binom
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from skselect import (
-    AbstentionPolicy,
-    Coverage,
-    GeneralizedRisk,
-    Outcomes,
-    PrecomputedClassifier,
-    Predictions,
-    Risk,
-    RiskCoverageCurve,
-    SelectiveClassifier,
-    SelectiveState,
-    SystemRisk,
-    ThresholdTuner,
-    certify,
-    select_threshold,
-)
+import skselect as sk
 from skselect.objectives import Loss
 from skselect.policy.certificate import ALL_COPIES, ALL_SEEN, UNSOUGHT
 from skselect.policy.seen_rows import with_and_without
@@ -45,7 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 def read(loss, confidence, seen=False, copies=False):
     rows = np.zeros(len(loss), dtype=bool)
-    return Outcomes(loss, confidence, readings=with_and_without(rows | seen, rows | copies))
+    return sk.Outcomes(loss, confidence, readings=with_and_without(rows | seen, rows | copies))
 
 
 # Worlds of known truth: (rows, share of rows seen before, copies) ----------------------------
@@ -103,7 +88,7 @@ CELLS = [(world, n, r) for n, r in [(400, 0.05), (1500, 0.02), (1500, 0.1)] for 
 def find_passing(outcomes, objective):
     objective = objective.check(Loss())
     rows = outcomes.read()
-    curves = [RiskCoverageCurve.from_outcomes(one) for one in rows]
+    curves = [sk.RiskCoverageCurve.from_outcomes(one) for one in rows]
     return pass_all([(x, objective.passes(x, one)) for x, one in zip(curves, rows, strict=True)])
 
 
@@ -122,8 +107,8 @@ def test_no_world_breaks_the_guarantee(world, n, target, request):
     risk = generalized = 0
     for _ in range(draws):
         rows = world(rng, n, target)
-        risk += find_passing(rows, Risk(target, delta=0.1)).any()
-        generalized += find_passing(rows, GeneralizedRisk(target, delta=0.1)).entries[-1]
+        risk += find_passing(rows, sk.Risk(target, delta=0.1)).any()
+        generalized += find_passing(rows, sk.GeneralizedRisk(target, delta=0.1)).entries[-1]
     assert risk <= allowed(draws)
     assert generalized <= allowed(draws)
 
@@ -139,7 +124,7 @@ def test_a_coverage_holds_whether_rows_leaked_or_recur(leaked, n, request):
         confidence = np.where(seen, rng.uniform(0.9, 1, n), rng.random(n))
         rows = read(np.zeros(n), confidence, seen)
         threshold = confidence[np.argsort(-confidence)][
-            np.argmax(find_passing(rows, Coverage(0.8, delta=0.1)).entries)
+            np.argmax(find_passing(rows, sk.Coverage(0.8, delta=0.1)).entries)
         ]
         true = (
             1 - threshold
@@ -155,7 +140,7 @@ def test_the_worlds_are_tight():
     rng = np.random.default_rng(0)
     for world, alone in [(leak, 0), (recur, 1), (copied, 0)]:
         rows = [world(rng, 3000, 0.1).read()[alone] for _ in range(60)]
-        broken = sum(find_passing(one, Risk(0.1, delta=0.1)).any() for one in rows)
+        broken = sum(find_passing(one, sk.Risk(0.1, delta=0.1)).any() for one in rows)
         assert binom.sf(broken - 1, 60, 0.1) < 0.01
 
 
@@ -176,7 +161,8 @@ def test_a_threshold_passes_all_where_the_rows_that_it_accepts_do(data):
         part[data.draw(st.integers(0, n - 1))] = True
         parts.append(part)
     curves = [
-        RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(p.sum()), confidence[p])) for p in parts
+        sk.RiskCoverageCurve.from_outcomes(sk.Outcomes(np.zeros(p.sum()), confidence[p]))
+        for p in parts
     ]
     named = [0.8, 0.5, 0.2]
     passing = [
@@ -211,7 +197,7 @@ def test_customers_who_come_back_certify_with_the_others():
     for seed in range(4):
         rng = np.random.default_rng(seed)
         X, y = draw_customers(rng, 2000, 0.18, rng.normal(size=(120, 3)), 0.35)
-        tuner = ThresholdTuner(
+        tuner = sk.ThresholdTuner(
             LogisticRegression(), "risk", target=0.05, random_state=0, on_infeasible="abstain"
         )
         certificate = tuner.fit(X, y).certificate_
@@ -226,7 +212,7 @@ def test_customers_who_come_back_certify_with_the_others():
 
 def test_a_refusal_names_the_rows_that_equal_others(rng):
     X, y = draw_customers(rng, 2000, 0.18, rng.normal(size=(120, 3)), 0.35)
-    tuner = ThresholdTuner(LogisticRegression(), "risk", target=0.05, random_state=0)
+    tuner = sk.ThresholdTuner(LogisticRegression(), "risk", target=0.05, random_state=0)
     check_refused("training data of the classifier; a threshold must", tuner.fit, X, y)
 
 
@@ -234,11 +220,11 @@ def test_a_frozen_classifier_is_asked_for_each_copy_once(rng):
     """Of 300 rows, wrong in 6 %, no 5 % is certified, however often the table is read."""
     X = rng.normal(size=(900, 3))
     y = ((X[:, 0] > 0) ^ (rng.random(900) < 0.06)).astype(int)
-    frozen = FrozenEstimator(SelectiveClassifier(LogisticRegression()).fit(X[:600], y[:600]))
+    frozen = FrozenEstimator(sk.SelectiveClassifier(LogisticRegression()).fit(X[:600], y[:600]))
     once, five = np.arange(600, 900), rng.permutation(np.repeat(np.arange(600, 900), 5))
-    options = {"objective": Risk(0.05), "on_infeasible": "abstain"}
-    plain = ThresholdTuner(frozen, **options).fit(X[once], y[once])
-    copied = ThresholdTuner(frozen, **options).fit(X[five], y[five])
+    options = {"objective": sk.Risk(0.05), "on_infeasible": "abstain"}
+    plain = sk.ThresholdTuner(frozen, **options).fit(X[once], y[once])
+    copied = sk.ThresholdTuner(frozen, **options).fit(X[five], y[five])
     assert copied.certificate_.coverage <= plain.certificate_.coverage
     assert copied.certificate_.caveats[-1].startswith("1,200 of these 1,500 rows equal an earlier")
     assert ALL_COPIES in copied.certificate_.assumptions
@@ -247,14 +233,14 @@ def test_a_frozen_classifier_is_asked_for_each_copy_once(rng):
 def test_a_table_that_was_read_twice_says_so(rng):
     confidence = rng.random(500)
     wrong = rng.random(500) < 0.1 * (1 - confidence)
-    outcomes = Outcomes(np.tile(wrong, 3), np.tile(confidence, 3))
+    outcomes = sk.Outcomes(np.tile(wrong, 3), np.tile(confidence, 3))
     order = rng.permutation(1500)
-    found = select_threshold(outcomes.take(order), objective=Risk(0.05))
-    once = select_threshold(Outcomes(wrong, confidence), objective=Risk(0.05))
+    found = sk.select_threshold(outcomes.take(order), objective=sk.Risk(0.05))
+    once = sk.select_threshold(sk.Outcomes(wrong, confidence), objective=sk.Risk(0.05))
     assert found.threshold >= once.threshold
     assert "1,000 of these 1,500 rows equal an earlier one" in " ".join(str(found).split())
-    tied = select_threshold(
-        Outcomes(wrong, np.round(confidence, 1)), objective=Risk(0.1)
+    tied = sk.select_threshold(
+        sk.Outcomes(wrong, np.round(confidence, 1)), objective=sk.Risk(0.1)
     ).certificate
     assert tied.caveats == ()
     assert UNSOUGHT.assumes in tied.assumptions
@@ -264,7 +250,7 @@ def test_probabilities_as_features_are_a_table(rng):
     """Saturated scores of several classes are no copies."""
     p = np.round(rng.uniform(0.5, 1, 600), 2)
     y = np.where(rng.random(600) < p, "yes", "no")
-    tuner = ThresholdTuner(PrecomputedClassifier(["no", "yes"]), "risk", target=0.4)
+    tuner = sk.ThresholdTuner(sk.PrecomputedClassifier(["no", "yes"]), "risk", target=0.4)
     certificate = tuner.fit(np.column_stack([1 - p, p]), y).certificate_
     assert certificate.caveats == ()
     assert UNSOUGHT.assumes in certificate.assumptions
@@ -272,10 +258,12 @@ def test_probabilities_as_features_are_a_table(rng):
 
 def test_a_subgroup_of_nothing_but_recognised_rows_is_deferred():
     group = np.arange(400) // 200
-    outcomes = Outcomes(np.zeros(400), np.linspace(0, 1, 400), readings=with_and_without(group < 1))
+    outcomes = sk.Outcomes(
+        np.zeros(400), np.linspace(0, 1, 400), readings=with_and_without(group < 1)
+    )
     with pytest.warns(UserWarning, match="1 of 2 subgroups have too few rows"):
-        found = select_threshold(
-            outcomes, objective=Risk(0.1), subgroups=group, assume="independent"
+        found = sk.select_threshold(
+            outcomes, objective=sk.Risk(0.1), subgroups=group, assume="independent"
         )
     assert found.thresholds[0] == np.inf > found.thresholds[1]
 
@@ -283,18 +271,18 @@ def test_a_subgroup_of_nothing_but_recognised_rows_is_deferred():
 def test_predictions_of_a_table_are_compared_with_answer_and_label(rng):
     p = np.repeat(rng.uniform(0.5, 1, 200), 2)
     table = np.column_stack([1 - p, p])
-    rows = Predictions.from_proba(np.repeat(rng.random(200) < 0.9, 2).astype(int), table)
-    certificate = select_threshold(rows, objective=Risk(0.3)).certificate
+    rows = sk.Predictions.from_proba(np.repeat(rng.random(200) < 0.9, 2).astype(int), table)
+    certificate = sk.select_threshold(rows, objective=sk.Risk(0.3)).certificate
     assert "200 of these 400 rows equal an earlier one" in certificate.caveats[-1]
 
 
 def test_no_copy_of_a_certifying_row_names_thresholds(rng):
     c = rng.random(300)
-    rows = Outcomes(np.zeros(300), c, reviewer_loss=np.zeros(300))
+    rows = sk.Outcomes(np.zeros(300), c, reviewer_loss=np.zeros(300))
     twice = rows.take(np.repeat(np.arange(300), 2))
     copies = np.tile([False, True], 300)
     twice = dataclasses.replace(twice, readings=with_and_without(copies))
-    objective = SystemRisk(0.1).check(Loss())
+    objective = sk.SystemRisk(0.1).check(Loss())
     for seed in range(5):
         _, certifying = objective.name_levels(twice, seed)
         alone = certifying.read()[1]
@@ -304,15 +292,15 @@ def test_no_copy_of_a_certifying_row_names_thresholds(rng):
 
 def test_a_fixed_policy_is_certified_with_and_without_copies(rng):
     """58 rows certify no 5 %, however often they are read."""
-    p, policy = rng.uniform(0.8, 1, 58), AbstentionPolicy(np.array([0, 1]), threshold=0.8)
+    p, policy = rng.uniform(0.8, 1, 58), sk.AbstentionPolicy(np.array([0, 1]), threshold=0.8)
     table, y = np.column_stack([1 - p, p]), np.ones(58, dtype=int)
-    once = certify(policy, y, table, target=0.05)
-    five = certify(policy, np.tile(y, 5), np.tile(table, (5, 1)), target=0.05)
+    once = sk.certify(policy, y, table, target=0.05)
+    five = sk.certify(policy, np.tile(y, 5), np.tile(table, (5, 1)), target=0.05)
     assert not once.is_certified
     assert not five.is_certified
     assert five.pointwise_bound == once.pointwise_bound
     assert five.caveats[0].startswith("232 of these 290 rows equal an earlier one, label included")
-    assert certify(policy, y, table, target=0.06).is_certified
+    assert sk.certify(policy, y, table, target=0.06).is_certified
 
 
 # Parts of a table that does not fit in memory -------------------------------------------------
@@ -324,11 +312,11 @@ def test_counts_of_parts_make_a_state_that_certifies(n_parts, request):
     draws, rng = 10 * count_draws(request) // n_parts, np.random.default_rng(n_parts)
     broken = 0
     for _ in range(draws):
-        state = SelectiveState()
+        state = sk.SelectiveState()
         for _ in range(n_parts):
-            part = Outcomes(rng.choice([0, 0.5], 300, p=[0.9, 0.1]), rng.random(300))
+            part = sk.Outcomes(rng.choice([0, 0.5], 300, p=[0.9, 0.1]), rng.random(300))
             counted = part.count(seed=0)
             state = state.update_confidence(counted.confidence, counted.loss)
-        objective = Risk(0.05 / ABOVE, delta=0.1).check(Loss())
+        objective = sk.Risk(0.05 / ABOVE, delta=0.1).check(Loss())
         broken += objective.passes(state.finalize()).any()
     assert broken <= allowed(draws)

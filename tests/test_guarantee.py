@@ -20,20 +20,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from skselect import (
-    Coverage,
-    GeneralizedRisk,
-    LearnedConfidence,
-    Outcomes,
-    PrecomputedClassifier,
-    Predictions,
-    Risk,
-    RiskCoverageCurve,
-    SelectiveClassifier,
-    ThresholdTuner,
-    select_threshold,
-    thresholds,
-)
+import skselect as sk
 from skselect.curve.curve import threshold_below
 from skselect.objectives import GUARANTEES, Loss
 from skselect.thresholds import FixedSequence
@@ -54,10 +41,10 @@ def test_a_certified_threshold_keeps_its_target_as_often_as_it_says():
     rng, broken, certified = np.random.default_rng(0), {"auto": 0, "empirical": 0}, 0
     for _ in range(draws):
         confidence = rng.random(n_rows)
-        rows = Outcomes(rng.random(n_rows) < 0.3 * (1 - confidence), confidence)
+        rows = sk.Outcomes(rng.random(n_rows) < 0.3 * (1 - confidence), confidence)
         for method in broken:
-            objective = Risk(target, delta=delta, method=method)
-            found = select_threshold(rows, objective=objective, on_infeasible="abstain")
+            objective = sk.Risk(target, delta=delta, method=method)
+            found = sk.select_threshold(rows, objective=objective, on_infeasible="abstain")
             broken[method] += 0.15 * (1 - found.threshold) > target
             certified += found.certificate is not None and found.certificate.is_certified
     assert broken["auto"] / draws <= allowed(delta, draws)
@@ -81,7 +68,7 @@ class Population:
             u = np.floor(u * LEVELS) / LEVELS
             order = np.lexsort((wrong, u))  # right answers first inside each level
             u, wrong = u[order], wrong[order]
-        return Outcomes(wrong, 1.0 - u)
+        return sk.Outcomes(wrong, 1.0 - u)
 
     def risk(self, threshold):
         """The true selective risk at one threshold or several; a tied level is accepted whole."""
@@ -113,11 +100,12 @@ def profiles(r):
 
 
 CERTIFYING = {
-    name: Risk.methods[name].find for name in ("band", "combined", "fixed_sequence", "bonferroni")
+    name: sk.Risk.methods[name].find
+    for name in ("band", "combined", "fixed_sequence", "bonferroni")
 } | {
-    "sparse": thresholds.Combined(0.2, sparse=True),
-    "sparse, later": thresholds.Combined(0.4, 0.5, sparse=True),
-    "all ranks": thresholds.Combined(0.1, 0.5),
+    "sparse": sk.thresholds.Combined(0.2, sparse=True),
+    "sparse, later": sk.thresholds.Combined(0.4, 0.5, sparse=True),
+    "all ranks": sk.thresholds.Combined(0.1, 0.5),
 }
 
 
@@ -126,7 +114,7 @@ def violations(population, n, r, delta, draws, seed, methods=tuple(CERTIFYING)):
     rng = np.random.default_rng(seed)
     count = dict.fromkeys(methods, 0)
     for _ in range(draws):
-        curve = RiskCoverageCurve.from_outcomes(population.draw(n, rng))
+        curve = sk.RiskCoverageCurve.from_outcomes(population.draw(n, rng))
         for method in methods:
             entries = np.flatnonzero(CERTIFYING[method](curve, r, delta, 0.1))
             upper, lower = curve.thresholds, np.append(curve.thresholds[1:], 0.0) + 1e-6
@@ -151,13 +139,15 @@ def test_quick_path_is_the_public_one(rng):
     population = profiles(0.05)["sharp"]
     for _ in range(20):
         outcomes = population.draw(600, rng)
-        curve = RiskCoverageCurve.from_outcomes(outcomes)
+        curve = sk.RiskCoverageCurve.from_outcomes(outcomes)
         for method, rule in CERTIFYING.items():
             options = {"target": 0.05, "delta": 0.1, "method": method}
             quick = quick_threshold(curve, **options)
             if quick < np.inf:
-                named = method if method in Risk.methods else rule
-                public = select_threshold(outcomes, objective=Risk(**options | {"method": named}))
+                named = method if method in sk.Risk.methods else rule
+                public = sk.select_threshold(
+                    outcomes, objective=sk.Risk(**options | {"method": named})
+                )
                 assert public.threshold == quick
 
 
@@ -203,15 +193,15 @@ def test_subgroups_that_share_delta_by_their_rows_keep_all_guarantees(kind, meth
     rng, broken = np.random.default_rng(seed_of("subgroups", kind, method, name)), 0
     target, shares = 0.05, np.divide(SIZES[name], sum(SIZES[name]))
     objective = {
-        "Risk": Risk(target, delta=0.1, method=method or "auto"),
-        "GeneralizedRisk": GeneralizedRisk(target, delta=0.1),
-        "Coverage": Coverage(1 - target, delta=0.1),
+        "Risk": sk.Risk(target, delta=0.1, method=method or "auto"),
+        "GeneralizedRisk": sk.GeneralizedRisk(target, delta=0.1),
+        "Coverage": sk.Coverage(1 - target, delta=0.1),
     }[kind]
     for _ in range(draws):
         group = rng.choice(len(shares), sum(SIZES[name]), p=shares)
         confidence, wrong = rng.random(len(group)), rng.random(len(group)) < 1.0001 * target
-        found = select_threshold(
-            Outcomes(wrong, confidence), objective=objective, subgroups=group,
+        found = sk.select_threshold(
+            sk.Outcomes(wrong, confidence), objective=objective, subgroups=group,
             on_infeasible="abstain", assume="independent",
         )  # fmt: skip
         taken = np.maximum(list(found.thresholds.values()), 0.0)
@@ -232,9 +222,9 @@ def test_large_subgroups_certify_beside_tiny_ones_as_often_as_alone(draws):
         parts = [population.draw(n, rng) for n in (400, 600, 900, *[8] * 50)]
         group = np.repeat(np.arange(53), [len(part) for part in parts])
         columns = zip(*((p.loss, p.confidence) for p in parts), strict=True)
-        rows = Outcomes(*map(np.concatenate, columns))
+        rows = sk.Outcomes(*map(np.concatenate, columns))
         alone, beside = (
-            select_threshold(
+            sk.select_threshold(
                 rows.take(some), objective="risk", target=0.05, subgroups=group[some],
                 on_infeasible="abstain", assume="independent",
             ).thresholds
@@ -265,20 +255,20 @@ def test_a_sequence_of_levels_keeps_its_guarantee_and_accepts_tied_rows(cell):
     rng, draws, delta = np.random.default_rng(seed_of("tied", cell)), 1000, 0.05
     levels, covered = np.linspace(0.9, 0.5, len(shares)), np.cumsum(shares)
     true_risk = np.cumsum(np.multiply(shares, risks)) / covered
-    known = thresholds.LevelSequence(levels)
+    known = sk.thresholds.LevelSequence(levels)
     found = np.zeros((draws, 3), dtype=int)
     for draw in found:
-        other = RiskCoverageCurve.from_outcomes(
-            Outcomes(np.zeros(60), rng.choice(levels, 60, p=shares))
+        other = sk.RiskCoverageCurve.from_outcomes(
+            sk.Outcomes(np.zeros(60), rng.choice(levels, 60, p=shares))
         )
         level = rng.choice(len(shares), n, p=shares)
-        rows = Outcomes(rng.random(n) < np.take(risks, level), levels[level])
-        curve = RiskCoverageCurve.from_outcomes(rows)
+        rows = sk.Outcomes(rng.random(n) < np.take(risks, level), levels[level])
+        curve = sk.RiskCoverageCurve.from_outcomes(rows)
         named, with_band = (
-            thresholds.LevelSequence.of(other, n, target, delta, share) for share in (0.0, 0.1)
+            sk.thresholds.LevelSequence.of(other, n, target, delta, share) for share in (0.0, 0.1)
         )
         for k, rule in enumerate([named, with_band, known]):
-            objective = Risk(target, delta=delta, method=rule, min_coverage=0.0).check(Loss())
+            objective = sk.Risk(target, delta=delta, method=rule, min_coverage=0.0).check(Loss())
             threshold, n_blocks, _ = objective.on(Loss()).find(curve)
             if threshold is None:
                 threshold = threshold_below(curve, n_blocks)
@@ -311,9 +301,9 @@ def certify_tied_answers(name, about, method, n, draws, target=0.1, delta=0.1):
     one = {"given_class": (wrong[0], right[1])}.get(about, (wrong[1], right[1]))
     masses = [(wrong[0], right[0]), one] if about == "group_by" else [one]
     given = {} if about == "group_by" else {about: 1}
-    tuner = ThresholdTuner(
-        PrecomputedClassifier([0, 1]),
-        Risk(target, delta=delta, method=method, **given),
+    tuner = sk.ThresholdTuner(
+        sk.PrecomputedClassifier([0, 1]),
+        sk.Risk(target, delta=delta, method=method, **given),
         cv=[(slice(None, 100), slice(100, None))],  # the first rows show that there are ties
         group_by="predicted_class" if about == "group_by" else None,
         on_infeasible="abstain", assume="independent",
@@ -399,8 +389,8 @@ def test_how_much_it_answers_of_a_calibrated_population(n, least):
     covered, broken, draws = 0.0, 0, 2000
     for _ in range(draws):
         confidence = 0.5 + 0.5 * rng.beta(4, 0.7, n)
-        outcomes = Outcomes(rng.random(n) < 0.9 * (1 - confidence), confidence)
-        curve = RiskCoverageCurve.from_outcomes(outcomes)
+        outcomes = sk.Outcomes(rng.random(n) < 0.9 * (1 - confidence), confidence)
+        curve = sk.RiskCoverageCurve.from_outcomes(outcomes)
         threshold = quick_threshold(curve, 0.02, 0.05, "combined")
         accepted = len(population) - int(np.searchsorted(population, threshold))
         covered += accepted / len(population)
@@ -425,7 +415,7 @@ def test_other_certificates_keep_their_guarantee(objective):
     broken = 0
     for _ in range(draws):
         outcomes = population.draw(400, rng)
-        threshold = select_threshold(
+        threshold = sk.select_threshold(
             outcomes, objective=objective, target=target, delta=delta, assume="independent"
         ).threshold
         coverage = min(1.0 - threshold, 1.0)
@@ -474,7 +464,7 @@ def lose_flat(kind, n, m, rng, tied=False):
     """Rows whose mean loss is m at every confidence."""
     loss, weight = LOSING[kind](n, m, rng)
     confidence = rng.integers(1, 21, n) / 20 if tied else rng.random(n)
-    return Outcomes(loss, confidence, weight)
+    return sk.Outcomes(loss, confidence, weight)
 
 
 @pytest.mark.parametrize("kind", LOSING)
@@ -491,7 +481,7 @@ def test_losses_just_above_the_target_are_rarely_certified(kind, tied):
     rules, broken = [CERTIFYING["combined"], CERTIFYING["band"]], np.zeros(2)
     for _ in range(draws):
         rows = lose_flat(kind, 300, 1.0001 * r, rng, tied).count(0, HEAVY.get(kind)).read()[0]
-        curve = RiskCoverageCurve.from_outcomes(rows)
+        curve = sk.RiskCoverageCurve.from_outcomes(rows)
         broken += [rule(curve, r, delta, 0.1).any() for rule in rules]
     assert np.all(broken / draws <= allowed(delta, draws))
 
@@ -508,7 +498,7 @@ def test_certificates_of_losses_and_weights_keep_their_guarantee_in_full(kind, o
     broken = 0
     for _ in range(draws):
         rows = lose_flat(kind, n, 1.0001 * r, rng)
-        threshold = select_threshold(rows, objective=stated, on_infeasible="abstain").threshold
+        threshold = sk.select_threshold(rows, objective=stated, on_infeasible="abstain").threshold
         covered = min(1.0 - threshold, 1.0)
         bad = {"risk": covered > 0, "generalized_risk": 1.0001 * r * covered > target}
         broken += bad.get(objective, covered < least)
@@ -522,9 +512,9 @@ def test_negative_control_losses_taken_for_errors_that_they_are_not(kind):
     rng, draws, broken = np.random.default_rng(seed_of("taken", kind)), 50, 0
     for _ in range(draws):
         rows = lose_flat(kind, 1000, 0.1001, rng)
-        light = Outcomes(np.floor(rows.loss), rows.confidence)
+        light = sk.Outcomes(np.floor(rows.loss), rows.confidence)
         broken += CERTIFYING["combined"](
-            RiskCoverageCurve.from_outcomes(light), 0.1, 0.1, 0.1
+            sk.RiskCoverageCurve.from_outcomes(light), 0.1, 0.1, 0.1
         ).any()
     assert broken / draws > 0.5
 
@@ -539,7 +529,7 @@ def any_look_certifies(n_looks, looks, draws, r=0.05, delta=0.05, rows=400):
     for _ in range(draws):
         drawn = flat.draw(n_looks * rows, rng)
         for n in range(rows, n_looks * rows + 1, rows):
-            curve = RiskCoverageCurve.from_outcomes(drawn.take(np.arange(n)))
+            curve = sk.RiskCoverageCurve.from_outcomes(drawn.take(np.arange(n)))
             if combined_risk(curve, r, delta / looks, 0.1).any():
                 broken += 1
                 break
@@ -565,7 +555,7 @@ def test_negative_control_calibrating_on_the_certifying_rows_breaks_it():
     for _ in range(draws):
         X, y = coin_flips(200, rng)
         p = KNeighborsClassifier(15).fit(X, y).predict_proba(X)[:, 1]
-        curve = RiskCoverageCurve.from_outcomes(Outcomes((p > 0.5) != y, np.abs(p - 0.5)))
+        curve = sk.RiskCoverageCurve.from_outcomes(sk.Outcomes((p > 0.5) != y, np.abs(p - 0.5)))
         broken += quick_threshold(curve, 0.45, 0.05, "combined") < np.inf
     assert broken / draws > allowed(0.05, draws)
 
@@ -578,8 +568,10 @@ def test_negative_control_calibrating_on_the_certifying_rows_breaks_it():
 def test_a_calibrated_classifier_keeps_its_guarantee(kind, cv, draws):
     """Calibrated on a separate part, or inside the folds: coin flips are not 45 % wrong."""
     rng, broken = np.random.default_rng(seed_of(cv, 400, kind)), 0
-    base = SelectiveClassifier(PrecomputedClassifier([0, 1]), calibration=kind, abstain_label=-1)
-    tuner = ThresholdTuner(
+    base = sk.SelectiveClassifier(
+        sk.PrecomputedClassifier([0, 1]), calibration=kind, abstain_label=-1
+    )
+    tuner = sk.ThresholdTuner(
         base, objective="risk", target=0.45, delta=0.05, cv=cv, refit=cv == 5,
         on_infeasible="abstain",
     )  # fmt: skip
@@ -598,19 +590,19 @@ def test_a_start_from_out_of_fold_rows_keeps_the_guarantee(name):
         profiles(0.05)[name],
         0.05,
     )
-    base = SelectiveClassifier(
-        PrecomputedClassifier([0, 1]), calibration="platt", calibration_scope="confidence"
+    base = sk.SelectiveClassifier(
+        sk.PrecomputedClassifier([0, 1]), calibration="platt", calibration_scope="confidence"
     )
     u, found = np.linspace(0, 1, 2001), []
     for _ in range(300):
         drawn, seed = population.draw(1000, rng), int(rng.integers(1 << 31))
         table = np.column_stack([1 - drawn.confidence, 1 + drawn.confidence]) / 2
-        tuner = ThresholdTuner(
-            base, Risk(r, delta=0.1), on_infeasible="abstain", random_state=seed,
+        tuner = sk.ThresholdTuner(
+            base, sk.Risk(r, delta=0.1), on_infeasible="abstain", random_state=seed,
             assume="independent",
         ).fit(table, 1 - drawn.loss.astype(int))  # fmt: skip
         covered = np.mean(tuner.accepts(np.column_stack([u, 2 - u]) / 2))
-        own = isinstance(tuner.selection_.objective.method, thresholds.Combined)
+        own = isinstance(tuner.selection_.objective.method, sk.thresholds.Combined)
         found.append((population.risk(1 - covered) > r, covered, own))
     broken, covered, own = np.mean(found, axis=0)
     print(f"{name}: broken {broken:.4f}, coverage {covered:.3f}, own start {own:.2f}")  # noqa: T201
@@ -638,15 +630,15 @@ def test_certificates_of_learned_confidences_keep_their_guarantee(models, draws)
         reads_two = make_pipeline(
             make_column_transformer(("passthrough", ["a", "b"])), GaussianNB()
         )
-        learned = LearnedConfidence(auxiliary={"all": GaussianNB()})
-        model = SelectiveClassifier(reads_two, calibration="temperature", confidence=learned)
+        learned = sk.LearnedConfidence(auxiliary={"all": GaussianNB()})
+        model = sk.SelectiveClassifier(reads_two, calibration="temperature", confidence=learned)
         model.fit(*draw_cases(400, rng))
         assert model.confidence_.report_.used
         confidence, wrong = model.predict_confidence(X), model.predict(X) != y
         for _ in range(draws):
             rows = rng.integers(0, len(y), 400)
-            tuner = ThresholdTuner(
-                FrozenEstimator(model), Risk(0.1, delta=0.1), on_infeasible="abstain",
+            tuner = sk.ThresholdTuner(
+                FrozenEstimator(model), sk.Risk(0.1, delta=0.1), on_infeasible="abstain",
                 assume="independent",
             ).fit(X.iloc[rows], y[rows])  # fmt: skip
             assert tuner.certificate_.exact
@@ -680,16 +672,16 @@ def broken_by_votes(name, k, judged, draws, r=0.2, delta=0.1, n=800):
     wrong_at = VOTED[name](r, k)
     # One test of all rows has no slack but that of whole numbers: nothing is tighter.
     options = {"audited": {"largest_weight": 2}, "tested once": {"method": FixedSequence(1.0)}}
-    objective, count = Risk(r, delta=delta, **options.get(judged, {})), 0
+    objective, count = sk.Risk(r, delta=delta, **options.get(judged, {})), 0
     for _ in range(draws):
         level, topic = rng.integers(0, k, n), rng.random(n) < 0.5
         right = rng.random(n) >= wrong_at[level] * np.where(topic, 0.5, 1.5)
         drawn = np.where(topic, 1.0, 0.5) if "audited" in judged else np.full(n, 0.6)
         verdict = np.where(rng.random(n) < drawn, np.where(right, "right", "wrong"), "")
-        rows = Predictions.from_verdicts(
+        rows = sk.Predictions.from_verdicts(
             verdict, 1 - level / k, audit_proba=drawn if judged == "audited" else None
         )
-        found = select_threshold(rows, objective=objective, on_infeasible="abstain")
+        found = sk.select_threshold(rows, objective=objective, on_infeasible="abstain")
         kept = wrong_at[1 - np.arange(k) / k >= found.threshold]
         count += len(kept) > 0 and kept.mean() > r
     return count / draws
@@ -736,9 +728,9 @@ def broken_at_some_look(name, order, unjudged, draws, r=0.1, delta=0.1, n=600, b
             say = JUDGED[order](1 - u, easy, wrong, known)
             known[np.argsort(np.where(known, np.inf, -say))[:batch]] = True
             shown = np.where(known, np.where(wrong, "wrong", "right"), "")
-            found = select_threshold(
-                Predictions.from_verdicts(shown, 1 - u, unjudged=unjudged),
-                objective=Risk(r, delta=delta), on_infeasible="abstain",
+            found = sk.select_threshold(
+                sk.Predictions.from_verdicts(shown, 1 - u, unjudged=unjudged),
+                objective=sk.Risk(r, delta=delta), on_infeasible="abstain",
             )  # fmt: skip
             broken = found.threshold < np.inf and population.risk(found.threshold) > r
         count += broken

@@ -19,21 +19,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
-import skselect
-from skselect import (
-    AbstentionPolicy,
-    Outcomes,
-    Predictions,
-    RiskCoverageDisplay,
-    SelectiveClassifier,
-    SelectiveRiskMonitor,
-    ThresholdTuner,
-    certify,
-    check_policy,
-    evaluate,
-    select_threshold,
-    selective_report,
-)
+import skselect as sk
 from skselect.cli.main import main
 from skselect.inference import compare_models, metric_interval
 from skselect.thresholds import rows_needed
@@ -45,9 +31,9 @@ P = FITTED.predict_proba(X[600:])
 Y = y[600:]
 FRAME = pd.DataFrame(X).rename(columns=str).assign(site=np.where(X[:, 0] > 0, "north", "south"))
 FROZEN = FrozenEstimator(FITTED)
-TUNER = ThresholdTuner(FROZEN, "risk", target=0.1).fit(X[600:], Y)
+TUNER = sk.ThresholdTuner(FROZEN, "risk", target=0.1).fit(X[600:], Y)
 POLICY = TUNER.policy_
-BY_SITE = ThresholdTuner(FROZEN, "risk", target=0.1, group_by=lambda X: X[:, 0] > 0)
+BY_SITE = sk.ThresholdTuner(FROZEN, "risk", target=0.1, group_by=lambda X: X[:, 0] > 0)
 TEN = np.array(list("jihgfedcba"))
 TRUTH = np.random.default_rng(0).integers(0, 10, 1000)
 SURE = 0.9 * np.eye(10)[TRUTH] + 0.01
@@ -57,15 +43,15 @@ DAYS = pd.date_range("2026-01-01", periods=20, freq="D")
 
 
 def fit(*given, **named):
-    return ThresholdTuner(*given, **named).fit(X, y)
+    return sk.ThresholdTuner(*given, **named).fit(X, y)
 
 
 def choose(target, rows=(Y, P)):
-    return select_threshold(*rows, objective="risk", target=target)
+    return sk.select_threshold(*rows, objective="risk", target=target)
 
 
 def watch():
-    monitor = SelectiveRiskMonitor(POLICY, label_delay="30D")
+    monitor = sk.SelectiveRiskMonitor(POLICY, label_delay="30D")
     return monitor.add_decisions(P[:20], ids=np.arange(20), when=DAYS)
 
 
@@ -104,33 +90,33 @@ MISTAKES = {
     "target in its place": (lambda: fit(MODEL, 0.03), "objective.*'risk', target=0.03"),
     "unknown objective": (lambda: fit(MODEL, "error", target=0.03), "objective must be.*'risk'"),
     "a metric that has none": (lambda: fit(MODEL, "f1"), "objective must be one of"),
-    "by position": (lambda: select_threshold(Y, P, "risk", 0.06), "'risk' after.*objective="),
+    "by position": (lambda: sk.select_threshold(Y, P, "risk", 0.06), "'risk' after.*objective="),
     "two of them, typed": (
         run("tune {}/t.csv --label y --proba p --objective risk coverage --target .1"),
         "--objective risk --objective coverage",
     ),
-    "none at all": (lambda: select_threshold(Y, P, target=0.06), "objective must be one of"),
+    "none at all": (lambda: sk.select_threshold(Y, P, target=0.06), "objective must be one of"),
     "riskier than the target": (lambda: rows_needed(0.03, expected_risk=0.05), "below the target"),
     "max_risk": (lambda: fit(MODEL, max_risk=0.03), "unexpected keyword argument 'max_risk'"),
     "groups": (lambda: fit(MODEL, groups="site"), "unexpected keyword argument 'groups'"),
     # What is fitted
     "a class": (lambda: fit(GaussianNB, "risk", target=0.1), r"LogisticRegression\(\)"),
     "a regressor": (lambda: fit(LinearRegression(), "risk", target=0.1), "must be a classifier"),
-    "predict unfitted": (lambda: ThresholdTuner(MODEL).predict(X), r"Call fit\(X, y\)"),
-    "decide unfitted": (lambda: ThresholdTuner(MODEL).decide(X), r"Call fit\(X, y\)"),
-    "policy unfitted": (lambda: ThresholdTuner(MODEL).policy_, r"Call fit\(X, y\)"),
-    "certificate unfitted": (lambda: ThresholdTuner(MODEL).certificate_, r"Call fit\(X, y\)"),
-    "classifier unfitted": (lambda: SelectiveClassifier(MODEL).predict(X), r"Call fit\(X, y\)"),
+    "predict unfitted": (lambda: sk.ThresholdTuner(MODEL).predict(X), r"Call fit\(X, y\)"),
+    "decide unfitted": (lambda: sk.ThresholdTuner(MODEL).decide(X), r"Call fit\(X, y\)"),
+    "policy unfitted": (lambda: sk.ThresholdTuner(MODEL).policy_, r"Call fit\(X, y\)"),
+    "certificate unfitted": (lambda: sk.ThresholdTuner(MODEL).certificate_, r"Call fit\(X, y\)"),
+    "classifier unfitted": (lambda: sk.SelectiveClassifier(MODEL).predict(X), r"Call fit\(X, y\)"),
     "frozen unfitted": (lambda: fit(FrozenEstimator(MODEL)), "fit it before freezing"),
     "fitted, not frozen": (lambda: fit(GaussianNB().fit(X, y)), r"Pass FrozenEstimator"),
-    "one class": (lambda: ThresholdTuner(MODEL).fit(X, 0 * y), "y has one class only"),
-    "NaN in y": (lambda: ThresholdTuner(MODEL).fit(X, np.where(y, np.nan, y)), "y has missing"),
-    "continuous y": (lambda: ThresholdTuner(MODEL).fit(X, X[:, 0]), "label type: continuous"),
-    "fit(y, X)": (lambda: ThresholdTuner(MODEL).fit(y, X), r"the call is fit\(X, y\)"),
+    "one class": (lambda: sk.ThresholdTuner(MODEL).fit(X, 0 * y), "y has one class only"),
+    "NaN in y": (lambda: sk.ThresholdTuner(MODEL).fit(X, np.where(y, np.nan, y)), "y has missing"),
+    "continuous y": (lambda: sk.ThresholdTuner(MODEL).fit(X, X[:, 0]), "label type: continuous"),
+    "fit(y, X)": (lambda: sk.ThresholdTuner(MODEL).fit(y, X), r"the call is fit\(X, y\)"),
     "misspelt calibration": (
-        lambda: SelectiveClassifier(MODEL, calibration="isotonc").fit(X, y), "mean 'isotonic'"),
+        lambda: sk.SelectiveClassifier(MODEL, calibration="isotonc").fit(X, y), "mean 'isotonic'"),
     "text as a feature": (
-        lambda: ThresholdTuner(MODEL, group_by="site").fit(FRAME, y), "to float: '(nor|sou)th'"),
+        lambda: sk.ThresholdTuner(MODEL, group_by="site").fit(FRAME, y), "to float: '(nor|sou)th'"),
     "one certificate of several": (lambda: BY_SITE.fit(X, y).certificate_, "see certificates_"),
     # Deciding
     "labels to decide": (lambda: POLICY.decide(Y), "look like labels, not probabilities"),
@@ -142,48 +128,49 @@ MISTAKES = {
     "calibrated twice": (lambda: POLICY.decide(0.5 + (P - 0.5) / 4), "calibrated already"),
     "predict of a policy": (lambda: POLICY.predict(X), r"call decide\(model.predict_proba\(X\)\)"),
     "to_json of a tuner": (lambda: TUNER.to_json("p.json"), "call policy_.to_json"),
-    "from_json of a tuner": (lambda: AbstentionPolicy.from_json(TUNER), r"\.policy_"),
+    "from_json of a tuner": (lambda: sk.AbstentionPolicy.from_json(TUNER), r"\.policy_"),
     # Labels and probabilities
-    "swapped, check": (lambda: check_policy(POLICY, P, Y), "y_true.*labels come first"),
-    "swapped, evaluate": (lambda: evaluate(P, Y), "y_true.*labels come first"),
+    "swapped, check": (lambda: sk.check_policy(POLICY, P, Y), "y_true.*labels come first"),
+    "swapped, evaluate": (lambda: sk.evaluate(P, Y), "y_true.*labels come first"),
     "swapped, threshold": (lambda: choose(0.1, (P, Y)), "y_true.*labels come first"),
-    "labels for probabilities": (lambda: evaluate(Y, FITTED.predict(X[600:])), "predict_proba"),
+    "labels for probabilities": (lambda: sk.evaluate(Y, FITTED.predict(X[600:])), "predict_proba"),
     "features for probabilities": (
         lambda: choose(0.1, (y, X)), r"5 columns for the 2 classes.*predict_proba\(X\)"),
-    "other rows": (lambda: evaluate(Y[:10], P), "y_proba has 1000 rows, but y_true has 10"),
+    "other rows": (lambda: sk.evaluate(Y[:10], P), "y_proba has 1000 rows, but y_true has 10"),
     "reversed labels": (lambda: choose(0.1, (TEN[::-1][TRUTH], REVERSED)), "another order, "),
-    "order of the data": (lambda: evaluate(TEN[TRUTH], SURE / SURE.sum(axis=1)[:, None]), "order"),
+    "order of the data": (
+        lambda: sk.evaluate(TEN[TRUTH], SURE / SURE.sum(axis=1)[:, None]), "order"),
     "two columns swapped": (lambda: choose(0.1, (Y, P[:, ::-1])), r"another order, \[1, 0\]"),
     "the other probability": (lambda: choose(0.1, (Y, P[:, 0])), r"another order, \[1, 0\]"),
     "swapped for a check": (
-        lambda: check_policy(POLICY, Y, P[:, ::-1]), r"another order, \[1, 0\]"),
+        lambda: sk.check_policy(POLICY, Y, P[:, ::-1]), r"another order, \[1, 0\]"),
     "order, typed": (
         run("tune {}/ten.csv --label y --target .1 --proba p0 p1 p2 p3 p4 p5 p6 p7 p8 p9"),
         "another order.*--classes"),
     "score, verdict": (
-        lambda: Predictions.from_verdicts(SCORES, SCORES > 0.3), "verdict.*before the confidence"),
+        lambda: sk.Predictions.from_verdicts(SCORES, SCORES > 0.3), "verdict.*before the conf"),
     "no answer of a verdict": (
         run("tune {}/llm.csv --verdict judge --target .1"), "--verdict goes with --answer"),
     "unknown option": (
         run("tune {}/llm.csv --verdict judge --answer said --score score"), "COMMAND --help"),
-    "confidences above 1 as losses": (lambda: Outcomes([2, 1], [0.5, 0.6]), "loss must lie in"),
+    "confidences above 1 as losses": (lambda: sk.Outcomes([2, 1], [0.5, 0.6]), "loss must lie in"),
     # Metrics, reports and pictures
-    "misspelt metric": (lambda: evaluate(Y, P, ["augcr"]), "metrics: Did you mean 'augrc'"),
+    "misspelt metric": (lambda: sk.evaluate(Y, P, ["augcr"]), "metrics: Did you mean 'augrc'"),
     "a list of metrics": (
         lambda: compare_models(Y, {"a": P, "b": P}, ["augrc", "aurc"]), "metric must be one name"),
     "a dict of metrics": (
         lambda: compare_models(Y, {"a": P, "b": P}, {"augrc": {}}), "metric_params="),
     "models, features and labels": (
-        lambda: selective_report([FITTED], X, y), r"rows must be y_true and y_proba=model.predict"),
+        lambda: sk.selective_report([FITTED], X, y), r"y_true and y_proba=model.predict"),
     "report of models": (
-        lambda: selective_report(Y, {"a": FITTED}), r"got GaussianNB; pass its predict_proba\(X\)"),
+        lambda: sk.selective_report(Y, {"a": FITTED}), r"GaussianNB; pass its predict_proba"),
     "no metric": (lambda: str(metric_interval(Y, P)), "augrc .* 95 % interval"),
-    "report of a tuner": (lambda: selective_report(Y, TUNER), r"pass its predict_proba\(X\)"),
+    "report of a tuner": (lambda: sk.selective_report(Y, TUNER), r"pass its predict_proba\(X\)"),
     "interval of models": (
         lambda: metric_interval(Y, {"a": P}, "augrc"), "y_proba must be the table of one model"),
-    "curve of a tuner": (lambda: RiskCoverageDisplay.from_selection(TUNER), "tuner.selection_"),
+    "curve of a tuner": (lambda: sk.RiskCoverageDisplay.from_selection(TUNER), "tuner.selection_"),
     "from_models of models": (
-        lambda: RiskCoverageDisplay.from_models({"a": FITTED}, X, y), "predict_proba"),
+        lambda: sk.RiskCoverageDisplay.from_models({"a": FITTED}, X, y), "predict_proba"),
     "compare_models elsewhere": (names_place("compare_models"), "from skselect.inference import"),
     "metrics_by_group elsewhere": (names_place("metrics_by_group"), "from skselect.inference"),
     "rows_needed elsewhere": (names_place("rows_needed"), "from skselect.thresholds import"),
@@ -192,13 +179,13 @@ MISTAKES = {
         lambda: GridSearchCV(MODEL, {}, scoring="augrc").fit(X, y), "'scoring'.*'neg_augrc'"),
     # After the certificate
     "certified on its rows": (
-        lambda: str(certify(POLICY, Y, P, objective="risk", target=0.1)), "ESTIMATE.*threshold"),
-    "the policy's file for a check": (lambda: check_policy("p.json", Y, P), r"tuner\.policy_"),
-    "a tuner for a check": (lambda: check_policy(TUNER, Y, P), r"such as tuner\.policy_"),
+        lambda: str(sk.certify(POLICY, Y, P, objective="risk", target=0.1)), "ESTIMATE.*threshold"),
+    "the policy's file for a check": (lambda: sk.check_policy("p.json", Y, P), r"tuner\.policy_"),
+    "a tuner for a check": (lambda: sk.check_policy(TUNER, Y, P), r"such as tuner\.policy_"),
     "delay in words": (
-        lambda: SelectiveRiskMonitor(POLICY, label_delay="thirty days"), "such as '30D'"),
-    "file for a monitor": (lambda: SelectiveRiskMonitor("p.json"), r"tuner\.policy_"),
-    "tuner for a monitor": (lambda: SelectiveRiskMonitor(TUNER), r"tuner\.policy_"),
+        lambda: sk.SelectiveRiskMonitor(POLICY, label_delay="thirty days"), "such as '30D'"),
+    "file for a monitor": (lambda: sk.SelectiveRiskMonitor("p.json"), r"tuner\.policy_"),
+    "tuner for a monitor": (lambda: sk.SelectiveRiskMonitor(TUNER), r"tuner\.policy_"),
     "a day back": (
         lambda: watch().add_decisions(P[:1], ids=[99], when=["2025-01-01"]), "must not go back"),
     "day before month": (
@@ -224,13 +211,13 @@ def test_a_mistake_is_answered_with_its_remedy(mistake, tmp_path, capsys, recwar
 
 
 def test_set_params_counts_from_the_next_fit_on_but_for_a_threshold():
-    tuner = ThresholdTuner(FROZEN, "risk", target=0.1).fit(X[600:], Y)
+    tuner = sk.ThresholdTuner(FROZEN, "risk", target=0.1).fit(X[600:], Y)
     before = tuner.decide(X)
     assert tuner.set_params(target=0.5).decide(X).equals(before)
-    model = SelectiveClassifier(FROZEN, threshold=0.5).fit(X, y)
+    model = sk.SelectiveClassifier(FROZEN, threshold=0.5).fit(X, y)
     assert model.decide(X)["accepted"].all()
     assert not model.set_params(threshold=np.inf).decide(X)["accepted"].any()
 
 
 def test_names_of_other_rooms_are_no_attributes_of_the_package():
-    assert not hasattr(skselect, "compare_models")  # which asks for an AttributeError
+    assert not hasattr(sk, "compare_models")  # which asks for an AttributeError

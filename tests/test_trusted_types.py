@@ -7,19 +7,7 @@ from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from skselect import (
-    TRUSTED_TYPES,
-    Best,
-    CascadeClassifier,
-    Cost,
-    Coverage,
-    GeneralizedRisk,
-    LearnedConfidence,
-    PrecomputedClassifier,
-    Risk,
-    SelectiveClassifier,
-    ThresholdTuner,
-)
+import skselect as sk
 from skselect.policy import Subgroups
 from skselect.thresholds import Combined, FixedSequence, Shortlist
 
@@ -29,8 +17,9 @@ skops = pytest.importorskip("skops.io", reason="skops comes with the extra dev")
 CALIBRATIONS = ["temperature", "platt", "beta", "smooth_isotonic", "venn_abers", "isotonic"]
 SCOPES = ["probabilities", "confidence"]
 OBJECTIVES = [
-    Best("cwsa"), Coverage(0.3), GeneralizedRisk(0.2), Risk(0.2, method="mean"), Risk(0.3),
-    Risk(0.3, method=FixedSequence()), Risk(0.3, method=Combined(start=1.0)), Cost(0.3),
+    sk.Best("cwsa"), sk.Coverage(0.3), sk.GeneralizedRisk(0.2), sk.Risk(0.2, method="mean"),
+    sk.Risk(0.3), sk.Risk(0.3, method=FixedSequence()),
+    sk.Risk(0.3, method=Combined(start=1.0)), sk.Cost(0.3),
 ]  # fmt: skip
 
 
@@ -43,8 +32,8 @@ def rows():
 
 def check_stored(model, X):
     stored = skops.dumps(model)
-    assert set(skops.get_untrusted_types(data=stored)) <= set(TRUSTED_TYPES)
-    loaded = skops.loads(stored, trusted=TRUSTED_TYPES)
+    assert set(skops.get_untrusted_types(data=stored)) <= set(sk.TRUSTED_TYPES)
+    loaded = skops.loads(stored, trusted=sk.TRUSTED_TYPES)
     pd.testing.assert_frame_equal(loaded.decide(X), model.decide(X))
     return loaded
 
@@ -53,13 +42,13 @@ def check_stored(model, X):
 @pytest.mark.parametrize("calibration_scope", SCOPES)
 def test_each_calibration(rows, calibration, calibration_scope):
     options = {"calibration": calibration, "calibration_scope": calibration_scope}
-    model = SelectiveClassifier(GaussianNB(), threshold=0.6, **options)
+    model = sk.SelectiveClassifier(GaussianNB(), threshold=0.6, **options)
     check_stored(model.fit(*rows), rows[0])
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=repr)
 def test_each_objective(rows, objective):
-    tuner = ThresholdTuner(GaussianNB(), objective, on_infeasible="abstain", random_state=0)
+    tuner = sk.ThresholdTuner(GaussianNB(), objective, on_infeasible="abstain", random_state=0)
     loaded = check_stored(tuner.fit(*rows), rows[0])
     assert loaded.policy_.to_json() == tuner.policy_.to_json()
 
@@ -68,12 +57,14 @@ def test_every_part_of_a_tuner(rows):
     X, y = rows
     kinds = {"on_infeasible": "abstain", "random_state": 0}
     models = [("cheap", GaussianNB()), ("strong", LogisticRegression())]
-    learned = LearnedConfidence(auxiliary=[LogisticRegression()])
+    learned = sk.LearnedConfidence(auxiliary=[LogisticRegression()])
     for tuner in [
-        ThresholdTuner(GaussianNB(), "risk", target=0.3, group_by=Subgroups("site"), **kinds),
-        ThresholdTuner(GaussianNB(), "risk", target=0.15, shortlist=Shortlist(0.8), **kinds),
-        ThresholdTuner(SelectiveClassifier(GaussianNB(), confidence=learned), **kinds),
-        ThresholdTuner(CascadeClassifier(models, random_state=0), "risk", target=0.3, **kinds),
+        sk.ThresholdTuner(GaussianNB(), "risk", target=0.3, group_by=Subgroups("site"), **kinds),
+        sk.ThresholdTuner(GaussianNB(), "risk", target=0.15, shortlist=Shortlist(0.8), **kinds),
+        sk.ThresholdTuner(sk.SelectiveClassifier(GaussianNB(), confidence=learned), **kinds),
+        sk.ThresholdTuner(
+            sk.CascadeClassifier(models, random_state=0), "risk", target=0.3, **kinds
+        ),
     ]:
         check_stored(tuner.fit(X, y), X)
 
@@ -81,5 +72,5 @@ def test_every_part_of_a_tuner(rows):
 def test_stored_probabilities(rows):
     X, y = rows
     proba = GaussianNB().fit(X, y).predict_proba(X)
-    model = PrecomputedClassifier(np.unique(y))
-    check_stored(ThresholdTuner(model, Risk(0.3), random_state=0).fit(proba, y), proba)
+    model = sk.PrecomputedClassifier(np.unique(y))
+    check_stored(sk.ThresholdTuner(model, sk.Risk(0.3), random_state=0).fit(proba, y), proba)

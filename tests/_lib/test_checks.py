@@ -9,21 +9,7 @@ import pytest
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
-import skselect
-from skselect import (
-    AbstentionPolicy,
-    Best,
-    Outcomes,
-    PrecomputedClassifier,
-    Predictions,
-    Risk,
-    SelectiveClassifier,
-    SelectiveRiskMonitor,
-    SelectiveState,
-    ThresholdTuner,
-    evaluate,
-    select_threshold,
-)
+import skselect as sk
 from skselect.estimators.scoring import get_scorer, on_accepted
 from skselect.inference.intervals import metric_interval
 from skselect.metrics._areas import aurc_score
@@ -34,7 +20,7 @@ from tests.refusals import check_refused, refusals
 
 Y, P = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]]
 X, Y_MANY = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
-POLICY = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+POLICY = sk.AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
 
 
 class Untrained(GaussianNB):
@@ -53,15 +39,15 @@ REFUSED = [
     ("y_proba", lambda: aurc_score(Y, [[1.5, -0.5]] * 3)),
     ("labels", lambda: aurc_score([0, 1, 2], P)),
     ("pos_label", lambda: aurc_score(["no", "no", "no"], [0.1, 0.9, 0.2])),
-    ("rows", lambda: evaluate(Y)),
-    ("target", lambda: select_threshold(Y, P, objective="risk", target="2,5 %")),
-    ("path_or_text", lambda: AbstentionPolicy.from_json("x.json")),
+    ("rows", lambda: sk.evaluate(Y)),
+    ("target", lambda: sk.select_threshold(Y, P, objective="risk", target="2,5 %")),
+    ("path_or_text", lambda: sk.AbstentionPolicy.from_json("x.json")),
     ("y_true", lambda: aurc_score(masked(Y), P)),
     ("y_proba", lambda: aurc_score(Y, masked(P))),
     ("sample_weight", lambda: aurc_score(Y, P, sample_weight=masked([1.0, 1, 1]))),
     ("y_proba", lambda: POLICY.decide(masked(P))),
     ("y_true", lambda: aurc_score(np.array(["2020-01-01"] * 3, dtype="M8[D]"), P)),
-    ("y", lambda: SelectiveClassifier(GaussianNB()).fit(X, Y_MANY.astype("M8[D]"))),
+    ("y", lambda: sk.SelectiveClassifier(GaussianNB()).fit(X, Y_MANY.astype("M8[D]"))),
 ]
 
 
@@ -84,33 +70,33 @@ SITES = GroupThresholds("site", {"a": 0.5})
 
 
 def gate():
-    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.5, groups=SITES)
+    policy = sk.AbstentionPolicy(classes=np.array([0, 1]), threshold=0.5, groups=SITES)
     made = types.ModuleType("gate")
     exec(compile(policy.to_python(), "gate.py", "exec"), made.__dict__)
     return made
 
 
 def strange_labels():
-    monitor = SelectiveRiskMonitor(POLICY, target=0.5)
+    monitor = sk.SelectiveRiskMonitor(POLICY, target=0.5)
     monitor.add_decisions(P * 20, ids=[f"case {k}" for k in range(60)])
     monitor.add_labels(range(60), [1] * 60)
 
 
 #: Calls that warn: about nothing, about few rows, about what was probably not meant.
 WARNS = {
-    "evaluate": lambda: evaluate([0, 0], [[0.9, 0.1]] * 2, ["failure_auroc"], labels=[0, 1]),
+    "evaluate": lambda: sk.evaluate([0, 0], [[0.9, 0.1]] * 2, ["failure_auroc"], labels=[0, 1]),
     "a metric at a threshold": lambda: selective_risk_score(Y, P, threshold=0.99),
     "a metric of small weights": lambda: aurc_score(Y, P, sample_weight=[0.1] * 3),
     "metric_interval": lambda: metric_interval(*RARE, "augrc"),
-    "select_threshold": lambda: select_threshold(*RARE, objective=Best("cwsa_plus", min_coverage=0.99)),
-    "a policy of subgroups": lambda: AbstentionPolicy(
+    "select_threshold": lambda: sk.select_threshold(*RARE, objective=sk.Best("cwsa_plus", min_coverage=0.99)),
+    "a policy of subgroups": lambda: sk.AbstentionPolicy(
         classes=np.array([0, 1]), threshold=0.5, groups=SITES
     ).decide(P, subgroups=["a", "b", "a"]),
     "a gate": lambda: gate().decide(P, subgroups=["a", "b", "a"]),
-    "SelectiveClassifier": lambda: SelectiveClassifier(GaussianNB().fit(X, Y_MANY)).fit(X, Y_MANY),
-    "ThresholdTuner": lambda: ThresholdTuner(GaussianNB().fit(X, Y_MANY), objective="coverage",
+    "SelectiveClassifier": lambda: sk.SelectiveClassifier(GaussianNB().fit(X, Y_MANY)).fit(X, Y_MANY),
+    "ThresholdTuner": lambda: sk.ThresholdTuner(GaussianNB().fit(X, Y_MANY), objective="coverage",
                                              target=0.1).fit(X, Y_MANY),
-    "PrecomputedClassifier": lambda: PrecomputedClassifier(
+    "PrecomputedClassifier": lambda: sk.PrecomputedClassifier(
         kind="logit", classes=[0, 1]).predict_proba(np.array(P)),
     "cross_val_score": lambda: cross_val_score(
         GaussianNB(), X, Y_MANY, scoring=on_accepted("accuracy", threshold=0.999), cv=2),
@@ -126,12 +112,12 @@ def test_a_warning_points_at_the_line_that_called(door):
 
 
 def test_there_is_one_way_to_warn():
-    room = Path(skselect.__file__).parent
+    room = Path(sk.__file__).parent
     calls = [p.name for p in room.rglob("*.py") if "warnings.warn(" in p.read_text()]
     assert calls == ["decide.py"]
 
 
-PREDICTIONS, OUTCOMES = Predictions.from_proba(Y, P), Outcomes(Y, [0.9, 0.8, 0.6])
+PREDICTIONS, OUTCOMES = sk.Predictions.from_proba(Y, P), sk.Outcomes(Y, [0.9, 0.8, 0.6])
 #: Arguments that must not end up whole in a message.
 DOORS = {
     "y_true": lambda x: aurc_score(x, P),
@@ -143,20 +129,20 @@ DOORS = {
     "sample_weight": lambda x: aurc_score(Y, P, sample_weight=x),
     "cwsa threshold": lambda x: cwsa_score(Y, P, threshold=x),
     "average": lambda x: cw_f1_score(Y, P, average=x),
-    "metrics": lambda x: evaluate(PREDICTIONS, {"cwsa": x}),
-    "objective": lambda x: select_threshold(OUTCOMES, objective=x),
-    "target": lambda x: select_threshold(OUTCOMES, objective="risk", target=x),
-    "delta": lambda x: select_threshold(OUTCOMES, objective="risk", target=0.1, delta=x),
-    "given_class": lambda x: select_threshold(PREDICTIONS, objective=Risk(0.1, given_class=x)),
-    "constraint": lambda x: select_threshold(OUTCOMES, objective=Best("cwsa", constraint=x)),
+    "metrics": lambda x: sk.evaluate(PREDICTIONS, {"cwsa": x}),
+    "objective": lambda x: sk.select_threshold(OUTCOMES, objective=x),
+    "target": lambda x: sk.select_threshold(OUTCOMES, objective="risk", target=x),
+    "delta": lambda x: sk.select_threshold(OUTCOMES, objective="risk", target=0.1, delta=x),
+    "given_class": lambda x: sk.select_threshold(PREDICTIONS, objective=sk.Risk(0.1, given_class=x)),
+    "constraint": lambda x: sk.select_threshold(OUTCOMES, objective=sk.Best("cwsa", constraint=x)),
     "policy": POLICY.decide,
-    "policy threshold": lambda x: AbstentionPolicy(classes=np.array([0, 1]), threshold=x),
-    "estimator": lambda x: SelectiveClassifier(x).fit(X, Y_MANY),
-    "calibration": lambda x: SelectiveClassifier(GaussianNB(), calibration=x).fit(X, Y_MANY),
-    "abstain_label": lambda x: SelectiveClassifier(
+    "policy threshold": lambda x: sk.AbstentionPolicy(classes=np.array([0, 1]), threshold=x),
+    "estimator": lambda x: sk.SelectiveClassifier(x).fit(X, Y_MANY),
+    "calibration": lambda x: sk.SelectiveClassifier(GaussianNB(), calibration=x).fit(X, Y_MANY),
+    "abstain_label": lambda x: sk.SelectiveClassifier(
         GaussianNB(), threshold=0.5, abstain_label=x).fit(X, Y_MANY),
-    "group_by": lambda x: ThresholdTuner(GaussianNB(), group_by=x).fit(X, Y_MANY),
-    "state": lambda x: SelectiveState().update_confidence(x, [0]),
+    "group_by": lambda x: sk.ThresholdTuner(GaussianNB(), group_by=x).fit(X, Y_MANY),
+    "state": lambda x: sk.SelectiveState().update_confidence(x, [0]),
     "scorer": lambda x: get_scorer("cwsa", threshold=x),
 }  # fmt: skip
 DATA = {
@@ -189,22 +175,22 @@ NO_NUMBERS = {
 #: Where each row has a number, or each class: the argument, and a call with it.
 NUMBERS = [
     ("sample_weight", lambda x: aurc_score(Y, P, sample_weight=x)),
-    ("sample_weight", lambda x: SelectiveClassifier(GaussianNB()).fit(X[:3], Y, sample_weight=x)),
+    ("sample_weight", lambda x: sk.SelectiveClassifier(GaussianNB()).fit(X[:3], Y, sample_weight=x)),
     ("confidence", lambda x: aurc_score(Y, P, confidence=x)),
     ("confidence", POLICY.accepts),
     ("confidence", lambda x: POLICY.decide(y_pred=Y, confidence=x)),
     ("confidence", lambda x: gate().accepts(
         np.array(x, dtype=object) if isinstance(x, list) else x, subgroups=["a"] * 3)),
-    ("confidence", lambda x: Predictions.from_verdicts([1, 0, 1], x)),
-    ("confidence", lambda x: Predictions.from_verdicts([1, None, 1], x)),
-    ("confidence", lambda x: Predictions.from_labels(Y, Y, x)),
-    ("audit_proba", lambda x: Predictions.from_verdicts([1, 0, 1], P[0] + P[1][:1], audit_proba=x)),
-    ("loss", lambda x: Outcomes(x, P[0] + P[1][:1])),
+    ("confidence", lambda x: sk.Predictions.from_verdicts([1, 0, 1], x)),
+    ("confidence", lambda x: sk.Predictions.from_verdicts([1, None, 1], x)),
+    ("confidence", lambda x: sk.Predictions.from_labels(Y, Y, x)),
+    ("audit_proba", lambda x: sk.Predictions.from_verdicts([1, 0, 1], P[0] + P[1][:1], audit_proba=x)),
+    ("loss", lambda x: sk.Outcomes(x, P[0] + P[1][:1])),
     ("y_proba", POLICY.decide),
     ("y_proba", lambda x: POLICY.decide(x if isinstance(x, list) else np.column_stack([x, x]))),
-    ("y_proba", lambda x: evaluate(Y, x if isinstance(x, list) else np.column_stack([x, x]))),
-    ("X", lambda x: SelectiveClassifier(
-        PrecomputedClassifier([0, 1])).fit(x if isinstance(x, list) else np.column_stack([x, x]), Y)),
+    ("y_proba", lambda x: sk.evaluate(Y, x if isinstance(x, list) else np.column_stack([x, x]))),
+    ("X", lambda x: sk.SelectiveClassifier(
+        sk.PrecomputedClassifier([0, 1])).fit(x if isinstance(x, list) else np.column_stack([x, x]), Y)),
 ]  # fmt: skip
 
 
@@ -219,13 +205,13 @@ def test_what_is_no_number_is_refused_by_the_name_of_the_argument(kind):
 @pytest.mark.parametrize(
     ("argument", "ask"),
     [
-        ("target", lambda x: select_threshold(Y, P, objective=Risk(x))),
-        ("threshold", lambda x: AbstentionPolicy(np.array([0, 1]), x)),
-        ("threshold", lambda x: SelectiveClassifier(GaussianNB(), threshold=x).fit(X, Y_MANY)),
-        ("abstain_label", lambda x: AbstentionPolicy(np.array([0, 1]), 0.5, abstain_label=x)),
-        ("abstain_label", lambda x: AbstentionPolicy(np.array([0.0, 1]), 0.5, abstain_label=x)),
+        ("target", lambda x: sk.select_threshold(Y, P, objective=sk.Risk(x))),
+        ("threshold", lambda x: sk.AbstentionPolicy(np.array([0, 1]), x)),
+        ("threshold", lambda x: sk.SelectiveClassifier(GaussianNB(), threshold=x).fit(X, Y_MANY)),
+        ("abstain_label", lambda x: sk.AbstentionPolicy(np.array([0, 1]), 0.5, abstain_label=x)),
+        ("abstain_label", lambda x: sk.AbstentionPolicy(np.array([0.0, 1]), 0.5, abstain_label=x)),
         ("sample_weight", lambda x: aurc_score(Y, P, sample_weight=x)),
-        ("classes", lambda x: AbstentionPolicy(np.array([x, 1], dtype=object), 0.5)),
+        ("classes", lambda x: sk.AbstentionPolicy(np.array([x, 1], dtype=object), 0.5)),
         ("y_true", lambda x: aurc_score([x, 1, 1], P)),
     ],
 )
@@ -235,9 +221,9 @@ def test_a_number_that_no_float_can_hold_is_refused(argument, ask, value):
 
 
 def test_labels_of_any_kind_meet_the_classes_of_a_monitor():
-    policy = AbstentionPolicy(np.array(["no", "yes"]), 0.5)
+    policy = sk.AbstentionPolicy(np.array(["no", "yes"]), 0.5)
     texts = np.array(["no", "yes", "yes"], dtype=np.dtypes.StringDType())
-    monitor = SelectiveRiskMonitor(policy, target=0.5)
+    monitor = sk.SelectiveRiskMonitor(policy, target=0.5)
     assert monitor.update(texts, P).status_.n_known == 3
     for labels in ([Fraction(1, 2)] * 3, [2**70, 1, 1], [0, 1, 1], [True, False, True]):
         check_refused("y", monitor.update, labels, P)
@@ -248,6 +234,6 @@ def test_labels_of_any_kind_meet_the_classes_of_a_monitor():
 def test_good_arrays_are_left_as_they_were():
     y, proba, weight = np.array(Y), np.array(P), np.array([1.0, 2.0, 3.0])
     before = [a.copy() for a in (y, proba, weight)]
-    evaluate(Predictions.from_proba(y, proba, sample_weight=weight))
+    sk.evaluate(sk.Predictions.from_proba(y, proba, sample_weight=weight))
     for array, copy in zip((y, proba, weight), before, strict=True):
         assert np.array_equal(array, copy)

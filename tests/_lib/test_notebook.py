@@ -9,16 +9,7 @@ from sklearn import config_context
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
-from skselect import (
-    AbstentionPolicy,
-    Outcomes,
-    Predictions,
-    RiskCoverageCurve,
-    SelectiveClassifier,
-    ThresholdTuner,
-    select_threshold,
-    selective_report,
-)
+import skselect as sk
 from skselect._lib.notebook import TONES, show_card, unwrap, wrap
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.inference import metric_interval
@@ -31,28 +22,28 @@ def results():
     p = rng.uniform(0.5, 1, 900)
     y = (rng.random(900) < p).astype(int)
     proba = np.column_stack([1 - p, p])
-    predictions = Predictions.from_proba(y, proba)
+    predictions = sk.Predictions.from_proba(y, proba)
     site = np.where(rng.random(900) < 0.5, "<b>north</b>", "south")
     goal = {"objective": "risk", "target": 0.3}
-    chosen = select_threshold(predictions, **goal)
-    by_site = select_threshold(predictions, subgroups=site, **goal)
-    outcomes = Outcomes.of(predictions)
+    chosen = sk.select_threshold(predictions, **goal)
+    by_site = sk.select_threshold(predictions, subgroups=site, **goal)
+    outcomes = sk.Outcomes.of(predictions)
     quiet = {
         "Predictions": predictions,
         "Outcomes": outcomes,
-        "weighted Outcomes": Outcomes([0, 1], [0.9, 0.8], [1, 3]),
-        "RiskCoverageCurve": RiskCoverageCurve.from_outcomes(outcomes),
+        "weighted Outcomes": sk.Outcomes([0, 1], [0.9, 0.8], [1, 3]),
+        "RiskCoverageCurve": sk.RiskCoverageCurve.from_outcomes(outcomes),
     }
     loud = {
         "ThresholdSelection": chosen,
-        "metric ThresholdSelection": select_threshold(predictions, objective="cwsa"),
+        "metric ThresholdSelection": sk.select_threshold(predictions, objective="cwsa"),
         "GroupedSelection": by_site,
         "Certificate": chosen.certificate,
         "AbstentionPolicy": chosen.policy,
         "grouped AbstentionPolicy": by_site.policy,
-        "plain AbstentionPolicy": AbstentionPolicy(classes=[0, 1], threshold=0.7),
+        "plain AbstentionPolicy": sk.AbstentionPolicy(classes=[0, 1], threshold=0.7),
         "MetricInterval": metric_interval(y, proba, "augrc"),
-        "SelectiveReport": selective_report(y, proba),
+        "SelectiveReport": sk.selective_report(y, proba),
         "CsrTest": csr_test(y, proba, n_draws=19),
         "EcceTest": ecce_test(y, proba),
         "EcdTest": ecd_test(y, proba),
@@ -125,7 +116,7 @@ def test_a_tuner_shows_its_threshold_beside_the_diagram(rng):
     X = rng.normal(size=(400, 2))
     y = (X[:, 0] > 0).astype(int)
     model = FrozenEstimator(GaussianNB().fit(X[:200], y[:200]))
-    tuner = ThresholdTuner(model, "risk", target=0.1)
+    tuner = sk.ThresholdTuner(model, "risk", target=0.1)
     assert "skselect-card" not in tuner._repr_html_()
     tuner.fit(X[200:], y[200:])
     for page in (tuner._repr_html_(), tuner._repr_mimebundle_()["text/html"]):
@@ -140,7 +131,7 @@ def test_fitted_calibrators_show_what_they_learnt(rng):
     X, y = rng.normal(size=(200, 2)), rng.integers(0, 2, 200)
     for name, learnt in {"platt": "slope", "temperature": "temperature", "beta": "c"}.items():
         assert ":" not in repr(CALIBRATORS[name]())
-        model = SelectiveClassifier(GaussianNB(), calibration=name).fit(X, y)
+        model = sk.SelectiveClassifier(GaussianNB(), calibration=name).fit(X, y)
         assert f" {learnt} " in repr(model.calibration_)
 
 

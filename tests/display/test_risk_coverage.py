@@ -3,15 +3,7 @@
 import numpy as np
 import pytest
 
-from skselect import (
-    Best,
-    Outcomes,
-    Predictions,
-    Risk,
-    RiskCoverageCurve,
-    RiskCoverageDisplay,
-    select_threshold,
-)
+import skselect as sk
 from skselect.display import WorkloadDisplay
 from skselect.objectives import GUARANTEES
 from skselect.thresholds import simultaneous_band
@@ -22,37 +14,39 @@ from tests.refusals import check_refused
 @pytest.fixture
 def curve(rng):
     confidence = rng.random(300)
-    return RiskCoverageCurve.from_outcomes(Outcomes(rng.random(300) > confidence, confidence))
+    return sk.RiskCoverageCurve.from_outcomes(sk.Outcomes(rng.random(300) > confidence, confidence))
 
 
 def test_line_is_the_curve(curve):
-    display = RiskCoverageDisplay(curve, name="model", target=0.1).plot(curve_kwargs={"c": "black"})
+    display = sk.RiskCoverageDisplay(curve, name="model", target=0.1).plot(
+        curve_kwargs={"c": "black"}
+    )
     x, y = display.line_.get_data()
     np.testing.assert_array_equal(x, curve.coverage[29:])  # from 30 accepted rows on
     np.testing.assert_array_equal(y, curve.selective_risk[29:])
     assert display.line_.get_color() == "black"
     labels = [t.get_text() for t in display.ax_.get_legend().get_texts()]
     assert labels == ["model", "target 10 %"]
-    bad = RiskCoverageCurve.from_outcomes(Outcomes([1, 1], [0.9, 0.8]))
-    low, high = RiskCoverageDisplay(bad).plot(display.ax_).ax_.get_ylim()
+    bad = sk.RiskCoverageCurve.from_outcomes(sk.Outcomes([1, 1], [0.9, 0.8]))
+    low, high = sk.RiskCoverageDisplay(bad).plot(display.ax_).ax_.get_ylim()
     assert low == 0
     assert high >= 1  # it is not cut off
 
 
 def test_threshold_is_marked_where_it_works(curve):
-    display = RiskCoverageDisplay(curve, threshold=0.6).plot()
+    display = sk.RiskCoverageDisplay(curve, threshold=0.6).plot()
     mark = display.ax_.lines[-1]
     k = int(np.sum(curve.thresholds >= 0.6))
     assert mark.get_xdata()[0] == curve.coverage[k - 1]
     assert mark.get_ydata()[0] == curve.selective_risk[k - 1]
-    nothing = RiskCoverageDisplay(curve, threshold=np.inf).plot()
+    nothing = sk.RiskCoverageDisplay(curve, threshold=np.inf).plot()
     assert len(nothing.ax_.lines) == 1
 
 
 def test_millions_of_points_are_thinned_both_ends_kept():
     n = 50_000
-    curve = RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(n), np.linspace(0, 1, n)))
-    x = RiskCoverageDisplay(curve).plot().line_.get_xdata()
+    curve = sk.RiskCoverageCurve.from_outcomes(sk.Outcomes(np.zeros(n), np.linspace(0, 1, n)))
+    x = sk.RiskCoverageDisplay(curve).plot().line_.get_xdata()
     assert len(x) <= 2000
     assert x[0] <= 60 / n  # the first of them that has 30 rows
     assert x[-1] == 1.0
@@ -61,10 +55,10 @@ def test_millions_of_points_are_thinned_both_ends_kept():
 def test_rows_that_say_little_do_not_set_the_axis(rng):
     confidence = np.linspace(1, 0, 1000)
     loss = np.arange(1000) % 20 == 0  # the very first row is wrong, 5 % are
-    curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence))
-    assert RiskCoverageDisplay(curve).plot().ax_.get_ylim()[1] < 0.1
-    few = RiskCoverageCurve.from_outcomes(Outcomes(loss[:29], confidence[:29]))
-    assert len(RiskCoverageDisplay(few).plot().line_.get_xdata()) == 29
+    curve = sk.RiskCoverageCurve.from_outcomes(sk.Outcomes(loss, confidence))
+    assert sk.RiskCoverageDisplay(curve).plot().ax_.get_ylim()[1] < 0.1
+    few = sk.RiskCoverageCurve.from_outcomes(sk.Outcomes(loss[:29], confidence[:29]))
+    assert len(sk.RiskCoverageDisplay(few).plot().line_.get_xdata()) == 29
 
 
 def test_without_matplotlib_the_error_says_what_to_install(tmp_path):
@@ -84,7 +78,7 @@ def test_without_matplotlib_the_error_says_what_to_install(tmp_path):
 
 def few_errors(rng, order=np.asarray):
     confidence = order(rng.random(3000))
-    return Outcomes(rng.random(3000) < 0.2 * (1 - confidence), confidence)
+    return sk.Outcomes(rng.random(3000) < 0.2 * (1 - confidence), confidence)
 
 
 def legend_of(display):
@@ -103,8 +97,8 @@ def legend_of(display):
 )
 def test_a_selection_is_drawn_with_what_is_guaranteed(rng, objective, target, method, said):
     stated = GUARANTEES[objective](target, method=method)
-    selection = select_threshold(few_errors(rng), objective=stated)
-    drawn = legend_of(RiskCoverageDisplay.from_selection(selection, name="model"))
+    selection = sk.select_threshold(few_errors(rng), objective=stated)
+    drawn = legend_of(sk.RiskCoverageDisplay.from_selection(selection, name="model"))
     x, y = selection.coverage, selection.risk
     limit = {"risk": [x, target], "generalized_risk": [x, target / x], "coverage": [target, y]}
     assert drawn[said].get_xydata().tolist() == [[x, y], limit[objective]]
@@ -114,8 +108,8 @@ def test_a_selection_is_drawn_with_what_is_guaranteed(rng, objective, target, me
 
 
 def test_the_bound_for_all_thresholds_is_drawn_on_request(rng):
-    selection = select_threshold(few_errors(rng), objective="risk", target=0.05)
-    drawn = legend_of(RiskCoverageDisplay.from_selection(selection, band=True))
+    selection = sk.select_threshold(few_errors(rng), objective="risk", target=0.05)
+    drawn = legend_of(sk.RiskCoverageDisplay.from_selection(selection, band=True))
     band = drawn["bound for all thresholds at once"].get_xydata()
     expected = simultaneous_band(selection.curve)
     assert set(band[:, 1]) <= set(expected[expected < 1])
@@ -124,23 +118,23 @@ def test_the_bound_for_all_thresholds_is_drawn_on_request(rng):
 
 
 def test_where_nothing_is_accepted_the_legend_says_so(rng):
-    outcomes = Outcomes(rng.random(300) < 0.2, rng.random(300))
+    outcomes = sk.Outcomes(rng.random(300) < 0.2, rng.random(300))
     with pytest.warns(UserWarning, match="Nothing will be accepted"):
-        selection = select_threshold(
+        selection = sk.select_threshold(
             outcomes, objective="risk", target=0.001, on_infeasible="abstain"
         )
-    drawn = legend_of(RiskCoverageDisplay.from_selection(selection))
+    drawn = legend_of(sk.RiskCoverageDisplay.from_selection(selection))
     assert list(drawn) == ["target 0.1 %", "accepts nothing"]
 
 
 @pytest.mark.filterwarnings("ignore:min_coverage")
 def test_graded_and_metric_selections_are_drawn_without_what_they_lack(rng):
     confidence = rng.random(500)
-    graded = Outcomes(0.5 * (rng.random(500) < 0.2), confidence)
-    graded_risk = {"objective": Risk(0.3, min_coverage=0.3)}
-    for options in (graded_risk, {"objective": Best("selective_accuracy", min_coverage=0.3)}):
-        selection = select_threshold(graded, **options)
-        labels = RiskCoverageDisplay.from_selection(
+    graded = sk.Outcomes(0.5 * (rng.random(500) < 0.2), confidence)
+    graded_risk = {"objective": sk.Risk(0.3, min_coverage=0.3)}
+    for options in (graded_risk, {"objective": sk.Best("selective_accuracy", min_coverage=0.3)}):
+        selection = sk.select_threshold(graded, **options)
+        labels = sk.RiskCoverageDisplay.from_selection(
             selection, band=True
         ).ax_.get_legend_handles_labels()[1]
         assert "bound for all thresholds at once" not in labels
@@ -149,11 +143,11 @@ def test_graded_and_metric_selections_are_drawn_without_what_they_lack(rng):
 def test_costs_are_drawn_in_their_own_units(rng):
     p = rng.beta(0.3, 0.3, 3000)
     y = (rng.random(3000) < p).astype(int)
-    predictions = Predictions.from_proba(
+    predictions = sk.Predictions.from_proba(
         y, np.column_stack([1 - p, p]), decision="min_cost", cost_matrix=[[0, 1], [10, 0]]
     )
-    selection = select_threshold(predictions, objective="risk", target=0.3)
-    ax = RiskCoverageDisplay.from_selection(selection).ax_
+    selection = sk.select_threshold(predictions, objective="risk", target=0.3)
+    ax = sk.RiskCoverageDisplay.from_selection(selection).ax_
     labels = ax.get_legend_handles_labels()[1]
     assert "target 0.3" in labels
     assert any(label.endswith(f"mean {selection.risk:.3g}") for label in labels)
@@ -162,13 +156,13 @@ def test_costs_are_drawn_in_their_own_units(rng):
 
 
 def test_several_thresholds_are_drawn_one_by_one(rng):
-    outcomes = Outcomes(rng.random(600) < 0.02, rng.random(600))
-    selection = select_threshold(
+    outcomes = sk.Outcomes(rng.random(600) < 0.02, rng.random(600))
+    selection = sk.select_threshold(
         outcomes, objective="risk", target=0.1, subgroups=rng.choice(["a", "b"], 600)
     )
     with pytest.raises(ValueError, match=r"draw one of them, such as selection.selections\['a'\]"):
-        RiskCoverageDisplay.from_selection(selection)
-    RiskCoverageDisplay.from_selection(selection.selections["a"])
+        sk.RiskCoverageDisplay.from_selection(selection)
+    sk.RiskCoverageDisplay.from_selection(selection.selections["a"])
 
 
 # Deferrals at each risk target --------------------------------------------------------------------
@@ -177,8 +171,8 @@ def test_several_thresholds_are_drawn_one_by_one(rng):
 @pytest.fixture
 def tied_curve(rng):
     confidence = rng.uniform(0.5, 1, 3000).round(2)
-    return RiskCoverageCurve.from_outcomes(
-        Outcomes(rng.random(3000) < (1 - confidence) / 3, confidence)
+    return sk.RiskCoverageCurve.from_outcomes(
+        sk.Outcomes(rng.random(3000) < (1 - confidence) / 3, confidence)
     )
 
 
@@ -253,7 +247,7 @@ def test_a_second_axis_shows_what_review_takes(tied_curve, options, shown, unit)
 @pytest.mark.parametrize("error", [None, 0.03])
 def test_hours_of_review_say_what_must_be_answered_automatically(error):
     c = np.linspace(1, 0.5, 3000)  # each fortieth of the surer rows is wrong
-    curve = RiskCoverageCurve.from_outcomes(Outcomes(np.arange(3000) % 40 == 39, c))
+    curve = sk.RiskCoverageCurve.from_outcomes(sk.Outcomes(np.arange(3000) % 40 == 39, c))
     options = {"minutes": 6, "hours": 40, "cases": 1500, "deferred_error": error}
     axes = WorkloadDisplay(curve, **options).plot().ax_
     told = " ".join(axes.get_legend_handles_labels()[1][-1].split())
@@ -276,7 +270,7 @@ def test_hours_of_review_say_what_must_be_answered_automatically(error):
 
 @pytest.mark.parametrize("loss", [[0.0, 0.0], [1.0, 1.0]])
 def test_no_errors_and_nothing_else(loss):
-    tied_curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, [0.6, 0.9]))
+    tied_curve = sk.RiskCoverageCurve.from_outcomes(sk.Outcomes(loss, [0.6, 0.9]))
     x, y = WorkloadDisplay(tied_curve, confidence_level=0.95).plot().line_.get_xydata().T
     np.testing.assert_array_equal(y, np.where(x >= loss[0], 0, 1000))
 

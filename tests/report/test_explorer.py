@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 from sklearn.utils import check_random_state
 
-from skselect import (
-    Coverage,
-    Predictions,
-    Risk,
-    RiskCoverageCurve,
-    select_threshold,
-    selective_report,
-)
+import skselect as sk
 from skselect.thresholds import simultaneous_band
 from tests.browser import look_at, needs_browser, run_in
 
@@ -27,12 +20,12 @@ def draw(seed, n, decimals=9):
     """Return predictions that are wrong more often the less sure they are."""
     rng = check_random_state(seed)
     p = np.round(rng.uniform(0.5, 1, n), decimals)
-    return Predictions.from_proba(rng.uniform(size=n) >= (1 - p) / 3, p, labels=[False, True])
+    return sk.Predictions.from_proba(rng.uniform(size=n) >= (1 - p) / 3, p, labels=[False, True])
 
 
 @pytest.fixture(scope="module")
 def policy():
-    return select_threshold(draw(0, 3000), objective="risk", target=0.06).policy
+    return sk.select_threshold(draw(0, 3000), objective="risk", target=0.06).policy
 
 
 def usual(text):
@@ -54,10 +47,10 @@ def share(text):
 @pytest.mark.parametrize(("n", "decimals"), [(2000, 9), (2000, 2), (40, 9), (4000, 1)])
 def test_each_stop_says_what_the_band_and_the_rows_say(n, decimals):
     rows = draw(n, n, decimals)
-    curve = RiskCoverageCurve.from_proba(rows.y_true, rows.y_proba, labels=[False, True])
+    curve = sk.RiskCoverageCurve.from_proba(rows.y_true, rows.y_proba, labels=[False, True])
     confidence, wrong = rows.y_proba.max(axis=1), rows.y_true != rows.y_pred
     band = dict(zip(curve.n_accepted.tolist(), simultaneous_band(curve, 0.1), strict=True))
-    report = selective_report(None, rows, confidence_level=0.9)
+    report = sk.selective_report(None, rows, confidence_level=0.9)
     [stops] = read_stops(report.to_html(interactive=True))
     assert 0 < len(stops) <= 260
     met = []
@@ -79,7 +72,7 @@ def test_each_stop_says_what_the_band_and_the_rows_say(n, decimals):
 
 def test_what_is_certified_is_marked(policy):
     rows = draw(1, 1500)
-    page = selective_report(None, rows, policy=policy).to_html(interactive=True)
+    page = sk.selective_report(None, rows, policy=policy).to_html(interactive=True)
     [stops] = read_stops(page)
     [own] = [stop for stop in stops if stop[-1]]
     assert own[2] == f"{policy.threshold:.6g}"
@@ -93,29 +86,29 @@ def test_what_is_certified_is_marked(policy):
 
 
 def test_only_a_certificate_about_all_answers_is_marked_as_certified():
-    for objective in (Risk(0.1, given_prediction=True), Coverage(0.7)):
-        policy = select_threshold(draw(0, 3000), objective=objective).policy
+    for objective in (sk.Risk(0.1, given_prediction=True), sk.Coverage(0.7)):
+        policy = sk.select_threshold(draw(0, 3000), objective=objective).policy
         assert policy.certificate.is_certified
-        page = selective_report(None, draw(1, 900), policy=policy).to_html(interactive=True)
+        page = sk.selective_report(None, draw(1, 900), policy=policy).to_html(interactive=True)
         assert "certified: at" not in page
         assert "This is the policy's threshold." in page
     rows = draw(2, 300)
-    page = selective_report(None, rows, threshold=0.75).to_html(interactive=True)
+    page = sk.selective_report(None, rows, threshold=0.75).to_html(interactive=True)
     marked = [stop[2::5] for stop in read_stops(page)[0] if stop[-1]]
     assert marked == [["0.75", "This is the chosen threshold."]]
-    nothing = selective_report(None, rows, threshold=1.5).to_html(interactive=True)
+    nothing = sk.selective_report(None, rows, threshold=1.5).to_html(interactive=True)
     assert "</button>" not in nothing
-    unsure = selective_report(None, rows, confidence_level=0.4)  # no bound holds
+    unsure = sk.selective_report(None, rows, confidence_level=0.4)  # no bound holds
     assert "<script" not in unsure.to_html(interactive=True)
 
 
 def test_each_model_has_a_slider_and_says_what_its_bounds_assume(policy):
     rows = draw(3, 900)
     site = np.arange(900) % 2
-    grouped = select_threshold(
+    grouped = sk.select_threshold(
         draw(4, 3000), objective="risk", target=0.1, subgroups=np.arange(3000) % 2
     ).policy
-    report = selective_report(
+    report = sk.selective_report(
         {"one": rows, "each": rows, "bare": rows},
         policy={"one": policy, "each": grouped, "bare": None}, subgroups=site,
     )  # fmt: skip
@@ -146,7 +139,7 @@ _SLIDE = """
 @needs_browser
 def test_the_slider_moves_in_a_browser(policy, tmp_path):
     path = tmp_path / "report.html"
-    selective_report(None, draw(1, 1500), policy=policy).to_html(path, interactive=True)
+    sk.selective_report(None, draw(1, 1500), policy=policy).to_html(path, interactive=True)
     [stops] = read_stops(path.read_text())
     start = next(k for k, stop in enumerate(stops) if stop[-1])
     found = run_in(path, 390, tmp_path, _SLIDE)
