@@ -247,7 +247,5 @@ def test_predictions_take_the_place_of_labels_and_probabilities(rng):
     answers = Predictions.from_labels(y, answer, confidence)
     table = metrics_by_group(answers, subgroups=site, metrics=["coverage_gap", "selective_risk"])
     assert table["value"].notna().all()
-    with pytest.raises(ValueError, match="labels goes with y_true and y_proba"):
-        metrics_by_class(rows, labels=[0, 1, 2])
-    with pytest.raises(ValueError, match="subgroups is missing"):
-        metrics_by_group(y, p)
+    check_refused("labels", partial(metrics_by_class, rows, labels=[0, 1, 2]))
+    check_refused("subgroups", metrics_by_group, y, p)

@@ -1,6 +1,7 @@
 """Where stages keep a case, against a search by hand; tables of several models become one."""
 
 import contextlib
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from skselect import (
 from skselect._lib.arrays import draw_rows
 from skselect.selection.cascade import plan_cuts
 from tests.common import mostly_slow
+from tests.refusals import check_refused
 
 
 def worth_by_hand(confidence, wrong, target):
@@ -109,29 +111,18 @@ def test_joined_tables_certify_and_their_policy_follows_the_stages(rng, calibrat
 
 def test_tables_that_do_not_belong_together_are_refused(rng):
     stages, codes = make_tables(rng, 60)
-    cheap, y = stages["cheap"], np.array(["no", "yes"])[codes]
-    other = Predictions.from_proba(y[::-1], stages["strong"].y_proba, labels=["no", "yes"])
-    table = stages["strong"].y_proba
-    weighted = Predictions.from_proba(y, table, labels=["no", "yes"], sample_weight=[2.0] * 60)
-    third = Predictions.from_proba(y, np.full((60, 3), 1 / 3), labels=["no", "other", "yes"])
+    cheap, table, y = stages["cheap"], stages["strong"].y_proba, np.array(["no", "yes"])[codes]
+    read = partial(Predictions.from_proba, labels=["no", "yes"])
     answers = Predictions.from_labels(y, y, np.full(60, 0.9))
-    costs = Predictions.from_proba(
-        y, cheap.y_proba, labels=["no", "yes"], decision="estimator", y_pred=y
-    )
-    for parts, message in (
-        ({"cheap": cheap}, "stages must be a dict of two Predictions or more"),
-        ([cheap, cheap], "stages must be a dict"),
-        ({"cheap": cheap, "strong": other}, "has other true labels or weights than the first"),
-        ({"cheap": cheap, "strong": weighted}, "has other true labels or weights than the first"),
-        ({"cheap": cheap, "strong": third}, r"stages\['strong'\] has the classes"),
-        ({"cheap": cheap, "strong": answers}, "with probabilities in all stages or in none"),
-        ({"cheap": answers, "strong": y}, "with probabilities in all stages or in none"),
-        ({"cheap": cheap, "strong": costs}, "keeps answers that a cascade would mix"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            join_stages(parts)
-    with pytest.raises(ValueError, match="max_loss must be a number in"):
-        join_stages(stages, max_loss=-0.1)
+    for strong in (
+        read(y[::-1], table), read(y, table, sample_weight=[2.0] * 60), answers,
+        Predictions.from_proba(y, np.full((60, 3), 1 / 3), labels=["no", "other", "yes"]),
+        read(y, cheap.y_proba, decision="estimator", y_pred=y),
+    ):  # fmt: skip
+        check_refused("stages", join_stages, {"cheap": cheap, "strong": strong})
+    for parts in ({"cheap": cheap}, [cheap, cheap], {"cheap": answers, "strong": y}):
+        check_refused("stages", join_stages, parts)
+    check_refused("max_loss", partial(join_stages, stages, max_loss=-0.1))
 
 
 def draw_flat(rng, n_stages, risk, n=450):
@@ -214,18 +205,15 @@ def test_answers_with_a_score_are_joined_and_decided_stage_by_stage(rng, judged,
     assert int(wrong.sum()) == policy.certificate.n_errors
     fresh = policy.cascade.join({name: part.take(rest) for name, part in stages.items()})
     assert check_policy(policy, fresh).n_accepted == decided["accepted"].sum()
-    with pytest.raises(ValueError, match="this policy asks the stages"):
-        check_policy(policy, stages["small"])
-    with pytest.raises(ValueError, match=r"stages must be \['small', 'large'\]"):
-        policy.cascade.join(dict(reversed(stages.items())))
+    check_refused("stages", check_policy, policy, stages["small"])
+    check_refused("stages", policy.cascade.join, dict(reversed(stages.items())))
     again = AbstentionPolicy.from_json(policy.to_json(allow_external=True))
     assert again.begin(confidence=scores["small"][rest]).tolist() == first.tolist()
-    with pytest.raises(ValueError, match="must still ask the stage 'large'"):
-        policy.decide(y_pred=answers, confidence={"small": scores["small"]})
-    with pytest.raises(ValueError, match="pass a dict of what each of them says"):
-        policy.decide(y_pred=answers["small"], confidence=scores["small"])
-    with pytest.raises(ValueError, match="y_pred must be a dict with the answers of"):
-        policy.decide(y_pred=answers["small"], confidence=scores)
+    for argument, said, sure in (
+        ("'large'", answers, {"small": scores["small"]}), ("y_pred", answers["small"], scores),
+        ("dict", answers["small"], scores["small"]),
+    ):  # fmt: skip
+        check_refused(argument, partial(policy.decide, y_pred=said, confidence=sure))
     named = {"small": pd.Series(scores["small"]), "large": pd.Series(scores["large"])}
     other = {name: pd.Series(answers[name], index=range(n)[::-1]) for name in names}
     with pytest.raises(ValueError, match=r"confidence\['small'\] has another index than y_pred"):

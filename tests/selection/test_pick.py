@@ -685,12 +685,9 @@ def test_a_policy_that_keeps_own_answers_needs_them(table):
     assert decided["suggestion"].tolist() == answers.tolist()
     chosen = np.where(answers == "sick", proba[:, 1], proba[:, 0])
     assert decided["accepted"].tolist() == (chosen >= found.threshold).tolist()
-    with pytest.raises(ValueError, match="y_pred is missing"):
-        found.policy.decide(proba)
-    with pytest.raises(ValueError, match="y_pred has 2 rows, but y_proba has 4000"):
-        found.policy.decide(proba, y_pred=["sick", "sick"])
-    with pytest.raises(ValueError, match="the policy keeps the classifier's own answers"):
-        certify(found.policy, predictions_of(table))
+    check_refused("y_pred", found.policy.decide, proba)
+    check_refused("y_pred", lambda: found.policy.decide(proba, y_pred=["sick", "sick"]))
+    check_refused("the classifier's own answers", certify, found.policy, predictions_of(table))
     assert certify(found.policy, own).n_accepted == decided["accepted"].sum()
 
 
