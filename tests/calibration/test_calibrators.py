@@ -507,8 +507,9 @@ def test_it_is_saved_by_name_only_and_on_demand():
     policy = AbstentionPolicy(
         classes=model.classes_, threshold=0.7, calibration=model.calibration_, abstain_label=-1
     )
-    with pytest.raises(ValueError, match=r"Halfway is a calibrator of your own.*allow_external"):
-        policy.to_json()
+    for save in (policy.to_json, policy.to_dict):
+        with pytest.raises(ValueError, match=r"Halfway is a calibrator of your own.*allow_ext"):
+            save()
     text = policy.to_json(allow_external=True)
     check_schema(text)
     restored = AbstentionPolicy.from_json(text)

@@ -164,6 +164,7 @@ def test_object_is_copied_pickled_and_written_down():
     ("metric", partial(get_scorer, "aumcc", metric="selective_risk")),
     ("at least one", selective_scoring), ("scoring", partial(on_accepted, "accuracyy")),
     ("threshold", partial(on_accepted, "accuracy", threshold=np.nan)),
+    ("min_coverage", partial(on_accepted, "accuracy", min_coverage=80)),
 ])  # fmt: skip
 def test_bad_requests_are_explained(argument, call):
     check_refused(argument, call)
