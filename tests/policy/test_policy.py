@@ -59,6 +59,13 @@ def put(stored, path, value):
     return stored
 
 
+@pytest.mark.parametrize("confidence", ["margin", "entropy", "max_proba"])
+def test_a_decision_claims_the_probability_of_its_answer_whatever_ranks_it(confidence, rng):
+    proba = rng.dirichlet(np.ones(3), 20)
+    ranks = AbstentionPolicy(np.arange(3), 0.2, confidence)
+    assert apply_policy(ranks, proba).claim.tolist() == proba.max(axis=1).tolist()
+
+
 def test_decide_marks_what_is_not_sure_enough(policy):
     table = policy.decide([[0.9, 0.1], [0.3, 0.7], [0.2, 0.8]])
     assert table.columns.tolist() == ["label", "suggestion", "accepted", "confidence", "threshold"]
