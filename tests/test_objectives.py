@@ -18,27 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from skselect import (
-    AbstentionPolicy,
-    Best,
-    Cost,
-    Coverage,
-    GeneralizedRisk,
-    InfeasibleTargetError,
-    Outcomes,
-    PrecomputedClassifier,
-    Predictions,
-    Risk,
-    SelectiveClassifier,
-    SelectiveRiskMonitor,
-    SelectiveState,
-    SystemRisk,
-    ThresholdTuner,
-    certify,
-    check_policy,
-    select_threshold,
-    selective_report,
-)
+import skselect as sk
 from skselect._lib.arrays import draw_rows
 from skselect._lib.notebook import unwrap
 from skselect.curve.curve import RiskCoverageCurve
@@ -47,30 +27,30 @@ from skselect.thresholds import LevelSequence, rows_needed
 from tests.common import check_schema, mostly_slow
 from tests.refusals import check_refused, refusals
 
-SURE = Outcomes(np.zeros(400), np.linspace(0.6, 0.9, 400))
+SURE = sk.Outcomes(np.zeros(400), np.linspace(0.6, 0.9, 400))
 GROUPS = np.arange(400) % 2
 
 
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (Risk(0.1, method="empirical"), Risk(0.1)),
-        (Risk(0.1), Risk(0.1, method="empirical")),
-        (Cost(0.1, method="chow"), Cost(0.1)),
+        (sk.Risk(0.1, method="empirical"), sk.Risk(0.1)),
+        (sk.Risk(0.1), sk.Risk(0.1, method="empirical")),
+        (sk.Cost(0.1, method="chow"), sk.Cost(0.1)),
     ],
 )
 def test_what_holds_for_all_subgroups_cannot_depend_on_which_comes_first(first, second):
     """Else rows that trained the classifier, or set the threshold, were taken for fresh ones."""
     with pytest.raises(ValueError, match=re.escape(f"{second!r} stands beside {first!r}")):
-        select_threshold(SURE, objective={0: first, 1: second}, subgroups=GROUPS)
+        sk.select_threshold(SURE, objective={0: first, 1: second}, subgroups=GROUPS)
     X, y = np.arange(400.0)[:, None], GROUPS
-    fitted = FrozenEstimator(SelectiveClassifier(DummyClassifier(strategy="prior")).fit(X, y))
-    tuner = ThresholdTuner(fitted, {0: first, 1: second}, group_by=lambda X: X[:, 0] % 2)
+    fitted = FrozenEstimator(sk.SelectiveClassifier(DummyClassifier(strategy="prior")).fit(X, y))
+    tuner = sk.ThresholdTuner(fitted, {0: first, 1: second}, group_by=lambda X: X[:, 0] % 2)
     check_refused("all look at the rows, or none does", tuner.fit, X, y)
 
 
 @pytest.mark.parametrize(
-    "stated", [Risk(6.0, delta=0.03, max_analyses=2), Cost(3), Best()], ids=str
+    "stated", [sk.Risk(6.0, delta=0.03, max_analyses=2), sk.Cost(3), sk.Best()], ids=str
 )
 def test_what_an_objective_knows_of_its_rows_is_no_parameter(stated):
     costs = Loss("cost", 30.0)
@@ -92,13 +72,13 @@ def test_what_an_objective_knows_of_its_rows_is_no_parameter(stated):
 @pytest.mark.parametrize("loss", [np.repeat([0.0, 1.0], [60, 39]), np.linspace(0, 0.5, 99)])
 def test_conformal_risk_control_says_what_it_could_have_met(loss):
     confidence = np.linspace(0.9, 0.6, 99)  # errors at the end
-    rows = Outcomes(loss, confidence)
+    rows = sk.Outcomes(loss, confidence)
 
     def found(target):
-        objective = GeneralizedRisk(target, method="mean")
-        return select_threshold(rows, objective=objective, assume="independent")
+        objective = sk.GeneralizedRisk(target, method="mean")
+        return sk.select_threshold(rows, objective=objective, assume="independent")
 
-    with pytest.raises(InfeasibleTargetError) as caught:
+    with pytest.raises(sk.InfeasibleTargetError) as caught:
         found(0.0099)
     assert caught.value.least_target == pytest.approx((loss[0] + 1) / 100)
     assert caught.value.rows_needed == 101  # 1 / 102 < 0.0099 < 1 / 101
@@ -111,14 +91,14 @@ def test_conformal_risk_control_says_what_it_could_have_met(loss):
 
 
 STATED = {
-    "risk": Risk(0.3),
-    "generalized_risk": GeneralizedRisk(0.3),
-    "coverage": Coverage(0.5),
-    "cost": Cost(0.4),
-    "system_risk": SystemRisk(0.3),
-    "system_risk, bound": SystemRisk(0.4, overall_error=0.1),
-    "system_risk, rate": SystemRisk(0.3, deferred_error=0.1),
-    "cwsa_plus": Best(),
+    "risk": sk.Risk(0.3),
+    "generalized_risk": sk.GeneralizedRisk(0.3),
+    "coverage": sk.Coverage(0.5),
+    "cost": sk.Cost(0.4),
+    "system_risk": sk.SystemRisk(0.3),
+    "system_risk, bound": sk.SystemRisk(0.4, overall_error=0.1),
+    "system_risk, rate": sk.SystemRisk(0.3, deferred_error=0.1),
+    "cwsa_plus": sk.Best(),
 }
 BY_COUNTS = {"risk", "generalized_risk", "coverage", "system_risk, bound"}
 WITH_GUARANTEE = BY_COUNTS | {"system_risk, rate"}
@@ -137,23 +117,23 @@ def _rows():
 def _reviewed(objective):
     """Return what a person who is wrong in every tenth case answers, where that is read."""
     wrong = np.random.default_rng(1).random(1500) < 0.1
-    reads = isinstance(objective, SystemRisk) and objective.reads_reviewer
+    reads = isinstance(objective, sk.SystemRisk) and objective.reads_reviewer
     return np.where(wrong, 1 - _rows()[0], _rows()[0]) if reads else None
 
 
 def _table(**options):
-    return Predictions.from_proba(*_rows(), labels=[0, 1], **options)
+    return sk.Predictions.from_proba(*_rows(), labels=[0, 1], **options)
 
 
 def _policy(objective):
     rows = _table(reviewer=_reviewed(objective))
-    return select_threshold(rows, objective=objective).policy
+    return sk.select_threshold(rows, objective=objective).policy
 
 
 def _fit(objective):
     y, proba = _rows()
-    frozen = FrozenEstimator(PrecomputedClassifier([0, 1]).fit(proba, y))
-    tuner = ThresholdTuner(frozen, objective, assume="fresh")
+    frozen = FrozenEstimator(sk.PrecomputedClassifier([0, 1]).fit(proba, y))
+    tuner = sk.ThresholdTuner(frozen, objective, assume="fresh")
     return tuner.fit(proba, y, reviewer_pred=_reviewed(objective))
 
 
@@ -162,26 +142,26 @@ def _decides(objective):
     check_schema(policy.to_json())
     gate: dict = {"__name__": "gate"}
     exec(str(policy.to_python()), gate)
-    accepted = AbstentionPolicy.from_json(policy.to_json()).decide(_rows()[1])["accepted"]
+    accepted = sk.AbstentionPolicy.from_json(policy.to_json()).decide(_rows()[1])["accepted"]
     assert list(gate["decide"](_rows()[1])["accepted"]) == accepted.tolist()
 
 
 def _choose(rows, **options):
     """Return a function that chooses a threshold on rows, which it makes for an objective."""
-    return lambda one: select_threshold(rows(one), objective=one, **options)
+    return lambda one: sk.select_threshold(rows(one), objective=one, **options)
 
 
 def _ask(call, rows):
     """Return a function that asks for an objective of a policy."""
-    return lambda one: call(_policy(Risk(0.3)), *rows(), objective=one)
+    return lambda one: call(_policy(sk.Risk(0.3)), *rows(), objective=one)
 
 
 def _both():
-    return (_table(reviewer=_reviewed(SystemRisk(0.3))),)
+    return (_table(reviewer=_reviewed(sk.SystemRisk(0.3))),)
 
 
 def _state():
-    return SelectiveState(labels=[0, 1]).update(*_rows())
+    return sk.SelectiveState(labels=[0, 1]).update(*_rows())
 
 
 ONES, SITES = [[0, 1], [1, 0]], np.resize(["a", "b"], 1500)
@@ -194,14 +174,14 @@ PLACES = {
     "costs": (_choose(lambda one: _table(
         decision="min_cost", cost_matrix=ONES, reviewer=_reviewed(one))), STATED),
     "file, schema and gate": (_decides, STATED),
-    "report": (lambda one: selective_report(None, _table(), policy=_policy(one)), STATED),
-    "certify": (_ask(certify, _rows), WITH_GUARANTEE),
-    "check_policy": (_ask(check_policy, _rows), WITH_GUARANTEE),
-    "certify, reviewed": (_ask(certify, _both),
+    "report": (lambda one: sk.selective_report(None, _table(), policy=_policy(one)), STATED),
+    "certify": (_ask(sk.certify, _rows), WITH_GUARANTEE),
+    "check_policy": (_ask(sk.check_policy, _rows), WITH_GUARANTEE),
+    "certify, reviewed": (_ask(sk.certify, _both),
                           {"risk", "generalized_risk", "coverage", "system_risk"}),
-    "check_policy, reviewed": (_ask(check_policy, _both), WITH_GUARANTEE | {"system_risk"}),
-    "check_policy, state": (_ask(check_policy, lambda: (_state(),)), BY_COUNTS),
-    "monitor": (_ask(SelectiveRiskMonitor, tuple), {"risk"}),
+    "check_policy, reviewed": (_ask(sk.check_policy, _both), WITH_GUARANTEE | {"system_risk"}),
+    "check_policy, state": (_ask(sk.check_policy, lambda: (_state(),)), BY_COUNTS),
+    "monitor": (_ask(sk.SelectiveRiskMonitor, tuple), {"risk"}),
     "rows_needed": (rows_needed, {"risk"}),
 }  # fmt: skip
 
@@ -221,7 +201,7 @@ def _outcomes(n=4000, seed=0, reviewer=0.05):
     """Return rows whose machine is wrong in a share 1 - c at confidence c."""
     rng = np.random.default_rng(seed)
     c = rng.uniform(0.5, 1, n)
-    return Outcomes(rng.random(n) < 1 - c, c, reviewer_loss=rng.random(n) < reviewer)
+    return sk.Outcomes(rng.random(n) < 1 - c, c, reviewer_loss=rng.random(n) < reviewer)
 
 
 def _errors(rows, level):
@@ -240,7 +220,7 @@ def _upper(k, n, delta):
 def test_the_levels_that_a_fifth_names_are_tested_one_by_one(decimals):
     """Against the definition, row by row and level by level."""
     rows = _outcomes()
-    rows = Outcomes(rows.loss, rows.confidence.round(decimals), reviewer_loss=rows.reviewer_loss)
+    rows = sk.Outcomes(rows.loss, rows.confidence.round(decimals), reviewer_loss=rows.reviewer_loss)
     apart = draw_rows(len(rows), 5, seed=0)
     naming, testing = rows.take(apart), rows.take(~apart)
     named = np.quantile(naming.confidence, np.linspace(0, 1, 51), method="higher")
@@ -255,7 +235,7 @@ def test_the_levels_that_a_fifth_names_are_tested_one_by_one(decimals):
         if _upper(_errors(testing, level), len(testing), 0.05 / 2) > 0.08:
             break
         chosen = level
-    found = select_threshold(rows, objective=SystemRisk(0.08, max_analyses=2))
+    found = sk.select_threshold(rows, objective=sk.SystemRisk(0.08, max_analyses=2))
     assert found.threshold == chosen < max(named)
     assert found.objective.method.levels == tuple(named[start:])
     made, n = found.certificate, len(testing)
@@ -275,17 +255,17 @@ def test_the_levels_that_a_fifth_names_are_tested_one_by_one(decimals):
 
 def test_the_last_level_accepts_rows_that_are_less_sure_than_those_that_named_it():
     rows = _outcomes(500)
-    right = Outcomes(np.zeros(500), rows.confidence, reviewer_loss=rows.reviewer_loss)
-    assert select_threshold(right, objective=SystemRisk(0.05)).threshold == 0.0
-    scores = Outcomes(np.zeros(500), 10 * rows.confidence, reviewer_loss=rows.reviewer_loss)
-    found = select_threshold(scores, objective=SystemRisk(0.05))
+    right = sk.Outcomes(np.zeros(500), rows.confidence, reviewer_loss=rows.reviewer_loss)
+    assert sk.select_threshold(right, objective=sk.SystemRisk(0.05)).threshold == 0.0
+    scores = sk.Outcomes(np.zeros(500), 10 * rows.confidence, reviewer_loss=rows.reviewer_loss)
+    found = sk.select_threshold(scores, objective=sk.SystemRisk(0.05))
     assert found.coverage == 1.0
     assert found.threshold < 2.0  # of scores from 5 to 10
 
 
 def test_levels_that_the_user_names_leave_all_rows_to_test_them():
     method = LevelSequence([0.95, 0.9])
-    found = select_threshold(_outcomes(), objective=SystemRisk(0.08, method=method))
+    found = sk.select_threshold(_outcomes(), objective=sk.SystemRisk(0.08, method=method))
     assert found.threshold == 0.9
     assert found.certificate.n == 4000
 
@@ -295,10 +275,12 @@ def test_levels_that_the_user_names_leave_all_rows_to_test_them():
 )
 def test_a_bound_of_the_reviewer_leaves_the_rest_of_the_target_to_the_machine(bound, most, delta):
     """An estimated bound takes half of delta."""
-    rows = Outcomes(_outcomes().loss, _outcomes().confidence)
-    found = select_threshold(rows, objective=SystemRisk(0.06, overall_error=bound)).certificate
-    machine = GeneralizedRisk(0.06 - most, delta=delta)
-    plain = select_threshold(rows, objective=machine).certificate
+    rows = sk.Outcomes(_outcomes().loss, _outcomes().confidence)
+    found = sk.select_threshold(
+        rows, objective=sk.SystemRisk(0.06, overall_error=bound)
+    ).certificate
+    machine = sk.GeneralizedRisk(0.06 - most, delta=delta)
+    plain = sk.select_threshold(rows, objective=machine).certificate
     numbers = ("threshold", "n", "n_accepted", "n_errors", "rows_needed")
     assert [getattr(found, name) for name in numbers] == [getattr(plain, name) for name in numbers]
     assert found.pointwise_bound == pytest.approx(plain.pointwise_bound + most)
@@ -311,16 +293,16 @@ def test_a_bound_of_the_reviewer_leaves_the_rest_of_the_target_to_the_machine(bo
 
 def test_a_rate_of_the_reviewer_is_a_coin_in_each_row():
     """The levels are tested one by one, as with answers that the coins draw."""
-    plain = Outcomes(_outcomes().loss, _outcomes().confidence)
-    objective = SystemRisk(0.08, deferred_error=0.05)
-    found = select_threshold(plain, objective=objective)
-    rated = Outcomes(plain.loss, plain.confidence, reviewer_loss=np.full(4000, 0.05))
+    plain = sk.Outcomes(_outcomes().loss, _outcomes().confidence)
+    objective = sk.SystemRisk(0.08, deferred_error=0.05)
+    found = sk.select_threshold(plain, objective=objective)
+    rated = sk.Outcomes(plain.loss, plain.confidence, reviewer_loss=np.full(4000, 0.05))
     coins = rated.take(~draw_rows(4000, 5, seed=0)).count(0)
     levels = found.objective.method.levels
     tested = [_upper(_errors(coins, level), 3200, 0.05) <= 0.08 for level in levels]
     assert found.threshold == levels[tested.index(False) - 1] > min(levels)
-    assert found.coverage > select_threshold(
-        plain, objective=SystemRisk(0.08, overall_error=0.05)
+    assert found.coverage > sk.select_threshold(
+        plain, objective=sk.SystemRisk(0.08, overall_error=0.05)
     ).coverage  # fmt: skip
     made = found.certificate
     assert made.is_certified
@@ -337,14 +319,16 @@ def test_a_rate_of_the_reviewer_is_a_coin_in_each_row():
     said = f"wrong in {n_wrong} of the {deferred.sum():,} deferred cases (drawn by chance, at 5 %)"
     assert said in unwrap(str(made))
     assert "Alone, the reviewer is wrong in 5 % of all these cases" in unwrap(str(made))
-    again = select_threshold(rated, objective=SystemRisk(0.08))  # the rate of each row is known
+    again = sk.select_threshold(
+        rated, objective=sk.SystemRisk(0.08)
+    )  # the rate of each row is known
     assert (again.threshold, again.objective.method) == (found.threshold, found.objective.method)
 
 
 def test_a_refusal_says_what_each_would_do_alone_and_which_target_could_be_met():
     rows = _outcomes()
-    with pytest.raises(InfeasibleTargetError) as caught:
-        select_threshold(rows, objective=SystemRisk(0.02))
+    with pytest.raises(sk.InfeasibleTargetError) as caught:
+        sk.select_threshold(rows, objective=sk.SystemRisk(0.02))
     assert "on 3,200 certifying rows (4,000 in all)" in str(caught.value)
     testing = rows.take(~draw_rows(4000, 5, seed=0))
     machine, reviewer = (f"{100 * x.mean():.4g} %" for x in (testing.loss, testing.reviewer_loss))
@@ -354,11 +338,11 @@ def test_a_refusal_says_what_each_would_do_alone_and_which_target_could_be_met()
         str(caught.value),
     )
     least = float(said[1]) / 100
-    assert select_threshold(rows, objective=SystemRisk(least)).certificate.is_certified
-    with pytest.raises(InfeasibleTargetError):
-        select_threshold(rows, objective=SystemRisk(least - 2e-4))
+    assert sk.select_threshold(rows, objective=sk.SystemRisk(least)).certificate.is_certified
+    with pytest.raises(sk.InfeasibleTargetError):
+        sk.select_threshold(rows, objective=sk.SystemRisk(least - 2e-4))
     with pytest.warns(UserWarning, match="Nothing will be accepted"):
-        found = select_threshold(rows, objective=SystemRisk(0.02), on_infeasible="abstain")
+        found = sk.select_threshold(rows, objective=sk.SystemRisk(0.02), on_infeasible="abstain")
     assert found.threshold == np.inf
 
 
@@ -366,8 +350,9 @@ def test_the_order_of_the_reviewers_errors_is_tested_too():
     rows = _outcomes()
     tired = np.sort(rows.reviewer_loss)
     with pytest.warns(UserWarning, match="the errors of the reviewer change from"):
-        found = select_threshold(
-            Outcomes(rows.loss, rows.confidence, reviewer_loss=tired), objective=SystemRisk(0.1)
+        found = sk.select_threshold(
+            sk.Outcomes(rows.loss, rows.confidence, reviewer_loss=tired),
+            objective=sk.SystemRisk(0.1),
         )
     assert not found.certificate.is_certified
 
@@ -417,12 +402,12 @@ def test_the_guarantee_fails_as_rarely_as_it_says(cell, by_rate, draws, n, targe
     machine, reviewer, truth = _population(cell, target)
     rate = reviewer[0] if by_rate else None
     assert rate is None or np.all(reviewer == rate)
-    objective = SystemRisk(target, delta=delta, deferred_error=rate).check(Loss())
+    objective = sk.SystemRisk(target, delta=delta, deferred_error=rate).check(Loss())
     rng, broken = np.random.default_rng(CELLS.index(cell)), 0
     for _ in range(draws):
         k = rng.integers(0, 20, n)
         missed = None if by_rate else rng.random(n) < reviewer[k]
-        rows = Outcomes(rng.random(n) < machine[k], 20.0 - k, reviewer_loss=missed)
+        rows = sk.Outcomes(rng.random(n) < machine[k], 20.0 - k, reviewer_loss=missed)
         named, testing = objective.name_levels(objective.with_reviewer(rows))
         testing = testing.count(0)
         curve = RiskCoverageCurve.from_outcomes(testing)
@@ -439,9 +424,9 @@ def test_a_weekday_that_is_hard_does_not_name_the_thresholds_alone():
         sure = rng.random(1000)
         machine = rng.random(1000) < np.where(monday, 0.30, 0.02)
         person = rng.random(1000) < np.where(monday, 0.20, 0.02)
-        rows = Outcomes(machine * 1.0, sure, reviewer_loss=person * 1.0)
-        with contextlib.suppress(InfeasibleTargetError):
-            found = select_threshold(rows, objective=SystemRisk(0.04))
+        rows = sk.Outcomes(machine * 1.0, sure, reviewer_loss=person * 1.0)
+        with contextlib.suppress(sk.InfeasibleTargetError):
+            found = sk.select_threshold(rows, objective=sk.SystemRisk(0.04))
             n_false += found.certificate.is_certified
     assert n_false <= 0.05 * 60 + 3 * np.sqrt(60 * 0.05 * 0.95)
 
@@ -459,15 +444,15 @@ def _people():
 
 
 def _tuner(**options):
-    return ThresholdTuner(LogisticRegression(), SystemRisk(0.08, **options), random_state=0)
+    return sk.ThresholdTuner(LogisticRegression(), sk.SystemRisk(0.08, **options), random_state=0)
 
 
 def test_the_seed_of_the_draw_stands_in_the_certificate():
     X, y, person = _people()
-    (truth, proba), objective = _rows(), SystemRisk(0.3)
+    (truth, proba), objective = _rows(), sk.SystemRisk(0.3)
 
     def fit(seed):
-        tuner = ThresholdTuner(PrecomputedClassifier([0, 1]), objective, random_state=seed)
+        tuner = sk.ThresholdTuner(sk.PrecomputedClassifier([0, 1]), objective, random_state=seed)
         return tuner.fit(proba, truth, reviewer_pred=_reviewed(objective)).selection_
 
     found = {seed: fit(seed) for seed in (7, 8)}
@@ -479,16 +464,16 @@ def test_the_seed_of_the_draw_stands_in_the_certificate():
         made = one.certificate
         again = fit(made.seed).certificate
         assert again == replace(made, created=again.created)
-        loaded = AbstentionPolicy.from_json(one.policy.to_json()).certificate
+        loaded = sk.AbstentionPolicy.from_json(one.policy.to_json()).certificate
         assert loaded == made
         check_schema(one.policy.to_json())
-    table = select_threshold(_outcomes(), objective=SystemRisk(0.08)).certificate
+    table = sk.select_threshold(_outcomes(), objective=sk.SystemRisk(0.08)).certificate
     assert table.seed == 0
     assert _tuner().fit(X, y, reviewer_pred=person).certificate_.seed == 0
-    levels = SystemRisk(0.08, method=LevelSequence([0.95, 0.9]))
-    for one in (levels, Risk(0.1), SystemRisk(0.4, overall_error=0.1)):
+    levels = sk.SystemRisk(0.08, method=LevelSequence([0.95, 0.9]))
+    for one in (levels, sk.Risk(0.1), sk.SystemRisk(0.4, overall_error=0.1)):
         rows = _outcomes() if one is levels else _table()
-        made = select_threshold(rows, objective=one).certificate
+        made = sk.select_threshold(rows, objective=one).certificate
         assert made.seed is None
         assert "seed" not in made.to_dict()
         assert "drawn by chance" not in unwrap(str(made))
@@ -499,20 +484,22 @@ def test_the_seed_of_the_draw_stands_in_the_certificate():
 def test_a_reviewer_who_is_never_wrong_may_have_given_the_labels():
     said = "y may be the reviewer's own answer, which is right in all"
     y, proba = _rows()
-    tuner = ThresholdTuner(PrecomputedClassifier([0, 1]), SystemRisk(0.1))
+    tuner = sk.ThresholdTuner(sk.PrecomputedClassifier([0, 1]), sk.SystemRisk(0.1))
     with pytest.warns(UserWarning, match=f"Who gave the labels.*{said} [0-9]+ rows"):
         certificate = tuner.fit(proba, y, reviewer_pred=y).certificate_
     assert certificate.is_certified
     assert f"CERTIFIED Note: {said}" in " ".join(unwrap(str(certificate)).split())
     rows, policy = _fresh(reviewer=0.0), _fixed()
     with pytest.warns(UserWarning, match=said):
-        assert said in str(select_threshold(rows, objective=SystemRisk(0.09)).certificate.caveats)
+        assert said in str(
+            sk.select_threshold(rows, objective=sk.SystemRisk(0.09)).certificate.caveats
+        )
     with pytest.warns(UserWarning, match=said):
-        assert said in str(certify(policy, rows, objective=SystemRisk(0.09)).caveats)
+        assert said in str(sk.certify(policy, rows, objective=sk.SystemRisk(0.09)).caveats)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        select_threshold(rows, objective=Risk(0.1))
-        certify(policy, rows, target=0.3)
+        sk.select_threshold(rows, objective=sk.Risk(0.1))
+        sk.certify(policy, rows, target=0.3)
 
 
 @pytest.mark.parametrize(
@@ -522,10 +509,10 @@ def test_a_hundred_errors_without_one_of_the_reviewer_raise_the_doubt(n_errors, 
     rng, loss, missed = np.random.default_rng(0), np.zeros(1000), np.zeros(1000)
     loss[:n_errors], missed[:n_missed], missed[-20:] = 1.0, 1.0, 1.0  # wrong elsewhere all the same
     order = rng.permutation(1000)
-    rows = Outcomes(loss[order], rng.random(1000), reviewer_loss=missed[order])
+    rows = sk.Outcomes(loss[order], rng.random(1000), reviewer_loss=missed[order])
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        made = select_threshold(rows, objective=SystemRisk(0.2)).certificate
+        made = sk.select_threshold(rows, objective=sk.SystemRisk(0.2)).certificate
     assert [len(heard), len(made.caveats)] == [doubted, doubted]
 
 
@@ -542,7 +529,7 @@ def test_the_model_never_sees_the_column_of_the_reviewer():
     pd.testing.assert_frame_equal(tuner.decide(both), other.decide(X))  # new rows may lack it
     pd.testing.assert_frame_equal(tuner.decide(X), other.decide(X))
     np.testing.assert_allclose(tuner.decision_function(both), other.decision_function(X))
-    loaded = AbstentionPolicy.from_json(tuner.policy_.to_json())
+    loaded = sk.AbstentionPolicy.from_json(tuner.policy_.to_json())
     assert loaded.certificate == tuner.certificate_
     assert pickle.loads(pickle.dumps(tuner)).threshold_ == tuner.threshold_
     assert clone(tuner).set_params(objective__target=0.1).objective.target == 0.1
@@ -569,7 +556,7 @@ def _ask(given=None, columns=(), objective=None, **options):
     def fit():
         X, y, _ = _people()
         person = np.full(3000, given) if isinstance(given, str) else given
-        tuner = ThresholdTuner(_Untrained(), objective or SystemRisk(0.08, **options))
+        tuner = sk.ThresholdTuner(_Untrained(), objective or sk.SystemRisk(0.08, **options))
         tuner.fit(X.assign(**dict(columns)), y, reviewer_pred=person)
 
     return fit
@@ -579,8 +566,8 @@ def _count(loss, confidence, weight=None, reviewer=None):
     """Return a function that counts machine and reviewer together."""
 
     def select():
-        rows = Outcomes(loss, confidence, weight, reviewer_loss=reviewer)
-        select_threshold(rows, objective=SystemRisk(0.1), assume="independent")
+        rows = sk.Outcomes(loss, confidence, weight, reviewer_loss=reviewer)
+        sk.select_threshold(rows, objective=sk.SystemRisk(0.1), assume="independent")
 
     return select
 
@@ -588,7 +575,7 @@ def _count(loss, confidence, weight=None, reviewer=None):
 #: Columns of answers: of one class, and with a missing one.
 P, GAPS = [("p", "yes")], [("p", None)]
 HUNDRED = np.linspace(0, 1, 100)
-ONE_CLASS = {0: Risk(0.1), 1: Risk(0.1, given_class=1)}
+ONE_CLASS = {0: sk.Risk(0.1), 1: sk.Risk(0.1, given_class=1)}
 REFUSED = [
     ("reviewer", _ask()),
     ("reviewer", _ask(reviewer="x")),
@@ -597,7 +584,7 @@ REFUSED = [
     ("reviewer_pred", _ask(None, GAPS, reviewer="p")),
     ("reviewer_pred", _ask("maybe")),
     ("reviewer_pred", _ask(np.full(9, "yes"))),
-    ("reviewer_pred", _ask("yes", objective=Risk(0.08))),
+    ("reviewer_pred", _ask("yes", objective=sk.Risk(0.08))),
     ("overall_error", _ask(None, P, reviewer="p", overall_error=0.01)),
     ("overall_error", _ask("yes", overall_error=0.01)),
     ("overall_error", _ask(overall_error=0.08)),
@@ -619,20 +606,20 @@ REFUSED = [
     ("5 rows", _count([0, 1], [1, 2], reviewer=[1, 0])),
     ("reviewer", _count([0, 1], [1, 2])),
     ("largest_weight", _count([0, 1] * 50, HUNDRED, np.arange(100), np.zeros(100))),
-    ("given_class", lambda: select_threshold(SURE, objective=ONE_CLASS, subgroups=GROUPS)),
-    ("given_class", lambda: ThresholdTuner(
+    ("given_class", lambda: sk.select_threshold(SURE, objective=ONE_CLASS, subgroups=GROUPS)),
+    ("given_class", lambda: sk.ThresholdTuner(
         DummyClassifier(), ONE_CLASS, group_by=lambda X: X[:, 0] % 2).fit(
             np.arange(400.0)[:, None], GROUPS)),
     ("threshold_range", lambda: name_options("risk", 0.5, threshold_range=(0, 1))),
     ("min_coverage", lambda: name_options("coverage", 0.5, min_coverage=0.3)),
     ("delta", lambda: name_options("cost", 0.5, delta=0.1)),
-    ("objective", lambda: certify(POLICY, [1], [[0.1, 0.9]], objective=None)),
+    ("objective", lambda: sk.certify(POLICY, [1], [[0.1, 0.9]], objective=None)),
     ("summary", lambda: _tuner().fit(
         *_people()[:2], reviewer_pred=_people()[2]).summary([0.1])),
-    ("reviewer", lambda: Predictions.from_labels(
+    ("reviewer", lambda: sk.Predictions.from_labels(
         ["a", "b"], ["a", "a"], [0.9, 0.8], reviewer=["b"])),
 ]  # fmt: skip
-POLICY = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+POLICY = sk.AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
 
 
 @refusals(REFUSED)
@@ -651,12 +638,12 @@ def _fresh(n=4000, reviewer=0.05, wrong=0.0, seed=9):
     truth = np.where(rng.random(n) < 1 - c + wrong, 1 - answer, answer)
     person = np.where(rng.random(n) < reviewer, 1 - truth, truth)
     proba = np.where(answer[:, None] == [0, 1], c[:, None], 1 - c[:, None])
-    return Predictions.from_proba(truth, proba, labels=[0, 1], reviewer=person)
+    return sk.Predictions.from_proba(truth, proba, labels=[0, 1], reviewer=person)
 
 
 def _alone(rows):
     """Return the rows without a reviewer's answers."""
-    return Predictions(rows.y_true, rows.y_pred, rows.classes, rows.y_proba)
+    return sk.Predictions(rows.y_true, rows.y_pred, rows.classes, rows.y_proba)
 
 
 @cache
@@ -664,32 +651,32 @@ def _fixed(**options):
     rows = _fresh(seed=1)
     if options:
         rows = _alone(rows)
-    return select_threshold(rows, objective=SystemRisk(0.09, **options)).policy
+    return sk.select_threshold(rows, objective=sk.SystemRisk(0.09, **options)).policy
 
 
 def test_fresh_rows_certify_machine_and_reviewer_together():
     policy, rows = _fixed(), _fresh(reviewer=0.03)
-    made = certify(policy, rows, objective=SystemRisk(0.09))
-    outcomes = Outcomes.of(rows)
+    made = sk.certify(policy, rows, objective=sk.SystemRisk(0.09))
+    outcomes = sk.Outcomes.of(rows)
     errors = _errors(outcomes, policy.threshold)
     assert made.is_certified
     assert made.pointwise_bound == pytest.approx(_upper(errors, 4000, 0.05))
     assert f"together {errors} of 4,000" in unwrap(str(made))
     assert made.notice == ""  # the policy's own guarantee holds too
-    assert not certify(policy, rows, objective="system_risk", target=0.05).is_certified
+    assert not sk.certify(policy, rows, objective="system_risk", target=0.05).is_certified
     assert made.n_errors == outcomes.loss[outcomes.confidence >= policy.threshold].sum()
     alone = _alone(rows)
-    assert "needs the reviewer's answers" in certify(policy, alone, target=0.2).notice
-    for call in (certify, check_policy):
-        check_refused("reviewer", lambda c=call: c(policy, alone, objective=SystemRisk(0.09)))
+    assert "needs the reviewer's answers" in sk.certify(policy, alone, target=0.2).notice
+    for call in (sk.certify, sk.check_policy):
+        check_refused("reviewer", lambda c=call: c(policy, alone, objective=sk.SystemRisk(0.09)))
 
 
 def test_a_certificate_by_a_bound_is_made_on_fresh_rows_too():
     rows = _fresh()
     alone = _alone(rows)
-    objective = SystemRisk(0.09, overall_error=0.04)
-    made = certify(_fixed(), alone, objective=objective)
-    plain = certify(_fixed(), alone, objective=GeneralizedRisk(0.05))
+    objective = sk.SystemRisk(0.09, overall_error=0.04)
+    made = sk.certify(_fixed(), alone, objective=objective)
+    plain = sk.certify(_fixed(), alone, objective=sk.GeneralizedRisk(0.05))
     assert made.is_certified == plain.is_certified
     assert made.pointwise_bound == pytest.approx(plain.pointwise_bound + 0.04)
 
@@ -700,10 +687,10 @@ def test_a_certificate_by_a_bound_is_made_on_fresh_rows_too():
 )
 def test_a_check_notices_when_either_gets_worse(reviewer, wrong, verdict):
     rows = _fresh(reviewer=reviewer, wrong=wrong)
-    check = check_policy(_fixed(), rows)
+    check = sk.check_policy(_fixed(), rows)
     assert check.verdict == verdict
     [one] = check.guarantees
-    errors = _errors(Outcomes.of(rows), _fixed().threshold)
+    errors = _errors(sk.Outcomes.of(rows), _fixed().threshold)
     assert one.value == pytest.approx(errors / 4000)
     assert "machine and reviewer together are wrong in at most 9 % of cases" in one.statement
     assert "(not proved): the reviewer will work as well as on these rows; the rows" in unwrap(
@@ -713,29 +700,29 @@ def test_a_check_notices_when_either_gets_worse(reviewer, wrong, verdict):
 
 def test_a_check_by_a_bound_is_about_the_machine_alone():
     policy = _fixed(overall_error=0.04)
-    [one] = check_policy(policy, _fresh()).guarantees
+    [one] = sk.check_policy(policy, _fresh()).guarantees
     assert (one.objective, one.target) == ("generalized_risk", pytest.approx(0.05))
-    [asked] = check_policy(
-        policy, _fresh(), objective=SystemRisk(0.1, overall_error=0.04)
+    [asked] = sk.check_policy(
+        policy, _fresh(), objective=sk.SystemRisk(0.1, overall_error=0.04)
     ).guarantees
     assert (asked.objective, asked.target) == ("generalized_risk", pytest.approx(0.06))
 
 
 def test_a_rate_of_the_reviewer_is_certified_on_fresh_rows_too():
-    policy, rows, objective = _fixed(), _fresh(), SystemRisk(0.11, deferred_error=0.05)
-    made, outcomes = certify(policy, _alone(rows), objective=objective), Outcomes.of(rows)
+    policy, rows, objective = _fixed(), _fresh(), sk.SystemRisk(0.11, deferred_error=0.05)
+    made, outcomes = sk.certify(policy, _alone(rows), objective=objective), sk.Outcomes.of(rows)
     accepted = outcomes.confidence >= policy.threshold
-    coins = Outcomes(outcomes.loss, accepted * 1.0, reviewer_loss=np.full(4000, 0.05)).count(0)
+    coins = sk.Outcomes(outcomes.loss, accepted * 1.0, reviewer_loss=np.full(4000, 0.05)).count(0)
     assert made.is_certified
     assert made.pointwise_bound == pytest.approx(_upper(_errors(coins, 1.0), 4000, 0.05))
     assert (made.seed, made.deferred_error) == (0, 0.05)
-    check_refused("deferred_error", lambda: certify(policy, rows, objective=objective))
+    check_refused("deferred_error", lambda: sk.certify(policy, rows, objective=objective))
 
 
 @pytest.mark.parametrize(("wrong", "verdict"), [(-0.05, "confirmed"), (0.4, "broken")])
 def test_a_check_by_a_rate_counts_it_in_each_deferred_row(wrong, verdict):
     policy, rows = _fixed(deferred_error=0.03), _fresh(reviewer=0.02, wrong=wrong)
-    check, outcomes = check_policy(policy, _alone(rows)), Outcomes.of(rows)
+    check, outcomes = sk.check_policy(policy, _alone(rows)), sk.Outcomes.of(rows)
     assert check.verdict == verdict
     [one] = check.guarantees
     accepted = outcomes.confidence >= policy.threshold
@@ -744,11 +731,11 @@ def test_a_check_by_a_rate_counts_it_in_each_deferred_row(wrong, verdict):
     assert one.n_errors == outcomes.loss[accepted].sum()
     assert one.found.endswith(" % (4,000 cases)")
     assert "(not proved): the reviewer errs in at most 3 % of the deferred" in unwrap(str(check))
-    [asked] = check_policy(
-        _fixed(), _alone(rows), objective=SystemRisk(0.09, deferred_error=0.03)
+    [asked] = sk.check_policy(
+        _fixed(), _alone(rows), objective=sk.SystemRisk(0.09, deferred_error=0.03)
     ).guarantees
     assert (asked.deferred_error, asked.verdict) == (0.03, verdict)
-    [answered] = check_policy(policy, rows).guarantees  # where there are answers, these count
+    [answered] = sk.check_policy(policy, rows).guarantees  # where there are answers, these count
     assert answered.value == pytest.approx(_errors(outcomes, policy.threshold) / 4000)
     assert answered.deferred_error is None
 
@@ -756,19 +743,23 @@ def test_a_check_by_a_rate_counts_it_in_each_deferred_row(wrong, verdict):
 def test_what_knows_no_answers_of_the_reviewer_says_so():
     policy, rows = _fixed(), _fresh()
     alone = _alone(rows)
-    state = SelectiveState(labels=[0, 1])
+    state = sk.SelectiveState(labels=[0, 1])
     state.update(rows.classes[rows.y_true], rows.y_proba)
-    for call, given in ((check_policy, alone), (check_policy, state), (SelectiveRiskMonitor, None)):
+    for call, given in (
+        (sk.check_policy, alone),
+        (sk.check_policy, state),
+        (sk.SelectiveRiskMonitor, None),
+    ):
         check_refused("reviewer", call, policy, *([] if given is None else [given]))
-    assert SelectiveRiskMonitor(policy, target=0.2).target == 0.2
-    report = " ".join(str(selective_report(None, alone, policy=policy)).split())
+    assert sk.SelectiveRiskMonitor(policy, target=0.2).target == 0.2
+    report = " ".join(str(sk.selective_report(None, alone, policy=policy)).split())
     assert "NOT TESTED: it guarantees how often machine and reviewer together are wrong" in report
 
 
 def test_tables_show_the_answers_of_the_reviewer():
     rows = _fresh(50)
     assert (rows.to_frame()["reviewer"] == rows.classes[rows.reviewer]).all()
-    wrong = Outcomes.of(rows).to_frame()["reviewer_loss"]
+    wrong = sk.Outcomes.of(rows).to_frame()["reviewer_loss"]
     assert (wrong == (rows.reviewer != rows.y_true)).all()
-    by_label = Predictions.from_labels(["a", "b"], ["a", "a"], [0.9, 0.8], reviewer=["b", "b"])
-    assert Outcomes.of(by_label).reviewer_loss.tolist() == [1.0, 0.0]
+    by_label = sk.Predictions.from_labels(["a", "b"], ["a", "a"], [0.9, 0.8], reviewer=["b", "b"])
+    assert sk.Outcomes.of(by_label).reviewer_loss.tolist() == [1.0, 0.0]

@@ -108,25 +108,15 @@ def write(frame, *names):
 
 @pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa_plus is best")
 @KINDS
-@pytest.mark.parametrize(
-    ("goal", "arguments"),
-    [
-        (Risk(0.1), "--target 0.1"),
-        (
-            Risk(0.1, delta=0.2, method="band", max_analyses=3),
-            "--target 0.1 --delta 0.2 --method band --max-analyses 3",
-        ),
-        (Coverage(0.6), "--objective coverage --target .6"),
-        (
-            Best("cwsa", threshold_range=(0.6, 0.8), min_coverage=0.1),
-            "--objective cwsa --threshold-range 0.6 .8 --min-coverage .1",
-        ),
-        (
-            Best("selective_accuracy", method="lower_bound"),
-            "--objective selective_accuracy --method lower_bound",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("goal", "arguments"), [
+    (Risk(0.1), "--target 0.1"), (Coverage(0.6), "--objective coverage --target .6"),
+    (Risk(0.1, delta=0.2, method="band", max_analyses=3),
+     "--target 0.1 --delta 0.2 --method band --max-analyses 3"),
+    (Best("cwsa", threshold_range=(0.6, 0.8), min_coverage=0.1),
+     "--objective cwsa --threshold-range 0.6 .8 --min-coverage .1"),
+    (Best("selective_accuracy", method="lower_bound"),
+     "--objective selective_accuracy --method lower_bound"),
+])  # fmt: skip
 def test_tune_chooses_what_python_chooses(frame, kind, goal, arguments, run):
     said = run(f"{AGAIN} t.{kind} {PROBA} {arguments}").out
     expected, policy = select_threshold(predictions_of(frame), objective=goal), read()

@@ -128,12 +128,8 @@ def plain_cases(rng):
 
 def labelled_cases(rng):
     scores = rng.dirichlet(np.ones(3), 30)
-    for labels in (
-        [-1, 0, 7],
-        np.uint8([0, 1, 200]),
-        ["neg", "", "größer"],
-        np.float32([-1, 2, 3]),
-    ):
+    kinds = [-1, 0, 7], np.uint8([0, 1, 200]), ["neg", "", "größer"], np.float32([-1, 2, 3])
+    for labels in kinds:
         policy = AbstentionPolicy(np.array(labels), 0.6, "chosen_proba", rule=OWN)
         answers = rng.choice(policy.classes, 30)
         given = (answers, answers.tolist(), answers[:, None])

@@ -10,19 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skselect import (
-    AbstentionPolicy,
-    Best,
-    InfeasibleTargetError,
-    Outcomes,
-    Predictions,
-    SelectiveState,
-    certify,
-    check_policy,
-    evaluate,
-    select_threshold,
-    selective_report,
-)
+import skselect as sk
 from skselect._lib.checks.rows import check_proba, distinct_labels, encode_labels
 from skselect.display import SelectiveConfusionDisplay
 from skselect.predictions.predictions import find_column_order
@@ -49,11 +37,11 @@ SHUFFLED = [7, 3, 5, 1, 9, 4]
 def test_every_kind_of_label_gives_the_same_codes(labels):
     for container in CONTAINERS.values():
         y_true, y_pred = container(labels[TRUTH]), container(labels[PREDICTED])
-        two = Predictions.from_proba(y_true, PROBA)
-        one = Predictions.from_proba(y_true, PROBA[:, 1], pos_label=labels[1])
+        two = sk.Predictions.from_proba(y_true, PROBA)
+        one = sk.Predictions.from_proba(y_true, PROBA[:, 1], pos_label=labels[1])
         assert two.y_true.dtype == two.y_pred.dtype == np.int64
         np.testing.assert_allclose(one.y_proba, two.y_proba, rtol=0, atol=1e-15)
-        answers = Predictions.from_labels(y_true, y_pred, np.linspace(0, 1, 6))
+        answers = sk.Predictions.from_labels(y_true, y_pred, np.linspace(0, 1, 6))
         for predictions in (two, one, answers):
             assert predictions.y_true.tolist() == TRUTH.tolist()
             assert predictions.y_pred.tolist() == PREDICTED
@@ -65,9 +53,9 @@ def test_every_kind_of_label_gives_the_same_codes(labels):
 )
 def test_one_column_is_that_of_the_second_class_where_nothing_else_is_said(labels):
     y_true = [labels[code] for code in TRUTH]
-    default = Predictions.from_proba(y_true, PROBA[:, 1])
+    default = sk.Predictions.from_proba(y_true, PROBA[:, 1])
     np.testing.assert_allclose(default.y_proba, PROBA, rtol=0, atol=1e-15)
-    assert Predictions.from_proba(y_true, PROBA[:, 1], labels=labels).classes.tolist() == labels
+    assert sk.Predictions.from_proba(y_true, PROBA[:, 1], labels=labels).classes.tolist() == labels
     assert default.y_true.tolist() == TRUTH.tolist()
     assert default.classes.tolist() == labels
     # As classes of one kind: False == 0 would hide numbers in place of booleans.
@@ -81,7 +69,7 @@ def test_one_column_is_that_of_the_second_class_where_nothing_else_is_said(label
 )  # fmt: skip
 def test_one_column_works_where_only_one_class_is_true(y_true, pos_label):
     positive = y_true[0] == (1 if pos_label is None else pos_label)
-    predictions = Predictions.from_proba(y_true, [0.9, 0.2], pos_label=pos_label)
+    predictions = sk.Predictions.from_proba(y_true, [0.9, 0.2], pos_label=pos_label)
     right = predictions.y_pred == predictions.y_true
     assert right.tolist() == ([True, False] if positive else [False, True])
     assert predictions.y_proba.shape == (2, 2)
@@ -90,11 +78,11 @@ def test_one_column_works_where_only_one_class_is_true(y_true, pos_label):
 def test_labels_give_the_order_of_the_columns_and_classes_that_are_never_true():
     frame = pd.DataFrame(PROBA3, columns=["x", "y", "z"])
     y_true = np.array(["x", "y", "z"])[TRUTH3]
-    predictions = Predictions.from_proba(y_true, frame, labels=["z", "x", "y"])
+    predictions = sk.Predictions.from_proba(y_true, frame, labels=["z", "x", "y"])
     assert predictions.y_proba.tolist() == PROBA3[:, [2, 0, 1]].tolist()
-    build, third = Predictions.from_proba, [[0.1, 0.2, 0.7]] * 2
+    build, third = sk.Predictions.from_proba, [[0.1, 0.2, 0.7]] * 2
     of_one = build(["a", "a"], [0.9, 0.2], labels=["c", "a"], pos_label="a")
-    answers = Predictions.from_labels([1, 2], [2, 2], [9, -0.8], labels=[3, 2, 1])
+    answers = sk.Predictions.from_labels([1, 2], [2, 2], [9, -0.8], labels=[3, 2, 1])
     for found, classes, truth, predicted in [
         (predictions, ["z", "x", "y"], [1, 2, 0, 0, 2], [1, 2, 0, 1, 2]),
         (build(["a", "b"], PAIR, labels=["b", "a"]), ["b", "a"], [1, 0], [0, 1]),
@@ -113,11 +101,11 @@ def test_labels_give_the_order_of_the_columns_and_classes_that_are_never_true():
 @pytest.mark.parametrize("table", TABLES)
 def test_every_kind_of_table_gives_the_same_probabilities(table):
     y_true = np.array(NAMES)[TRUTH3]
-    predictions = Predictions.from_proba(y_true, TABLES[table](PROBA3))
+    predictions = sk.Predictions.from_proba(y_true, TABLES[table](PROBA3))
     assert predictions.y_proba.tolist() == PROBA3.tolist()
     assert predictions.y_pred.tolist() == [0, 1, 2, 0, 1]
     for dtype, near in ((np.float32, 1e-7), (np.float16, 1e-3)):
-        narrow = Predictions.from_proba(y_true, TABLES[table](PROBA3.astype(dtype)))
+        narrow = sk.Predictions.from_proba(y_true, TABLES[table](PROBA3.astype(dtype)))
         np.testing.assert_allclose(narrow.y_proba, PROBA3, rtol=0, atol=near)
 
 
@@ -126,28 +114,28 @@ def test_columns_are_matched_by_name_for_numbers_and_for_their_text():
     order = [2, 0, 1]
     for columns in ([3, 1, 2], ["3", "1", "2"]):
         frame = pd.DataFrame(PROBA3[:, order], columns=columns)
-        predictions = Predictions.from_proba(TRUTH3 + 1, frame)
+        predictions = sk.Predictions.from_proba(TRUTH3 + 1, frame)
         assert predictions.y_proba.tolist() == PROBA3.tolist()
 
 
 def test_the_columns_of_a_frame_name_a_class_that_is_never_true():
     frame = pd.DataFrame([[0.1, 0.2, 0.7], [0.3, 0.6, 0.1]], columns=["c", "b", "a"])
-    predictions = Predictions.from_proba(["a", "b"], frame)
+    predictions = sk.Predictions.from_proba(["a", "b"], frame)
     assert predictions.classes.tolist() == ["a", "b", "c"]
     assert predictions.y_proba.tolist() == [[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]]
     assert predictions.answers.tolist() == ["a", "b"]
     numbers = pl.DataFrame({"2": [0.7, 0.1], "0": [0.1, 0.3], "1": [0.2, 0.6]})
-    assert Predictions.from_proba([2, 1], numbers).answers.tolist() == [2, 1]
+    assert sk.Predictions.from_proba([2, 1], numbers).answers.tolist() == [2, 1]
 
 
 def test_rounded_probabilities_are_accepted_and_rounding_inside_a_model_is_clipped():
     for sums_to in (0.9991, 1.0009):
-        Predictions.from_proba([0, 1], [[sums_to - 0.3, 0.3], [0.5, 0.5]])
-    predictions = Predictions.from_proba([0, 1], [[1 + 1e-9, -1e-9], [0.5, 0.5]])
+        sk.Predictions.from_proba([0, 1], [[sums_to - 0.3, 0.3], [0.5, 0.5]])
+    predictions = sk.Predictions.from_proba([0, 1], [[1 + 1e-9, -1e-9], [0.5, 0.5]])
     assert predictions.y_proba[0].tolist() == [1.0, 0.0]
-    one = Predictions.from_proba([0, 1], [-1e-9, 1 + 1e-9])
+    one = sk.Predictions.from_proba([0, 1], [-1e-9, 1 + 1e-9])
     assert one.y_proba.tolist() == [[1.0, 0.0], [0.0, 1.0]]
-    assert Predictions.from_proba([0, 1], [[1, 0], [0, 1]]).y_proba.dtype == np.float64
+    assert sk.Predictions.from_proba([0, 1], [[1, 0], [0, 1]]).y_proba.dtype == np.float64
 
 
 # Weights and tables ----------------------------------------------------------------------
@@ -155,16 +143,16 @@ def test_rounded_probabilities_are_accepted_and_rounding_inside_a_model_is_clipp
 
 def test_to_frame_shows_what_is_known():
     proba = [[0.9, 0.1], [0.75, 0.25]]
-    frame = Predictions.from_proba(["no", "yes"], proba, sample_weight=[1, 2]).to_frame()
+    frame = sk.Predictions.from_proba(["no", "yes"], proba, sample_weight=[1, 2]).to_frame()
     assert frame.to_dict("list") == {
         "y_true": ["no", "yes"], "y_pred": ["no", "no"], "no": [0.9, 0.75], "yes": [0.1, 0.25],
         "sample_weight": [1.0, 2.0],
     }  # fmt: skip
-    frame = Predictions.from_labels([1, 2], [2, 2], [0.9, 0.8]).to_frame()
+    frame = sk.Predictions.from_labels([1, 2], [2, 2], [0.9, 0.8]).to_frame()
     assert frame.to_dict("list") == {
         "y_true": [1, 2], "y_pred": [2, 2], "confidence": [0.9, 0.8]
     }  # fmt: skip
-    unknown = Predictions(np.array([-1, 0]), np.array([1, 0]), np.array(["a", "b"])).to_frame()
+    unknown = sk.Predictions(np.array([-1, 0]), np.array([1, 0]), np.array(["a", "b"])).to_frame()
     assert unknown["y_true"].isna().tolist() == [True, False]
     assert unknown["y_pred"].tolist() == ["b", "a"]
 
@@ -187,14 +175,14 @@ def test_categories_are_read_as_the_labels_of_their_rows(wrap, categories, rng):
         (proba, {"decision": "estimator", "y_pred": given, "sample_weight": weight}),
         (proba, {"unjudged": "wrong"}),
     ):  # fmt: skip
-        found = Predictions.from_proba(given, y_proba, **options)
-        expected = Predictions.from_proba(np.array(categories)[codes], y_proba, **options)
+        found = sk.Predictions.from_proba(given, y_proba, **options)
+        expected = sk.Predictions.from_proba(np.array(categories)[codes], y_proba, **options)
         for name in ("y_true", "y_pred", "classes", "y_proba", "reviewer"):
             one, other = getattr(found, name), getattr(expected, name)
             assert np.array_equal(one, other), (options, name)
-    check_refused("y_proba", Predictions.from_proba, given, proba[:39])
+    check_refused("y_proba", sk.Predictions.from_proba, given, proba[:39])
     some = {"labels": categories[:2]}
-    check_refused("y_true", lambda: Predictions.from_proba(given, proba, **some))
+    check_refused("y_true", lambda: sk.Predictions.from_proba(given, proba, **some))
 
 
 # Bad input -------------------------------------------------------------------------------
@@ -215,11 +203,11 @@ BAD_LABELS = [
 
 @pytest.mark.parametrize("bad", BAD_LABELS)
 def test_bad_labels_are_named(bad):
-    check_refused("y_true", Predictions.from_proba, bad, PROBA[:2])
-    check_refused("y_pred", Predictions.from_labels, ["a", "b"], bad, [0.9, 0.8])
+    check_refused("y_true", sk.Predictions.from_proba, bad, PROBA[:2])
+    check_refused("y_pred", sk.Predictions.from_labels, ["a", "b"], bad, [0.9, 0.8])
     if bad is not None:
         named = {"labels": bad}
-        check_refused("labels", lambda: Predictions.from_proba(["a", "b"], PROBA[:2], **named))
+        check_refused("labels", lambda: sk.Predictions.from_proba(["a", "b"], PROBA[:2], **named))
 
 
 BAD_PROBA = [
@@ -241,23 +229,23 @@ BAD_PROBA = [
 
 @pytest.mark.parametrize("y_proba", BAD_PROBA)
 def test_bad_probabilities_are_named(y_proba):
-    check_refused("y_proba", Predictions.from_proba, [0, 1], y_proba)
+    check_refused("y_proba", sk.Predictions.from_proba, [0, 1], y_proba)
 
 
 def build(y_true, y_proba=(0.3, 0.6), **options):
-    return lambda: Predictions.from_proba(y_true, y_proba, **options)
+    return lambda: sk.Predictions.from_proba(y_true, y_proba, **options)
 
 
 def answer(y_true, y_pred, **options):
-    return lambda: Predictions.from_labels(y_true, y_pred, [0.9, 0.8], **options)
+    return lambda: sk.Predictions.from_labels(y_true, y_pred, [0.9, 0.8], **options)
 
 
 def judge(verdict=(1, 0, 1), confidence=(0.1, 0.2, 0.3), **options):
-    return lambda: Predictions.from_verdicts(verdict, confidence[: len(verdict)], **options)
+    return lambda: sk.Predictions.from_verdicts(verdict, confidence[: len(verdict)], **options)
 
 
 def count(votes):
-    return lambda: Predictions.count_votes(votes)
+    return lambda: sk.Predictions.count_votes(votes)
 
 
 WAITING = {"labels": [0, 1], "unjudged": "wrong"}
@@ -294,17 +282,17 @@ REFUSED = [
     ("audit_proba", judge(audit_proba=[0.5])),
     ("audit_proba", judge(["right", None], audit_proba=[1, 1], unjudged="wrong")),
     ("unjudged", judge(["right", None], unjudged="right")),
-    ("unjudged", lambda: Outcomes([0, 0], [1, 2], unjudged=[1, 0])),
-    ("unjudged", lambda: Outcomes([0, 0], [1, 2], unjudged=[True, False])),
-    ("unjudged", lambda: Outcomes([0, 0], [1, 2], unjudged=[True])),
+    ("unjudged", lambda: sk.Outcomes([0, 0], [1, 2], unjudged=[1, 0])),
+    ("unjudged", lambda: sk.Outcomes([0, 0], [1, 2], unjudged=[True, False])),
+    ("unjudged", lambda: sk.Outcomes([0, 0], [1, 2], unjudged=[True])),
     ("votes", count(["a", "b"])),
     ("votes", count(np.empty((0, 3)))),
-    ("sample_weight", lambda: evaluate(build(TRUTH, PROBA)(), sample_weight=SHUFFLED)),
-    ("finalize", lambda: evaluate(SelectiveState())),
-    ("policy", lambda: certify(None, TRUTH, PROBA)),
-    ("y_true", lambda: check_policy(POLICY, TRUTH, PROBA, target=0.3)),
-    ("y_true", lambda: certify(POLICY, ["maybe"] * 6, PROBA)),
-    ("y_proba", lambda: certify(POLICY, ["yes", "no"], [0.9, 0.1])),
+    ("sample_weight", lambda: sk.evaluate(build(TRUTH, PROBA)(), sample_weight=SHUFFLED)),
+    ("finalize", lambda: sk.evaluate(sk.SelectiveState())),
+    ("policy", lambda: sk.certify(None, TRUTH, PROBA)),
+    ("y_true", lambda: sk.check_policy(POLICY, TRUTH, PROBA, target=0.3)),
+    ("y_true", lambda: sk.certify(POLICY, ["maybe"] * 6, PROBA)),
+    ("y_proba", lambda: sk.certify(POLICY, ["yes", "no"], [0.9, 0.1])),
 ]
 
 
@@ -317,14 +305,14 @@ def test_what_does_not_go_together_is_named(argument, call):
 
 
 WORDS = np.array(["no", "yes"])
-POLICY = AbstentionPolicy(classes=WORDS, threshold=0.6)
+POLICY = sk.AbstentionPolicy(classes=WORDS, threshold=0.6)
 #: Each takes (y_true, y_proba), or Predictions.
 DOORS = {
-    "evaluate": evaluate,
-    "select_threshold": lambda *rows: select_threshold(
-        *rows, objective=Best("cwsa", threshold_range=(0, 1), min_coverage=0)).threshold,
-    "check_policy": lambda *rows: check_policy(POLICY, *rows, target=0.3).to_dict(),
-    "certify": lambda *rows: certify(POLICY, *rows, target=0.3).to_dict() | {"created": ""},
+    "evaluate": sk.evaluate,
+    "select_threshold": lambda *rows: sk.select_threshold(
+        *rows, objective=sk.Best("cwsa", threshold_range=(0, 1), min_coverage=0)).threshold,
+    "check_policy": lambda *rows: sk.check_policy(POLICY, *rows, target=0.3).to_dict(),
+    "certify": lambda *rows: sk.certify(POLICY, *rows, target=0.3).to_dict() | {"created": ""},
     "from_policy": lambda *rows: SelectiveConfusionDisplay.from_policy(
         POLICY, *rows).confusion_matrix.tolist(),
 }  # fmt: skip
@@ -333,7 +321,7 @@ DOORS = {
 @pytest.mark.parametrize("door", DOORS)
 def test_rows_by_position_are_predictions(door):
     given = WORDS[TRUTH], PROBA
-    expected = DOORS[door](Predictions.from_proba(*given))
+    expected = DOORS[door](sk.Predictions.from_proba(*given))
     assert str(DOORS[door](*given)) == str(expected)
     frame = pd.DataFrame(PROBA[:, ::-1], columns=WORDS[::-1])
     assert str(DOORS[door](given[0], frame)) == str(expected)
@@ -346,20 +334,20 @@ def test_rows_by_position_are_predictions(door):
 
 
 def test_metrics_may_follow_the_rows():
-    table = Predictions.from_proba(TRUTH, PROBA, sample_weight=SHUFFLED)
-    expected = evaluate(table, metrics={"aurc": {}})
+    table = sk.Predictions.from_proba(TRUTH, PROBA, sample_weight=SHUFFLED)
+    expected = sk.evaluate(table, metrics={"aurc": {}})
     given = {"labels": [0, 1], "sample_weight": SHUFFLED}
-    assert evaluate(TRUTH, PROBA, ["aurc"], **given).equals(expected)
-    assert evaluate(TRUTH, PROBA, metrics="aurc", **given).equals(expected)
-    assert evaluate(table, iter(["aurc"])).equals(expected)
-    assert evaluate(Outcomes([0, 1], [0.9, 0.8]), ["aurc"]).shape == (1,)
+    assert sk.evaluate(TRUTH, PROBA, ["aurc"], **given).equals(expected)
+    assert sk.evaluate(TRUTH, PROBA, metrics="aurc", **given).equals(expected)
+    assert sk.evaluate(table, iter(["aurc"])).equals(expected)
+    assert sk.evaluate(sk.Outcomes([0, 1], [0.9, 0.8]), ["aurc"]).shape == (1,)
 
 
 def test_rows_for_a_policy_are_read_as_the_policy_reads_them():
-    column = check_policy(POLICY, WORDS[TRUTH], PROBA[:, 1], target=0.3)
-    assert column == check_policy(POLICY, WORDS[TRUTH], PROBA, target=0.3)
+    column = sk.check_policy(POLICY, WORDS[TRUTH], PROBA[:, 1], target=0.3)
+    assert column == sk.check_policy(POLICY, WORDS[TRUTH], PROBA, target=0.3)
     one_class = ["yes"] * 6  # the policy knows the other class
-    assert check_policy(POLICY, one_class, PROBA, target=0.3).n == 6
+    assert sk.check_policy(POLICY, one_class, PROBA, target=0.3).n == 6
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.uint64, np.int64, bool, float])
@@ -409,13 +397,13 @@ def test_probabilities_are_kept_or_rounded_or_refused(n_classes, kind, rng):
 )
 def test_verdicts(verdict):
     sure = [0.9, np.nan, 0.2, 0.8, 0.4, np.inf]  # read where there is a verdict
-    rows = Predictions.from_verdicts(verdict, sure)
-    expected = Predictions.from_labels(
+    rows = sk.Predictions.from_verdicts(verdict, sure)
+    expected = sk.Predictions.from_labels(
         ["right", "wrong", "right", "wrong"], ["right"] * 4, [0.9, 0.2, 0.8, 0.4]
     )
     pd.testing.assert_frame_equal(rows.to_frame(), expected.to_frame())
     assert rows.classes.tolist() == ["right", "wrong"]
-    drawn = Predictions.from_verdicts(verdict, sure, audit_proba=[0.5, 0, 1, 0.25, 0.1, np.nan])
+    drawn = sk.Predictions.from_verdicts(verdict, sure, audit_proba=[0.5, 0, 1, 0.25, 0.1, np.nan])
     assert drawn.sample_weight.tolist() == [2, 1, 4, 10]
 
 
@@ -426,7 +414,7 @@ def test_verdicts(verdict):
     lambda k: st.lists(st.lists(st.sampled_from("abcd"), min_size=k, max_size=k), min_size=1)
 ))  # fmt: skip
 def test_votes_are_counted(votes):
-    answers, share = Predictions.count_votes(votes)
+    answers, share = sk.Predictions.count_votes(votes)
     for row, answer, part in zip(votes, answers.tolist(), share.tolist(), strict=True):
         most = max(Counter(row).values())
         assert answer == min(x for x in row if row.count(x) == most)
@@ -436,7 +424,7 @@ def test_votes_are_counted(votes):
 def test_votes_of_any_kind_and_missing_ones():
     columns = {"a": [3, 2], "b": [1, 1], "c": [3, 3]}
     for votes in ([[3, 1, 3], [2, 1, 3]], pd.DataFrame(columns), pl.DataFrame(columns)):
-        answers, share = Predictions.count_votes(votes)
+        answers, share = sk.Predictions.count_votes(votes)
         assert answers.tolist() == [3, 1]
         np.testing.assert_allclose(share, [2 / 3, 1 / 3])
     for votes, words in [
@@ -445,18 +433,20 @@ def test_votes_of_any_kind_and_missing_ones():
         (np.array([[1.0, np.nan]]), "row 0 has no vote in column 1"),
     ]:
         with pytest.raises(ValueError, match=words):
-            Predictions.count_votes(votes)
+            sk.Predictions.count_votes(votes)
 
 
 def test_rows_that_nobody_has_judged_are_kept_and_wrong():
-    rows = Predictions.from_verdicts(["right", None, "wrong", ""], [4, 3, 2, 1], unjudged="wrong")
+    rows = sk.Predictions.from_verdicts(
+        ["right", None, "wrong", ""], [4, 3, 2, 1], unjudged="wrong"
+    )
     assert rows.unjudged.tolist() == [False, True, False, True]
     assert rows.take([3, 0]).unjudged.tolist() == [True, False]
-    outcomes = Outcomes.from_predictions(rows)
+    outcomes = sk.Outcomes.from_predictions(rows)
     assert outcomes.loss.tolist() == [0, 1, 1, 1]
     assert outcomes.take([1, 2]).unjudged.tolist() == [True, False]
     assert rows.to_frame()["y_true"].isna().tolist() == [False, True, False, True]
-    dropped = Predictions.from_verdicts(["right", None, "wrong", ""], [4, 3, 2, 1])
+    dropped = sk.Predictions.from_verdicts(["right", None, "wrong", ""], [4, 3, 2, 1])
     assert (dropped.unjudged, dropped.position.tolist()) == (None, [0, 2])
     assert dropped.take([1]).position.tolist() == [2]
 
@@ -468,18 +458,18 @@ def test_rows_that_nobody_has_judged_are_kept_and_wrong():
 ])  # fmt: skip
 def test_labels_may_be_missing_until_somebody_knows_them(labels):
     proba = [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7]]
-    rows = Predictions.from_proba(labels, proba, unjudged="wrong")
+    rows = sk.Predictions.from_proba(labels, proba, unjudged="wrong")
     assert rows.unjudged.tolist() == [False, True, False]
     assert rows.y_true.tolist() == [0, -1, 1]
     with pytest.raises(ValueError, match=r"y_true has (missing|masked) values"):
-        Predictions.from_proba(labels, proba)
+        sk.Predictions.from_proba(labels, proba)
 
 
 def test_classes_are_named_while_labels_do_not_show_them():
     for labels in [[None, None], [None, 1]]:
-        rows = Predictions.from_proba(labels, PAIR, **WAITING)
+        rows = sk.Predictions.from_proba(labels, PAIR, **WAITING)
         assert rows.unjudged.sum() == labels.count(None)
-    assert Outcomes([1, 0], [1, 2], unjudged=[True, False]).unjudged.tolist() == [True, False]
+    assert sk.Outcomes([1, 0], [1, 2], unjudged=[True, False]).unjudged.tolist() == [True, False]
 
 
 @pytest.mark.parametrize("order", list(permutations(range(4))))
@@ -489,7 +479,7 @@ def test_the_order_of_the_columns_is_found(order, rng):
     answers = np.where(rng.random(400) < 0.8, truth, rng.integers(0, 4, 400))
     right = 0.7 * np.eye(4)[answers] + 0.3 * rng.dirichlet(np.ones(4), 400)
     classes = np.array(["zebra", "ant", "dog", "cat"])
-    rows = Predictions.from_proba(classes[truth], right[:, order], labels=classes)
+    rows = sk.Predictions.from_proba(classes[truth], right[:, order], labels=classes)
     said = find_column_order(rows)
     assert bool(said) == (order != (0, 1, 2, 3))
     if said:
@@ -507,12 +497,14 @@ def test_the_order_of_the_columns_is_found(order, rng):
 def test_no_order_is_named_by_chance(n_classes, rng):
     for n in [1, 2, 5, 20, 200] * 20:
         truth, proba = rng.integers(0, n_classes, n), rng.dirichlet(np.ones(n_classes), n)
-        assert not find_column_order(Predictions.from_proba(truth, proba, labels=range(n_classes)))
+        assert not find_column_order(
+            sk.Predictions.from_proba(truth, proba, labels=range(n_classes))
+        )
     # A poor model of a rare class, which another order would serve a little better.
     truth = np.repeat([0, 1], [900, 100])
     poor = np.r_[np.full(900, 0.4), np.zeros(100)]
-    assert not find_column_order(Predictions.from_proba(truth, poor))
-    assert not find_column_order(Predictions.from_labels(truth, 1 - truth, np.ones(1000)))
+    assert not find_column_order(sk.Predictions.from_proba(truth, poor))
+    assert not find_column_order(sk.Predictions.from_labels(truth, 1 - truth, np.ones(1000)))
 
 
 @pytest.mark.parametrize("swapped", ["columns", "positive class"])
@@ -521,12 +513,12 @@ def test_a_wrong_order_of_columns_is_named_in_every_place(swapped, rng):
     p = np.where(rng.random(500) < 0.9, truth, 1 - truth) * 0.8 + 0.1
     rows = truth, (np.column_stack([p, 1 - p]) if swapped == "columns" else 1 - p)
     with pytest.warns(UserWarning, match=r"another order, \[1, 0\]"):
-        evaluate(*rows)
-    with pytest.raises(InfeasibleTargetError, match=r"another order, \[1, 0\]"):
-        select_threshold(*rows, objective="risk", target=0.05)
+        sk.evaluate(*rows)
+    with pytest.raises(sk.InfeasibleTargetError, match=r"another order, \[1, 0\]"):
+        sk.select_threshold(*rows, objective="risk", target=0.05)
     with pytest.warns(UserWarning, match=r"another order, \[1, 0\]"):
-        select_threshold(*rows, objective="selective_accuracy")
-    policy = AbstentionPolicy(np.array([0, 1]), threshold=0.7)
+        sk.select_threshold(*rows, objective="selective_accuracy")
+    policy = sk.AbstentionPolicy(np.array([0, 1]), threshold=0.7)
     with pytest.warns(UserWarning, match=r"another order, \[1, 0\]"):
-        check_policy(policy, *rows, target=0.05)
-    assert "another order, [1, 0]" in str(selective_report(*rows)).replace("\n  ", " ")
+        sk.check_policy(policy, *rows, target=0.05)
+    assert "another order, [1, 0]" in str(sk.selective_report(*rows)).replace("\n  ", " ")
