@@ -170,107 +170,95 @@ def _squared(proba):
 
 #: The rows of a check by their number: 1 are those that chose the thresholds.
 ROWS = {1: {}, 2: {"seed": 2, "n": 4000}, 3: {"seed": 3, "n": 1200}}
-BY_CLASS = {"no": 0.15, "yes": 0.1}
-#: Where it is called ("table": `select_threshold`; "frozen" and "fit": `ThresholdTuner` of a
-#: fitted classifier and of another), rows, objective, method, target, and all other options.
-CASES = [
-    ("table", "two", "cwsa_plus", "auto", None, {}),
-    ("table", "two", "cwsa", "auto", None, {"threshold_range": (0.25, 0.875)}),
-    ("table", "three", "cwsa", "lower_bound", None, {"min_coverage": 0.25}),
-    ("table", "weights", "cwsa_plus", "empirical", None, {"constraint": ("risk", 0.1)}),
-    ("table", "two", "selective_accuracy", "auto", None, {"min_coverage": 0.375}),
-    ("table", "three", "selective_accuracy", "lower_bound", None,
-     {"constraint": [("coverage", 0.25), ("generalized_risk", 0.125)]}),
-    ("table", "two", "cwsa", "auto", None, {"subgroups": "site"}),
-    ("table", "flat", "cwsa_plus", "auto", None, {"subgroups": "predicted_class"}),
-    ("table", "two", "risk", "auto", 0.1, {}),
-    ("table", "two", "risk", "combined", 0.1, {"delta": 0.1, "min_coverage": 0.0}),
-    ("table", "two", "risk", "auto", 0.1, {"method": Combined(0.5, 0.5), "max_analyses": 3}),
-    ("table", "two", "risk", "auto", 0.1, {"method": Combined(0.25, 0.5, True)}),
-    ("table", "two", "risk", "band", 0.1, {"max_analyses": 2, "min_coverage": 0.25}),
-    ("table", "three", "risk", "fixed_sequence", 0.15, {}),
-    ("table", "two", "risk", "auto", 0.1, {"method": FixedSequence((0.125, 0.5))}),
-    ("table", "two", "risk", "bonferroni", 0.15, {}),
-    ("table", "two", "risk", "sgr", 0.1, {}),
-    ("table", "two", "risk", "mean", 0.1, {}),
-    ("table", "two", "risk", "empirical", 0.05, {"min_coverage": 0.125}),
-    ("table", "weights", "risk", "auto", 0.2, {"largest_weight": 2.5}),
-    ("table", "graded", "risk", "auto", 0.15, {}),
-    ("table", "costs", "risk", "auto", 0.375, {}),
-    ("table", "flat", "risk", "auto", 0.9, {"max_analyses": 2}),
-    ("table", "costs", "risk", "combined", 0.1, {"loss": "zero_one"}),
-    ("table", "three", "risk", "auto", 0.1, {"loss": half_wrong}),
-    ("table", "own", "risk", "auto", 0.15, {}),
-    ("table", "labels", "risk", "auto", 0.15, {}),
-    ("table", "curve", "risk", "auto", 0.1, {}),
-    ("table", "state", "risk", "band", 0.15, {}),
-    ("table", "two", "risk", "auto", 0.01, {"on_infeasible": "abstain"}),
-    ("table", "two", "risk", "auto", 0.15, {"among": ("predicted", "no")}),
-    ("table", "two", "risk", "auto", BY_CLASS, {"subgroups": "predicted_class"}),
-    ("table", "two", "risk", "auto", 0.2, {"subgroups": "site", "unseen": "raise"}),
-    ("table", "two", "risk", "auto", {"east": 0.2, "north": 0.01, "west": 0.125},
-     {"subgroups": "site", "on_infeasible": "abstain", "delta": 0.15, "max_analyses": 2}),
-    ("table", "costs", "risk", "auto", 0.5, {"subgroups": "site", "assume": "independent"}),
-    ("table", "three", "risk", "auto", 0.125, {"shortlist": 0.9}),
-    ("table", "three", "risk", "auto", 0.125,
-     {"shortlist": Shortlist(0.9, share=0.25, random_state=1)}),
-    ("table", "three", "risk", "auto", 0.15,
-     {"shortlist": Shortlist(0.9, share=0.25, random_state=1), "subgroups": "site"}),
-    ("table", "three", "risk", "auto", 0.125, {"confidence": "margin"}),
-    ("table", "three", "risk", "auto", 0.125, {"confidence": "entropy"}),
-    ("table", "three", "coverage", "auto", 0.7, {"confidence": "gini"}),
-    ("table", "two", "risk", "auto", 0.1, {"confidence": _squared}),
-    ("table", "own", "generalized_risk", "auto", 0.1, {"confidence": "chosen_proba"}),
-    ("table", "two", "generalized_risk", "auto", 0.05, {}),
-    ("table", "two", "generalized_risk", "binomial", 0.05, {"max_analyses": 4, "delta": 0.1}),
-    ("table", "two", "generalized_risk", "empirical", 0.03, {}),
-    ("table", "weights", "generalized_risk", "auto", 0.1, {"largest_weight": 3.0}),
-    ("table", "weights", "coverage", "auto", 0.75, {"largest_weight": 2.5}),
-    ("table", "costs", "generalized_risk", "auto", 0.25, {}),
-    ("table", "two", "generalized_risk", "auto", 0.1, {"among": ("true", "yes")}),
-    ("table", "flat", "generalized_risk", "auto", 0.5, {"subgroups": "predicted_class"}),
-    ("table", "reviewed", "system_risk", "auto", 0.0625, {}),
-    ("table", "reviewed", "system_risk", "auto", 0.125, {"max_analyses": 2, "delta": 0.1}),
-    ("table", "reviewed", "system_risk", "auto", 0.01, {"on_infeasible": "abstain"}),
-    ("table", "two", "system_risk", "auto", 0.125, {"deferred_error": 0.0625}),
-    ("table", "two", "system_risk", "auto", 0.125, {"overall_error": 0.0625}),
-    ("table", "two", "system_risk", "auto", 0.125, {"overall_error": (25, 800)}),
-    ("table", "two", "coverage", "auto", 0.8, {}),
-    ("table", "two", "coverage", "mean", 0.8, {}),
-    ("table", "three", "coverage", "empirical", 0.6, {}),
-    ("table", "two", "coverage", "order_statistic", 0.75, {"subgroups": "site"}),
-    ("table", "curve", "coverage", "auto", 1.0, {"max_analyses": 2}),
-    ("table", "two", "cost", "auto", 0.1, {}),
-    ("table", "two", "cost", "chow", 0.125, {}),
-    ("table", "costs", "cost", "auto", 0.5, {}),
-    ("table", "costs", "cost", "chow", 0.5, {"confidence": "expected_cost"}),
-    ("table", "weights", "cost", "empirical", 0.1, {"subgroups": "site"}),
-    ("frozen", "two", "cwsa_plus", "auto", None, {}),
-    ("frozen", "two", "risk", "auto", 0.1, {"assume": ["fresh", "independent"]}),
-    ("frozen", "two", "risk", "band", 0.15, {"abstain_label": "ask"}),
-    ("frozen", "costs", "risk", "auto", 0.375, {"random_state": 0}),
-    ("frozen", "flat", "risk", "auto", 0.9, {"group_by": "predicted_class"}),
-    ("frozen", "own", "risk", "auto", 0.125, {}),
-    ("frozen", "two", "risk", "auto", {"east": 0.2, "north": 0.15, "west": 0.125},
-     {"group_by": "site", "unseen": "raise"}),
-    ("frozen", "three", "generalized_risk", "auto", 0.1,
-     {"shortlist": Shortlist(0.875, share=0.5, random_state=2), "random_state": 2}),
-    ("frozen", "two", "coverage", "auto", 0.8, {"cv": [(range(200), range(200, 800))]}),
-    ("frozen", "costs", "cost", "auto", 0.5, {"group_by": ["site"]}),
-    ("frozen", "two", "risk", "auto", 0.2,
-     {"sample_weight": True, "largest_weight": 2.5, "random_state": 0}),
-    ("frozen", "two", "risk", "auto", 0.15, {"among": ("predicted", "yes")}),
-    ("fit", "two", "cwsa", "auto", None, {"cv": 4, "random_state": 3}),
-    ("fit", "three", "selective_accuracy", "lower_bound", None, {"random_state": 3}),
-    ("fit", "two", "risk", "auto", 0.15, {"random_state": 0}),
-    ("fit", "two", "risk", "auto", 0.125, {"cv": 5, "random_state": 0}),
-    ("fit", "two", "risk", "mean", 0.125, {"cv": 0.5, "refit": True, "random_state": 0}),
-    ("fit", "costs", "risk", "auto", 0.5, {"cv": 0.5, "random_state": 0}),
-    ("fit", "two", "risk", "auto", 0.01, {"on_infeasible": "abstain", "random_state": 0}),
-    ("fit", "three", "coverage", "mean", 0.75, {"random_state": 1, "shortlist": 0.9}),
-    ("fit", "two", "cost", "chow", 0.125, {"cv": 4, "random_state": 1}),
-    ("fit", "two", "generalized_risk", "auto", 0.1, {"group_by": "site", "random_state": 4}),
-]  # fmt: skip
+CASES = {
+    "table two": [
+        Best("cwsa_plus"), Best("cwsa", threshold_range=(0.25, 0.875)),
+        Best("selective_accuracy", min_coverage=0.375), (Best("cwsa"), {"subgroups": "site"}),
+        Risk(0.1), Risk(0.1, delta=0.1, method="combined", min_coverage=0.0),
+        Risk(0.1, max_analyses=3, method=Combined(0.5, 0.5)),
+        Risk(0.1, method=Combined(0.25, 0.5, True)),
+        Risk(0.1, max_analyses=2, method="band", min_coverage=0.25),
+        Risk(0.1, method=FixedSequence((0.125, 0.5))), Risk(0.15, method="bonferroni"),
+        Risk(0.1, method="sgr"), Risk(0.1, method="mean"),
+        Risk(0.05, method="empirical", min_coverage=0.125),
+        (Risk(0.01), {"on_infeasible": "abstain"}), Risk(0.15, given_prediction="no"),
+        ({"no": Risk(0.15), "yes": Risk(0.1)}, {"subgroups": "predicted_class"}),
+        (Risk(0.2), {"subgroups": "site", "unseen": "raise"}),
+        ({site: Risk(target, delta=0.15, max_analyses=2) for site, target in [
+            ("east", 0.2), ("north", 0.01), ("west", 0.125)]},
+         {"subgroups": "site", "on_infeasible": "abstain"}), (Risk(0.1), {"confidence": _squared}),
+        GeneralizedRisk(0.05), GeneralizedRisk(0.05, delta=0.1, max_analyses=4, method="binomial"),
+        GeneralizedRisk(0.03, method="empirical"), GeneralizedRisk(0.1, given_class="yes"),
+        SystemRisk(0.125, deferred_error=0.0625), SystemRisk(0.125, overall_error=0.0625),
+        SystemRisk(0.125, overall_error=(25, 800)), Coverage(0.8), Coverage(0.8, method="mean"),
+        (Coverage(0.75, method="order_statistic"), {"subgroups": "site"}), Cost(0.1),
+        Cost(0.125, method="chow"),
+    ],
+    "table three": [
+        Best("cwsa", min_coverage=0.25, method="lower_bound"),
+        Best("selective_accuracy", method="lower_bound",
+             constraint=[("coverage", 0.25), ("generalized_risk", 0.125)]),
+        Risk(0.15, method="fixed_sequence"), Risk(0.1, loss=half_wrong),
+        (Risk(0.125), {"shortlist": 0.9}),
+        (Risk(0.125), {"shortlist": Shortlist(0.9, share=0.25, random_state=1)}),
+        (Risk(0.15),
+         {"shortlist": Shortlist(0.9, share=0.25, random_state=1), "subgroups": "site"}),
+        (Risk(0.125), {"confidence": "margin"}), (Risk(0.125), {"confidence": "entropy"}),
+        (Coverage(0.7), {"confidence": "gini"}), Coverage(0.6, method="empirical"),
+    ],
+    "table weights": [
+        Best("cwsa_plus", constraint=("risk", 0.1)), Risk(0.2, largest_weight=2.5),
+        GeneralizedRisk(0.1, largest_weight=3.0), Coverage(0.75, largest_weight=2.5),
+        (Cost(0.1, method="empirical"), {"subgroups": "site"}),
+    ],
+    "table flat": [
+        (Best("cwsa_plus"), {"subgroups": "predicted_class"}), Risk(0.9, max_analyses=2),
+        (GeneralizedRisk(0.5), {"subgroups": "predicted_class"}),
+    ],
+    "table graded": [Risk(0.15)],
+    "table costs": [
+        Risk(0.375), Risk(0.1, method="combined", loss="zero_one"),
+        (Risk(0.5), {"subgroups": "site", "assume": "independent"}), GeneralizedRisk(0.25),
+        Cost(0.5), (Cost(0.5, method="chow"), {"confidence": "expected_cost"}),
+    ],
+    "table own": [Risk(0.15), (GeneralizedRisk(0.1), {"confidence": "chosen_proba"})],
+    "table labels": [Risk(0.15)],
+    "table curve": [Risk(0.1), Coverage(1.0, max_analyses=2)],
+    "table state": [Risk(0.15, method="band")],
+    "table reviewed": [
+        SystemRisk(0.0625), SystemRisk(0.125, delta=0.1, max_analyses=2),
+        (SystemRisk(0.01), {"on_infeasible": "abstain"}),
+    ],
+    "frozen two": [
+        Best("cwsa_plus"), (Risk(0.1), {"assume": ["fresh", "independent"]}),
+        (Risk(0.15, method="band"), {"abstain_label": "ask"}),
+        ({"east": Risk(0.2), "north": Risk(0.15), "west": Risk(0.125)},
+         {"group_by": "site", "unseen": "raise"}),
+        (Coverage(0.8), {"cv": [(range(200), range(200, 800))]}),
+        (Risk(0.2, largest_weight=2.5), {"sample_weight": True, "random_state": 0}),
+        Risk(0.15, given_prediction="yes"),
+    ],
+    "frozen costs": [(Risk(0.375), {"random_state": 0}), (Cost(0.5), {"group_by": ["site"]})],
+    "frozen flat": [(Risk(0.9), {"group_by": "predicted_class"})],
+    "frozen own": [Risk(0.125)],
+    "frozen three": [
+        (GeneralizedRisk(0.1),
+         {"shortlist": Shortlist(0.875, share=0.5, random_state=2), "random_state": 2}),
+    ],
+    "fit two": [
+        (Best("cwsa"), {"cv": 4, "random_state": 3}), (Risk(0.15), {"random_state": 0}),
+        (Risk(0.125), {"cv": 5, "random_state": 0}),
+        (Risk(0.125, method="mean"), {"cv": 0.5, "refit": True, "random_state": 0}),
+        (Risk(0.01), {"on_infeasible": "abstain", "random_state": 0}),
+        (Cost(0.125, method="chow"), {"cv": 4, "random_state": 1}),
+        (GeneralizedRisk(0.1), {"group_by": "site", "random_state": 4}),
+    ],
+    "fit three": [
+        (Best("selective_accuracy", method="lower_bound"), {"random_state": 3}),
+        (Coverage(0.75, method="mean"), {"random_state": 1, "shortlist": 0.9}),
+    ],
+    "fit costs": [(Risk(0.5), {"cv": 0.5, "random_state": 0})],
+}  # fmt: skip
 #: Which of the cases above (or "plain", a threshold of 3/4) makes the policy that is checked on
 #: fresh rows of the same name; a seed of 1 takes the same rows again.
 CHECKS = [
@@ -278,53 +266,58 @@ CHECKS = [
     ("certify", "plain", {"seed": 2}),
     ("certify", "plain", {"target": 0.125, "delta": 0.1, "max_analyses": 3, "seed": 3}),
     ("certify", "plain", {"target": 0.01, "seed": 3}),
-    ("certify", "table two risk auto 0.1", {"target": 0.1, "seed": 1}),
-    ("certify", "table two risk auto 0.1", {"target": 0.2, "seed": 2}),
-    ("certify", "table costs risk auto 0.375", {"target": 0.375, "seed": 2}),
-    ("certify", "table two risk auto 0.2 subgroups unseen", {"target": 0.2, "seed": 2}),
-    ("certify", "table two coverage auto 0.8", {"target": 0.2, "seed": 2}),
+    ("certify", "table two Risk(0.1)", {"target": 0.1, "seed": 1}),
+    ("certify", "table two Risk(0.1)", {"target": 0.2, "seed": 2}),
+    ("certify", "table costs Risk(0.375)", {"target": 0.375, "seed": 2}),
+    ("certify", "table two Risk(0.2) subgroups unseen", {"target": 0.2, "seed": 2}),
+    ("certify", "table two Coverage(0.8)", {"target": 0.2, "seed": 2}),
     ("check_policy", "plain", {"target": 0.15, "seed": 2}),
     ("check_policy", "plain", {"target": 0.09, "seed": 2}),
     ("check_policy", "plain", {"target": 0.02, "delta": 0.1, "max_analyses": 1, "seed": 2}),
-    ("check_policy", "table two risk auto 0.1", {"seed": 1}),
-    ("check_policy", "table two risk auto 0.1", {"seed": 2}),
-    ("check_policy", "table two risk band 0.1 max_analyses min_coverage", {"seed": 3}),
-    ("check_policy", "table costs risk auto 0.375", {"seed": 2}),
-    ("check_policy", "table costs risk auto 0.375", {"seed": 2, "target": 0.25, "max_analyses": 2}),
-    ("check_policy", "table flat risk auto 0.9 max_analyses", {"seed": 2}),
-    ("check_policy", "table two risk auto 0.15 among", {"seed": 2}),
-    ("check_policy", "table two generalized_risk auto 0.05", {"seed": 2}),
-    ("check_policy", "table two generalized_risk auto 0.1 among", {"seed": 2}),
-    ("check_policy", "table reviewed system_risk auto 0.0625", {"seed": 2}),
-    ("check_policy", "table two system_risk auto 0.125 deferred_error", {"seed": 2}),
-    ("check_policy", "table two system_risk auto 0.125 overall_error", {"seed": 2}),
-    ("check_policy", "table two coverage auto 0.8", {"seed": 2}),
-    ("check_policy", "table two coverage auto 0.8", {"seed": 2, "target": 0.99}),
-    ("check_policy", "table two risk auto by_class subgroups", {"seed": 2}),
-    ("check_policy", "table two risk auto 0.2 subgroups unseen", {"seed": 2, "delta": 0.2}),
-    ("check_policy", "table three risk auto 0.125 shortlist", {"seed": 2, "max_analyses": 5}),
-    ("check_policy", "frozen two risk auto 0.1 assume", {"seed": 2}),
+    ("check_policy", "table two Risk(0.1)", {"seed": 1}),
+    ("check_policy", "table two Risk(0.1)", {"seed": 2}),
+    (
+        "check_policy",
+        "table two Risk(0.1, max_analyses=2, method='band', min_coverage=0.25)",
+        {"seed": 3},
+    ),
+    ("check_policy", "table costs Risk(0.375)", {"seed": 2}),
+    ("check_policy", "table costs Risk(0.375)", {"seed": 2, "target": 0.25, "max_analyses": 2}),
+    ("check_policy", "table flat Risk(0.9, max_analyses=2)", {"seed": 2}),
+    ("check_policy", "table two Risk(0.15, given_prediction='no')", {"seed": 2}),
+    ("check_policy", "table two GeneralizedRisk(0.05)", {"seed": 2}),
+    ("check_policy", "table two GeneralizedRisk(0.1, given_class='yes')", {"seed": 2}),
+    ("check_policy", "table reviewed SystemRisk(0.0625)", {"seed": 2}),
+    ("check_policy", "table two SystemRisk(0.125, deferred_error=0.0625)", {"seed": 2}),
+    ("check_policy", "table two SystemRisk(0.125, overall_error=0.0625)", {"seed": 2}),
+    ("check_policy", "table two Coverage(0.8)", {"seed": 2}),
+    ("check_policy", "table two Coverage(0.8)", {"seed": 2, "target": 0.99}),
+    ("check_policy", "table two Risk(0.15) Risk(0.1) subgroups", {"seed": 2}),
+    ("check_policy", "table two Risk(0.2) subgroups unseen", {"seed": 2, "delta": 0.2}),
+    ("check_policy", "table three Risk(0.125) shortlist", {"seed": 2, "max_analyses": 5}),
+    ("check_policy", "frozen two Risk(0.1) assume", {"seed": 2}),
 ]
 
 
-def _name(where, rows, objective, method, target, options):
-    if isinstance(target, dict):
-        target = "by_class" if target is BY_CLASS else "by_site"
-    words = [where, rows, objective, method, target, *options]
-    return " ".join(str(word) for word in words if word is not None)
+def _name(place, objective, options):
+    objectives = objective.values() if isinstance(objective, dict) else [objective]
+    name = " ".join([place, *map(repr, objectives), *options])
+    return re.sub(r"<function (\w+) at \w+>", r"\1", name)
 
 
-def _named(cases):
+def _named():
     """Return cases by name; the second of a name gets a number."""
     named = {}
-    for case in cases:
-        name = _name(*case)
-        used = sum(re.sub(r" #\d+$", "", other) == name for other in named)
-        named[f"{name} #{used + 1}" if used else name] = case
+    for place, cases in CASES.items():
+        for case in cases:
+            objective, options = case if isinstance(case, tuple) else (case, {})
+            name = _name(place, objective, options)
+            name = f"{name} #2" if name in named else name
+            named[name] = (*place.split(), objective, options)
     return named
 
 
-POLICIES = _named(CASES)
+POLICIES = _named()
 
 
 def _check_name(how, which, options):
@@ -335,35 +328,9 @@ def _check_name(how, which, options):
 # The adapter: the one place that knows how a row of the tables becomes a call ------------------
 
 
-KINDS = {"risk": Risk, "generalized_risk": GeneralizedRisk, "coverage": Coverage,
-         "system_risk": SystemRisk, "cost": Cost}  # fmt: skip
-OWNED = ("delta", "max_analyses", "largest_weight", "min_coverage", "threshold_range",
-         "constraint", "loss", "deferred_error", "overall_error")  # fmt: skip
-
-
-def _objective(objective, method, target, options):
-    """Return the objective of a row of the table, or its word; `options` lose what it takes."""
-    own = {name: options.pop(name) for name in OWNED if name in options}
-    method = options.pop("method", method)
-    if method != "auto":
-        own["method"] = method
-    if "among" in options:
-        side, label = options.pop("among")
-        own["given_prediction" if side == "predicted" else "given_class"] = label
-    if not own or (target is None and objective in KINDS):
-        return {"objective": objective, "target": target}
-    if objective not in KINDS:
-        return {"objective": Best(objective, **own)}
-    kind = KINDS[objective]
-    if isinstance(target, dict):
-        return {"objective": {group: kind(one, **own) for group, one in target.items()}}
-    return {"objective": kind(target, **own)}
-
-
-def _call(where, rows, objective, method, target, options):
+def _call(where, rows, objective, options):
     """Return the policy of a case, None where its rows make none, and the certificates."""
     options = dict(options)
-    asked = _objective(objective, method, target, options)
     kind = "three" if rows in ("three", "flat", "own") else "two"
     unseen = {"unseen": options.pop("unseen")} if "unseen" in options else {}
     for name in ("subgroups", "group_by"):
@@ -372,7 +339,7 @@ def _call(where, rows, objective, method, target, options):
         if unseen and name in options:
             options[name] = Subgroups(options[name], **unseen)
     if where == "table":
-        found = select_threshold(_source(rows), **asked, **options)
+        found = select_threshold(_source(rows), objective=objective, **options)
         return found.policy, found.thresholds, found.certificates
     X, y, model = _features(rows)
     fit = {"sample_weight": 1 + _draw(3, len(y), 5) / 4} if options.pop("sample_weight", 0) else {}
@@ -383,7 +350,7 @@ def _call(where, rows, objective, method, target, options):
             model.set_params(estimator=FrozenEstimator(model.estimator.fit(X, y)))
         else:
             model = FrozenEstimator(model.fit(X, y))
-    tuner = ThresholdTuner(model, **asked, **options).fit(X, y, **fit)
+    tuner = ThresholdTuner(model, objective, **options).fit(X, y, **fit)
     return tuner.policy_, tuner.thresholds_, tuner.certificates_
 
 
@@ -535,7 +502,7 @@ def test_every_objective_method_and_verdict_has_a_case():
 
 def test_a_tuner_decides_as_its_policy():
     for name, case in POLICIES.items():
-        if case[0] == "fit" and not case[5].get("shortlist"):
+        if case[0] == "fit" and not case[3].get("shortlist"):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 policy = _call(*case)[0]
@@ -545,30 +512,29 @@ def test_a_tuner_decides_as_its_policy():
 
 # What is refused -------------------------------------------------------------------------------
 
+NO = Risk(0.1, given_prediction="no")
 #: The argument, and a case or a check. The file holds the full text of their messages, which
 #: other tests leave alone.
 REFUSED = [
-    ("target", "table", "two", "risk", "auto", "0.1", {}),
-    ("target", "table", "two", "cwsa", "auto", 0.1, {}),
-    ("method", "table", "two", "cwsa", "combined", None, {}),
-    ("method", "table", "two", "cost", "combined", 0.1, {}),
-    ("method", "table", "two", "generalized_risk", "auto", 0.1, {"method": Combined(0.5, 0.5)}),
-    ("constraint", "table", "two", "cwsa", "auto", None, {"constraint": ("risk", 1e-9)}),
-    ("given_prediction", "table", "two", "risk", "auto", 0.1, {"among": ("predicted", "maybe")}),
-    ("given_prediction", "table", "two", "risk", "auto", 0.1,
-     {"among": ("predicted", "no"), "subgroups": "predicted_class"}),
-    ("given_prediction", "table", "graded", "risk", "auto", 0.1, {"among": ("predicted", "no")}),
-    ("largest_weight", "table", "weights", "risk", "auto", 0.2, {"largest_weight": 1.0}),
-    ("sample_weight", "table", "weights", "risk", "auto", 0.2, {}),
-    ("largest_weight", "table", "two", "risk", "mean", 0.2, {"largest_weight": 1.0}),
-    ("shortlist", "table", "three", "risk", "auto", 0.1, {"shortlist": 1.5}),
-    ("confidence", "table", "two", "risk", "auto", 0.1, {"confidence": "expected_cost"}),
-    ("loss", "table", "two", "risk", "auto", 0.1, {"loss": "cost"}),
-    ("delta", "fit", "two", "risk", "auto", 0.1, {"delta": 1}),
-    ("refit", "fit", "two", "risk", "auto", 0.1, {"refit": "never"}),
-    ("group_by", "fit", "two", "risk", "auto", 0.1, {"group_by": "city"}),
-    ("assume", "fit", "two", "risk", "auto", 0.1, {"assume": "luck"}),
-    ("abstain_label", "fit", "two", "risk", "auto", 0.1, {"abstain_label": "no"}),
+    ("target", "table", "two", "risk", {"target": "0.1"}),
+    ("target", "table", "two", "cwsa", {"target": 0.1}),
+    ("method", "table", "two", Best("cwsa", method="combined"), {}),
+    ("method", "table", "two", Cost(0.1, method="combined"), {}),
+    ("method", "table", "two", GeneralizedRisk(0.1, method=Combined(0.5, 0.5)), {}),
+    ("constraint", "table", "two", Best("cwsa", constraint=("risk", 1e-9)), {}),
+    ("given_prediction", "table", "two", Risk(0.1, given_prediction="maybe"), {}),
+    ("given_prediction", "table", "two", NO, {"subgroups": "predicted_class"}),
+    ("given_prediction", "table", "graded", NO, {}),
+    ("largest_weight", "table", "weights", Risk(0.2, largest_weight=1.0), {}),
+    ("sample_weight", "table", "weights", Risk(0.2), {}),
+    ("largest_weight", "table", "two", Risk(0.2, method="mean", largest_weight=1.0), {}),
+    ("shortlist", "table", "three", Risk(0.1), {"shortlist": 1.5}),
+    ("confidence", "table", "two", Risk(0.1), {"confidence": "expected_cost"}),
+    ("loss", "table", "two", Risk(0.1, loss="cost"), {}),
+    ("delta", "fit", "two", Risk(0.1, delta=1), {}),
+    *((name, "fit", "two", Risk(0.1), {name: value}) for name, value in [
+        ("refit", "never"), ("group_by", "city"), ("assume", "luck"), ("abstain_label", "no"),
+    ]),
     ("target", "certify", "plain", {"target": 0.6, "seed": 2}),
     ("delta", "certify", "plain", {"target": 0.1, "delta": 0.0, "seed": 2}),
     ("max_analyses", "certify", "plain", {"target": 0.1, "max_analyses": 0, "seed": 2}),
