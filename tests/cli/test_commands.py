@@ -18,17 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from skselect import (
-    AbstentionPolicy,
-    Best,
-    Coverage,
-    Predictions,
-    Risk,
-    SystemRisk,
-    check_policy,
-    join_stages,
-    select_threshold,
-)
+import skselect as sk
 from skselect._lib import files as _files
 from skselect._lib.arrays import draw_rows
 from skselect._lib.notebook import VERDICTS, unwrap
@@ -87,11 +77,11 @@ def frame(made, tmp_path, monkeypatch):
 
 def predictions_of(frame):
     proba = frame[["p_no", "p_yes"]].to_numpy()
-    return Predictions.from_proba(frame["truth"].to_numpy(), proba)
+    return sk.Predictions.from_proba(frame["truth"].to_numpy(), proba)
 
 
 def read(path="policy.json"):
-    return AbstentionPolicy.from_json(path)
+    return sk.AbstentionPolicy.from_json(path)
 
 
 def write(frame, *names):
@@ -109,17 +99,17 @@ def write(frame, *names):
 @pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa_plus is best")
 @KINDS
 @pytest.mark.parametrize(("goal", "arguments"), [
-    (Risk(0.1), "--target 0.1"), (Coverage(0.6), "--objective coverage --target .6"),
-    (Risk(0.1, delta=0.2, method="band", max_analyses=3),
+    (sk.Risk(0.1), "--target 0.1"), (sk.Coverage(0.6), "--objective coverage --target .6"),
+    (sk.Risk(0.1, delta=0.2, method="band", max_analyses=3),
      "--target 0.1 --delta 0.2 --method band --max-analyses 3"),
-    (Best("cwsa", threshold_range=(0.6, 0.8), min_coverage=0.1),
+    (sk.Best("cwsa", threshold_range=(0.6, 0.8), min_coverage=0.1),
      "--objective cwsa --threshold-range 0.6 .8 --min-coverage .1"),
-    (Best("selective_accuracy", method="lower_bound"),
+    (sk.Best("selective_accuracy", method="lower_bound"),
      "--objective selective_accuracy --method lower_bound"),
 ])  # fmt: skip
 def test_tune_chooses_what_python_chooses(frame, kind, goal, arguments, run):
     said = run(f"{AGAIN} t.{kind} {PROBA} {arguments}").out
-    expected, policy = select_threshold(predictions_of(frame), objective=goal), read()
+    expected, policy = sk.select_threshold(predictions_of(frame), objective=goal), read()
     for name in ("threshold", "coverage", "confidence_quantiles", "fingerprints"):
         assert getattr(policy, name) == getattr(expected.policy, name)
     if expected.certificate is not None:
@@ -164,7 +154,7 @@ def test_apply_to_standard_output_with_a_prefix(frame, run, refuse):
 
 def test_subgroups(frame, run):
     said = run(f"tune t.parquet {PROBA} --target 0.12 --subgroups site --out sites.json").out
-    expected = select_threshold(
+    expected = sk.select_threshold(
         predictions_of(frame), objective="risk", target=0.12, subgroups=frame["site"]
     )
     policy = read("sites.json")
@@ -310,7 +300,7 @@ def test_decisions_that_an_encoding_cannot_write(frame, run, refuse):
 def test_tune_keeps_several_guarantees_together(run):
     several = "--objective risk --target .1 --objective coverage --target .3"
     assert "all of these guarantees hold" in run(f"tune t.csv {PROBA} {several} --out p.json").out
-    made = AbstentionPolicy.from_json(Path("p.json")).certificate
+    made = sk.AbstentionPolicy.from_json(Path("p.json")).certificate
     assert [made.objective, *(one.objective for one in made.also)] == ["risk", "coverage"]
 
 
@@ -436,7 +426,7 @@ def test_columns_that_were_written_into_a_policy_by_hand_are_checked(stored, ref
 
 
 def test_policies_of_python_are_applied_by_class_names(frame, run, refuse):
-    found = select_threshold(predictions_of(frame), objective="risk", target=0.1).policy
+    found = sk.select_threshold(predictions_of(frame), objective="risk", target=0.1).policy
     found.to_json("mine.json")
     assert "no columns ['no', 'yes']" in refuse("apply t.csv --policy mine.json")
     run("apply t.csv --policy mine.json --proba p_no p_yes --out d.csv")
@@ -466,8 +456,8 @@ def test_verdicts_on_some_rows(frame, run, refuse, rng, kind):
     frame = judge(frame.assign(score=frame["score"].round(6)), rng)
     write(frame, f"v.{kind}")
     said = run(f"tune v.{kind} {VERDICT} --target 0.1 --out v.json").out
-    rows = Predictions.from_verdicts(frame["judged"], frame["score"])
-    expected = select_threshold(rows, objective="risk", target=0.1)
+    rows = sk.Predictions.from_verdicts(frame["judged"], frame["score"])
+    expected = sk.select_threshold(rows, objective="risk", target=0.1)
     assert read("v.json").threshold == expected.threshold
     assert str(expected.certificate) in said
     run(f"apply v.{kind} --policy v.json --out d.csv")  # rows without a verdict too
@@ -477,9 +467,11 @@ def test_verdicts_on_some_rows(frame, run, refuse, rng, kind):
     assert f"{len(rows):,} rows" in said
     audits = "--audit-proba chance --min-audit-proba 0.4"
     run(f"tune v.{kind} {VERDICT} --target 0.1 --out w.json {audits}")
-    drawn = Predictions.from_verdicts(frame["judged"], frame["score"], audit_proba=frame["chance"])
-    weighted = Risk(0.1, largest_weight=2.5)
-    assert read("w.json").threshold == select_threshold(drawn, objective=weighted).threshold
+    drawn = sk.Predictions.from_verdicts(
+        frame["judged"], frame["score"], audit_proba=frame["chance"]
+    )
+    weighted = sk.Risk(0.1, largest_weight=2.5)
+    assert read("w.json").threshold == sk.select_threshold(drawn, objective=weighted).threshold
     for command, words in [
         (f"{AGAIN} v.{kind} {VERDICT} --label truth", "--label"),
         (f"{AGAIN} v.{kind} --target 0.1", "--label --verdict"),
@@ -763,12 +755,12 @@ def test_the_exit_code_says_whether_the_guarantee_still_holds(
     said = run(f"evaluate later.csv {columns} --policy {policy}", code=code).out
     rows = predictions_of(later)
     if columns == ANSWER:
-        rows = Predictions.from_labels(later["truth"], later["said"], later["score"])
-    expected = check_policy(read(policy), rows)
+        rows = sk.Predictions.from_labels(later["truth"], later["said"], later["score"])
+    expected = sk.check_policy(read(policy), rows)
     assert expected.verdict == verdict
     assert unwrap(said).count(f"\n{expected.summary}\n") == 1
     assert said.count(f"{VERDICTS[verdict][0]}. ") == 1
-    AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.9).to_json("plain.json")
+    sk.AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.9).to_json("plain.json")
     said = run(f"evaluate t.csv {PROBA} --policy plain.json").out
     assert "NOTHING TO CHECK: it guarantees nothing" in said
 
@@ -893,8 +885,8 @@ LISTS = f"{AGAIN} animals.csv --label truth --target 0.1 --shortlist"
 def test_tune_lists_what_python_lists(animals, numbers, shortlist, run):
     said = run(f"{LISTS} {numbers} --confidence margin").out
     names = animals.columns[:4].tolist()
-    expected = select_threshold(
-        Predictions.from_proba(animals["truth"], animals[names], labels=names),
+    expected = sk.select_threshold(
+        sk.Predictions.from_proba(animals["truth"], animals[names], labels=names),
         objective="risk", target=0.1, confidence="margin", shortlist=shortlist,
     )  # fmt: skip
     policy = read()
@@ -921,7 +913,7 @@ def test_apply_writes_a_shortlist_as_text(animals, kind, run):
 
 def test_shortlists_that_a_table_cannot_hold_are_refused(animals, refuse):
     names = ["ant", "bee", "cow", "dog"]
-    policy = AbstentionPolicy(
+    policy = sk.AbstentionPolicy(
         classes=np.array(names), threshold=0.8, shortlist=PolicyShortlist(0.95, 0.1, 0.8, 50)
     )
     barred = replace(policy, classes=np.array(["ant", "bee", "cow|calf", "dog"]))
@@ -955,7 +947,7 @@ def calibrated(frame):
     proba = frame[["p_no", "p_yes"]].to_numpy()
     codes = (frame["truth"] == "yes").to_numpy().astype(int)
     maps = ClassCalibration.fit("temperature", "predict_proba", proba, codes, 2)
-    return AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8, calibration=maps)
+    return sk.AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8, calibration=maps)
 
 
 def learned_of(policy, **options):
@@ -1010,11 +1002,11 @@ def test_tune_reads_what_a_reviewer_answers(frame, kind, columns, run, refuse):
     said = run(f"{command} --reviewer person").out
     if columns == PROBA:
         proba = frame[["p_no", "p_yes"]].to_numpy()
-        rows = Predictions.from_proba(frame["truth"], proba, reviewer=_person(frame))
+        rows = sk.Predictions.from_proba(frame["truth"], proba, reviewer=_person(frame))
     else:
         shown = [frame[name] for name in ("truth", "said", "score")]
-        rows = Predictions.from_labels(*shown, reviewer=_person(frame))
-    expected = select_threshold(rows, objective=SystemRisk(0.08))
+        rows = sk.Predictions.from_labels(*shown, reviewer=_person(frame))
+    expected = sk.select_threshold(rows, objective=sk.SystemRisk(0.08))
     assert read().threshold == expected.threshold < np.inf
     assert str(expected) in said
     evaluated = f"evaluate both.{kind} {columns} --policy policy.json"
@@ -1095,7 +1087,7 @@ def facts(policy):
 def test_tables_are_the_stages_of_a_cascade_as_in_python(stages, names, run):
     files = " ".join(f"{x}.csv" for x in names)
     parts = {name: predictions_of(stages[name]) for name in names}
-    found = select_threshold(join_stages(parts, target=0.05), objective=Risk(0.05))
+    found = sk.select_threshold(sk.join_stages(parts, target=0.05), objective=sk.Risk(0.05))
     mixed = " ".join(f"{x}.{'csv' if x == 'middle' else 'parquet'}" for x in names)
     for given in (mixed, files):  # their rows are in other orders
         said = run(f"tune {given} {TUNED} --python gate.py").out
@@ -1117,19 +1109,19 @@ def test_options_of_a_cascade(stages, run):
     run(f"{tune} --costs 0.5 3 --max-loss 0.2")
     parts = {name: predictions_of(stages[name]) for name in ["cheap", "strong"]}
     plan = {"target": 0.05, "costs": [0.5, 3.0], "max_loss": 0.2}
-    expected = join_stages(parts, **plan).cascade
+    expected = sk.join_stages(parts, **plan).cascade
     assert store_cascade(read("c.json").cascade) == store_cascade(expected)
     run(f"{tune} --subgroups site")
     site = stages["cheap"]["site"][~draw_rows(len(stages["cheap"]), 3, seed=0)]
-    joined = join_stages(parts, target=0.05)
-    found = select_threshold(joined, objective=Risk(0.05), subgroups=site)
+    joined = sk.join_stages(parts, target=0.05)
+    found = sk.select_threshold(joined, objective=sk.Risk(0.05), subgroups=site)
     assert read("c.json").groups.thresholds == found.thresholds
     person = _person(stages["cheap"])
     write(stages["cheap"].assign(person=person), "cheap.csv")
     run(f"{tune} --objective system_risk --reviewer person")
     cheap = replace(parts["cheap"], reviewer=(person == "yes").astype(int))
-    joined = join_stages({"cheap": cheap, "strong": parts["strong"]})
-    found = select_threshold(joined, objective=SystemRisk(0.05))
+    joined = sk.join_stages({"cheap": cheap, "strong": parts["strong"]})
+    found = sk.select_threshold(joined, objective=sk.SystemRisk(0.05))
     assert read("c.json").threshold == found.threshold
 
 
@@ -1219,9 +1211,9 @@ def test_tables_that_make_no_cascade_are_refused(stages, refuse):
 def test_tables_that_do_not_fit_a_cascade_are_refused(stages, run, refuse):
     run(f"tune cheap.csv strong.csv {TUNED}")
     cheap = stages["cheap"]
-    parts = {name: Predictions.from_labels(cheap["truth"], cheap["said"], cheap["score"] / 100)
+    parts = {name: sk.Predictions.from_labels(cheap["truth"], cheap["said"], cheap["score"] / 100)
              for name in ["cheap", "strong"]}  # fmt: skip
-    rated = select_threshold(join_stages(parts), objective=Risk(0.1)).policy
+    rated = sk.select_threshold(sk.join_stages(parts), objective=sk.Risk(0.1)).policy
     rated.to_json("answers.json", allow_external=True)
     for name in ["cheap", "strong"]:
         write(cheap[:0], f"{name}.parquet")

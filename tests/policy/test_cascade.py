@@ -7,14 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from skselect import (
-    AbstentionPolicy,
-    Predictions,
-    SelectiveRiskMonitor,
-    certify,
-    check_policy,
-    selective_report,
-)
+import skselect as sk
 from skselect.calibration._scopes import ClassCalibration
 from skselect.policy.cascade import Cascade, count_asked
 from tests.refusals import check_refused
@@ -47,7 +40,7 @@ def follow_by_hand(tables, cuts):
 
 def make_policy(n_classes, cuts=(0.6, 0.7), calibrations=(None, None, None), **options):
     rule = Cascade(NAMES, cuts, (0, 1, 5), calibrations)
-    return AbstentionPolicy(np.arange(n_classes), threshold=0.65, cascade=rule, **options)
+    return sk.AbstentionPolicy(np.arange(n_classes), threshold=0.65, cascade=rule, **options)
 
 
 def run_gate(policy):
@@ -99,7 +92,7 @@ def test_files_decide_the_same_with_the_calibration_of_each_stage(kind, n_classe
     decided = policy.decide(tables)
     path = tmp_path / "policy.json"
     policy.to_json(path)
-    assert AbstentionPolicy.from_json(path).decide(tables).equals(decided)
+    assert sk.AbstentionPolicy.from_json(path).decide(tables).equals(decided)
     gate, arrays = run_gate(policy), policy.decide_arrays(tables)
     for name, values in gate["decide"](tables).items():
         np.testing.assert_array_equal(values, arrays[name])
@@ -126,7 +119,7 @@ def test_tables_that_do_not_fit_are_refused_here_and_in_the_gate(tables, named):
 
 
 def test_a_policy_without_a_cascade_takes_no_dict_and_asks_nothing():
-    policy = AbstentionPolicy(np.array([0, 1]), threshold=0.8)
+    policy = sk.AbstentionPolicy(np.array([0, 1]), threshold=0.8)
     with pytest.raises(ValueError, match="this policy has no cascade; pass one table"):
         policy.decide({"cheap": [[0.9, 0.1]]})
     check_refused("cascade", policy.begin, [[0.9, 0.1]])
@@ -177,20 +170,20 @@ def test_checks_and_reports_read_the_stages_and_refuse_one_of_them_alone():
     decided = policy.decide(tables)
     accepted = decided["accepted"].to_numpy()
     wrong = int(np.sum(accepted & (decided["suggestion"] != y)))
-    certificate = certify(policy, y, tables, target=0.5)
+    certificate = sk.certify(policy, y, tables, target=0.5)
     assert (certificate.n_accepted, certificate.n_errors) == (accepted.sum(), wrong)
-    check = check_policy(policy, y, tables, target=0.5)
+    check = sk.check_policy(policy, y, tables, target=0.5)
     assert f"({wrong} of {accepted.sum()})." in str(check)
-    monitor = SelectiveRiskMonitor(policy, target=0.5).update(y, tables)
+    monitor = sk.SelectiveRiskMonitor(policy, target=0.5).update(y, tables)
     assert monitor.status_.n_known == accepted.sum()
-    shown = selective_report(y, tables, policy=policy).to_frame().set_index("metric")["value"]
+    shown = sk.selective_report(y, tables, policy=policy).to_frame().set_index("metric")["value"]
     assert shown["coverage"] == accepted.mean()
-    alone = Predictions.from_proba(y, tables["cheap"])
+    alone = sk.Predictions.from_proba(y, tables["cheap"])
     for call in (
-        lambda: certify(policy, alone, target=0.5),
-        lambda: check_policy(policy, alone, target=0.5),
-        lambda: selective_report(alone, policy=policy),
+        lambda: sk.certify(policy, alone, target=0.5),
+        lambda: sk.check_policy(policy, alone, target=0.5),
+        lambda: sk.selective_report(alone, policy=policy),
     ):
         check_refused("these were not joined by its rule; pass the labels", call)
     with pytest.raises(ValueError, match="pass a dict of what each of them says"):
-        selective_report(y, tables["cheap"], policy=policy)
+        sk.selective_report(y, tables["cheap"], policy=policy)

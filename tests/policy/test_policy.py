@@ -14,16 +14,7 @@ from fastjsonschema import JsonSchemaException
 from scipy import stats
 from sklearn.naive_bayes import GaussianNB
 
-from skselect import (
-    AbstentionPolicy,
-    PrecomputedClassifier,
-    Predictions,
-    Risk,
-    SelectiveClassifier,
-    SystemRisk,
-    ThresholdTuner,
-    select_threshold,
-)
+import skselect as sk
 from skselect._lib.files import digest_json
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import SCOPES, ClassCalibration
@@ -37,7 +28,7 @@ from tests.refusals import check_refused
 
 @pytest.fixture
 def policy():
-    return AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
+    return sk.AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
 
 
 def stored_fields(policy):
@@ -62,7 +53,7 @@ def put(stored, path, value):
 @pytest.mark.parametrize("confidence", ["margin", "entropy", "max_proba"])
 def test_a_decision_claims_the_probability_of_its_answer_whatever_ranks_it(confidence, rng):
     proba = rng.dirichlet(np.ones(3), 20)
-    ranks = AbstentionPolicy(np.arange(3), 0.2, confidence)
+    ranks = sk.AbstentionPolicy(np.arange(3), 0.2, confidence)
     assert apply_policy(ranks, proba).claim.tolist() == proba.max(axis=1).tolist()
 
 
@@ -125,7 +116,7 @@ def test_two_bare_numbers_are_neither_one_row_nor_two(policy, pair):
 def test_a_frame_and_an_array_give_the_same_bits(rng, kind):
     proba, codes = rng.dirichlet(np.ones(12), 400), rng.integers(0, 12, 400)
     maps = kind and ClassCalibration.fit(kind, "predict_proba", proba, codes, 12)
-    policy = AbstentionPolicy(np.arange(12), 0.4, confidence="entropy", calibration=maps)
+    policy = sk.AbstentionPolicy(np.arange(12), 0.4, confidence="entropy", calibration=maps)
     frame = pd.DataFrame({k: proba[:, k] for k in range(12)})  # lies column by column in memory
     pd.testing.assert_frame_equal(policy.decide(frame), policy.decide(proba), check_exact=True)
 
@@ -137,12 +128,12 @@ def test_a_frame_and_an_array_give_the_same_bits(rng, kind):
      (["a", "b"], "string", "ask")],
 )  # fmt: skip
 def test_labels_are_nullable_and_survive_json(classes, dtype, abstain, threshold):
-    policy = AbstentionPolicy(np.array(classes), threshold=threshold, abstain_label=abstain)
+    policy = sk.AbstentionPolicy(np.array(classes), threshold=threshold, abstain_label=abstain)
     label = policy.decide([[0.9, 0.1], [0.4, 0.6]])["label"]
     assert str(label.dtype) == dtype
     accepted = [x for x, c in zip(classes, (0.9, 0.6), strict=True) if c >= threshold]
     assert label.dropna().tolist() == accepted
-    restored = AbstentionPolicy.from_json(policy.to_json())
+    restored = sk.AbstentionPolicy.from_json(policy.to_json())
     assert (restored.threshold, restored.abstain_label) == (threshold, abstain)
     assert restored.classes.dtype == policy.classes.dtype
 
@@ -150,10 +141,10 @@ def test_labels_are_nullable_and_survive_json(classes, dtype, abstain, threshold
 def test_published_schema_describes_the_file(rng):
     X, y = rng.normal(size=(200, 3)), rng.integers(0, 3, 200)
     for calibration in CALIBRATORS:
-        base = SelectiveClassifier(GaussianNB(), calibration=calibration, cv=2)
-        tuner = ThresholdTuner(base, objective="coverage", target=0.5, cv=2).fit(X, y)
+        base = sk.SelectiveClassifier(GaussianNB(), calibration=calibration, cv=2)
+        tuner = sk.ThresholdTuner(base, objective="coverage", target=0.5, cv=2).fit(X, y)
         check_schema(tuner.policy_.to_json())
-    costly = AbstentionPolicy(
+    costly = sk.AbstentionPolicy(
         classes=np.array(["no", "yes"]), threshold=np.inf, confidence="expected_cost",
         rule=DecisionRule("min_cost", np.array([[0.0, 1.0], [9.0, 0.0]])),
         groups=GroupThresholds("a and b", {(True, 1): 0.6, (False, 2): np.inf}, columns=("a", "b")),
@@ -167,7 +158,7 @@ def test_published_schema_describes_the_file(rng):
 def test_an_own_confidence_is_saved_only_on_demand(policy):
     own = dataclasses.replace(policy, confidence=lambda p: p[:, 0])
     check_refused("allow_external", own.to_json)
-    restored = AbstentionPolicy.from_json(own.to_json(allow_external=True))
+    restored = sk.AbstentionPolicy.from_json(own.to_json(allow_external=True))
     check_refused("dataclasses.replace", restored.decide, [[0.9, 0.1]])
     again = dataclasses.replace(restored, confidence=lambda p: p[:, 0])
     assert again.decide([[0.9, 0.1]])["accepted"].tolist() == [True]
@@ -180,7 +171,7 @@ def test_an_own_confidence_is_saved_only_on_demand(policy):
 ])  # fmt: skip
 def test_impossible_policies_are_refused_at_once(argument, value):
     given = {"classes": np.array(["a", "b"]), "threshold": 0.5, argument: value}
-    check_refused(argument, lambda: AbstentionPolicy(**given))
+    check_refused(argument, lambda: sk.AbstentionPolicy(**given))
 
 
 def test_accepts_compares_as_float64_and_subgroups_wait_for_their_room(policy):
@@ -197,8 +188,8 @@ def test_accepts_compares_as_float64_and_subgroups_wait_for_their_room(policy):
 def stored_policy(kind, n_classes, scope):
     rng = np.random.default_rng(0)
     P = rng.dirichlet(np.ones(n_classes), 100)
-    model = SelectiveClassifier(
-        PrecomputedClassifier(np.arange(n_classes)), calibration=kind, calibration_scope=scope
+    model = sk.SelectiveClassifier(
+        sk.PrecomputedClassifier(np.arange(n_classes)), calibration=kind, calibration_scope=scope
     ).fit(P, rng.integers(0, n_classes, 100))
     return stored_fields(model.policy_)
 
@@ -235,7 +226,7 @@ for _scope in SCOPES:
 )
 def test_a_damaged_map_is_not_loaded(how, damage):
     stored = stored_policy(*how)
-    AbstentionPolicy.from_json(json.dumps(stored))
+    sk.AbstentionPolicy.from_json(json.dumps(stored))
     calibration = stored["calibration"]
     if isinstance(damage, str):
         del calibration["maps"][0][damage]
@@ -243,7 +234,7 @@ def test_a_damaged_map_is_not_loaded(how, damage):
         whole = {"offset", "maps", "response"} & set(damage)
         (calibration if whole else calibration["maps"][0]).update(damage)
     with pytest.raises(ValueError, match=r"The policy is damaged|NaN is not a finite number"):
-        AbstentionPolicy.from_json(signed(stored))
+        sk.AbstentionPolicy.from_json(signed(stored))
 
 
 @pytest.mark.parametrize(("change", "named"), [
@@ -264,10 +255,10 @@ def test_a_damaged_map_is_not_loaded(how, damage):
     *(({"version": x}, repr(x)) for x in (VERSION - 1, 0, True, 6.0)),
 ])  # fmt: skip
 def test_damaged_fields_are_a_clear_error(change, named):
-    policy = AbstentionPolicy(classes=np.array(["lo", "hi"]), threshold=0.8)
+    policy = sk.AbstentionPolicy(classes=np.array(["lo", "hi"]), threshold=0.8)
     damaged = "This policy has the" if "version" in change else "The policy is damaged"
     with pytest.raises(ValueError, match=f"{damaged} .*{re.escape(named)}"):
-        AbstentionPolicy.from_json(signed(stored_fields(policy) | change))
+        sk.AbstentionPolicy.from_json(signed(stored_fields(policy) | change))
 
 
 # Thresholds that nobody certified, files that were changed --------------------------------------
@@ -279,10 +270,10 @@ def certified():
     rng = np.random.default_rng(0)
     sure = rng.uniform(0.5, 1.0, 2000)
     wrong = rng.random(2000) < 0.4 * (1.0 - sure)
-    rows = Predictions.from_proba(wrong.astype(int), np.column_stack([sure, 1.0 - sure]))
+    rows = sk.Predictions.from_proba(wrong.astype(int), np.column_stack([sure, 1.0 - sure]))
     sites = np.repeat(["A", "B"], 1000)
     return {
-        name: select_threshold(rows, objective="risk", target=0.1, subgroups=subgroups).policy
+        name: sk.select_threshold(rows, objective="risk", target=0.1, subgroups=subgroups).policy
         for name, subgroups in {"all": None, "sites": sites}.items()
     }
 
@@ -292,7 +283,7 @@ def test_another_threshold_is_not_certified(certified):
     assert policy.certificate.is_certified
     check_refused("threshold", lambda: dataclasses.replace(policy, threshold=0.2))
     bolder = dataclasses.replace(policy, threshold=0.2, certificate=None)
-    assert AbstentionPolicy.from_json(bolder.to_json()).threshold == 0.2
+    assert sk.AbstentionPolicy.from_json(bolder.to_json()).threshold == 0.2
     assert "GUARANTEES NOTHING" in bolder.to_python()
     noted = dataclasses.replace(policy, metadata={"ticket": 7})
     assert noted.certificate == policy.certificate
@@ -328,9 +319,9 @@ def test_an_edited_file_is_refused(certified, name, path, value):
     """Also one without its digest: else the classes could be swapped below a guarantee."""
     edited = put(json.loads(certified[name].to_json()), path, value)
     with pytest.raises(ValueError, match=r"its digest does not match.*dataclasses\.replace"):
-        AbstentionPolicy.from_json(json.dumps(edited))
+        sk.AbstentionPolicy.from_json(json.dumps(edited))
     del edited["digest"]
-    check_refused("digest is missing", AbstentionPolicy.from_json, json.dumps(edited))
+    check_refused("digest is missing", sk.AbstentionPolicy.from_json, json.dumps(edited))
 
 
 @pytest.mark.parametrize("name", ["all", "sites"])
@@ -346,12 +337,12 @@ def test_the_layout_of_a_file_does_not_matter(certified, name, tmp_path):
         json.dumps(stored).replace("1.0,", "1,").replace("1e+22", "1" + 22 * "0"),
     ]
     for text in texts:
-        assert json.loads(AbstentionPolicy.from_json(text).to_json()) == stored
+        assert json.loads(sk.AbstentionPolicy.from_json(text).to_json()) == stored
     for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"):
         (tmp_path / "policy.json").write_bytes(texts[1].encode(encoding))
-        loaded = AbstentionPolicy.from_json(tmp_path / "policy.json")
+        loaded = sk.AbstentionPolicy.from_json(tmp_path / "policy.json")
         assert loaded.metadata["ü"] == notes["ü"]
-    assert AbstentionPolicy.from_json("\ufeff" + texts[0]).metadata["t"] == [1, 2]
+    assert sk.AbstentionPolicy.from_json("\ufeff" + texts[0]).metadata["t"] == [1, 2]
 
 
 def test_the_digest_is_what_the_schema_says(certified):
@@ -380,7 +371,7 @@ def test_a_file_is_checked_field_by_field(certified, path, value):
     stored = put(stored_fields(certified["all"]), path.split(), value)
     named = "|".join([*path.split(), "its values do not fit", "a list of texts"])
     with pytest.raises(ValueError, match=f"The policy is damaged .*({named})"):
-        AbstentionPolicy.from_json(signed(stored))
+        sk.AbstentionPolicy.from_json(signed(stored))
 
 
 HEAD = '{"schema": "skselect.policy", "version": '
@@ -399,19 +390,19 @@ HEAD = '{"schema": "skselect.policy", "version": '
 def test_no_file_ends_in_a_traceback(tmp_path, text, words):
     data = text if isinstance(text, bytes) else text.encode()
     (tmp_path / "policy.json").write_bytes(data)
-    check_refused(words, AbstentionPolicy.from_json, tmp_path / "policy.json")
+    check_refused(words, sk.AbstentionPolicy.from_json, tmp_path / "policy.json")
 
 
 def test_what_would_not_load_is_not_saved():
     notes: dict = {}
     for _ in range(900):
         notes = {"a": notes}
-    policy = AbstentionPolicy(np.array(["no", "yes"]), 0.8, metadata=notes)
+    policy = sk.AbstentionPolicy(np.array(["no", "yes"]), 0.8, metadata=notes)
     for save in (policy.to_json, policy.to_python):
         check_refused("nested more than 100 deep", save)
-    wide = AbstentionPolicy(np.array(["no", "yes", "perhaps"])[:2], 0.8)
+    wide = sk.AbstentionPolicy(np.array(["no", "yes", "perhaps"])[:2], 0.8)
     assert stored_fields(wide)["classes_dtype"] == "<U3"
-    assert AbstentionPolicy.from_json(wide.to_json()).classes.tolist() == ["no", "yes"]
+    assert sk.AbstentionPolicy.from_json(wide.to_json()).classes.tolist() == ["no", "yes"]
 
 
 @pytest.mark.parametrize(
@@ -424,7 +415,7 @@ def test_what_would_not_load_is_not_saved():
     ids=["absent", "long", "empty"],
 )
 def test_a_file_that_is_not_there_is_named(text, named):
-    check_refused(named, AbstentionPolicy.from_json, text)
+    check_refused(named, sk.AbstentionPolicy.from_json, text)
 
 
 def places(stored):
@@ -444,13 +435,13 @@ ODD = [None, True, -1, 0, 7, 0.5, 10**400, -(10**400), 1e308, "", "<b>", "nan", 
 @pytest.mark.parametrize("step", mostly_slow([3, 1]))  # of three values of ODD one, or all
 @pytest.mark.parametrize("name", ["all", "sites", "calibrated", "costly"])
 def test_any_wrong_value_is_refused_or_works(certified, name, step):
-    costly = AbstentionPolicy(
+    costly = sk.AbstentionPolicy(
         classes=np.array(["no", "yes"]), threshold=0.5, confidence="expected_cost",
         rule=DecisionRule("min_cost", np.array([[0.0, 1.0], [9.0, 0.0]])), abstain_label="?",
     )  # fmt: skip
     proba = np.random.default_rng(0).dirichlet(np.ones(3), 90)
     maps = ClassCalibration.fit("platt", "predict_proba", proba, np.arange(90) % 3, 3)
-    calibrated = AbstentionPolicy(classes=np.arange(3), threshold=0.5, calibration=maps)
+    calibrated = sk.AbstentionPolicy(classes=np.arange(3), threshold=0.5, calibration=maps)
     policies = {**certified, "costly": costly, "calibrated": calibrated}
     stored = stored_fields(policies[name])
     del stored["digest"]
@@ -460,10 +451,10 @@ def test_any_wrong_value_is_refused_or_works(certified, name, step):
         try:
             changed = signed(stored)
             try:
-                loaded = AbstentionPolicy.from_json(changed)
+                loaded = sk.AbstentionPolicy.from_json(changed)
             except ValueError:
                 continue
-            again = AbstentionPolicy.from_json(loaded.to_json())
+            again = sk.AbstentionPolicy.from_json(loaded.to_json())
             assert again.to_json() == loaded.to_json()
             assert str(loaded.certificate) == str(again.certificate)
             assert loaded.to_python()
@@ -484,7 +475,7 @@ CONFIDENCES = {
 
 def policy_of_rows(tuned):
     quantiles = zip(LEVELS, np.quantile(tuned, LEVELS).tolist(), strict=True)
-    return AbstentionPolicy(
+    return sk.AbstentionPolicy(
         classes=np.array(["no", "yes"]), threshold=0.8, n=len(tuned),
         confidence_quantiles={f"{level:g}": value for level, value in quantiles},
     )  # fmt: skip
@@ -534,8 +525,8 @@ def test_probabilities_that_are_calibrated_already_are_told():
     y = rng.integers(0, 2, 6000)
     X = np.column_stack([y + 1.2 * rng.normal(size=6000)] * 4) + 0.3 * rng.normal(size=(6000, 4))
     X, X_new, y = X[:4000], X[4000:], y[:4000]
-    model = SelectiveClassifier(GaussianNB(), calibration="temperature")
-    tuner = ThresholdTuner(model, objective="coverage", target=0.5, random_state=0)
+    model = sk.SelectiveClassifier(GaussianNB(), calibration="temperature")
+    tuner = sk.ThresholdTuner(model, objective="coverage", target=0.5, random_state=0)
     tuner.fit(X, y)
     tuner.policy_.decide(tuner.raw_scores(X_new))
     with pytest.warns(UserWarning, match="calibrated already"):
@@ -550,7 +541,7 @@ def test_probabilities_that_are_calibrated_already_are_told():
 
 
 def test_answers_with_a_confidence_need_no_probabilities():
-    policy = AbstentionPolicy(np.array(["no", "yes"]), 0.8, confidence=External("score"))
+    policy = sk.AbstentionPolicy(np.array(["no", "yes"]), 0.8, confidence=External("score"))
     table = policy.decide(
         y_pred=["Paris", "no"], confidence=pd.Series([0.8, 0.7], index=["q1", "q2"])
     )
@@ -564,7 +555,7 @@ def test_answers_with_a_confidence_need_no_probabilities():
     for answers in (["x", None], ["x", float("nan")], ["x"]):
         given = {"y_pred": answers, "confidence": [1.0, 1.0]}
         check_refused("y_pred", lambda g=given: gate["decide"](**g))
-    restored = AbstentionPolicy.from_json(policy.to_json())  # nothing is lost: it holds a name
+    restored = sk.AbstentionPolicy.from_json(policy.to_json())  # nothing is lost: it holds a name
     assert isinstance(restored.confidence, External)
     moved = {"y_pred": pd.Series(["a", "b"], [1, 2]), "confidence": pd.Series([1.0, 0.5], [2, 1])}
     answered = {"y_pred": ["no"], "confidence": [0.9]}
@@ -576,7 +567,7 @@ def test_answers_with_a_confidence_need_no_probabilities():
         (answered | {"auxiliary": {"a": 1}}, "auxiliary"),
     ]:  # fmt: skip
         check_refused(argument, lambda g=given: policy.decide(**g))
-    check_refused("y_proba", AbstentionPolicy(np.array(["no", "yes"]), 0.8).decide)
+    check_refused("y_proba", sk.AbstentionPolicy(np.array(["no", "yes"]), 0.8).decide)
 
 
 # So many hours ----------------------------------------------------------------------------------
@@ -607,7 +598,7 @@ def test_only_the_least_sure_rows_are_deferred_where_people_are_few(policy, capa
     for name, column in arrays.items():
         known = decided[name].astype(object).where(decided[name].notna(), None)
         assert column.tolist() == known.tolist()
-    named = AbstentionPolicy(
+    named = sk.AbstentionPolicy(
         np.array(["a", "b", "c"]), 0.8, shortlist=PolicyShortlist(0.9, 0.2, 0.8, 100)
     )
     proba = [[0.5, 0.3, 0.2], [0.7, 0.3, 0.0], [0.9, 0.1, 0.0]]
@@ -620,12 +611,12 @@ def test_answers_over_capacity_are_covered_by_no_guarantee():
     rng = np.random.default_rng(0)
     sure = rng.uniform(0.5, 1, 2000)
     wrong, person = rng.random(2000) > sure, rng.random(2000) < 0.02
-    rows = Predictions.from_proba(
+    rows = sk.Predictions.from_proba(
         np.where(wrong, 0, 1), np.column_stack([1 - sure, sure]), labels=[0, 1],
         reviewer=np.where(person == wrong, 1, 0),
     )  # fmt: skip
-    for objective, more in ((Risk(0.2), False), (SystemRisk(0.1), True)):
-        policy = select_threshold(rows, objective=objective).policy
+    for objective, more in ((sk.Risk(0.2), False), (sk.SystemRisk(0.1), True)):
+        policy = sk.select_threshold(rows, objective=objective).policy
         with pytest.warns(UserWarning, match="No guarantee covers them") as caught:
             policy.decide(_batch(), capacity=3)
         [told] = [str(one.message) for one in caught]
@@ -635,10 +626,10 @@ def test_answers_over_capacity_are_covered_by_no_guarantee():
 
 
 def test_the_capacity_that_suffices_in_most_batches():
-    policy = AbstentionPolicy(np.array([0, 1]), 0.8, coverage=0.9, n=2000)
+    policy = sk.AbstentionPolicy(np.array([0, 1]), 0.8, coverage=0.9, n=2000)
     most = stats.beta.ppf(0.9, 201, 1800)
     for n, share in ((1000, 0.95), (50, 0.5), (0, 0.95)):
         found = policy.capacity_needed(n, share=share, delta=0.1)
         assert stats.binom.cdf(found, n, most) >= share
         assert found == 0 or stats.binom.cdf(found - 1, n, most) < share
-    check_refused("coverage", AbstentionPolicy(np.array([0, 1]), 0.8).capacity_needed, 100)
+    check_refused("coverage", sk.AbstentionPolicy(np.array([0, 1]), 0.8).capacity_needed, 100)

@@ -7,17 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from skselect import (
-    AbstentionPolicy,
-    Coverage,
-    GeneralizedRisk,
-    Outcomes,
-    Predictions,
-    Risk,
-    check_policy,
-    select_threshold,
-    selective_report,
-)
+import skselect as sk
 from skselect._lib.notebook import TONES
 from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import SPECS
@@ -35,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("no_pictures")
 
 
 def answer(loss, confidence, **options):
-    outcomes = Outcomes(loss, confidence)
+    outcomes = sk.Outcomes(loss, confidence)
     return assess_calibration(outcomes, run_csr_test(outcomes, random_state=0).p_value, **options)
 
 
@@ -125,15 +115,15 @@ def draw(rng, n, rate, *, in_order=False):
     p = rng.uniform(0.5, 1, n)
     wrong = rng.random(n) < rate * (1 - p) / 0.25
     order = np.argsort(wrong, kind="stable") if in_order else np.arange(n)
-    return Predictions.from_proba(~wrong[order], p[order], labels=[False, True])
+    return sk.Predictions.from_proba(~wrong[order], p[order], labels=[False, True])
 
 
-PLAIN = AbstentionPolicy(classes=np.array([False, True]), threshold=0.8)
+PLAIN = sk.AbstentionPolicy(classes=np.array([False, True]), threshold=0.8)
 
 
 def verdict_on(policy, rows, **options):
     """Return the verdict of a report, which its text and its page show before all else."""
-    report = selective_report(None, rows, policy=policy, **options)
+    report = sk.selective_report(None, rows, policy=policy, **options)
     (model,) = report.to_dict()["models"].values()
     said, verdict = model["verdict"]["text"].split("\n")[0], model["verdict"]["verdict"]
     text, page = (" ".join(shown.split()) for shown in (str(report), report.to_html()))
@@ -150,45 +140,47 @@ def verdict_on(policy, rows, **options):
 
 
 def test_the_verdict_is_that_of_a_check(rng):
-    policy = select_threshold(draw(rng, 3000, 0.1), objective="risk", target=0.1).policy
+    policy = sk.select_threshold(draw(rng, 3000, 0.1), objective="risk", target=0.1).policy
     expected = {
         "confirmed": draw(rng, 3000, 0.05), "broken": draw(rng, 3000, 0.4),
         "not_tested": draw(rng, 20, 0.1), "no_breach": draw(rng, 300, 0.1),
-        "in_doubt": Predictions.from_proba(np.arange(100) >= 16, [0.9] * 100),
+        "in_doubt": sk.Predictions.from_proba(np.arange(100) >= 16, [0.9] * 100),
     }  # fmt: skip
     for verdict, rows in expected.items():
-        check = check_policy(policy, rows)
+        check = sk.check_policy(policy, rows)
         assert check.verdict == verdict
         assert verdict_on(policy, rows) == (verdict, check.summary.split("\n")[0])
     assert verdict_on(PLAIN, draw(rng, 50, 0.1))[0] == "nothing"
-    plain = selective_report(None, draw(rng, 50, 0.1), threshold=0.8).to_dict()
+    plain = sk.selective_report(None, draw(rng, 50, 0.1), threshold=0.8).to_dict()
     assert plain["models"]["model"]["verdict"] is None
 
 
 def test_rows_that_chose_the_threshold_are_certified_or_test_nothing(rng):
     goal = {"objective": "risk", "target": 0.1}
     rows, site = draw(rng, 3000, 0.1), rng.choice(["east", "west"], 3000)
-    found = select_threshold(rows, **goal)
+    found = sk.select_threshold(rows, **goal)
     verdict, said = verdict_on(found.policy, rows)
     assert verdict == "certified"
     assert said.startswith(f"CERTIFIED on these rows: {found.certificate.statement}. These rows")
-    by_site = select_threshold(rows, subgroups=site, **goal).policy
+    by_site = sk.select_threshold(rows, subgroups=site, **goal).policy
     verdict, said = verdict_on(by_site, rows, subgroups=site)
     assert (verdict, "2 guarantees, each about one subgroup" in said) == ("certified", True)
     rows = draw(rng, 3000, 0.1, in_order=True)
     with pytest.warns(UserWarning, match="The order of the rows matters"):
-        in_order = select_threshold(rows, **goal).policy
+        in_order = sk.select_threshold(rows, **goal).policy
     assert verdict_on(in_order, rows)[0] == "not_tested"
     rows = draw(rng, 3000, 0.1)
-    estimate = select_threshold(rows, objective=Risk(goal["target"], method="empirical")).policy
+    estimate = sk.select_threshold(
+        rows, objective=sk.Risk(goal["target"], method="empirical")
+    ).policy
     assert verdict_on(estimate, rows)[0] in ("not_tested", "nothing")
 
 
 def test_audits_say_what_a_monitor_of_the_policy_would_notice(rng):
     rows = draw(rng, 3000, 0.05)
-    policy = select_threshold(rows, objective="risk", target=0.1).policy
+    policy = sk.select_threshold(rows, objective="risk", target=0.1).policy
     fresh = draw(rng, 1000, 0.05)
-    report = selective_report(None, fresh, policy=policy, audits=(2000, 0.05, 30.5))
+    report = sk.selective_report(None, fresh, policy=policy, audits=(2000, 0.05, 30.5))
     n = int(2000 * np.mean(policy.accepts(fresh.y_proba.max(axis=1))) * 0.05 * 59.5)
     least = 100 * detectable_risk(0.1, n)
     said, page = (" ".join(text.split()) for text in (str(report), report.to_html()))
@@ -200,7 +192,7 @@ def test_audits_say_what_a_monitor_of_the_policy_would_notice(rng):
     (found,) = re.findall(expected, said)
     assert float(found) == np.ceil(least)
     assert "a monitor gets" in page
-    few = selective_report(None, fresh, policy=policy, audits=(10, 0.01, 30))
+    few = sk.selective_report(None, fresh, policy=policy, audits=(10, 0.01, 30))
     assert "within 90 days. They are too few to notice anything." in " ".join(str(few).split())
 
 
@@ -209,17 +201,17 @@ def test_audits_say_what_a_monitor_of_the_policy_would_notice(rng):
 )
 def test_a_plan_of_audits_is_checked(audits, rng):
     asked = {"policy": PLAIN, "audits": audits}
-    check_refused("audits", lambda: selective_report(None, draw(rng, 90, 0.1), **asked))
+    check_refused("audits", lambda: sk.selective_report(None, draw(rng, 90, 0.1), **asked))
 
 
 def test_audits_are_planned_for_one_risk_of_errors_only(rng):
     rows, site = draw(rng, 3000, 0.05), rng.choice(["east", "west"], 3000)
-    by_site = select_threshold(rows, objective="risk", target=0.1, subgroups=site).policy
-    others = (Coverage(0.5), GeneralizedRisk(0.1), Risk(0.1, given_prediction=True))
-    found = [select_threshold(rows, objective=objective).policy for objective in others]
+    by_site = sk.select_threshold(rows, objective="risk", target=0.1, subgroups=site).policy
+    others = (sk.Coverage(0.5), sk.GeneralizedRisk(0.1), sk.Risk(0.1, given_prediction=True))
+    found = [sk.select_threshold(rows, objective=objective).policy for objective in others]
     for policy in (None, PLAIN, by_site, *found):
         asked = {"policy": policy, "subgroups": site, "audits": (1000, 0.02, 30)}
-        check_refused("audits", lambda a=asked: selective_report(None, rows, **a))
+        check_refused("audits", lambda a=asked: sk.selective_report(None, rows, **a))
 
 
 @pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.meaning])
