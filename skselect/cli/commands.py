@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from skselect._lib import files
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.arrays import BoolArray, FloatArray, LabelArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_count, check_number
 from skselect._lib.checks.rows import refuse_threshold_and_policy
@@ -34,7 +34,7 @@ from skselect.policy import policy as policies
 from skselect.policy.policy import AbstentionPolicy, External
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions
+from skselect.predictions.predictions import Predictions, find_column_order
 
 if TYPE_CHECKING:
     from skselect.monitoring.status import MonitorStatus
@@ -73,7 +73,6 @@ def evaluate(given: Namespace) -> int:
     shown = table.file.rows(named).apply(tables.plain).loc[groups.index] if named else None
     if policy is not None:
         groups = _known_subgroups(policy, groups)
-    _warn_if_swapped(table, predictions.y_true != predictions.y_pred)
     with files.waiting_line("computing the report", len(predictions)):
         found = selective_report(
             None, predictions, policy=policy, threshold=given.threshold,
@@ -128,8 +127,6 @@ def tune(given: Namespace) -> int:
     else:
         source, groups = table.predictions()
     outcomes = Outcomes.from_predictions(source, confidence=confidence)
-    judged = slice(None) if outcomes.unjudged is None else ~outcomes.unjudged
-    _warn_if_swapped(table, outcomes.loss[judged])
     with files.waiting_line("choosing a threshold", len(source)):
         found = select_threshold(
             source,
@@ -233,8 +230,6 @@ def apply(given: Namespace) -> int:
             f"--out: the ending of {given.out.name!r} says what is written; choose a name that "
             f"ends in {' or '.join(_ENDINGS)}."
         )
-    if given.capacity is not None:
-        check_count("--capacity", given.capacity, 0)
     policy = _read_policy(given.policy)
     if given.python is not None:
         _check_twin(given.python, given.policy)
@@ -338,8 +333,18 @@ def _watch(
             part = cases[first : first + _PIECE]
             # A name may come back at another time; the number of a case does not.
             numbers = list(map(str, range(first, first + len(part))))
-            said = _said(table, rows.iloc[part["row"]], part["label"].to_numpy())
-            watched.update(**said, ids=numbers, when=shown(when[part["row"]]))
+            decided, label = rows.iloc[part["row"]], part["label"].to_numpy()
+            given = rows.columns.intersection(["y_pred", "confidence", "audited", "audit_proba"])
+            proba = [name for name in rows if isinstance(name, int)]
+            groups = decided.filter(like="subgroup ").set_axis(list(table.subgroups), axis=1)
+            watched.update(
+                np.array([*table.classes.tolist(), None], dtype=object)[label],
+                decided[proba].to_numpy() if proba else None,
+                ids=numbers,
+                when=shown(when[part["row"]]),
+                subgroups=_subgroups(groups),
+                **{name: decided[name].infer_objects().to_numpy() for name in given},
+            )
         status = watched.add_labels([], [], when=shown([until])[0]).status_
     names = rows["id"].iloc[cases["row"]]
     return replace(
@@ -409,10 +414,6 @@ def _find_stale(given: Namespace, rows: pd.DataFrame, now: float) -> str:
 def _read_log(given: Namespace, policy: AbstentionPolicy) -> tuple[Table, pd.DataFrame, str]:
     """Return the columns of the log, the rows of all files, and which kind of times they have."""
     table = open_table(given.table[0], given, policy)
-    if given.audited is None and (given.audit_proba or given.min_audit_proba < 1):
-        raise ValueError("--audited is missing: name the column that says which cases were drawn.")
-    if policy.parts.are_given and not table.subgroups:
-        raise ValueError("--subgroups is missing: the policy has a threshold per subgroup.")
     later = (TableFile.open(path, read_layout(given)) for path in given.table[1:])
     parts = [_read_rows(replace(table, file=x), given, policy) for x in (table.file, *later)]
     rows, kinds = zip(*parts, strict=True)
@@ -440,7 +441,7 @@ def _read_rows(
     rows["when"] = when
     rows["id"] = pd.Series(file.names(cells[name]), cells.index, pd.ArrowDtype(pa.large_string()))
     rows["label"] = table.known_codes(cells[str(table.label)]).astype(np.int32)
-    if table.answer is None:
+    if table.proba:
         rows[list(range(numbers.shape[1]))] = numbers
     else:
         answers = table.known_codes(cells[table.answer])
@@ -464,7 +465,12 @@ def _find_cases(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
     noted : dict
         How many rows or cases are not as they should be.
     """
-    order, case = _order_rows(rows)
+    keys = pa.table({"when": rows["when"].to_numpy(), "id": pa.array(rows["id"])})
+    # Rows of one case keep their order.
+    order = pc.sort_indices(keys, [("when", "ascending"), ("id", "ascending")]).to_numpy()
+    keys = keys.take(order)
+    same = [pc.equal(keys[name][1:], keys[name][:-1]) for name in keys.column_names]
+    case = np.cumsum(np.append([False], ~pc.and_(*same).to_numpy()), dtype=np.int32)
     label = rows["label"].to_numpy()[order]
     told, decided = np.flatnonzero(label >= 0), np.flatnonzero(rows["is decided"].to_numpy()[order])
     last = np.full(case[-1] + 1, -1, label.dtype)
@@ -475,31 +481,6 @@ def _find_cases(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
         "cases without a probability, answer or confidence": len(last) - len(first),
         "rows that decide a case again": len(decided) - len(first),
         "cases with two labels, of which the later counts": len(set(case[told[1:]][others])),
-    }
-
-
-def _order_rows(rows: pd.DataFrame) -> tuple[IntArray, IntArray]:
-    """Return the order of the rows, by time and then by name, and the number of the case of each.
-
-    Rows of one case keep their order.
-    """
-    keys = pa.table({"when": rows["when"].to_numpy(), "id": pa.array(rows["id"])})
-    order = pc.sort_indices(keys, [("when", "ascending"), ("id", "ascending")]).to_numpy()
-    keys = keys.take(order)
-    same = [pc.equal(keys[name][1:], keys[name][:-1]) for name in keys.column_names]
-    return order, np.cumsum(np.append([False], ~pc.and_(*same).to_numpy()), dtype=np.int32)
-
-
-def _said(table: Table, rows: pd.DataFrame, label: IntArray) -> dict[str, Any]:
-    """Return what the monitor is told of cases."""
-    names = rows.columns.intersection(["y_pred", "confidence", "audited", "audit_proba"])
-    said = {name: rows[name].infer_objects().to_numpy() for name in names}
-    numbers = [name for name in rows if isinstance(name, int)]
-    groups = rows.filter(like="subgroup ").set_axis(list(table.subgroups), axis=1)
-    return said | {
-        "y": np.array([*table.classes.tolist(), None], dtype=object)[label],
-        "y_proba": rows[numbers].to_numpy() if numbers else None,
-        "subgroups": _subgroups(groups),
     }
 
 
@@ -551,21 +532,16 @@ def _check_twin(gate: Path, policy: Path) -> None:
     """Refuse a Python file that does not hold the policy of the policy file."""
     if not gate.is_file():
         raise ValueError(f"--python: there is no file {str(gate)!r}.")
-    if _read_gate(gate) != files.read_json(policy, "policy file"):
+    held = None
+    with suppress(SyntaxError, ValueError, TypeError, LookupError, RecursionError):
+        body = ast.parse(gate.read_bytes()).body  # it is not run
+        values = {ast.unparse(x.targets[0]): x.value for x in body if isinstance(x, ast.Assign)}
+        held = ast.literal_eval(values["POLICY"])
+    if held != files.read_json(policy, "policy file"):
         raise ValueError(
             f"--python: {gate.name} is not the Python file of {policy.name}, for it holds another "
             "policy, or none; write both again, with skselect tune --python or policy.to_python."
         )
-
-
-def _read_gate(path: Path) -> Any:
-    """Return the policy that a Python file holds, without running it; None if there is none."""
-    try:
-        body = ast.parse(path.read_bytes()).body
-        values = {ast.unparse(x.targets[0]): x.value for x in body if isinstance(x, ast.Assign)}
-        return ast.literal_eval(values["POLICY"])
-    except (SyntaxError, ValueError, TypeError, LookupError, RecursionError):
-        return None
 
 
 def _print(*said: object, sep: str = " ") -> None:
@@ -624,11 +600,9 @@ def _join_tables(
         )
     (first, groups), order = table.predictions(), _read_ids(table, given)
     parts, stage = {names[0]: first}, replace(table, subgroups=(), reviewer=None)
-    _warn_if_swapped(table, first.y_true != first.y_pred, f"{table.name}: ")
     for name, path in zip(names[1:], given.table[1:], strict=True):
         later = replace(stage, file=TableFile.open(path, read_layout(given)))
         (part, _), ids = later.predictions(), _read_ids(later, given)
-        _warn_if_swapped(later, part.y_true != part.y_pred, f"{later.name}: ")
         both = f"{table.name} and {later.name}"
         for other, lost in (table.name, order.difference(ids)), (later.name, ids.difference(order)):
             if len(lost):
@@ -640,6 +614,9 @@ def _join_tables(
         differs = parts[name].y_true != first.y_true
         if differs.any():
             raise ValueError(f"--label: {both} differ for {_name_some(order[differs])}.")
+    for path, part in zip(given.table, parts.values(), strict=True):
+        if found := find_column_order(part):
+            warn_user(f"{path.name}: {found}")
     plan = {"target": target, "costs": given.costs, "max_loss": given.max_loss}
     said = {name: value for name, value in plan.items() if value is not None}
     return join_stages(parts, **said), certifying(groups)
@@ -797,16 +774,6 @@ def _refuse_unclear_lists(classes: LabelArray, option: str) -> None:
             f"{option}: {_SEPARATOR!r} stands between the labels of a shortlist, and the class "
             f"{unclear[0]!r} contains it; rename the class, or work in Python: "
             "select_threshold(...), policy.decide(...)."
-        )
-
-
-def _warn_if_swapped(table: Table, wrong: Any, where: str = "") -> None:
-    """Ask whether two classes are swapped, where swapping would make more answers right."""
-    right = 1.0 - float(np.mean(wrong)) if len(wrong) else 1.0
-    if table.proba and len(table.classes) == 2 and right < 0.5:
-        warn_user(
-            f"{where}right in {100 * right:.1f} % of the rows, but with the classes swapped in "
-            f"{100 - 100 * right:.1f} %: is the order of --classes right?"
         )
 
 

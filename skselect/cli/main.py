@@ -44,18 +44,15 @@ examples:
   skselect evaluate new.csv --label truth --policy policy.json --subgroups site --id case \\
       --features age site
   skselect evaluate export.csv --label truth --separator ";" --decimal , --encoding cp1252
-  zcat answers.csv.gz | skselect evaluate - --label truth
 
-With --policy the first lines say whether its guarantee still holds, and so does the exit code:
-  skselect evaluate later.csv --label truth --policy policy.json --brief; echo $?
+With --policy the first lines say whether its guarantee still holds, and so does the exit code.
 
 exit codes: 0 confirmed or no breach found (or no guarantee), 4 broken, 5 in doubt or not tested
 (too few rows, or they chose the threshold); 2 wrong input, 130 interrupted
 """
 _REPORT = """The same as skselect evaluate --brief --html report.html.
 
-examples:
-  skselect report answers.csv --label truth --proba p_no p_yes --classes no yes
+example:
   skselect report new.csv --label truth --policy policy.json --html july.html
 
 exit codes: as for skselect evaluate
@@ -66,8 +63,6 @@ examples:
   skselect tune answers.csv --label truth --target 0.02 --proba p_no p_yes \\
       --classes no yes
   skselect tune answers.parquet --label truth --target 0.05 --subgroups site --out sites.json
-  skselect tune answers.csv --label truth --objective cwsa_plus --python gate.py
-  skselect tune llm.csv --label truth --answer said --confidence-column score --target 0.1
   skselect tune cases.csv --label truth --objective system_risk --target 0.06 --reviewer person
   skselect tune llm.jsonl --verdict judged --answer text --confidence-column score \\
       --target 0.1
@@ -103,8 +98,6 @@ For the policy of a cascade give a table of each stage, in their order. The late
 cases that ask them: --ask says which these are. The command also appends the column stage.
 
 examples:
-  skselect apply new.csv --policy policy.json --out decided.csv
-  skselect apply new.parquet --policy policy.json --proba p_no p_yes --out decided.parquet
   skselect apply new.csv --policy policy.json --prefix gate_ > decided.csv
   skselect apply today.csv --policy policy.json --capacity 200 --out decided.csv
   skselect apply cheap.csv --policy policy.json --id case --ask ask.csv

@@ -21,7 +21,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
-import pyarrow.json as arrow_json
 import pyarrow.parquet as pq
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
@@ -58,8 +57,6 @@ _WRITTEN_AS_TEXT = (
 _UNJUDGED = " (skselect tune --unjudged wrong counts such rows as errors until they are judged)"
 #: Bytes that are read, and rows that are written at a time. A row must be smaller than a block.
 _BLOCK, _AT_ONCE = 1 << 24, 1 << 16
-#: From here on not every integer is a float.
-_EXACT = 2.0**53
 #: A date such as 31.01.2026 or 31/01/2026.
 _DAY_FIRST = re.compile(r"^\s*(\d\d)[./-](\d\d)[./-](\d{4})")
 #: The entry of a policy's metadata that names the columns it was tuned on.
@@ -173,12 +170,7 @@ class TableFile:
             return self.cells().to_pandas()
         text = io.StringIO()
         write_csv(self.cells(), text)
-        parse = arrow_csv.ParseOptions(newlines_in_values=True)
-        convert = arrow_csv.ConvertOptions(
-            strings_can_be_null=True, decimal_point=self.layout.decimal
-        )
-        data = io.BytesIO(text.getvalue().encode())
-        return arrow_csv.read_csv(data, None, parse, convert).to_pandas()
+        return pd.read_csv(io.StringIO(text.getvalue()), decimal=self.layout.decimal)
 
     # What its cells hold
 
@@ -186,15 +178,14 @@ class TableFile:
         """Return a column as finite numbers, nan where one is missing."""
         cells, decimal = _cells(column), self.layout.decimal
         if pa.types.is_boolean(cells.type):
-            raise self.error(column, np.ones(len(column), dtype=bool), "numbers")
+            raise self.error(column, 0, "numbers")
         try:
             numbers = _to_numbers(cells, decimal)
         except pa.ArrowException as error:
-            rows = np.arange(len(column))
-            first = bisect_left(rows, 1, key=lambda k: not _are_numbers(cells[: k + 1], decimal))
-            raise self.error(column, rows == first, "numbers") from error
-        if np.isinf(numbers).any():
-            raise self.error(column, np.isinf(numbers), "finite numbers")
+            bad = _first_failure(len(cells), lambda n: _to_numbers(cells[:n], decimal))
+            raise self.error(column, bad, "numbers") from error
+        if (endless := np.isinf(numbers)).any():
+            raise self.error(column, endless.argmax(), "finite numbers")
         return numbers
 
     def complete_numbers(self, frame: pd.DataFrame) -> FloatArray:
@@ -213,15 +204,15 @@ class TableFile:
                 f"or fill them in{more}."
             )
 
-    def error(self, column: pd.Series, bad: BoolArray, wanted: str) -> ValueError:
-        """Return an error that names the first bad value of a column."""
-        row = column.index[bad][0]
-        value, advice = column.loc[row], ""
+    def error(self, column: pd.Series, at: Any, wanted: str) -> ValueError:
+        """Return an error that names the bad value at a position in a column."""
+        row, value, advice = column.index[at], column.iloc[at], ""
         if wanted == "numbers" and isinstance(value, str):
-            if _are_numbers(pa.array([value]), "."):
+            has_commas = self.layout.decimal == "."
+            with suppress(pa.ArrowException):
+                _to_numbers(pa.array([value]), "," if has_commas else ".")
                 advice = " It has a decimal point: leave --decimal out."
-            elif _are_numbers(pa.array([value]), ","):
-                advice = " For decimal commas say --decimal ,."
+                advice = " For decimal commas say --decimal ,." if has_commas else advice
         return ValueError(
             f"{self.name}: column {column.name!r} must hold {wanted}, but row {row + 1} holds "
             f"{value!r}.{advice}"
@@ -248,7 +239,9 @@ class TableFile:
         times = read_dates(values, given.time_format or "ISO8601")
         if np.isnan(times).any():
             wanted = given.time_format or "2026-01-31T09:30 (or say --dayfirst, or --time-format)"
-            raise self.error(values, np.isnan(times), f"numbers, or dates such as {wanted}")
+            raise self.error(
+                values, np.isnan(times).argmax(), f"numbers, or dates such as {wanted}"
+            )
         return times, "time"
 
     def names(self, column: pd.Series) -> Any:
@@ -267,7 +260,7 @@ class TableFile:
         words |= dict.fromkeys(["false", "0", "0.0", "no"], 0)
         found = np.array([words.get(str(cell).strip().lower(), -1) for cell in plain(column)])
         if (found < 0).any():
-            raise self.error(column, found < 0, "true or false")
+            raise self.error(column, (found < 0).argmax(), "true or false")
         return found == 1
 
 
@@ -347,42 +340,34 @@ def _read_sheet(path: Path, where: str) -> Any:
 
 def _read_lines(path: Path, where: str) -> Any:
     """Return the objects of a JSONL file as a table; refuse what is no table."""
+    rows: list[dict[str, Any]] = []
     data = _read_bytes(path, where)
-    # Errors count the rows of a block.
-    how = arrow_json.ReadOptions(block_size=min(len(data) + 1, 2**31 - 1), use_threads=False)
-    no_table = f"{where} is no table with one JSON object per line"
     try:
-        table = arrow_json.read_json(pa.BufferReader(data), how)
-        times = [(x.name, pa.string()) for x in table.schema if pa.types.is_timestamp(x.type)]
-        if times:  # texts stay as written
-            names, given = table.column_names, arrow_json.ParseOptions(pa.schema(times))
-            table = arrow_json.read_json(pa.BufferReader(data), how, given).select(names)
-    except pa.ArrowException as error:
-        raise ValueError(f"{no_table}: {error} (this counts rows from 0).") from error
-    lines = [line for line in data.splitlines() if line.strip()]
-    if len(lines) != table.num_rows:
-        raise ValueError(f"{no_table}: it has {table.num_rows} objects in {len(lines)} lines.")
-    doubtful = np.zeros(table.num_rows, dtype=bool)
-    for column in table.columns:
-        doubtful |= column.is_null().to_numpy()
-        if pa.types.is_floating(column.type):
-            doubtful |= np.abs(column.to_numpy()) >= _EXACT
-    kinds = {x.name: x.type for x in table.schema}
-    for row in np.flatnonzero(doubtful).tolist():
-        cells = json.loads(lines[row])
-        lost = [name for name in kinds if name not in cells]
-        if lost:  # nothing tells a slip from no value
+        lines = data.decode("utf-8-sig").split("\n")
+        rows.extend({**json.loads(line)} for line in filter(str.strip, lines))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(
+            f"{where} is no table with one JSON object per line, see row {len(rows) + 1}: {error}."
+        ) from error
+    columns = {name: pa.nulls(0) for row in rows for name in row}
+    for k, row in enumerate(rows):
+        if lost := [name for name in columns if name not in row]:  # a slip, or no value
             raise ValueError(
-                f"{where}: row {row + 1} lacks {lost}, which other rows have. Write null where "
-                "there is no value."
+                f"{where}: row {k + 1} lacks {lost}, which other rows have. Write null where there "
+                "is no value."
             )
-        for name, value in cells.items():
-            if pa.types.is_floating(kinds[name]) and type(value) is int and abs(value) >= _EXACT:
-                raise ValueError(
-                    f"{where}: column {name!r} would round the integer {value} of row {row + 1}. "
-                    f'Write such integers as text, "{value}".'
-                )
-    return table
+    for name in columns:
+        cells = [row[name] for row in rows]
+        try:
+            columns[name] = pa.array(cells)
+        except (pa.ArrowException, OverflowError) as error:
+            k = _first_failure(len(cells), lambda n: pa.array(cells[:n]))  # noqa: B023
+            raise ValueError(
+                f"{where}: column {name!r} cannot hold {cells[k]!r} of row {k + 1}: the values "
+                "above are of another type, or an integer would lose digits. Write all of them as "
+                f'text, such as "{cells[k]}".'
+            ) from error
+    return pa.table(columns)
 
 
 # Cells -------------------------------------------------------------------------------------------
@@ -442,12 +427,17 @@ def _to_numbers(cells: Any, decimal: str) -> FloatArray:
     return cells.cast(kind, safe=False).to_numpy(zero_copy_only=False)  # large integers are rounded
 
 
-def _are_numbers(cells: Any, decimal: str) -> bool:
-    try:
-        _to_numbers(cells, decimal)
-    except pa.ArrowException:
+def _first_failure(n: int, read: Callable[[int], Any]) -> int:
+    """Return the position of the first of n values that cannot be read with those before it."""
+
+    def fails(k: int) -> bool:
+        try:
+            read(k + 1)
+        except (pa.ArrowException, OverflowError):
+            return True
         return False
-    return True
+
+    return bisect_left(range(n), True, key=fails)
 
 
 def look_up(cells: Iterable[Any], known: Iterable[Any], decimal: str = ".") -> list[int]:
@@ -568,12 +558,13 @@ class Table:
         """Return the class of each cell, -1 where it is missing; refuse what is no class."""
         codes = self.codes(column)
         if (codes < -1).any():
-            wanted = (
-                f"one of the classes {self.classes[:10].tolist()} (capitals and blanks count; "
-                "--classes, if given, names every class)"
-            )
-            is_verdict = self.is_judged and column.name == self.label
-            raise self.file.error(column, codes < -1, VERDICT_WORDS if is_verdict else wanted)
+            wanted = VERDICT_WORDS
+            if not (self.is_judged and column.name == self.label):
+                wanted = (
+                    f"one of the classes {self.classes[:10].tolist()} (capitals and blanks count; "
+                    "--classes, if given, names every class)"
+                )
+            raise self.file.error(column, (codes < -1).argmax(), wanted)
         return codes
 
     def all_codes(self, column: pd.Series) -> IntArray:
@@ -766,26 +757,24 @@ def _find_roles(given: Namespace, stored: dict[str, Any]) -> dict[str, Any]:
 
 def _refuse_what_it_cannot_read(policy: AbstentionPolicy, by_answer: bool, command: str) -> None:
     """Refuse numbers of the table that are not those which the policy compares."""
-    columns = "--answer suggestion --confidence-column confidence"
-    learned = isinstance(policy.confidence, LearnedScore)
+    learned, asks = isinstance(policy.confidence, LearnedScore), ""
     if by_answer and policy.calibration is not None and not learned:
         raise ValueError(
             "--policy: its threshold is about a calibrated confidence, which it computes from "
             "probabilities; name their columns, --proba."
         )
-    if by_answer:
-        return
     if policy.cascade is not None and command != "apply":
-        raise ValueError(
-            f"--policy: it asks the stages {list(policy.cascade.names)} in turn, and {command} "
-            "reads one table. Decide with skselect apply, and name the columns that it writes: "
-            f"{columns}."
+        asks = (
+            f"it asks the stages {list(policy.cascade.names)} in turn. Decide with skselect apply"
         )
     if isinstance(policy.confidence, LearnedScore) and policy.confidence.asks:
+        asks = (
+            f"its learned confidence also asks {list(policy.confidence.asks)}. Call policy.decide"
+        )
+    if asks and not by_answer:
         raise ValueError(
-            f"--policy: its learned confidence also asks {list(policy.confidence.asks)}, and a "
-            "command reads no auxiliary models. Write the columns suggestion and confidence of "
-            f"policy.decide into the table, and name them: {columns}."
+            f"--policy: {asks}, and name the columns of what it says: --answer suggestion "
+            "--confidence-column confidence."
         )
 
 

@@ -618,8 +618,8 @@ def test_columns_and_classes_in_another_order_mean_the_same(frame, run):
             run(f"apply t.csv --policy {policy} {columns} --out d.csv")
             found.append((text, pd.read_csv("d.csv")["decision"].fillna("").tolist()))
         assert all(one == found[0] for one in found)
-    told = run("evaluate t.csv --label truth --proba p_no p_yes --classes yes no").err
-    assert "is the order of --classes right?" in told
+    said = run("evaluate t.csv --label truth --proba p_no p_yes --classes yes no").out
+    assert "y_proba: its columns seem to be in another order, ['no', 'yes']" in unwrap(said)
     write(frame.assign(other=0.0), "o.csv")  # what is said counts more than what is remembered
     run("apply o.csv --policy rated.json --confidence-column other --out d.csv")
     assert not pd.read_csv("d.csv")["accepted"].any()
@@ -1205,7 +1205,7 @@ def test_tables_that_make_no_cascade_are_refused(stages, refuse):
     for option in ("--costs 0 1", "--max-loss 0.05"):
         assert option[:6] in refuse(f"{AGAIN} cheap.csv {PROBA} --target 0.05 {option}")
     swapped = refuse(f"tune cheap.csv strong.csv {TUNED.replace('no yes', 'yes no')}", code=3)
-    assert "strong.csv: right in" in swapped
+    assert "strong.csv: y_proba: its columns seem to be in another order" in swapped
 
 
 def test_tables_that_do_not_fit_a_cascade_are_refused(stages, run, refuse):
