@@ -186,12 +186,15 @@ def test_the_guard_keeps_the_plain_confidence_where_nothing_is_gained(data):
 
 @pytest.mark.parametrize(("n_errors", "words"), [(19, "19 of 300 out-of"), (0, "0 of 281 out-of")])
 def test_the_guard_asks_for_twenty_errors(n_errors, words, rng):
-    X = rng.normal(size=(300, 2))
-    base = FrozenEstimator(LogisticRegression().fit(X, X[:, 0] > 0))
+    X = pd.DataFrame(rng.normal(size=(300, 2)), columns=["x", "z"])
+    base = FrozenEstimator(LogisticRegression().fit(X, X["x"] > 0))
     y = base.predict(X)
     y[:19] = ~y[:19]
     X, y = X[19 - n_errors :], y[19 - n_errors :]
-    found = SelectiveClassifier(base, confidence=learn(guard=True)).fit(X, y).confidence_
+    asked = learn(guard=True, features=["proba", "x"])
+    model = SelectiveClassifier(base, confidence=asked).fit(X, y)
+    assert model.raw_auxiliary(X) == {}
+    found = model.confidence_
     assert found.report_.n_errors == n_errors
     assert str(found.report_).startswith(f"NOT USED: {words}-fold answers are wrong")
     assert found.score_ is None

@@ -291,6 +291,7 @@ def test_one_table_tells_of_the_subgroups_without_a_threshold(n_groups, rng):
     listed = [line.split() for line in lines[2:52] if "rows" not in line]
     assert [line[:2] for line in listed] == [[str(key), "20"] for key in range(min(n_groups, 50))]
     assert ("and 2 more" in lines) == (n_groups == 52)
+    assert "Only rows that certify count" not in str(caught[0].message)
     for key in range(2):
         with pytest.raises(InfeasibleTargetError) as error:
             select_threshold(rows.take(group == key), objective=Risk(0.4, delta=0.05 / n_groups))
@@ -337,6 +338,15 @@ def test_equal_subgroups_share_delta_in_the_order_in_which_they_come():
         np.full(50, 99), lambda k: np.full(50, rows_for_certificate(0.05, 0.05 / k))
     )
     assert (k, np.flatnonzero(gets).tolist()) == (8, list(range(8)))
+
+
+def test_the_only_share_goes_to_the_subgroup_that_can_use_it():
+    """12 rows certify 20 % at all of delta; 100 rows never certify 2 %."""
+    gets, k = share_delta(
+        np.array([12, 100]),
+        lambda k: np.array([rows_for_certificate(t, 0.1 / k) for t in (0.2, 0.02)]),
+    )
+    assert (gets.tolist(), k) == ([True, False], 1)
 
 
 def beside_tiny_ones(n_tiny, rng, sizes=(400, 600, 900)):

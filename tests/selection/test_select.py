@@ -69,6 +69,7 @@ def test_risk_is_kept_on_the_rows_and_certified_where_less_is_accepted(good):
     kept = good.confidence >= selection.threshold
     assert selection.certificate.is_certified
     assert selection.risk == good.loss[kept].mean() < 0.02
+    assert selection.to_frame().equals(selection.to_frame(max_rows=256))
     plain = select_threshold(good, objective=Risk(0.02, method="empirical"))
     assert plain.coverage > selection.coverage == kept.mean()
     assert plain.certificate is None
