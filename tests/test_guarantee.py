@@ -80,23 +80,21 @@ class Population:
 
 @cache
 def profiles(r):
-    return {
-        "flat": Population(lambda u: np.full_like(u, 1.0001 * r)),
-        "sharp": Population(lambda u: np.minimum(8 * r * u**3, 1.0)),
-        "overconfident top": Population(
-            lambda u: np.where(u < 0.08, 3 * r, 0.5 * r) + 3 * r * u**4
-        ),
-        "tied": Population(lambda u: 0.2 * r + 3 * r * u**2, tied=True),
-        "tied flat": Population(lambda u: np.full_like(u, 1.0001 * r), tied=True),
-        "in and out": Population(lambda u: r + 0.9 * r * np.sin(25 * u - 1.3)),
-        "bad start": Population(
-            lambda u: np.where(u < 0.2, 1.05 * r, np.where(u < 0.3, 0.6 * r, 1.2 * r))
-        ),
-        "tied in and out": Population(lambda u: r + 0.9 * r * np.sin(25 * u - 1.3), tied=True),
-        "tied crossing": Population(
-            lambda u: np.where(u < 0.15, 0.5 * r, np.where(u < 0.4, 1.31 * r, 1.01 * r)), tied=True
-        ),
+    def waves(u):
+        return r + 0.9 * r * np.sin(25 * u - 1.3)
+
+    rates = {
+        "flat": lambda u: np.full_like(u, 1.0001 * r),
+        "sharp": lambda u: np.minimum(8 * r * u**3, 1.0),
+        "overconfident top": lambda u: np.where(u < 0.08, 3 * r, 0.5 * r) + 3 * r * u**4,
+        "tied": lambda u: 0.2 * r + 3 * r * u**2,
+        "tied flat": lambda u: np.full_like(u, 1.0001 * r),
+        "in and out": waves,
+        "bad start": lambda u: np.where(u < 0.2, 1.05, np.where(u < 0.3, 0.6, 1.2)) * r,
+        "tied in and out": waves,
+        "tied crossing": lambda u: np.where(u < 0.15, 0.5, np.where(u < 0.4, 1.31, 1.01)) * r,
     }
+    return {name: Population(rate, name.startswith("tied")) for name, rate in rates.items()}
 
 
 CERTIFYING = {
@@ -687,16 +685,11 @@ def broken_by_votes(name, k, judged, draws, r=0.2, delta=0.1, n=800):
     return count / draws
 
 
-@pytest.mark.parametrize(
-    ("name", "k", "judged"),
-    mostly_slow(
-        [("flat", 1, "tested once"), ("flat", 5, "audited")]
-        + [("flat", k, "tested once") for k in (5, 20)]
-        + [(name, k, j) for name in VOTED for k in (1, 5, 20) for j in ("random", "audited")],
-        quick=2,
-        unpack=True,
-    ),
-)
+@pytest.mark.parametrize(("name", "k", "judged"), mostly_slow([
+    ("flat", 1, "tested once"), ("flat", 5, "audited"),
+    *(("flat", k, "tested once") for k in (5, 20)),
+    *((name, k, how) for name in VOTED for k in (1, 5, 20) for how in ("random", "audited")),
+], quick=2, unpack=True))  # fmt: skip
 def test_certificates_of_judged_answers_keep_their_guarantee(name, k, judged, request):
     draws = 1000 if request.node.get_closest_marker("slow") else 60
     assert broken_by_votes(name, k, judged, draws) <= allowed(0.1, draws)
@@ -737,13 +730,10 @@ def broken_at_some_look(name, order, unjudged, draws, r=0.1, delta=0.1, n=600, b
     return count / draws
 
 
-@pytest.mark.parametrize(
-    ("name", "order"),
-    mostly_slow(
-        [("flat", "top"), *((name, one) for name in ("flat", "in and out") for one in JUDGED)],
-        unpack=True,
-    ),
-)
+@pytest.mark.parametrize(("name", "order"), mostly_slow(
+    [("flat", "top"), *((name, one) for name in ("flat", "in and out") for one in JUDGED)],
+    unpack=True,
+))  # fmt: skip
 def test_certificates_at_every_look_keep_their_guarantee(name, order, request):
     draws = 1000 if request.node.get_closest_marker("slow") else 10
     assert broken_at_some_look(name, order, "wrong", draws) <= allowed(0.1, draws)
