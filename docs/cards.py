@@ -18,7 +18,7 @@ TONES = {
 #: The large numbers of a certificate, found in its sentences.
 NUMBERS = {
     "of these cases answered": r"The policy answers ([\d.]+ %) of",
-    "wrong, guaranteed": r"(at most [\d.]+ %) of the answers",
+    "wrong answers, guaranteed": r"(at most [\d.]+ %) of the answers",
     "least confidence of an answer": r"at confidence ([\d.]+) or higher",
 }
 _SMALL = ("Assumptions", "Method", "BROKEN or CONFIRMED")

@@ -755,7 +755,7 @@ class Guarantee(Objective):
 
 @dataclass(repr=False, kw_only=True)
 class Risk(Guarantee):
-    """The largest coverage whose selective risk is certified to be at most `target`.
+    """Certify a selective risk of at most `target`, and answer as many cases as that allows.
 
     The selective risk is the mean loss of the accepted rows (for errors, the share of wrong
     answers). Most calls need only `target`: ``Risk(.05)``.
@@ -906,7 +906,7 @@ class Risk(Guarantee):
 
 @dataclass(repr=False, kw_only=True)
 class GeneralizedRisk(Guarantee):
-    """The largest coverage whose rate of silent failures is certified to be at most `target`.
+    """Certify that at most a share `target` of all cases gets a wrong answer (a silent failure).
 
     The generalised risk is the loss of the accepted rows divided by the number of all rows:
     accepted and wrong, as a share of all cases.
@@ -968,7 +968,7 @@ class GeneralizedRisk(Guarantee):
 
 @dataclass(repr=False)
 class Coverage(Guarantee):
-    """The highest threshold whose coverage is certified to be at least `target`.
+    """Certify that at least a share `target` of the cases is answered, by the highest threshold.
 
     Parameters
     ----------
@@ -1047,9 +1047,10 @@ class Coverage(Guarantee):
 
 @dataclass(repr=False, kw_only=True)
 class SystemRisk(Guarantee):
-    """The lowest threshold at which machine and reviewer together are certified to err rarely.
+    """Certify that machine and reviewer together are wrong in at most a share `target` of cases.
 
-    A reviewer who decides the deferred cases errs too. The system risk is the share of *all* cases
+    A reviewer who decides the deferred cases errs too. The lowest threshold that keeps the target
+    is chosen. The system risk is the share of *all* cases
     that are decided wrongly: by the machine where it answers, by the reviewer elsewhere.
 
     Parameters
@@ -1327,7 +1328,7 @@ def find_mean(
 
 @dataclass(repr=False)
 class Cost(Objective):
-    """The least cost on these rows, where abstaining costs `abstention_cost`.
+    """Choose the threshold of least cost, where each abstention costs `abstention_cost`.
 
     Parameters
     ----------
@@ -1411,7 +1412,7 @@ class Cost(Objective):
 
 @dataclass(repr=False)
 class Best(Objective):
-    """The best value of a metric on these rows, at a coverage of at least `min_coverage`.
+    """Choose the threshold where a metric is best, at a coverage of at least `min_coverage`.
 
     Among equal values the largest coverage is chosen. Nothing is guaranteed for new rows.
 

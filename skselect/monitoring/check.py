@@ -367,12 +367,14 @@ class PolicyCheck:
         low, high = self.coverage_interval
         ends = f"{percent(low, up=False)} to {percent(high, up=True)}"
         answered = f"answered: {ends} ({name_interval(self.delta, self.max_analyses)})"
-        each = [*(one.interval for one in self.guarantees if not one.is_empty), answered]
+        each = [one.interval for one in self.guarantees if not one.is_empty]
+        has_it = any(one.as_objective.is_least and not one.cases for one in self.guarantees)
+        each += [] if has_it else [answered]
         return (
             f"BROKEN or CONFIRMED is wrong with probability at most {percent(self.delta, up=True)}"
             f"{which}. Where every guarantee is kept, IN DOUBT appears in at most "
             f"{percent(max(DOUBT, self.delta))} of the checks. Intervals: "
-            f"{'; '.join(dict.fromkeys(each))}. Assumptions (not proved): "
+            f"{'; '.join(each)}. Assumptions (not proved): "
             f"{'; '.join(self.assumptions)}. {self._tell_reused()}"
         )
 

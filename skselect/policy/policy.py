@@ -156,7 +156,7 @@ class Decisions:
 
 @dataclass(frozen=True, eq=False)
 class AbstentionPolicy(NotebookText):
-    """Calibration, confidence and threshold in one frozen, savable object.
+    """Answer or defer: calibration, confidence and threshold in one object that can be saved.
 
     Parameters
     ----------
@@ -255,7 +255,8 @@ class AbstentionPolicy(NotebookText):
             return super()._repr_html_()
         named = "\n".join(self._further_words())
         card = show_card(named, "open") if named else ""
-        lives = f"<p>{escape(self._lives)}</p>" if self._lives else ""
+        lives = "".join(f"<p>{escape(one)}</p>" for one in self._lives.splitlines())
+        lives = lives.replace(" %", "&nbsp;%")
         return f"<p>{escape(repr(self))}</p>{self.parts._repr_html_()}{lives}{card}"
 
     @property

@@ -155,7 +155,7 @@ def claimed_confidence(
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """The loss and the confidence of each decision.
+    """The loss and the confidence of each answer: what curves and certificates are made of.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ _NO_ORDER, _MOST_COLUMNS = 0.001, 1000
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Predictions for labelled rows, with labels turned into class codes.
+    """What a model predicted for labelled rows: the input of metrics, thresholds and reports.
 
     Build it with :meth:`from_proba`, :meth:`from_labels` or :meth:`from_verdicts`, which check
     everything; the constructor takes the fields as they are.

@@ -110,7 +110,7 @@ def _describe_stops(
             percent(k / n),
             f"≤ {percent(most)}" if most < 1 else "no bound",
             f"{-(-1000 * (n - k) // n):,}",
-            f"Wrong here: {m:,} of {count(k, 'answer')} ({percent(m / k)}).",
+            f"Wrong in these rows: {m:,} of {count(k, 'answer')} ({percent(m / k)}).",
             "",
         ]
         for threshold, k, m, most in zip(

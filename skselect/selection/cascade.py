@@ -153,7 +153,7 @@ def join_stages(
     max_loss: float = 0.01,
     calibration: Any = "smooth_isotonic",
 ) -> Predictions:
-    """Join the predictions of a cheap and of stronger models for the same rows to a cascade.
+    """Join the predictions of a cheap model and stronger ones for the same rows into a cascade.
 
     A third of the rows, drawn by chance with the seed 0, sets the rule: how each stage is
     calibrated, and where it keeps a case. The others are returned with what the cascade answers, so

@@ -221,10 +221,10 @@ def _ways(
 
 
 def pool_size(n_labels: int, expected_coverage: float) -> int:
-    """Return how many unlabelled rows to fix if so many are to be judged, the surest first.
+    """Return how many unlabelled rows a pool should hold, given how many of them will be judged.
 
-    Rows below the threshold are judged for nothing, and a pool of which few can be judged accepts
-    few. So about the rows that will be accepted are as many as the labels.
+    Labels below the threshold are wasted, and a pool of which few rows can be judged accepts few.
+    So choose its size such that about as many rows will be accepted as you can judge.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ from skselect.thresholds._rules import band_risk, passed_in_band, passed_in_sequ
 
 @dataclass(frozen=True, init=False)
 class FixedSequence:
-    """Test rank after rank until one fails: ``method=FixedSequence(...)`` of a risk target.
+    """Accept more and more rows until a test fails: ``method=FixedSequence(...)`` of a risk target.
 
     ``method="fixed_sequence"`` is the same with the default start.
 
@@ -213,7 +213,7 @@ def system_levels(
 
 
 def best_start(curve: RiskCoverageCurve, target: float, min_coverage: float = 0.05) -> float:
-    """Return the share of rows at which a target is most clearly met, to start a sequence there.
+    """Find the coverage to start a test sequence at: where the target is met most clearly.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ _DRAWS = 200
 
 @dataclass(frozen=True)
 class Combined:
-    """A band with a sequence beside it: ``method=Combined(...)`` of a risk target.
+    """The default way to certify a risk, with options of your own: ``method=Combined(...)``.
 
     ``method="combined"`` is the same with a start and a share of its own, and tests all ranks.
 
@@ -330,7 +330,7 @@ def _passed_at(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> B
 def best_combined(
     curve: RiskCoverageCurve, n: int, target: float, delta: float, min_coverage: float
 ) -> Combined | None:
-    """Choose band and sequence for `n` rows that certify, by other rows of the same kind.
+    """Choose the options of :class:`Combined` for `n` certifying rows, by other rows like them.
 
     Parameters
     ----------

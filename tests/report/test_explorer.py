@@ -60,7 +60,7 @@ def test_each_stop_says_what_the_band_and_the_rows_say(n, decimals):
         assert bound == ("no bound" if band[k] == 1 else f"≤ {100 * band[k]:g} %")
         assert float(share(coverage)) == pytest.approx(k / n, rel=1e-3)
         assert int(deferred.replace(",", "")) == -(-1000 * (n - k) // n)
-        assert re.match(rf"Wrong here: {errors:,} of {k:,} answers? \(", found)
+        assert re.match(rf"Wrong in these rows: {errors:,} of {k:,} answers? \(", found)
         shown = float(share(re.search(r"\((.*)\)", found)[1]))
         assert shown == pytest.approx(errors / k, rel=1e-3)
         assert own == ""
@@ -82,7 +82,9 @@ def test_what_is_certified_is_marked(policy):
     assert "certified: at most 6 %</text>" in usual(page)
     assert "Back to the certified threshold</button>" in page
     accepted = policy.accepts(rows.y_proba.max(axis=1))
-    assert own[6].startswith(f"Wrong here: {np.sum(accepted & (rows.y_true != rows.y_pred))} of")
+    assert own[6].startswith(
+        f"Wrong in these rows: {np.sum(accepted & (rows.y_true != rows.y_pred))} of"
+    )
 
 
 def test_only_a_certificate_about_all_answers_is_marked_as_certified():
