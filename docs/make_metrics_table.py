@@ -35,7 +35,7 @@ There are more than forty. These are enough to begin with:
 
 ## How to call them
 
-Every metric takes `(y_true, y_proba, *, ..., labels=None, pos_label=None, sample_weight=None)`, and most take `confidence=` and `loss=`.
+Every metric accepts `(y_true, y_proba, *, ..., labels=None, pos_label=None, sample_weight=None)`, and most accept `confidence=` and `loss=`.
 One column of probabilities belongs to the second of two classes in sorted order, or to `pos_label`. A weight of 2 equals the row twice.
 The order of rows does not matter. Rows of equal confidence are accepted or rejected together.
 
@@ -55,7 +55,7 @@ If nothing is accepted, coverage, generalised risk and CWSA(+) are 0, selective 
 FOR_COMPARISON = """
 ## For comparison with published values
 
-Papers report these. To judge a model, take a metric of the first table.
+Papers report these. To judge a model, use a metric of the first table.
 
 """
 
