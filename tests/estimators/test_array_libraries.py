@@ -5,16 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from skselect import (
-    AbstentionPolicy,
-    Outcomes,
-    PrecomputedClassifier,
-    RiskCoverageCurve,
-    SelectiveClassifier,
-    SelectiveState,
-    ThresholdTuner,
-    metrics,
-)
+import skselect as sk
 from skselect.metrics._evaluate import SPECS
 
 REQUIRED = {
@@ -53,20 +44,20 @@ def test_every_metric_of_the_curve(convert, predictions):
 @pytest.mark.parametrize("convert", [as_strict, as_torch])
 def test_outcomes_curves_states_and_probabilities_of_one_class(convert, rng):
     confidence, loss = rng.random(100), (rng.random(100) < 0.3).astype(float)
-    expected = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence)).to_frame()
-    found = RiskCoverageCurve.from_outcomes(Outcomes(convert(loss), convert(confidence)))
+    expected = sk.RiskCoverageCurve.from_outcomes(sk.Outcomes(loss, confidence)).to_frame()
+    found = sk.RiskCoverageCurve.from_outcomes(sk.Outcomes(convert(loss), convert(confidence)))
     assert found.to_frame().equals(expected)
-    state = SelectiveState().update_confidence(convert(confidence), convert(loss))
+    state = sk.SelectiveState().update_confidence(convert(confidence), convert(loss))
     assert state.finalize().to_frame().equals(expected)
     y = (rng.random(100) < confidence).astype(int)
-    found = metrics.aurc_score(convert(y), convert(confidence))
-    assert found == metrics.aurc_score(y, confidence)
+    found = sk.metrics.aurc_score(convert(y), convert(confidence))
+    assert found == sk.metrics.aurc_score(y, confidence)
 
 
 def test_a_tensor_that_numpy_cannot_hold_is_named():
     torch = pytest.importorskip("torch", exc_type=ImportError)
     with pytest.raises(ValueError, match="confidence"):
-        SelectiveState().update_confidence(torch.tensor([0.5]).bfloat16(), [0])
+        sk.SelectiveState().update_confidence(torch.tensor([0.5]).bfloat16(), [0])
 
 
 @pytest.mark.parametrize("batch", [False, True], ids=["table", "record batch"])
@@ -80,16 +71,16 @@ def test_a_table_of_arrow_is_read_by_its_names(batch, rng):
         made = arrow.table({"1": proba[:, 1], "0": proba[:, 0], **more})
         return made.to_batches()[0] if batch else made
 
-    assert metrics.aurc_score(y, table()) == metrics.aurc_score(y, proba)
-    assert SelectiveState().update(y, table()).n_errors == np.sum(proba.argmax(axis=1) != y)
-    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    assert sk.metrics.aurc_score(y, table()) == sk.metrics.aurc_score(y, proba)
+    assert sk.SelectiveState().update(y, table()).n_errors == np.sum(proba.argmax(axis=1) != y)
+    policy = sk.AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
     assert policy.decide(table()).equals(policy.decide(proba))
-    answers = PrecomputedClassifier([0, 1], columns=["0", "1"])
+    answers = sk.PrecomputedClassifier([0, 1], columns=["0", "1"])
     assert np.array_equal(answers.predict_proba(table()), proba)
     if batch:  # scikit-learn takes no rows of it
         return
-    tuner = ThresholdTuner(
-        SelectiveClassifier(answers, abstain_label=-1),
+    tuner = sk.ThresholdTuner(
+        sk.SelectiveClassifier(answers, abstain_label=-1),
         objective="coverage",
         target=0.5,
         delta=0.2,

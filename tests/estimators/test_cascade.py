@@ -22,19 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skselect import (
-    AbstentionPolicy,
-    CascadeClassifier,
-    PrecomputedClassifier,
-    Predictions,
-    Risk,
-    SelectiveClassifier,
-    SelectiveRiskMonitor,
-    ThresholdTuner,
-    certify,
-    check_policy,
-    selective_report,
-)
+import skselect as sk
 from tests.refusals import check_refused, refusals
 
 LINEAR = make_pipeline(StandardScaler(), LogisticRegression())
@@ -51,12 +39,12 @@ def make_rows(n=1500, labels=("no", "yes", "perhaps")):
 
 def make_cascade(**options):
     stages = [("linear", LINEAR), ("forest", RandomForestClassifier(10, random_state=0))]
-    return CascadeClassifier(stages, random_state=0).set_params(**options)
+    return sk.CascadeClassifier(stages, random_state=0).set_params(**options)
 
 
 def test_the_diagram_of_scikit_learn_shows_the_stages_in_their_order():
     cascade = make_cascade()
-    for shown in (cascade, ThresholdTuner(cascade, "risk", target=0.1)):
+    for shown in (cascade, sk.ThresholdTuner(cascade, "risk", target=0.1)):
         page = shown._repr_html_()
         assert re.findall(r"<label[^>]*>(?:<div>)*(linear|forest)<", page) == ["linear", "forest"]
 
@@ -70,7 +58,7 @@ def rows():
 def tuner(rows):
     X, y = rows
     cascade = make_cascade(costs=[1, 4], linear=GaussianNB(), forest__n_estimators=30)
-    return ThresholdTuner(cascade, "risk", target=0.05, random_state=0).fit(X[:1200], y[:1200])
+    return sk.ThresholdTuner(cascade, "risk", target=0.05, random_state=0).fit(X[:1200], y[:1200])
 
 
 class Counted(ClassifierMixin, BaseEstimator):
@@ -94,7 +82,7 @@ class Counted(ClassifierMixin, BaseEstimator):
 
 def test_a_stage_is_asked_about_the_rows_that_come_to_it_and_no_others(rows):
     X, y = rows
-    cascade = CascadeClassifier(
+    cascade = sk.CascadeClassifier(
         [("one", Counted(LINEAR)), ("two", Counted(GaussianNB())), ("three", Counted(LINEAR))],
         random_state=0, max_loss=0.1,
     ).fit(X[:1000], y[:1000])  # fmt: skip
@@ -126,7 +114,7 @@ def test_the_policy_follows_the_stages_as_the_tuner_does(tuner, rows, tmp_path):
     decided, tables = tuner.decide(X), tuner.raw_scores(X)
     assert set(decided["stage"]) == {"linear", "forest"}
     tuner.policy_.to_json(tmp_path / "policy.json")
-    policy = AbstentionPolicy.from_json(tmp_path / "policy.json")
+    policy = sk.AbstentionPolicy.from_json(tmp_path / "policy.json")
     assert policy.decide(tables).equals(decided)
     ask = policy.begin(tuner.estimator_.estimator_.stages_[0][1].predict_proba(X))
     assert (ask == "forest").tolist() == (decided["stage"] == "forest").tolist()
@@ -151,21 +139,21 @@ def test_costs_are_counted_on_the_rows_that_certify(tuner):
 
 @pytest.mark.parametrize("options", [{"cv": 3}, {"refit": True}])
 def test_costs_are_an_estimate_where_other_models_rated_the_rows(rows, options):
-    tuner = ThresholdTuner(make_cascade(), "risk", target=0.15, random_state=0, **options)
+    tuner = sk.ThresholdTuner(make_cascade(), "risk", target=0.15, random_state=0, **options)
     assert "an estimate" in tuner.fit(*rows).policy_.expected_costs.attrs["note"]
 
 
 def test_the_tuner_tells_its_seed_and_target_and_leaves_a_stated_one(rows):
     X, y = rows[0][:600], rows[1][:600]
-    half = Risk(0.7, loss=lambda y_true, y_pred: (y_true != y_pred) / 2)
-    each = {label: Risk(0.2 + 0.1 * k) for k, label in enumerate(np.unique(y).tolist())}
+    half = sk.Risk(0.7, loss=lambda y_true, y_pred: (y_true != y_pred) / 2)
+    each = {label: sk.Risk(0.2 + 0.1 * k) for k, label in enumerate(np.unique(y).tolist())}
     for objective, given, planned in (
-        (Risk(0.2), None, 0.2), (Risk(0.2), 0.3, 0.3), ("cwsa_plus", None, None),
+        (sk.Risk(0.2), None, 0.2), (sk.Risk(0.2), 0.3, 0.3), ("cwsa_plus", None, None),
         (half, None, None), (each, None, 0.2),
     ):  # fmt: skip
         by = "predicted_class" if isinstance(objective, dict) else None
         model = make_cascade(target=given, random_state=None)
-        tuner = ThresholdTuner(model, objective, group_by=by, random_state=7)
+        tuner = sk.ThresholdTuner(model, objective, group_by=by, random_state=7)
         tuner.set_params(on_infeasible="abstain")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
@@ -179,8 +167,8 @@ def test_a_calibration_on_top_and_one_subgroup_each(rows):
     X, y = rows
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(site=np.arange(len(X)) % 2)
     boosted = make_cascade(forest=xgboost.XGBClassifier(n_estimators=10, n_jobs=1))
-    model = SelectiveClassifier(boosted, calibration="temperature", cv=3, random_state=0)
-    tuner = ThresholdTuner(model, "risk", target=0.2, group_by="site", random_state=0)
+    model = sk.SelectiveClassifier(boosted, calibration="temperature", cv=3, random_state=0)
+    tuner = sk.ThresholdTuner(model, "risk", target=0.2, group_by="site", random_state=0)
     tuner.fit(frame, y)
     decided = tuner.decide(frame)
     again = tuner.policy_.decide(tuner.raw_scores(frame), subgroups=frame[["site"]])
@@ -192,7 +180,7 @@ def test_frozen_stages_are_not_fitted_and_have_no_record(rows):
     X, y = rows
     linear = clone(LINEAR).fit(X[:500], y[:500])
     stages = [("linear", FrozenEstimator(linear)), ("forest", RandomForestClassifier(10))]
-    tuner = ThresholdTuner(CascadeClassifier(stages, max_loss=0.1), "risk", target=0.15)
+    tuner = sk.ThresholdTuner(sk.CascadeClassifier(stages, max_loss=0.1), "risk", target=0.15)
     tuner.set_params(random_state=0).fit(X[500:], y[500:])
     assert tuner.estimator_.estimator_.stages_[0][1].estimator is linear
     assert "skselect cannot tell whether these rows also trained" in str(tuner.certificate_)
@@ -207,14 +195,14 @@ def test_stored_predictions_side_by_side_are_stages(rows):
         for name, model in (("linear", linear), ("forest", forest))
     ]
     stages = [
-        (name, PrecomputedClassifier(linear.classes_, columns=list(table.columns)))
+        (name, sk.PrecomputedClassifier(linear.classes_, columns=list(table.columns)))
         for name, table in zip(("linear", "forest"), tables, strict=True)
     ]
     side_by_side = pd.concat(tables, axis=1)
-    tuner = ThresholdTuner(CascadeClassifier(stages), "risk", target=0.15, random_state=0)
+    tuner = sk.ThresholdTuner(sk.CascadeClassifier(stages), "risk", target=0.15, random_state=0)
     assert tuner.fit(side_by_side, y[500:]).certificate_.is_certified
     assert set(tuner.decide(side_by_side)["stage"]) <= {"linear", "forest"}
-    frozen = ThresholdTuner(FrozenEstimator(tuner.estimator_.estimator_), "risk", target=0.15)
+    frozen = sk.ThresholdTuner(FrozenEstimator(tuner.estimator_.estimator_), "risk", target=0.15)
     assert "stage" in frozen.fit(side_by_side, y[500:]).decide(side_by_side)
 
 
@@ -223,23 +211,23 @@ def test_a_policy_of_stages_is_checked_certified_and_watched(tuner, rows):
     tables, policy = tuner.raw_scores(X), tuner.policy_
     decided = tuner.decide(X)
     n_errors = int(np.sum(decided["accepted"] & (decided["suggestion"] != y)))
-    check = check_policy(policy, y, tables)
+    check = sk.check_policy(policy, y, tables)
     assert (check.n_accepted, check.n_errors) == (int(decided["accepted"].sum()), n_errors)
-    certificate = certify(policy, y, tables, objective=Risk(0.3))
+    certificate = sk.certify(policy, y, tables, objective=sk.Risk(0.3))
     assert certificate.n_errors == n_errors
-    monitor = SelectiveRiskMonitor(policy, target=0.3)
+    monitor = sk.SelectiveRiskMonitor(policy, target=0.3)
     monitor.update(y, tables)
     assert monitor.status_.n_decided == 300
     assert "Cascade" in str(policy)
     every = [
-        (name, Predictions.from_proba(y, model.predict_proba(X)))
+        (name, sk.Predictions.from_proba(y, model.predict_proba(X)))
         for name, model in tuner.estimator_.estimator_.stages_
     ]
     joined = policy.cascade.join(dict(every))
-    assert check_policy(policy, joined).n_errors == n_errors
+    assert sk.check_policy(policy, joined).n_errors == n_errors
     with pytest.raises(ValueError, match="this policy asks the stages"):
-        check_policy(policy, every[0][1])
-    report = selective_report(None, joined, policy=policy)
+        sk.check_policy(policy, every[0][1])
+    report = sk.selective_report(None, joined, policy=policy)
     assert f"{check.n_errors} of {check.n_accepted}" in str(report)
 
 
@@ -261,15 +249,17 @@ def test_arguments_of_fit_reach_the_stages_that_ask_for_them(rows):
     X, y = rows
     weight, groups = np.random.default_rng(0).random(len(y)), np.arange(len(y)) // 5
     stages = [("bayes", GaussianNB()), ("tree", DecisionTreeClassifier(max_depth=4))]
-    plain = CascadeClassifier(stages, random_state=0).fit(X, y, sample_weight=weight, groups=groups)
+    plain = sk.CascadeClassifier(stages, random_state=0).fit(
+        X, y, sample_weight=weight, groups=groups
+    )
     expected = GaussianNB().fit(X, y, sample_weight=weight)
     np.testing.assert_allclose(plain.stages_[0][1].theta_, expected.theta_)
     with sklearn.config_context(enable_metadata_routing=True):
         tree = DecisionTreeClassifier().set_fit_request(sample_weight=False)
         asks = [("bayes", GaussianNB().set_fit_request(sample_weight=True)), ("tree", tree)]
-        routed = CascadeClassifier(asks, random_state=0).fit(X, y, sample_weight=weight)
+        routed = sk.CascadeClassifier(asks, random_state=0).fit(X, y, sample_weight=weight)
     np.testing.assert_allclose(routed.stages_[0][1].theta_, expected.theta_)
-    neighbours = CascadeClassifier([("near", KNeighborsClassifier()), stages[0]])
+    neighbours = sk.CascadeClassifier([("near", KNeighborsClassifier()), stages[0]])
     with pytest.raises(ValueError, match=r"stage 'near', KNeighborsClassifier.fit takes no weig"):
         neighbours.fit(X, y, sample_weight=weight)
     with pytest.raises(ValueError, match=r"fit: \['eval_set'\] could go to any stage"):
@@ -280,7 +270,7 @@ def test_a_cascade_that_saves_nothing_warns(rows):
     X, y = rows
     stages = [("blind", DummyClassifier(strategy="prior")), ("linear", LINEAR)]
     with pytest.warns(UserWarning, match="saves nothing.*every case goes to 'linear'"):
-        cascade = CascadeClassifier(stages, random_state=0, max_loss=0).fit(X, y)
+        cascade = sk.CascadeClassifier(stages, random_state=0, max_loss=0).fit(X, y)
     proba, stage = cascade.follow(X)
     assert np.all(stage == 1)
     np.testing.assert_array_equal(proba, cascade.stages_[1][1].predict_proba(X))
@@ -293,7 +283,7 @@ def test_a_cascade_that_saves_nothing_warns(rows):
             ["ab", "cd"], [("one", LINEAR), ("two", 7)],
             [("one", LINEAR), ("one", LINEAR)], [("one", LINEAR), ("all", LINEAR)],
             [("one", LINEAR), ("two", LinearSVC())], [("one", LINEAR), ("two", LinearRegression())],
-            [("one", SelectiveClassifier(LINEAR, threshold=0.9)), ("two", LINEAR)],
+            [("one", sk.SelectiveClassifier(LINEAR, threshold=0.9)), ("two", LINEAR)],
         )
     ],
     "costs": [{"costs": [1]}, {"costs": [1, -1]}], "target": [{"target": 0.7}],
@@ -302,7 +292,7 @@ def test_a_cascade_that_saves_nothing_warns(rows):
 })  # fmt: skip
 def test_bad_parameters_are_refused_before_anything_is_trained(rows, argument, call):
     cascade = make_cascade().set_params(**call)
-    for model in (cascade, ThresholdTuner(cascade)):
+    for model in (cascade, sk.ThresholdTuner(cascade)):
         check_refused(argument, model.fit, *rows)
 
 
@@ -310,4 +300,4 @@ def test_stages_with_other_classes_are_refused(rows):
     X, y = rows
     frozen = FrozenEstimator(clone(LINEAR).fit(X[y != "no"], y[y != "no"]))
     with pytest.raises(ValueError, match=r"'two' knows the classes \['perhaps', 'yes'\], but y"):
-        CascadeClassifier([("one", LINEAR), ("two", frozen)]).fit(X, y)
+        sk.CascadeClassifier([("one", LINEAR), ("two", frozen)]).fit(X, y)

@@ -14,14 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
-from skselect import (
-    CascadeClassifier,
-    LearnedConfidence,
-    PrecomputedClassifier,
-    Risk,
-    SelectiveClassifier,
-    ThresholdTuner,
-)
+import skselect as sk
 from skselect.calibration._calibrators import CALIBRATORS
 from tests.brute import named
 
@@ -39,9 +32,9 @@ COUNTS = "a certificate counts independent rows, so it refuses weights"
 
 VOTING = VotingClassifier([("one", GaussianNB()), ("two", LogisticRegression())], voting="soft")
 STACKING = StackingClassifier([("one", GaussianNB())], cv=2)
-LEARNED = LearnedConfidence(auxiliary=[LogisticRegression()], guard=False)
+LEARNED = sk.LearnedConfidence(auxiliary=[LogisticRegression()], guard=False)
 RISK = {"objective": "risk", "target": 0.5, "on_infeasible": "abstain"}
-WEIGHTED = Risk(0.5, largest_weight=10)
+WEIGHTED = sk.Risk(0.5, largest_weight=10)
 CERTIFIED = {
     DENSE: COUNTS,
     "check_sample_weights_not_overwritten": COUNTS,
@@ -51,26 +44,26 @@ CERTIFIED = {
 
 #: By default one configuration of each class; they share the code that fits, routes and tags.
 CASES = [
-    (SelectiveClassifier(GaussianNB(), calibration="isotonic"), {}),
-    (ThresholdTuner(GaussianNB(), **RISK), CERTIFIED),
-    (CascadeClassifier([("one", GaussianNB()), ("two", LogisticRegression())]), {}),
+    (sk.SelectiveClassifier(GaussianNB(), calibration="isotonic"), {}),
+    (sk.ThresholdTuner(GaussianNB(), **RISK), CERTIFIED),
+    (sk.CascadeClassifier([("one", GaussianNB()), ("two", LogisticRegression())]), {}),
 ]
 
 #: By default only those checks that look at what was fitted.
 OTHER_MODELS = [
-    (SelectiveClassifier(RandomForestClassifier(5, random_state=0)),
+    (sk.SelectiveClassifier(RandomForestClassifier(5, random_state=0)),
      {DENSE: FOREST, SPARSE: FOREST}),
-    (SelectiveClassifier(HistGradientBoostingClassifier(max_iter=5)), {DENSE: HIST}),
-    (SelectiveClassifier(LinearSVC(), calibration="temperature"), {}),
-    (ThresholdTuner(LogisticRegression()),
+    (sk.SelectiveClassifier(HistGradientBoostingClassifier(max_iter=5)), {DENSE: HIST}),
+    (sk.SelectiveClassifier(LinearSVC(), calibration="temperature"), {}),
+    (sk.ThresholdTuner(LogisticRegression()),
      {"check_classifiers_train": ABSTAINS, "check_classifiers_classes": ASKS}),
-    (SelectiveClassifier(make_pipeline(StandardScaler(), LogisticRegression())),
+    (sk.SelectiveClassifier(make_pipeline(StandardScaler(), LogisticRegression())),
      {DENSE: PIPELINE, SPARSE: "StandardScaler refuses to centre sparse rows"}),
-    (SelectiveClassifier(GaussianNB(), threshold=0.9, calibration="platt"),
+    (sk.SelectiveClassifier(GaussianNB(), threshold=0.9, calibration="platt"),
      {"check_classifiers_train": ABSTAINS, "check_classifiers_classes": ASKS}),
-    (SelectiveClassifier(GaussianNB(), calibration="beta"), {}),
-    (SelectiveClassifier(VOTING), {}),
-    (SelectiveClassifier(STACKING), {DENSE: STACKS}),
+    (sk.SelectiveClassifier(GaussianNB(), calibration="beta"), {}),
+    (sk.SelectiveClassifier(VOTING), {}),
+    (sk.SelectiveClassifier(STACKING), {DENSE: STACKS}),
 ]  # fmt: skip
 FITTED = {
     DENSE, SPARSE, "check_classifiers_train", "check_estimators_pickle", "check_fit_idempotent",
@@ -79,14 +72,14 @@ FITTED = {
 
 MORE_CASES = [
     *OTHER_MODELS,
-    (SelectiveClassifier(LogisticRegression(), threshold=0.7),
+    (sk.SelectiveClassifier(LogisticRegression(), threshold=0.7),
      {"check_classifiers_train": ABSTAINS, "check_classifiers_classes": ASKS}),
-    (SelectiveClassifier(GaussianNB(), calibration="platt", confidence=LEARNED), {}),
-    (SelectiveClassifier(GaussianNB(), calibration="platt", calibration_scope="confidence"), {}),
-    (SelectiveClassifier(LogisticRegression(), decision="estimator"), {}),
-    (ThresholdTuner(GaussianNB(), WEIGHTED, on_infeasible="abstain"),
+    (sk.SelectiveClassifier(GaussianNB(), calibration="platt", confidence=LEARNED), {}),
+    (sk.SelectiveClassifier(GaussianNB(), calibration="platt", calibration_scope="confidence"), {}),
+    (sk.SelectiveClassifier(LogisticRegression(), decision="estimator"), {}),
+    (sk.ThresholdTuner(GaussianNB(), WEIGHTED, on_infeasible="abstain"),
      {"check_classifiers_train": ABSTAINS, "check_classifiers_classes": ASKS}),
-    (ThresholdTuner(GaussianNB(), objective="coverage", target=0.5),
+    (sk.ThresholdTuner(GaussianNB(), objective="coverage", target=0.5),
      CERTIFIED | {"check_classifiers_train": ABSTAINS}),
 ]  # fmt: skip
 
@@ -143,7 +136,7 @@ WITHOUT_ROWS = {
 
 
 @pytest.mark.parametrize(
-    "estimator", [PrecomputedClassifier([0, 1]), *(kind() for kind in CALIBRATORS.values())]
+    "estimator", [sk.PrecomputedClassifier([0, 1]), *(kind() for kind in CALIBRATORS.values())]
 )
 def test_checks_that_need_no_rows(estimator):
     checks = [

@@ -5,16 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from skselect import (
-    Outcomes,
-    Predictions,
-    SelectiveClassifier,
-    SelectiveState,
-    evaluate,
-    inference,
-    metrics,
-    selective_report,
-)
+import skselect as sk
 from skselect.metrics import SPECS
 from skselect.scoring import get_scorer
 from tests.brute import assert_close, named
@@ -31,7 +22,7 @@ ALL = {name: REQUIRED[name] for name in SPECS}
 WITHOUT_PROBABILITIES = {
     name: parameters for name, parameters in ALL.items() if SPECS[name].needs != "predictions"
 }
-PREDICTIONS = Predictions.from_proba([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+PREDICTIONS = sk.Predictions.from_proba([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
 
 quiet = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -39,33 +30,33 @@ quiet = pytest.mark.filterwarnings("ignore::UserWarning")
 def test_outcomes_or_labels_with_a_confidence_will_do():
     y_true, y_proba = some_predictions(3)
     weight = np.arange(60)
-    outcomes = Outcomes.from_proba(y_true, y_proba, sample_weight=weight)
+    outcomes = sk.Outcomes.from_proba(y_true, y_proba, sample_weight=weight)
     confidence = np.random.default_rng(0).integers(0, 9, 60) / 8
     answers = y_proba.argmax(axis=1)
-    labels = Predictions.from_labels(y_true, answers, confidence, sample_weight=weight)
+    labels = sk.Predictions.from_labels(y_true, answers, confidence, sample_weight=weight)
     for rows, own in [(outcomes, {}), (labels, {"confidence": confidence})]:
         options = own | {"sample_weight": weight}
         expected = [score(name, y_true, y_proba, **options) for name in WITHOUT_PROBABILITIES]
-        assert_close(evaluate(rows, WITHOUT_PROBABILITIES), expected)
+        assert_close(sk.evaluate(rows, WITHOUT_PROBABILITIES), expected)
 
 
 def test_labels_and_scores_of_any_size_will_do_where_only_the_order_counts():
-    predictions = Predictions.from_labels([0, 1, 0], [0, 0, 0], [30.0, -5.0, 2.0])
-    values = evaluate(predictions, ["aurc", "augrc", "eaurc"])
+    predictions = sk.Predictions.from_labels([0, 1, 0], [0, 0, 0], [30.0, -5.0, 2.0])
+    values = sk.evaluate(predictions, ["aurc", "augrc", "eaurc"])
     assert_close(values, [1 / 9, 1 / 18, 0.0])
     with pytest.raises(ValueError, match=r"confidences in \[0, 1\]"):
-        evaluate(predictions, ["cwsa"])
+        sk.evaluate(predictions, ["cwsa"])
 
 
 def test_confidence_and_loss_are_options():
     y_true, y_proba = some_predictions(3)
-    predictions = Predictions.from_proba(y_true, y_proba)
+    predictions = sk.Predictions.from_proba(y_true, y_proba)
 
     def loss(a, b):
         return np.abs(a - b) / 2
 
     names = ["aurc", "cwsa", "coverage"]
-    values = evaluate(predictions, names, confidence="margin", loss=loss)
+    values = sk.evaluate(predictions, names, confidence="margin", loss=loss)
     options = {"confidence": "margin", "loss": loss}
     assert_close(values, [score(name, y_true, y_proba, **options) for name in names])
 
@@ -95,10 +86,10 @@ def fit_and_report(scored):
     """Return a model that judges rows in this way, and the metrics in its report."""
     y_true, y_proba = scored_rows()
     how, confidence = JUDGED[scored]
-    model = SelectiveClassifier(
+    model = sk.SelectiveClassifier(
         FixedAnswers(), threshold=0.5, confidence=confidence or "auto", **how
     )
-    report = selective_report(y_true, y_proba, policy=model.fit(y_proba, y_true).policy_)
+    report = sk.selective_report(y_true, y_proba, policy=model.fit(y_proba, y_true).policy_)
     return model, report.to_frame().set_index("metric")["value"]
 
 
@@ -107,24 +98,24 @@ def paths(name, scored):
     spec, parameters = SPECS[name], REQUIRED[name]
     y_true, y_proba = scored_rows()
     how, confidence = JUDGED[scored]
-    predictions = Predictions.from_proba(y_true, y_proba, **how)
+    predictions = sk.Predictions.from_proba(y_true, y_proba, **how)
     asked = {} if confidence is None else {"confidence": confidence}
-    yield "evaluate", evaluate(predictions, {name: parameters}, **asked)[name]
+    yield "evaluate", sk.evaluate(predictions, {name: parameters}, **asked)[name]
     if not how:
         own = asked if takes(name, "confidence") else {}
         yield "function", spec.function(y_true, y_proba, **parameters, **own)
-        table = inference.metrics_by_group(
+        table = sk.inference.metrics_by_group(
             y_true, y_proba, np.arange(len(y_true)) % 2, {name: parameters},
             confidence_level=None, **asked,
         )  # fmt: skip
         yield "by group", table["value"][0]
     if spec.interval and not how:
-        found = inference.metric_interval(
+        found = sk.inference.metric_interval(
             y_true, y_proba, name, n_resamples=2, metric_params=parameters, **asked
         )
         yield "interval", found.estimate
     if spec.interval and spec.chance_raises != "value" and not spec.signed:
-        table = inference.compare_models(
+        table = sk.inference.compare_models(
             None, {"a": predictions, "b": predictions}, name, n_resamples=2,
             metric_params=parameters, **asked,
         )  # fmt: skip
@@ -149,7 +140,7 @@ def test_every_way_to_a_metric_ends_in_the_same_number(scored):
 @pytest.mark.parametrize("name", ["csr_test", "ecd_test", "ecce_test", "t_cal_test"])
 def test_tests_of_calibration_read_the_probability_of_the_answer(name):
     y_true, y_proba = some_predictions(2, n=200)
-    test = getattr(metrics, name)
+    test = getattr(sk.metrics, name)
     seed = {} if name == "ecce_test" else {"random_state": 0}
     found = test(y_true, y_proba, confidence="margin", **seed)
     assert repr(found) == repr(test(y_true, y_proba, **seed))
@@ -157,29 +148,33 @@ def test_tests_of_calibration_read_the_probability_of_the_answer(name):
 
 def test_an_array_or_a_function_is_read_as_the_probability_on_every_path():
     y_true, y_proba = some_predictions(3)
-    predictions = Predictions.from_proba(y_true, y_proba)
+    predictions = sk.Predictions.from_proba(y_true, y_proba)
     for name in ["top_label_brier", "cw_f1", "cw_auc"]:
         expected = score(name, y_true, y_proba, confidence=y_proba[:, 0])
         assert expected != score(name, y_true, y_proba)
         for confidence in (y_proba[:, 0], lambda p: p[:, 0]):
-            assert evaluate(predictions, [name], confidence=confidence)[name] == expected
-            found = inference.metric_interval(
+            assert sk.evaluate(predictions, [name], confidence=confidence)[name] == expected
+            found = sk.inference.metric_interval(
                 y_true, y_proba, name, n_resamples=2, confidence=confidence
             )
             assert found.estimate == expected
 
 
 def test_a_state_that_counted_margins_knows_no_probability():
-    state = SelectiveState(confidence="margin").update(*some_predictions(2))
+    state = sk.SelectiveState(confidence="margin").update(*some_predictions(2))
     with pytest.raises(ValueError, match="reads the probability of being right"):
         state.evaluate(["csr"])
     assert state.evaluate(["aurc"])["aurc"] > 0
 
 
 def test_the_order_of_the_names_is_kept_and_without_names_there_is_a_useful_choice():
-    assert evaluate(PREDICTIONS, ["ece", "aurc", "cwsa"]).index.tolist() == ["ece", "aurc", "cwsa"]
-    assert evaluate(PREDICTIONS, iter(["ece", "aurc"])).index.tolist() == ["ece", "aurc"]
-    values = evaluate(PREDICTIONS)
+    assert sk.evaluate(PREDICTIONS, ["ece", "aurc", "cwsa"]).index.tolist() == [
+        "ece",
+        "aurc",
+        "cwsa",
+    ]
+    assert sk.evaluate(PREDICTIONS, iter(["ece", "aurc"])).index.tolist() == ["ece", "aurc"]
+    values = sk.evaluate(PREDICTIONS)
     assert {"coverage", "cwsa_plus", "aurc", "augrc", "ece"} <= set(values.index)
     assert np.all(np.isfinite(values))
 
@@ -187,7 +182,7 @@ def test_the_order_of_the_names_is_kept_and_without_names_there_is_a_useful_choi
 # Bad input -------------------------------------------------------------------------------
 
 
-LABELS_ONLY = Predictions.from_labels([0, 1], [0, 1], [0.9, 0.8])
+LABELS_ONLY = sk.Predictions.from_labels([0, 1], [0, 1], [0.9, 0.8])
 MISSING = [(name, parameter) for name, needed in REQUIRED.items() for parameter in needed]
 
 
@@ -205,4 +200,4 @@ MISSING = [(name, parameter) for name, needed in REQUIRED.items() for parameter 
 )  # fmt: skip
 def test_bad_requests_are_explained(rows, asked, options, message):
     with pytest.raises(ValueError, match=message):
-        evaluate(rows, asked, **options)
+        sk.evaluate(rows, asked, **options)

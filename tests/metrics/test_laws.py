@@ -21,15 +21,7 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import StratifiedKFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 
-from skselect import (
-    Outcomes,
-    Predictions,
-    RiskCoverageDisplay,
-    display,
-    evaluate,
-    inference,
-    metrics,
-)
+import skselect as sk
 from skselect._lib.decide import CONFIDENCES
 from skselect.metrics import SPECS
 from skselect.metrics._evaluate import GAPS
@@ -124,8 +116,8 @@ def some_predictions(n_classes, n=60, seed=0, right=0.7):
 def test_the_table_is_consistent(name):
     spec = SPECS[name]
     assert spec.name == name
-    assert spec.function.__name__ in metrics.__all__
-    assert getattr(metrics, spec.function.__name__) is spec.function
+    assert spec.function.__name__ in sk.metrics.__all__
+    assert getattr(sk.metrics, spec.function.__name__) is spec.function
     assert spec.needs in {"predictions", "outcomes", "curve"}
     assert spec.scorer_name == (name if spec.greater_is_better else f"neg_{name}")
     for text in [
@@ -142,7 +134,7 @@ def test_the_table_is_consistent(name):
 def test_metrics_for_comparison_with_published_values_stand_last_and_are_named():
     apart = [spec.for_comparison for spec in SPECS.values()]
     assert apart == sorted(apart)
-    said = metrics.__doc__.partition("For comparison with published values only:")[2]
+    said = sk.metrics.__doc__.partition("For comparison with published values only:")[2]
     names = [name for name, spec in SPECS.items() if spec.for_comparison]
     assert set(re.findall(r"``(\w+)``", said)) == set(names)
     assert len(names) == 9
@@ -156,15 +148,15 @@ def test_metrics_for_comparison_with_published_values_stand_last_and_are_named()
 )
 def test_what_the_rows_add_sums_up_to_the_metric(name, parameters):
     y_true, y_proba = some_predictions(3)
-    outcomes = Outcomes.from_proba(y_true, y_proba, sample_weight=np.arange(60) % 4)
+    outcomes = sk.Outcomes.from_proba(y_true, y_proba, sample_weight=np.arange(60) % 4)
     terms = SPECS[name].row_terms(outcomes, **parameters)
     assert terms.shape == (60,)
-    brute.assert_close(np.sum(terms), evaluate(outcomes, {name: parameters})[name])
+    brute.assert_close(np.sum(terms), sk.evaluate(outcomes, {name: parameters})[name])
 
 
 def test_every_public_score_is_in_the_table():
     ends = ("_score", "_error", "_corrcoef", "_distance", "ecce_mad", "ecce_r")
-    public = {name for name in metrics.__all__ if name.endswith(ends)}
+    public = {name for name in sk.metrics.__all__ if name.endswith(ends)}
     assert public == {spec.function.__name__ for spec in (SPECS | GAPS).values()}
     assert not SPECS.keys() & GAPS.keys()
 
@@ -174,18 +166,18 @@ def test_what_compares_subgroups_is_refused_where_rows_are_sorted_or_drawn(name)
     spec, (y_true, y_proba) = GAPS[name], some_predictions(2)
     assert (spec.of_subgroups, spec.at_threshold, spec.better) == (True, True, "lower")
     with pytest.raises(ValueError, match="metrics_by_group and metric_interval compare"):
-        evaluate(y_true, y_proba, [name])
+        sk.evaluate(y_true, y_proba, [name])
     with pytest.raises(ValueError, match="metrics_by_group and metric_interval compare"):
-        inference.compare_models(y_true, {"a": y_proba, "b": y_proba}, name)
+        sk.inference.compare_models(y_true, {"a": y_proba, "b": y_proba}, name)
 
 
 #: Metrics, and what is built on them.
 DOORS = {
     name: getattr(room, name)
-    for room in (metrics, inference)
+    for room in (sk.metrics, sk.inference)
     for name in room.__all__
     if inspect.isfunction(getattr(room, name))
-} | {"evaluate": evaluate}
+} | {"evaluate": sk.evaluate}
 
 #: Whatever takes labels and probabilities: metrics, tests, curves.
 PUBLIC = sorted(
@@ -350,7 +342,7 @@ def test_every_metric_is_its_definition_and_obeys_the_laws(case, pick, threshold
                     brute.assert_close(again, value, rel=near, tiny=near)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        together = evaluate(case.y_true, case.y_proba, metrics=asked, **case.options)
+        together = sk.evaluate(case.y_true, case.y_proba, metrics=asked, **case.options)
     assert together.index.tolist() == list(asked)
     brute.assert_close(together, list(values.values()))
 
@@ -509,15 +501,15 @@ def test_an_unknown_keyword_is_blamed_on_the_function_that_was_called():
             with pytest.raises(TypeError, match=blamed + r"\. Did you mean 'sample_weight'\?$"):
                 door(Y, P, smaple_weight=[1, 1])
     with pytest.raises(TypeError, match=r"argument 'treshold'\. Did you mean 'threshold'\?"):
-        metrics.cwsa_plus_score(Y, P, treshold=0.5)
+        sk.metrics.cwsa_plus_score(Y, P, treshold=0.5)
     with pytest.raises(TypeError, match=r"^cw_f1_score\(\) got .* argument 'loss'\.$"):
-        metrics.cw_f1_score(Y, P, loss="zero_one")
-    predictions = Predictions.from_proba(Y, P)
+        sk.metrics.cw_f1_score(Y, P, loss="zero_one")
+    predictions = sk.Predictions.from_proba(Y, P)
     with pytest.raises(TypeError, match=r"^compare_models\(\) got"):  # not passed over
-        inference.compare_models(None, {"a": predictions, "b": predictions}, "aurc", basline="a")
+        sk.inference.compare_models(None, {"a": predictions, "b": predictions}, "aurc", basline="a")
     with pytest.raises(TypeError, match=r"^evaluate\(\) got"):
-        evaluate(predictions, treshold=0.5)
-    shown = [RiskCoverageDisplay, *(getattr(display, name) for name in display.__all__)]
+        sk.evaluate(predictions, treshold=0.5)
+    shown = [sk.RiskCoverageDisplay, *(getattr(sk.display, name) for name in sk.display.__all__)]
     displays = [one for one in shown if hasattr(one, "from_predictions")]
     for one in displays:
         with pytest.raises(TypeError, match=rf"^{one.__name__}\.(from_predictions|plot)\(\) got"):
@@ -729,11 +721,11 @@ BY_FUNCTION = {spec.function.__name__: spec for spec in SPECS.values()}
 def test_a_bad_parameter_is_named_by_the_function_and_by_evaluate(call, message):
     ((function, options),) = call.items()
     with pytest.raises(ValueError, match=message):
-        getattr(metrics, function)(Y, P, **options)
+        getattr(sk.metrics, function)(Y, P, **options)
     spec = BY_FUNCTION.get(function)
     if spec is not None and set(options) <= set(spec.parameters):
         with pytest.raises(ValueError, match=message):
-            evaluate(Y, P, metrics={spec.name: options})
+            sk.evaluate(Y, P, metrics={spec.name: options})
 
 
 PROBABLE = [spec.function.__name__ for spec in SPECS.values() if spec.confidence == "probability"]
@@ -746,7 +738,7 @@ def test_what_reads_probabilities_refuses_other_confidences(name):
     whose = r"CWSA.*confidence.*\[0, 1\]" if name.startswith("cwsa") else r"confidences in \[0, 1\]"
     for confidence in ([1.5, 0.2, 0.3, 0.4], [-0.5, 0.2, 0.3, 0.4], lambda p: -p[:, 0]):
         with pytest.raises(ValueError, match=whose):
-            getattr(metrics, name)(Y, P, confidence=confidence)
+            getattr(sk.metrics, name)(Y, P, confidence=confidence)
 
 
 # scikit-learn ----------------------------------------------------------------------------

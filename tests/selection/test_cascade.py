@@ -9,16 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skselect import (
-    AbstentionPolicy,
-    InfeasibleTargetError,
-    Outcomes,
-    Predictions,
-    Risk,
-    check_policy,
-    join_stages,
-    select_threshold,
-)
+import skselect as sk
 from skselect._lib.arrays import draw_rows
 from skselect.selection.cascade import plan_cuts
 from tests.common import mostly_slow
@@ -30,8 +21,10 @@ def worth_by_hand(confidence, wrong, target):
     if target is None:
         return 1 - np.mean(wrong)
     try:
-        return select_threshold(Outcomes(wrong, confidence), objective=Risk(target)).coverage
-    except InfeasibleTargetError:
+        return sk.select_threshold(
+            sk.Outcomes(wrong, confidence), objective=sk.Risk(target)
+        ).coverage
+    except sk.InfeasibleTargetError:
         return 0.0
 
 
@@ -88,17 +81,17 @@ def make_tables(rng, n=1500, labels=("no", "yes")):
         second = np.where((codes == 1) == right, sure, 1 - sure)
         tables.append(np.column_stack([1 - second, second]))
     y = np.array(labels)[codes]
-    parts = [Predictions.from_proba(y, table, labels=list(labels)) for table in tables]
+    parts = [sk.Predictions.from_proba(y, table, labels=list(labels)) for table in tables]
     return dict(zip(("cheap", "strong"), parts, strict=True)), codes
 
 
 @pytest.mark.parametrize("calibration", [None, "smooth_isotonic", "temperature"])
 def test_joined_tables_certify_and_their_policy_follows_the_stages(rng, calibration):
     stages, codes = make_tables(rng)
-    joined = join_stages(stages, target=0.05, costs=[0, 3], calibration=calibration)
+    joined = sk.join_stages(stages, target=0.05, costs=[0, 3], calibration=calibration)
     rest = ~draw_rows(len(codes), 3, seed=0)  # the others set the rule
     assert joined.y_true.tolist() == codes[rest].tolist()
-    selection = select_threshold(joined, objective="risk", target=0.05)
+    selection = sk.select_threshold(joined, objective="risk", target=0.05)
     assert selection.certificate.is_certified
     tables = {name: part.y_proba[rest] for name, part in stages.items()}
     decided = selection.policy.decide(tables)
@@ -112,17 +105,17 @@ def test_joined_tables_certify_and_their_policy_follows_the_stages(rng, calibrat
 def test_tables_that_do_not_belong_together_are_refused(rng):
     stages, codes = make_tables(rng, 60)
     cheap, table, y = stages["cheap"], stages["strong"].y_proba, np.array(["no", "yes"])[codes]
-    read = partial(Predictions.from_proba, labels=["no", "yes"])
-    answers = Predictions.from_labels(y, y, np.full(60, 0.9))
+    read = partial(sk.Predictions.from_proba, labels=["no", "yes"])
+    answers = sk.Predictions.from_labels(y, y, np.full(60, 0.9))
     for strong in (
         read(y[::-1], table), read(y, table, sample_weight=[2.0] * 60), answers,
-        Predictions.from_proba(y, np.full((60, 3), 1 / 3), labels=["no", "other", "yes"]),
+        sk.Predictions.from_proba(y, np.full((60, 3), 1 / 3), labels=["no", "other", "yes"]),
         read(y, cheap.y_proba, decision="estimator", y_pred=y),
     ):  # fmt: skip
-        check_refused("stages", join_stages, {"cheap": cheap, "strong": strong})
+        check_refused("stages", sk.join_stages, {"cheap": cheap, "strong": strong})
     for parts in ({"cheap": cheap}, [cheap, cheap], {"cheap": answers, "strong": y}):
-        check_refused("stages", join_stages, parts)
-    check_refused("max_loss", partial(join_stages, stages, max_loss=-0.1))
+        check_refused("stages", sk.join_stages, parts)
+    check_refused("max_loss", partial(sk.join_stages, stages, max_loss=-0.1))
 
 
 def draw_flat(rng, n_stages, risk, n=450):
@@ -130,7 +123,7 @@ def draw_flat(rng, n_stages, risk, n=450):
     y, stages = rng.integers(0, 2, n), {}
     for k in range(n_stages):
         sure, wrong = rng.uniform(0.5, 1.0, n), rng.random(n) < risk
-        stages[f"stage {k}"] = Predictions.from_proba(y, np.where(wrong == y, 1 - sure, sure))
+        stages[f"stage {k}"] = sk.Predictions.from_proba(y, np.where(wrong == y, 1 - sure, sure))
     return stages
 
 
@@ -143,10 +136,10 @@ def test_a_risk_just_above_the_target_is_certified_as_rarely_as_delta_allows(n_s
     rng, n_false = np.random.default_rng(0), 0
     for _ in range(draws):
         stages = draw_flat(rng, n_stages, 1.0001 * 0.05)
-        joined = join_stages(stages, target=plan, calibration=None)
+        joined = sk.join_stages(stages, target=plan, calibration=None)
         try:
-            selection = select_threshold(joined, objective="risk", target=0.05, delta=0.1)
-        except InfeasibleTargetError:
+            selection = sk.select_threshold(joined, objective="risk", target=0.05, delta=0.1)
+        except sk.InfeasibleTargetError:
             continue
         n_false += selection.coverage > 0
     assert 0.01 * draws < n_false < draws * 0.1 + 3 * np.sqrt(draws * 0.1 * 0.9)
@@ -161,11 +154,11 @@ def test_three_questions_for_each_document_in_turn_are_no_gap():
         y, stages = rng.integers(0, 2, n), {}
         for name in ("cheap", "strong"):
             sure, wrong = rng.uniform(0.5, 1.0, n), rng.random(n) < risk
-            stages[name] = Predictions.from_proba(y, np.where(wrong == y, 1 - sure, sure))
-        joined = join_stages(stages, target=0.15, calibration=None)
+            stages[name] = sk.Predictions.from_proba(y, np.where(wrong == y, 1 - sure, sure))
+        joined = sk.join_stages(stages, target=0.15, calibration=None)
         assert len(joined) == 1000
-        with contextlib.suppress(InfeasibleTargetError):
-            n_false += select_threshold(joined, objective=Risk(0.05)).coverage > 0.1
+        with contextlib.suppress(sk.InfeasibleTargetError):
+            n_false += sk.select_threshold(joined, objective=sk.Risk(0.05)).coverage > 0.1
     assert n_false <= 0.05 * 40 + 3 * np.sqrt(40 * 0.05 * 0.95)
 
 
@@ -180,14 +173,14 @@ def test_answers_with_a_score_are_joined_and_decided_stage_by_stage(rng, judged,
         answers[name] = np.where(right, truth, np.where(truth == "a", "b", "a"))
     stages = {
         name: (
-            Predictions.from_verdicts(answers[name] == truth, scores[name])
+            sk.Predictions.from_verdicts(answers[name] == truth, scores[name])
             if judged
-            else Predictions.from_labels(truth, answers[name], scores[name])
+            else sk.Predictions.from_labels(truth, answers[name], scores[name])
         )
         for name in names
     }
-    joined = join_stages(stages, target=0.1, calibration=calibration)
-    policy = select_threshold(joined, objective="risk", target=0.1).policy
+    joined = sk.join_stages(stages, target=0.1, calibration=calibration)
+    policy = sk.select_threshold(joined, objective="risk", target=0.1).policy
     rest = ~draw_rows(n, 3, seed=0)
     first = policy.begin(confidence=scores["small"][rest])
     goes_on = first == "large"
@@ -204,10 +197,10 @@ def test_answers_with_a_score_are_joined_and_decided_stage_by_stage(rng, judged,
     wrong = decided["accepted"] & (expected != truth[rest])
     assert int(wrong.sum()) == policy.certificate.n_errors
     fresh = policy.cascade.join({name: part.take(rest) for name, part in stages.items()})
-    assert check_policy(policy, fresh).n_accepted == decided["accepted"].sum()
-    check_refused("stages", check_policy, policy, stages["small"])
+    assert sk.check_policy(policy, fresh).n_accepted == decided["accepted"].sum()
+    check_refused("stages", sk.check_policy, policy, stages["small"])
     check_refused("stages", policy.cascade.join, dict(reversed(stages.items())))
-    again = AbstentionPolicy.from_json(policy.to_json(allow_external=True))
+    again = sk.AbstentionPolicy.from_json(policy.to_json(allow_external=True))
     assert again.begin(confidence=scores["small"][rest]).tolist() == first.tolist()
     for argument, said, sure in (
         ("'large'", answers, {"small": scores["small"]}), ("y_pred", answers["small"], scores),
@@ -232,7 +225,7 @@ def judge_two_models(rng, n, share):
         verdict = np.where(rng.random(n) < wrong, "wrong", "right")
         drawn = rng.random(n) < share
         sure = score[name] + rng.random(n) / 100
-        stages[name] = Predictions.from_verdicts(np.where(drawn, verdict, ""), sure)
+        stages[name] = sk.Predictions.from_verdicts(np.where(drawn, verdict, ""), sure)
     return stages, hard
 
 
@@ -241,7 +234,7 @@ def test_verdicts_of_stages_are_joined_case_by_case(rng):
     stages, hard = judge_two_models(rng, 4000, 0.5)
     shared = np.intersect1d(stages["cheap"].position, stages["strong"].position)
     with pytest.warns(UserWarning, match=r"of [\d,]+ judged cases are left out, for they were not"):
-        joined = join_stages(stages, target=0.15, calibration=None)
+        joined = sk.join_stages(stages, target=0.15, calibration=None)
     assert np.isin(joined.position, shared).all()
     assert len(joined) == len(shared) - -(-len(shared) // 3)
     cut = joined.cascade.cuts[0]
@@ -253,8 +246,8 @@ def test_verdicts_of_stages_are_joined_case_by_case(rng):
     with pytest.warns(UserWarning, match="judged cases are left out"):
         assert len(joined.cascade.join(stages)) == len(shared)
     apart = {
-        name: Predictions.from_verdicts(["right", ""][::k] * 50, np.arange(100))
+        name: sk.Predictions.from_verdicts(["right", ""][::k] * 50, np.arange(100))
         for name, k in (("a", 1), ("b", -1))
     }
     with pytest.raises(ValueError, match="no case was judged in all of them"):
-        join_stages(apart, target=0.1)
+        sk.join_stages(apart, target=0.1)

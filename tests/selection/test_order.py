@@ -10,15 +10,7 @@ import pandas as pd
 import pytest
 from scipy.stats import multivariate_hypergeom
 
-from skselect import (
-    AbstentionPolicy,
-    Coverage,
-    Outcomes,
-    Predictions,
-    Risk,
-    certify,
-    select_threshold,
-)
+import skselect as sk
 from skselect._lib.notebook import unwrap
 from skselect.objectives import first_of, read_objective
 from skselect.policy import Certificate
@@ -100,7 +92,7 @@ def test_no_level_is_exceeded_over_all_orders(values):
 )
 def test_it_finds_trends_and_changes(change, which, rng):
     risk, shift = change(np.arange(4000) / 4000)
-    outcomes = Outcomes(rng.random(4000) < risk, rng.uniform(0.6, 0.9, 4000) + shift)
+    outcomes = sk.Outcomes(rng.random(4000) < risk, rng.uniform(0.6, 0.9, 4000) + shift)
     assert (f"the {which} change from one part" in reason(outcomes)) == bool(which)
     assert (TAKE_LATEST in reason(outcomes)) == bool(which)
     assert bool(reason(outcomes, "coverage")) == ("confidences" in which)
@@ -112,18 +104,18 @@ def test_losses_of_sure_answers_count_most(rng):
     late = np.arange(4000) >= 2000
     wrong = rng.random(4000) < np.where((confidence > 0.75) == late, 0.08, 0.02)
     assert order_p_value(wrong.astype(float)) > 0.05  # as many errors late as early
-    assert "the losses change from one part" in reason(Outcomes(wrong, confidence))
-    moving = reason(Outcomes(rng.random(4000) < 0.02 + 0.1 * late, np.ones(4000)))
+    assert "the losses change from one part" in reason(sk.Outcomes(wrong, confidence))
+    moving = reason(sk.Outcomes(rng.random(4000) < 0.02 + 0.1 * late, np.ones(4000)))
     assert "the losses change from one part" in moving  # all equally sure
-    extreme = Outcomes(wrong, np.where(rng.random(4000) < 0.5, 1.7e308, -1.7e308))
+    extreme = sk.Outcomes(wrong, np.where(rng.random(4000) < 0.5, 1.7e308, -1.7e308))
     assert reason(extreme) == ""
 
 
 def test_rows_of_weight_zero_are_not_there(rng):
     loss, confidence = rng.random(400) < 0.1, rng.uniform(0.5, 1, 400)
     behind = np.r_[np.ones(400), np.zeros(300)]
-    longer = Outcomes(np.r_[loss, np.ones(300)], np.r_[confidence, np.zeros(300)], behind)
-    assert reason(Outcomes(loss, confidence)) == ""
+    longer = sk.Outcomes(np.r_[loss, np.ones(300)], np.r_[confidence, np.zeros(300)], behind)
+    assert reason(sk.Outcomes(loss, confidence)) == ""
     assert reason(longer) == ""
 
 
@@ -139,8 +131,8 @@ def test_certificates_of_such_rows_are_estimates_unless_the_user_vouches(by, rng
     order = np.argsort(confidence[:1000])
 
     def select(rows, **options):
-        return select_threshold(
-            Outcomes(loss[rows], confidence[rows]), objective="risk", target=0.05,
+        return sk.select_threshold(
+            sk.Outcomes(loss[rows], confidence[rows]), objective="risk", target=0.05,
             subgroups=None if by is None else places.iloc[rows], **options,
         ).certificates.values()  # fmt: skip
 
@@ -178,22 +170,22 @@ def test_every_objective_warns(objective, rng):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "cwsa_plus is best|min_coverage")
         with pytest.warns(UserWarning, match="The order of the rows matters"):
-            select_threshold(Outcomes(loss[order], confidence[order]), **options)
-        select_threshold(Outcomes(loss, confidence), **options)
+            sk.select_threshold(sk.Outcomes(loss[order], confidence[order]), **options)
+        sk.select_threshold(sk.Outcomes(loss, confidence), **options)
         more = rng.random(3000) < (1 - confidence) * np.arange(3000) / 6000
-        later = Outcomes(more, confidence)
+        later = sk.Outcomes(more, confidence)
         if objective == "coverage":
-            assert select_threshold(later, **options).certificate.is_certified
+            assert sk.select_threshold(later, **options).certificate.is_certified
         else:
             with pytest.warns(UserWarning, match="the losses change from"):
-                select_threshold(later, **options)
+                sk.select_threshold(later, **options)
 
 
 def test_the_rows_that_a_guarantee_is_about_are_tested():
     """Of 2 % of the rows the risk rises along them; among all rows that is rarely seen."""
     goal, found = {"objective": "risk", "target": 0.35}, {"all": 0, "among": 0, "by answer": 0}
     more = {
-        "among": {"objective": Risk(0.35, given_prediction=0), "target": None},
+        "among": {"objective": sk.Risk(0.35, given_prediction=0), "target": None},
         "by answer": {"subgroups": "predicted_class"},
     }
     n, some = 20_000, np.arange(20_000) % 50 == 0
@@ -203,11 +195,11 @@ def test_the_rows_that_a_guarantee_is_about_are_tested():
         wrong = rng.random(n) < np.where(some, 0.35 * np.arange(n) / n, 0.02)
         proba = np.column_stack([1 - confidence, confidence])
         proba[some] = proba[some, ::-1]
-        rows = Predictions.from_proba(np.where(wrong, some, ~some).astype(int), proba)
+        rows = sk.Predictions.from_proba(np.where(wrong, some, ~some).astype(int), proba)
         for how in found:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "The order of the rows matters")
-                chosen = select_threshold(rows, **(goal | more.get(how, {})))
+                chosen = sk.select_threshold(rows, **(goal | more.get(how, {})))
             issued = chosen.certificates.values()
             found[how] += any(
                 "from one part of the table" in " ".join(one.caveats) for one in issued
@@ -218,14 +210,14 @@ def test_the_rows_that_a_guarantee_is_about_are_tested():
 
 def test_a_check_of_a_fixed_policy_is_an_estimate_too(rng):
     loss, confidence = draw(rng)
-    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    policy = sk.AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
     proba = np.column_stack([1 - confidence, confidence])
-    assert certify(policy, 1 - loss, proba, target=0.05).is_certified
+    assert sk.certify(policy, 1 - loss, proba, target=0.05).is_certified
     rows = np.argsort(confidence)
     with pytest.warns(UserWarning, match="The order of the rows matters"):
-        doubted = certify(policy, 1 - loss[rows], proba[rows], target=0.05)
+        doubted = sk.certify(policy, 1 - loss[rows], proba[rows], target=0.05)
     assert not doubted.is_certified
-    vouched = certify(policy, 1 - loss[rows], proba[rows], target=0.05, assume="independent")
+    vouched = sk.certify(policy, 1 - loss[rows], proba[rows], target=0.05, assume="independent")
     assert vouched.is_certified
     assert vouched.caveats[0] in unwrap(str(vouched))
 
@@ -233,7 +225,7 @@ def test_a_check_of_a_fixed_policy_is_an_estimate_too(rng):
 def test_subgroups_share_the_level():
     confidence = np.append(np.repeat([0.5, 0.75], [5, 10]), np.full(30, 0.5))
     assert LEVEL / 3 < order_p_value(confidence[:15]) < LEVEL
-    outcomes = Outcomes(np.zeros(45), confidence)
+    outcomes = sk.Outcomes(np.zeros(45), confidence)
     assert find_order(outcomes.take(np.arange(15)), "coverage", TAKE_LATEST)
     members = np.split(np.arange(45), 3)
     assert not find_order(outcomes, "coverage", TAKE_LATEST, members=members)
@@ -256,17 +248,17 @@ def certify_rows(y, proba, rows, how):
     """Return the certificates of some rows in this order."""
     y, proba = y[rows], proba[rows]
     if how == "certify":
-        policy = AbstentionPolicy(classes=np.array(["a", "b", "c"]), threshold=0.6)
-        return [certify(policy, y, proba, target=0.1)]
+        policy = sk.AbstentionPolicy(classes=np.array(["a", "b", "c"]), threshold=0.6)
+        return [sk.certify(policy, y, proba, target=0.1)]
     options = {
-        "all": {"objective": Risk(0.1)},
-        "answer": {"objective": Risk(0.1, given_prediction="b")},
-        "class": {"objective": Risk(0.1, given_class="a")},
-        "places": {"objective": Risk(0.1), "subgroups": rows % 2},
-        "answers": {"objective": Risk(0.1), "subgroups": "predicted_class"},
-        "coverage": {"objective": Coverage(0.5)},
+        "all": {"objective": sk.Risk(0.1)},
+        "answer": {"objective": sk.Risk(0.1, given_prediction="b")},
+        "class": {"objective": sk.Risk(0.1, given_class="a")},
+        "places": {"objective": sk.Risk(0.1), "subgroups": rows % 2},
+        "answers": {"objective": sk.Risk(0.1), "subgroups": "predicted_class"},
+        "coverage": {"objective": sk.Coverage(0.5)},
     }[how]
-    return list(select_threshold(y, proba, **options).certificates.values())
+    return list(sk.select_threshold(y, proba, **options).certificates.values())
 
 
 SORTED = "sorted by class, so their order was tested within each class"
@@ -307,16 +299,16 @@ def test_what_is_not_sorted_by_class_is_tested_as_it_stands(how, rng):
     wrong, confidence = loss[rows], confidence[rows]
     right = (1 - wrong).astype(int)
     if how == "verdicts":
-        table = Predictions.from_verdicts(right, confidence)
+        table = sk.Predictions.from_verdicts(right, confidence)
     elif how == "one answer":
-        table = Predictions.from_labels(right, np.ones(3000, dtype=int), confidence)
+        table = sk.Predictions.from_labels(right, np.ones(3000, dtype=int), confidence)
     elif how == "outcomes":
-        table = Outcomes(wrong, confidence)
+        table = sk.Outcomes(wrong, confidence)
     else:
         answers = np.where(np.arange(3000) < 1000, 0, np.where(np.arange(3000) < 2000, 1, 0))
-        table = Predictions.from_labels(np.abs(answers - wrong), answers, confidence)
+        table = sk.Predictions.from_labels(np.abs(answers - wrong), answers, confidence)
     with pytest.warns(UserWarning, match="The order of the rows matters: the losses"):
-        found = select_threshold(table, objective="risk", target=0.05).certificate
+        found = sk.select_threshold(table, objective="risk", target=0.05).certificate
     assert not found.is_certified
     assert SORTED not in " ".join(found.caveats)
 
@@ -330,9 +322,9 @@ def test_tables_sorted_by_class_keep_the_level(sizes, n_runs):
         confidence = rng.uniform(0.5 + 0.1 * y, 1)
         wrong = rng.random(300) < (1 - confidence) / (1 + y)
         answers = (y + wrong) % len(sizes)
-        rows = Predictions.from_labels(y, answers, confidence)
-        outcomes = Outcomes(wrong, confidence)
-        said = check_order(rows, outcomes, Risk(0.1), None, TAKE_LATEST, vouched=False)
+        rows = sk.Predictions.from_labels(y, answers, confidence)
+        outcomes = sk.Outcomes(wrong, confidence)
+        said = check_order(rows, outcomes, sk.Risk(0.1), None, TAKE_LATEST, vouched=False)
         assert SORTED in said[-1].reason
         found += len(said) > 1
     assert found / n_runs <= LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / n_runs)
@@ -392,5 +384,5 @@ def test_silent_on_shuffled_rows_at_its_level(n, n_runs, risk, tied):
         if tied:
             confidence = np.minimum(np.round(confidence, 1), 0.9)
         wrong = rng.random(n) < np.minimum(4 * risk * (1 - confidence), 1)
-        found += bool(reason(Outcomes(wrong, confidence)))
+        found += bool(reason(sk.Outcomes(wrong, confidence)))
     assert found / n_runs <= LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / n_runs)
