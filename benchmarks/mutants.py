@@ -200,7 +200,7 @@ MUTANTS = [
             "estimators/test_precomputed.py"),
     _mutant("policy/certificate.py", "origin.drawn,\n", "\"\",\n", "selection/test_select.py"),
     _mutant("objectives.py", "1.0 - most if self.is_least else most", "most",
-            "monitoring/test_check.py"),
+            "policy/test_certificate.py"),
     _mutant("policy/subgroups.py", "return np.array([*known, np.inf])[codes]",
             "return np.array([*known, 0.0])[codes]", "policy/test_subgroups.py"),
     _mutant("_lib/decide.py", "accepted = confidence >= threshold",
