@@ -308,17 +308,17 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
     start += " (when the policy was made)" if kind == "time" and given.since is None else ""
     seen = "".join(f" {n:,} {what}." for what, n in noted.items() if n)
     counted = wrap(f"Counted: {count(len(cases), 'case')} since {start}.{seen and ' Seen:'}{seen}")
-    said = [status.tell(stale), f"\n{counted}"] if len(cases) else [counted, status.tell(stale)]
-    gone = ""
     if past is not None and answer != "alarm":
-        gone = wrap(
+        answer = "alarm"
+        stale = (
             f"ALARM on {past['run']}, in {given.history}: the guarantee was broken with a case of "
             f"{past['alarm_when']}. The log of today raises none: labels were corrected, or rows "
             "have changed. An alarm in the history stays; find out which of the two logs is true, "
-            "and begin with a new --history file."
+            f"and begin with a new --history file. {stale or 'What follows is that of today.'}"
         )
-    _print(*filter(None, [gone, *said]), sep="\n")
-    return BROKEN if gone or answer == "alarm" else 0 if answer == "ok" else OPEN
+    told = status.tell(stale)
+    _print(*([told, "", counted] if len(cases) or answer == "alarm" else [counted, told]), sep="\n")
+    return {"alarm": BROKEN, "ok": 0}.get(answer, OPEN)
 
 
 def _watch(

@@ -47,7 +47,6 @@ WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 #: What counts as missing, in lower case.
 _MISSING = ["", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"]
-_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][-+]?\d+)?")
 #: What a cell of a CSV file can hold besides text.
 _WRITTEN_AS_TEXT = (
     pa.types.is_null, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating,
@@ -222,13 +221,11 @@ class TableFile:
         """Return times as numbers ("number"), or as microseconds since 1970 in UTC ("time")."""
         from skselect.monitoring.log import read_dates  # noqa: PLC0415 - one command needs it
 
-        self.refuse_missing(column, is_empty(column))
+        self.refuse_missing(column, is_missing(column))
+        with suppress(pa.ArrowException):  # the first cell tells numbers from dates
+            _to_numbers(_cells(column)[:1], self.layout.decimal)
+            return self.numbers(column), "number"
         values = plain(column)
-        is_text = pd.api.types.is_object_dtype(values) or pd.api.types.is_string_dtype(values)
-        if is_text and all(isinstance(x, str) and _NUMBER.fullmatch(x.strip()) for x in values):
-            values = values.astype(np.float64)
-        if pd.api.types.is_numeric_dtype(values):
-            return values.to_numpy(np.float64), "number"
         if given.dayfirst:
             if given.time_format is not None:
                 raise ValueError(
