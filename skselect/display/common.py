@@ -220,7 +220,7 @@ class CurveDisplay(RowsDisplay):
         """
         if others or isinstance(y_true, Mapping):
             raise ValueError(
-                "from_models takes true labels and the probabilities of each model by name, "
+                "from_models needs true labels and the probabilities of each model by name, "
                 "from_models(y, {'forest': forest.predict_proba(X), ...}). from_estimator draws a "
                 "fitted model."
             )

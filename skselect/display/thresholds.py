@@ -183,7 +183,7 @@ class ConfidenceHistogramDisplay(RowsDisplay):
 
     See Also
     --------
-    RiskCoverageDisplay : Shows how much abstention helps; takes several models.
+    RiskCoverageDisplay : Shows how much abstention helps, for several models.
 
     Examples
     --------

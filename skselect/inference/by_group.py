@@ -107,7 +107,7 @@ def metrics_by_group(
 ) -> pd.DataFrame:
     """Compute metrics for each subgroup, with counts and intervals, as a tidy table.
 
-    Predictions take the place of `y_true` and `y_proba`:
+    Predictions replace `y_true` and `y_proba`:
     ``metrics_by_group(predictions, subgroups=...)``.
 
     Parameters
@@ -305,7 +305,7 @@ def metrics_by_class(
 ) -> pd.DataFrame:
     """Compute how often each class is recognised and missed, before and after abstaining.
 
-    Predictions take the place of `y_true` and `y_proba`: ``metrics_by_class(predictions)``.
+    Predictions replace `y_true` and `y_proba`: ``metrics_by_class(predictions)``.
 
     Parameters
     ----------

@@ -684,7 +684,7 @@ def cw_roc_curve(
     array([0.   , 0.583, 0.583, 1.   , 1.   ])
     """
     predictions = score_proba(y_true, y_proba, **options).by_correctness.predictions
-    remedy = "; cw_auc_score takes any number"
+    remedy = "; cw_auc_score accepts any number"
     check_two_classes(predictions.classes, "cw_roc_curve", remedy)
     place = find_positive(predictions, options.get("pos_label"))
     return roc_points(*set_apart(predictions, place, "cw_roc_curve"))

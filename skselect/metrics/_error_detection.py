@@ -86,7 +86,7 @@ def f1_retention_auc(curve: RiskCoverageCurve) -> float:
 def auroc_aurc(predictions: Predictions) -> float:
     """Return the mean over rows of 1 - AUROC of the rows at least as sure (two classes)."""
     proba = check_has_proba(predictions.y_proba, "auroc_aurc")
-    remedy = "; augrc_score and failure_auroc_score take any number"
+    remedy = "; augrc_score and failure_auroc_score accept any number"
     check_two_classes(predictions.classes, "auroc_aurc", remedy)
     weight = predictions.sample_weight
     weight = np.ones(len(predictions)) if weight is None else weight

@@ -98,8 +98,8 @@ _DEFAULTS = {"loss": "zero_one"}
 _OPTIONS = {
     "threshold": """\
 threshold : float, default=0.5
-    Rows with confidence >= threshold are accepted. inf accepts nothing; CWSA and CWSA+ take
-    values in [0, 1) only.""",
+    Rows with confidence >= threshold are accepted. inf accepts nothing; CWSA and CWSA+ need
+    values in [0, 1).""",
     "normalize": """\
 normalize : {"selected", "all"}, default="selected"
     Divide by the weight of the accepted rows, or of all rows.""",

@@ -478,7 +478,7 @@ def check_policy(
         What to test, by its target and delta. None: what the policy's certificate guarantees (each
         subgroup's own), else the largest risk.
     target : float, default=None
-        The bound to keep. Give it only without an object. It takes the place of the guaranteed
+        The bound to keep. Give it only without an object. It replaces the guaranteed
         bound, in units of the policy's cost matrix where it has one.
     delta : float in (0, 0.5], default=None
         Probability that "broken" or "confirmed" is wrong. Subgroups in these rows share it evenly.
@@ -486,7 +486,7 @@ def check_policy(
     max_analyses : int, default=None
         None: the table may be checked again whenever rows were added, as often as you like. A
         number: how often at most it will be checked, named before the first time; each check
-        is then an exact test at ``delta / max_analyses``. With 1 that takes about half of the
+        is then an exact test at ``delta / max_analyses``. With 1 that needs about half of the
         rows, and no row of this table may be checked again.
     subgroups : array-like of shape (n,) or DataFrame, default=None
         The subgroup of each row. Needed for a policy with a threshold per subgroup.
@@ -534,7 +534,7 @@ def check_policy(
     wrong with probability at least 1 - `delta`.
 
     "In doubt" is one exact binomial test on these rows: of a guarantee that is kept it is said in
-    at most a tenth of such tables; who checks a growing table again and again will meet it more
+    at most a tenth of such tables; if you check a growing table again and again, you meet it more
     often. A threshold is tuned as low as the target allows, so that its true risk lies just below:
     few rows confirm that. The `detectable` value of each guarantee is the least that would have
     been "in_doubt" or "broken" with probability 0.95. Costs are counted for this by a coin each: an

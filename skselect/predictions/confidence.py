@@ -160,7 +160,7 @@ def confidence_of_proba(y_proba: FloatArray, confidence: ConfidenceSpec) -> Floa
     y_proba : ndarray of shape (n, K)
         Checked class probabilities.
     confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array of shape (n,)
-        A callable takes the probabilities and returns n finite numbers.
+        A callable gets the probabilities and returns n finite numbers.
 
     Returns
     -------

@@ -168,7 +168,7 @@ def selective_report(
         A reviewer decides the deferred cases: ``{"error": .03, "minutes": 6, "hourly_cost": 40,
         "hours": 40, "cases": 3000}``, or some of these. "error" is the share of the deferred cases
         that he gets wrong, "minutes" what he needs for one. At each risk target the report says how
-        many hours 1,000 cases take, what they cost, and which share of all cases machine and
+        many hours 1,000 cases need, what they cost, and which share of all cases machine and
         reviewer get wrong. Where the rows hold the reviewer's answers, these count. With "hours"
         for so many "cases" it says which share must be answered automatically, and at which risk.
     labels, pos_label

@@ -54,7 +54,7 @@ class SelectiveState:
         classes. Default: the sorted labels of the first batch, which must contain every class.
     confidence : {"max_proba", "margin", "entropy", "gini"} or callable, default="max_proba"
         How sure the classifier is of each row. In [0, 1]. Metrics that need a probability of being
-        right (csr, ece, cw_accuracy) take "max_proba" only, or a callable that returns one.
+        right (csr, ece, cw_accuracy) accept "max_proba" only, or a callable that returns one.
 
     Attributes
     ----------
