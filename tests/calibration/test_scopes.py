@@ -405,12 +405,13 @@ def test_a_frozen_classifier_is_compared_across_folds_of_the_rows(data):
     assert model.calibration_.kind == taken
     named = clone(model).set_params(calibration=taken).fit(X[100:], y[100:])  # of all rows, too
     np.testing.assert_array_equal(model.predict_proba(X), named.predict_proba(X))
-    # A class of one row stands in one fold only.
+    # All rows of a class may stand in one fold: no model of it can lack the class.
     frozen = FrozenEstimator(GaussianNB().fit(X, np.where(X[:, 0] > 1, 2, y)))
-    rows = np.append(np.flatnonzero(X[:, 0] <= 1)[:60], np.flatnonzero(X[:, 0] > 1)[:1])
-    labels = np.append(y[rows[:-1]], 2)
-    model = SelectiveClassifier(frozen, calibration="auto").fit(X[rows], labels)
-    assert len(model.calibration_.maps) in (1, 3)
+    for n_rare, folds in ((1, None), (2, KFold(5))):
+        rows = np.append(np.flatnonzero(X[:, 0] <= 1)[:60], np.flatnonzero(X[:, 0] > 1)[:n_rare])
+        labels = np.where(X[rows, 0] > 1, 2, y[rows])
+        model = SelectiveClassifier(frozen, calibration="auto", cv=folds).fit(X[rows], labels)
+        assert len(model.calibration_.maps) in (1, 3)
 
 
 def test_few_rows_decision_values_and_searches(data):

@@ -147,7 +147,7 @@ def test_holdout_is_a_plain_random_split():
     few = ThresholdTuner(GaussianNB(), cv=0.001)  # a handful of rows chooses no threshold
     for call, message in [
         (lambda: out_of_fold.holdout(0.999, 10, None, 0), r"cv=0\.999 cannot split 10 rows"),
-        (lambda: out_of_fold.holdout(0.4, 10, None, "0"), "'0' cannot be used to seed"),
+        (lambda: out_of_fold.holdout(0.4, 10, None, "0"), "^'0' cannot be used to seed"),
         (lambda: few.fit(*load_iris(return_X_y=True)), r"cv=0\.001 holds out 1 of 150 rows.*10"),
     ]:
         with pytest.raises(ValueError, match=message):
