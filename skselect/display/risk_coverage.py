@@ -394,19 +394,19 @@ def plan_hours(
     """
     show, cases, hours = partial(rounded, digits=3), work["cases"], work["hours"]
     n_taken = int(min(60.0 * hours / work["minutes"] * (1.0 + ROUNDING), cases))
-    told = f"{hours:,.10g} hours take {n_taken:,} of {cases:,.10g} cases"
+    told = f"{hours:,.10g} hours are enough for {n_taken:,} of {cases:,.10g} cases"
     if n_taken == cases:
-        return 1.0, f"{told}: none must be answered automatically."
+        return 1.0, f"{told}, so none must be answered automatically."
     share = 1.0 - n_taken / cases
     n_blocks = 1 + int(np.searchsorted(curve.coverage[:-1], share - ROUNDING))
     coverage, risk = curve.working_point(n_blocks)
-    told += f", so {show(100.0 * share, up=True)} % must be answered automatically: the risk there "
-    told += f"is {show(100.0 * risk)} % (estimate)"
+    told += f", so {show(100.0 * share, up=True)} % must be answered automatically. The risk "
+    told += f"there is {show(100.0 * risk)} % (estimate)"
     if error is not None:
         together = coverage * risk + error * (1.0 - coverage)
-        told += f", with the reviewer {show(100.0 * together)} % of all cases are wrong"
+        told += f"; with the reviewer {show(100.0 * together)} % of all cases are wrong"
     if certified is not None:
-        told += f", the certificate allows {show(100.0 * certified, up=False)} %"
+        told += f"; the certificate allows {show(100.0 * certified, up=False)} %"
     return n_taken / cases, f"{told}."
 
 

@@ -1019,7 +1019,9 @@ def test_tune_reads_what_a_reviewer_answers(frame, kind, columns, run, refuse):
     run(f"{command} --deferred-error 0.03")
     assert read().certificate.deferred_error == 0.03
     told = run(f"{evaluated} --reviewing error=.03 minutes=6 hours=40 cases=3000", code=OPEN)
-    assert "40 hours take 400 of 3,000 cases, so 86.7 % must be answered" in unwrap(told.out)
+    assert "40 hours are enough for 400 of 3,000 cases, so 86.7 % must be answered" in unwrap(
+        told.out
+    )
     for wrong, words in [
         (f"{evaluated} --reviewing .03 6 40", "'.03' has no name: write minutes=.03, say"),
         (f"{evaluated} --reviewing minutes=x", "--reviewing: minutes"),

@@ -253,18 +253,18 @@ def test_hours_of_review_say_what_must_be_answered_automatically(error):
     told = " ".join(axes.get_legend_handles_labels()[1][-1].split())
     n_wrong = np.sum(np.arange(2200) % 40 == 39)  # 400 of 1,500 cases, so that 2,200 of 3,000 stay
     expected = (
-        "40 hours take 400 of 1,500 cases, so 73.4 % must be answered automatically: the risk "
-        f"there is {100 * n_wrong / 2200:.3g} % (estimate)"
+        "40 hours are enough for 400 of 1,500 cases, so 73.4 % must be answered automatically. The "
+        f"risk there is {100 * n_wrong / 2200:.3g} % (estimate)"
     )
     if error is not None:
         both = 100 * (n_wrong + 0.03 * 800) / 3000
-        expected += f", with the reviewer {both:.3g} % of all cases are wrong"
+        expected += f"; with the reviewer {both:.3g} % of all cases are wrong"
     assert told == f"{expected}."
     assert axes.lines[-1].get_ydata()[0] == pytest.approx(1000 * 400 / 1500)
     enough = WorkloadDisplay(curve, minutes=6, hours=40, cases=399).plot().ax_
     [told] = enough.get_legend_handles_labels()[1]
     assert " ".join(told.split()) == (
-        "40 hours take 399 of 399 cases: none must be answered automatically."
+        "40 hours are enough for 399 of 399 cases, so none must be answered automatically."
     )
 
 

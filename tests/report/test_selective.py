@@ -519,7 +519,7 @@ def test_a_report_says_what_hours_of_review_leave_to_the_machine(rows, tuned):
     X, y = rows
     proba, work = tuned.predict_proba(X[600:]), {"minutes": 6, "hours": 2, "cases": 100}
     report = selective_report(y[600:], proba, reviewing=work)
-    told = "2 hours take 20 of 100 cases, so 80 % must be answered automatically"
+    told = "2 hours are enough for 20 of 100 cases, so 80 % must be answered automatically"
     assert told in unwrap(str(report))
     assert told in " ".join(report.to_html().split())
     target = report.to_dict()["models"]["model"]["workload"]["targets"][0]
@@ -527,7 +527,7 @@ def test_a_report_says_what_hours_of_review_leave_to_the_machine(rows, tuned):
     assert "cost" not in target
     answered, raw = 100 * tuned.decide(X[600:])["accepted"].mean(), tuned.raw_scores(X[600:])
     said = unwrap(str(selective_report(y[600:], raw, policy=tuned.policy_, reviewing=work)))
-    allowed = re.search(r"\(estimate\), the certificate allows ([0-9.]+) %\.", said)
+    allowed = re.search(r"\(estimate\); the certificate allows ([0-9.]+) %\.", said)
     assert answered - 0.1 <= float(allowed[1]) <= answered
 
 
