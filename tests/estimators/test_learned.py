@@ -303,12 +303,17 @@ def test_rows_that_a_model_inside_has_seen_certify_nothing(data):
     kept = FrozenEstimator(clone(model).fit(X[400:], y[400:]))
     learnt = FrozenEstimator(with_auxiliary(base).fit(X[100:400], y[100:400]))
     for one, rows, options, message in [
-        (kept, slice(None), pair, "300 of the 400 rows"),
-        (model, slice(None), pair, "300 of the 400 rows"),
-        (with_auxiliary(base, auxiliary={"seen": seen}), slice(None), pair, "300 of the 400 rows"),
+        (kept, slice(None), pair, "300 of 400 recognisable rows"),
+        (model, slice(None), pair, "300 of 400 recognisable rows"),
+        (
+            with_auxiliary(base, auxiliary={"seen": seen}),
+            slice(None),
+            pair,
+            "300 of 400 recognisable rows",
+        ),
         (kept, slice(300), {}, also),
         (model, slice(300), {}, also),
-        (learnt, slice(100, 400), {}, "300 of the 300 rows"),
+        (learnt, slice(100, 400), {}, "300 of 300 recognisable rows"),
     ]:
         with pytest.warns(UserWarning, match=message):
             certificate = certify_with(one, rows, **options)

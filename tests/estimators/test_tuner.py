@@ -231,7 +231,7 @@ def test_a_part_of_the_training_rows_makes_it_an_estimate(data):
         assert vouched.is_certified
         assert "overruled by assume='fresh'" in told(vouched)
     calibrated = SelectiveClassifier(frozen, calibration="platt")
-    with pytest.warns(UserWarning, match="200 of the 200 rows"):
+    with pytest.warns(UserWarning, match="200 of 200 recognisable rows"):
         assert not risk(calibrated, target=0.3).fit(X[:500], y[:500]).certificate_.is_certified
     pair = [(np.arange(500, 700), np.arange(700, 900))]
     assert risk(calibrated, target=0.3, cv=pair).fit(X, y).certificate_.is_certified
