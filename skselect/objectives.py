@@ -44,14 +44,8 @@ from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import LOSSES, Outcomes
 from skselect.predictions.predictions import check_is_predictions, rows_of_class
 from skselect.thresholds import Combined, FixedSequence, LevelSequence
+from skselect.thresholds import _metric as metrics
 from skselect.thresholds import _rules as rules
-from skselect.thresholds._metric import (
-    AT_LEAST,
-    AT_MOST,
-    TUNABLE_METRICS,
-    MetricOptimum,
-    best_metric,
-)
 from skselect.thresholds._rules import Passing, Rule
 from skselect.thresholds._sequences import are_tied, count_system_errors, system_levels
 
@@ -1444,7 +1438,7 @@ class Best(Objective):
 
     methods: ClassVar[Mapping[str, Method]] = dict.fromkeys(
         ("empirical", "lower_bound"),
-        Method(best_metric, "none"),
+        Method(metrics.best_metric, "none"),
     )
 
     metric: str = "cwsa_plus"
@@ -1470,7 +1464,7 @@ class Best(Objective):
         return self.metric != "selective_accuracy"
 
     def _check(self, loss: Loss, confidence: Any) -> None:  # noqa: ARG002
-        check_choice("metric", self.metric, TUNABLE_METRICS)
+        check_choice("metric", self.metric, metrics.TUNABLE_METRICS)
         self.min_coverage = _check_min_coverage(self.min_coverage, 0.5)
         if not isinstance(self.threshold_range, str):
             if not self.sweeps:
@@ -1486,7 +1480,7 @@ class Best(Objective):
 
     def find(self, curve: RiskCoverageCurve) -> Found:
         """Find the threshold where the metric is best."""
-        best = best_metric(
+        best = metrics.best_metric(
             curve, self.metric, self.min_coverage, self.constraint,
             bounds_luck=self.bounds_luck, threshold_range=self.range_on(curve),
         )  # fmt: skip
@@ -1495,7 +1489,7 @@ class Best(Objective):
         self._warn_of(curve, best)
         return Found(best.threshold, best.n_blocks, best.value)
 
-    def _warn_of(self, curve: RiskCoverageCurve, best: MetricOptimum) -> None:
+    def _warn_of(self, curve: RiskCoverageCurve, best: metrics.MetricOptimum) -> None:
         """Say where the least coverage binds, or everything is accepted."""
         before = best.n_blocks - 2
         binds = best.unconstrained > best.best and not self.constraint
@@ -1585,10 +1579,10 @@ def _check_constraints(constraint: Any) -> tuple[tuple[str, float], ...]:
             f"{shown(constraint)}."
         ) from None
     for name, bound in pairs:
-        check_choice("constraint", name, [*AT_MOST, *AT_LEAST])
+        check_choice("constraint", name, [*metrics.AT_MOST, *metrics.AT_LEAST])
         least = 0.5 if name == "selective_accuracy" else 0.0
         check_number(f"constraint {name!r}", bound, least, 1.0)
-        if name in AT_MOST:
+        if name in metrics.AT_MOST:
             check_risk_limit(bound, f"constraint {name!r}")
     return tuple((name, float(bound)) for name, bound in pairs)
 
@@ -1600,7 +1594,7 @@ GUARANTEES: dict[str, type[Guarantee]] = {
     kind.word: kind for kind in (Risk, GeneralizedRisk, Coverage, SystemRisk)
 }
 _KINDS: dict[str, Callable[..., Objective]] = {
-    **{metric: partial(Best, metric) for metric in TUNABLE_METRICS},
+    **{metric: partial(Best, metric) for metric in metrics.TUNABLE_METRICS},
     **GUARANTEES,
     Cost.word: Cost,
 }
@@ -1648,7 +1642,7 @@ def read_objective(objective: Any, target: Any = None, delta: Any = None) -> Obj
             f"delta goes with an objective that guarantees something ({', '.join(GUARANTEES)}), "
             f"not with {objective!r}; leave it out.",
         )
-    if objective in TUNABLE_METRICS:
+    if objective in metrics.TUNABLE_METRICS:
         if target is not None:
             raise ArgumentError(
                 "target",

@@ -28,14 +28,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skselect._lib import decide
 from skselect._lib.arrays import FloatArray, IntArray, dot
+from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks.options import check_choice
-from skselect._lib.checks.rows import (
-    check_confidence,
-    check_length,
-    check_loss,
-    check_weight,
-    warn_small_weights,
-)
 from skselect.curve.tie_blocks import run_starts
 
 #: The default offset, which keeps the log-odds of 0 and 1 finite.
@@ -92,14 +86,14 @@ class ScoreCalibrator(ShowsFit, ABC):
         -------
         self
         """
-        scores = check_confidence(score, "score")
-        outcome = check_loss(y, "y")
-        check_length("score", scores, len(outcome), "y")
-        weight = check_weight(sample_weight, len(outcome))
+        scores = row_checks.check_confidence(score, "score")
+        outcome = row_checks.check_loss(y, "y")
+        row_checks.check_length("score", scores, len(outcome), "y")
+        weight = row_checks.check_weight(sample_weight, len(outcome))
         if weight is None:
             weight = np.ones(len(outcome))
         if self._counts_weights:
-            warn_small_weights(weight, type(self).__name__)
+            row_checks.warn_small_weights(weight, type(self).__name__)
         counted = weight > 0
         self._fit(scores[counted], outcome[counted], weight[counted])
         return self
@@ -449,7 +443,7 @@ class SoftmaxTemperature(Safeguarded):
                 "every fold lacks a class; use stratified folds, or a calibration with one map "
                 "per class such as 'platt'."
             )
-        warn_small_weights(weight, "TemperatureCalibrator")
+        row_checks.warn_small_weights(weight, "TemperatureCalibrator")
         logits, codes, weight = logits[known], codes[known], weight[known]
         n_classes = logits.shape[1]
         # The mean lead of the first class over the second; of two classes, the mean |log-odds|.

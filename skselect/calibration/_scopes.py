@@ -16,18 +16,7 @@ from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import silence_repeats
 from skselect._lib.decide import calibrate, calibrate_confidence, find_inputs
-from skselect.calibration._calibrators import (
-    CALIBRATORS,
-    LEAST_OFFSET,
-    Missing,
-    SoftmaxTemperature,
-    apply_map,
-    calibrator_name,
-    copy_unfitted,
-    fit_map,
-    log_odds_offset,
-    restore_map,
-)
+from skselect.calibration import _calibrators as calibrators
 from skselect.metrics._csr import run_csr_test
 from skselect.predictions.confidence import confidence_of_proba
 from skselect.predictions.outcomes import Outcomes
@@ -53,7 +42,7 @@ class Calibration(ABC):
     kind: str
     response: str
     maps: tuple[Any, ...]
-    offset: float | None = LEAST_OFFSET
+    offset: float | None = calibrators.LEAST_OFFSET
 
     scope: ClassVar[str]
     #: What a file says of the maps, beside their numbers.
@@ -67,7 +56,7 @@ class Calibration(ABC):
 
     def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
         """Return the maps as plain numbers; a calibrator of yours leaves its name only."""
-        is_own = self.kind not in CALIBRATORS
+        is_own = self.kind not in calibrators.CALIBRATORS
         if is_own and not allow_external:
             raise ValueError(
                 f"calibration: {self.kind.removeprefix('external:')} is a calibrator of your own, "
@@ -82,9 +71,9 @@ class Calibration(ABC):
     def from_dict(cls, stored: dict[str, Any]) -> Self:
         """Rebuild the maps from plain numbers."""
         kind = str(stored["kind"])
-        maps: tuple[Any, ...] = (Missing(kind),)
+        maps: tuple[Any, ...] = (calibrators.Missing(kind),)
         if not kind.startswith("external:"):
-            maps = tuple(restore_map(kind, given) for given in stored["maps"])
+            maps = tuple(calibrators.restore_map(kind, given) for given in stored["maps"])
         offset = stored["offset"]
         if offset is not None or "response" in cls.stored:
             offset = float(offset)
@@ -142,13 +131,17 @@ class ClassCalibration(Calibration):
         A score of nan is the decision value of a class that a fold's model does not know; the map
         of that class is fitted without the row.
         """
-        template = copy_unfitted(calibrator)
-        kind = calibrator_name(template)
+        template = calibrators.copy_unfitted(calibrator)
+        kind = calibrators.calibrator_name(template)
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
         is_proba = response == "predict_proba"
-        offset = log_odds_offset(scores[weight > 0]) if is_proba else LEAST_OFFSET
+        offset = (
+            calibrators.log_odds_offset(scores[weight > 0])
+            if is_proba
+            else calibrators.LEAST_OFFSET
+        )
         if _is_native(kind, n_classes):
-            softmax = SoftmaxTemperature(safeguard=template.safeguard)
+            softmax = calibrators.SoftmaxTemperature(safeguard=template.safeguard)
             (logits,) = find_inputs(_describe(softmax, kind, response, offset), scores)
             return cls(kind, response, (softmax.fit(logits, codes, weight),), offset)
         positives = [1] if n_classes == 2 else range(n_classes)
@@ -159,7 +152,7 @@ class ClassCalibration(Calibration):
             outcome = (codes[known] == k).astype(np.float64)
             # The first map may warn about the weights; the others would repeat it.
             with silence_repeats() if maps else nullcontext():
-                maps.append(fit_map(template, column[known], outcome, weight[known]))
+                maps.append(calibrators.fit_map(template, column[known], outcome, weight[known]))
         return cls(kind, response, tuple(maps), offset)
 
     def predict_proba(self, scores: FloatArray) -> FloatArray:
@@ -172,7 +165,7 @@ class ClassCalibration(Calibration):
 
     def check_fits(self, n_classes: int, response: str) -> None:
         """Refuse a number of classes or a response that the maps were not fitted to."""
-        if isinstance(self.maps[0], Missing):
+        if isinstance(self.maps[0], calibrators.Missing):
             return
         native = _is_native(self.kind, n_classes)
         wanted = 1 if n_classes == 2 or native else n_classes
@@ -192,7 +185,7 @@ def _describe(calibrator: Any, kind: str, response: str, offset: float | None) -
     """
     is_proba = response == "predict_proba" and offset is not None
     return {
-        "kind": "softmax" if isinstance(calibrator, SoftmaxTemperature) else kind,
+        "kind": "softmax" if isinstance(calibrator, calibrators.SoftmaxTemperature) else kind,
         "reads_log_odds": is_proba and getattr(calibrator, "reads_log_odds", False),
         "response": response,
         "offset": offset,
@@ -202,13 +195,13 @@ def _describe(calibrator: Any, kind: str, response: str, offset: float | None) -
 def _apply_where_known(fitted: Any, column: FloatArray) -> FloatArray:
     """Return the probabilities of a column of scores, 0 where the score is nan."""
     known = ~np.isnan(column)
-    if isinstance(fitted, SoftmaxTemperature):
+    if isinstance(fitted, calibrators.SoftmaxTemperature):
         return fitted.predict(np.where(known, column, -np.inf))
     if known.all():  # no copy of the rows
-        return apply_map(fitted, column)
+        return calibrators.apply_map(fitted, column)
     mapped = np.zeros(len(column))
     if known.any():
-        mapped[known] = apply_map(fitted, column[known])
+        mapped[known] = calibrators.apply_map(fitted, column[known])
     return mapped
 
 
@@ -259,12 +252,12 @@ class ConfidenceCalibration(Calibration):
         is_probability : bool, default=True
             Whether the confidence lies in [0, 1].
         """
-        template = copy_unfitted(calibrator)
+        template = calibrators.copy_unfitted(calibrator)
         weight = np.ones(len(correct)) if sample_weight is None else sample_weight
-        offset = log_odds_offset(confidence[weight > 0]) if is_probability else None
-        kind = calibrator_name(template)
+        offset = calibrators.log_odds_offset(confidence[weight > 0]) if is_probability else None
+        kind = calibrators.calibrator_name(template)
         (read,) = find_inputs(_describe(template, kind, "predict_proba", offset), confidence)
-        fitted = fit_map(template, read, correct, weight)
+        fitted = calibrators.fit_map(template, read, correct, weight)
         return cls(kind, "predict_proba", (fitted,), offset)
 
     def calibrate_confidence(self, confidence: FloatArray) -> FloatArray:

@@ -24,15 +24,8 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import shown, warn_user
-from skselect._lib.checks.rows import (
-    check_any_rows,
-    check_class_columns,
-    check_classes,
-    check_columns,
-    check_labels,
-    row_sums,
-)
 from skselect._lib.decide import RANGE_TOLERANCE, SUM_TOLERANCE
 from skselect._lib.files import read_parquet
 from skselect.policy.policy import AbstentionPolicy
@@ -141,7 +134,7 @@ class TableFile:
         twice = sorted({x for x in schema.names if schema.names.count(x) > 1})
         if twice:
             raise ValueError(f"{name} has several columns of the name {twice}; rename them.")
-        check_any_rows(n_rows, name)
+        row_checks.check_any_rows(n_rows, name)
         return cls(name, schema, read, layout, is_text)
 
     @property
@@ -152,7 +145,7 @@ class TableFile:
     def cells(self, columns: Iterable[str] | None = None) -> Any:
         """Return some columns, or all, as Arrow holds them."""
         wanted = self.schema.names if columns is None else list(dict.fromkeys(columns))
-        check_columns(wanted, self.schema.names, self.name)
+        row_checks.check_columns(wanted, self.schema.names, self.name)
         # A column may share the beginning of its name with another one.
         cells = self.read(wanted).select(wanted)
         text, is_view = pa.large_string(), pa.types.is_string_view  # few functions take views
@@ -594,7 +587,7 @@ class Table:
                 f"but row {index[row] + 1} holds {proba[row, column]:g}."
                 f"{' Divide percentages by 100.' if is_percent else ''}"
             )
-        gap = np.abs(row_sums(proba) - 1.0) > SUM_TOLERANCE
+        gap = np.abs(row_checks.row_sums(proba) - 1.0) > SUM_TOLERANCE
         if len(self.proba) > 1 and gap.any():
             row = int(np.argmax(gap))
             raise ValueError(
@@ -671,7 +664,7 @@ def open_table(path: Path, given: Namespace, policy: AbstentionPolicy | None = N
     keeps_unjudged = vars(given).get("unjudged") is not None
     named = [x for x in (*said.values(), vars(given).get("id")) if isinstance(x, str)]
     named += [*(said["proba"] or []), *(said["subgroups"] or [])]
-    check_columns(named, list(file.types), file.name)
+    row_checks.check_columns(named, list(file.types), file.name)
     kinds = {name: _value_type(file.types[name]) for name in named}
     for name, kind in kinds.items():
         is_odd = pa.types.is_temporal(kind) or "binary" in str(kind)
@@ -692,7 +685,9 @@ def open_table(path: Path, given: Namespace, policy: AbstentionPolicy | None = N
     elif given.classes:
         is_text = not file.is_text and _is_text(kinds[label])
         classes = np.array(given.classes)
-        classes = check_classes(classes if is_text else text_to_numbers(classes), "--classes")
+        classes = row_checks.check_classes(
+            classes if is_text else text_to_numbers(classes), "--classes"
+        )
     else:
         used = [label, *filter(None, [said["answer"]])]
         classes = _find_classes(file, used, skips=label if keeps_unjudged else None)
@@ -786,7 +781,7 @@ def _find_classes(file: TableFile, names: Sequence[str], skips: str | None = Non
         seen.update(rows[name][~is_gone(rows[name])].unique().tolist())
     if not seen:
         raise ValueError(f"--classes is missing: column {names[0]!r} holds no label yet.")
-    classes = check_labels(list(seen), f"column {names[0]!r}")
+    classes = row_checks.check_labels(list(seen), f"column {names[0]!r}")
     if len(names) == len(classes) == 1:
         raise ValueError(
             f"column {names[0]!r} holds the class {classes.tolist()[0]!r} only; name all classes, "
@@ -835,7 +830,7 @@ def _order(
             )
     else:
         remedy = "; name one column for each class, in the order of --classes"
-        check_class_columns(len(proba), classes, "--proba", remedy)
+        row_checks.check_class_columns(len(proba), classes, "--proba", remedy)
         if given is not None:
             ordered = tuple(proba[given.index(name)] for name in names)
         elif set(proba) == set(names):

@@ -15,25 +15,10 @@ import numpy as np
 import pandas as pd
 
 from skselect._lib.arrays import ROUNDING, FloatArray, IntArray, is_graded, reaches, stays_within
+from skselect._lib.checks import options as option_checks
 from skselect._lib.checks import warn_user
-from skselect._lib.checks.options import (
-    check_choice,
-    check_count,
-    check_number,
-    check_range,
-    check_thresholds,
-)
 from skselect._lib.checks.rows import check_unit_confidence, warn_small_total
-from skselect.curve import areas, tie_blocks
-from skselect.curve.scan import (
-    CURVES,
-    Accepted,
-    Sums,
-    compute_curves,
-    evenly,
-    sum_accepted,
-    sum_blocks,
-)
+from skselect.curve import areas, scan, tie_blocks
 from skselect.curve.tie_blocks import CHUNK, TieBlocks, group_rows, group_sorted_rows
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import refuse_unjudged
@@ -177,9 +162,9 @@ class RiskCoverageCurve:
     # The curve ---------------------------------------------------------------------------
 
     @cached_property
-    def sums(self) -> Sums:
+    def sums(self) -> scan.Sums:
         """Sums over all blocks."""
-        return sum_blocks(self.blocks)
+        return scan.sum_blocks(self.blocks)
 
     def __len__(self) -> int:
         return self.sums.n_blocks
@@ -220,17 +205,17 @@ class RiskCoverageCurve:
         array([0.  , 0.25, 0.25])
         """
         for name in names:
-            check_choice("names", name, CURVES)
+            option_checks.check_choice("names", name, scan.CURVES)
         if any(name.startswith("cwsa") for name in names):
             self.check_unit("CWSA")
         if max_points is not None:
-            check_count("max_points", max_points, 2)
-        entries = evenly(len(self), max_points)
+            option_checks.check_count("max_points", max_points, 2)
+        entries = scan.evenly(len(self), max_points)
         if entries is not None:
-            return compute_curves(self.sums, names, entries)
+            return scan.compute_curves(self.sums, names, entries)
         missing = {name for name in names if name not in self._arrays}
         if missing:
-            self._arrays.update(compute_curves(self.sums, missing))
+            self._arrays.update(scan.compute_curves(self.sums, missing))
         return {name: self._arrays[name] for name in names}
 
     @property
@@ -298,9 +283,9 @@ class RiskCoverageCurve:
         """Weight of all rows."""
         return self.sums.weight
 
-    def accepted_at(self, thresholds: FloatArray) -> Accepted:
+    def accepted_at(self, thresholds: FloatArray) -> scan.Accepted:
         """Return weight and loss of what each threshold accepts; no array per entry is built."""
-        return sum_accepted(self.sums, thresholds)
+        return scan.sum_accepted(self.sums, thresholds)
 
     def accepted_by(self, n_blocks: int) -> tuple[float, float]:
         """Return weight and loss of the first `n_blocks` entries; no array per entry is built."""
@@ -352,7 +337,7 @@ class RiskCoverageCurve:
         found = self.arrays(*names, max_points=max_points)
         rows = found.pop("accepted_weight").astype(np.int64)
         if not self.counted:  # weights do not tell the number of rows
-            entries = evenly(len(self), max_points)
+            entries = scan.evenly(len(self), max_points)
             rows = self.n_accepted if entries is None else self.n_accepted[entries]
         return pd.DataFrame({**found, "n_accepted": rows})
 
@@ -385,7 +370,7 @@ class RiskCoverageCurve:
         -------
         float in [0, 1]
         """
-        q = check_number("coverage", coverage, 0.0, 1.0, closed="right")
+        q = option_checks.check_number("coverage", coverage, 0.0, 1.0, closed="right")
         return float(self.selective_risk[int(np.argmax(reaches(self.coverage, q)))])
 
     def coverage_at_risk(self, max_risk: float) -> float:
@@ -400,7 +385,7 @@ class RiskCoverageCurve:
         float in [0, 1]
             0 if no working point meets it.
         """
-        r = check_number("max_risk", max_risk, 0.0, 1.0)
+        r = option_checks.check_number("max_risk", max_risk, 0.0, 1.0)
         meets = np.flatnonzero(stays_within(self.selective_risk, r))
         return float(self.coverage[meets[-1]]) if len(meets) else 0.0
 
@@ -415,7 +400,7 @@ class RiskCoverageCurve:
         -------
         float in [0, 1]
         """
-        rho = check_number("reliability", reliability, 0.0, 1.0)
+        rho = option_checks.check_number("reliability", reliability, 0.0, 1.0)
         total = self.accepted_weight[-1]
         n_meeting = int(np.sum(reaches((total - self.accepted_loss) / total, rho)))
         return float(self.coverage[n_meeting - 1]) if n_meeting else 0.0
@@ -428,8 +413,8 @@ class RiskCoverageCurve:
 
     def aurc(self, *, estimator: str = "empirical", ties: str = "expected") -> float:
         """Return the area under the risk-coverage curve; see :func:`metrics.aurc_score`."""
-        check_choice("estimator", estimator, _AURC)
-        check_choice("ties", ties, ["expected", "block"])
+        option_checks.check_choice("estimator", estimator, _AURC)
+        option_checks.check_choice("ties", ties, ["expected", "block"])
         if estimator == "ln":
             self._need_counted("estimator='ln'")
         if ties == "block" and estimator != "empirical":
@@ -453,7 +438,7 @@ class RiskCoverageCurve:
             loss = np.flatnonzero(totals > 0).astype(np.float64)
             weight = totals[totals > 0]
             best = group_sorted_rows(-loss, weight, weight * loss, whole=self.counted)
-        return sum_blocks(best).mean_risk.aurc
+        return scan.sum_blocks(best).mean_risk.aurc
 
     def best_aurc(self) -> float:
         """Return the empirical AURC of the best possible order of the same losses."""
@@ -478,7 +463,7 @@ class RiskCoverageCurve:
             return 0.0
         best = 0.0  # no discordant pairs
         if self.graded is not None:
-            best = sum_blocks(self.graded.best_order()).discordant_share
+            best = scan.sum_blocks(self.graded.best_order()).discordant_share
         return max(self.sums.discordant_share - best, 0.0)
 
     def naurc(self) -> float:
@@ -500,12 +485,12 @@ class RiskCoverageCurve:
         self, *, estimator: str = "trapezoid", coverage_range: tuple[float, float] | None = None
     ) -> float:
         """Return the area under generalised risk over coverage; see :func:`metrics.augrc_score`."""
-        check_choice("estimator", estimator, ["trapezoid", "unbiased"])
+        option_checks.check_choice("estimator", estimator, ["trapezoid", "unbiased"])
         if estimator == "unbiased":
             return self._augrc_unbiased(coverage_range)
         if coverage_range is None:
             return self.sums.augrc
-        low, high = check_range("coverage_range", coverage_range)
+        low, high = option_checks.check_range("coverage_range", coverage_range)
         coverage = np.concatenate([[0.0], self.coverage])
         risk = np.concatenate([[0.0], self.generalized_risk])
         return areas.area_between(coverage, risk, low, high) / (high - low)
@@ -564,7 +549,7 @@ class RiskCoverageCurve:
     def _cwsa(self, name: str, thresholds: Any) -> FloatArray:
         if thresholds is None:
             return self.arrays(name)[name]
-        return self.cwsa_at(check_thresholds(thresholds), plus=name == "cwsa_plus")
+        return self.cwsa_at(option_checks.check_thresholds(thresholds), plus=name == "cwsa_plus")
 
     def cwsa_at(self, thresholds: FloatArray, *, plus: bool) -> FloatArray:
         """Return CWSA or CWSA+ at checked thresholds, 0 where no row is accepted."""

@@ -8,15 +8,8 @@ from typing import Any, Self
 
 import pandas as pd
 
-from skselect.display.common import (
-    COLORS,
-    MARK,
-    draw_target,
-    full_names,
-    legend_name,
-    new_figure,
-    show_percent,
-)
+from skselect.display import common
+from skselect.display.common import new_figure
 from skselect.monitoring.monitor import SelectiveRiskMonitor
 from skselect.objectives import Loss
 
@@ -117,11 +110,11 @@ class MonitorDisplay:
             If matplotlib is not installed.
         """
         top, bottom = new_figure(2, (6.4, 5.0)) if axes is None else axes
-        history, first = self.history, COLORS[0]
+        history, first = self.history, common.COLORS[0]
         evidence = history["evidence"].clip(upper=_HIGHEST * history["alarm_line"])
 
         def draw(ax: Any, values: Any, color: str, label: str, given: Any = None) -> Any:
-            style = {"color": color, "marker": ".", "label": label} | full_names(given)
+            style = {"color": color, "marker": ".", "label": label} | common.full_names(given)
             return ax.plot(history["start"], values, **style)[0]
 
         self.lines_ = {
@@ -129,23 +122,27 @@ class MonitorDisplay:
             "risk": draw(bottom, history["risk"], first, "selective risk", risk_kwargs),
         }
         if self.is_share:  # a cost has other units than the coverage
-            self.lines_["coverage"] = draw(bottom, history["coverage"], COLORS[3], "coverage")
+            self.lines_["coverage"] = draw(
+                bottom, history["coverage"], common.COLORS[3], "coverage"
+            )
         top.set(yscale="log", ylabel="Evidence of a breach (log scale)")
         if len(history):
             line = history["alarm_line"].iloc[0]
-            top.axhline(line, color=MARK, linestyle="--", linewidth=1, label=f"alarm at {line:g}")
+            top.axhline(
+                line, color=common.MARK, linestyle="--", linewidth=1, label=f"alarm at {line:g}"
+            )
             for start in history.loc[history["evidence"] >= line, "start"].iloc[:1]:
                 for ax in (top, bottom):
-                    ax.axvline(start, color=MARK, linestyle=":", linewidth=1, label="alarm")
-        draw_target(bottom, self.target, "zero_one" if self.is_share else "cost")
+                    ax.axvline(start, color=common.MARK, linestyle=":", linewidth=1, label="alarm")
+        common.draw_target(bottom, self.target, "zero_one" if self.is_share else "cost")
         bottom.set(ylabel="Share" if self.is_share else "Mean cost", ylim=(0, None))
         dates = isinstance(history["start"].dtype, pd.DatetimeTZDtype)
         bottom.set_xlabel("Time of the decision" if dates else "Start of the batch")
         if self.is_share:
-            show_percent(bottom.yaxis)
+            common.show_percent(bottom.yaxis)
         name = self.name if name is None else name
         if name:
-            top.set_title(legend_name(name))
+            top.set_title(common.legend_name(name))
         for ax in (top, bottom):
             ax.legend(frameon=False, loc="best")
         self.axes_, self.figure_ = (top, bottom), top.figure

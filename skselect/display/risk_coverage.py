@@ -15,18 +15,7 @@ from skselect._lib.checks.options import check_choice, check_number, check_revie
 from skselect._lib.checks.rows import check_countable
 from skselect._lib.notebook import percent, rounded
 from skselect.curve.curve import RiskCoverageCurve, count_deferred
-from skselect.display.common import (
-    FEW,
-    MARK,
-    MAX_POINTS,
-    CurveDisplay,
-    draw_band,
-    draw_target,
-    legend_name,
-    risk_interval,
-    show_percent,
-    thin,
-)
+from skselect.display import common
 from skselect.metrics._metric import CountOptions
 from skselect.objectives import Loss, Risk
 from skselect.policy.certificate import Certificate
@@ -42,7 +31,7 @@ _LEGEND = 46
 
 
 @dataclass(eq=False, repr=False)
-class RiskCoverageDisplay(CurveDisplay):
+class RiskCoverageDisplay(common.CurveDisplay):
     """Risk-coverage curve: the selective risk at every coverage.
 
     It starts at 30 accepted rows, where there are more: with fewer the risk is mostly chance.
@@ -172,18 +161,22 @@ class RiskCoverageDisplay(CurveDisplay):
 
     def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
         points = self.curve.arrays(
-            "coverage", "selective_risk", "accepted_loss", "accepted_weight", max_points=MAX_POINTS
+            "coverage",
+            "selective_risk",
+            "accepted_loss",
+            "accepted_weight",
+            max_points=common.MAX_POINTS,
         )
-        if (n_few := int(np.sum(points["accepted_weight"] < FEW))) < len(points["coverage"]):
+        if (n_few := int(np.sum(points["accepted_weight"] < common.FEW))) < len(points["coverage"]):
             points = {of: values[n_few:] for of, values in points.items()}
-        style = self._style(ax, None if name is None else legend_name(name), given)
+        style = self._style(ax, None if name is None else common.legend_name(name), given)
         (self.line_,) = ax.plot(points["coverage"], self.unit * points["selective_risk"], **style)
         if self.confidence_level is not None:
-            low, high = risk_interval(self.curve, points, self.confidence_level)
+            low, high = common.risk_interval(self.curve, points, self.confidence_level)
             low, high = self.unit * low, self.unit * high
-            draw_band(ax, points["coverage"], low, high, self.line_.get_color())
+            common.draw_band(ax, points["coverage"], low, high, self.line_.get_color())
             ax.update_datalim([(1.0, high[-1])])
-        draw_target(ax, self.target, self.loss)
+        common.draw_target(ax, self.target, self.loss)
         if self.band is not None:
             self._draw_band(ax)
         made, loss = self.certificate, Loss(self.loss, self.unit)
@@ -196,7 +189,7 @@ class RiskCoverageDisplay(CurveDisplay):
         ax.set(xlabel="Coverage: share of accepted cases", ylabel=risk, xlim=(0, 1.02))
         ax.autoscale(axis="y")  # fit all curves on these axes
         ax.set_ylim(bottom=0)
-        show_percent(*(ax.xaxis, ax.yaxis) if loss.is_error else (ax.xaxis,))
+        common.show_percent(*(ax.xaxis, ax.yaxis) if loss.is_error else (ax.xaxis,))
 
     def _draw_band(self, ax: Any) -> None:
         """Draw the bound for all thresholds at once, where there is one."""
@@ -204,7 +197,7 @@ class RiskCoverageDisplay(CurveDisplay):
         known = band < 1.0
         if not np.any(known):
             return
-        x, y = thin(self.curve.coverage[known], band[known])
+        x, y = common.thin(self.curve.coverage[known], band[known])
         label = "bound for all thresholds at once"
         ax.plot(x, self.unit * y, drawstyle="steps-pre", label=label, **_BOUND)
         made = self.certificate
@@ -225,7 +218,7 @@ class RiskCoverageDisplay(CurveDisplay):
         sure = certificate.is_certified
         word = f"{'' if sure else 'not '}certified"
         ends = {"marker": "|" if limit[1] == y else "_", "markevery": [1]}
-        style = {"color": MARK, "linewidth": 2, "linestyle": "-" if sure else ":"}
+        style = {"color": common.MARK, "linewidth": 2, "linestyle": "-" if sure else ":"}
         ax.plot([x, limit[0]], [y, limit[1]], label=f"{word}: {text}", **ends, **style)
 
     def _describe(self, coverage: float, risk: float) -> tuple[float, float, str]:
@@ -236,7 +229,7 @@ class RiskCoverageDisplay(CurveDisplay):
 
 
 @dataclass(eq=False, repr=False)
-class WorkloadDisplay(CurveDisplay):
+class WorkloadDisplay(common.CurveDisplay):
     """Cases deferred per 1,000 at each risk target.
 
     Reading it answers "what does a risk of 2 % cost?". The curve shows, for each target, the
@@ -331,7 +324,7 @@ class WorkloadDisplay(CurveDisplay):
             self._draw_hours(ax, self.minutes / 60.0)
         # From the risk of answering every row on, nothing is deferred.
         targets = np.linspace(0.0, min(1.25 * self.curve.mean_loss + 1e-3, 1.0), _TARGETS)
-        style = self._style(ax, None if name is None else legend_name(name), given)
+        style = self._style(ax, None if name is None else common.legend_name(name), given)
         error, risk = self.deferred_error, self.curve.selective_risk
         if error is not None:
             risk = self.curve.generalized_risk + error * (1.0 - self.curve.coverage)
@@ -352,7 +345,7 @@ class WorkloadDisplay(CurveDisplay):
         )
         ax.autoscale(axis="x")  # fit all curves on these axes
         ax.set_xlim(left=0)
-        show_percent(ax.xaxis)
+        common.show_percent(ax.xaxis)
         ax.yaxis.set_major_formatter("{x:,.0f}")
 
     def _draw_hours(self, ax: Any, hours: float) -> None:
@@ -431,8 +424,8 @@ def _mark_threshold(
         return
     n_blocks = int(curve.n_blocks_accepted(np.array([threshold]))[0])
     if n_blocks == 0:  # only the legend says so
-        ax.scatter([], [], marker="x", color=MARK, label="accepts nothing")
+        ax.scatter([], [], marker="x", color=common.MARK, label="accepts nothing")
         return
     x, y, said = describe(*curve.working_point(n_blocks))
     label = f"threshold {threshold:.3g}: {said}"
-    ax.plot([x], [y], "o", color=MARK, markersize=8, zorder=3, label=label)
+    ax.plot([x], [y], "o", color=common.MARK, markersize=8, zorder=3, label=label)

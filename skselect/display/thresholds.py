@@ -13,28 +13,17 @@ from skselect._lib.arrays import FloatArray
 from skselect._lib.checks.options import check_choice, check_count
 from skselect._lib.checks.rows import check_unit_confidence
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.display.common import (
-    COLORS,
-    FEW,
-    MARK,
-    CurveDisplay,
-    RowsDisplay,
-    draw_band,
-    full_names,
-    legend_name,
-    new_figure,
-    risk_interval,
-    show_percent,
-)
+from skselect.display import common
+from skselect.display.common import new_figure
 from skselect.metrics._rows import ScoredRows
 from skselect.predictions.outcomes import Outcomes
 
 #: What can be drawn: how the legend calls it, and its colour.
 METRICS = {
-    "coverage": ("coverage", COLORS[0]),
-    "selective_accuracy": ("selective accuracy", COLORS[1]),
-    "cwsa": ("CWSA", COLORS[4]),
-    "cwsa_plus": ("CWSA+", COLORS[2]),
+    "coverage": ("coverage", common.COLORS[0]),
+    "selective_accuracy": ("selective accuracy", common.COLORS[1]),
+    "cwsa": ("CWSA", common.COLORS[4]),
+    "cwsa_plus": ("CWSA+", common.COLORS[2]),
 }
 _POINTS = 501
 _PALE = {"alpha": 0.3, "linewidth": 1.0, "label": None}
@@ -43,7 +32,7 @@ _DASHES = ("-", "--", ":", "-.")
 
 
 @dataclass(eq=False, repr=False)
-class ThresholdDisplay(CurveDisplay):
+class ThresholdDisplay(common.CurveDisplay):
     """Coverage, selective accuracy, CWSA and CWSA+ against the threshold.
 
     Lines are pale where fewer than 30 rows are accepted: there they are mostly chance.
@@ -103,12 +92,12 @@ class ThresholdDisplay(CurveDisplay):
         earlier = self._lines(ax)
         left = min([grid[0], *(line.get_xdata()[0] for line in earlier)])
         dashes = _DASHES[len({line.get_linestyle() for line in earlier}) % len(_DASHES)]
-        least = int(self.curve.first_reaching(FEW))
+        least = int(self.curve.first_reaching(common.FEW))
         enough = self.curve.n_blocks_accepted(grid) > least
         self.lines_ = {}
         for metric in chosen:
             shown, color = METRICS[metric]
-            label = f"{legend_name(name)}: {shown}" if name else shown
+            label = f"{common.legend_name(name)}: {shown}" if name else shown
             style = {"color": color, "linestyle": dashes} | given
             values = self._values(metric, grid)
             (self.lines_[metric],) = ax.plot(grid, values, **(style | {"gid": self._kind} | _PALE))
@@ -122,8 +111,8 @@ class ThresholdDisplay(CurveDisplay):
             ylabel="Per cent",
             xlim=(left, 1.0),
         )
-        show_percent(ax.yaxis)
-        note = f"pale: fewer than {FEW} accepted rows"
+        common.show_percent(ax.yaxis)
+        note = f"pale: fewer than {common.FEW} accepted rows"
         if not np.all(enough) and note not in ax.get_legend_handles_labels()[1]:
             ax.plot([], [], color="0.7", linewidth=1.0, label=note)
 
@@ -131,10 +120,10 @@ class ThresholdDisplay(CurveDisplay):
         """Draw the exact interval of the selective accuracy at each threshold."""
         accepted = self.curve.accepted_at(grid)
         points = {"accepted_loss": accepted.loss, "accepted_weight": accepted.weight}
-        low, high = risk_interval(self.curve, points, level)
+        low, high = common.risk_interval(self.curve, points, level)
         some = accepted.weight > 0
         color = self.lines_["selective_accuracy"].get_color()
-        draw_band(ax, grid[some], 1.0 - high[some], 1.0 - low[some], color)
+        common.draw_band(ax, grid[some], 1.0 - high[some], 1.0 - low[some], color)
 
     def _grid(self) -> FloatArray:
         """Return thresholds from just below the least confidence up to just below 1."""
@@ -157,7 +146,7 @@ class ThresholdDisplay(CurveDisplay):
 
 
 @dataclass(eq=False, repr=False)
-class ConfidenceHistogramDisplay(RowsDisplay):
+class ConfidenceHistogramDisplay(common.RowsDisplay):
     """Two histograms of the confidence: right answers above the axis, wrong ones below it.
 
     Each bar is a share of its own kind, so that few wrong answers are seen as well as many right
@@ -267,16 +256,16 @@ class ConfidenceHistogramDisplay(RowsDisplay):
         """
         ax = new_figure() if ax is None else ax
         self.bars_ = {
-            "right": self._draw(ax, self.right, 1.0, "right", COLORS[0], right_kwargs),
-            "wrong": self._draw(ax, self.wrong, -1.0, "wrong", COLORS[4], wrong_kwargs),
+            "right": self._draw(ax, self.right, 1.0, "right", common.COLORS[0], right_kwargs),
+            "wrong": self._draw(ax, self.wrong, -1.0, "wrong", common.COLORS[4], wrong_kwargs),
         }
         ax.axhline(0.0, color="0.45", linewidth=0.8)
         _draw_threshold(ax, self.threshold)
         ax.set(xlabel="Confidence", ylabel="Right answers (up),\nwrong ones (down)")
-        show_percent(ax.yaxis)
+        common.show_percent(ax.yaxis)
         name = self.name if name is None else name
         if name:
-            ax.set_title(legend_name(name))
+            ax.set_title(common.legend_name(name))
         ax.legend(frameon=False, loc="upper left")
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -289,12 +278,18 @@ class ConfidenceHistogramDisplay(RowsDisplay):
         total = float(np.sum(counts))
         label = f"{what}: {total:,.{0 if total == round(total) else 1}f}"
         style = {"color": color, "label": label, "fill": True, "linewidth": 0}
-        return ax.stairs(way * counts / (total or 1.0), self.edges, **(style | full_names(given)))
+        return ax.stairs(
+            way * counts / (total or 1.0), self.edges, **(style | common.full_names(given))
+        )
 
 
 def _draw_threshold(ax: Any, threshold: float | None) -> None:
     """Mark a chosen threshold by a line, if it is finite."""
     if threshold is not None and np.isfinite(threshold):
         ax.axvline(
-            threshold, color=MARK, linestyle="--", linewidth=1, label=f"threshold {threshold:.3g}"
+            threshold,
+            color=common.MARK,
+            linestyle="--",
+            linewidth=1,
+            label=f"threshold {threshold:.3g}",
         )

@@ -17,13 +17,7 @@ from sklearn.utils.metaestimators import available_if
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks.rows import check_labels, check_length, check_weight, encode_labels
-from skselect.policy.policy import (
-    AbstentionPolicy,
-    Decisions,
-    apply_policy,
-    find_index,
-    limit_deferred,
-)
+from skselect.policy import policy as policies
 from skselect.policy.seen_rows import SeenRows
 
 
@@ -49,7 +43,7 @@ class AbstainingMixin:
 
     cv: Any
     estimator: Any
-    policy_: AbstentionPolicy
+    policy_: policies.AbstentionPolicy
     _raw: Callable[[], Any]
     _read_rows: Callable[[Any], RawScores]
     _find_records: Callable[[Any], list[tuple[SeenRows, Any] | None]]
@@ -107,7 +101,7 @@ class AbstainingMixin:
             If X has no rows, as scikit-learn's classifiers do (``policy_.decide`` accepts it).
         """
         rows, policy = self._read_rows(X), self.policy_
-        return policy.labels(apply_policy(policy, *rows))
+        return policy.labels(policies.apply_policy(policy, *rows))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return (calibrated) class probabilities of shape (n, K); never masked."""
@@ -144,8 +138,8 @@ class AbstainingMixin:
             with `capacity` also `over_capacity`.
         """
         rows, policy = self._read_rows(X), self.policy_
-        decisions = limit_deferred(policy, apply_policy(policy, *rows), capacity)
-        return policy.frame(decisions, find_index(X, len(decisions.accepted)))
+        decisions = policies.limit_deferred(policy, policies.apply_policy(policy, *rows), capacity)
+        return policy.frame(decisions, policies.find_index(X, len(decisions.accepted)))
 
     def raw_scores(self, X: Any) -> Any:
         """Return what ``policy_.decide`` takes: the wrapped classifier's own output.
@@ -236,10 +230,10 @@ class AbstainingMixin:
         )
 
 
-def decide_rows(estimator: AbstainingMixin, X: Any) -> Decisions:
+def decide_rows(estimator: AbstainingMixin, X: Any) -> policies.Decisions:
     """Return all decisions of an abstaining estimator, as arrays."""
     rows = estimator._read_rows(X)  # noqa: SLF001 - what a class of the mixin provides
-    return apply_policy(estimator.policy_, *rows)
+    return policies.apply_policy(estimator.policy_, *rows)
 
 
 def find_cascade(estimator: Any) -> Any:

@@ -14,42 +14,21 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, indexable
 
+from skselect._lib import sklearn as private_sklearn
 from skselect._lib.arrays import FloatArray, IntArray, LabelArray
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_has_fit
 from skselect._lib.checks.rows import check_weight
 from skselect._lib.decide import follow
-from skselect._lib.sklearn import (
-    BaseComposition,
-    count_rows,
-    routing_enabled,
-    show_side_by_side,
-    take_rows,
-)
+from skselect.estimators import out_of_fold, raw_classifier
 from skselect.estimators.base import find_abstainer
 from skselect.estimators.classifier import check_y, frozen_classes
-from skselect.estimators.out_of_fold import (
-    OutOfFold,
-    Splits,
-    check_cv,
-    find_tested_rows,
-    make_folds,
-    predict_folds,
-    score_rows,
-)
-from skselect.estimators.raw_classifier import (
-    RawClassifier,
-    TrainingRows,
-    check_trainable,
-    is_ready,
-    pass_weight,
-)
 from skselect.policy.cascade import Cascade, check_stages_named, describe_cascade
 from skselect.predictions.predictions import Predictions
 from skselect.selection.cascade import check_plan, make_cascade
 
 
-class CascadeClassifier(ClassifierMixin, BaseComposition):
+class CascadeClassifier(ClassifierMixin, private_sklearn.BaseComposition):
     """Ask a cheap classifier first, and a stronger one only where the cheap one is not sure.
 
     A stage keeps a case where its calibrated confidence reaches a cut; else the case goes on to the
@@ -167,10 +146,10 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         self._check_parameters()
         X, y = indexable(X, y)
         y = check_y(y)
-        check_trainable(len(y))
+        raw_classifier.check_trainable(len(y))
         classes, codes = np.unique(y, return_inverse=True)
         for name, stage in self.stages:
-            own = np.sort(frozen_classes(stage)) if is_ready(stage) else classes
+            own = np.sort(frozen_classes(stage)) if raw_classifier.is_ready(stage) else classes
             if not np.array_equal(own, classes):
                 raise ValueError(
                     f"stages: {name!r} knows the classes {own.tolist()[:10]}, but y holds "
@@ -178,16 +157,20 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
                 )
         weight = check_weight(sample_weight, len(y), other="y")
         params, split_params = self._route(weight, fit_params)
-        rows = TrainingRows(X, y, codes, classes, weight, split_params=split_params)
-        splits = make_folds(self.cv, rows, split_params, self.random_state)
+        rows = raw_classifier.TrainingRows(X, y, codes, classes, weight, split_params=split_params)
+        splits = out_of_fold.make_folds(self.cv, rows, split_params, self.random_state)
         each = {name: (replace(rows, params=params[name]), x) for name, x in self.stages}
         said = {name: self._test_stage(own, x, splits) for name, (own, x) in each.items()}
         self.cascade_: Cascade = make_cascade(
             said, self.costs, self.target, self.max_loss, self.calibration
         )
         joined = self.cascade_.join(said)
-        self._unseen = OutOfFold.of(rows, find_tested_rows(splits), scores=joined.y_proba)
-        self._raw_stages: list[RawClassifier] = [own.fit(x) for own, x in each.values()]
+        self._unseen = out_of_fold.OutOfFold.of(
+            rows, out_of_fold.find_tested_rows(splits), scores=joined.y_proba
+        )
+        self._raw_stages: list[raw_classifier.RawClassifier] = [
+            own.fit(x) for own, x in each.values()
+        ]
         fitted = [raw.estimator for raw in self._raw_stages]
         self.stages_ = list(zip(each, fitted, strict=True))
         self.classes_ = classes
@@ -196,9 +179,13 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
                 setattr(self, name, getattr(fitted[0], name))
         return self
 
-    def _test_stage(self, rows: TrainingRows, stage: Any, splits: Splits) -> Predictions:
+    def _test_stage(
+        self, rows: raw_classifier.TrainingRows, stage: Any, splits: out_of_fold.Splits
+    ) -> Predictions:
         """Return what a stage says of the tested rows, by models that have not seen them."""
-        unseen = predict_folds(partial(score_rows, estimator=stage), rows, splits, self.n_jobs)
+        unseen = out_of_fold.predict_folds(
+            partial(out_of_fold.score_rows, estimator=stage), rows, splits, self.n_jobs
+        )
         found = unseen.take(np.argsort(unseen.rows))
         proba = found.scores.astype(np.float64)
         said = replace(found, scores=proba, y_pred=proba.argmax(axis=1))
@@ -241,11 +228,13 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
     def _ask_stages(self, X: Any) -> tuple[FloatArray, IntArray, list[FloatArray]]:
         """Return probabilities, the stage that gave them, and what each stage says itself."""
         check_is_fitted(self)
-        [X], n, n_classes = indexable(X), count_rows(X), len(self.classes_)
+        [X], n, n_classes = indexable(X), private_sklearn.count_rows(X), len(self.classes_)
         tables = [np.full((n, n_classes), np.nan) for _ in self.stages_]
 
         def ask(k: int, rows: IntArray) -> FloatArray:
-            said = self._raw_stages[k].scores(X if len(rows) == n else take_rows(X, rows))
+            said = self._raw_stages[k].scores(
+                X if len(rows) == n else private_sklearn.take_rows(X, rows)
+            )
             tables[k][rows] = said
             return said
 
@@ -284,7 +273,7 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
                     "the threshold of the whole cascade."
                 )
         check_plan(self.target, self.max_loss, self.calibration)
-        check_cv(self.cv)
+        out_of_fold.check_cv(self.cv)
 
     def _route(
         self, weight: FloatArray | None, fit_params: Mapping[str, Any]
@@ -292,7 +281,7 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         """Return the arguments of fit of each stage, weights included, and of the splitter."""
         params, pairs = dict(fit_params), self.stages
         split = {"groups": params.pop("groups")} if params.get("groups") is not None else {}
-        if routing_enabled():
+        if private_sklearn.routing_enabled():
             weighted = params if weight is None else params | {"sample_weight": weight}
             routed = process_routing(self, "fit", **weighted)
             return {name: dict(routed[name].fit) for name, _ in pairs}, split
@@ -301,7 +290,10 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
                 f"fit: {list(params)} could go to any stage; enable scikit-learn's metadata "
                 "routing, and let the stages request them."
             )
-        return {name: pass_weight(x, weight, f"the stage {name!r}, ") for name, x in pairs}, split
+        return {
+            name: raw_classifier.pass_weight(x, weight, f"the stage {name!r}, ")
+            for name, x in pairs
+        }, split
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name, with those of each stage as ``name__parameter``."""
@@ -319,7 +311,7 @@ class CascadeClassifier(ClassifierMixin, BaseComposition):
         return router.add(**dict(self.stages), method_mapping=to_fit)
 
     def _sk_visual_block_(self) -> Any:
-        return show_side_by_side(*zip(*self.stages, strict=True))
+        return private_sklearn.show_side_by_side(*zip(*self.stages, strict=True))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -19,47 +19,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
 from skselect._lib.arrays import BoolArray, IntArray, LabelArray, trusted
+from skselect._lib.checks import options as option_checks
+from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import shown, warn_user
-from skselect._lib.checks.options import (
-    check_abstain_label,
-    check_calibration,
-    check_choice,
-    check_confidence_fits,
-    check_has_costs,
-    check_has_fit,
-    check_learnable,
-    check_parameters,
-    check_scope,
-    check_threshold,
-    warn_unseen,
-)
-from skselect._lib.checks.rows import (
-    check_classes,
-    check_labels,
-    check_more_classes,
-    check_weight,
-    encode_known,
-    label_array,
-    silence_repeats,
-)
 from skselect._lib.decide import CONFIDENCES
 from skselect._lib.sklearn import CallbackSupportMixin, count_rows, take_rows, with_callbacks
 from skselect.calibration._calibrators import CALIBRATORS, calibrator_name
 from skselect.calibration._scopes import SCOPES, Calibration, RawRows, fit_calibration
-from skselect.estimators.base import (
-    AbstainingMixin,
-    RawScores,
-    find_cascade,
-    find_frozen,
-    find_records,
-)
-from skselect.estimators.learned import (
-    LearnedConfidence,
-    check_learner,
-    learn_confidence,
-    read_auxiliary_proba,
-    read_columns,
-)
+from skselect.estimators import base, learned
 from skselect.estimators.out_of_fold import (
     CHECKED_IN_FOLD,
     LEAST_HELD_OUT,
@@ -98,7 +65,7 @@ from skselect.predictions.decisions import DECISIONS, DecisionRule
 
 
 class SelectiveClassifier(
-    AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, CallbackSupportMixin, BaseEstimator
+    base.AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, CallbackSupportMixin, BaseEstimator
 ):
     """Add abstention and calibrated probabilities to any classifier.
 
@@ -261,7 +228,7 @@ class SelectiveClassifier(
             largest probability.
         """
         self._check_parameters()
-        check_has_fit(self.estimator)
+        option_checks.check_has_fit(self.estimator)
         X, y = indexable(X, y)
         y = check_y(y)
         if not self._is_frozen:
@@ -291,7 +258,7 @@ class SelectiveClassifier(
         own = self._check_scores(rows, raw, n_checked)
         self.calibration_: Calibration | None = None
         self.confidence_: Any = None
-        cascade = None if self._is_frozen else find_cascade(raw.estimator)
+        cascade = None if self._is_frozen else base.find_cascade(raw.estimator)
         self._unseen = getattr(cascade, "_unseen", None)
         if learns:
             self._unseen = self._learn(rows, scored or own, parts, each_fold)
@@ -317,7 +284,7 @@ class SelectiveClassifier(
 
     def _folds(self, rows: TrainingRows) -> Splits:
         """Return the folds whose predictions fit the calibration and the learned confidence."""
-        asks = isinstance(self.confidence, LearnedConfidence)
+        asks = isinstance(self.confidence, learned.LearnedConfidence)
         if self._is_frozen and not (asks or self.calibration == "auto"):
             return []
         # No model of a frozen classifier's folds can lack a class.
@@ -332,13 +299,13 @@ class SelectiveClassifier(
         """Refuse a classifier without probabilities, unless its decision values are calibrated."""
         if response != "predict_proba":
             lacks = f"{type(self.estimator).__name__} has no predict_proba"
-            check_more_classes(classes, f"{lacks}, and nothing can be calibrated")
+            row_checks.check_more_classes(classes, f"{lacks}, and nothing can be calibrated")
             if self.calibration is None:
                 raise ValueError(
                     f"estimator: {lacks}; choose calibration='temperature' to turn its decision "
                     "values into probabilities."
                 )
-            check_scope(self.calibration_scope, response, self.estimator)
+            option_checks.check_scope(self.calibration_scope, response, self.estimator)
 
     def _check_scores(self, rows: TrainingRows, raw: RawClassifier, n_checked: int) -> OutOfFold:
         """Return what is said of the rows; refuse a classifier whose answers do not fit them."""
@@ -354,16 +321,18 @@ class SelectiveClassifier(
     @property
     def _learns(self) -> bool:
         """Whether it learns from rows that the classifier has not seen."""
-        return self.calibration is not None or isinstance(self.confidence, LearnedConfidence)
+        return self.calibration is not None or isinstance(
+            self.confidence, learned.LearnedConfidence
+        )
 
     def _learn(
         self, rows: TrainingRows, own: OutOfFold, parts: Splits, tasks: list[FitTask]
     ) -> OutOfFold:
         """Fit the calibration and the learned confidence; return the rows that fitted them."""
         auxiliary, unseen = {}, own
-        if isinstance(self.confidence, LearnedConfidence):
+        if isinstance(self.confidence, learned.LearnedConfidence):
             self.confidence_ = clone(self.confidence)
-            auxiliary = check_learner(self.confidence_, self.estimator, rows.X)
+            auxiliary = learned.check_learner(self.confidence_, self.estimator, rows.X)
         if parts:
             answers = self.confidence_ is not None and rows.rule.decision == "estimator"
             say = partial(
@@ -373,13 +342,13 @@ class SelectiveClassifier(
             unseen = unseen.take(np.argsort(unseen.rows))
         if parts and not (self._is_frozen and self.confidence_ is None):
             known = find_known_rows(parts, rows.codes)[unseen.rows]
-            warn_unseen(known, unseen.codes, "they are left out of the calibration")
+            option_checks.warn_unseen(known, unseen.codes, "they are left out of the calibration")
             unseen = unseen.take(known)
         if self.calibration is not None:
             self.calibration_ = self._calibrate(rows, unseen)
         if self.confidence_ is not None:
-            learn_confidence(self.confidence_, auxiliary, rows, unseen, self.calibration_)
-            columns = read_columns(self.confidence_, rows.X)
+            learned.learn_confidence(self.confidence_, auxiliary, rows, unseen, self.calibration_)
+            columns = learned.read_columns(self.confidence_, rows.X)
             columns = {name: x[unseen.rows] for name, x in columns.items()}
             unseen = replace(unseen, auxiliary={**unseen.auxiliary, **columns})
         return unseen
@@ -412,7 +381,9 @@ class SelectiveClassifier(
 
         Return the raw scores as well where they also serve the calibration of the refit.
         """
-        warn_unseen(find_known_rows(splits, rows.codes), rows.codes, "they count as wrong answers")
+        option_checks.warn_unseen(
+            find_known_rows(splits, rows.codes), rows.codes, "they count as wrong answers"
+        )
         n_folds, n_final = len(splits), self._count_fits(rows)
         shared, again = self._share_folds(rows, splits)
         n_fits = (1 if again else n_final) + n_folds * (1 if shared else n_final)
@@ -431,7 +402,7 @@ class SelectiveClassifier(
         return said
 
     def _decide_fold(self, known: TrainingRows, X: Any, task: FitTask | None) -> dict[str, Any]:
-        with silence_repeats():  # the fit on all rows warns
+        with row_checks.silence_repeats():  # the fit on all rows warns
             model = self._fit_clone(known, task, n_checked=CHECKED_IN_FOLD)
         return self._decide_by(model, known, X)
 
@@ -444,7 +415,7 @@ class SelectiveClassifier(
         refit would take the same folds, or as many that chance draws. Without a calibration the
         scores of the folds are all that is needed, unless least costs lack a class.
         """
-        n, learnt = len(rows.codes), isinstance(self.confidence, LearnedConfidence)
+        n, learnt = len(rows.codes), isinstance(self.confidence, learned.LearnedConfidence)
         least = 3 if self.calibration == "auto" else 2
         if self.calibration is None and not learnt:
             n_known = (len(np.unique(rows.codes[train])) for train, _ in splits)
@@ -468,7 +439,7 @@ class SelectiveClassifier(
         for k in np.unique(scored.fold):
             own, calibration = scored.take(scored.fold == k), None
             if self.calibration is not None:
-                with silence_repeats():  # the fit on all rows warns
+                with row_checks.silence_repeats():  # the fit on all rows warns
                     calibration = self._calibrate(rows, scored.take(scored.fold != k))
             decides = (self.confidence_in_use, calibration, own.response, rows.rule)
             policy = AbstentionPolicy(rows.classes, 0.0, *decides)
@@ -491,14 +462,14 @@ class SelectiveClassifier(
         check_weighted_part(rows.weight, test, f"the part that {cv} holds out")
         seen = find_known_rows(splits, rows.codes)
         if not kept:
-            warn_unseen(seen, rows.codes, "they count as wrong answers")
+            option_checks.warn_unseen(seen, rows.codes, "they count as wrong answers")
         elif not np.all(seen):
             _tell_unknown_classes(cv, rows, seen)
         last = [] if kept else ["all rows"]
         n_fits = (1 + len(last)) * self._count_fits(rows)
         task = fits.begin(n_fits, first=["the rows not held out"], last=last)[0]
         known = rows.take(train)
-        with contextlib.nullcontext() if kept else silence_repeats():
+        with contextlib.nullcontext() if kept else row_checks.silence_repeats():
             model = self._fit_clone(known, task)
         model._record(known)  # noqa: SLF001 - same family
         said = self._decide_by(model, rows, take_rows(rows.X, test), kept=kept)
@@ -539,7 +510,7 @@ class SelectiveClassifier(
         columns = np.flatnonzero(np.isin(rows.classes, model.classes_))
         proba = spread(said["scores"], columns, len(rows.classes), 0.0)
         y_pred, confidence = columns[said["y_pred"]], said["confidence"]
-        learnt = isinstance(self.confidence, LearnedConfidence)
+        learnt = isinstance(self.confidence, learned.LearnedConfidence)
         # What was fitted to errors does not change.
         if not (kept or learnt or model.calibrates_confidence):
             confidence = confidence_of_answers(proba, y_pred, self.confidence_in_use, rows.rule)
@@ -549,28 +520,30 @@ class SelectiveClassifier(
 
     _parameters: ClassVar[dict[str, Any]] = {
         "decision": DECISIONS,
-        "calibration": partial(check_calibration, known=[*CALIBRATORS, "auto"]),
+        "calibration": partial(option_checks.check_calibration, known=[*CALIBRATORS, "auto"]),
         "calibration_scope": SCOPES,
         "cv": check_cv,
     }
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are malformed or contradict each other."""
-        check_parameters(self, self._parameters)
-        check_has_costs(self.decision, self.cost_matrix)
+        option_checks.check_parameters(self, self._parameters)
+        option_checks.check_has_costs(self.decision, self.cost_matrix)
         confidence, scope = self.confidence_in_use, self.calibration_scope
-        if isinstance(confidence, LearnedConfidence):
-            check_learnable(self.decision)
+        if isinstance(confidence, learned.LearnedConfidence):
+            option_checks.check_learnable(self.decision)
             if scope == "confidence":
                 raise ValueError(
                     "confidence=LearnedConfidence(...) is itself fitted to how often answers are "
                     "right; use calibration_scope='probabilities', which calibrates what it reads."
                 )
         elif isinstance(confidence, type) or not callable(confidence):
-            check_choice("confidence", confidence, ["auto", *CONFIDENCES, *ANSWER_CONFIDENCES])
-            check_confidence_fits(confidence, self.decision, self.cost_matrix)
+            option_checks.check_choice(
+                "confidence", confidence, ["auto", *CONFIDENCES, *ANSWER_CONFIDENCES]
+            )
+            option_checks.check_confidence_fits(confidence, self.decision, self.cost_matrix)
         if self.threshold is not None:
-            number = check_threshold(self.threshold)
+            number = option_checks.check_threshold(self.threshold)
             if self.confidence_is_bounded and 1 < number < np.inf:
                 raise ValueError(
                     f"threshold={self.threshold!r} can never be reached, because "
@@ -594,7 +567,7 @@ class SelectiveClassifier(
         """Return the abstain label; None for a classifier that never abstains."""
         if self.threshold is None:
             return None
-        return check_abstain_label(self.abstain_label, classes)
+        return option_checks.check_abstain_label(self.abstain_label, classes)
 
     # What the fitted classifier knows ------------------------------------------------------
 
@@ -604,9 +577,11 @@ class SelectiveClassifier(
         asked = [getattr(self, "estimator_", self.estimator)]
         if learner is not None:
             asked += [model.estimator for model in learner.auxiliary_.values()]
-            found += [None] * len(find_frozen(learner.estimator))  # it gets features, not X
+            found += [None] * len(base.find_frozen(learner.estimator))  # it gets features, not X
         # What is fitted here is fitted to the rows of the record.
-        return found + [one for x in asked if find_frozen(x) for one in find_records(x, X)]
+        return found + [
+            one for x in asked if base.find_frozen(x) for one in base.find_records(x, X)
+        ]
 
     # The decision inside -----------------------------------------------------------------
 
@@ -643,10 +618,10 @@ class SelectiveClassifier(
     def _make_policy(self) -> AbstentionPolicy:
         """Return the policy where parameters were checked, as those of a fold's model."""
         raw = self._raw()
-        cascade = find_cascade(raw.estimator)
+        cascade = base.find_cascade(raw.estimator)
         rule = DecisionRule.checked(self.decision, self.cost_matrix, raw.classes)
         confidence, fitted = self.confidence_in_use, getattr(self, "_confidence_at_fit", None)
-        learns = isinstance(confidence, LearnedConfidence)
+        learns = isinstance(confidence, learned.LearnedConfidence)
         if (learns or self.calibrates_confidence) and confidence != fitted:
             raise ValueError("confidence is not the one that fit has learnt with; call fit again.")
         if learns:  # the learned one only where it is used
@@ -677,7 +652,7 @@ class SelectiveClassifier(
             "classifier in FrozenEstimator (without calibration)."
         )
 
-    def _read_rows(self, X: Any) -> RawScores:
+    def _read_rows(self, X: Any) -> base.RawScores:
         raw = self._raw()
         if count_rows(X) == 0:  # one message, whichever classifier is wrapped
             raise ValueError(
@@ -688,8 +663,10 @@ class SelectiveClassifier(
         if not hasattr(self, "_raw_classifier"):
             raw.check_decision(X, scores, self.decision)  # not checked yet: fit was not called
         y_pred = raw.predict_codes(X) if self.decision == "estimator" else None
-        learnt = self.confidence_ if isinstance(self.confidence, LearnedConfidence) else None
-        asked = {} if learnt is None else read_auxiliary_proba(learnt, X)
+        learnt = (
+            self.confidence_ if isinstance(self.confidence, learned.LearnedConfidence) else None
+        )
+        asked = {} if learnt is None else learned.read_auxiliary_proba(learnt, X)
         return scores, y_pred, None, asked, stage
 
     # scikit-learn ------------------------------------------------------------------------
@@ -700,20 +677,20 @@ class SelectiveClassifier(
 
 def check_y(y: Any) -> LabelArray:
     """Return the labels given to ``fit``, checked."""
-    labels = label_array(y, "y")
+    labels = row_checks.label_array(y, "y")
     if labels.ndim > 1 and labels.shape[1:] != (1,):
         raise ValueError(f"y must hold one label per row, got {shown(y)}; the call is fit(X, y).")
-    y = check_labels(column_or_1d(labels, warn=True), "y")
+    y = row_checks.check_labels(column_or_1d(labels, warn=True), "y")
     check_classification_targets(y)
     return y
 
 
 def frozen_classes(estimator: Any) -> LabelArray:
     """Return the classes of a fitted classifier, as plain labels."""
-    check_has_fit(estimator)
+    option_checks.check_has_fit(estimator)
     message = "the classifier inside FrozenEstimator is not fitted; fit it before freezing it."
     check_is_fitted(estimator, msg=f"estimator: {message}")
-    return check_classes(estimator.classes_, "classes_")
+    return row_checks.check_classes(estimator.classes_, "classes_")
 
 
 def make_rows(
@@ -728,10 +705,12 @@ def make_rows(
     elif is_ready(owner.estimator):
         classes = frozen_classes(owner.estimator)
     else:
-        check_more_classes(classes := np.unique(y), "a classifier learns to tell classes apart")
+        row_checks.check_more_classes(
+            classes := np.unique(y), "a classifier learns to tell classes apart"
+        )
     rule = DecisionRule.checked(owner.decision, owner.cost_matrix, classes)
-    codes = encode_known(y, classes, "y", "The classifier was not trained on them.")
-    weight = check_weight(weight, len(codes), other="y")
+    codes = row_checks.encode_known(y, classes, "y", "The classifier was not trained on them.")
+    weight = row_checks.check_weight(weight, len(codes), other="y")
     routed = ({}, {}) if fitted else route_fit(owner, weight, fit_params)
     return TrainingRows(X, y, codes, classes, weight, *routed, rule=rule)
 
@@ -744,7 +723,7 @@ def warn_if_fitted(estimator: Any) -> None:
         return
     if isinstance(estimator, FrozenEstimator) or not get_tags(estimator).requires_fit:
         return
-    but = " (its frozen parts stay as they are)" if find_frozen(estimator) else ""
+    but = " (its frozen parts stay as they are)" if base.find_frozen(estimator) else ""
     warn_user(
         f"estimator: this {type(estimator).__name__} is already fitted, but it is not frozen, so a "
         f"clone of it is fitted again on the rows given{but}. Pass FrozenEstimator(estimator) "

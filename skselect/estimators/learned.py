@@ -13,14 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from skselect._lib.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    column_names,
-    take_columns,
-    trusted,
-)
+from skselect._lib import arrays
 from skselect._lib.checks import shown
 from skselect._lib.decide import OWN_FEATURES, describe_answers
 from skselect._lib.notebook import NotebookText
@@ -185,7 +178,7 @@ def check_learner(learner: LearnedConfidence, base: Any, X: Any) -> dict[str, An
             f"of X, got {shown(features)}."
         )
     columns = _name_columns(learner)
-    missing = [name for name in columns if name not in (column_names(X) or [])]
+    missing = [name for name in columns if name not in (arrays.column_names(X) or [])]
     if missing:
         raise ValueError(
             f"features: X has no column {missing}; name 'proba', 'auxiliary' or columns of X."
@@ -260,14 +253,14 @@ def learn_confidence(
     learner.auxiliary_ = {} if learner.score_ is None else rows.fit_auxiliary(auxiliary)
 
 
-def read_auxiliary_proba(learner: LearnedConfidence, X: Any) -> dict[str, FloatArray]:
+def read_auxiliary_proba(learner: LearnedConfidence, X: Any) -> dict[str, arrays.FloatArray]:
     """Return what a fitted confidence asks beside the classifier's probabilities, by name."""
     if learner.score_ is None:
         return {}
     return ask_auxiliary(learner.auxiliary_, X) | read_columns(learner, X)
 
 
-def read_columns(learner: LearnedConfidence, X: Any) -> dict[str, FloatArray]:
+def read_columns(learner: LearnedConfidence, X: Any) -> dict[str, arrays.FloatArray]:
     """Return the columns of X that are features, as finite numbers."""
     return {name: _read_column(X, name) for name in _name_columns(learner)}
 
@@ -288,8 +281,8 @@ def _find_answers(
 def _learn(
     learner: LearnedConfidence,
     answers: OutOfFold,
-    columns: Mapping[str, FloatArray],
-    cluster: IntArray | None,
+    columns: Mapping[str, arrays.FloatArray],
+    cluster: arrays.IntArray | None,
 ) -> tuple[LearnedScore | None, LearnedReport]:
     """Return the learned confidence, None where the plain one is kept, and the report."""
     n, n_errors = len(answers.right), int(np.sum(~answers.right))
@@ -324,10 +317,10 @@ def _learn(
 
 def _cross_fit(
     learner: LearnedConfidence,
-    features: Mapping[str, FloatArray],
+    features: Mapping[str, arrays.FloatArray],
     answers: OutOfFold,
-    cluster: IntArray | None,
-) -> FloatArray:
+    cluster: arrays.IntArray | None,
+) -> arrays.FloatArray:
     """Return the learned confidence of each row, fitted to the rows of the other folds."""
     found = np.full(len(answers.right), np.mean(answers.right))
     folds = _find_folds(answers.fold, cluster)
@@ -341,7 +334,7 @@ def _cross_fit(
     return found
 
 
-def _find_folds(fold: IntArray, cluster: IntArray | None) -> IntArray:
+def _find_folds(fold: arrays.IntArray, cluster: arrays.IntArray | None) -> arrays.IntArray:
     """Return the fold of each row; the rows of a single one are divided at random into five."""
     if len(np.unique(fold)) > 1:
         return fold
@@ -351,9 +344,9 @@ def _find_folds(fold: IntArray, cluster: IntArray | None) -> IntArray:
 
 def _fit_score(
     learner: LearnedConfidence,
-    features: Mapping[str, FloatArray],
-    right: BoolArray,
-    weight: FloatArray | None,
+    features: Mapping[str, arrays.FloatArray],
+    right: arrays.BoolArray,
+    weight: arrays.FloatArray | None,
 ) -> LearnedScore:
     """Fit what turns features into the chance of being right."""
     names, table = tuple(features), np.column_stack(list(features.values()))
@@ -374,12 +367,12 @@ def _fit_score(
 
 
 def _compare_augrc(
-    answers: OutOfFold, learned: FloatArray, cluster: IntArray | None
+    answers: OutOfFold, learned: arrays.FloatArray, cluster: arrays.IntArray | None
 ) -> tuple[float, float, float]:
     """Return AUGRC of the plain and of the learned confidence, and z of their difference."""
     loss = (~answers.right).astype(np.float64)
     before, after = (
-        augrc_influence(ScoredRows(trusted(Outcomes, loss=loss, confidence=c)))
+        augrc_influence(ScoredRows(arrays.trusted(Outcomes, loss=loss, confidence=c)))
         for c in (answers.confidence, learned)
     )
     if before is None or after is None:  # fewer than three rows
@@ -466,7 +459,7 @@ def _find_numbers(frame: pd.DataFrame) -> list[int]:
     return [k for k, kind in enumerate(kinds) if pd.api.types.is_numeric_dtype(kind)]
 
 
-def _as_numbers(frame: pd.DataFrame) -> FloatArray:
+def _as_numbers(frame: pd.DataFrame) -> arrays.FloatArray:
     return frame.astype(np.float64).to_numpy(dtype=np.float64, na_value=np.nan)
 
 
@@ -476,10 +469,10 @@ def _as_texts(table: Any) -> Any:
     return frame.map(str).where(frame.notna(), "missing").to_numpy(dtype=object)
 
 
-def _read_column(X: Any, name: str) -> FloatArray:
+def _read_column(X: Any, name: str) -> arrays.FloatArray:
     """Return a column of X as finite numbers."""
     try:
-        values = _as_numbers(_as_frame(take_columns(X, [name])))[:, 0]
+        values = _as_numbers(_as_frame(arrays.take_columns(X, [name])))[:, 0]
     except (TypeError, ValueError) as error:
         raise ValueError(f"features: the column {name!r} must hold numbers: {error}.") from error
     if not np.all(np.isfinite(values)):

@@ -9,19 +9,9 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from skselect._lib.arrays import FloatArray, LabelArray, as_array, column_names, take_columns
+from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import check_choice
-from skselect._lib.checks.rows import (
-    check_class_columns,
-    check_classes,
-    check_labels,
-    check_length,
-    check_proba,
-    check_weight,
-    encode_known,
-    match_columns,
-    refuse_one_row_or_two,
-)
 from skselect._lib.decide import RANGE_TOLERANCE, as_floats
 
 KINDS = ("proba", "logit", "logprob")
@@ -81,7 +71,7 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
     @property
     def classes_(self) -> LabelArray:
         """Class labels, in the order of the columns of ``predict_proba``."""
-        return check_classes(self.classes, "classes")
+        return row_checks.check_classes(self.classes, "classes")
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -106,12 +96,12 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         proba = self.predict_proba(X)
-        check_weight(sample_weight, len(proba), other="X")
+        row_checks.check_weight(sample_weight, len(proba), other="X")
         if y is not None:
-            codes = encode_known(
-                check_labels(y, "y"), self.classes_, "y", "Pass every class as classes=."
+            codes = row_checks.encode_known(
+                row_checks.check_labels(y, "y"), self.classes_, "y", "Pass every class as classes=."
             )
-            check_length("X", proba, len(codes), "y")
+            row_checks.check_length("X", proba, len(codes), "y")
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -153,7 +143,7 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
             scores = spread_rest(logs) if spreads else np.exp(logs)
         if scores.shape[1] == 1 and len(classes) == 2:
             scores = np.column_stack([1.0 - scores, scores])
-        return check_proba(scores, "X")
+        return row_checks.check_proba(scores, "X")
 
     def predict(self, X: Any) -> LabelArray:
         """Return the class of the largest probability of each row."""
@@ -166,9 +156,9 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
             places = _check_columns(self.columns, names, np.shape(X), classes)
         elif names is not None and len(names) > 1:
             remedy = "or name those that hold predictions with columns="
-            places = match_columns(names, classes, "X", remedy)
+            places = row_checks.match_columns(names, classes, "X", remedy)
         if len(classes) == 2:
-            refuse_one_row_or_two(X if hasattr(X, "shape") else as_array(X, "X"), "X")
+            row_checks.refuse_one_row_or_two(X if hasattr(X, "shape") else as_array(X, "X"), "X")
         if places is not None and names is not None:  # further columns may hold text
             X = take_columns(X, [names[place] for place in places])
         elif places is not None:
@@ -186,7 +176,7 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"X has NaN or infinite values, first in the column {column!r}.")
         if (table.shape[1], len(classes)) != (1, 2):
             remedy = "; name those that hold predictions with columns="
-            check_class_columns(table.shape[1], classes, "X", remedy)
+            row_checks.check_class_columns(table.shape[1], classes, "X", remedy)
         return table
 
 

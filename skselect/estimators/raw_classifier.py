@@ -14,17 +14,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object, process_routing
 
+from skselect._lib import sklearn as private_sklearn
 from skselect._lib.arrays import FloatArray, IntArray, LabelArray
 from skselect._lib.checks.rows import check_labels, check_proba, encode_known, encode_labels
 from skselect._lib.decide import RANGE_TOLERANCE
-from skselect._lib.sklearn import (
-    begin_fit,
-    count_rows,
-    routing_enabled,
-    take_params,
-    take_rows,
-    weight_parameter,
-)
 from skselect.estimators.base import check_own_proba, find_abstainer, find_cascade
 from skselect.predictions.decisions import DecisionRule
 
@@ -63,7 +56,7 @@ class RawClassifier:
 
     def ask(self, X: Any) -> tuple[FloatArray, IntArray | None]:
         """Return raw scores, and which stage of a cascade gave those of each row."""
-        n, n_own, stage = count_rows(X), len(self.columns), None
+        n, n_own, stage = private_sklearn.count_rows(X), len(self.columns), None
         if self.response == "predict_proba":
             cascade = find_cascade(self.estimator)
             if cascade is None:
@@ -133,7 +126,7 @@ class RawClassifier:
         if decision != "argmax" or not (is_proba or scores.ndim == 1):
             return
         some = some_of(np.arange(len(scores)), n_checked)
-        X, scores = take_rows(X, some), scores[some]
+        X, scores = private_sklearn.take_rows(X, some), scores[some]
         own = scores[:, self.columns] if is_proba else np.column_stack([-scores, scores])
         answers = self.estimator.predict(X)
         if np.array_equal(answers, np.asarray(self.estimator.classes_)[own.argmax(axis=1)]):
@@ -232,7 +225,7 @@ def route_fit(
     classifier.
     """
     params = dict(fit_params)
-    if not routing_enabled():
+    if not private_sklearn.routing_enabled():
         groups = params.pop("groups", None)
         params |= pass_weight(owner.estimator, weight)
         return params, {} if groups is None else {"groups": groups}
@@ -248,7 +241,7 @@ def pass_weight(
     """Return the weights under the name by which `fit` takes them; refuse to lose them."""
     if weight is None:
         return {}
-    name = weight_parameter(estimator)
+    name = private_sklearn.weight_parameter(estimator)
     if name is None:
         raise ValueError(
             f"sample_weight: {which}{type(estimator).__name__}.fit takes no weights (or a "
@@ -294,9 +287,11 @@ class TrainingRows:
     def take(self, rows: IntArray) -> TrainingRows:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
-        X, y, codes = take_rows(self.X, rows), self.y[rows], self.codes[rows]
+        X, y, codes = private_sklearn.take_rows(self.X, rows), self.y[rows], self.codes[rows]
         both = ("params", "split_params")
-        taken: Any = {name: take_params(self.X, getattr(self, name), rows) for name in both}
+        taken: Any = {
+            name: private_sklearn.take_params(self.X, getattr(self, name), rows) for name in both
+        }
         return replace(self, X=X, y=y, codes=codes, weight=weight, **taken)
 
     def fit(self, estimator: Any, task: FitTask | None = None) -> RawClassifier:
@@ -360,11 +355,11 @@ def _match_classes(name: str, own: Any, classes: LabelArray) -> IntArray:
 
 def _name_weights(estimator: Any, weight: FloatArray | None) -> dict[str, FloatArray]:
     """Return the weights under the name by which `fit` takes them; nothing if it takes none."""
-    if routing_enabled():
+    if private_sklearn.routing_enabled():
         wants = get_routing_for_object(estimator).consumes("fit", ["sample_weight"])
         name = "sample_weight" if wants else None
     else:
-        name = weight_parameter(estimator)
+        name = private_sklearn.weight_parameter(estimator)
     return {} if weight is None or name is None else {name: weight}
 
 
@@ -435,7 +430,7 @@ class Fits:
             steps = ", then ".join([*first, *folds, *last])
             _say(self._owner, f"Fitting {steps}, totalling {n_fits} fit{'s' * (n_fits > 1)}")
         names = [*first, *(f"fold {k + 1} of {n_folds}" for k in range(n_folds)), *last]
-        self._context = begin_fit(self._owner, len(names), **self._rows)
+        self._context = private_sklearn.begin_fit(self._owner, len(names), **self._rows)
         tasks = [(name, self._context.subcontext(task_name=name)) for name in names]
         self.tasks = [FitTask(self._owner, name, context) for name, context in tasks]
         return self.tasks

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import check_scoring
 
+from skselect._lib import sklearn as private_sklearn
 from skselect._lib.arrays import BoolArray, FloatArray, LabelArray, reaches
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice, check_number, check_threshold
@@ -20,13 +21,6 @@ from skselect._lib.checks.rows import (
     encode_labels,
 )
 from skselect._lib.decide import max_proba, row_argmax
-from skselect._lib.sklearn import (
-    BaseScorer,
-    count_rows,
-    register_scoring_names,
-    take_rows,
-    unregister_scoring_names,
-)
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.estimators.base import check_own_proba, decide_rows, find_abstainer
 from skselect.metrics import SPECS
@@ -81,7 +75,7 @@ def _predict_proba(estimator: Any, X: Any) -> FloatArray:
             "a classifier with probabilities."
         )
     proba = check_proba(estimator.predict_proba(X), "predict_proba(X)")
-    check_own_proba(proba, count_rows(X), len(estimator.classes_), estimator)
+    check_own_proba(proba, private_sklearn.count_rows(X), len(estimator.classes_), estimator)
     return proba
 
 
@@ -117,7 +111,7 @@ class _LabelGuard:
         )
 
 
-class SelectiveScorer(BaseScorer):
+class SelectiveScorer(private_sklearn.BaseScorer):
     """A metric as a scikit-learn scorer; larger is better. Get one from :func:`get_scorer`.
 
     Parameters
@@ -330,7 +324,7 @@ def selective_scoring(
 # Any scorer, on the accepted rows ----------------------------------------------------------------
 
 
-class _AcceptedScorer(BaseScorer):
+class _AcceptedScorer(private_sklearn.BaseScorer):
     """A scikit-learn scorer on the rows that the estimator accepts; see :func:`on_accepted`."""
 
     def __init__(self, scorer: Any, min_coverage: float, threshold: float) -> None:
@@ -365,7 +359,9 @@ class _AcceptedScorer(BaseScorer):
         if find_abstainer(estimator, None)[0] is not None:
             estimator = _Suggesting(estimator)
         metadata = {} if weight is None else {"sample_weight": counted[rows]}
-        return float(self.scorer(estimator, take_rows(X, rows), labels[rows], **metadata))
+        return float(
+            self.scorer(estimator, private_sklearn.take_rows(X, rows), labels[rows], **metadata)
+        )
 
 
 class _Suggesting:
@@ -443,9 +439,11 @@ def register_scorers() -> list[str]:
     list of str
         The names that were new. A name that scikit-learn already has is left alone.
     """
-    return register_scoring_names({name: SelectiveScorer(name) for name in registered_names()})
+    return private_sklearn.register_scoring_names(
+        {name: SelectiveScorer(name) for name in registered_names()}
+    )
 
 
 def unregister_scorers() -> None:
     """Take the scorer names out of scikit-learn again."""
-    unregister_scoring_names()
+    private_sklearn.unregister_scoring_names()

@@ -16,24 +16,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted, indexable
 
-from skselect._lib.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    LabelArray,
-    LossSpec,
-    are_constant,
-    column_names,
-    take_columns,
-)
+from skselect._lib import arrays
+from skselect._lib.checks import options as option_checks
 from skselect._lib.checks import shown, warn_user
-from skselect._lib.checks.options import (
-    check_abstain_label,
-    check_choice,
-    check_costs,
-    check_has_fit,
-    check_seed,
-)
 from skselect._lib.checks.rows import check_importance, check_subgroups
 from skselect._lib.notebook import percent
 from skselect._lib.sklearn import (
@@ -87,38 +72,17 @@ from skselect.objectives import (
     refuse_given,
 )
 from skselect.policy import certificate as certificates
+from skselect.policy import seen_rows
 from skselect.policy.cascade import count_asked
 from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
-from skselect.policy.seen_rows import (
-    LEAST,
-    Overlap,
-    SeenRows,
-    find_copies,
-    find_tied_copies,
-    hash_rows,
-    with_and_without,
-)
 from skselect.policy.subgroups import Subgroups, check_enough_classes, subgroup_codes
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, encode_reviewer
-from skselect.selection import order
-from skselect.selection.pick import (
-    Grouping,
-    Setting,
-    name_levels,
-    pick,
-    take_chosen,
-)
-from skselect.selection.results import (
-    GroupedSelection,
-    ThresholdSelection,
-    add_shortlist,
-    check_shortlist,
-    make_policy,
-)
+from skselect.selection import order, results
+from skselect.selection import pick as picking
 from skselect.thresholds import Shortlist
 from skselect.thresholds._sequences import are_tied, choose_combined, default_combined
 
@@ -352,14 +316,20 @@ class ThresholdTuner(
         reviewer = None if said is None else encode_reviewer(said, rows.classes, len(rows.y), name)
         asked, subgroups, stated = self.shortlist, None, objectives
         if asked is not None:
-            asked = check_shortlist(asked, rows.weight, len(rows.classes), self.random_state)
+            asked = results.check_shortlist(
+                asked, rows.weight, len(rows.classes), self.random_state
+            )
         if self.group_by is not None:
             subgroups = find_subgroups(by := Subgroups.read(self.group_by), X)
             check_decided_by_row(by, X, subgroups)
 
         fits = Fits(self, X, rows.y)
         unseen, tested = self._predict_rows(base, rows, objective, fits)
-        model, what, seed = tested.model, Loss.of(loss, rows.rule), check_seed(self.random_state)
+        model, what, seed = (
+            tested.model,
+            Loss.of(loss, rows.rule),
+            option_checks.check_seed(self.random_state),
+        )
         trained = _rate_training_rows(tested, rows, unseen, objective)
         if what.is_error and trained is not None:
             objectives, unseen = self._name_levels(
@@ -378,7 +348,7 @@ class ThresholdTuner(
         if advice and tested.splits and are_last(tested.splits, n):
             advice = order.LEAVE_MARGIN
         ordered = self._find_order(objective, advice, unseen.rows, predictions, outcomes, members)
-        setting = Setting(
+        setting = picking.Setting(
             loss=what,
             on_infeasible=self.on_infeasible,
             caveats=(
@@ -394,8 +364,8 @@ class ThresholdTuner(
             seed=seed,
             by_chance=objectives is not stated,
         )
-        chosen = take_chosen(predictions, outcomes, objectives, members, asked)
-        found = pick(*chosen, _choose_start(objectives, what, model, chosen), setting)
+        chosen = picking.take_chosen(predictions, outcomes, objectives, members, asked)
+        found = picking.pick(*chosen, _choose_start(objectives, what, model, chosen), setting)
         if min(found.thresholds.values()) < np.inf:
             order.warn_of_order(ordered)
             if caveats != tested.caveats:
@@ -406,7 +376,7 @@ class ThresholdTuner(
                 )
         values = None if members is None else members.subgroups
         if asked is not None:
-            found = add_shortlist(
+            found = results.add_shortlist(
                 found, asked, predictions, outcomes, values, objective=objective,
                 caveats=setting.caveats, unknown=_find_unknown(model, rows.classes, unseen),
             )  # fmt: skip
@@ -435,7 +405,7 @@ class ThresholdTuner(
         rows = make_rows(base, X, y, weight, given, fitted=_is_fitted(base))
         if goal.guarantees:
             check_importance(rows.weight, goal.largest_weight)
-        base.abstain_label = check_abstain_label(base.abstain_label, rows.classes)
+        base.abstain_label = option_checks.check_abstain_label(base.abstain_label, rows.classes)
         return replace(rows, tuning_params=split)
 
     def _split_reviewer(self, objective: Objective, X: Any, given: Any) -> tuple[Any, Any]:
@@ -447,7 +417,7 @@ class ThresholdTuner(
                     f"{objective.name!r}; leave it out."
                 )
             return X, None
-        column, names = objective.reviewer, column_names(X) or []
+        column, names = objective.reviewer, arrays.column_names(X) or []
         if column is not None:
             if given is not None:
                 raise ValueError(
@@ -458,23 +428,25 @@ class ThresholdTuner(
                     f"reviewer={column!r}: X has no such column; it has {names[:20]}. Where X is "
                     "an array, pass fit(X, y, reviewer_pred=...)."
                 )
-            given = np.asarray(take_columns(X, [column]))[:, 0]
+            given = np.asarray(arrays.take_columns(X, [column]))[:, 0]
         objective.check_reviewed(answered=given is not None)
         return self._features(X), given
 
     def _features(self, X: Any) -> Any:
         """Return X without the column of a reviewer, which later rows need not have."""
-        column, names = getattr(self.objective, "reviewer", None), column_names(X) or []
+        column, names = getattr(self.objective, "reviewer", None), arrays.column_names(X) or []
         kept = [name for name in names if name != column]
-        return X if column is None or len(kept) == len(names) else take_columns(X, kept)
+        return X if column is None or len(kept) == len(names) else arrays.take_columns(X, kept)
 
-    def _group(self, subgroups: Any, predictions: Predictions, rows: IntArray) -> Grouping | None:
+    def _group(
+        self, subgroups: Any, predictions: Predictions, rows: arrays.IntArray
+    ) -> picking.Grouping | None:
         """Return the subgroups of the rows that choose the threshold."""
         if self.group_by is None:
             return None
         by = Subgroups.read(self.group_by)
         values = predictions.answers if by.by_answer else take_rows(subgroups, rows)
-        return Grouping(name_groups(by.by), values, len(rows), by.by_answer, by.unseen)
+        return picking.Grouping(name_groups(by.by), values, len(rows), by.by_answer, by.unseen)
 
     def _predict_rows(
         self, base: SelectiveClassifier, rows: TrainingRows, objective: Objective, fits: Fits
@@ -547,9 +519,11 @@ class ThresholdTuner(
         caveats = [] if len(known) == len(records) else [no_record]
         is_precomputed = isinstance(find_inner(model.estimator), PrecomputedClassifier)
         tables = [table for _, table in known] + ([] if is_precomputed else [X])
-        hashed = {key: hash_rows(x) for key, x in {id(x): x for x in tables}.items()}
+        hashed = {key: seen_rows.hash_rows(x) for key, x in {id(x): x for x in tables}.items()}
         overlaps = [record.overlap(hashed[id(table)]) for record, table in known]
-        most = max(overlaps, key=lambda one: one.share, default=Overlap(0, LEAST))
+        most = max(
+            overlaps, key=lambda one: one.share, default=seen_rows.Overlap(0, seen_rows.LEAST)
+        )
         seen = np.zeros(len(unseen.rows), dtype=bool)
         if most.share > 0:
             all_known = all(record.complete for record, _ in known)
@@ -563,12 +537,14 @@ class ThresholdTuner(
                 warn_user(f"No certificate: {caveats[0].reason}.")
         elif not caveats and not most.is_checked:
             caveats.append(certificates.NOTHING_CHECKED)
-        copies = None if is_precomputed else find_copies(hashed[id(X)], unseen.codes)
+        copies = None if is_precomputed else seen_rows.find_copies(hashed[id(X)], unseen.codes)
         if copies is None:  # X are predictions, or no row of X can be recognised
             _, sizes = np.unique(unseen.confidence, return_counts=True)
-            copies = find_tied_copies(unseen.confidence, sizes, unseen.codes, unseen.y_pred)
+            copies = seen_rows.find_tied_copies(
+                unseen.confidence, sizes, unseen.codes, unseen.y_pred
+            )
         caveats += certificates.copied_here(copies)
-        return replace(unseen, readings=with_and_without(seen, copies)), tuple(caveats)
+        return replace(unseen, readings=seen_rows.with_and_without(seen, copies)), tuple(caveats)
 
     def _doubt_few_errors(
         self, caveats: tuple[Caveat, ...], goal: Objective, outcomes: Outcomes
@@ -586,7 +562,7 @@ class ThresholdTuner(
     def _name_levels(
         self,
         objectives: Objectives,
-        trained: FloatArray,
+        trained: arrays.FloatArray,
         rows: TrainingRows,
         unseen: OutOfFold,
         subgroups: Any,
@@ -604,17 +580,19 @@ class ThresholdTuner(
             return objectives, unseen
         predictions = unseen.as_predictions(rows.classes, rows.rule)
         members = self._group(subgroups, predictions, unseen.rows)
-        objectives, names = name_levels(predictions, unseen.confidence, objectives, members, seed)
+        objectives, names = picking.name_levels(
+            predictions, unseen.confidence, objectives, members, seed
+        )
         return objectives, unseen.take(~names)
 
     def _find_order(
         self,
         objective: Objective,
         advice: str,
-        rows: IntArray,
+        rows: arrays.IntArray,
         predictions: Predictions,
         outcomes: Outcomes,
-        members: Grouping | None,
+        members: picking.Grouping | None,
     ) -> tuple[Caveat, ...]:
         """Return the caveat about rows that a guarantee is about and that depend on their order."""
         if not advice:
@@ -635,7 +613,7 @@ class ThresholdTuner(
         """
         vouched = "balanced" in certificates.check_vouched(self.assume)
         wanted = goal.guarantees or self.shortlist is not None
-        if not (wanted and goal.given_class is None and are_constant(rows.weight)):
+        if not (wanted and goal.given_class is None and arrays.are_constant(rows.weight)):
             return ()
         trained = getattr(base, "_class_counts", None)
         codes = rows.codes[splits[0][1]] if splits and trained is not None else rows.codes
@@ -657,15 +635,15 @@ class ThresholdTuner(
 
     # What is looked for ------------------------------------------------------------------
 
-    def _check_objective(self, base: SelectiveClassifier) -> tuple[Objectives, LossSpec]:
+    def _check_objective(self, base: SelectiveClassifier) -> tuple[Objectives, arrays.LossSpec]:
         """Check every argument before anything is trained; return the objectives and the loss."""
         base._check_parameters()  # noqa: SLF001 - same family
         if isinstance(self.refit, str) and self.refit != "auto":
             raise ValueError(f"refit must be True, False or 'auto', got {self.refit!r}.")
         check_cv(self.cv, takes_share=True)
-        check_choice("on_infeasible", self.on_infeasible, ["raise", "abstain"])
+        option_checks.check_choice("on_infeasible", self.on_infeasible, ["raise", "abstain"])
         certificates.check_vouched(self.assume)
-        costs = None if base.cost_matrix is None else check_costs(base.cost_matrix)
+        costs = None if base.cost_matrix is None else option_checks.check_costs(base.cost_matrix)
         stated = read_objective(self.objective, self.target, self.delta)
         loss = first_of(stated).choose_loss(has_costs=costs is not None)
         what = Loss.of(loss, DecisionRule(base.decision, costs))
@@ -680,7 +658,7 @@ class ThresholdTuner(
 
     def _base(self) -> SelectiveClassifier:
         """Return a SelectiveClassifier without threshold; it is fitted where a frozen one is."""
-        check_has_fit(given := self.estimator)
+        option_checks.check_has_fit(given := self.estimator)
         inner = getattr(given, "estimator", None)
         if isinstance(given, FrozenEstimator) and isinstance(inner, SelectiveClassifier):
             check_is_fitted(inner)
@@ -714,13 +692,13 @@ class ThresholdTuner(
     def _keep(
         self,
         model: SelectiveClassifier,
-        found: ThresholdSelection | GroupedSelection,
+        found: results.ThresholdSelection | results.GroupedSelection,
         unseen: OutOfFold,
         outcomes: Outcomes,
         subgroups: Any,
-        setting: Setting,
+        setting: picking.Setting,
         tested: _Tested,
-        trained: FloatArray | None,
+        trained: arrays.FloatArray | None,
     ) -> None:
         accepted = found.accepts(outcomes.confidence, subgroups)
         own = vars(model._make_policy())  # noqa: SLF001 - same family
@@ -728,7 +706,7 @@ class ThresholdTuner(
         if (rule := own["cascade"]) is not None:
             is_fresh = not any(one.strikes for one in setting.caveats)
             decides["cascade"] = count_asked(rule, unseen.stage, is_fresh=is_fresh)
-        policy = make_policy(
+        policy = results.make_policy(
             found, outcomes, accepted, model_print=setting.fingerprints["model"],
             rated_by_others=tested.model is None, trained=trained, **(own | decides),
         )  # fmt: skip
@@ -744,7 +722,7 @@ class ThresholdTuner(
 
     # What was found ----------------------------------------------------------------------
 
-    def _find_records(self, X: Any) -> list[tuple[SeenRows, Any] | None]:
+    def _find_records(self, X: Any) -> list[tuple[seen_rows.SeenRows, Any] | None]:
         # Rows that only chose the threshold do not count.
         return find_records(self.estimator_, self._features(X))
 
@@ -810,7 +788,7 @@ class ThresholdTuner(
         found = self.selection_
         counts = found.curve.counted and not found.curve.is_graded
         if (
-            isinstance(found, GroupedSelection)
+            isinstance(found, results.GroupedSelection)
             or not (counts and found.objective.guarantees)
             or (isinstance(found.objective, SystemRisk) and found.objective.counts_deferred)
             or isinstance(self.objective, list | tuple)
@@ -928,7 +906,7 @@ def _is_fitted(base: SelectiveClassifier) -> bool:
 
 def _rate_training_rows(
     tested: _Tested, rows: TrainingRows, unseen: OutOfFold, goal: Objective
-) -> FloatArray | None:
+) -> arrays.FloatArray | None:
     """Return the confidence of up to 1,000 rows that trained the classifier, if it is kept.
 
     None where nothing is guaranteed, or no row given trained it.
@@ -940,13 +918,13 @@ def _rate_training_rows(
     if model is None or not goal.guarantees or len(trained) == 0:
         return None
     X = take_rows(rows.X, some_of(trained))
-    confidence: FloatArray = model._decide_by(model, rows, X)["confidence"]  # noqa: SLF001
+    confidence: arrays.FloatArray = model._decide_by(model, rows, X)["confidence"]  # noqa: SLF001
     return confidence
 
 
 def _find_unknown(
-    model: SelectiveClassifier | None, classes: LabelArray, unseen: OutOfFold
-) -> BoolArray | None:
+    model: SelectiveClassifier | None, classes: arrays.LabelArray, unseen: OutOfFold
+) -> arrays.BoolArray | None:
     """Return the rows whose class the final model does not know: its training rows may lack it."""
     if model is None:
         return None
@@ -967,7 +945,7 @@ def name_groups(group_by: Any) -> str:
 
 def find_subgroups(by: Subgroups, X: Any) -> Any:
     """Return the subgroup of each row of X; None where the answers are the subgroups."""
-    group_by, names = by.by, column_names(X)
+    group_by, names = by.by, arrays.column_names(X)
     if by.by_answer:
         if group_by in (names or []):
             raise ValueError(
@@ -988,7 +966,7 @@ def find_subgroups(by: Subgroups, X: Any) -> Any:
         )
     if names is None:
         return pd.DataFrame({column: table[:, column] for column in wanted})
-    return take_columns(X, wanted)
+    return arrays.take_columns(X, wanted)
 
 
 def check_decided_by_row(by: Subgroups, X: Any, subgroups: Any) -> None:

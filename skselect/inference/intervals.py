@@ -19,15 +19,9 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtr, ndtri, stdtrit
 
 from skselect._lib.arrays import ROUNDING, ConfidenceSpec, FloatArray, IntArray, LossSpec, is_graded
+from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice, check_count, check_generator, check_number
-from skselect._lib.checks.rows import (
-    check_countable,
-    check_length,
-    check_one_per_row,
-    label_array,
-    refuse_weights,
-)
 from skselect._lib.notebook import NotebookText
 from skselect.bounds._pointwise import (
     clopper_pearson_interval,
@@ -479,7 +473,7 @@ def _draw(measured: Measured) -> FloatArray:
         raise ValueError(
             "cluster goes with method='analytic' and 'bootstrap': cells mix rows of all clusters."
         )
-    check_countable(rows.curve)
+    row_checks.check_countable(rows.curve)
     return cell_bootstrap(spec, rows.curve, parameters, how)
 
 
@@ -539,9 +533,9 @@ def check_clusters(values: Any, n: int, name: str = "cluster") -> IntArray | Non
     """Return the number of each row's cluster, or None; refuse missing ones."""
     if values is None:
         return None
-    array = check_one_per_row(label_array(values, name), name)
+    array = row_checks.check_one_per_row(row_checks.label_array(values, name), name)
     codes, seen = pd.factorize(array)
-    check_length(name, codes, n)
+    row_checks.check_length(name, codes, n)
     if np.any(codes < 0):
         raise ValueError(f"{name} has {int(np.sum(codes < 0))} missing values.")
     if len(seen) < 2:
@@ -682,7 +676,7 @@ def read_scored(
     given = (y_true,) if y_proba is None else (y_true, y_proba)
     predictions = read_rows(given, (Predictions,), **options)
     if remedy is not None:
-        refuse_weights(predictions.sample_weight, "an interval", remedy)
+        row_checks.refuse_weights(predictions.sample_weight, "an interval", remedy)
         predictions = replace(predictions, sample_weight=None)
     return score_rows(predictions, confidence=confidence, loss=loss)
 
@@ -703,7 +697,7 @@ def find_curve_interval(
     """Return the interval of a metric of the ranking, from the curve alone."""
     ranking = [name for name, spec in SPECS.items() if spec.interval == "ranking"]
     check_choice("metric", metric, ranking)
-    check_countable(curve)
+    row_checks.check_countable(curve)
     how = Sampling.checked("analytic", confidence_level, 2, None)
     found = find_interval(measure(SPECS[metric], ScoredRows(curve), {}, how))
     _warn_if_shaky(found)

@@ -11,16 +11,8 @@ from skselect._lib.arrays import FloatArray
 from skselect._lib.checks.options import check_choice, check_thresholds
 from skselect._lib.notebook import NotebookText
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.metrics import _rows as metric_rows
 from skselect.metrics._metric import RowOptions, computed_by, metric
-from skselect.metrics._rows import (
-    RankedInfluence,
-    ScoredRows,
-    augrc_lines,
-    aurc_lines,
-    eaurc_lines,
-    negative_aurc_lines,
-    ranked,
-)
 
 __all__ = ["accuracy_rejection_auc_score", "augrc_score", "aumcc_score"]
 __all__ += ["aurc_score", "coverage_at_risk_score", "eaugrc_score", "eaurc_score", "naurc_score"]
@@ -140,33 +132,37 @@ def review_rate_at_reliability(curve: RiskCoverageCurve, reliability: float) -> 
 
 
 def augrc_influence(
-    rows: ScoredRows, estimator: str = "trapezoid", coverage_range: Any = None
-) -> RankedInfluence | None:
+    rows: metric_rows.ScoredRows, estimator: str = "trapezoid", coverage_range: Any = None
+) -> metric_rows.RankedInfluence | None:
     if coverage_range is not None or rows.curve.n_rows < 3:
         return None
-    return ranked(rows, rows.curve.augrc(estimator=estimator), "log", augrc_lines)
+    return metric_rows.ranked(
+        rows, rows.curve.augrc(estimator=estimator), "log", metric_rows.augrc_lines
+    )
 
 
 def aurc_influence(
-    rows: ScoredRows, estimator: str = "empirical", ties: str = "expected"
-) -> RankedInfluence | None:
+    rows: metric_rows.ScoredRows, estimator: str = "empirical", ties: str = "expected"
+) -> metric_rows.RankedInfluence | None:
     if estimator != "empirical" or ties != "expected":
         return None
-    return ranked(rows, rows.curve.aurc(), "log", aurc_lines)
+    return metric_rows.ranked(rows, rows.curve.aurc(), "log", metric_rows.aurc_lines)
 
 
-def eaurc_influence(rows: ScoredRows) -> RankedInfluence | None:
+def eaurc_influence(rows: metric_rows.ScoredRows) -> metric_rows.RankedInfluence | None:
     if not rows.curve.mean_loss < 1 or rows.curve.is_graded:
         return None
-    return ranked(rows, rows.curve.eaurc(), "log", eaurc_lines)
+    return metric_rows.ranked(rows, rows.curve.eaurc(), "log", metric_rows.eaurc_lines)
 
 
 def accuracy_rejection_auc_influence(
-    rows: ScoredRows, estimator: str = "empirical"
-) -> RankedInfluence | None:
+    rows: metric_rows.ScoredRows, estimator: str = "empirical"
+) -> metric_rows.RankedInfluence | None:
     if estimator != "empirical":
         return None
-    return ranked(rows, 1.0 - rows.curve.aurc(), "logit", negative_aurc_lines)
+    return metric_rows.ranked(
+        rows, 1.0 - rows.curve.aurc(), "logit", metric_rows.negative_aurc_lines
+    )
 
 
 # Public functions ------------------------------------------------------------------------

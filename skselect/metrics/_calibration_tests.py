@@ -14,14 +14,8 @@ import pandas as pd
 from scipy.special import bdtr, bdtrc, chdtrc, gammaln, ndtr, xlog1py, xlogy
 
 from skselect._lib.arrays import ROUNDING, FloatArray, IntArray
+from skselect._lib.checks import options as option_checks
 from skselect._lib.checks import warn_user
-from skselect._lib.checks.options import (
-    check_choice,
-    check_count,
-    check_generator,
-    check_number,
-    choose_draws,
-)
 from skselect._lib.checks.rows import check_unit_confidence, refuse_graded_test
 from skselect._lib.notebook import NotebookText
 from skselect.curve.curve import RiskCoverageCurve
@@ -64,9 +58,9 @@ def ecd(outcomes: Outcomes, eps: float = 1e-8) -> float:
 
 def tce(outcomes: Outcomes, alpha: float = 0.05, n_min: int = 10, n_max: int = 1000) -> float:
     """Return the percentage of rows whose confidence is rejected by the test of their bin."""
-    check_number("alpha", alpha, 0.0, 1.0, closed="neither")
-    check_count("n_min", n_min)
-    check_count("n_max", n_max, n_min)
+    option_checks.check_number("alpha", alpha, 0.0, 1.0, closed="neither")
+    option_checks.check_count("n_min", n_min)
+    option_checks.check_count("n_max", n_max, n_min)
     check_unit_confidence(outcomes.confidence, "tce_score")
     weight, counts = outcomes.weight, "sample_weight: tce_score counts rows"
     if np.any(weight != np.rint(weight)):
@@ -255,10 +249,12 @@ def run_ecd_test(
 ) -> EcdTest:
     """Return the ECD with a two-sided p-value given the confidences."""
     rows = check_test_rows(outcomes, "ecd_test")
-    check_number("alpha", alpha, 0.0, 1.0, closed="neither")
-    simulates = check_choice("method", method, ["montecarlo", "normal"]) == "montecarlo"
-    n_draws = choose_draws(n_draws, 4999, alpha, 2 if simulates else 0)
-    rng = check_generator(random_state)
+    option_checks.check_number("alpha", alpha, 0.0, 1.0, closed="neither")
+    simulates = (
+        option_checks.check_choice("method", method, ["montecarlo", "normal"]) == "montecarlo"
+    )
+    n_draws = option_checks.choose_draws(n_draws, 4999, alpha, 2 if simulates else 0)
+    rng = option_checks.check_generator(random_state)
     value, log_odds = ecd(rows, eps), _log_odds(rows.confidence, eps)
     shortfall = find_shortfall(rows.confidence, eps)
     sigma = math.sqrt(float(np.sum(shortfall * (1.0 - shortfall) * log_odds**2))) / len(rows)
@@ -737,13 +733,15 @@ def run_t_cal_test(
 ) -> TCalTest:
     """Return the statistic and its p-value at all scales."""
     rows = check_test_rows(outcomes, "t_cal_test")
-    check_number("alpha", alpha, 0.0, 1.0, closed="neither")
-    simulates = check_choice("method", method, ["analytic", "montecarlo"]) == "montecarlo"
+    option_checks.check_number("alpha", alpha, 0.0, 1.0, closed="neither")
+    simulates = (
+        option_checks.check_choice("method", method, ["analytic", "montecarlo"]) == "montecarlo"
+    )
     if len(rows) < 2:
         raise ValueError(f"y_true: t_cal_test needs at least 2 rows, got {len(rows)}.")
-    rng = check_generator(random_state)
+    rng = option_checks.check_generator(random_state)
     n_scales = count_scales(len(rows))
-    n_draws = choose_draws(n_draws, 1000, alpha, n_scales if simulates else 0)
+    n_draws = option_checks.choose_draws(n_draws, 1000, alpha, n_scales if simulates else 0)
     moments = scale_moments(rows.confidence, 1.0 - rows.loss, n_scales)
     if simulates:
         p_values = _simulated_p_values(moments[0], rows.confidence, n_draws, rng)

@@ -15,13 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skselect._lib.arrays import (
-    ConfidenceSpec,
-    FloatArray,
-    IntArray,
-    LossSpec,
-    is_graded,
-)
+from skselect._lib import arrays
 from skselect._lib.checks.rows import check_unit_confidence
 from skselect.curve import areas, tie_blocks
 from skselect.curve.curve import RiskCoverageCurve
@@ -33,8 +27,8 @@ from skselect.predictions.predictions import Predictions, refuse_unjudged
 class Counts(NamedTuple):
     """Rows and errors of what each of some thresholds accepts."""
 
-    weight: FloatArray
-    loss: FloatArray
+    weight: arrays.FloatArray
+    loss: arrays.FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +55,7 @@ class UnsortedRows:
         """Number of rows."""
         return float(len(self.outcomes))
 
-    def accepted_at(self, thresholds: FloatArray) -> Counts:
+    def accepted_at(self, thresholds: arrays.FloatArray) -> Counts:
         """Return how many rows each threshold accepts, and how many of them are wrong."""
         accepted = [self.outcomes.confidence >= threshold for threshold in thresholds]
         wrong = self.outcomes.loss != 0.0
@@ -95,8 +89,8 @@ class ScoredRows:
 
     source: Outcomes | RiskCoverageCurve
     given: Predictions | None = None
-    correctness: ConfidenceSpec | None = None
-    threshold: FloatArray | None = None
+    correctness: arrays.ConfidenceSpec | None = None
+    threshold: arrays.FloatArray | None = None
     chosen: Any = ...
 
     @cached_property
@@ -123,7 +117,11 @@ class ScoredRows:
     def countable(self) -> Countable:
         """The rows for a metric that only reads what one threshold accepts."""
         rows = self.source
-        if isinstance(rows, Outcomes) and rows.sample_weight is None and not is_graded(rows.loss):
+        if (
+            isinstance(rows, Outcomes)
+            and rows.sample_weight is None
+            and not arrays.is_graded(rows.loss)
+        ):
             return UnsortedRows(rows)
         return self.curve
 
@@ -160,10 +158,10 @@ class ScoredRows:
 def score_rows(
     source: Predictions | Outcomes,
     *,
-    confidence: ConfidenceSpec | None = None,
-    loss: LossSpec = "zero_one",
-    correctness: FloatArray | None = None,
-    threshold: FloatArray | None = None,
+    confidence: arrays.ConfidenceSpec | None = None,
+    loss: arrays.LossSpec = "zero_one",
+    correctness: arrays.FloatArray | None = None,
+    threshold: arrays.FloatArray | None = None,
 ) -> ScoredRows:
     """Compute loss and confidence of each row; an estimator says `correctness` and `threshold`."""
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
@@ -185,8 +183,8 @@ def score_proba(
     y_true: Any,
     y_proba: Any,
     *,
-    confidence: ConfidenceSpec | None = None,
-    loss: LossSpec = "zero_one",
+    confidence: arrays.ConfidenceSpec | None = None,
+    loss: arrays.LossSpec = "zero_one",
     **options: Any,
 ) -> ScoredRows:
     """Check the arguments of a metric; compute loss and confidence of each row."""
@@ -212,17 +210,17 @@ class Influence:
     """
 
     estimate: float
-    values: FloatArray
+    values: arrays.FloatArray
     scale: str
     n_trials: float | None = None
     confident_error: float = 0.0
 
-    def standard_error(self, cluster: IntArray | None = None) -> float:
+    def standard_error(self, cluster: arrays.IntArray | None = None) -> float:
         """Return the standard error for independent rows, or independent clusters of rows."""
         return clustered_error(self.values, cluster)
 
 
-def clustered_error(values: FloatArray, cluster: IntArray | None = None) -> float:
+def clustered_error(values: arrays.FloatArray, cluster: arrays.IntArray | None = None) -> float:
     """Return the standard error of a mean, for independent rows or clusters of rows."""
     n = len(values)
     sums = values if cluster is None else np.bincount(cluster, weights=values)
@@ -264,7 +262,7 @@ class RankedInfluence:
         return iter([self._first]) if self.curve.n_rows <= CHUNK else self.lines(self.curve)
 
     @cached_property
-    def values(self) -> FloatArray:
+    def values(self) -> arrays.FloatArray:
         """What each row adds, with mean zero, shape (n,)."""
         assert self.outcomes is not None
         lines = list(self._each())
@@ -293,7 +291,7 @@ class RankedInfluence:
         n_wrong = self.curve.sums.loss
         return int(min(n_wrong, self.curve.n_rows - n_wrong))
 
-    def standard_error(self, cluster: IntArray | None = None) -> float:
+    def standard_error(self, cluster: arrays.IntArray | None = None) -> float:
         """Return the standard error for independent rows, or independent clusters of rows."""
         if cluster is not None or self.curve.is_graded:
             return clustered_error(self.values, cluster)
@@ -319,13 +317,13 @@ class RankedInfluence:
 # Means and shares ------------------------------------------------------------------------
 
 
-def mean_of(terms: FloatArray, scale: str) -> Influence:
+def mean_of(terms: arrays.FloatArray, scale: str) -> Influence:
     """Return the influence of a mean over rows."""
     estimate = float(np.mean(terms))
     return Influence(estimate, terms - estimate, scale)
 
 
-def ratio_of(over: FloatArray, under: FloatArray, scale: str) -> Influence | None:
+def ratio_of(over: arrays.FloatArray, under: arrays.FloatArray, scale: str) -> Influence | None:
     """Return the influence of sum(over)/sum(under) by the delta method."""
     total = float(np.sum(under))
     if not total > 0:
@@ -337,10 +335,10 @@ def ratio_of(over: FloatArray, under: FloatArray, scale: str) -> Influence | Non
     return Influence(estimate, values, scale)
 
 
-def share_of(events: FloatArray, trials: FloatArray) -> Influence | None:
+def share_of(events: arrays.FloatArray, trials: arrays.FloatArray) -> Influence | None:
     """Return the influence of a share of the rows in `trials`, 0/1 or graded."""
     found = ratio_of(events, trials, "logit")
-    if found is None or is_graded(events):
+    if found is None or arrays.is_graded(events):
         return found
     return replace(found, scale="proportion", n_trials=float(np.sum(trials)))
 
@@ -363,8 +361,8 @@ class Lines(NamedTuple):
     """What each row of some blocks adds: constant + slope x loss, up to a number for all rows."""
 
     chunk: Chunk
-    constant: FloatArray
-    slope: FloatArray
+    constant: arrays.FloatArray
+    slope: arrays.FloatArray
 
 
 def augrc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:

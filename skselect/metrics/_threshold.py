@@ -20,6 +20,7 @@ from skselect._lib.checks.rows import check_subgroups, check_unit_confidence
 from skselect._lib.decide import SPAN
 from skselect.curve import areas as definition
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.metrics import _rows as metric_rows
 from skselect.metrics._metric import (
     CountOptions,
     CwsaOptions,
@@ -28,15 +29,6 @@ from skselect.metrics._metric import (
     computed_by,
     metric,
     share_options,
-)
-from skselect.metrics._rows import (
-    Countable,
-    Influence,
-    ScoredRows,
-    mean_of,
-    ratio_of,
-    score_proba,
-    share_of,
 )
 from skselect.predictions.outcomes import Outcomes
 
@@ -47,13 +39,13 @@ __all__ += ["selective_confusion_matrix", "selective_cost_score", "selective_ris
 # Kernels ---------------------------------------------------------------------------------
 
 
-def coverage(curve: Countable, threshold: float = 0.5) -> float:
+def coverage(curve: metric_rows.Countable, threshold: float = 0.5) -> float:
     """Return the weighted share of accepted rows."""
     kept, _ = _accepted(curve, threshold)
     return min(kept / curve.total_weight, 1.0)  # sums of floats round
 
 
-def selective_risk(curve: Countable, threshold: float = 0.5) -> float:
+def selective_risk(curve: metric_rows.Countable, threshold: float = 0.5) -> float:
     """Return the weighted mean loss of the accepted rows; warn and return nan if there are none."""
     weight, loss = _accepted(curve, threshold)
     if not weight > 0:
@@ -65,17 +57,19 @@ def selective_risk(curve: Countable, threshold: float = 0.5) -> float:
     return loss / weight
 
 
-def selective_accuracy(curve: Countable, threshold: float = 0.5) -> float:
+def selective_accuracy(curve: metric_rows.Countable, threshold: float = 0.5) -> float:
     """Return one minus the selective risk."""
     return 1.0 - selective_risk(curve, threshold)
 
 
-def generalized_risk(curve: Countable, threshold: float = 0.5) -> float:
+def generalized_risk(curve: metric_rows.Countable, threshold: float = 0.5) -> float:
     """Return the loss of the accepted rows over the weight of all rows."""
     return _accepted(curve, threshold)[1] / curve.total_weight
 
 
-def selective_cost(curve: Countable, threshold: float = 0.5, abstention_cost: float = 0.1) -> float:
+def selective_cost(
+    curve: metric_rows.Countable, threshold: float = 0.5, abstention_cost: float = 0.1
+) -> float:
     """Return the mean over rows of the loss if accepted, else of `abstention_cost`."""
     cost = check_number("abstention_cost", abstention_cost, 0.0, closed="left")
     return generalized_risk(curve, threshold) + cost * (1.0 - coverage(curve, threshold))
@@ -93,7 +87,7 @@ def cwsa_plus(
     return _cwsa(curve, threshold, normalize, plus=True)
 
 
-def _accepted(curve: Countable, threshold: float) -> tuple[float, float]:
+def _accepted(curve: metric_rows.Countable, threshold: float) -> tuple[float, float]:
     """Return weight and loss of what is accepted."""
     found = curve.accepted_at(np.array([threshold], dtype=np.float64))
     return float(found.weight[0]), float(found.loss[0])
@@ -213,38 +207,42 @@ def risk_gap(outcomes: Outcomes, subgroups: Any, threshold: float = 0.5) -> floa
 
 def _share(
     sides: Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]],
-) -> Callable[..., Influence | None]:
+) -> Callable[..., metric_rows.Influence | None]:
     """Return the influence of a share of rows: `sides` are its counts, from accepted and loss."""
 
-    def influence(rows: ScoredRows, threshold: float = 0.5) -> Influence | None:
-        return share_of(*sides(_marks(rows, threshold), rows.outcomes.loss))
+    def influence(
+        rows: metric_rows.ScoredRows, threshold: float = 0.5
+    ) -> metric_rows.Influence | None:
+        return metric_rows.share_of(*sides(_marks(rows, threshold), rows.outcomes.loss))
 
     return influence
 
 
 def selective_cost_influence(
-    rows: ScoredRows, threshold: float = 0.5, abstention_cost: float = 0.1
-) -> Influence:
+    rows: metric_rows.ScoredRows, threshold: float = 0.5, abstention_cost: float = 0.1
+) -> metric_rows.Influence:
     accepted = _marks(rows, threshold)
-    return mean_of(accepted * rows.outcomes.loss + abstention_cost * (1.0 - accepted), "identity")
+    return metric_rows.mean_of(
+        accepted * rows.outcomes.loss + abstention_cost * (1.0 - accepted), "identity"
+    )
 
 
 def cwsa_influence(
-    rows: ScoredRows,
+    rows: metric_rows.ScoredRows,
     threshold: float = 0.5,
     normalize: str = "selected",
     sign: float = -1.0,
     scale: str = "signed share",
-) -> Influence | None:
+) -> metric_rows.Influence | None:
     outcomes = rows.outcomes
     check_unit_confidence(outcomes.confidence, "CWSA")
     terms = definition.row_terms(outcomes.loss, outcomes.confidence, threshold, sign)
     if normalize == "all":
-        return mean_of(terms, scale)
-    return ratio_of(terms, _marks(rows, threshold), scale)
+        return metric_rows.mean_of(terms, scale)
+    return metric_rows.ratio_of(terms, _marks(rows, threshold), scale)
 
 
-def _marks(rows: ScoredRows, threshold: float) -> FloatArray:
+def _marks(rows: metric_rows.ScoredRows, threshold: float) -> FloatArray:
     return accepted_rows(rows.outcomes, threshold).astype(np.float64)
 
 
@@ -806,7 +804,7 @@ def selective_confusion_matrix(
            [0, 1, 1]])
     """
     threshold = check_threshold(threshold)
-    scored = score_proba(y_true, y_proba, **options)
+    scored = metric_rows.score_proba(y_true, y_proba, **options)
     rows = scored.predictions
     accepted = accepted_rows(scored.outcomes, threshold)
     return count_decisions(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 from scipy import special, stats
 
+from skselect import objectives
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_count, check_delta
@@ -26,19 +27,6 @@ from skselect.bounds._pointwise import (
 )
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
-from skselect.objectives import (
-    DOUBT,
-    FIXED_METHOD,
-    GUARANTEES,
-    Counts,
-    GeneralizedRisk,
-    Guarantee,
-    Loss,
-    Risk,
-    SystemRisk,
-    find_mean,
-    read_guarantee,
-)
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, Certificate, Origin, Stated
 from skselect.policy.policy import (
@@ -52,15 +40,9 @@ from skselect.policy.policy import (
     warn_if_far,
 )
 from skselect.policy.seen_rows import find_tied_copies, share_recorded, with_and_without
+from skselect.predictions import predictions as predicting
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes, compute_confidence, compute_loss, reviewer_loss
-from skselect.predictions.predictions import (
-    Predictions,
-    read_rows,
-    refuse_unjudged,
-    rows_of_class,
-    warn_of_columns,
-)
 from skselect.selection import order
 from skselect.streaming.state import SelectiveState
 
@@ -142,16 +124,18 @@ def certify(
     True
     """
     check_is_policy(policy)
-    loss = Loss.of(policy.rule.default_loss, policy.rule)
+    loss = objectives.Loss.of(policy.rule.default_loss, policy.rule)
     fixed = _read_certified(objective, target, delta, loss)
     answered, accepted, confidence = decide_labelled(policy, rows, subgroups, "certify")
     missed = reviewer_loss(answered)
     if not fixed.about.is_error or fixed.counts_deferred:
-        refuse_unjudged(answered, f"objective={fixed.name!r}, where it reads costs or a reviewer,")
+        predicting.refuse_unjudged(
+            answered, f"objective={fixed.name!r}, where it reads costs or a reviewer,"
+        )
     loss_of = compute_loss(answered, fixed.about.kind)
     outcomes = Outcomes(loss_of, confidence, None, missed, unjudged=answered.unjudged)
     vouched = "independent" in certificates.check_vouched(assume)
-    if isinstance(fixed, SystemRisk):
+    if isinstance(fixed, objectives.SystemRisk):
         outcomes = fixed.with_reviewer(outcomes)
     rated = outcomes.all_counted
     curve = RiskCoverageCurve.from_outcomes(rated)
@@ -162,7 +146,9 @@ def certify(
     together = replace(rated, confidence=sides, readings=readings)
     counted = together.count(_SEED)
     read = counted.read()
-    counts = [Counts.of(rows.loss, rows.confidence > 0, rows.reviewer_loss) for rows in read]
+    counts = [
+        objectives.Counts.of(rows.loss, rows.confidence > 0, rows.reviewer_loss) for rows in read
+    ]
     known, is_reused = _find_reused(policy, curve)
     if far := _find_far(policy, answered, curve):
         known += (Caveat(far, strikes=False),)
@@ -174,7 +160,7 @@ def certify(
         )
         order.warn_of_order(found)
         order.warn_of_doubt(doubt)
-    if isinstance(fixed, SystemRisk):
+    if isinstance(fixed, objectives.SystemRisk):
         found = (*found, *order.doubt_reviewer(outcomes))
     origin = Origin(
         caveats=(*known, *doubt, *found, *certificates.copied_here(copies)),
@@ -188,17 +174,20 @@ def certify(
     ).with_pool(outcomes)
     at = RiskCoverageCurve.from_outcomes(together).working_point(int(np.any(accepted)))
     made = Certificate.of(fixed, policy.threshold, at, counts, origin)
-    return replace(made, method=FIXED_METHOD, notice=notice)
+    return replace(made, method=objectives.FIXED_METHOD, notice=notice)
 
 
-def _read_certified(objective: Any, target: Any, delta: Any, loss: Loss) -> Guarantee:
+def _read_certified(
+    objective: Any, target: Any, delta: Any, loss: objectives.Loss
+) -> objectives.Guarantee:
     """Return what is to be certified; without a target it is nan, and the bound is measured."""
-    kind, own, level = read_guarantee(objective, target, delta)
+    kind, own, level = objectives.read_guarantee(objective, target, delta)
     if kind is None:
-        known = f"one of {list(GUARANTEES)} or an object such as Risk(0.02)"
+        known = f"one of {list(objectives.GUARANTEES)} or an object such as Risk(0.02)"
         raise ArgumentError("objective", f"objective must be {known}, got None.")
-    fixed = copy.copy(objective) if isinstance(objective, Guarantee) else kind(own)
-    loss = Loss() if isinstance(fixed, SystemRisk) else loss  # which counts errors
+    fixed = copy.copy(objective) if isinstance(objective, objectives.Guarantee) else kind(own)
+    if isinstance(fixed, objectives.SystemRisk):  # which counts errors
+        loss = objectives.Loss()
     fixed.target = math.nan if own is None else fixed.checked_target(loss)
     fixed.delta = check_delta(fixed.delta if level is None else level)
     fixed.max_analyses = check_count("max_analyses", fixed.max_analyses)
@@ -221,7 +210,9 @@ def _find_reused(
     return (), False
 
 
-def _find_far(policy: AbstentionPolicy, answered: Predictions, curve: RiskCoverageCurve) -> str:
+def _find_far(
+    policy: AbstentionPolicy, answered: predicting.Predictions, curve: RiskCoverageCurve
+) -> str:
     """Say where many rows have other confidences than those that tuned the policy, "" if not."""
     at = np.array(list(policy.confidence_quantiles.values()))
     kept = curve.accepted_at(np.append(at, np.nextafter(at, np.inf))).weight
@@ -229,7 +220,7 @@ def _find_far(policy: AbstentionPolicy, answered: Predictions, curve: RiskCovera
     return describe_far(policy, curve.n_rows - kept.reshape(2, -1).T, curve.n_rows, name)
 
 
-def _why_not(fixed: Guarantee, counts: Sequence[Counts]) -> str:
+def _why_not(fixed: objectives.Guarantee, counts: Sequence[objectives.Counts]) -> str:
     """Say why rows guarantee nothing, "" where they do."""
     most = fixed.weakest(counts)
     bound = fixed.bound(most)
@@ -373,7 +364,7 @@ class PolicyCheck:
         return (
             f"BROKEN or CONFIRMED is wrong with probability at most {percent(self.delta, up=True)}"
             f"{which}. Where every guarantee is kept, IN DOUBT appears in at most "
-            f"{percent(max(DOUBT, self.delta))} of the checks. Intervals: "
+            f"{percent(max(objectives.DOUBT, self.delta))} of the checks. Intervals: "
             f"{'; '.join(each)}. Assumptions (not proved): "
             f"{'; '.join(self.assumptions)}. {self._tell_reused()}"
         )
@@ -566,7 +557,7 @@ def check_policy(
     """
     check_is_policy(policy)
     rate = getattr(objective, "deferred_error", None)
-    asked = Asked(*read_guarantee(objective, target, delta), max_analyses, rate)
+    asked = Asked(*objectives.read_guarantee(objective, target, delta), max_analyses, rate)
     if asked.delta is not None:
         check_delta(asked.delta)
     if max_analyses is not None:
@@ -575,7 +566,7 @@ def check_policy(
         check = _check_state(policy, rows[0], subgroups, asked)
     else:
         answered, accepted, confidence = decide_labelled(
-            policy, rows, subgroups, "check_policy", (Predictions, SelectiveState)
+            policy, rows, subgroups, "check_policy", (predicting.Predictions, SelectiveState)
         )
         outcomes = Outcomes(compute_loss(answered, policy.rule.default_loss), confidence)
         curve = RiskCoverageCurve.from_outcomes(outcomes)
@@ -590,7 +581,7 @@ def check_policy(
 
 def check_decided(
     policy: AbstentionPolicy,
-    answered: Predictions,
+    answered: predicting.Predictions,
     accepted: BoolArray,
     subgroups: Any,
     curve: RiskCoverageCurve,
@@ -603,7 +594,7 @@ def check_decided(
     checks = check_guarantees(policy, answered, accepted, subgroups, asked)
     loss = compute_loss(answered, policy.rule.default_loss)
     graded = loss[accepted] if policy.rule.has_graded_costs else None
-    seen = Counts.of(loss, accepted)
+    seen = objectives.Counts.of(loss, accepted)
     far = _find_far(policy, answered, curve)
     unlike = [one for one in (far, answered.doubt) if one]
     caveats = tuple(f"This verdict is about rows like these only: {one}." for one in unlike)
@@ -618,14 +609,14 @@ def _check_state(
     _check_countable(policy, state, subgroups)
     listed: list[Listed] = [(one, "", np.arange(1)) for one in _asked_for(policy, asked)]
     found, curve = find_guarantees(policy, listed, asked), state.finalize()
-    if any(isinstance(test.guarantee, SystemRisk) for test in found):
+    if any(isinstance(test.guarantee, objectives.SystemRisk) for test in found):
         raise ArgumentError(
             "objective",
             "objective='system_risk': a state does not count the reviewer's errors; pass "
             "Predictions.from_proba(..., reviewer=).",
         )
     at = curve.accepted_at(np.array([policy.threshold]))
-    seen = Counts(state.n_rows, int(at.weight[0]), int(at.loss[0]))
+    seen = objectives.Counts(state.n_rows, int(at.weight[0]), int(at.loss[0]))
     checks = tuple(check_seen(test, seen) for test in found)
     # A state may hold float32 confidences, by which no row is recognised.
     return _gather(policy, curve, checks, seen)
@@ -657,7 +648,7 @@ def _gather(
     policy: AbstentionPolicy,
     curve: RiskCoverageCurve,
     checks: tuple[GuaranteeCheck, ...],
-    seen: Counts,
+    seen: objectives.Counts,
     graded: FloatArray | None = None,
     reused: float | None = None,
     caveats: tuple[str, ...] = (),
@@ -672,8 +663,10 @@ def _gather(
     level = math.fsum(check.delta for check in checks if check.n) or checks[0].delta
     unit, max_analyses = policy.rule.unit, checks[0].max_analyses
     once, anytime = level / (max_analyses or 1), max_analyses is None
-    risk, *ends = find_mean(seen.n_errors, seen.n_accepted, graded, once, anytime=anytime)
-    coverage, *share = find_mean(seen.n_accepted, seen.n, None, once, anytime=anytime)
+    risk, *ends = objectives.find_mean(
+        seen.n_errors, seen.n_accepted, graded, once, anytime=anytime
+    )
+    coverage, *share = objectives.find_mean(seen.n_accepted, seen.n, None, once, anytime=anytime)
     rows = {None: _GROWING, 1: certificates.FIRST_ANALYSIS}.get(max_analyses, certificates.PLANNED)
     named = (drawn, *checks[0].as_objective.reviewing.assumes, *_TRUSTED, rows)
     same_rows = chose_threshold(policy, curve)
@@ -716,7 +709,7 @@ class Tested(NamedTuple):
     when it was certified.
     """
 
-    guarantee: Guarantee
+    guarantee: objectives.Guarantee
     rows: IntArray
     max_analyses: int | None
     power: float
@@ -805,7 +798,7 @@ class GuaranteeCheck(Stated):
         """What was found, as text."""
         # How often what must be rare, or what must be frequent, occurs.
         stated = self.as_objective
-        count, n = stated.count(Counts(self.n, self.n_accepted, self.n_errors))
+        count, n = stated.count(objectives.Counts(self.n, self.n_accepted, self.n_errors))
         if n == 0:
             return "no such case"
         count = n - count if stated.is_least else count
@@ -829,7 +822,7 @@ class GuaranteeCheck(Stated):
 
 def check_guarantees(
     policy: AbstentionPolicy,
-    answered: Predictions,
+    answered: predicting.Predictions,
     accepted: BoolArray,
     subgroups: Any,
     asked: Asked,
@@ -841,18 +834,20 @@ def check_guarantees(
     for test in find_guarantees(policy, listed, asked):
         stated, rows, kept = test.guarantee, test.rows, accepted[test.rows]
         loss, missed = loss_of(stated.about.kind)[rows], None
-        if isinstance(stated, SystemRisk):
+        if isinstance(stated, objectives.SystemRisk):
             if of_reviewer is not None:  # answers say more than a rate
                 stated.deferred_error, missed = None, of_reviewer[rows]
             stated.check_reviewed(answered=missed is not None)
-        seen = Counts.of(loss, kept, missed)
+        seen = objectives.Counts.of(loss, kept, missed)
         averaged = (has_graded and stated.about.is_cost) or stated.reviewing.rate is not None
         graded = stated.values(loss, kept) if averaged else None
         checks.append(check_seen(test, seen, graded))
     return tuple(checks)
 
 
-def check_seen(test: Tested, seen: Counts, graded: FloatArray | None = None) -> GuaranteeCheck:
+def check_seen(
+    test: Tested, seen: objectives.Counts, graded: FloatArray | None = None
+) -> GuaranteeCheck:
     """Compare a guarantee with the bounds that counts of rows give, or their `graded` losses."""
     stated, loss, unit = test.guarantee, test.guarantee.about, test.guarantee.unit
     found = stated.test(seen, graded, anytime=test.max_analyses is None, doubt=test.doubt)
@@ -920,7 +915,7 @@ def _by_bets(test: Tested, values: FloatArray) -> Callable[[int], bool]:
     return settles
 
 
-def _by_counts(test: Tested, seen: Counts) -> Callable[[int], bool]:
+def _by_counts(test: Tested, seen: objectives.Counts) -> Callable[[int], bool]:
     """Tell how many more rows like these show that a share is too large: the others too few."""
     level, largest = test.guarantee.level, 1.0 - test.guarantee.largest
     errors, n = test.guarantee.count(seen)
@@ -947,12 +942,12 @@ def check_is_policy(policy: Any) -> None:
         )
 
 
-def predictions_for(policy: AbstentionPolicy, y_true: Any, y_proba: Any) -> Predictions:
+def predictions_for(policy: AbstentionPolicy, y_true: Any, y_proba: Any) -> predicting.Predictions:
     """Read labels and raw probabilities as the policy does: its classes, one column for two."""
     truth = check_labels(y_true)
     encode_known(truth, policy.classes, remedy="The policy cannot answer with others.")
     scores, _ = read_scores(policy, y_proba)
-    found = Predictions.from_proba(truth, scores, labels=policy.classes)
+    found = predicting.Predictions.from_proba(truth, scores, labels=policy.classes)
     return found if policy.cascade is None else replace(found, cascade=policy.cascade)
 
 
@@ -961,8 +956,8 @@ def decide_labelled(
     rows: tuple[Any, ...],
     subgroups: Any,
     purpose: str,
-    tables: tuple[type, ...] = (Predictions,),
-) -> tuple[Predictions, BoolArray, FloatArray]:
+    tables: tuple[type, ...] = (predicting.Predictions,),
+) -> tuple[predicting.Predictions, BoolArray, FloatArray]:
     """Return predictions with the policy's answers, which rows it accepts, and its confidence.
 
     `tables` are what the caller takes beside `(y_true, y_proba)`; here they are Predictions.
@@ -973,7 +968,7 @@ def decide_labelled(
             "policy: it reads decision values, which Predictions cannot hold, so it cannot be "
             "certified later. Certify it when it is tuned, or use a classifier with predict_proba."
         )
-    predictions = read_rows(rows, tables, partial(predictions_for, policy))
+    predictions = predicting.read_rows(rows, tables, partial(predictions_for, policy))
     by_column = isinstance(policy.confidence, External) and policy.calibration is None
     by_column = by_column or isinstance(policy.confidence, LearnedScore)
     if predictions.y_proba is None and not by_column:
@@ -983,9 +978,9 @@ def decide_labelled(
         )
     refuse_weights(predictions.sample_weight, purpose)
     if purpose != "certify":
-        refuse_unjudged(predictions, purpose)
+        predicting.refuse_unjudged(predictions, purpose)
     check_answers_fit(policy, predictions)
-    warn_of_columns(predictions)
+    predicting.warn_of_columns(predictions)
     if predictions.y_proba is None:  # answers with a confidence: only the threshold is applied
         confidence = compute_confidence(predictions, None)
         accepted = accept_answers(policy, confidence, predictions.answers, subgroups)
@@ -997,7 +992,7 @@ def decide_labelled(
 
 
 def check_answers_fit(
-    policy: AbstentionPolicy, predictions: Predictions, which: str = "predictions"
+    policy: AbstentionPolicy, predictions: predicting.Predictions, which: str = "predictions"
 ) -> None:
     """Refuse predictions of other classes, or without the answers that a policy keeps."""
     if policy.classes.tolist() != predictions.classes.tolist():
@@ -1032,7 +1027,7 @@ class Asked(NamedTuple):
     :class:`SystemRisk`.
     """
 
-    kind: type[Guarantee] | None = None
+    kind: type[objectives.Guarantee] | None = None
     target: float | None = None
     delta: float | None = None
     max_analyses: int | None = None
@@ -1060,23 +1055,23 @@ def find_guarantees(policy: AbstentionPolicy, listed: list[Listed], asked: Asked
     power = 1.0 - (1.0 - _POWER) / max(occurring, 1)
     found = []
     for certificate, cases, rows in made:
-        kind, loss, level, since = stated or Risk, policy.rule.default_loss, share, ""
+        kind, loss, level, since = stated or objectives.Risk, policy.rule.default_loss, share, ""
         own = target
         if stated is None and is_guarantee(certificate):
-            kind, loss = GUARANTEES[certificate.objective], certificate.loss
+            kind, loss = objectives.GUARANTEES[certificate.objective], certificate.loss
             level = certificate.delta if delta is None else share
             own = certificate.target if target is None else target
             since = certificate.since if target is None else ""
             rate = certificate.deferred_error
             if certificate.overall_error is not None:  # what is left is about the machine alone
-                kind, own = GeneralizedRisk, own - certificate.overall_error
-        loss = "zero_one" if kind is SystemRisk else loss
-        what = Loss.of(loss, policy.rule)
+                kind, own = objectives.GeneralizedRisk, own - certificate.overall_error
+        loss = "zero_one" if kind is objectives.SystemRisk else loss
+        what = objectives.Loss.of(loss, policy.rule)
         tested = kind(own, delta=level, max_analyses=max_analyses or 1).on(what, cases)
-        if isinstance(tested, SystemRisk):
+        if isinstance(tested, objectives.SystemRisk):
             tested.deferred_error = rate
         tested.target = tested.checked_target(what)
-        doubt = max(DOUBT / n_tests, tested.level)  # what is broken is in doubt, too
+        doubt = max(objectives.DOUBT / n_tests, tested.level)  # what is broken is in doubt, too
         found.append(Tested(tested, rows, max_analyses, power, doubt, since))
     return found
 
@@ -1094,7 +1089,7 @@ def _asked_for(policy: AbstentionPolicy, asked: Asked) -> Sequence[Certificate |
 
 
 def _list_certificates(
-    policy: AbstentionPolicy, answered: Predictions, subgroups: Any, asked: Asked
+    policy: AbstentionPolicy, answered: predicting.Predictions, subgroups: Any, asked: Asked
 ) -> list[Listed]:
     """Return certificates that a policy may have, each with the name of its cases and its rows."""
     n, groups = len(answered.y_pred), policy.parts
@@ -1122,12 +1117,12 @@ def is_guarantee(certificate: Certificate | None) -> TypeGuard[Certificate]:
     )
 
 
-def _find_rows(predictions: Predictions, cases: str) -> IntArray | None:
+def _find_rows(predictions: predicting.Predictions, cases: str) -> IntArray | None:
     """Return the rows that a certificate names, None where its name means no class."""
     if not cases:
         return np.arange(len(predictions))
     of_classes = (
-        rows_of_class(predictions, side, label)
+        predicting.rows_of_class(predictions, side, label)
         for side in ("predicted", "true")
         for label in predictions.classes.tolist()
     )
@@ -1136,7 +1131,7 @@ def _find_rows(predictions: Predictions, cases: str) -> IntArray | None:
 
 def own_guarantee(
     policy: AbstentionPolicy,
-    answered: Predictions,
+    answered: predicting.Predictions,
     accepted: BoolArray,
     subgroups: Any,
     delta: float | None = None,

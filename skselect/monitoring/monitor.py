@@ -17,33 +17,12 @@ import numpy as np
 import pandas as pd
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import check_choice, check_delta, check_number
-from skselect._lib.checks.rows import (
-    check_labels,
-    check_length,
-    encode_known,
-    encode_labels,
-    label_array,
-)
 from skselect._lib.files import digest_json, give_text, read_json, replace_nan, restore_stored
-from skselect.monitoring import log
+from skselect.monitoring import evidence, history, log
 from skselect.monitoring.check import check_is_policy
-from skselect.monitoring.evidence import (
-    Watched,
-    bets_on_cases,
-    find_watched,
-    risk_interval,
-    wealth_of,
-)
-from skselect.monitoring.history import (
-    BATCH,
-    Workload,
-    begin_batch,
-    enter_outcomes,
-    latest_batches,
-    runs,
-)
 from skselect.monitoring.status import GuaranteeStatus, MonitorStatus
 from skselect.objectives import DOUBT, Risk, read_guarantee
 from skselect.policy.policy import AbstentionPolicy, External
@@ -198,7 +177,7 @@ class SelectiveRiskMonitor:
             )
         self.batch = batch
         self._width, width_kind = log.batch_width(batch)
-        self._loss, self._found = find_watched(policy, target, self.delta)
+        self._loss, self._found = evidence.find_watched(policy, target, self.delta)
         kinds = {kind for kind in (age_kind, width_kind) if kind}
         if len(kinds) > 1:
             raise ValueError(
@@ -222,8 +201,8 @@ class SelectiveRiskMonitor:
         self._guarantees = [replace(guarantee) for guarantee in self._found]
         self._waiting = np.empty(0, log.CASE)
         self._counts = dict.fromkeys(_COUNTED, 0)
-        self._history = np.empty(0, BATCH)
-        self._workload = Workload.of_policy(self.policy)
+        self._history = np.empty(0, history.BATCH)
+        self._workload = history.Workload.of_policy(self.policy)
         self._key: float | None = None
         self._kind = self._given_kind
         self._last_decided = self._labels_until = -math.inf
@@ -331,9 +310,9 @@ class SelectiveRiskMonitor:
         names = log.check_names(ids)
         labels = np.empty(0, dtype=self.policy.classes.dtype)
         if np.size(y) or len(names):
-            labels = check_labels(y, "y")
-        check_length("y", labels, len(names), "ids")
-        truth = encode_labels(labels, self.policy.classes, "y")
+            labels = row_checks.check_labels(y, "y")
+        row_checks.check_length("y", labels, len(names), "ids")
+        truth = row_checks.encode_labels(labels, self.policy.classes, "y")
         told = pd.DataFrame({"name": names, "truth": truth}).drop_duplicates()
         if twice := told.loc[told["name"].duplicated(), "name"].tolist():
             raise ValueError(
@@ -435,7 +414,7 @@ class SelectiveRiskMonitor:
             y_proba, y_pred=y_pred, confidence=confidence, subgroups=subgroups, auxiliary=auxiliary
         )
         answers = decided["suggestion"]
-        codes = encode_known(answers, self.policy.classes, "y_pred")
+        codes = row_checks.encode_known(answers, self.policy.classes, "y_pred")
         numbers = np.full(len(answers), -1)
         members = self.policy.parts.members(answers, subgroups)
         for number, guarantee in enumerate(self._guarantees):
@@ -452,7 +431,7 @@ class SelectiveRiskMonitor:
         accepted, confidence, answer, guarantee = decided
         n, truth = len(accepted), None if labels is None else labels[1]
         if truth is not None:
-            check_length("y", truth, n, "y_proba")
+            row_checks.check_length("y", truth, n, "y_proba")
         number = self._counts["n_decided"] + np.arange(n)
         names = _names(ids, number, truth, accepted)
         times, kind = self._read_when(when, number)
@@ -497,11 +476,13 @@ class SelectiveRiskMonitor:
         number = first + np.arange(len(times))
         by_count = isinstance(self.batch, int | np.integer)
         keys = np.floor_divide(number if by_count else times, self._width)
-        for rows in runs(keys):
+        for rows in history.runs(keys):
             if keys[rows.start] != self._key:
                 if self._key is not None:
                     self._workload.close(self._level, self._last_decided)
-                self._history = begin_batch(self._history, first + rows.start, times[rows.start])
+                self._history = history.begin_batch(
+                    self._history, first + rows.start, times[rows.start]
+                )
                 self._key = float(keys[rows.start])
             self._workload.count(accepted[rows], confidence[rows])
             self._history["n"][-1] += rows.stop - rows.start
@@ -530,7 +511,7 @@ class SelectiveRiskMonitor:
         if np.any(enters):
             entered, loss = cases[enters], loss[enters]
             self._counts["n_unlabelled"] += int(np.sum(unlabelled[enters]))
-            enter_outcomes(self._history, entered, loss, wealth[enters])
+            history.enter_outcomes(self._history, entered, loss, wealth[enters])
             self._waiting = cases[~enters]
 
     # Answering ---------------------------------------------------------------------------
@@ -540,8 +521,8 @@ class SelectiveRiskMonitor:
     def status_(self) -> MonitorStatus:
         """The answer, in words and numbers."""
         cases, unit = self._waiting, self._loss.unit
-        known = latest_batches(self._history, _LATEST, "n_known")
-        decided = latest_batches(self._history, _LATEST, "n")
+        known = history.latest_batches(self._history, _LATEST, "n_known")
+        decided = history.latest_batches(self._history, _LATEST, "n")
         is_open = np.isnan(cases["loss"])
         blocks = is_open & np.isin(cases["guarantee"], cases["guarantee"][~is_open])
         now = max(self._last_decided, self._labels_until)
@@ -570,10 +551,10 @@ class SelectiveRiskMonitor:
             workload_when=None if changed is None else log.show_time(changed, self._kind),
         )
 
-    def _status_of(self, guarantee: Watched) -> GuaranteeStatus:
+    def _status_of(self, guarantee: evidence.Watched) -> GuaranteeStatus:
         unit, when = self._loss.unit, guarantee.alarm_when
-        wealth = wealth_of(guarantee.evidence, bets_on_cases(guarantee.target))
-        low, high = risk_interval(guarantee.loss, guarantee.weight, guarantee.delta)
+        wealth = evidence.wealth_of(guarantee.evidence, evidence.bets_on_cases(guarantee.target))
+        low, high = evidence.risk_interval(guarantee.loss, guarantee.weight, guarantee.delta)
         # Broken is what raised an alarm; cases that count as correct confirm nothing.
         ends = float(guarantee.alarm_at is not None), 1.0 if self._counts["n_unlabelled"] else high
         found = Risk(guarantee.target).judge(
@@ -730,7 +711,7 @@ class SelectiveRiskMonitor:
             guarantee.restore(saved)
         self._waiting = log.cases_of(**stored["waiting"])
         self._counts = {name: operator.index(stored["counts"][name]) for name in _COUNTED}
-        self._history = np.array([tuple(batch) for batch in stored["history"]], BATCH)
+        self._history = np.array([tuple(batch) for batch in stored["history"]], history.BATCH)
         self._workload.restore(stored["workload"])
         self._key, self._kind = stored["batch_key"], stored["kind"]
         if self._kind not in (None, *log.KINDS):
@@ -749,12 +730,14 @@ class SelectiveRiskMonitor:
 
     def _known_labels(self, y: Any) -> tuple[LabelArray, IntArray]:
         """Return true labels, some of which may be missing, and their codes."""
-        values = label_array(y, "y")
-        values = values if values.ndim == 1 else check_labels(values, "y")
+        values = row_checks.label_array(y, "y")
+        values = values if values.ndim == 1 else row_checks.check_labels(values, "y")
         known = ~np.asarray(pd.isna(values))
         truth = np.full(values.shape, _MISSING, dtype=np.int64)
         if np.any(known) or not values.size:
-            truth[known] = encode_labels(check_labels(values[known], "y"), self.policy.classes, "y")
+            truth[known] = row_checks.encode_labels(
+                row_checks.check_labels(values[known], "y"), self.policy.classes, "y"
+            )
         return values, truth
 
     def _dates(self, times: Any) -> Any:
@@ -764,7 +747,9 @@ class SelectiveRiskMonitor:
     def _refuse_unknown(self, labels: LabelArray, truth: IntArray) -> None:
         """Refuse labels that are none of the classes."""
         if len(strange := labels[truth == -1]):
-            encode_known(check_labels(strange, "y"), self.policy.classes, "y", _REMEDY)
+            row_checks.encode_known(
+                row_checks.check_labels(strange, "y"), self.policy.classes, "y", _REMEDY
+            )
 
     def _losses(self, truth: IntArray, answer: IntArray) -> FloatArray:
         """Return the loss of each answer, as a share of the largest cost; nan if not known."""
@@ -800,7 +785,7 @@ def _names(ids: Any, number: IntArray, truth: IntArray | None, accepted: BoolArr
             )
         return np.array([f"#{i}" for i in number.tolist()], dtype=object)
     names = log.check_names(ids)
-    check_length("ids", names, len(accepted), "y_proba")
+    row_checks.check_length("ids", names, len(accepted), "y_proba")
     return names
 
 

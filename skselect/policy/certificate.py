@@ -16,21 +16,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from skselect import objectives
 from skselect._lib.arrays import ROUNDING, BoolArray, FloatArray
 from skselect._lib.checks.options import check_choice, check_count, check_number
 from skselect._lib.notebook import NotebookText, percent, rounded, show_card, wrap
 from skselect.bounds._band import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.objectives import (
-    DOUBT,
-    FIXED_METHOD,
-    GUARANTEES,
-    MEAN_ONLY,
-    Counts,
-    Guarantee,
-    Loss,
-    SystemRisk,
-)
 from skselect.policy.seen_rows import Overlap
 from skselect.predictions.outcomes import Outcomes
 from skselect.thresholds._rules import least_band_target
@@ -282,12 +273,12 @@ class Stated:
     deferred_error: float | None
 
     @property
-    def as_objective(self) -> Guarantee:
+    def as_objective(self) -> objectives.Guarantee:
         """The objective, on its rows."""
-        stated = GUARANTEES[self.objective](self.target, delta=self.delta)
-        if isinstance(stated, SystemRisk):
+        stated = objectives.GUARANTEES[self.objective](self.target, delta=self.delta)
+        if isinstance(stated, objectives.SystemRisk):
             stated.deferred_error = self.deferred_error
-        return stated.on(Loss(self.loss, self.unit), self.cases)
+        return stated.on(objectives.Loss(self.loss, self.unit), self.cases)
 
     @property
     def statement(self) -> str:
@@ -406,10 +397,10 @@ class Certificate(Stated, NotebookText):
     @classmethod
     def of(
         cls,
-        objective: Guarantee,
+        objective: objectives.Guarantee,
         threshold: float,
         working_point: tuple[float, float],
-        counts: Sequence[Counts],
+        counts: Sequence[objectives.Counts],
         origin: Origin,
     ) -> Certificate:
         """Write the certificate of an objective on its rows; without a target, of the bound.
@@ -483,7 +474,9 @@ class Certificate(Stated, NotebookText):
         `n_sharing` is how many guarantees are tested together.
         """
         stated = self.as_objective
-        needed = rounded(stated.rows_to_test(max(DOUBT / n_sharing, self.delta)), 2, up=True)
+        needed = rounded(
+            stated.rows_to_test(max(objectives.DOUBT / n_sharing, self.delta)), 2, up=True
+        )
         noun = "cases" if stated.is_least else "labelled cases"  # a coverage reads no label
         noun = "labelled answers" if stated.is_selective else noun
         rows = f"{float(needed):,.0f} {noun}"
@@ -493,7 +486,9 @@ class Certificate(Stated, NotebookText):
     def can_fail(self) -> bool:
         """Whether it uses `delta`: with too few rows nothing is accepted, or all for a coverage."""
         stated = self.as_objective.set_params(max_analyses=self.max_analyses)
-        return self.method == FIXED_METHOD or self.n >= max(self.rows_needed, stated.rows_to_fail)
+        return self.method == objectives.FIXED_METHOD or self.n >= max(
+            self.rows_needed, stated.rows_to_fail
+        )
 
     @cached_property
     def least_target(self) -> float:
@@ -504,7 +499,7 @@ class Certificate(Stated, NotebookText):
         objective: the largest coverage. For "band" it is exact; the other methods also look at
         surer rows, so that it is an upper bound. Computed when first asked for.)
         """
-        if not self.as_objective.is_selective or self.method == FIXED_METHOD:
+        if not self.as_objective.is_selective or self.method == objectives.FIXED_METHOD:
             return self.pointwise_bound
         share = {"band": 1.0, "combined": BAND_SHARE}.get(self.method)
         if share is None:
@@ -583,7 +578,7 @@ class Certificate(Stated, NotebookText):
         if self.guarantee == "mean":
             how_sure = "on average over tables like this one"
         start = how_sure[0].upper() + how_sure[1:]
-        if not (self.exact or self.caveats == (MEAN_ONLY,)):
+        if not (self.exact or self.caveats == (objectives.MEAN_ONLY,)):
             start = f"A certificate would say: {how_sure}"
         worse = "weeks" if self.cases else "subgroups or weeks"
         stated = self.statement
@@ -604,7 +599,7 @@ class Certificate(Stated, NotebookText):
     def reads_reviewer(self) -> bool:
         """Whether only a reviewer's answers can test it."""
         known = (self.deferred_error, self.overall_error)
-        return self.objective == SystemRisk.word and known == (None, None)
+        return self.objective == objectives.SystemRisk.word and known == (None, None)
 
     @property
     def is_of_users_loss(self) -> bool:
@@ -661,7 +656,7 @@ class Certificate(Stated, NotebookText):
         most = one.as_objective.unit * (1.0 + ROUNDING)
         counts = [0, one.n_errors, one.n_accepted, one.n]
         # A bound may be 0. No number of rows certifies a target next to 0.
-        smallest = 0.0 if one.method == FIXED_METHOD else 1e-12 * one.as_objective.unit
+        smallest = 0.0 if one.method == objectives.FIXED_METHOD else 1e-12 * one.as_objective.unit
         fit = smallest <= one.target <= most and 0.0 < one.delta <= 0.5 and counts == sorted(counts)
         if not (isinstance(values["exact"], bool) and fit and (one.exact or one.caveats)):
             raise ValueError("certificate: its values do not fit together.")

@@ -19,7 +19,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from skselect._lib import decide as kernel
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array, column_names
+from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import (
     check_abstain_label,
@@ -32,54 +34,12 @@ from skselect._lib.checks.options import (
     check_number,
     check_threshold,
 )
-from skselect._lib.checks.rows import (
-    check_classes,
-    check_confidence,
-    check_labels,
-    check_length,
-    check_simplex,
-    encode_known,
-    label_array,
-    match_columns,
-    refuse_labels,
-    refuse_one_row_or_two,
-)
-from skselect._lib.decide import (
-    CONFIDENCES,
-    OWN_FEATURES,
-    check_asked,
-    check_decision_values,
-    check_numbers,
-    decide_rows,
-    find_thresholds,
-    follow_tables,
-    follow_to_end,
-    list_rejected,
-    read_auxiliary,
-    refuse_ignored,
-    refuse_subgroups,
-    tell,
-)
 from skselect._lib.files import digest_json, give_text, read_json, restore_stored
 from skselect._lib.notebook import NotebookText, show_card, wrap
 from skselect.bounds._pointwise import clopper_pearson_upper
 from skselect.calibration._scopes import Calibration, ConfidenceCalibration, restore_calibration
-from skselect.policy.cascade import (
-    Cascade,
-    check_same_index,
-    describe_cascade,
-    restore_cascade,
-    store_cascade,
-    take_answers,
-)
-from skselect.policy.certificate import (
-    Certificate,
-    check_certified,
-    check_made,
-    now,
-    threshold_from_json,
-    threshold_to_json,
-)
+from skselect.policy import cascade as cascades
+from skselect.policy import certificate as certificates
 from skselect.policy.standalone import write_source
 from skselect.policy.subgroups import (
     GroupThresholds,
@@ -98,9 +58,9 @@ VERSION = 6
 #: Parts of a policy, each with the functions that store it as plain values and rebuild it.
 _PARTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "groups": (GroupThresholds.to_dict, GroupThresholds.from_dict),
-    "certificate": (Certificate.to_dict, Certificate.from_dict),
+    "certificate": (certificates.Certificate.to_dict, certificates.Certificate.from_dict),
     "shortlist": (PolicyShortlist.to_dict, PolicyShortlist.from_dict),
-    "cascade": (store_cascade, restore_cascade),
+    "cascade": (cascades.store_cascade, cascades.restore_cascade),
 }
 #: What it records about the rows that tuned it, as it stands in the file.
 _FACTS = ("coverage", "n", "confidence_quantiles", "metadata", "created", "fingerprints")
@@ -227,14 +187,14 @@ class AbstentionPolicy(NotebookText):
     rule: DecisionRule = field(default_factory=DecisionRule)
     groups: GroupThresholds | None = None
     abstain_label: Any = None
-    certificate: Certificate | None = None
+    certificate: certificates.Certificate | None = None
     shortlist: PolicyShortlist | None = None
-    cascade: Cascade | None = None
+    cascade: cascades.Cascade | None = None
     coverage: float | None = None
     n: int | None = None
     confidence_quantiles: dict[str, float] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
-    created: str = field(default_factory=now)
+    created: str = field(default_factory=certificates.now)
     fingerprints: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -273,11 +233,11 @@ class AbstentionPolicy(NotebookText):
         return [str(one) for one in (self.cascade, shortlist) if one is not None]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", check_classes(self.classes, "classes"))
+        object.__setattr__(self, "classes", row_checks.check_classes(self.classes, "classes"))
         threshold, what = check_threshold(self.threshold), f"threshold={self.threshold!r}"
         if self.groups is not None:
             threshold, what = np.inf, "groups: there is a threshold per subgroup"
-        check_certified(self.certificate, threshold, what, "certificate=None")
+        certificates.check_certified(self.certificate, threshold, what, "certificate=None")
         object.__setattr__(self, "threshold", threshold)
         check_choice("response", self.response, ["predict_proba", "decision_function"])
         rule = DecisionRule.checked(self.rule.decision, self.rule.cost_matrix, self.classes)
@@ -287,7 +247,7 @@ class AbstentionPolicy(NotebookText):
             for calibration in self.confidence.auxiliary.values():
                 calibration.check_fits(len(self.classes), "predict_proba")
         elif not callable(self.confidence):
-            check_choice("confidence", self.confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
+            check_choice("confidence", self.confidence, [*kernel.CONFIDENCES, *ANSWER_CONFIDENCES])
             check_confidence_fits(self.confidence, rule.decision, rule.cost_matrix)
         if self.abstain_label is not None:
             check_abstain_label(self.abstain_label, self.classes)
@@ -425,14 +385,14 @@ class AbstentionPolicy(NotebookText):
         """
         cascade = check_given(self.cascade, "cascade", "begin, which asks stage by stage,")
         given = y_proba if confidence is None else confidence
-        proba, stage = _follow(self, cascade, given, follow_tables)
+        proba, stage = _follow(self, cascade, given, kernel.follow_tables)
         names = np.array([*cascade.names, None], dtype=object)
         return names[np.where(np.isnan(proba).any(axis=1), stage, -1)]
 
     @property
     def expected_costs(self) -> pd.DataFrame:
         """What a case of a cascade costs, see :attr:`Cascade.expected_costs`."""
-        rule: Cascade = check_given(self.cascade, "cascade", "expected_costs")
+        rule: cascades.Cascade = check_given(self.cascade, "cascade", "expected_costs")
         return rule.expected_costs
 
     def decide_arrays(
@@ -485,7 +445,7 @@ class AbstentionPolicy(NotebookText):
         told = {"classes": self._answers(decided), "shortlist": shortlist}
         threshold, over = decided.threshold, decided.over_capacity
         applied = threshold if over is None else np.where(over, -np.inf, threshold)
-        columns = tell(told, decided.y_proba, decided.y_pred, decided.confidence, applied)
+        columns = kernel.tell(told, decided.y_proba, decided.y_pred, decided.confidence, applied)
         return columns | {"threshold": threshold} | self._further_columns(decided)
 
     def _check_batch(self, decisions: Decisions, capacity: int | None) -> Decisions:
@@ -568,7 +528,7 @@ class AbstentionPolicy(NotebookText):
         }
         if self.shortlist is not None:
             proba, least = decisions.y_proba, self.shortlist.least_proba
-            columns["shortlist"] = list_rejected(proba, accepted, self.classes, least)
+            columns["shortlist"] = kernel.list_rejected(proba, accepted, self.classes, least)
             columns["shortlist"][accepted] = pd.NA
         return pd.DataFrame(columns | self._further_columns(decisions), index=index)
 
@@ -645,7 +605,7 @@ class AbstentionPolicy(NotebookText):
             "confidence": confidence,
             "decision": self.rule.decision,
             "cost_matrix": None if costs is None else costs.tolist(),
-            "threshold": threshold_to_json(self.threshold),
+            "threshold": certificates.threshold_to_json(self.threshold),
             "groups": parts.pop("groups"),
             "abstain_label": label.item() if isinstance(label, np.generic) else label,
             **parts,
@@ -782,7 +742,7 @@ class AbstentionPolicy(NotebookText):
         parts = {x: None if part is None else _PARTS[x][1](part) for x, part in parts.items()}
         return cls(
             classes=_check_stored_classes(stored["classes"], stored["classes_dtype"]),
-            threshold=threshold_from_json(stored["threshold"]),
+            threshold=certificates.threshold_from_json(stored["threshold"]),
             confidence=confidence,
             calibration=None if calibration is None else restore_calibration(calibration),
             response=stored["response"],
@@ -800,7 +760,7 @@ def _restore_learned(stored: dict[str, Any]) -> LearnedScore:
     for name, value in {"intercept": stored["intercept"], **named}.items():
         check_number(f"coefficient of {name!r}", value, closed="neither")
     auxiliary = {name: restore_calibration(x) for name, x in stored["auxiliary"].items()}
-    if not named or not set(auxiliary) <= set(named) - set(OWN_FEATURES):
+    if not named or not set(auxiliary) <= set(named) - set(kernel.OWN_FEATURES):
         raise ValueError(f"confidence: {list(auxiliary)} and {list(named)} do not fit together.")
     return LearnedScore(
         tuple(named), np.array(list(named.values())), float(stored["intercept"]), auxiliary
@@ -819,7 +779,7 @@ def decide_given(
     if y_proba is None and confidence is None and isinstance(policy.confidence, External):
         policy.confidence(np.empty(0))  # raises: it names what to pass
     applied = describe_policy(policy)
-    refuse_ignored(applied, y_proba, y_pred, confidence, subgroups, auxiliary)
+    kernel.refuse_ignored(applied, y_proba, y_pred, confidence, subgroups, auxiliary)
     if confidence is not None:
         return _decide_answers(policy, y_pred, confidence, subgroups)
     scores, stage = read_scores(policy, check_given(y_proba, "y_proba", "this policy"))
@@ -827,9 +787,9 @@ def decide_given(
     if policy.rule.decision == "estimator":
         answers = _check_answers(policy, y_pred, len(scores))
     if applied["asks"] is not None:
-        auxiliary_proba = read_auxiliary(
+        auxiliary_proba = kernel.read_auxiliary(
             applied, auxiliary, len(scores), partial(_check_proba, policy.classes),
-            lambda x, name: check_numbers(as_array(x, name), name),
+            lambda x, name: kernel.check_numbers(as_array(x, name), name),
         )  # fmt: skip
     return apply_policy(policy, scores, answers, subgroups, auxiliary_proba, stage)
 
@@ -872,14 +832,14 @@ def _decide_answers(
 ) -> Decisions:
     """Decide on answers that come with a confidence; they need not be among the classes."""
     stage = None
-    check_same_index(y_pred=y_pred, confidence=confidence)
+    cascades.check_same_index(y_pred=y_pred, confidence=confidence)
     if policy.cascade is not None and isinstance(policy.confidence, External):
-        scores, stage = _follow(policy, policy.cascade, confidence, follow_to_end)
-        confidence, y_pred = scores[:, 0], take_answers(policy.cascade, y_pred, stage)
+        scores, stage = _follow(policy, policy.cascade, confidence, kernel.follow_to_end)
+        confidence, y_pred = scores[:, 0], cascades.take_answers(policy.cascade, y_pred, stage)
     values = _read_confidence(confidence)
-    none = label_array(y_pred, "y_pred").shape == (0,)
-    answers = policy.classes[:0] if none else check_labels(y_pred, "y_pred")
-    check_length("y_pred", answers, len(values), "confidence")
+    none = row_checks.label_array(y_pred, "y_pred").shape == (0,)
+    answers = policy.classes[:0] if none else row_checks.check_labels(y_pred, "y_pred")
+    row_checks.check_length("y_pred", answers, len(values), "confidence")
     if policy.parts.by_answer:
         subgroups = answers
     threshold = _find_thresholds(policy, values, subgroups)
@@ -891,7 +851,7 @@ def _decide_answers(
 def _read_confidence(given: Any) -> FloatArray:
     """Return given confidences, checked; there may be none."""
     none = as_array(given, "confidence").shape == (0,)
-    return np.empty(0) if none else check_confidence(given)
+    return np.empty(0) if none else row_checks.check_confidence(given)
 
 
 def _find_thresholds(
@@ -900,9 +860,9 @@ def _find_thresholds(
     """Return the threshold of each row of checked confidences."""
     applied = describe_policy(policy)
     if policy.parts.by is None:
-        refuse_subgroups(applied, subgroups)
+        kernel.refuse_subgroups(applied, subgroups)
     groups = policy.parts.encode(subgroups, len(confidence))
-    return find_thresholds(applied, confidence, None, groups)
+    return kernel.find_thresholds(applied, confidence, None, groups)
 
 
 def read_scores(policy: AbstentionPolicy, y_proba: Any) -> tuple[FloatArray, IntArray | None]:
@@ -911,20 +871,22 @@ def read_scores(policy: AbstentionPolicy, y_proba: Any) -> tuple[FloatArray, Int
     Scores have a column per class, or are one decision value for two classes.
     """
     if policy.cascade is not None:
-        return _follow(policy, policy.cascade, y_proba, follow_to_end)
+        return _follow(policy, policy.cascade, y_proba, kernel.follow_to_end)
     if isinstance(y_proba, Mapping):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
             "y_proba: this policy has no cascade; pass one table, not a dict."
         )
     if policy.response == "decision_function":
-        values = check_decision_values({"classes": policy.classes}, as_array(y_proba, "y_proba"))
+        values = kernel.check_decision_values(
+            {"classes": policy.classes}, as_array(y_proba, "y_proba")
+        )
         return values, None
     return _check_proba(policy.classes, y_proba, "y_proba"), None
 
 
 def _follow(
     policy: AbstentionPolicy,
-    cascade: Cascade,
+    cascade: cascades.Cascade,
     given: Any,
     follow: Callable[..., tuple[FloatArray, IntArray]],
 ) -> tuple[FloatArray, IntArray]:
@@ -933,10 +895,10 @@ def _follow(
     `follow` says whether rows may wait. Where answers come with a confidence, that is the one
     column of the scores.
     """
-    check_same_index(y_proba=given)
-    rule, check = describe_cascade(cascade), partial(_check_proba, policy.classes)
+    cascades.check_same_index(y_proba=given)
+    rule, check = cascades.describe_cascade(cascade), partial(_check_proba, policy.classes)
     if isinstance(policy.confidence, External):
-        return follow(rule, given, 1, lambda x, name: check_confidence(x, name)[:, None])
+        return follow(rule, given, 1, lambda x, name: row_checks.check_confidence(x, name)[:, None])
     return follow(rule, given, len(policy.classes), check)
 
 
@@ -946,10 +908,10 @@ def _check_proba(classes: LabelArray, given: Any, name: str) -> FloatArray:
     if proba.shape == (0,):
         proba = np.empty((0, len(classes)))
     elif columns is not None and proba.ndim == 2:
-        proba = proba[:, match_columns(columns, classes, name)]
+        proba = proba[:, row_checks.match_columns(columns, classes, name)]
     if len(classes) == 2 and (proba.ndim == 1 or proba.shape[1:] == (1,)):
-        refuse_labels(proba, name)
-        refuse_one_row_or_two(proba, name)
+        row_checks.refuse_labels(proba, name)
+        row_checks.refuse_one_row_or_two(proba, name)
         second = proba.ravel().astype(np.float64)
         proba = np.column_stack([1.0 - second, second])
     if proba.ndim != 2 or proba.shape[1] != len(classes):
@@ -957,18 +919,18 @@ def _check_proba(classes: LabelArray, given: Any, name: str) -> FloatArray:
             f"{name} needs a row per case with {len(classes)} numbers, one for each of the classes "
             f"{classes[:20].tolist()}, got the shape {proba.shape}; pass one case as [[...]]."
         )
-    return check_simplex(proba, name) if len(proba) else np.empty(proba.shape)
+    return row_checks.check_simplex(proba, name) if len(proba) else np.empty(proba.shape)
 
 
 def _check_answers(policy: AbstentionPolicy, y_pred: Any, n: int) -> IntArray:
     """Check an estimator's own answers and return their codes."""
     given = check_given(y_pred, "y_pred", "a policy with decision='estimator'")
-    if n == 0 and label_array(given, "y_pred").shape == (0,):
+    if n == 0 and row_checks.label_array(given, "y_pred").shape == (0,):
         return np.empty(0, dtype=np.int64)
-    labels = check_labels(given, "y_pred")
-    check_length("y_pred", labels, n, "y_proba")
+    labels = row_checks.check_labels(given, "y_pred")
+    row_checks.check_length("y_pred", labels, n, "y_proba")
     remedy = "The policy was made for these classes only."
-    return encode_known(labels, policy.classes, "y_pred", remedy)
+    return row_checks.encode_known(labels, policy.classes, "y_pred", remedy)
 
 
 def apply_policy(
@@ -995,11 +957,11 @@ def apply_policy(
     """
     applied, rule, groups = describe_policy(policy), policy.rule, None
     if applied["asks"] is not None:
-        auxiliary_proba = check_asked(applied, auxiliary_proba, _NO_PREDICTIONS)
-    refuse_subgroups(applied, subgroups)
+        auxiliary_proba = kernel.check_asked(applied, auxiliary_proba, _NO_PREDICTIONS)
+    kernel.refuse_subgroups(applied, subgroups)
     if policy.parts.are_given:
         groups = policy.parts.encode(subgroups, len(scores))
-    decided = decide_rows(applied, scores, y_pred, auxiliary_proba, groups)
+    decided = kernel.decide_rows(applied, scores, y_pred, auxiliary_proba, groups)
     proba, chosen, confidence, threshold = decided
     claim, is_claim = confidence, isinstance(policy.confidence, LearnedScore)
     is_claim = is_claim or isinstance(policy.calibration, ConfidenceCalibration)
@@ -1030,7 +992,7 @@ def describe_policy(policy: AbstentionPolicy) -> dict[str, Any]:
         "threshold": policy.threshold,
         "groups": None if policy.groups is None else vars(policy.groups),
         "shortlist": None if policy.shortlist is None else vars(policy.shortlist),
-        "cascade": None if policy.cascade is None else describe_cascade(policy.cascade),
+        "cascade": None if policy.cascade is None else cascades.describe_cascade(policy.cascade),
     }
 
 
@@ -1118,7 +1080,7 @@ def find_index(table: Any, n: int) -> pd.Index:
 
 def _check_index(index: Any, n: int) -> pd.Index:
     """Return an index for `n` rows; refuse one of another length."""
-    rows = index if isinstance(index, pd.Index) else label_array(index, "index")
+    rows = index if isinstance(index, pd.Index) else row_checks.label_array(index, "index")
     if rows.shape != (n,):
         raise ValueError(
             f"index must have one entry for each of the {n} rows of y_proba, such as X_new.index, "
@@ -1153,4 +1115,4 @@ def _check_facts(policy: Any) -> None:
         check_number(f"confidence_quantiles[{name!r}]", value, closed="neither")
         if not re.fullmatch(r"0?\.\d+", str(name)):
             raise ValueError(f"confidence_quantiles: {name!r} is no level such as '0.5'.")
-    check_made(policy.created, policy.fingerprints)
+    certificates.check_made(policy.created, policy.fingerprints)

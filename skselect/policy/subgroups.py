@@ -15,15 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    LabelArray,
-    column_names,
-    rows_of_codes,
-    trusted,
-)
+from skselect._lib import arrays
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import (
     check_choice,
@@ -136,7 +128,9 @@ class GroupThresholds:
     @classmethod
     def of_all(cls, threshold: float, certificate: Certificate | None = None) -> GroupThresholds:
         """Return one threshold for all rows, which is checked."""
-        return trusted(cls, by=None, thresholds={ALL: threshold}, certificates={ALL: certificate})
+        return arrays.trusted(
+            cls, by=None, thresholds={ALL: threshold}, certificates={ALL: certificate}
+        )
 
     def __repr__(self) -> str:
         return f"<GroupThresholds {self.in_brief}>"
@@ -239,23 +233,23 @@ class GroupThresholds:
             for group, text in self.texts.items()
         )
 
-    def look_up(self, subgroups: Any, n: int) -> FloatArray:
+    def look_up(self, subgroups: Any, n: int) -> arrays.FloatArray:
         """Return the threshold of each row; inf, without a warning, for unknown subgroups."""
         codes, keys = self.encode(subgroups, n)
         known = [self.thresholds.get(key, np.inf) for key in keys]
         return np.array([*known, np.inf])[codes]  # the last one is for code -1
 
-    def have(self, subgroups: Any, n: int) -> BoolArray:
+    def have(self, subgroups: Any, n: int) -> arrays.BoolArray:
         """Tell which rows belong to a subgroup that has a threshold."""
         codes, keys = self.encode(subgroups, n)
         return np.array([*(key in self.thresholds for key in keys), False])[codes]
 
-    def members(self, answers: LabelArray, subgroups: Any) -> dict[Any, IntArray]:
+    def members(self, answers: arrays.LabelArray, subgroups: Any) -> dict[Any, arrays.IntArray]:
         """Return the rows of each subgroup that occurs."""
         codes, keys = self.encode(answers if self.by_answer else subgroups, len(answers))
-        return dict(zip(keys, rows_of_codes(codes, len(keys)), strict=True))
+        return dict(zip(keys, arrays.rows_of_codes(codes, len(keys)), strict=True))
 
-    def encode(self, subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
+    def encode(self, subgroups: Any, n: int) -> tuple[arrays.IntArray, list[Any]]:
         """Return the subgroup of each row as a code, and the subgroups."""
         if self.by is None:
             return np.zeros(n, dtype=np.int64), [ALL]
@@ -314,7 +308,7 @@ def _verdict(certificate: Certificate | None) -> str:
     return "measured" if certificate.exact and certificate.guarantee == "measured" else "estimate"
 
 
-def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
+def subgroup_codes(subgroups: Any, n: int) -> tuple[arrays.IntArray, list[Any]]:
     """Return the subgroup of each row as a code, -1 where it is missing, and the subgroups.
 
     Parameters
@@ -366,7 +360,7 @@ def _only_key(subgroups: Any) -> Any:
 
 def names_of_columns(subgroups: Any) -> tuple[str, ...]:
     """Return the names of several columns of subgroups, () for one."""
-    names = column_names(subgroups) or []
+    names = arrays.column_names(subgroups) or []
     return tuple(str(name) for name in names) if len(names) > 1 else ()
 
 
@@ -402,7 +396,7 @@ def _check_group_names(by: Any, groups: list[Any], by_answer: Any, columns: Any)
 def _order_columns(subgroups: Any, columns: tuple[str, ...]) -> Any:
     """Return the attributes in the order of `columns`."""
     is_dict = isinstance(subgroups, Mapping)
-    names = list(subgroups) if is_dict else column_names(subgroups)
+    names = list(subgroups) if is_dict else arrays.column_names(subgroups)
     by_name = {str(name): name for name in names or []}
     if set(by_name) != set(columns):
         raise ValueError(

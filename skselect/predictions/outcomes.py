@@ -10,53 +10,38 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import (
-    BoolArray,
-    ConfidenceSpec,
-    FloatArray,
-    IntArray,
-    LossSpec,
-    as_array,
-    is_graded,
-    trusted,
-)
+from skselect._lib import arrays
+from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice, check_confidence_fits
-from skselect._lib.checks.rows import (
-    check_confidence,
-    check_length,
-    check_loss,
-    check_weight,
-    refuse_own_confidence,
-)
 from skselect.predictions.confidence import confidence_of_answers
 from skselect.predictions.predictions import Predictions, refuse_unjudged
 
 
-def zero_one_loss(predictions: Predictions) -> FloatArray:
+def zero_one_loss(predictions: Predictions) -> arrays.FloatArray:
     """Return 1 where the predicted class is not the true one, else 0."""
     return (predictions.y_pred != predictions.y_true).astype(np.float64)
 
 
-def cost_loss(predictions: Predictions) -> FloatArray:
+def cost_loss(predictions: Predictions) -> arrays.FloatArray:
     """Return the cost of each predicted class, as a share of the largest cost."""
     return predictions.rule.costs(predictions.y_true, predictions.y_pred)
 
 
-def reviewer_loss(predictions: Predictions) -> FloatArray | None:
+def reviewer_loss(predictions: Predictions) -> arrays.FloatArray | None:
     """Return 1 where a reviewer's answer is not the true class, else 0; None without answers."""
     if predictions.reviewer is None:
         return None
     return (predictions.reviewer != predictions.y_true).astype(np.float64)
 
 
-LOSSES: dict[str, Callable[[Predictions], FloatArray]] = {
+LOSSES: dict[str, Callable[[Predictions], arrays.FloatArray]] = {
     "zero_one": zero_one_loss,
     "cost": cost_loss,
 }
 
 
-def compute_loss(predictions: Predictions, loss: LossSpec) -> FloatArray:
+def compute_loss(predictions: Predictions, loss: arrays.LossSpec) -> arrays.FloatArray:
     """Return the loss of each row, in [0, 1].
 
     Parameters
@@ -84,14 +69,14 @@ def compute_loss(predictions: Predictions, loss: LossSpec) -> FloatArray:
             "loss: a callable needs the true label of every row, but some rows belong to a class "
             "that the classifier does not know. Use loss='zero_one' (such a row is an error)."
         )
-    values = check_loss(loss(classes[predictions.y_true], predictions.answers))
-    check_length("loss", values, len(predictions))
+    values = row_checks.check_loss(loss(classes[predictions.y_true], predictions.answers))
+    row_checks.check_length("loss", values, len(predictions))
     return values.copy()
 
 
 def compute_confidence(
-    predictions: Predictions, confidence: ConfidenceSpec | None = None
-) -> FloatArray:
+    predictions: Predictions, confidence: arrays.ConfidenceSpec | None = None
+) -> arrays.FloatArray:
     """Return the confidence of each row of `predictions`.
 
     Parameters
@@ -124,14 +109,14 @@ def compute_confidence(
             f"confidence={confidence!r} is computed from probabilities, but these predictions "
             "hold labels and a confidence only; leave confidence out."
         )
-    values = check_confidence(confidence)
-    check_length("confidence", values, len(predictions))
+    values = row_checks.check_confidence(confidence)
+    row_checks.check_length("confidence", values, len(predictions))
     return values.copy()
 
 
 def claimed_confidence(
-    predictions: Predictions, confidence: ConfidenceSpec | None = None
-) -> ConfidenceSpec | None:
+    predictions: Predictions, confidence: arrays.ConfidenceSpec | None = None
+) -> arrays.ConfidenceSpec | None:
     """Return the confidence that is read as the probability of being right.
 
     That is the probability of the predicted class, whichever named confidence ranks the rows. The
@@ -186,26 +171,26 @@ class Outcomes:
     (3, 0.3333333333333333)
     """
 
-    loss: FloatArray
-    confidence: FloatArray
-    sample_weight: FloatArray | None = None
-    reviewer_loss: FloatArray | None = None
-    readings: BoolArray | None = None
-    unjudged: BoolArray | None = None
+    loss: arrays.FloatArray
+    confidence: arrays.FloatArray
+    sample_weight: arrays.FloatArray | None = None
+    reviewer_loss: arrays.FloatArray | None = None
+    readings: arrays.BoolArray | None = None
+    unjudged: arrays.BoolArray | None = None
 
     def __post_init__(self) -> None:
-        loss = check_loss(self.loss)
-        confidence = check_confidence(self.confidence)
-        check_length("confidence", confidence, len(loss), "loss")
-        weight = check_weight(self.sample_weight, len(loss))
+        loss = row_checks.check_loss(self.loss)
+        confidence = row_checks.check_confidence(self.confidence)
+        row_checks.check_length("confidence", confidence, len(loss), "loss")
+        weight = row_checks.check_weight(self.sample_weight, len(loss))
         # Copies: what the caller does to the arrays later must not change what is frozen here.
         vars(self).update(loss=loss.copy(), confidence=confidence.copy(), sample_weight=weight)
         if self.reviewer_loss is not None:
-            wrong = check_loss(self.reviewer_loss, "reviewer_loss")
-            check_length("reviewer_loss", wrong, len(loss), "loss")
+            wrong = row_checks.check_loss(self.reviewer_loss, "reviewer_loss")
+            row_checks.check_length("reviewer_loss", wrong, len(loss), "loss")
             vars(self)["reviewer_loss"] = wrong.copy()
         if self.readings is not None:
-            read = np.array(as_array(self.readings, "readings"))
+            read = np.array(arrays.as_array(self.readings, "readings"))
             fits = read.ndim == 2 and read.dtype == bool and len(read) == len(loss)
             if not (fits and read.shape[1] and np.all(read[:, :1] >= read)):
                 raise ValueError(
@@ -216,7 +201,7 @@ class Outcomes:
             vars(self)["readings"] = read
         if self.unjudged is not None:
             waits = np.array(self.unjudged)
-            check_length("unjudged", waits, len(loss), "loss")
+            row_checks.check_length("unjudged", waits, len(loss), "loss")
             if waits.dtype != bool or weight is not None or np.any(loss[waits] < 1):
                 raise ValueError(
                     "unjudged must be True or False in each row, with a loss of 1 where it is "
@@ -233,7 +218,7 @@ class Outcomes:
         return f"<Outcomes: {len(self)} rows, mean loss {risk:.4g}{weighted}>"
 
     @property
-    def weight(self) -> FloatArray:
+    def weight(self) -> arrays.FloatArray:
         """The weight of each row, ones where none were given."""
         return np.ones(len(self)) if self.sample_weight is None else self.sample_weight
 
@@ -243,7 +228,7 @@ class Outcomes:
         return self if self.unjudged is None else replace(self, unjudged=None)
 
     @property
-    def reviewed(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def reviewed(self) -> tuple[arrays.FloatArray, arrays.FloatArray, arrays.FloatArray]:
         """The loss, the reviewer's loss and the confidence."""
         assert self.reviewer_loss is not None
         return self.loss, self.reviewer_loss, self.confidence
@@ -253,8 +238,8 @@ class Outcomes:
         cls,
         predictions: Predictions,
         *,
-        confidence: ConfidenceSpec | None = None,
-        loss: LossSpec = "zero_one",
+        confidence: arrays.ConfidenceSpec | None = None,
+        loss: arrays.LossSpec = "zero_one",
     ) -> Outcomes:
         """Compute the loss and the confidence of each prediction.
 
@@ -274,7 +259,7 @@ class Outcomes:
         -------
         Outcomes
         """
-        return trusted(
+        return arrays.trusted(
             cls,
             loss=compute_loss(predictions, loss),
             confidence=compute_confidence(predictions, confidence),
@@ -291,8 +276,8 @@ class Outcomes:
         *,
         labels: Any = None,
         pos_label: Any = None,
-        confidence: ConfidenceSpec | None = None,
-        loss: LossSpec = "zero_one",
+        confidence: arrays.ConfidenceSpec | None = None,
+        loss: arrays.LossSpec = "zero_one",
         sample_weight: Any = None,
     ) -> Outcomes:
         """Build outcomes from class probabilities.
@@ -340,7 +325,7 @@ class Outcomes:
         y_pred: Any,
         confidence: Any,
         *,
-        loss: LossSpec = "zero_one",
+        loss: arrays.LossSpec = "zero_one",
         sample_weight: Any = None,
     ) -> Outcomes:
         """Build outcomes from predicted labels and one confidence per row.
@@ -371,12 +356,12 @@ class Outcomes:
         cls,
         predictions_or_outcomes: Predictions | Outcomes,
         *,
-        confidence: ConfidenceSpec | None = None,
-        loss: LossSpec = "zero_one",
+        confidence: arrays.ConfidenceSpec | None = None,
+        loss: arrays.LossSpec = "zero_one",
     ) -> Outcomes:
         """Return outcomes as they are; compute those of predictions."""
         if isinstance(predictions_or_outcomes, Outcomes):
-            refuse_own_confidence(confidence, loss)
+            row_checks.refuse_own_confidence(confidence, loss)
             return predictions_or_outcomes
         if not isinstance(predictions_or_outcomes, Predictions):
             raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
@@ -387,19 +372,19 @@ class Outcomes:
             )
         return cls.from_predictions(predictions_or_outcomes, confidence=confidence, loss=loss)
 
-    def take(self, rows: IntArray | BoolArray | list[int]) -> Outcomes:
+    def take(self, rows: arrays.IntArray | arrays.BoolArray | list[int]) -> Outcomes:
         """Return some of the rows; at least one of them must count."""
         taken: dict[str, Any] = {
             name: x if x is None else x[rows] for name, x in vars(self).items()
         }
-        check_weight(taken["sample_weight"], len(taken["loss"]))
-        return trusted(Outcomes, **taken)
+        row_checks.check_weight(taken["sample_weight"], len(taken["loss"]))
+        return arrays.trusted(Outcomes, **taken)
 
     def read(self) -> list[Outcomes]:
         """Return the rows of each reading; one without rows is the least sure row, and wrong."""
         if self.readings is None:
             return [self]
-        every = trusted(Outcomes, **(vars(self) | {"readings": None}))
+        every = arrays.trusted(Outcomes, **(vars(self) | {"readings": None}))
         missed = None if self.reviewer_loss is None else np.ones(1)
         least = every.take([int(np.argmin(self.confidence))])
         worst = replace(least, loss=np.ones(1), reviewer_loss=missed)
@@ -427,7 +412,11 @@ class Outcomes:
         """
         loss, weight, readings = self.loss, self.sample_weight, self.readings
         missed = self.reviewer_loss
-        if weight is None and not is_graded(loss) and (missed is None or not is_graded(missed)):
+        if (
+            weight is None
+            and not arrays.is_graded(loss)
+            and (missed is None or not arrays.is_graded(missed))
+        ):
             return self
         chance = None if weight is None else weight / (largest_weight or weight.max())
         known = [one for one in (missed, chance, loss) if one is not None]
@@ -443,7 +432,7 @@ class Outcomes:
         if chance is not None and largest_weight is not None:
             kept = (coins[1] < chance)[:, None]
             readings = kept if readings is None else readings & kept
-        return trusted(
+        return arrays.trusted(
             Outcomes, loss=(coins[0] < loss).astype(np.float64), confidence=self.confidence,
             reviewer_loss=None if missed is None else (coins[2] < missed).astype(np.float64),
             readings=readings,

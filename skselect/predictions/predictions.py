@@ -12,29 +12,9 @@ from scipy import special, stats
 from scipy.optimize import linear_sum_assignment
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array, column_names
+from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import check_choice, check_given
-from skselect._lib.checks.rows import (
-    check_class_columns,
-    check_classes,
-    check_confidence,
-    check_labels,
-    check_length,
-    check_listed_labels,
-    check_one_per_row,
-    check_proba,
-    check_two_classes,
-    check_vector,
-    check_weight,
-    distinct_labels,
-    encode_known,
-    encode_labels,
-    label_array,
-    match_columns,
-    refuse_labels,
-    resolve_pos_label,
-    same_kind,
-)
 from skselect._lib.notebook import percent
 from skselect.exceptions import ArgumentError
 from skselect.predictions.decisions import DecisionRule
@@ -196,7 +176,7 @@ class Predictions:
         if check_choice("unjudged", unjudged, ["refuse", "wrong"]) == "wrong":
             y_true, waits = _fill_unjudged(y_true, labels)
             _refuse_weighted_pool("sample_weight", sample_weight)
-        truth, rows = check_listed_labels(y_true)
+        truth, rows = row_checks.check_listed_labels(y_true)
         n = len(truth if rows is None else rows)
         names = column_names(y_proba)
         raw = as_array(y_proba, "y_proba")
@@ -206,28 +186,30 @@ class Predictions:
                 "y_proba must be the table of one model, one row per case and one column per "
                 f"class, got {type(y_proba).__name__}{hint}."
             )
-        check_length("y_proba", raw, n)
+        row_checks.check_length("y_proba", raw, n)
         if raw.ndim == 1:
             classes, proba = _complete_columns(raw, truth, labels, pos_label)
         else:
             classes = _find_classes(truth, labels, names)
             if pos_label is not None:
-                check_two_classes(classes, f"pos_label={shown(pos_label)}", "; leave it out")
-                resolve_pos_label(classes, pos_label)
+                row_checks.check_two_classes(
+                    classes, f"pos_label={shown(pos_label)}", "; leave it out"
+                )
+                row_checks.resolve_pos_label(classes, pos_label)
             if names is not None:  # before the check: other columns may hold text
-                raw = raw[:, match_columns(names, classes, remedy=_IN_ORDER)]
+                raw = raw[:, row_checks.match_columns(names, classes, remedy=_IN_ORDER)]
             remedy = ". Pass predict_proba(X), and labels= with the class of every column"
-            check_class_columns(raw.shape[1], classes, "y_proba", remedy)
-            proba = check_proba(raw)
+            row_checks.check_class_columns(raw.shape[1], classes, "y_proba", remedy)
+            proba = row_checks.check_proba(raw)
         rule = DecisionRule.checked(decision, cost_matrix, classes)
-        codes = encode_known(truth, classes)
+        codes = row_checks.encode_known(truth, classes)
         codes = codes if rows is None else codes.take(rows)
         return cls(
             y_true=codes if waits is None else np.where(waits, -1, codes),
             y_pred=rule.choose(proba, _encode_answers(y_pred, decision, classes, n)),
             classes=classes,
             y_proba=proba,
-            sample_weight=check_weight(sample_weight, n),
+            sample_weight=row_checks.check_weight(sample_weight, n),
             rule=rule,
             reviewer=None if reviewer is None else encode_reviewer(reviewer, classes, n),
             unjudged=waits,
@@ -273,22 +255,22 @@ class Predictions:
             If an argument is empty, has missing or impossible values, or does not fit the
             others.
         """
-        truth = check_labels(y_true)
-        answer = check_labels(y_pred, "y_pred")
-        check_length("y_pred", answer, len(truth))
-        scores = check_confidence(confidence)
-        check_length("confidence", scores, len(truth))
-        if not same_kind(truth, answer):
-            encode_labels(answer, truth, "y_pred")  # raises: the labels differ in kind
+        truth = row_checks.check_labels(y_true)
+        answer = row_checks.check_labels(y_pred, "y_pred")
+        row_checks.check_length("y_pred", answer, len(truth))
+        scores = row_checks.check_confidence(confidence)
+        row_checks.check_length("confidence", scores, len(truth))
+        if not row_checks.same_kind(truth, answer):
+            row_checks.encode_labels(answer, truth, "y_pred")  # raises: the labels differ in kind
         seen = np.unique(np.concatenate([truth, answer]))
-        classes = seen if labels is None else check_classes(labels)
+        classes = seen if labels is None else row_checks.check_classes(labels)
         rule = DecisionRule.checked("estimator", cost_matrix, classes)
         return cls(
-            y_true=encode_known(truth, classes),
-            y_pred=encode_known(answer, classes, "y_pred"),
+            y_true=row_checks.encode_known(truth, classes),
+            y_pred=row_checks.encode_known(answer, classes, "y_pred"),
             classes=classes,
             confidence=scores.copy(),
-            sample_weight=check_weight(sample_weight, len(truth)),
+            sample_weight=row_checks.check_weight(sample_weight, len(truth)),
             rule=rule,
             reviewer=None if reviewer is None else encode_reviewer(reviewer, classes, len(truth)),
         )
@@ -346,29 +328,29 @@ class Predictions:
                 "the confidence."
             )
         scores = as_array(confidence, "confidence")
-        check_length("confidence", scores, len(codes), "verdict")
+        row_checks.check_length("confidence", scores, len(codes), "verdict")
         if check_choice("unjudged", unjudged, ["drop", "wrong"]) == "wrong":
             _refuse_weighted_pool("audit_proba", audit_proba)
             return cls(
                 y_true=codes,
                 y_pred=np.zeros_like(codes),
                 classes=VERDICTS,
-                confidence=check_confidence(scores).copy(),
+                confidence=row_checks.check_confidence(scores).copy(),
                 rule=DecisionRule("estimator"),
                 unjudged=~known,
             )
         if not np.any(known):
             raise ValueError(f"verdict is missing in each of the {len(codes)} rows.")
         if audit_proba is not None:
-            drawn = check_vector(audit_proba, "audit_proba")
-            check_length("audit_proba", drawn, len(codes), "verdict")
+            drawn = row_checks.check_vector(audit_proba, "audit_proba")
+            row_checks.check_length("audit_proba", drawn, len(codes), "verdict")
             if not np.all((drawn[known] > 0) & (drawn[known] <= 1)):
                 raise ValueError(
                     "audit_proba must hold probabilities above 0 and up to 1, got values from "
                     f"{np.min(drawn[known]):g} to {np.max(drawn[known]):g}."
                 )
             weight, how = 1.0 / drawn[known], "with the given probabilities"
-        judged = check_confidence(scores[known]).copy()
+        judged = row_checks.check_confidence(scores[known]).copy()
         if audit_proba is None:
             doubt = _find_doubt(judged, pd.to_numeric(pd.Series(scores[~known]), errors="coerce"))
         return cls(
@@ -424,7 +406,9 @@ class Predictions:
                 f"votes: row {row} has no vote in column {column} (counted from 0); leave such "
                 "rows out, or ask again."
             )
-        classes, codes = np.unique(check_labels(cells.ravel(), "votes"), return_inverse=True)
+        classes, codes = np.unique(
+            row_checks.check_labels(cells.ravel(), "votes"), return_inverse=True
+        )
         rows = np.repeat(np.arange(len(cells)), cells.shape[1])
         pairs, counts = np.unique(rows * len(classes) + codes.ravel(), return_counts=True)
         row, code = np.divmod(pairs, len(classes))
@@ -460,7 +444,7 @@ def read_verdicts(values: Any) -> IntArray:
         values = values.astype(object)
     if isinstance(values, list | tuple) and all(map(np.isscalar, filter(None, values))):
         values = np.array(values, dtype=object)
-    cells = check_one_per_row(as_array(values, "verdict"), "verdict")
+    cells = row_checks.check_one_per_row(as_array(values, "verdict"), "verdict")
     codes, distinct = pd.factorize(cells.astype(object))
     read = [_WORDS.get(str(one).strip().lower(), UNREADABLE) for one in distinct]
     return np.array([*read, -1], dtype=np.int64)[codes]
@@ -519,13 +503,17 @@ def _fill_unjudged(y_true: Any, labels: Any) -> tuple[LabelArray, BoolArray]:
     """Return labels, any one where it is missing, and where that is."""
     if isinstance(y_true, pd.Series | pd.api.extensions.ExtensionArray):  # missing ones stay
         y_true = y_true.astype(object)
-    values = label_array(y_true, "y_true").astype(object)
-    values = check_one_per_row(values.ravel() if values.shape[1:] == (1,) else values, "y_true")
+    values = row_checks.label_array(y_true, "y_true").astype(object)
+    values = row_checks.check_one_per_row(
+        values.ravel() if values.shape[1:] == (1,) else values, "y_true"
+    )
     missing = np.asarray(pd.isna(values))
     if missing.all() and labels is None:
         raise ArgumentError("labels", "labels is missing: y_true holds no label yet.")
     if missing.any():
-        values[missing] = check_classes(labels)[:1].item() if missing.all() else values[~missing][0]
+        values[missing] = (
+            row_checks.check_classes(labels)[:1].item() if missing.all() else values[~missing][0]
+        )
     return values, missing
 
 
@@ -606,12 +594,12 @@ def _complete_columns(
         " Pass predict_proba(X), or float probabilities of pos_label. (Inside "
         "TunedThresholdClassifierCV a metric only sees labels: use ThresholdTuner instead.)"
     )
-    refuse_labels(raw, "y_proba", advice)
-    positive = check_vector(raw, "y_proba")
-    seen = distinct_labels(truth) if labels is None else check_classes(labels)
+    row_checks.refuse_labels(raw, "y_proba", advice)
+    positive = row_checks.check_vector(raw, "y_proba")
+    seen = row_checks.distinct_labels(truth) if labels is None else row_checks.check_classes(labels)
     if pos_label is None and len(seen) == 2 and seen[0] < seen[1]:
         pos_label = seen.tolist()[1]  # whose column scikit-learn's scorers pass
-    pos = resolve_pos_label(seen, pos_label)
+    pos = row_checks.resolve_pos_label(seen, pos_label)
     others = [label for label in seen.tolist() if label != pos]
     if len(others) > 1:
         raise ValueError(
@@ -621,7 +609,7 @@ def _complete_columns(
     if not others:
         # Every row is of the positive class: make up a label for the other one.
         others = [_invent_label(seen, pos)]
-    if not same_kind(seen, np.array([pos])):
+    if not row_checks.same_kind(seen, np.array([pos])):
         raise ValueError(
             f"pos_label={pos!r} is of another kind than the labels {seen[:10].tolist()}."
         )
@@ -630,7 +618,7 @@ def _complete_columns(
     proba = np.empty((len(positive), 2))
     proba[:, column] = positive
     proba[:, 1 - column] = 1.0 - positive
-    return classes, check_proba(proba)
+    return classes, row_checks.check_proba(proba)
 
 
 def _invent_label(seen: LabelArray, pos: Any) -> Any:
@@ -642,8 +630,8 @@ def _invent_label(seen: LabelArray, pos: Any) -> Any:
 def _find_classes(truth: LabelArray, labels: Any, names: list[Any] | None) -> LabelArray:
     """Return the classes: `labels`, or the labels seen, or a frame's columns if it has more."""
     if labels is not None:
-        return check_classes(labels)
-    seen = distinct_labels(truth)
+        return row_checks.check_classes(labels)
+    seen = row_checks.distinct_labels(truth)
     if names is None or len(names) == len(seen):
         return seen
     named = np.sort(_read_class_names(names, seen))
@@ -652,7 +640,7 @@ def _find_classes(truth: LabelArray, labels: Any, names: list[Any] | None) -> La
 
 def _read_class_names(names: list[Any], like: LabelArray) -> LabelArray:
     """Return column names as classes; text such as "2" is a number where the labels are."""
-    classes = check_classes(names, "y_proba.columns")
+    classes = row_checks.check_classes(names, "y_proba.columns")
     if classes.dtype.kind in "US" and like.dtype.kind in "iuf":
         try:
             return classes.astype(np.float64).astype(like.dtype)
@@ -663,9 +651,11 @@ def _read_class_names(names: list[Any], like: LabelArray) -> LabelArray:
 
 def encode_reviewer(given: Any, classes: LabelArray, n: int, name: str = "reviewer") -> IntArray:
     """Return the codes of a reviewer's answers."""
-    labels = check_labels(given, name)
-    check_length(name, labels, n)
-    return encode_known(labels, classes, name, "A reviewer answers with one of the classes.")
+    labels = row_checks.check_labels(given, name)
+    row_checks.check_length(name, labels, n)
+    return row_checks.encode_known(
+        labels, classes, name, "A reviewer answers with one of the classes."
+    )
 
 
 def _encode_answers(y_pred: Any, decision: str, classes: LabelArray, n: int) -> IntArray | None:
@@ -677,9 +667,9 @@ def _encode_answers(y_pred: Any, decision: str, classes: LabelArray, n: int) -> 
                 "classes."
             )
         return None
-    labels = check_labels(check_given(y_pred, "y_pred", "decision='estimator'"))
-    check_length("y_pred", labels, n)
-    return encode_known(labels, classes, "y_pred")
+    labels = row_checks.check_labels(check_given(y_pred, "y_pred", "decision='estimator'"))
+    row_checks.check_length("y_pred", labels, n)
+    return row_checks.encode_known(labels, classes, "y_pred")
 
 
 def check_is_predictions(source: Any, purpose: str) -> Predictions:

@@ -11,29 +11,15 @@ import pandas as pd
 from sklearn.utils.validation import indexable
 
 from skselect._lib.arrays import FloatArray, are_constant
+from skselect._lib.checks import options as option_checks
 from skselect._lib.checks import shown
-from skselect._lib.checks.options import (
-    check_calibration,
-    check_choice,
-    check_generator,
-    check_has_fit,
-    check_scope,
-    choose_draws,
-    warn_unseen,
-)
 from skselect._lib.checks.rows import check_more_classes, silence_repeats, warn_small_weights
 from skselect._lib.decide import max_proba
 from skselect._lib.table import WholeTable
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import SCOPES, RawRows, cross_fit
+from skselect.estimators import out_of_fold
 from skselect.estimators.classifier import SelectiveClassifier, check_y, make_rows, warn_if_fitted
-from skselect.estimators.out_of_fold import (
-    Splits,
-    find_known_rows,
-    make_folds,
-    predict_folds,
-    score_rows,
-)
 from skselect.estimators.raw_classifier import TrainingRows, is_ready
 from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import evaluate
@@ -138,17 +124,18 @@ def calibration_report(
     'temperature'
     """
     candidates = _check_calibrations(calibrations)
-    check_choice("calibration_scope", calibration_scope, SCOPES)
-    choose_draws(n_draws, 999, 0.05 / 3, 1)  # three tests share the level of `calibrated`
-    rng = check_generator(random_state)
-    check_has_fit(estimator)
+    option_checks.check_choice("calibration_scope", calibration_scope, SCOPES)
+    # Three tests share the level of `calibrated`.
+    option_checks.choose_draws(n_draws, 999, 0.05 / 3, 1)
+    rng = option_checks.check_generator(random_state)
+    option_checks.check_has_fit(estimator)
     X, y = indexable(X, y)
     owner, seed = SelectiveClassifier(estimator, cv=cv), int(rng.integers(2**31))
     given = {} if groups is None else {"groups": groups}
     rows, parts = _score_rows(
         owner, make_rows(owner, X, check_y(y), sample_weight, given), n_jobs, seed
     )
-    check_scope(calibration_scope, rows.response, estimator)
+    option_checks.check_scope(calibration_scope, rows.response, estimator)
     warn_small_weights(rows.weight, "this report")
     table = {}
     with silence_repeats():
@@ -181,17 +168,17 @@ def _check_calibrations(calibrations: Any) -> dict[str, Any]:
             "once; a mapping gives others a name. The row 'raw' is always shown; leave None out."
         )
     for calibration in found.values():
-        check_calibration(calibration, known)
+        option_checks.check_calibration(calibration, known)
     return found
 
 
 def _score_rows(
     owner: SelectiveClassifier, rows: TrainingRows, n_jobs: int | None, seed: int
-) -> tuple[RawRows, Splits]:
+) -> tuple[RawRows, out_of_fold.Splits]:
     """Score every row out of fold; return the folds, whose first rows may teach a calibration."""
     estimator, cv, codes = owner.estimator, owner.cv, rows.codes
     check_more_classes(rows.classes, "there is nothing to calibrate")
-    parts = make_folds(cv, rows, rows.split_params, seed)
+    parts = out_of_fold.make_folds(cv, rows, rows.split_params, seed)
     if sum(len(test) for _, test in parts) < len(codes):
         raise ValueError(
             f"cv must put every row into exactly one test part, but {cv} does not; use an integer "
@@ -203,10 +190,12 @@ def _score_rows(
         raw.check_decision(rows.X, scores, "argmax")
     else:
         warn_if_fitted(estimator)
-        seen = find_known_rows(parts, codes)
-        warn_unseen(seen, codes, "no calibration learns from them, and they count as wrong")
-        say = partial(score_rows, estimator=estimator, decision="argmax")
-        found = predict_folds(say, rows, parts, n_jobs)
+        seen = out_of_fold.find_known_rows(parts, codes)
+        option_checks.warn_unseen(
+            seen, codes, "no calibration learns from them, and they count as wrong"
+        )
+        say = partial(out_of_fold.score_rows, estimator=estimator, decision="argmax")
+        found = out_of_fold.predict_folds(say, rows, parts, n_jobs)
         scores, response = found.scores[np.argsort(found.rows)], found.response
         parts = [(train[seen[train]], test) for train, test in parts]
     return RawRows(response, scores, codes, len(rows.classes), rows.weight), parts

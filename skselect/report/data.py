@@ -24,13 +24,7 @@ from skselect.metrics._evaluate import GAPS, SPECS
 from skselect.metrics._metric import MetricSpec
 from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.metrics._threshold import count_decisions
-from skselect.monitoring.check import (
-    Asked,
-    PolicyCheck,
-    check_answers_fit,
-    check_decided,
-    chose_threshold,
-)
+from skselect.monitoring import check as checks
 from skselect.policy.certificate import threshold_to_json
 from skselect.policy.policy import AbstentionPolicy, accept_answers, apply_policy
 from skselect.policy.subgroups import name_of_subgroups, subgroup_codes
@@ -98,7 +92,7 @@ def make_case(
         confidence = scored.outcomes.confidence
         accepted = None if threshold is None else confidence >= threshold
         return Case(name, raw, None, threshold, scored, accepted)
-    check_answers_fit(policy, raw, f"predictions of {name!r}")
+    checks.check_answers_fit(policy, raw, f"predictions of {name!r}")
     if policy.response != "predict_proba":
         raise ValueError(
             "policy: it reads decision values, and a report is about probabilities; pass the "
@@ -156,7 +150,7 @@ def make_contents(
     }
 
 
-def check_case(case: Case, subgroups: Any) -> PolicyCheck | None:
+def check_case(case: Case, subgroups: Any) -> checks.PolicyCheck | None:
     """Check the policy's guarantee on these rows; None where there is nothing to check."""
     policy, accepted = case.policy, case.accepted
     if policy is None or accepted is None:
@@ -165,7 +159,9 @@ def check_case(case: Case, subgroups: Any) -> PolicyCheck | None:
     scored = case.scored
     if own is not None and own.reads_reviewer and scored.predictions.reviewer is None:
         return None
-    return check_decided(policy, scored.predictions, accepted, subgroups, scored.curve, Asked())
+    return checks.check_decided(
+        policy, scored.predictions, accepted, subgroups, scored.curve, checks.Asked()
+    )
 
 
 def _verdict(case: Case, subgroups: Any, audits: Any) -> dict[str, str] | None:
@@ -437,7 +433,7 @@ def _certificate(case: Case) -> dict[str, Any] | None:
         "created": policy.created,
         "n": policy.n,
         "by_subgroup": by_subgroup,
-        "same_rows": chose_threshold(policy, case.scored.curve),
+        "same_rows": checks.chose_threshold(policy, case.scored.curve),
     }
 
 

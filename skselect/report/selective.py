@@ -11,15 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_count, check_generator, check_number, check_threshold
-from skselect._lib.checks.rows import (
-    check_length,
-    check_same_rows,
-    check_subgroups,
-    refuse_threshold_and_policy,
-    refuse_weights,
-)
 from skselect._lib.files import give_text, replace_nan
 from skselect._lib.notebook import NotebookText
 from skselect.inference.compare import compared, read_predictions
@@ -29,13 +23,7 @@ from skselect.monitoring.check import predictions_for
 from skselect.policy.certificate import now
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.predictions import Predictions
-from skselect.report.data import (
-    UNNAMED,
-    Case,
-    count_classes,
-    make_case,
-    make_contents,
-)
+from skselect.report import data
 from skselect.report.questions import read_review, which_is_best
 from skselect.report.render import render_page, render_text
 
@@ -62,7 +50,7 @@ class SelectiveReport(NotebookText):
     """
 
     contents: dict[str, Any]
-    cases: tuple[Case, ...]
+    cases: tuple[data.Case, ...]
 
     def __str__(self) -> str:
         return render_text(self.contents)
@@ -224,7 +212,7 @@ def selective_report(
         )
     y_true, y_proba = (None, *rows) if is_table else rows
     by_stage = isinstance(policy, AbstentionPolicy) and policy.cascade is not None
-    given = y_proba if isinstance(y_proba, Mapping) and not by_stage else {UNNAMED: y_proba}
+    given = y_proba if isinstance(y_proba, Mapping) and not by_stage else {data.UNNAMED: y_proba}
     names = list(map(str, given))
     if not names or len(set(names)) < len(names):
         raise ValueError(f"y_proba must hold models, each by a name of its own, got {names}.")
@@ -235,25 +223,25 @@ def selective_report(
         )
         for name, one in given.items()
     }
-    truth = check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
+    truth = row_checks.check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
     threshold = None if threshold is None else check_threshold(threshold)
     if ids is not None:
-        named = check_subgroups(ids, len(truth), "ids")
+        named = row_checks.check_subgroups(ids, len(truth), "ids")
         if named.shape[1] > 1:
             raise ValueError(f"ids must be one column, got {list(named.columns)}.")
         ids = named.iloc[:, 0]
     if features is not None:
         features = features.to_pandas() if hasattr(features, "to_pandas") else features
         features = pd.DataFrame(features)
-        check_length("features", features, len(truth), "y_true")
+        row_checks.check_length("features", features, len(truth), "y_true")
     seed = check_generator(random_state).integers(2**63)
     cases = tuple(
-        make_case(name, table, policies[name], threshold, subgroups)
+        data.make_case(name, table, policies[name], threshold, subgroups)
         for name, table in tables.items()
     )
     review = {} if reviewing is None else read_review(reviewing)
     models = {
-        case.name: make_contents(
+        case.name: data.make_contents(
             case, subgroups, ids, features, n_errors, level, seed, review, audits
         )
         for case in cases
@@ -264,7 +252,7 @@ def selective_report(
         "created": now(),
         "confidence_level": level,
         "n_rows": len(truth),
-        "classes": count_classes(truth, cases[0].raw.classes),
+        "classes": data.count_classes(truth, cases[0].raw.classes),
         "models": models,
         "comparison": comparison,
         "best": None if comparison is None else which_is_best(comparison),
@@ -279,7 +267,7 @@ def _check_predictions(
     if policy is not None and policy.cascade is not None and not is_table:
         return predictions_for(policy, y_true, given)
     found = read_predictions(y_true, given, options)
-    refuse_weights(found.sample_weight, "a report")
+    row_checks.refuse_weights(found.sample_weight, "a report")
     return found
 
 
@@ -287,7 +275,7 @@ def _resolve_policies(policy: Any, threshold: float | None, names: list[str]) ->
     """Return the policy of each model; refuse those for other models, and other objects."""
     if policy is None:
         return dict.fromkeys(names)
-    refuse_threshold_and_policy(threshold)
+    row_checks.refuse_threshold_and_policy(threshold)
     found = dict(policy) if isinstance(policy, Mapping) else dict.fromkeys(names, policy)
     if set(found) != set(names):
         raise ValueError(
@@ -303,7 +291,9 @@ def _resolve_policies(policy: Any, threshold: float | None, names: list[str]) ->
     return found
 
 
-def _comparison(cases: tuple[Case, ...], level: float, seed: Any) -> list[dict[str, Any]] | None:
+def _comparison(
+    cases: tuple[data.Case, ...], level: float, seed: Any
+) -> list[dict[str, Any]] | None:
     """Return the models, the best first, with the p-value of no difference."""
     if len(cases) < 2:
         return None

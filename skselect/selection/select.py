@@ -43,23 +43,8 @@ from skselect.predictions.predictions import (
     refuse_unjudged,
     warn_of_columns,
 )
-from skselect.selection import order
-from skselect.selection.pick import (
-    Cases,
-    Grouping,
-    Setting,
-    pick,
-    pick_on_curve,
-    take_chosen,
-)
-from skselect.selection.results import (
-    GroupedSelection,
-    ThresholdSelection,
-    add_shortlist,
-    add_waiting,
-    check_shortlist,
-    make_policy,
-)
+from skselect.selection import order, results
+from skselect.selection import pick as picking
 from skselect.thresholds import Shortlist
 
 
@@ -75,7 +60,7 @@ def select_threshold(
     assume: str | Sequence[str] = (),
     on_infeasible: str = "raise",
     **options: Unpack[ClassOptions],
-) -> ThresholdSelection | GroupedSelection:
+) -> results.ThresholdSelection | results.GroupedSelection:
     """Choose a threshold from a table of predictions, without an estimator.
 
     Parameters
@@ -171,7 +156,7 @@ def select_threshold(
         _refuse_for_curve(subgroups=subgroups, shortlist=shortlist, assume=assume or None)
         for one in each_of(objectives):
             _refuse_for_curve(given_prediction=one.given_prediction, given_class=one.given_class)
-        return pick_on_curve(source, for_all_rows(objectives), setting)
+        return picking.pick_on_curve(source, for_all_rows(objectives), setting)
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
     if isinstance(source, Predictions) and source.y_proba is not None and callable(confidence):
         check_confidence_by_row(source.y_proba, confidence)
@@ -180,7 +165,7 @@ def select_threshold(
     if first.guarantees:
         told, outcomes = _find_copies(source, outcomes, setting)
     groups = None if subgroups is None else _read_subgroups(subgroups, source, objectives)
-    chosen, members, given = take_chosen(source, outcomes, objectives, groups, asked)
+    chosen, members, given = picking.take_chosen(source, outcomes, objectives, groups, asked)
     values, hope = None if groups is None else groups.subgroups, None
     parts = None if groups is None else [*groups.members.values()]
     ordered = order.check_order(source, outcomes, first, parts, order.TAKE_LATEST, vouched=vouched)
@@ -189,13 +174,13 @@ def select_threshold(
     caveats = (*doubt, *ordered, *told)
     setting = replace(setting, caveats=caveats, share=1.0 - (asked.share if asked else 0.0))
     if chosen.unjudged is not None:
-        right = [Cases(_hope(one.outcomes), one.name) for one in given]
+        right = [picking.Cases(_hope(one.outcomes), one.name) for one in given]
         with warnings.catch_warnings(action="ignore", category=UserWarning):
-            hope = pick(_hope(chosen), members, right, objectives, setting)
+            hope = picking.pick(_hope(chosen), members, right, objectives, setting)
         if min(hope.thresholds.values()) < np.inf:
             setting = replace(setting, on_infeasible="wait")
     try:
-        found = pick(chosen, members, given, objectives, setting)
+        found = picking.pick(chosen, members, given, objectives, setting)
     except InfeasibleTargetError as error:
         raise _explain(error, source) from None
     warn_of_columns(source)
@@ -203,13 +188,13 @@ def select_threshold(
         counts = [one.find_rows(source)[0] for one in each_of(objectives)]
         known = [rows for rows in counts if rows is not None]
         some = np.any(known, axis=0) if len(known) == len(counts) else None
-        found = add_waiting(found, hope, outcomes, values, some)
+        found = results.add_waiting(found, hope, outcomes, values, some)
     if min(found.thresholds.values()) < np.inf:
         order.warn_of_order(ordered)
         order.warn_of_doubt(doubt)
     if asked is not None:
         assert isinstance(source, Predictions)
-        found = add_shortlist(found, asked, source, outcomes, values, objective=first)
+        found = results.add_shortlist(found, asked, source, outcomes, values, objective=first)
     return _add_policy(found, source, outcomes, confidence, values)
 
 
@@ -227,7 +212,7 @@ def _explain(error: InfeasibleTargetError, source: Predictions | Outcomes) -> In
 
 
 def _find_copies(
-    source: Predictions | Outcomes, outcomes: Outcomes, setting: Setting
+    source: Predictions | Outcomes, outcomes: Outcomes, setting: picking.Setting
 ) -> tuple[tuple[Caveat, ...], Outcomes]:
     """Return the rows to be read with and without copies, and what is said of these."""
     known = (source.y_true, source.y_pred) if isinstance(source, Predictions) else ()
@@ -261,7 +246,7 @@ def _check_stated(
     stated: Objectives,
     source: Predictions | Outcomes | RiskCoverageCurve,
     confidence: ConfidenceSpec | None,
-) -> tuple[Objectives, LossSpec, Setting]:
+) -> tuple[Objectives, LossSpec, picking.Setting]:
     """Return the objectives, checked, the loss, and what is known of the rows."""
     rule = source.rule if isinstance(source, Predictions) else DecisionRule()
     loss = first_of(stated).choose_loss(has_costs=rule.cost_matrix is not None)
@@ -275,20 +260,22 @@ def _check_stated(
     drawn = source.drawn if isinstance(source, Predictions) else ""
     graded = isinstance(source, Outcomes) and is_graded(source.loss)
     what = Loss("graded") if graded else Loss.of(loss, rule)
-    setting = Setting(loss=what, bounded=bounded, drawn=drawn)
+    setting = picking.Setting(loss=what, bounded=bounded, drawn=drawn)
     return check_objective(stated, setting.loss, named), loss, setting
 
 
 def _read_subgroups(
     subgroups: Any, source: Predictions | Outcomes, objectives: Objectives
-) -> Grouping:
+) -> picking.Grouping:
     """Return the subgroup of each row, the answer where these are the subgroups."""
     given = Subgroups.read(subgroups)
     refuse_given(objectives, "subgroups: each subgroup has its own guarantee.")
     if not given.by_answer:
-        return Grouping(name_of_subgroups(given.by), given.by, len(source), unseen=given.unseen)
+        return picking.Grouping(
+            name_of_subgroups(given.by), given.by, len(source), unseen=given.unseen
+        )
     answers = check_is_predictions(source, "subgroups='predicted_class'").answers
-    return Grouping(given.by, answers, len(answers), by_answer=True, unseen=given.unseen)
+    return picking.Grouping(given.by, answers, len(answers), by_answer=True, unseen=given.unseen)
 
 
 def _refuse_for_curve(**needing: Any) -> None:
@@ -301,12 +288,12 @@ def _refuse_for_curve(**needing: Any) -> None:
 
 
 def _add_policy(
-    found: ThresholdSelection | GroupedSelection,
+    found: results.ThresholdSelection | results.GroupedSelection,
     source: Predictions | Outcomes,
     outcomes: Outcomes,
     confidence: ConfidenceSpec | None,
     subgroups: Any,
-) -> ThresholdSelection | GroupedSelection:
+) -> results.ThresholdSelection | results.GroupedSelection:
     """Add the policy, where the table knows classes and the confidence is a rule, or its own."""
     if not isinstance(source, Predictions):
         return found
@@ -315,7 +302,7 @@ def _add_policy(
         named = External("confidence")
     elif confidence is not None and not (isinstance(confidence, str) or callable(confidence)):
         return found  # an array cannot be applied to new rows
-    policy = make_policy(
+    policy = results.make_policy(
         found,
         outcomes,
         found.accepts(outcomes.confidence, subgroups),
@@ -335,4 +322,4 @@ def _check_listable(shortlist: Any, source: Any) -> Shortlist:
             "shortlist needs the probabilities of all classes; build the predictions with "
             "Predictions.from_proba(y_true, y_proba)."
         )
-    return check_shortlist(shortlist, predictions.sample_weight, len(predictions.classes))
+    return results.check_shortlist(shortlist, predictions.sample_weight, len(predictions.classes))

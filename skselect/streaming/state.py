@@ -11,23 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skselect._lib.arrays import (
-    ConfidenceSpec,
-    FloatArray,
-    IntArray,
-    LabelArray,
-    as_array,
-    is_graded,
-)
-from skselect._lib.checks.rows import (
-    check_classes,
-    check_length,
-    check_loss,
-    check_one_per_row,
-    check_subgroups,
-    check_unit_confidence,
-    check_vector,
-)
+from skselect._lib import arrays
+from skselect._lib.checks import rows as row_checks
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.tie_blocks import SummedBlocks
 from skselect.inference.intervals import MetricInterval, find_curve_interval
@@ -88,8 +73,12 @@ class SelectiveState:
     dtype: float64
     """
 
-    def __init__(self, *, labels: Any = None, confidence: ConfidenceSpec = "max_proba") -> None:
-        self.labels: LabelArray | None = None if labels is None else check_classes(labels)
+    def __init__(
+        self, *, labels: Any = None, confidence: arrays.ConfidenceSpec = "max_proba"
+    ) -> None:
+        self.labels: arrays.LabelArray | None = (
+            None if labels is None else row_checks.check_classes(labels)
+        )
         self.confidence = confidence
         self.n_rows = 0
         self.n_errors = 0
@@ -131,7 +120,7 @@ class SelectiveState:
             If an argument is malformed; nothing is counted then.
         """
         outcomes, labels = read_piece(y_true, y_proba, self.labels, self.confidence)
-        check_unit_confidence(outcomes.confidence, "SelectiveState")
+        row_checks.check_unit_confidence(outcomes.confidence, "SelectiveState")
         self.labels = labels
         self.n_rated += len(outcomes.loss)
         return self._count(outcomes.confidence, outcomes.loss)
@@ -158,7 +147,7 @@ class SelectiveState:
         """
         return self._count(*check_seen_rows(confidence, loss))
 
-    def _count(self, confidence: FloatArray, wrong: NDArray[Any]) -> Self:
+    def _count(self, confidence: arrays.FloatArray, wrong: NDArray[Any]) -> Self:
         for start in range(0, len(confidence), _BATCH):
             rows = slice(start, start + _BATCH)
             self.counts.add(confidence[rows], wrong[rows])
@@ -460,7 +449,7 @@ class SubgroupStates:
             If an argument is malformed; nothing is counted then.
         """
         values, wrong = check_seen_rows(confidence, loss)
-        names = check_subgroups(subgroups, len(values), other="confidence")
+        names = row_checks.check_subgroups(subgroups, len(values), other="confidence")
         if names.shape[1] != 1:
             raise ValueError(
                 f"subgroups must be one value per row, got the {names.shape[1]} columns "
@@ -530,8 +519,8 @@ class SubgroupStates:
 
 
 def read_piece(
-    y_true: Any, y_proba: Any, labels: LabelArray | None, confidence: ConfidenceSpec
-) -> tuple[Outcomes, LabelArray]:
+    y_true: Any, y_proba: Any, labels: arrays.LabelArray | None, confidence: arrays.ConfidenceSpec
+) -> tuple[Outcomes, arrays.LabelArray]:
     """Return the outcomes of one batch of class probabilities, and all classes."""
     # One column is the probability of the second class.
     known = [] if labels is None else labels.tolist()
@@ -541,11 +530,11 @@ def read_piece(
     return outcomes, predictions.classes if labels is None else labels
 
 
-def check_unit_floats(name: str, values: Any) -> FloatArray:
+def check_unit_floats(name: str, values: Any) -> arrays.FloatArray:
     """Return confidences in [0, 1]; float32 stays float32, all else becomes float64."""
-    array = as_array(values, name)
-    array = array if array.dtype == np.float32 else check_vector(array, name)
-    check_one_per_row(array, name)
+    array = arrays.as_array(values, name)
+    array = array if array.dtype == np.float32 else row_checks.check_vector(array, name)
+    row_checks.check_one_per_row(array, name)
     if not (array.min() >= 0 and array.max() <= 1):  # nan is neither
         raise ValueError(
             f"{name} must lie in [0, 1] for every row, got values from {array.min():g} to "
@@ -554,32 +543,32 @@ def check_unit_floats(name: str, values: Any) -> FloatArray:
     return array
 
 
-def check_seen_rows(confidence: Any, loss: Any) -> tuple[FloatArray, NDArray[Any]]:
+def check_seen_rows(confidence: Any, loss: Any) -> tuple[arrays.FloatArray, NDArray[Any]]:
     """Return a confidence in [0, 1] and an error, 0 or 1, per row.
 
     They keep their dtype: conversion to float64 would take longer than counting.
     """
     values = check_unit_floats("confidence", confidence)
-    wrong = as_array(loss, "loss")
+    wrong = arrays.as_array(loss, "loss")
     if wrong.dtype == np.bool_:
-        check_one_per_row(wrong, "loss")
+        row_checks.check_one_per_row(wrong, "loss")
     else:
-        wrong = check_loss(wrong)
-        if is_graded(wrong):
+        wrong = row_checks.check_loss(wrong)
+        if arrays.is_graded(wrong):
             raise ValueError(
                 "loss: a state counts errors, and there are losses between 0 and 1. Make counts of "
                 "the rows first: Outcomes(loss, confidence).count(seed=0)."
             )
-    check_length("confidence", values, len(wrong), "loss")
+    row_checks.check_length("confidence", values, len(wrong), "loss")
     return values, wrong
 
 
 def _check_row_counts(
-    name: str, values: Any, n: int, *, most: FloatArray | IntArray | None = None
-) -> IntArray:
+    name: str, values: Any, n: int, *, most: arrays.FloatArray | arrays.IntArray | None = None
+) -> arrays.IntArray:
     """Return whole numbers from 0 on, one for each of n entries and none above `most`."""
-    numbers = check_vector(values, name)
-    check_length(name, numbers, n, "confidence")
+    numbers = row_checks.check_vector(values, name)
+    row_checks.check_length(name, numbers, n, "confidence")
     if not (numbers.min() >= 0 and numbers.sum() <= 2.0**53 and np.all(numbers % 1 == 0)):
         raise ValueError(
             f"{name} must hold whole numbers that are not negative and add up to at most 2^53."

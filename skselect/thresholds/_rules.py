@@ -22,19 +22,11 @@ from skselect._lib.arrays import (
     stays_within,
 )
 from skselect._lib.checks.options import check_generator, check_number
+from skselect.bounds import _pointwise as pointwise
 from skselect.bounds import combined_limits, walk_band
 from skselect.bounds._band import (
     refuses_surely,
     union_limits,
-)
-from skselect.bounds._pointwise import (
-    clopper_pearson_upper,
-    conformal_quantile,
-    critical_counts,
-    least_count,
-    rows_for_certificate,
-    rows_for_quantile,
-    smallest_rank,
 )
 from skselect.curve.curve import RiskCoverageCurve
 
@@ -76,7 +68,7 @@ class Shortlist:
 
     def __post_init__(self) -> None:
         """Check both."""
-        rows_for_quantile(self.level)
+        pointwise.rows_for_quantile(self.level)
         check_number("share", self.share, 0.0, 1.0, closed="left")
 
     def set_apart(self, n: int) -> BoolArray:
@@ -106,7 +98,7 @@ def shortlist_cutoff(proba: FloatArray, truth: IntArray, level: float) -> float:
         -inf where too many truths are on no list.
     """
     of_truth = proba[np.arange(len(truth)), truth].astype(np.float64)
-    return -conformal_quantile(np.where(truth < 0, np.inf, -of_truth), level)
+    return -pointwise.conformal_quantile(np.where(truth < 0, np.inf, -of_truth), level)
 
 
 # Where more rows than this would be needed, `rows_like_these` returns None; it allows for so many
@@ -227,7 +219,7 @@ def sgr_risk(
         rank = (low + high + 1) // 2
         block = int(curve.first_reaching(rank))
         k, errors = (int(count) for count in curve.accepted_by(block + 1))
-        bound = clopper_pearson_upper(errors, k, delta / probes)
+        bound = pointwise.clopper_pearson_upper(errors, k, delta / probes)
         if bound <= target:
             low = rank
             if reaches(k / n, min_coverage):
@@ -248,7 +240,7 @@ def certified_generalized_risk(
     Generalised risk grows with coverage, so one exact binomial test covers every threshold.
     With e* = max{e : BinomCDF(e; n, target) <= delta} the sets with at most e* errors pass.
     """
-    allowed = int(critical_counts(np.array([curve.n_rows]), target, delta)[0])
+    allowed = int(pointwise.critical_counts(np.array([curve.n_rows]), target, delta)[0])
     return np.arange(len(curve)) < curve.n_within_loss(allowed)
 
 
@@ -277,7 +269,7 @@ def coverage_rank(n: int, target: float, delta: float) -> int:
     def reached(k: int) -> bool:
         return bool(special.betaincc(k, n + 1.0 - k, target) >= 1.0 - delta)
 
-    first = smallest_rank(n, target)  # the probability rises with k
+    first = pointwise.smallest_rank(n, target)  # the probability rises with k
     return min(first + bisect_left(range(first, n), True, key=reached), n)
 
 
@@ -311,7 +303,7 @@ def mean_coverage(curve: RiskCoverageCurve, target: float, *_: float) -> BoolArr
 
     The coverage of "as sure as the k-th surest of n rows" has the mean k/(n + 1).
     """
-    rank = min(smallest_rank(curve.n_rows + 1, target), curve.n_rows)
+    rank = min(pointwise.smallest_rank(curve.n_rows + 1, target), curve.n_rows)
     return np.arange(len(curve)) >= curve.first_reaching(rank)
 
 
@@ -431,9 +423,9 @@ def _pointwise_least(
         return 1.0
     # A set whose bound is smaller than that of the likeliest one stays below delta there.
     likeliest = int(np.argmin((errors + 2.0 * np.sqrt(errors) + 4.0) / rows))
-    first = clopper_pearson_upper(errors[likeliest], rows[likeliest], delta / 6.0)
+    first = pointwise.clopper_pearson_upper(errors[likeliest], rows[likeliest], delta / 6.0)
     near = special.bdtr(errors, rows, first) <= delta / 6.0 * (1.0 + 1e-6)
-    bounds = clopper_pearson_upper(errors[near], rows[near], delta / 6.0)
+    bounds = pointwise.clopper_pearson_upper(errors[near], rows[near], delta / 6.0)
     return float(np.min(bounds, initial=first))
 
 
@@ -475,7 +467,7 @@ def rows_like_these(
         chance = special.bdtr(np.arange(len(largest)), largest, target)
         return n > _MOST_ROWS or bool(np.any(chance <= alpha))
 
-    first = max(rows_for_certificate(target, delta), math.ceil(1.25 * curve.n_rows))
-    needed = max(least_count(enough, 0.01, first), first)
+    first = max(pointwise.rows_for_certificate(target, delta), math.ceil(1.25 * curve.n_rows))
+    needed = max(pointwise.least_count(enough, 0.01, first), first)
     step = 10 ** max(len(str(needed)) - 2, 0)
     return None if needed > _MOST_ROWS else -(-needed // step) * step

@@ -13,29 +13,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import (
-    FloatArray,
-    IntArray,
-    LabelArray,
-    are_constant,
-    as_array,
-    is_graded,
-    spans,
-)
+from skselect._lib import arrays
 from skselect._lib.checks import did_you_mean, shown, warn_user
 from skselect._lib.decide import FEW, RANGE_TOLERANCE, SPAN, SUM_TOLERANCE, as_floats
 from skselect.exceptions import ArgumentError
 
 
-def label_array(values: Any, name: str) -> LabelArray:
+def label_array(values: Any, name: str) -> arrays.LabelArray:
     """Return labels as an array that keeps the type of each."""
     # numpy would silently turn the list ["a", nan] into strings, and [True, 2] into numbers.
     if hasattr(values, "__array__") or hasattr(values, "__dlpack__") or hasattr(values, "tocsr"):
-        return as_array(values, name)
+        return arrays.as_array(values, name)
     return np.asarray(values, dtype=object)
 
 
-def check_labels(values: Any, name: str = "y_true") -> LabelArray:
+def check_labels(values: Any, name: str = "y_true") -> arrays.LabelArray:
     """Return labels as a one-dimensional array without missing values, of one kind."""
     labels = label_array(values, name)
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -46,7 +38,9 @@ def check_labels(values: Any, name: str = "y_true") -> LabelArray:
     return plain_labels(labels, name)
 
 
-def check_listed_labels(values: Any, name: str = "y_true") -> tuple[LabelArray, IntArray | None]:
+def check_listed_labels(
+    values: Any, name: str = "y_true"
+) -> tuple[arrays.LabelArray, arrays.IntArray | None]:
     """Return checked labels; those of a Categorical once each, and which of them each row has."""
     kind = getattr(values, "dtype", None)
     if isinstance(kind, pd.CategoricalDtype):
@@ -58,7 +52,7 @@ def check_listed_labels(values: Any, name: str = "y_true") -> tuple[LabelArray, 
     return check_labels(values, name), None
 
 
-def plain_labels(labels: LabelArray, name: str) -> LabelArray:
+def plain_labels(labels: arrays.LabelArray, name: str) -> arrays.LabelArray:
     """Turn an array of objects or of StringDType into a plain one, of one kind of labels."""
     is_plain = labels.dtype.kind not in "OT"
     kinds = {labels.dtype.name} if labels.dtype.kind in "cmMV" else set()
@@ -85,7 +79,7 @@ def plain_labels(labels: LabelArray, name: str) -> LabelArray:
     return plain
 
 
-def check_classes(labels: Any, name: str = "labels") -> LabelArray:
+def check_classes(labels: Any, name: str = "labels") -> arrays.LabelArray:
     """Return the classes in the order given; each may occur once."""
     classes = check_labels(labels, name)
     if len(np.unique(classes)) != len(classes):
@@ -95,7 +89,7 @@ def check_classes(labels: Any, name: str = "labels") -> LabelArray:
     return classes
 
 
-def same_kind(a: LabelArray, b: LabelArray) -> bool:
+def same_kind(a: arrays.LabelArray, b: arrays.LabelArray) -> bool:
     """Tell whether two label arrays can be compared (strings with strings, and so on)."""
     text = {"U", "S"}
     return (a.dtype.kind in text) == (b.dtype.kind in text)
@@ -105,24 +99,26 @@ def same_kind(a: LabelArray, b: LabelArray) -> bool:
 _TABLE = 1 << 12
 
 
-def _fit_table(labels: LabelArray) -> bool:
+def _fit_table(labels: arrays.LabelArray) -> bool:
     """Tell whether labels are whole numbers near zero, or booleans."""
     near = labels.dtype.kind in "biu" and len(labels) > 0
     return near and int(labels.min()) >= -_TABLE and int(labels.max()) < _TABLE
 
 
-def distinct_labels(labels: LabelArray) -> LabelArray:
+def distinct_labels(labels: arrays.LabelArray) -> arrays.LabelArray:
     """Return the labels that occur, ascending, each once."""
     if not _fit_table(labels):
         return np.unique(labels)
     low = int(labels.min())
     counts = np.zeros(int(labels.max()) - low + 1, dtype=np.int64)
-    for rows in spans(len(labels)):
+    for rows in arrays.spans(len(labels)):
         counts += np.bincount(labels[rows].astype(np.int64) - low, minlength=len(counts))
     return (np.flatnonzero(counts) + low).astype(labels.dtype)
 
 
-def encode_labels(labels: LabelArray, classes: LabelArray, name: str = "y_true") -> IntArray:
+def encode_labels(
+    labels: arrays.LabelArray, classes: arrays.LabelArray, name: str = "y_true"
+) -> arrays.IntArray:
     """Return the position of each label among `classes`, -1 where it is none of them."""
     classes = plain_labels(classes, "classes")
     if not same_kind(labels, classes):
@@ -142,11 +138,11 @@ def encode_labels(labels: LabelArray, classes: LabelArray, name: str = "y_true")
 
 
 def encode_known(
-    labels: LabelArray,
-    classes: LabelArray,
+    labels: arrays.LabelArray,
+    classes: arrays.LabelArray,
     name: str = "y_true",
     remedy: str = "Pass labels= with every class, in the order of the columns.",
-) -> IntArray:
+) -> arrays.IntArray:
     """Return the position of each label among `classes`; refuse a label that is none of them."""
     codes = encode_labels(labels, classes, name)
     if codes.min(initial=0) < 0:
@@ -158,7 +154,7 @@ def encode_known(
     return codes
 
 
-def check_two_classes(classes: LabelArray, option: str, remedy: str = "") -> None:
+def check_two_classes(classes: arrays.LabelArray, option: str, remedy: str = "") -> None:
     """Refuse what needs a positive class where there are not two classes."""
     if len(classes) != 2:
         raise ValueError(
@@ -167,7 +163,7 @@ def check_two_classes(classes: LabelArray, option: str, remedy: str = "") -> Non
         )
 
 
-def check_more_classes(classes: LabelArray, why: str) -> None:
+def check_more_classes(classes: arrays.LabelArray, why: str) -> None:
     """Refuse labels of a single class."""
     if len(classes) < 2:
         raise ValueError(f"y has one class only, {classes.tolist()}: {why}.")
@@ -200,9 +196,9 @@ def check_columns(wanted: Sequence[str], present: Sequence[str], table: str) -> 
         )
 
 
-def check_vector(values: Any, name: str) -> FloatArray:
+def check_vector(values: Any, name: str) -> arrays.FloatArray:
     """Return one number per row, as float64."""
-    return check_one_per_row(as_floats(as_array(values, name), name), name)
+    return check_one_per_row(as_floats(arrays.as_array(values, name), name), name)
 
 
 def check_one_per_row(vector: Any, name: str) -> Any:
@@ -215,7 +211,7 @@ def check_one_per_row(vector: Any, name: str) -> Any:
     return vector
 
 
-def check_confidence(values: Any, name: str = "confidence") -> FloatArray:
+def check_confidence(values: Any, name: str = "confidence") -> arrays.FloatArray:
     """Return one finite confidence per row, as float64."""
     if hasattr(values, "get_params"):
         raise ValueError(
@@ -231,7 +227,7 @@ def check_confidence(values: Any, name: str = "confidence") -> FloatArray:
     return confidence
 
 
-def check_unit_confidence(confidence: FloatArray, metric: str) -> FloatArray:
+def check_unit_confidence(confidence: arrays.FloatArray, metric: str) -> arrays.FloatArray:
     """Refuse confidences outside [0, 1] for a metric that reads them as probabilities."""
     low, high = float(confidence.min()), float(confidence.max())
     if low < 0 or high > 1:
@@ -243,7 +239,7 @@ def check_unit_confidence(confidence: FloatArray, metric: str) -> FloatArray:
     return confidence
 
 
-def check_loss(values: Any, name: str = "loss") -> FloatArray:
+def check_loss(values: Any, name: str = "loss") -> arrays.FloatArray:
     """Return one loss per row, in [0, 1]."""
     loss = check_vector(values, name)
     if not (loss.min() >= 0 and loss.max() <= 1):  # nan is neither
@@ -269,7 +265,7 @@ def check_subgroups(
     if hasattr(values, "to_pandas"):
         values = values.to_pandas()
     elif hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray):
-        values = as_array(values, name)  # items of a tensor do not group by value
+        values = arrays.as_array(values, name)  # items of a tensor do not group by value
     if isinstance(values, pd.DataFrame | Mapping):
         frame = pd.DataFrame(values)
         if not frame.columns.is_unique:
@@ -296,7 +292,7 @@ def check_subgroups(
 
 def check_weight(
     values: Any, n: int, name: str = "sample_weight", other: str = "y_true"
-) -> FloatArray | None:
+) -> arrays.FloatArray | None:
     """Return a copy of non-negative weights with a positive sum, or None."""
     if values is None:
         return None
@@ -325,13 +321,13 @@ def check_countable(curve: Any) -> None:
         )
 
 
-def refuse_graded_test(loss: FloatArray, purpose: str) -> None:
+def refuse_graded_test(loss: arrays.FloatArray, purpose: str) -> None:
     """Refuse losses other than 0 and 1 where errors are drawn or counted."""
-    if is_graded(loss):
+    if arrays.is_graded(loss):
         raise ValueError(f"loss: {purpose} needs a loss of 0 or 1 per row; use loss='zero_one'.")
 
 
-def warn_small_weights(weight: FloatArray | None, metric: str) -> None:
+def warn_small_weights(weight: arrays.FloatArray | None, metric: str) -> None:
     """Warn where weights count as rows but add up to far fewer."""
     if weight is not None:
         warn_small_total(float(np.sum(weight)), int(np.sum(weight > 0)), metric)
@@ -355,16 +351,16 @@ def silence_repeats() -> Iterator[None]:
         yield
 
 
-def refuse_weights(weight: FloatArray | None, purpose: str, remedy: str = "") -> None:
+def refuse_weights(weight: arrays.FloatArray | None, purpose: str, remedy: str = "") -> None:
     """Refuse unequal weights where rows must be independent draws."""
-    if not are_constant(weight):
+    if not arrays.are_constant(weight):
         raise ValueError(
             f"sample_weight: {purpose} counts independent rows, and a weight is not a number of "
             f"independent rows. Leave sample_weight out{remedy}."
         )
 
 
-def check_importance(weight: FloatArray | None, largest: float | None) -> None:
+def check_importance(weight: arrays.FloatArray | None, largest: float | None) -> None:
     """Refuse weights where a certificate counts rows, unless their limit says what they mean."""
     if largest is None:
         remedy = ", pass the objective largest_weight= if they are importance weights"
@@ -383,7 +379,9 @@ def check_some_subgroup(groups: Sized) -> None:
         raise ValueError("subgroups: every value is missing; each row needs its subgroup.")
 
 
-def check_same_rows(tables: Mapping[str, tuple[IntArray, LabelArray]]) -> IntArray:
+def check_same_rows(
+    tables: Mapping[str, tuple[arrays.IntArray, arrays.LabelArray]],
+) -> arrays.IntArray:
     """Return the true classes of several models, which must be the same."""
     (first, (truth, classes)), *others = tables.items()
     for name, (other, other_classes) in others:
@@ -402,7 +400,7 @@ def refuse_threshold_and_policy(threshold: float | None) -> None:
         raise ArgumentError("threshold", message)
 
 
-def refuse_labels(values: LabelArray, name: str, advice: str = "") -> None:
+def refuse_labels(values: arrays.LabelArray, name: str, advice: str = "") -> None:
     """Refuse one number per row where it looks like a label."""
     kinds = float | np.floating
     if values.dtype.kind != "f" and not all(isinstance(x, kinds) for x in values.ravel().tolist()):
@@ -412,7 +410,7 @@ def refuse_labels(values: LabelArray, name: str, advice: str = "") -> None:
         )
 
 
-def refuse_one_row_or_two(values: LabelArray, name: str) -> None:
+def refuse_one_row_or_two(values: arrays.LabelArray, name: str) -> None:
     """Refuse two bare numbers for two classes: they may be one row or two."""
     if values.shape == (2,):
         first, second = values
@@ -425,7 +423,7 @@ def refuse_one_row_or_two(values: LabelArray, name: str) -> None:
 
 def match_columns(
     names: list[Any],
-    classes: LabelArray,
+    classes: arrays.LabelArray,
     name: str = "y_proba",
     remedy: str = "or pass an array with its columns in the order of the classes",
 ) -> list[int]:
@@ -446,7 +444,7 @@ def match_columns(
     return [position[label] for label in wanted]
 
 
-def check_simplex(proba: LabelArray, name: str) -> LabelArray:
+def check_simplex(proba: arrays.LabelArray, name: str) -> arrays.LabelArray:
     """Return rows of probabilities: float32 as they are, other dtypes as float64."""
     if proba.dtype not in (np.float32, np.float64):
         if proba.dtype.kind not in "fiuO":
@@ -475,7 +473,7 @@ def check_simplex(proba: LabelArray, name: str) -> LabelArray:
     return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
 
 
-def _is_simplex(proba: FloatArray) -> bool:
+def _is_simplex(proba: arrays.FloatArray) -> bool:
     """Tell whether all rows are probabilities that sum to one, without doubt by rounding."""
     # The bits of numbers in [0, 1] are at most those of 1; negative ones and NaN have larger ones.
     bits = np.dtype(f"u{proba.itemsize}")
@@ -486,7 +484,7 @@ def _is_simplex(proba: FloatArray) -> bool:
     return bool(gap.max() <= SUM_TOLERANCE - proba.shape[1] * np.finfo(proba.dtype).eps)
 
 
-def row_sums(table: LabelArray) -> LabelArray:
+def row_sums(table: arrays.LabelArray) -> arrays.LabelArray:
     """Return the sum of each row, as float64."""
     if table.shape[1] > FEW:
         return np.asarray(table.sum(axis=1, dtype=np.float64))
@@ -496,13 +494,13 @@ def row_sums(table: LabelArray) -> LabelArray:
     return total
 
 
-def check_proba(values: Any, name: str = "y_proba") -> FloatArray:
+def check_proba(values: Any, name: str = "y_proba") -> arrays.FloatArray:
     """Return probabilities, one row per case and one column per class.
 
     The dtype float32 is kept (the numbers are compared as float64 later); other dtypes
     become float64.
     """
-    proba = as_array(values, name)
+    proba = arrays.as_array(values, name)
     if proba.ndim != 2 or proba.shape[1] == 0:
         raise ValueError(
             f"{name} must have one row per case and one column per class, got {proba.shape}."
@@ -512,7 +510,7 @@ def check_proba(values: Any, name: str = "y_proba") -> FloatArray:
     return check_simplex(proba, name)
 
 
-def check_has_proba(proba: FloatArray | None, metric: str) -> FloatArray:
+def check_has_proba(proba: arrays.FloatArray | None, metric: str) -> arrays.FloatArray:
     """Return the probabilities of predictions, for a metric that needs those of every class."""
     if proba is None:
         raise ValueError(
@@ -522,7 +520,7 @@ def check_has_proba(proba: FloatArray | None, metric: str) -> FloatArray:
     return proba
 
 
-def resolve_pos_label(classes_seen: LabelArray, pos_label: Any) -> Any:
+def resolve_pos_label(classes_seen: arrays.LabelArray, pos_label: Any) -> Any:
     """Return the class that a one-dimensional probability belongs to, as scikit-learn does."""
     if pos_label is not None:
         if len(classes_seen) > 1 and pos_label not in classes_seen.tolist():
@@ -541,7 +539,7 @@ def resolve_pos_label(classes_seen: LabelArray, pos_label: Any) -> Any:
     )
 
 
-def check_class_columns(n_columns: int, classes: LabelArray, name: str, remedy: str) -> None:
+def check_class_columns(n_columns: int, classes: arrays.LabelArray, name: str, remedy: str) -> None:
     """Refuse a table that does not have one column per class."""
     if n_columns != len(classes):
         raise ValueError(
