@@ -557,15 +557,11 @@ def _settle(test: Test) -> ThresholdSelection:
 def _settle_together(curve: RiskCoverageCurve, tests: Sequence[Test]) -> ThresholdSelection:
     """Find the threshold that keeps several guarantees; raise or warn where there is none.
 
-    `curve` is that of all rows. Each guarantee is tested at its share of delta; to accept
-    everything keeps any coverage.
+    `curve` is that of all rows. Each guarantee is tested at its share of delta.
     """
     setting, every = tests[0].setting, Passing(np.ones(len(curve), dtype=bool))
-    passing, kept = [test.run() for test in tests], []
-    for test, passed in zip(tests, passing, strict=True):
-        entries = pass_all([(curve, every), *passed]).entries
-        entries[-1] |= isinstance(test.objective, Coverage)
-        kept.append(entries)
+    passing = [test.run() for test in tests]
+    kept = [pass_all([(curve, every), *passed]).entries for passed in passing]
     leads = [test.objective for test in tests if not isinstance(test.objective, Coverage)]
     chooser = (leads or [test.objective for test in tests])[0]
     assert isinstance(chooser, Guarantee)

@@ -46,6 +46,9 @@ def test_the_text_says_first_whether_it_is_certified_and_why_not(rng):
     assert str(certificate).startswith("ESTIMATE, NOT CERTIFIED: fold models differ")
     assert "A certificate would say: with 95 % confidence, " in unwrap(str(certificate))
     assert not certificate.is_certified
+    beside = replace(CERTIFICATE_OF_RISK, also=(certificate,))
+    assert CERTIFICATE_OF_RISK.is_certified
+    assert not beside.is_certified
     mean = make(rng, method="mean")
     assert "\nOn average over tables like this one, " in unwrap(str(mean))
     mean = replace(mean, caveats=("fold models differ", *mean.caveats))
