@@ -30,8 +30,8 @@ if TYPE_CHECKING or not _is_command():
 
 
 def __getattr__(name: str) -> Any:
-    """Import rooms that few need only when they are first used."""
-    if name in ("datasets", "losses", "scoring"):
+    """Import rooms that few need, or that a command imports itself, when they are first used."""
+    if name in ("datasets", "losses", "objectives", "scoring"):
         return importlib.import_module(f"skselect.{name}")
     names = importlib.import_module("skselect._names")
     if name == "__all__" or name in names.__all__:
