@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from joblib import Memory
-from scipy.special import logit
+from scipy import special
 from scipy.stats import kendalltau, rankdata, wilcoxon
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -90,7 +90,7 @@ def sure_features(proba):
     """Return the log-odds of the three largest probabilities, and the answer, one-hot."""
     largest = -np.sort(-proba, axis=1)[:, : min(3, proba.shape[1])]
     answers = np.eye(proba.shape[1])[proba.argmax(axis=1)]
-    return np.column_stack([logit(np.clip(largest, 1e-7, 1 - 1e-7)), answers])
+    return np.column_stack([special.logit(np.clip(largest, 1e-7, 1 - 1e-7)), answers])
 
 
 def learned(features, right, new_features):

@@ -128,6 +128,7 @@ def test_the_readme_knows_how_many_rows_it_takes():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The order of the rows matters")  # which an example shows
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
 def test_examples_run(example, monkeypatch):
     monkeypatch.setattr(plt, "show", lambda: plt.close("all"))

@@ -28,6 +28,7 @@ ABSTAINS = "the check wants a class for every row, and this configuration abstai
 ASKS = "the check uses the classes {-1, 1}, for which fit asks for an abstain label by design"
 STACKS = "the check fixes the folds of the outer estimator only; those inside stacking differ"
 CHEAPEST = "the check wants the most probable class, and the cheapest answer is another"
+COINS = "whether a weighted row counts is drawn by chance, and repeated rows all count"
 COUNTS = "a certificate counts independent rows, so it refuses weights"
 
 VOTING = VotingClassifier([("one", GaussianNB()), ("two", LogisticRegression())], voting="soft")
@@ -78,7 +79,7 @@ MORE_CASES = [
     (sk.SelectiveClassifier(GaussianNB(), calibration="platt", calibration_scope="confidence"), {}),
     (sk.SelectiveClassifier(LogisticRegression(), decision="estimator"), {}),
     (sk.ThresholdTuner(GaussianNB(), WEIGHTED, on_infeasible="abstain"),
-     {"check_classifiers_train": ABSTAINS, "check_classifiers_classes": ASKS}),
+     {DENSE: COINS, "check_classifiers_classes": ASKS}),
     (sk.ThresholdTuner(GaussianNB(), objective="coverage", target=0.5),
      CERTIFIED | {"check_classifiers_train": ABSTAINS}),
 ]  # fmt: skip

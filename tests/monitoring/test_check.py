@@ -761,8 +761,9 @@ def test_fresh_rows_are_never_taken_for_training_rows(n_tables, rng):
             found = certify(
                 tuner.policy_, y, tuner.raw_scores(X), target=0.45, assume="independent"
             )
-            assert found.exact
-            assert found.caveats == () or "overruled" in found.caveats[0]
+            assert found.exact  # rows that are equal by chance are read with them and without
+            told = [x for x in found.caveats if not x.endswith(certificates.MUST_PASS)]
+            assert told == [] or "overruled" in told[0]
 
 
 def test_rows_unlike_those_that_tuned_a_policy_are_named_in_both(rng):
