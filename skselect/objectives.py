@@ -1043,9 +1043,9 @@ class Coverage(Guarantee):
 class SystemRisk(Guarantee):
     """Certify that machine and reviewer together are wrong in at most a share `target` of cases.
 
-    A reviewer who decides the deferred cases errs too. The lowest threshold that keeps the target
-    is chosen. The system risk is the share of *all* cases
-    that are decided wrongly: by the machine where it answers, by the reviewer elsewhere.
+    A reviewer who decides the deferred cases errs too. The system risk is the share of *all* cases
+    that are decided wrongly: by the machine where it answers, by the reviewer elsewhere. The lowest
+    threshold that keeps the target is chosen.
 
     Parameters
     ----------

@@ -326,14 +326,8 @@ def refuses_surely(
 
     Parameters
     ----------
-    n : int
-        Rows that certify.
-    target : float in (0, 1)
-        The bound to keep. Largest selective risk.
-    delta : float in (0, 0.5]
-        Probability that the guarantee fails.
-    min_coverage : float in [0, 1]
-        Smaller accepted sets are not considered.
+    n, target, delta, min_coverage
+        As for :func:`combined_limits`.
     errors : callable
         Takes the ranks and returns the errors among as many rows; tied rows may bring more errors
         than the rank.

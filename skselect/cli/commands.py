@@ -75,7 +75,7 @@ def evaluate(given: Namespace) -> int:
         groups = _known_subgroups(policy, groups)
     with files.waiting_line("computing the report", len(predictions)):
         found = selective_report(
-            None, predictions, policy=policy, threshold=given.threshold,
+            predictions, policy=policy, threshold=given.threshold,
             ids=groups.index + 1 if shown is None or given.id is None else shown[given.id],
             features=None if shown is None or not given.features else shown[given.features],
             audits=given.audits, reviewing=given.reviewing and dict(given.reviewing),
@@ -290,7 +290,7 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
     now, made = (clock() * 1e6, policy.created) if kind == "time" else (newest, -math.inf)
     now = now if given.now is None else _read_time("--now", given.now, kind)
     since = _read_time("--since", made if given.since is None else given.since, kind)
-    stale = _find_stale(given, rows, now) if kind == "time" else ""
+    no_verdict = stale = _find_stale(given, rows, now) if kind == "time" else ""
     cases, noted = _find_cases(rows)
     early = when[cases["row"]] < since
     cases, noted["earlier cases, left out (see --since)"] = cases[~early], int(np.sum(early))
@@ -310,14 +310,15 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
     counted = wrap(f"Counted: {count(len(cases), 'case')} since {start}.{seen and ' Seen:'}{seen}")
     if past is not None and answer != "alarm":
         answer = "alarm"
-        stale = (
+        no_verdict = (
             f"ALARM on {past['run']}, in {given.history}: the guarantee was broken with a case of "
             f"{past['alarm_when']}. The log of today raises none: labels were corrected, or rows "
             "have changed. An alarm in the history stays; find out which of the two logs is true, "
             f"and begin with a new --history file. {stale or 'What follows is that of today.'}"
         )
-    told = status.tell(stale)
-    _print(*([told, "", counted] if len(cases) or answer == "alarm" else [counted, told]), sep="\n")
+    told = status.tell(no_verdict)
+    known = len(cases) or answer == "alarm"  # else the counts say first why nothing is known
+    _print(*([told, "", counted] if known else [counted, told]), sep="\n")
     return {"alarm": BROKEN, "ok": 0}.get(answer, OPEN)
 
 

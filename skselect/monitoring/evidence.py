@@ -434,7 +434,7 @@ def find_watched(
     """Return which loss is watched, and the guarantees."""
     groups, every_row = policy.parts, np.arange(1)
     answered = [group for group, at in groups.thresholds.items() if at < math.inf]
-    known = [(_selective(groups, group), group, every_row) for group in answered]
+    known = [(_find_risk(groups, group), group, every_row) for group in answered]
     listed: list[Listed] = [one for one in known if target is not None or one[0] is not None]
     found = find_guarantees(policy, listed, Asked(None if target is None else Risk, target, delta))
     if not found:
@@ -444,7 +444,7 @@ def find_watched(
     return found[0].guarantee.about, watched
 
 
-def _selective(groups: GroupThresholds, group: Any) -> Certificate | None:
+def _find_risk(groups: GroupThresholds, group: Any) -> Certificate | None:
     """Return the guarantee of a largest risk or cost that is about all cases of a subgroup."""
     own = groups.made.get(group)
     for one in () if own is None else (own, *own.also):

@@ -157,7 +157,10 @@ def cases_of(**columns: Any) -> NDArray[Any]:
     """Return cases, one row each, from the columns of `CASE`."""
     cases = np.empty(len(columns["id"]), CASE)
     for name in CASE.names or ():
-        cases[name] = columns[name]
+        values = np.asarray(columns[name], CASE[name])
+        if values.shape != cases.shape:
+            raise ValueError("the columns of cases have different lengths")
+        cases[name] = values
     return cases
 
 

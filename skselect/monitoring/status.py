@@ -205,7 +205,18 @@ class MonitorStatus(NotebookText):
         return self.tell()
 
     def tell(self, instead: str = "") -> str:
-        """Return the answer in words; `instead` of a verdict says why there is none today."""
+        """Return the answer in words.
+
+        Parameters
+        ----------
+        instead : str, default=""
+            Why there is no verdict today, such as that the log has no new rows. It stands in the
+            place of the verdict; an alarm is told below it.
+
+        Returns
+        -------
+        str
+        """
         first = self._alarm(instead) if self.risk == "alarm" else self._answer(instead)
         lines = [first, self._numbers(), self._labels(), self._workload()]
         return wrap("\n".join(line for line in lines if line))

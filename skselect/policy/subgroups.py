@@ -383,8 +383,7 @@ def _check_group_names(by: Any, groups: list[Any], by_answer: Any, columns: Any)
         check_subgroup(group)
     sizes = {len(group) if isinstance(group, tuple) else 0 for group in groups}
     fit = len(sizes) == 1 and () not in groups and (not columns or sizes == {len(columns)})
-    plain = isinstance(by_answer, bool) and isinstance(columns, tuple)
-    plain &= isinstance(by, str) or (by is None and groups == [ALL])
+    plain = isinstance(by, str) and isinstance(by_answer, bool) and isinstance(columns, tuple)
     if not fit or not plain or not all(isinstance(column, str) for column in columns):
         raise ValueError(
             "thresholds must name one subgroup or more, each with as many attributes as there are "

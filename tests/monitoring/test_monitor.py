@@ -562,7 +562,8 @@ def saved():
 
 @pytest.mark.parametrize("change", [
     ("policy", {}), ("options", "target", 7), ("guarantees", []), ("waiting", {}),
-    ("waiting", "weight", []), ("waiting", "when", 0, "x"), ("counts", "n_decided", "7"),
+    ("waiting", "weight", []), ("waiting", "weight", [1.0]), ("waiting", "when", 0, "x"),
+    ("counts", "n_decided", "7"),
     ("guarantees", 0, "evidence", "product", [1, 1]), ("guarantees", 0, "evidence", "n", None),
     ("guarantees", 0, "loss", "x"), ("history", 0, 0, {}), ("workload", "evidence", []),
     ("workload", "counts", [1]), ("workload", "changed", "x"), ("last_decided", "x"),

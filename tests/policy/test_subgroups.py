@@ -198,6 +198,7 @@ MEMBER = {"group": "F", "threshold": 0.5, "certificate": None}
     ("groups", {"members": [MEMBER | {"group": []}]}, "attributes"),
     ("groups", {"members": [MEMBER] * 2}, "more than once"),
     ("groups", {"unseen": "guess"}, "unseen"), ("groups", {"by": None}, "by"),
+    ("groups", {"by": None, "members": [MEMBER | {"group": "all"}]}, "by"),
     ("shortlist", {"level": 1.0}, "level"), ("shortlist", {"least_proba": None}, "least_proba"),
     ("shortlist", {"n": 1.5}, "n"), ("shortlist", {"caveats": [1]}, "list of texts"),
     ("shortlist", {"threshold": 0.7}, "shortlist"), ("shortlist", {"more": 1}, "damaged"),
