@@ -80,7 +80,7 @@ def stays_within(values: Any, bound: float) -> Any:
 def is_graded(loss: FloatArray) -> bool:
     """Tell whether there are losses other than 0 and 1."""
     parts = (loss[rows] for rows in spans(len(loss)))  # `any` stops at a graded one
-    return any(((part != 0.0) & (part != 1.0)).any() for part in parts)
+    return loss.dtype != bool and any(((part != 0.0) & (part != 1.0)).any() for part in parts)
 
 
 def are_constant(weight: FloatArray | None) -> bool:
@@ -121,9 +121,11 @@ def trusted(cls: type[T], **values: Any) -> T:
 
     Users call the constructor, which checks. Fields that are left out have their defaults.
     """
-    made = object.__new__(cls)
-    for each in fields(cls):  # type: ignore[arg-type]
-        default = each.default if each.default_factory is MISSING else each.default_factory()
-        object.__setattr__(made, each.name, values.pop(each.name, default))
-    assert not values, values
+    made, known = object.__new__(cls), fields(cls)  # type: ignore[arg-type]
+    for each in known:
+        if each.name not in values:
+            default = each.default if each.default_factory is MISSING else each.default_factory()
+            values[each.name] = default
+    assert len(values) == len(known), values
+    vars(made).update(values)
     return made

@@ -555,7 +555,9 @@ class RiskCoverageCurve:
         """Return CWSA or CWSA+ at checked thresholds, 0 where no row is accepted."""
         self.check_unit("CWSA")
         accepted = self.accepted_at(thresholds)
-        total = areas.sum_terms(*accepted, areas.slope(1.0 - thresholds), plus=plus)
+        right, wrong = scan.sum_shortfalls(self.sums, thresholds)
+        slope = areas.slope(1.0 - thresholds)
+        total = areas.sum_terms(accepted.weight, accepted.loss, right, wrong, slope, plus=plus)
         return total / np.where(accepted.weight > 0, accepted.weight, 1.0)
 
     def check_unit(self, metric: str) -> None:

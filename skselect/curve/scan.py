@@ -16,11 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skselect._lib.arrays import FloatArray, IntArray, dot
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, dot
 from skselect.curve import areas
 from skselect.curve.tie_blocks import CHUNK, Chunk, TieBlocks
 
 # Running sums ------------------------------------------------------------------------------
+
+#: So many chunks of a table are kept once they are read.
+FEW = 8
 
 _COUNTS = np.arange(1.0, CHUNK + 1.0)
 
@@ -54,12 +57,10 @@ def _continue(values: NDArray[Any], total: float, *, whole: bool) -> FloatArray:
 
 
 class Accepted(NamedTuple):
-    """Sums over accepted rows: weight, loss, and 1 - confidence of right and of wrong rows."""
+    """Sums over accepted rows, one entry per threshold."""
 
     weight: FloatArray
     loss: FloatArray
-    shortfall_right: FloatArray
-    shortfall_wrong: FloatArray
 
 
 class MeanRisk(NamedTuple):
@@ -109,6 +110,8 @@ class Sums:
     weight_before, loss_before : ndarray of shape (k + 1,)
         Weight and weighted loss before each chunk, and after the last one.
     n_blocks : int
+    head : Chunk
+        The first chunk.
     """
 
     blocks: TieBlocks
@@ -116,21 +119,22 @@ class Sums:
     weight_before: FloatArray
     loss_before: FloatArray
     n_blocks: int
+    head: Chunk
 
     def accumulate(self) -> Iterator[Accumulated]:
         """Yield chunk after chunk with the sums so far."""
         return map(self.chunk, range(len(self.offsets)))
 
     def chunk(self, k: int) -> Accumulated:
-        """Return the k-th chunk with the sums so far; a single one is read once."""
-        return self._only if len(self.offsets) == 1 else self._read(k)
+        """Return the k-th chunk with the sums so far; those of few are kept."""
+        return self._kept[k] if len(self.offsets) <= FEW else self._read(k)
 
     @cached_property
-    def _only(self) -> Accumulated:
-        return self._read(0)
+    def _kept(self) -> list[Accumulated]:
+        return [self._read(k) for k in range(len(self.offsets))]
 
     def _read(self, k: int) -> Accumulated:
-        chunk = self.blocks.chunk_from(int(self.offsets[k]))
+        chunk = self.blocks.chunk_from(int(self.offsets[k])) if k else self.head
         return _add_up(chunk, float(self.weight_before[k]), float(self.loss_before[k]))
 
     @property
@@ -188,13 +192,15 @@ class Sums:
 
 def sum_blocks(blocks: TieBlocks) -> Sums:
     """Add up weight and loss of all blocks."""
-    offsets, weight, loss, n_blocks = [], [0.0], [0.0], 0
+    offsets, weight, loss, n_blocks, head = [], [0.0], [0.0], 0, None
     for offset, chunk in blocks.chunks():
+        head = head or chunk
         offsets.append(offset)
         weight.append(weight[-1] + _sum_like_running(chunk.weight, whole=chunk.whole))
         loss.append(loss[-1] + _sum_like_running(chunk.lost, whole=chunk.whole))
         n_blocks += len(chunk)
-    return Sums(blocks, np.array(offsets), np.array(weight), np.array(loss), n_blocks)
+    assert head is not None
+    return Sums(blocks, np.array(offsets), np.array(weight), np.array(loss), n_blocks, head)
 
 
 def _sum_like_running(values: NDArray[Any], *, whole: bool) -> float:
@@ -234,17 +240,34 @@ def _discordant_pairs(at: Accumulated, right: FloatArray, unit: float) -> float:
 
 
 def sum_accepted(sums: Sums, thresholds: FloatArray) -> Accepted:
-    """Return the sums over what each threshold accepts (a tie with it is accepted)."""
+    """Return weight and loss of what each threshold accepts (a tie with it is accepted)."""
+    found = np.zeros((2, len(thresholds)))
+    for here, k, last in _look_up(sums, thresholds):
+        at = sums.chunk(k)
+        found[:, here] = at.weight[last], at.loss[last]
+    return Accepted(*found)
+
+
+def sum_shortfalls(sums: Sums, thresholds: FloatArray) -> FloatArray:
+    """Return 1 - confidence, added up over the right and the wrong rows that are accepted.
+
+    The shape is (2, number of thresholds).
+    """
+    found, products = np.zeros((2, len(thresholds))), sums.products
+    for here, k, last in _look_up(sums, thresholds):
+        before = float(products.shortfall_right[k]), float(products.shortfall_wrong[k])
+        right, wrong = _Points(*sums.chunk(k), sums, k, before).shortfalls
+        found[:, here] = right[last], wrong[last]
+    return found
+
+
+def _look_up(sums: Sums, thresholds: FloatArray) -> Iterator[tuple[BoolArray, int, IntArray]]:
+    """Yield which thresholds end in a chunk, its number, and the last block that each accepts."""
     place = np.searchsorted(-sums.first, -thresholds, side="right") - 1
-    found = np.zeros((4, len(thresholds)))
-    products = sums.products
     for k in set(place.tolist()) - {-1}:
         here = place == k
-        before = float(products.shortfall_right[k]), float(products.shortfall_wrong[k])
-        at = _Points(*sums.chunk(k), sums, k, before)
-        last = np.searchsorted(-at.chunk.confidence, -thresholds[here], side="right") - 1
-        found[:, here] = [values[last] for values in (at.weight, at.loss, *at.shortfalls)]
-    return Accepted(*found)
+        rising = -sums.chunk(k).chunk.confidence
+        yield here, k, np.searchsorted(rising, -thresholds[here], side="right") - 1
 
 
 # AURC --------------------------------------------------------------------------------------
@@ -331,12 +354,8 @@ class _Points:
 
     @cached_property
     def shortfalls(self) -> tuple[FloatArray, FloatArray]:
-        """Sums of 1 - confidence over right and over wrong rows.
-
-        One running sum of complex numbers takes as long as one of floats, and rounds each part
-        as that does.
-        """
-        sums = np.empty(len(self.chunk), dtype=np.complex128)
+        """Sums of 1 - confidence over right and over wrong rows."""
+        sums = np.empty(len(self.chunk), dtype=np.complex128)  # summed as fast as floats, each part
         np.multiply(self.chunk.right, self.shortfall, out=sums.real)
         np.multiply(self.chunk.loss, self.shortfall, out=sums.imag)
         sums.cumsum(out=sums)

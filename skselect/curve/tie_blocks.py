@@ -182,7 +182,7 @@ class Chunk:
     Parameters
     ----------
     ranking : ndarray of shape (m,)
-        The confidence of each block, or the bits that pack it, until it is asked for.
+        The confidence of each block, or a key that packs it, until it is asked for.
     weight : ndarray of shape (m,)
         The weight of the rows of each block.
     lost : ndarray of shape (m,)
@@ -206,7 +206,7 @@ class Chunk:
     def confidence(self) -> FloatArray:
         """The confidence of each block."""
         if self.ranking.dtype.kind == "u":
-            self.ranking = unpack_confidence(self.ranking)
+            self.ranking = unpack_confidence(self.ranking >> 1)
         return self.ranking
 
     @property
@@ -340,9 +340,9 @@ class PackedBlocks:
         if n_ties == n_before:
             errors = (keys & 1).view(f"i{keys.itemsize}")
             ones = _ONES[: len(keys)]
-            return Chunk(keys >> 1, ones, errors, all_one=True, whole=True), offset + len(keys)
-        bits, rows, errors = _count_blocks(keys, self.ties[n_before:n_ties] - offset)
-        chunk = Chunk(bits, rows.astype(np.float64), errors, all_one=False, whole=True)
+            return Chunk(keys, ones, errors, all_one=True, whole=True), offset + len(keys)
+        last, rows, errors = _count_blocks(keys, self.ties[n_before:n_ties] - offset)
+        chunk = Chunk(last, rows.astype(np.float64), errors, all_one=False, whole=True)
         return chunk, offset + len(keys)
 
 
@@ -398,12 +398,12 @@ def find_ties(keys: KeyArray) -> IntArray:
 
 def count_keys(keys: KeyArray, ties: IntArray) -> SummedBlocks:
     """Return the blocks of sorted packed keys, whose ties are known."""
-    bits, rows, errors = _count_blocks(keys, ties)
-    return blocks_from_counts(unpack_confidence(bits), rows, errors)
+    last, rows, errors = _count_blocks(keys, ties)
+    return blocks_from_counts(unpack_confidence(last >> 1), rows, errors)
 
 
 def _count_blocks(keys: KeyArray, ties: IntArray) -> tuple[KeyArray, IntArray, IntArray]:
-    """Return the bits, the rows and the errors of each block of sorted packed keys."""
+    """Return the last key, the rows and the errors of each block of sorted packed keys."""
     is_last = np.ones(len(keys), dtype=bool)
     is_last[ties] = False
     last = np.flatnonzero(is_last)
@@ -413,7 +413,7 @@ def _count_blocks(keys: KeyArray, ties: IntArray) -> tuple[KeyArray, IntArray, I
         sums = np.cumsum(keys[rows] & 1, dtype=np.int64)
         errors[here] = sums.take(last[here] - rows.start) + n_wrong
         n_wrong += int(sums[-1])
-    return keys.take(last) >> 1, _differences(last, before=-1), _differences(errors, before=0)
+    return keys.take(last), _differences(last, before=-1), _differences(errors, before=0)
 
 
 def group_sorted_rows(

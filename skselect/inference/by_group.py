@@ -63,18 +63,17 @@ def _groups(frame: pd.DataFrame, exists: BoolArray) -> Iterable[tuple[str, Any, 
 def tabulate_metric(
     spec: MetricSpec, part: ScoredRows, parameters: Mapping[str, Any], how: Sampling | None
 ) -> dict[str, Any]:
-    """Return a row of the table: one metric of the rows of one subgroup."""
+    """Return a row of the table: one metric of the rows of one subgroup. It may warn of a nan."""
     low = high = np.nan
     shaky = False
     try:
-        with warnings.catch_warnings(action="ignore", category=UserWarning):  # the table shows nan
-            if how is None:
-                value = spec.value(part, parameters)
-                n_errors = count_errors(spec, part, parameters)[1]
-            else:
-                found = find_interval(measure(spec, part, parameters, how))
-                value, low, high, shaky = found.estimate, found.low, found.high, is_shaky(found)
-                n_errors = found.n_errors
+        if how is None:
+            value = spec.value(part, parameters)
+            n_errors = count_errors(spec, part, parameters)[1]
+        else:
+            found = find_interval(measure(spec, part, parameters, how))
+            value, low, high, shaky = found.estimate, found.low, found.high, is_shaky(found)
+            n_errors = found.n_errors
     except ValueError as error:
         if spec.of_subgroups:
             raise
@@ -186,21 +185,23 @@ def metrics_by_group(
         if spec.row_terms is not None
     }
     records, distinct = [], {id(rows): rows for _, rows, _ in whole}
-    for attribute, group, members in _groups(frame, exists):
-        parts = {key: rows.take(members) for key, rows in distinct.items()}  # metrics share a sort
-        for spec, rows, parameters in whole:
-            if not spec.of_subgroups:
-                found = tabulate_metric(spec, parts[id(rows)], parameters, how)
-                if spec.name in terms:
-                    found["contribution"] = float(np.sum(terms[spec.name][members]))
-                records.append({"attribute": attribute, "subgroup": group} | found)
-    records += [
-        {"attribute": str(attribute), "subgroup": "all"}
-        | tabulate_metric(spec, rows.take(exists), parameters | {"subgroups": column[exists]}, how)
-        for attribute, column in frame.items()
-        for spec, rows, parameters in whole
-        if spec.of_subgroups
-    ]
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # the table shows nan
+        for attribute, group, members in _groups(frame, exists):
+            parts = {key: rows.take(members) for key, rows in distinct.items()}  # one sort for all
+            for spec, rows, parameters in whole:
+                if not spec.of_subgroups:
+                    found = tabulate_metric(spec, parts[id(rows)], parameters, how)
+                    if spec.name in terms:
+                        found["contribution"] = float(np.sum(terms[spec.name][members]))
+                    records.append({"attribute": attribute, "subgroup": group} | found)
+        for name, column in frame.items():
+            given = {"subgroups": column[exists]}
+            records += [
+                {"attribute": str(name), "subgroup": "all"}
+                | tabulate_metric(spec, rows.take(exists), parameters | given, how)
+                for spec, rows, parameters in whole
+                if spec.of_subgroups
+            ]
     table = pd.DataFrame(records)
     shaky = table[table.pop("shaky")]
     if len(shaky):

@@ -516,7 +516,7 @@ def count_errors(
     loss = outcomes.loss if outcomes.sample_weight is None else outcomes.weight * outcomes.loss
     if spec.at_threshold:
         accepted = _threshold.accepted_rows(outcomes, parameters.get("threshold", 0.5))
-        loss, n_accepted = loss[accepted], int(np.count_nonzero(accepted))
+        loss, n_accepted = loss.compress(accepted), int(np.count_nonzero(accepted))
     return n_accepted, float(loss.sum())
 
 

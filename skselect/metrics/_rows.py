@@ -14,12 +14,14 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skselect._lib import arrays
 from skselect._lib.checks.rows import check_unit_confidence
 from skselect.curve import areas, tie_blocks
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.curve.tie_blocks import CHUNK, Chunk
+from skselect.curve.scan import FEW
+from skselect.curve.tie_blocks import Chunk
 from skselect.predictions.outcomes import Outcomes, claimed_confidence, compute_confidence
 from skselect.predictions.predictions import Predictions, refuse_unjudged
 
@@ -194,12 +196,13 @@ def score_proba(
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """An estimate, what each row adds to its error, and the scale on which it is normal.
+    """A ratio of two sums over rows, what each row adds to it, and the scale on which it is normal.
 
     Parameters
     ----------
     estimate : float
-    values : ndarray of shape (n,)
+        The sum of `over` divided by that of `under`.
+    over, under : ndarray of shape (n,)
     scale : {"identity", "signed share", "log", "logit", "proportion"}
         "signed share": normal, cut off at -1 and 1.
         "proportion": a share of `n_trials` independent rows.
@@ -210,13 +213,25 @@ class Influence:
     """
 
     estimate: float
-    values: arrays.FloatArray
+    over: NDArray[Any]
+    under: NDArray[Any]
     scale: str
     n_trials: float | None = None
     confident_error: float = 0.0
 
+    @cached_property
+    def values(self) -> arrays.FloatArray:
+        """What each row adds by the delta method, with mean zero, shape (n,)."""
+        found = self.estimate * self.under
+        np.subtract(self.over, found, out=found)
+        found *= len(found) / float(np.sum(self.under))
+        return found
+
     def standard_error(self, cluster: arrays.IntArray | None = None) -> float:
         """Return the standard error for independent rows, or independent clusters of rows."""
+        n, share = len(self.over), self.estimate
+        if cluster is None and self.n_trials is not None and n > 1:
+            return math.sqrt(share * (1.0 - share) / self.n_trials * n / (n - 1.0))
         return clustered_error(self.values, cluster)
 
 
@@ -254,12 +269,13 @@ class RankedInfluence:
     n_trials: None = None
 
     @cached_property
-    def _first(self) -> Lines:
-        return next(self.lines(self.curve))
+    def _kept(self) -> list[Lines]:
+        return list(self.lines(self.curve))
 
     def _each(self) -> Iterator[Lines]:
-        """Return the lines of each chunk; those of a single one are computed once."""
-        return iter([self._first]) if self.curve.n_rows <= CHUNK else self.lines(self.curve)
+        """Return the lines of each chunk; those of few are kept."""
+        is_small = len(self.curve.sums.offsets) <= FEW
+        return iter(self._kept) if is_small else self.lines(self.curve)
 
     @cached_property
     def values(self) -> arrays.FloatArray:
@@ -280,9 +296,9 @@ class RankedInfluence:
     def confident_error(self) -> float:
         """How much the estimate grows if the surest right answer turns wrong (to first order)."""
         for line in self._each():
-            right = np.flatnonzero(line.chunk.right > 0)
-            if len(right) > 0:
-                return float(line.slope[right[0]]) / self.curve.n_rows
+            right = line.chunk.right > 0
+            if right[surest := right.argmax()]:
+                return float(line.slope[surest]) / self.curve.n_rows
         return 0.0
 
     @property
@@ -298,7 +314,7 @@ class RankedInfluence:
         n = self.curve.n_rows
         if n < 2:
             return math.nan
-        shift = float(self._first.constant[0])
+        shift = float(next(self._each()).constant[0])
         total, squares = self._moments(shift)
         if squares - total**2 / n < 1e-6 * squares:  # a large mean would cost digits
             total, squares = self._moments(shift + total / n)
@@ -308,9 +324,16 @@ class RankedInfluence:
         """Return the sum of (what a row adds - shift), and the sum of its square."""
         total = squares = 0.0
         for chunk, constant, slope in self._each():
-            right, wrong = constant - shift, constant + slope - shift
-            total += float((chunk.right * right).sum() + (chunk.loss * wrong).sum())
-            squares += float((chunk.right * right**2).sum() + (chunk.loss * wrong**2).sum())
+            right = constant - shift
+            if chunk.all_one:
+                values = chunk.loss * slope
+                values += right
+                total += float(values.sum())
+                squares += arrays.dot(values, values)
+            else:
+                wrong = right + slope
+                total += arrays.dot(chunk.right, right) + arrays.dot(chunk.loss, wrong)
+                squares += arrays.dot(chunk.right, right**2) + arrays.dot(chunk.loss, wrong**2)
         return total, squares
 
 
@@ -319,28 +342,23 @@ class RankedInfluence:
 
 def mean_of(terms: arrays.FloatArray, scale: str) -> Influence:
     """Return the influence of a mean over rows."""
-    estimate = float(np.mean(terms))
-    return Influence(estimate, terms - estimate, scale)
+    return Influence(float(np.mean(terms)), terms, np.broadcast_to(1.0, terms.shape), scale)
 
 
-def ratio_of(over: arrays.FloatArray, under: arrays.FloatArray, scale: str) -> Influence | None:
-    """Return the influence of sum(over)/sum(under) by the delta method."""
+def ratio_of(over: NDArray[Any], under: NDArray[Any], scale: str) -> Influence | None:
+    """Return the influence of sum(over)/sum(under)."""
     total = float(np.sum(under))
-    if not total > 0:
-        return None
-    estimate = float(np.sum(over)) / total
-    values = estimate * under
-    np.subtract(over, values, out=values)
-    values *= len(under) / total
-    return Influence(estimate, values, scale)
+    return Influence(float(np.sum(over)) / total, over, under, scale) if total > 0 else None
 
 
-def share_of(events: arrays.FloatArray, trials: arrays.FloatArray) -> Influence | None:
+def share_of(events: NDArray[Any], trials: arrays.BoolArray) -> Influence | None:
     """Return the influence of a share of the rows in `trials`, 0/1 or graded."""
-    found = ratio_of(events, trials, "logit")
-    if found is None or arrays.is_graded(events):
-        return found
-    return replace(found, scale="proportion", n_trials=float(np.sum(trials)))
+    if arrays.is_graded(events):
+        return ratio_of(events, trials, "logit")
+    n_events, n_trials = np.count_nonzero(events), np.count_nonzero(trials)
+    if n_trials == 0:
+        return None
+    return Influence(n_events / n_trials, events, trials, "proportion", float(n_trials))
 
 
 def ranked(
@@ -395,10 +413,14 @@ def aurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
             inside = loss_before * squares + rho * first
             risk_later = (loss_before * first + rho * second) / size
             later = rest / size
-        reciprocal_sums = reciprocals + np.cumsum(gap)
-        risk_sums = risks + np.cumsum(inside)
-        slope = total - reciprocal_sums + later
-        yield Lines(chunk, risk + risk_sums - risk_later, slope)
+        running = np.empty(len(chunk), dtype=np.complex128)  # summed as fast as floats, each part
+        running.real, running.imag = gap, inside
+        running.cumsum(out=running)
+        reciprocal_sums, risk_sums = reciprocals + running.real, risks + running.imag
+        constant, slope = risk + risk_sums, total - reciprocal_sums
+        constant -= risk_later
+        slope += later
+        yield Lines(chunk, constant, slope)
         reciprocals, risks = float(reciprocal_sums[-1]), float(risk_sums[-1])
 
 

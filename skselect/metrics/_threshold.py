@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, is_graded
 from skselect._lib.checks import shown, warn_user
@@ -206,14 +207,15 @@ def risk_gap(outcomes: Outcomes, subgroups: Any, threshold: float = 0.5) -> floa
 
 
 def _share(
-    sides: Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]],
+    sides: Callable[[BoolArray, FloatArray], tuple[NDArray[Any], BoolArray]],
 ) -> Callable[..., metric_rows.Influence | None]:
     """Return the influence of a share of rows: `sides` are its counts, from accepted and loss."""
 
     def influence(
         rows: metric_rows.ScoredRows, threshold: float = 0.5
     ) -> metric_rows.Influence | None:
-        return metric_rows.share_of(*sides(_marks(rows, threshold), rows.outcomes.loss))
+        outcomes = rows.outcomes
+        return metric_rows.share_of(*sides(accepted_rows(outcomes, threshold), outcomes.loss))
 
     return influence
 
@@ -221,7 +223,7 @@ def _share(
 def selective_cost_influence(
     rows: metric_rows.ScoredRows, threshold: float = 0.5, abstention_cost: float = 0.1
 ) -> metric_rows.Influence:
-    accepted = _marks(rows, threshold)
+    accepted = accepted_rows(rows.outcomes, threshold)
     return metric_rows.mean_of(
         accepted * rows.outcomes.loss + abstention_cost * (1.0 - accepted), "identity"
     )
@@ -239,11 +241,7 @@ def cwsa_influence(
     terms = definition.row_terms(outcomes.loss, outcomes.confidence, threshold, sign)
     if normalize == "all":
         return metric_rows.mean_of(terms, scale)
-    return metric_rows.ratio_of(terms, _marks(rows, threshold), scale)
-
-
-def _marks(rows: metric_rows.ScoredRows, threshold: float) -> FloatArray:
-    return accepted_rows(rows.outcomes, threshold).astype(np.float64)
+    return metric_rows.ratio_of(terms, accepted_rows(rows.outcomes, threshold), scale)
 
 
 # Public functions ------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from skselect import Outcomes, RiskCoverageCurve
 from skselect.curve import areas
+from skselect.curve.scan import sum_shortfalls
 from skselect.curve.tie_blocks import CHUNK
 from skselect.metrics import SPECS
 from tests import brute
@@ -64,13 +65,14 @@ def test_what_a_threshold_accepts_is_looked_up_exactly(n, weighted, rng):
     curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence, weight))
     thresholds = np.concatenate([confidence[:20], [-np.inf, 0, 0.33333, 1, np.inf]])
     found = curve.accepted_at(thresholds)
+    right, wrong = sum_shortfalls(curve.sums, thresholds)
     for k, t in enumerate(thresholds):
         kept = confidence >= t
         assert found.weight[k] == weight[kept].sum()
         assert found.loss[k] == (weight * loss)[kept].sum()
         shortfall = weight * (1 - confidence) * kept
-        assert found.shortfall_right[k] == pytest.approx((shortfall * (1 - loss)).sum(), rel=1e-12)
-        assert found.shortfall_wrong[k] == pytest.approx((shortfall * loss).sum(), rel=1e-12)
+        assert right[k] == pytest.approx((shortfall * (1 - loss)).sum(), rel=1e-12)
+        assert wrong[k] == pytest.approx((shortfall * loss).sum(), rel=1e-12)
 
 
 AT_THRESHOLD = [name for name, spec in SPECS.items() if spec.at_threshold]

@@ -206,6 +206,15 @@ def test_a_share_knows_how_many_rows_it_is_of():
     assert influence("selective_risk", graded, threshold=0.7).scale == "logit"
 
 
+@pytest.mark.parametrize("name", ["coverage", "selective_risk", "generalized_risk"])
+def test_a_share_has_the_standard_error_of_its_values(name):
+    for threshold, n in itertools.product([0, 0.6, 0.9], [1, 2, 57]):
+        found = influence(name, some_outcomes(n), threshold=threshold)
+        if found is not None:
+            expected = pytest.approx(clustered_error(found.values), rel=1e-12, abs=0, nan_ok=True)
+            assert found.standard_error() == expected
+
+
 def test_standard_error_of_rows_and_of_clusters():
     values = np.array([1.0, -1.0, 2.0, -2.0])
     assert clustered_error(values) == pytest.approx(np.std(values, ddof=1) / 2)
@@ -225,6 +234,17 @@ def test_blocks_and_rows_say_the_same(name):
         blocks = influence(name, RiskCoverageCurve.from_outcomes(outcomes))
         assert blocks.estimate == rows.estimate
         assert blocks.standard_error() == pytest.approx(clustered_error(rows.values), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", RANKED)
+def test_chunks_that_are_read_again_say_what_those_that_are_kept_say(name, monkeypatch):
+    outcomes = some_outcomes(2 * CHUNK + 5)
+    kept = influence(name, outcomes)
+    found = kept.estimate, kept.standard_error(), kept.confident_error
+    monkeypatch.setattr("skselect.curve.scan.FEW", 0)
+    monkeypatch.setattr("skselect.metrics._rows.FEW", 0)
+    again = influence(name, outcomes)
+    assert found == (again.estimate, again.standard_error(), again.confident_error)
 
 
 def test_rows_that_do_not_differ_say_nothing():
