@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 from scipy.special import ndtr
 
-from skselect._lib.arrays import ROUNDING, FloatArray, IntArray, spans
+from skselect._lib.arrays import ROUNDING, FloatArray, IntArray, lexsort, spans
 from skselect._lib.checks.options import check_generator, choose_draws
 from skselect._lib.checks.rows import (
     check_unit_confidence,
@@ -103,7 +103,7 @@ def error_sums(
     -------
     ndarray of shape (n_draws,)
     """
-    order = np.lexsort((value, -chance))  # the order of the rows must not change the draws
+    order = lexsort((value, -chance))  # the order of the rows must not change the draws
     order = order[chance[order] > 0]
     return _sorted_error_sums(chance[order], value[order], n_draws, rng)
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from skselect import objectives
-from skselect._lib.arrays import ROUNDING, BoolArray, FloatArray
+from skselect._lib.arrays import ROUNDING, BoolArray, FloatArray, lexsort
 from skselect._lib.checks.options import check_choice, check_count, check_number
 from skselect._lib.notebook import NotebookText, percent, rounded, show_card, wrap
 from skselect.bounds._band import BAND_SHARE
@@ -698,7 +698,7 @@ def scores_fingerprint(scores: FloatArray) -> str:
     from others.
     """
     table = np.asarray(scores, dtype=np.float64).reshape(len(scores), -1)
-    ordered = table[np.lexsort(table.T)]
+    ordered = table[lexsort([*table.T])]
     return hashlib.sha256(np.ascontiguousarray(ordered).tobytes()).hexdigest()[:16]
 
 

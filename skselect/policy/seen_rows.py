@@ -354,17 +354,19 @@ def _to_bits(values: NDArray[Any]) -> Hashes:
     """Return numbers as the bits of float64; -0.0 is 0.0, and there is one nan."""
     exact: FloatArray = values.astype(np.float64)
     with np.errstate(over="ignore"):
-        rough = exact.astype(np.float32).astype(np.float64)
-    numbers = np.where(exact == np.rint(exact), exact, rough) + 0.0
-    numbers[np.isnan(numbers)] = np.nan
+        numbers = exact.astype(np.float32).astype(np.float64)
+    np.copyto(numbers, exact, where=exact == np.rint(exact))
+    numbers += 0.0
+    np.copyto(numbers, np.nan, where=np.isnan(numbers))
     return numbers.view(np.uint64)
 
 
 def _hash_values(bits: Hashes, places: NDArray[Any]) -> Hashes:
     """Return a hash of each value and its column, 0 for the number 0 (splitmix64)."""
     x = bits + (places.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         x ^= x >> np.uint64(shift)
         x *= np.uint64(factor)
+    x ^= x >> np.uint64(31)
     x *= bits != 0
     return x

@@ -421,11 +421,7 @@ class Outcomes:
         chance = None if weight is None else weight / (largest_weight or weight.max())
         known = [one for one in (missed, chance, loss) if one is not None]
         keys = [*(() if readings is None else readings.T), *known, self.confidence]
-        order = np.argsort(self.confidence)  # which is ten times as fast as np.lexsort
-        tied = np.diff(self.confidence[order]) == 0.0
-        tied = np.append(tied, False) | np.append(False, tied)
-        rows = np.sort(order[tied])
-        order[tied] = rows[np.lexsort([key[rows] for key in keys])]
+        order = arrays.lexsort(keys)
         own = zlib.crc32(np.stack(known)[:, order].tobytes())
         coins = np.empty((2 if missed is None else 3, len(self)))
         coins[:, order] = np.random.default_rng([seed, own]).random(coins.shape)

@@ -1,4 +1,4 @@
-"""Rows that are drawn by chance, and rows by their codes."""
+"""Rows that are drawn by chance, rows by their codes, and rows in order."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skselect._lib.arrays import draw_rows, rows_of_codes
+from skselect._lib.arrays import draw_rows, lexsort, rows_of_codes
 
 
 @pytest.mark.parametrize("every", [3, 5, 10])
@@ -48,3 +48,10 @@ def test_the_rows_of_each_code_in_their_order(codes, step):
             expected[code * step].append(row)
     assert len(found) == 7 * step
     assert {code: rows.tolist() for code, rows in enumerate(found) if len(rows)} == expected
+
+
+@given(st.lists(st.tuples(*[st.sampled_from([-np.inf, -1.5, 0.0, 2.0])] * 3), min_size=1))
+def test_rows_are_sorted_by_the_last_key_then_by_those_before(rows):
+    keys = [np.array([row[k] for row in rows]) for k in range(3)]
+    for some in (keys, [*keys, np.arange(len(rows))[::-1]]):
+        assert lexsort(some).tolist() == np.lexsort(some).tolist()
