@@ -26,7 +26,7 @@ from skselect.metrics._metric import (
     computed_by,
     metric,
 )
-from skselect.metrics._rows import Countable, Influence, ScoredRows, UnsortedRows, mean_of
+from skselect.metrics._rows import Influence, ScoredRows, mean_of
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 
@@ -97,12 +97,9 @@ def _check_bins(n_bins: int, strategy: str) -> None:
     check_choice("strategy", strategy, ["uniform", "quantile"])
 
 
-def _gaps(rows: Countable, n_bins: int, strategy: str) -> FloatArray:
+def _gaps(curve: RiskCoverageCurve, n_bins: int, strategy: str) -> FloatArray:
     """Return the sum of (a - c) and the weight of each bin, whatever the order of the rows."""
     _check_bins(n_bins, strategy)
-    if isinstance(rows, UnsortedRows) and strategy == "uniform":
-        return _unsorted_gaps(rows.outcomes, n_bins)
-    curve = rows if isinstance(rows, RiskCoverageCurve) else rows.curve
     if strategy == "quantile":  # blocks come surest first, quantiles last
         edges = _quantiles(curve.thresholds[::-1], curve.block_weight[::-1], n_bins)
     else:
@@ -120,16 +117,6 @@ def _gaps(rows: Countable, n_bins: int, strategy: str) -> FloatArray:
     return np.stack([sums[0] - sums[1], sums[2]])
 
 
-def _unsorted_gaps(outcomes: Outcomes, n_bins: int) -> FloatArray:
-    sums = np.zeros((3, n_bins))
-    for rows in spans(len(outcomes)):
-        bins = _equal_width(outcomes.confidence[rows], n_bins)
-        coarse, fine = _halves(outcomes.confidence[rows])
-        columns = (1.0 - outcomes.loss[rows] - coarse, fine, None)
-        sums += [np.bincount(bins, column, n_bins) for column in columns]
-    return np.stack([sums[0] - sums[1], sums[2]])
-
-
 def _halves(confidence: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return multiples of 2^-26 and of 2^-54 that add up to numbers in [0, 1], rounded to 2^-54.
 
@@ -143,17 +130,17 @@ def _halves(confidence: FloatArray) -> tuple[FloatArray, FloatArray]:
 # Kernels ---------------------------------------------------------------------------------
 
 
-def ece(rows: Countable, n_bins: int = 15, strategy: str = "uniform") -> float:
+def ece(curve: RiskCoverageCurve, n_bins: int = 15, strategy: str = "uniform") -> float:
     """Return the weighted mean over bins of |accuracy - mean confidence|."""
-    rows.check_unit("expected_calibration_error")
-    gap, _ = _gaps(rows, n_bins, strategy)
-    return float(np.abs(gap).sum() / rows.total_weight)
+    curve.check_unit("expected_calibration_error")
+    gap, _ = _gaps(curve, n_bins, strategy)
+    return float(np.abs(gap).sum() / curve.total_weight)
 
 
-def mce(rows: Countable, n_bins: int = 15, strategy: str = "uniform") -> float:
+def mce(curve: RiskCoverageCurve, n_bins: int = 15, strategy: str = "uniform") -> float:
     """Return the largest |accuracy - mean confidence| of a bin."""
-    rows.check_unit("maximum_calibration_error")
-    gap, size = _gaps(rows, n_bins, strategy)
+    curve.check_unit("maximum_calibration_error")
+    gap, size = _gaps(curve, n_bins, strategy)
     filled = size > 0
     return float(np.max(np.abs(gap[filled]) / size[filled]))
 

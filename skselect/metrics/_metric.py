@@ -229,7 +229,7 @@ def find_asked_class(y_proba: Any, average: str | None, pos_label: Any) -> Any:
 
 # The form in which a kernel reads the rows, by the type of its first argument; methods of the
 # curve read the curve.
-_FORMS = {"Predictions": "predictions", "Outcomes": "outcomes", "Countable": "countable"}
+_FORMS = {"Predictions": "predictions", "Outcomes": "outcomes"}
 
 
 def _read_kernel(kernel: Callable[..., Any]) -> tuple[str, dict[str, inspect.Parameter]]:
@@ -522,10 +522,8 @@ def metric(
         public = computed_by(kernel, check_cwsa_threshold if is_unit else check_threshold)(function)
         if options_of(function) in _OF_CORRECTNESS:
             known["confidence"] = "probability"
-        reads = _read_kernel(kernel)[0].replace("countable", "curve")
-        spec = MetricSpec(
-            name or kernel.__name__, public, kernel, reads, better == "higher", **known
-        )
+        reads, better_up = _read_kernel(kernel)[0], better == "higher"
+        spec = MetricSpec(name or kernel.__name__, public, kernel, reads, better_up, **known)
         ROWS.setdefault(function.__module__, []).append(spec)
         return public
 

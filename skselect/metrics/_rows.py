@@ -17,58 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skselect._lib import arrays
-from skselect._lib.checks.rows import check_unit_confidence
 from skselect.curve import areas, tie_blocks
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.scan import FEW
 from skselect.curve.tie_blocks import Chunk
 from skselect.predictions.outcomes import Outcomes, claimed_confidence, compute_confidence
 from skselect.predictions.predictions import Predictions, refuse_unjudged
-
-
-class Counts(NamedTuple):
-    """Rows and errors of what each of some thresholds accepts."""
-
-    weight: arrays.FloatArray
-    loss: arrays.FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class UnsortedRows:
-    """Rows that count once and are right or wrong: they are counted without being sorted.
-
-    Sums of weights, graded losses or confidences are left to the curve where they would round
-    differently in another order.
-    """
-
-    outcomes: Outcomes
-
-    @cached_property
-    def curve(self) -> RiskCoverageCurve:
-        """The rows, sorted."""
-        return RiskCoverageCurve.from_outcomes(self.outcomes)
-
-    def check_unit(self, metric: str) -> None:
-        """Refuse confidences outside [0, 1] for a metric that reads them as probabilities."""
-        check_unit_confidence(self.outcomes.confidence, metric)
-
-    @property
-    def total_weight(self) -> float:
-        """Number of rows."""
-        return float(len(self.outcomes))
-
-    def accepted_at(self, thresholds: arrays.FloatArray) -> Counts:
-        """Return how many rows each threshold accepts, and how many of them are wrong."""
-        accepted = [self.outcomes.confidence >= threshold for threshold in thresholds]
-        wrong = self.outcomes.loss != 0.0
-        return Counts(
-            np.array([np.count_nonzero(rows) for rows in accepted], dtype=np.float64),
-            np.array([np.count_nonzero(rows & wrong) for rows in accepted], dtype=np.float64),
-        )
-
-
-#: Rows whose weight and loss can be added up over what a threshold accepts.
-Countable = RiskCoverageCurve | UnsortedRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,18 +68,6 @@ class ScoredRows:
         if isinstance(self.source, RiskCoverageCurve):
             return self.source
         return RiskCoverageCurve.from_outcomes(self.source)
-
-    @property
-    def countable(self) -> Countable:
-        """The rows for a metric that only reads what one threshold accepts."""
-        rows = self.source
-        if (
-            isinstance(rows, Outcomes)
-            and rows.sample_weight is None
-            and not arrays.is_graded(rows.loss)
-        ):
-            return UnsortedRows(rows)
-        return self.curve
 
     @cached_property
     def by_correctness(self) -> ScoredRows:

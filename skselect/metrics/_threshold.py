@@ -40,13 +40,13 @@ __all__ += ["selective_confusion_matrix", "selective_cost_score", "selective_ris
 # Kernels ---------------------------------------------------------------------------------
 
 
-def coverage(curve: metric_rows.Countable, threshold: float = 0.5) -> float:
+def coverage(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
     """Return the weighted share of accepted rows."""
     kept, _ = _accepted(curve, threshold)
     return min(kept / curve.total_weight, 1.0)  # sums of floats round
 
 
-def selective_risk(curve: metric_rows.Countable, threshold: float = 0.5) -> float:
+def selective_risk(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
     """Return the weighted mean loss of the accepted rows; warn and return nan if there are none."""
     weight, loss = _accepted(curve, threshold)
     if not weight > 0:
@@ -58,18 +58,18 @@ def selective_risk(curve: metric_rows.Countable, threshold: float = 0.5) -> floa
     return loss / weight
 
 
-def selective_accuracy(curve: metric_rows.Countable, threshold: float = 0.5) -> float:
+def selective_accuracy(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
     """Return one minus the selective risk."""
     return 1.0 - selective_risk(curve, threshold)
 
 
-def generalized_risk(curve: metric_rows.Countable, threshold: float = 0.5) -> float:
+def generalized_risk(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
     """Return the loss of the accepted rows over the weight of all rows."""
     return _accepted(curve, threshold)[1] / curve.total_weight
 
 
 def selective_cost(
-    curve: metric_rows.Countable, threshold: float = 0.5, abstention_cost: float = 0.1
+    curve: RiskCoverageCurve, threshold: float = 0.5, abstention_cost: float = 0.1
 ) -> float:
     """Return the mean over rows of the loss if accepted, else of `abstention_cost`."""
     cost = check_number("abstention_cost", abstention_cost, 0.0, closed="left")
@@ -88,7 +88,7 @@ def cwsa_plus(
     return _cwsa(curve, threshold, normalize, plus=True)
 
 
-def _accepted(curve: metric_rows.Countable, threshold: float) -> tuple[float, float]:
+def _accepted(curve: RiskCoverageCurve, threshold: float) -> tuple[float, float]:
     """Return weight and loss of what is accepted."""
     found = curve.accepted_at(np.array([threshold], dtype=np.float64))
     return float(found.weight[0]), float(found.loss[0])
