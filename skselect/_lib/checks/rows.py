@@ -280,7 +280,7 @@ def check_subgroups(
             values = values.to_flat_index()  # each row has a tuple
         # numpy would turn ["a", nan] into strings
         kind = getattr(values, "dtype", object)
-        is_plain = kind in (np.int64, "str") or getattr(kind, "kind", "O") == "U"
+        is_plain = kind in (np.int64, "str", "category") or getattr(kind, "kind", "O") == "U"
         column = pd.Series(values, dtype=None if is_plain else object)
         title = "subgroup" if column.name is None else column.name
         frame = pd.DataFrame({title: column}).infer_objects()
