@@ -64,7 +64,7 @@ def dot(a: FloatArray, b: FloatArray) -> float:
 
 
 def lexsort(keys: Sequence[NDArray[Any]]) -> IntArray:
-    """Return what np.lexsort does, ten times as fast where the last key, the first one, differs."""
+    """Return what np.lexsort does, ten times as fast where few values of the last key are equal."""
     order = np.argsort(keys[-1])
     ranked = keys[-1][order]
     tied = ranked[1:] == ranked[:-1]

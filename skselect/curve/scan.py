@@ -22,7 +22,7 @@ from skselect.curve.tie_blocks import CHUNK, Chunk, TieBlocks
 
 # Running sums ------------------------------------------------------------------------------
 
-#: So many chunks of a table are kept once they are read.
+#: A table of at most so many chunks is read once, and its chunks are kept.
 FEW = 8
 
 _COUNTS = np.arange(1.0, CHUNK + 1.0)
@@ -354,8 +354,12 @@ class _Points:
 
     @cached_property
     def shortfalls(self) -> tuple[FloatArray, FloatArray]:
-        """Sums of 1 - confidence over right and over wrong rows."""
-        sums = np.empty(len(self.chunk), dtype=np.complex128)  # summed as fast as floats, each part
+        """Sums of 1 - confidence over right and over wrong rows.
+
+        A running sum of complex numbers takes as long as one of floats, and rounds each part as
+        that does.
+        """
+        sums = np.empty(len(self.chunk), dtype=np.complex128)
         np.multiply(self.chunk.right, self.shortfall, out=sums.real)
         np.multiply(self.chunk.loss, self.shortfall, out=sums.imag)
         sums.cumsum(out=sums)

@@ -163,7 +163,7 @@ class Influence:
 
     @cached_property
     def values(self) -> arrays.FloatArray:
-        """What each row adds by the delta method, with mean zero, shape (n,)."""
+        """What each row adds, by the delta method: mean zero, shape (n,)."""
         found = self.estimate * self.under
         np.subtract(self.over, found, out=found)
         found *= len(found) / float(np.sum(self.under))
@@ -355,7 +355,8 @@ def aurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
             inside = loss_before * squares + rho * first
             risk_later = (loss_before * first + rho * second) / size
             later = rest / size
-        running = np.empty(len(chunk), dtype=np.complex128)  # summed as fast as floats, each part
+        # A running sum of complex numbers takes as long as one of floats.
+        running = np.empty(len(chunk), dtype=np.complex128)
         running.real, running.imag = gap, inside
         running.cumsum(out=running)
         reciprocal_sums, risk_sums = reciprocals + running.real, risks + running.imag
