@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -28,8 +27,9 @@ _LONG_WALK = 300_000
 # Levels of the band between the union bound and delta, and how fast, on a logarithmic scale, the
 # probability of crossing grows with the level.
 _LEVELS, _SLOPE = 1 << 14, 0.87
-# Limits of the sequence are sums, which differ from one exact test by less than this share.
-_SLACK = 1e-6
+# Limits of the sequence are sums, which rounding changes by less, and which differ from one exact
+# test by less than this share.
+_ROUNDING, _SLACK = 1e-15, 1e-6
 
 
 @lru_cache(maxsize=1024)
@@ -76,81 +76,48 @@ def walk_band(
     ranks = even_ranks(n, target, delta, min_coverage)
     if len(ranks) == 0:
         return ranks, ranks
-    levels = _Levels(ranks, target, delta)
-    return ranks, levels.find_safe()
+    return ranks, _safe_limits(ranks, target, delta)
 
 
-@dataclass(frozen=True)
-class _Levels:
-    """Levels at which all ranks may be tested, from the union bound, 0, up to `delta`, `_LEVELS`.
+def _safe_limits(ranks: IntArray, target: float, delta: float) -> IntArray:
+    """Return the critical counts of the highest safe level at which all ranks may be tested.
 
-    They are even on a logarithmic scale. Level 0 is safe, and no level is if one below it is not.
+    Levels go from the union bound, 0, up to `delta`, `_LEVELS`, and are even on a logarithmic
+    scale. Level 0 is safe, and no level is if one below it is not. The probability of crossing
+    rises nearly straight on that scale, so that half as many levels have to be tried as by
+    bisection. Counts rise with the level, and neighbouring levels often have the same ones.
     """
+    per_log = _LEVELS / math.log(4.0 * len(ranks))
 
-    ranks: IntArray
-    target: float
-    delta: float
+    def counts(level: int, some: Any = ...) -> IntArray:
+        alpha = delta * math.exp((level - _LEVELS) / per_log)
+        return critical_counts(ranks[some], target, alpha)
 
-    @property
-    def per_log(self) -> float:
-        """How many levels there are on a logarithmic scale."""
-        return _LEVELS / math.log(4.0 * len(self.ranks))
-
-    def limits(self, level: int, some: Any = ...) -> IntArray:
-        """Return the critical counts of a level, of all ranks or of some."""
-        alpha = self.delta * math.exp((level - _LEVELS) / self.per_log)
-        return critical_counts(self.ranks[some], self.target, alpha)
-
-    def find_safe(self) -> IntArray:
-        """Return the critical counts of the highest safe level.
-
-        The probability of crossing rises nearly straight on a logarithmic scale, so that half as
-        many levels have to be tried as by bisection. Counts rise with the level, and neighbouring
-        levels often have the same ones.
-        """
-        per_log = self.per_log / _SLOPE
-        safe, unsafe, level = 0, _LEVELS + 1, max(round(_LEVELS - 2.0 * per_log), _LEVELS // 2)
-        low, high, known = self.limits(safe), self.limits(_LEVELS), dict[bytes, float]()
-        least, was_safe = 1, False
-        while unsafe - safe > 1:
-            limits, some = low.copy(), low < high
-            limits[some] = self.limits(level, some)
-            if (key := limits.tobytes()) not in known:
-                known[key] = crossing_probability(self.ranks, limits, self.target)
-            gap, is_safe = math.log(max(known[key], _TAIL) / self.delta), known[key] <= self.delta
-            safe, low, unsafe, high = (
-                (level, limits, unsafe, high) if is_safe else (safe, low, level, limits)
-            )
-            least = 2 * least if is_safe == was_safe else 1  # do not creep up from one side
-            step = min(max(int(abs(gap) * per_log), least), max((unsafe - safe) // 2, 1))
-            level, was_safe = level + (step if is_safe else -step), is_safe
-        return low
+    rising = per_log / _SLOPE
+    safe, unsafe, level = 0, _LEVELS + 1, max(round(_LEVELS - 2.0 * rising), _LEVELS // 2)
+    low, high, known = np.full_like(ranks, -1), ranks, dict[bytes, float]()
+    least, was_safe = 1, False
+    while unsafe - safe > 1:
+        limits, some = low.copy(), low < high
+        limits[some] = counts(level, some)
+        if (key := limits.tobytes()) not in known:
+            known[key] = crossing_probability(ranks, limits, target)
+        gap, is_safe = math.log(max(known[key], _TAIL) / delta), known[key] <= delta
+        safe, low, unsafe, high = (
+            (level, limits, unsafe, high) if is_safe else (safe, low, level, limits)
+        )
+        least = 2 * least if is_safe == was_safe else 1  # do not creep up from one side
+        step = min(max(int(abs(gap) * rising), least), max((unsafe - safe) // 2, 1))
+        level, was_safe = level + (step if is_safe else -step), is_safe
+    return low if safe else counts(0)
 
 
 def sequence_limits(n: int, target: float, delta: float, start: float) -> tuple[IntArray, IntArray]:
     """Return ranks and critical error counts of a sequence that stops at the first failure.
 
-    Parameters
-    ----------
-    n : int
-        Rows that certify.
-    target : float in (0, 1)
-        The bound to keep. Largest selective risk.
-    delta : float in (0, 0.5]
-        Probability that the guarantee fails.
-    start : float in [0, 1]
-        Share of the rows at which the sequence begins, fixed before they were seen. It begins
-        later where so few rows could not pass.
-
-    Returns
-    -------
-    ranks, limits : ndarray of shape (m,)
-        Both empty when `n` rows cannot certify the target.
-
-    Notes
-    -----
-    Each rank is tested at the full `delta`: limit = max{e : BinomCDF(e; k, target) <= delta}.
-    The proof (step 5 without the band) stands in ``docs/guarantees.md``.
+    Each rank is tested at the full `delta`: limit = max{e : BinomCDF(e; k, target) <= delta}. The
+    sequence begins at the share `start` of the rows, fixed before they were seen, and later where
+    so few rows could not pass. The proof (step 5 without the band) is in ``docs/guarantees.md``.
 
     Examples
     --------
@@ -170,21 +137,6 @@ def union_limits(
 
     :func:`walk_band` allows more errors: the union bound adds up the probabilities of failures
     that mostly happen together.
-
-    Parameters
-    ----------
-    n : int
-        Rows that certify.
-    target : float in (0, 1)
-        The bound to keep. Largest selective risk.
-    delta : float in (0, 0.5]
-        Probability that the guarantee fails.
-    min_coverage : float in [0, 1]
-        Smaller accepted sets are not considered.
-
-    Returns
-    -------
-    ranks, limits : ndarray of shape (m,)
 
     Examples
     --------
@@ -252,7 +204,9 @@ def combined_limits(
         return ranks, band, sequence
     starts = _possible_starts(n, target, delta, min_coverage)
     limits = sequence[np.searchsorted(ranks, starts)]
-    start = starts[np.argmax(_chance_to_start(starts, limits, target))]
+    # Up to 90 %, the chance to pass if the risk is target/3: no row is looked at.
+    chance = special.bdtr(np.maximum(limits, 0.0), starts, target / 3.0)
+    start = starts[np.argmax(np.where(limits < 0, 0.0, np.minimum(chance, 0.9)))]
     return ranks, band, np.where(ranks >= start, sequence, -1)
 
 
@@ -290,14 +244,26 @@ def limits_from_start(
     ranks = np.unique(np.concatenate([band_ranks, first]))
     place = np.searchsorted(band_ranks, ranks, side="right") - 1
     band = np.where(place >= 0, np.append(limits, -1)[place], -1)
-    alive = list(_surviving(ranks, band, target))
+    rises = np.diff(band, prepend=-1) > 0  # a walk crosses first at one of these
+    ends, last = np.concatenate([[0], ranks[rises], [n]]), np.cumsum(rises)
+    alive = [(0, np.ones(1)), *_surviving(ends[1:-1], band[rises], target)]
     crossed = max(1.0 - float(np.sum(alive[-1][1])), 0.0)
-    later = _survival_chances(ranks, alive, target)
     lows = np.array([low for low, _ in alive])
-    kept = np.ones((len(ranks), max(len(state) for _, state in alive)))  # P(count, no crossing)
-    for row, (_, state), chance in zip(kept, alive, later, strict=True):
-        np.multiply(state, chance, out=row[: len(state)])
-    sequence = lows - 1 + np.count_nonzero(crossed + kept.cumsum(axis=1) <= delta, axis=1)
+    # No count is larger than that of one exact test.
+    most = critical_counts(ends[1:], target, (1.0 + _SLACK) * delta)
+    before = np.zeros((len(alive), np.max(most - lows) + 2))
+    for row, (_, state) in zip(before, alive, strict=True):
+        row[: len(state)] = state[: len(row)]
+    longest, n_counts = np.max(np.diff(ends)), before.shape[1]
+    reach = math.ceil(longest * target + _spread(longest, target))
+    size = fft.next_fast_len(n_counts + reach, real=True)
+    after = _survival_chances(ends, alive, target, size)
+    steps = np.stack([ranks - ends[last], ends[last + 1] - ranks])
+    done, left = _errors_in_frequencies(steps, target, size)
+    kept = fft.irfft(fft.rfft(before, size)[last] * done, size)  # P(count, not crossed yet) ...
+    kept *= fft.irfft(fft.rfft(after)[last] * left.conj(), size)  # ... times P(not crossing later)
+    passed = crossed + kept[:, :n_counts].cumsum(axis=1) <= delta + _ROUNDING
+    sequence = lows[last] - 1 + np.count_nonzero(passed, axis=1)
     # Rising, so that the count of a rank may be used between it and the next one.
     return ranks, band, np.minimum.accumulate(sequence[::-1])[::-1]
 
@@ -306,15 +272,6 @@ def _possible_starts(n: int, target: float, delta: float, min_coverage: float) -
     """Return the ranks at which the sequence of :func:`combined_limits` may start."""
     ranks = even_ranks(n, target, delta, max(min_coverage, SEQUENCE_START[0]))
     return ranks[ranks <= max(SEQUENCE_START[1] * n, ranks.min(initial=n))]
-
-
-def _chance_to_start(ranks: IntArray, limits: IntArray, target: float) -> FloatArray:
-    """Return the probability, up to 90 %, that each rank passes if the risk is target/3.
-
-    The sequence starts at the first rank with the largest one, chosen without looking at any row.
-    """
-    chance = special.bdtr(np.maximum(limits, 0.0), ranks, target / 3.0)
-    return np.where(limits < 0, 0.0, np.minimum(chance, 0.9))
 
 
 def refuses_surely(
@@ -345,28 +302,37 @@ def refuses_surely(
 
 
 def _survival_chances(
-    ranks: IntArray, alive: list[tuple[int, FloatArray]], risk: float
-) -> list[FloatArray]:
-    """Return, for each rank and each count in `alive`, the probability of not crossing later."""
+    ends: IntArray, alive: list[tuple[int, FloatArray]], risk: float, size: int
+) -> FloatArray:
+    """Return the probability of crossing at no later one of the ranks `ends`, a row for each.
+
+    A column stands for the errors at the next rank, from the lowest count in `alive` on.
+    """
     low, state = alive[-1]
-    steps = [_step_distribution(step, risk) for step in np.diff(ranks).tolist()]
+    steps = [_step_distribution(step, risk) for step in np.diff(ends).tolist()]
     # By count. Below the surviving ones a walk has crossed. Above them, in the tail that was cut
     # off, it counts as never crossing.
-    longest = max((first + len(pmf) for first, pmf in steps), default=0)
-    known = np.ones(low + len(state) + longest)
+    known = np.ones(low + len(state) + max(size, *(first + len(pmf) for first, pmf in steps)))
     known[:low] = 0.0
-    chances, end = [np.ones(len(state))], low + len(state)
-    for (low, state), (first, pmf) in zip(alive[-2::-1], steps[::-1], strict=True):
-        n_reached = len(state) + len(pmf) - 1
-        reached = known[low + first : low + first + n_reached]
-        if n_reached * len(pmf) < _LONG_WALK:
-            chance = np.correlate(reached, pmf, "valid")
-        else:
-            chance = _add_step(reached, pmf[::-1])[len(pmf) - 1 : n_reached]
+    chances, end = np.empty((len(alive), size)), 0
+    for i in range(len(alive) - 1, -1, -1):
+        (low, state), (first, pmf) = alive[i], steps[i]
+        chances[i] = known[low : low + size]
+        reached = known[low + first :][: len(state) + len(pmf) - 1]
+        chance = _add_step(reached, pmf[::-1])[len(pmf) - 1 : len(reached)]
         known[low : low + len(state)], known[low + len(state) : end] = chance, 1.0
         end = low + len(state)
-        chances.append(chance)
-    return chances[::-1]
+    return chances
+
+
+def _errors_in_frequencies(rows: IntArray, risk: float, size: int) -> Any:
+    """Return the discrete Fourier transform of the distribution of errors in so many rows."""
+    steps, place = np.unique(rows, return_inverse=True)
+    half = np.pi / size * np.arange(size // 2 + 1)
+    square = risk * np.sin(half) ** 2
+    angle = np.arctan2(risk * np.sin(2.0 * half), 1.0 - 2.0 * square)  # of one row
+    log = special.xlog1py(steps[:, None] / 2.0, -4.0 * (1.0 - risk) * square)
+    return np.exp(log - 1j * steps[:, None] * angle)[place.reshape(rows.shape)]
 
 
 @lru_cache(maxsize=1024)
@@ -387,11 +353,9 @@ def crossing_probability(ranks: IntArray, limits: IntArray, risk: float) -> floa
     What is cut off in the far tails counts as crossing, so the value is never too small by more
     than rounding.
     """
-    state = np.ones(1)
     # A walk never falls: at ranks where the limit does not rise it has crossed before, or does not.
     rises = np.diff(limits, prepend=-1) > 0
-    for _, state in _surviving(ranks[rises], limits[rises], risk):  # noqa: B007 - the last counts
-        pass
+    *_, (_, state) = [(0, np.ones(1)), *_surviving(ranks[rises], limits[rises], risk)]
     return max(1.0 - float(np.sum(state)), 0.0)
 
 
@@ -426,8 +390,7 @@ def _spread(rows: Any, risk: float) -> Any:
 def _add_step(state: FloatArray, pmf: FloatArray) -> FloatArray:
     """Return the distribution of a count after one more step."""
     if len(state) * len(pmf) < _LONG_WALK:  # np.convolve takes twice as long for short ones
-        longer, shorter = (pmf, state) if len(pmf) > len(state) else (state, pmf)
-        return np.correlate(longer, shorter[::-1], "full")
+        return np.correlate(state, pmf[::-1], "full")
     size = len(state) + len(pmf) - 1
     padded = fft.next_fast_len(size, real=True)
     product = fft.rfft(state, padded) * fft.rfft(pmf, padded)

@@ -124,6 +124,18 @@ def test_sequence_and_band_together_spend_at_most_delta(n, risk, delta, least, s
     assert tight >= 0.8 * len(ranks)  # the rest is held down to keep the counts rising
 
 
+@pytest.mark.parametrize(
+    ("n", "risk", "share"), [(300, 0.09, 0.2), (1000, 0.01, 0.2), (1000, 0.5, 1), (9000, 0.03, 0.5)]
+)
+def test_counts_of_a_sequence_are_the_largest_that_a_band_beside_it_allows(n, risk, share):
+    ranks, band, sequence = limits_from_start(n, risk, 0.1, 0.1, share)
+    for place in range(0, len(ranks), 11):
+        # To pass the sequence at a rank, or the band, is to pass a band that is wider from there.
+        for count, within in ((sequence[place], True), (sequence[place] + 1, False)):
+            wider = np.maximum(band, np.where(np.arange(len(ranks)) < place, -1, count))
+            assert (crossing_probability(ranks, wider, risk) <= 0.1) == within
+
+
 @pytest.mark.parametrize(("n", "risk", "delta"), [(300, 0.05, 0.1), (1000, 0.02, 0.05)])
 def test_ranks_of_a_sequence_have_all_of_delta_and_those_of_the_union_bound_a_20th(n, risk, delta):
     sequence, union = sequence_limits(n, risk, delta, 0.25), union_limits(n, risk, delta, 0.1)
