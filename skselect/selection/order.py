@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 from scipy.special import kolmogorov
@@ -53,23 +54,21 @@ def find_order(
     weight = outcomes.sample_weight
     if weight is not None:
         members = [rows[weight[rows] > 0] for rows in members or [np.arange(len(outcomes))]]
-    parts = [outcomes]
-    if members is not None:
-        parts = [outcomes.take(rows) for rows in members if len(rows)]
+    parts: list[Any] = [slice(None)] if members is None else [rows for rows in members if len(rows)]
     names = ["confidences"] if isinstance(objective, Coverage) else ["losses", "confidences"]
     if isinstance(objective, SystemRisk) and objective.reads_reviewer:
         names.append("errors of the reviewer")
     found = set()
-    for name, part in product(names, parts):
-        if name == "losses" and part.unjudged is not None:
-            above = np.max(part.confidence, where=part.unjudged, initial=-np.inf)
-            part = part.take(part.confidence > above)  # noqa: PLW2901 - the judged top
-            if len(part) < 2:
-                continue
-        loss, values = part.loss if name == "losses" else None, part.confidence
-        if name == "errors of the reviewer":
-            _, values, _ = part.reviewed
-        if order_p_value(values, loss) <= LEVEL / len(names) / len(parts):
+    for name, rows in product(names, parts):
+        values, loss = outcomes.confidence[rows], None
+        if name == "losses":
+            loss = outcomes.loss[rows]
+            if outcomes.unjudged is not None:
+                judged = values > np.max(values, where=outcomes.unjudged[rows], initial=-np.inf)
+                values, loss = values[judged], loss[judged]
+        elif name == "errors of the reviewer":
+            values = outcomes.reviewed[1][rows]
+        if len(values) and order_p_value(values, loss) <= LEVEL / len(names) / len(parts):
             found.add(name)
     named = " and ".join(sorted(found, reverse=True))
     return (in_order(named, LEVEL, advice, vouched=vouched),) if found else ()

@@ -329,8 +329,9 @@ def _pick_by_group(
     refused: dict[Any, ThresholdSelection] = {}
     small: list[tuple[str, int, float]] = []
     each = _objective_by_group(objectives, list(members))
-    read = np.ones((len(outcomes), 1), bool) if outcomes.readings is None else outcomes.readings
-    sizes = [int(read[rows].sum(axis=0).min()) for rows in members.values()]
+    sizes, read = [*map(len, members.values())], outcomes.readings
+    if read is not None:
+        sizes = [int(read[rows].sum(axis=0).min()) for rows in members.values()]
     shares = _divide_delta(each, sizes, setting.loss)
     for (group, rows), objective, n, share in zip(
         members.items(), each, sizes, shares, strict=True
@@ -609,8 +610,8 @@ def _issue(
 
 
 def _count_accepted(curve: RiskCoverageCurve, rows: Outcomes | None, threshold: float) -> Counts:
-    """Count what a threshold accepts, by the rows where they are known."""
-    if rows is not None:
+    """Count what a threshold accepts, by the rows where the sums of a curve are not counts."""
+    if rows is not None and not (curve.blocks.whole and rows.reviewer_loss is None):
         return Counts.of(rows.loss, rows.confidence >= threshold, rows.reviewer_loss)
     n_blocks = int(curve.n_blocks_accepted(np.array([threshold]))[0])
     return Counts(curve.n_rows, *map(int, curve.accepted_by(n_blocks)))

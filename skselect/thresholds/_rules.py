@@ -9,6 +9,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -259,6 +260,7 @@ def mean_generalized_risk(curve: RiskCoverageCurve, target: float, *_: float) ->
     return stays_within(expected, target)
 
 
+@lru_cache(maxsize=1024)
 def coverage_rank(n: int, target: float, delta: float) -> int:
     """Return the smallest k with P(Beta(k, n + 1 - k) >= target) >= 1 - delta, n if none has it.
 
