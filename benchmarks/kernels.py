@@ -105,7 +105,9 @@ def list_acts(n, rng):
     narrow = Outcomes(loss, confidence.astype(np.float32))
     weighted = Outcomes(loss, confidence, rng.random(n) + 0.5)
     graded = Outcomes(loss * rng.random(n), confidence)
-    few, fewer = (outcomes.take(np.arange(min(n, most))) for most in (20_000, 10_000))
+    few, fewer, thousand = (
+        outcomes.take(np.arange(min(n, most))) for most in (20_000, 10_000, 1_000)
+    )
     tied = Outcomes(loss, np.append(confidence[1], confidence[1:]))
     ten = rng.dirichlet(np.ones(10), n)
     one_of_ten = rng.integers(0, 10, n)
@@ -148,6 +150,7 @@ def list_acts(n, rng):
             outcomes, objective="risk", target=0.09, on_infeasible="abstain"
         ),
         "certify a risk of 9 %, first call": lambda: first_call(outcomes, 0.09),
+        "certify 1,000 rows, first call": lambda: first_call(thousand, 0.09),
         "certify graded losses": lambda: first_call(graded, 0.04),
         "certify a coverage of 80 %": lambda: select_threshold(
             outcomes, objective="coverage", target=0.8, on_infeasible="abstain"
@@ -164,6 +167,12 @@ def list_acts(n, rng):
         ),
         "two metrics of a thousand subgroups": lambda: metrics_by_group(
             predictions, subgroups=sites, metrics=metrics
+        ),
+        "a coverage for each of a thousand subgroups": lambda: select_threshold(
+            outcomes, objective="coverage", target=0.8, subgroups=sites, on_infeasible="abstain"
+        ),
+        "a risk for each of a thousand subgroups": lambda: select_threshold(
+            outcomes, objective="risk", target=0.09, subgroups=sites, on_infeasible="abstain"
         ),
         "a plain mask": lambda: mask_plainly(y_true, y_proba),
         "coverage_score(y_true, y_proba)": lambda: coverage_score(y_true, y_proba, threshold=0.8),

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import fft, special
@@ -32,7 +32,6 @@ _LEVELS, _SLOPE = 1 << 14, 0.87
 _ROUNDING, _SLACK = 1e-15, 1e-6
 
 
-@lru_cache(maxsize=1024)
 def walk_band(
     n: int, target: float, delta: float, min_coverage: float
 ) -> tuple[IntArray, IntArray]:
@@ -73,43 +72,98 @@ def walk_band(
     >>> int(ranks[-1]), int(limits[-1])
     (1000, 33)
     """
-    ranks = even_ranks(n, target, delta, min_coverage)
-    if len(ranks) == 0:
-        return ranks, ranks
-    return ranks, _safe_limits(ranks, target, delta)
+    search = _begin_search(n, target, delta, min_coverage)
+    while search.goes_on:
+        search.walk()
+    return search.ranks, search.ends[0] if search.bracket.safe == 0 else search.bracket.low
 
 
-def _safe_limits(ranks: IntArray, target: float, delta: float) -> IntArray:
-    """Return the critical counts of the highest safe level at which all ranks may be tested.
+def walk_until_alike(
+    n: int,
+    target: float,
+    delta: float,
+    min_coverage: float,
+    are_alike: Callable[[IntArray, IntArray, IntArray], bool],
+) -> tuple[IntArray, IntArray]:
+    """Return ranks, and counts that are as good to the caller as those of :func:`walk_band`.
+
+    Those lie between the counts of the union bound and the ones at which each rank alone may be
+    tested. Every walk brings the two closer, until ``are_alike(ranks, low, high)``.
+    """
+    search = _begin_search(n, target, delta, min_coverage)
+    low, high = search.ends
+    while search.goes_on and not are_alike(search.ranks, low, high):
+        search.walk()
+        low, high = np.maximum(low, search.bracket.low), np.minimum(high, search.bracket.high)
+    return search.ranks, np.maximum(low, search.bracket.low)
+
+
+class _Bracket(NamedTuple):
+    """A safe and an unsafe level, their critical counts, and what is tried next."""
+
+    safe: int
+    unsafe: int
+    low: IntArray
+    high: IntArray
+    level: int
+    least: int
+    was_safe: bool
+
+
+class _Search:
+    """The search for the highest safe level at which all ranks may be tested, as far as it came.
 
     Levels go from the union bound, 0, up to `delta`, `_LEVELS`, and are even on a logarithmic
     scale. Level 0 is safe, and no level is if one below it is not. The probability of crossing
     rises nearly straight on that scale, so that half as many levels have to be tried as by
     bisection. Counts rise with the level, and neighbouring levels often have the same ones.
     """
-    per_log = _LEVELS / math.log(4.0 * len(ranks))
 
-    def counts(level: int, some: Any = ...) -> IntArray:
-        alpha = delta * math.exp((level - _LEVELS) / per_log)
-        return critical_counts(ranks[some], target, alpha)
+    def __init__(self, ranks: IntArray, target: float, delta: float) -> None:
+        self.ranks, self.target, self.delta = ranks, target, delta
+        self.per_log = _LEVELS / math.log(4.0 * max(len(ranks), 1))
+        guess = max(round(_LEVELS - 2.0 * self.per_log / _SLOPE), _LEVELS // 2)
+        none = np.full_like(ranks, -1)
+        self.bracket = _Bracket(0, _LEVELS + 1, none, ranks, guess, 1, was_safe=False)
+        self.known: dict[bytes, float] = {}
 
-    rising = per_log / _SLOPE
-    safe, unsafe, level = 0, _LEVELS + 1, max(round(_LEVELS - 2.0 * rising), _LEVELS // 2)
-    low, high, known = np.full_like(ranks, -1), ranks, dict[bytes, float]()
-    least, was_safe = 1, False
-    while unsafe - safe > 1:
+    def counts(self, level: int, some: Any = ...) -> IntArray:
+        """Return the critical counts of a level, of all ranks or of some."""
+        alpha = self.delta * math.exp((level - _LEVELS) / self.per_log)
+        return critical_counts(self.ranks[some], self.target, alpha)
+
+    @cached_property
+    def ends(self) -> tuple[IntArray, IntArray]:
+        """The counts of the lowest and of the highest level."""
+        return self.counts(0), self.counts(_LEVELS)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is a level between the safe and the unsafe one."""
+        return len(self.ranks) > 0 and self.bracket.unsafe - self.bracket.safe > 1
+
+    def walk(self) -> None:
+        """Try one more level."""
+        safe, unsafe, low, high, level, least, was_safe = self.bracket
         limits, some = low.copy(), low < high
-        limits[some] = counts(level, some)
-        if (key := limits.tobytes()) not in known:
-            known[key] = crossing_probability(ranks, limits, target)
-        gap, is_safe = math.log(max(known[key], _TAIL) / delta), known[key] <= delta
+        limits[some] = self.counts(level, some)
+        if (key := limits.tobytes()) not in self.known:
+            self.known[key] = crossing_probability(self.ranks, limits, self.target)
+        crossing = self.known[key]
+        gap, is_safe = math.log(max(crossing, _TAIL) / self.delta), crossing <= self.delta
         safe, low, unsafe, high = (
             (level, limits, unsafe, high) if is_safe else (safe, low, level, limits)
         )
         least = 2 * least if is_safe == was_safe else 1  # do not creep up from one side
-        step = min(max(int(abs(gap) * rising), least), max((unsafe - safe) // 2, 1))
-        level, was_safe = level + (step if is_safe else -step), is_safe
-    return low if safe else counts(0)
+        step = int(abs(gap) * self.per_log / _SLOPE)
+        step = min(max(step, least), max((unsafe - safe) // 2, 1))
+        level += step if is_safe else -step
+        self.bracket = _Bracket(safe, unsafe, low, high, level, least, is_safe)
+
+
+@lru_cache(maxsize=1024)
+def _begin_search(n: int, target: float, delta: float, min_coverage: float) -> _Search:
+    return _Search(even_ranks(n, target, delta, min_coverage), target, delta)
 
 
 def sequence_limits(n: int, target: float, delta: float, start: float) -> tuple[IntArray, IntArray]:

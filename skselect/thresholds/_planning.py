@@ -18,7 +18,12 @@ from skselect._lib.checks.options import (
 )
 from skselect._lib.checks.rows import check_countable
 from skselect.bounds import combined_limits, walk_band
-from skselect.bounds._band import sequence_limits, staying_probability, union_limits
+from skselect.bounds._band import (
+    sequence_limits,
+    staying_probability,
+    union_limits,
+    walk_until_alike,
+)
 from skselect.bounds._pointwise import critical_counts, least_count, smallest_rank
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
@@ -307,8 +312,13 @@ def simultaneous_band(
     check_delta(delta)
     check_countable(curve)
     bound = np.ones(len(curve))
+
+    def pass_the_same(ranks: IntArray, low: IntArray, high: IntArray) -> bool:
+        return np.array_equal(passing_runs(curve, ranks, low), passing_runs(curve, ranks, high))
+
     for target, share in sorted(BAND_SHARES.items(), reverse=True):
-        limits = walk_band(curve.n_rows, target, delta * share, min_coverage)
+        given = curve.n_rows, target, delta * share, min_coverage
+        limits = walk_until_alike(*given, pass_the_same)
         for begin, end in zip(*passing_runs(curve, *limits), strict=True):
             bound[begin:end] = target
     return bound
