@@ -49,7 +49,7 @@ MUTANTS = [
             "bounds/test_pointwise.py", "bounds/test_band.py"),
     _mutant("bounds/_pointwise.py", "while k / n < share", "while k / n <= share",
             "bounds/test_pointwise.py"),
-    _mutant("bounds/_band.py", "known[key] <= delta\n", "known[key] <= 1.1 * delta\n",
+    _mutant("bounds/_band.py", "crossing <= self.delta\n", "crossing <= 1.1 * self.delta\n",
             "bounds/test_band.py"),
     _mutant("bounds/_band.py", "(1.0 + _SLACK) * delta), (ranks", "0.5 * delta), (ranks",
             "bounds/test_band.py"),
