@@ -122,7 +122,8 @@ class _Search:
     def __init__(self, ranks: IntArray, target: float, delta: float) -> None:
         self.ranks, self.target, self.delta = ranks, target, delta
         self.per_log = _LEVELS / math.log(4.0 * max(len(ranks), 1))
-        guess = max(round(_LEVELS - 2.0 * self.per_log / _SLOPE), _LEVELS // 2)
+        logs = 2.8 - 6.0 / math.sqrt(ranks.max(initial=1) * target)  # most end near this one
+        guess = min(max(round(_LEVELS - logs * self.per_log), _LEVELS // 2), _LEVELS)
         none = np.full_like(ranks, -1)
         self.bracket = _Bracket(0, _LEVELS + 1, none, ranks, guess, 1, was_safe=False)
         self.known: dict[bytes, float] = {}
@@ -139,8 +140,9 @@ class _Search:
 
     @property
     def goes_on(self) -> bool:
-        """Whether there is a level between the safe and the unsafe one."""
-        return len(self.ranks) > 0 and self.bracket.unsafe - self.bracket.safe > 1
+        """Whether a level between the safe and the unsafe one may have counts of its own."""
+        safe, unsafe, low, high, *_ = self.bracket
+        return unsafe - safe > 1 and bool(np.sum(high - low) > 1)
 
     def walk(self) -> None:
         """Try one more level."""
