@@ -426,12 +426,12 @@ def staying_probability(ranks: IntArray, limits: IntArray, risk: float) -> float
 def _surviving(ranks: IntArray, limits: IntArray, risk: float) -> Iterator[tuple[int, FloatArray]]:
     """Yield for each rank the lowest count that has not crossed, and P of each count from it on."""
     state, low, rank = np.ones(1), 0, 0
-    tops = np.ceil(ranks * risk + _spread(ranks, risk)).astype(np.int64)
+    tops = np.maximum(np.ceil(ranks * risk + _spread(ranks, risk)).astype(np.int64), limits)
     for k, limit, top in zip(ranks.tolist(), limits.tolist(), tops.tolist(), strict=True):
         first, pmf = _step_distribution(k - rank, risk)
         state, low, rank = _add_step(state, pmf), low + first, k
-        crossed = min(max(limit - low + 1, 0), len(state))
-        state, low = state[crossed : max(top - low + 1, crossed)], low + crossed
+        crossed = max(limit - low + 1, 0)
+        state, low = state[crossed : top - low + 1], low + crossed
         yield low, state
         if len(state) == 0:
             return
