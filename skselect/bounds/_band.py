@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import fft, special
 
-from skselect._lib.arrays import FloatArray, IntArray
+from skselect._lib.arrays import FloatArray, IntArray, stays_within
 from skselect.bounds._pointwise import critical_counts, rows_for_certificate, smallest_rank
 
 #: Number of ranks at which the band is tested; all ranks would gain 0.2 points of coverage.
@@ -27,9 +27,8 @@ _LONG_WALK = 300_000
 # Levels of the band between the union bound and delta, and how fast, on a logarithmic scale, the
 # probability of crossing grows with the level.
 _LEVELS, _SLOPE = 1 << 14, 0.87
-# Limits of the sequence are sums, which rounding changes by less, and which differ from one exact
-# test by less than this share.
-_ROUNDING, _SLACK = 1e-15, 1e-6
+# Limits of the sequence are sums, which differ from one exact test by less than this share.
+_SLACK = 1e-6
 
 
 def walk_band(
@@ -318,7 +317,7 @@ def limits_from_start(
     done, left = _errors_in_frequencies(steps, target, size)
     kept = fft.irfft(fft.rfft(before, size)[last] * done, size)  # P(count, not crossed yet) ...
     kept *= fft.irfft(fft.rfft(after)[last] * left.conj(), size)  # ... times P(not crossing later)
-    passed = crossed + kept[:, :n_counts].cumsum(axis=1) <= delta + _ROUNDING
+    passed = stays_within(crossed + kept[:, :n_counts].cumsum(axis=1), delta)
     sequence = lows[last] - 1 + np.count_nonzero(passed, axis=1)
     # Rising, so that the count of a rank may be used between it and the next one.
     return ranks, band, np.minimum.accumulate(sequence[::-1])[::-1]
