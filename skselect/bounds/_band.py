@@ -390,7 +390,7 @@ def _errors_in_frequencies(rows: IntArray, risk: float, size: int) -> Any:
     return np.exp(log - 1j * steps[:, None] * angle)[place.reshape(rows.shape)]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=2048)
 def even_ranks(
     n: int, target: float, delta: float, min_coverage: float, size: int = GRID_SIZE
 ) -> IntArray:
