@@ -71,7 +71,7 @@ def walk_band(
     >>> int(ranks[-1]), int(limits[-1])
     (1000, 33)
     """
-    search = _begin_search(n, target, delta, min_coverage)
+    search = _find_search(n, target, delta, min_coverage)
     while search.goes_on:
         search.walk()
     return search.ranks, search.ends[0] if search.bracket.safe == 0 else search.bracket.low
@@ -89,7 +89,7 @@ def walk_until_alike(
     Those lie between the counts of the union bound and the ones at which each rank alone may be
     tested. Every walk brings the two closer, until ``are_alike(ranks, low, high)``.
     """
-    search = _begin_search(n, target, delta, min_coverage)
+    search = _find_search(n, target, delta, min_coverage)
     low, high = search.ends
     while search.goes_on and not are_alike(search.ranks, low, high):
         search.walk()
@@ -118,7 +118,8 @@ class _Search:
     bisection. Counts rise with the level, and neighbouring levels often have the same ones.
     """
 
-    def __init__(self, ranks: IntArray, target: float, delta: float) -> None:
+    def __init__(self, n: int, target: float, delta: float, min_coverage: float) -> None:
+        ranks = even_ranks(n, target, delta, min_coverage)
         self.ranks, self.target, self.delta = ranks, target, delta
         self.per_log = _LEVELS / math.log(4.0 * max(len(ranks), 1))
         logs = 2.8 - 6.0 / math.sqrt(ranks.max(initial=1) * target)  # most end near this one
@@ -162,9 +163,8 @@ class _Search:
         self.bracket = _Bracket(safe, unsafe, low, high, level, least, is_safe)
 
 
-@lru_cache(maxsize=1024)
-def _begin_search(n: int, target: float, delta: float, min_coverage: float) -> _Search:
-    return _Search(even_ranks(n, target, delta, min_coverage), target, delta)
+#: The search for the same arguments goes on where it stopped.
+_find_search = lru_cache(maxsize=1024)(_Search)
 
 
 def sequence_limits(n: int, target: float, delta: float, start: float) -> tuple[IntArray, IntArray]:

@@ -17,13 +17,7 @@ from skselect._lib.checks.options import (
     check_risk_limit,
 )
 from skselect._lib.checks.rows import check_countable
-from skselect.bounds import combined_limits, walk_band
-from skselect.bounds._band import (
-    sequence_limits,
-    staying_probability,
-    union_limits,
-    walk_until_alike,
-)
+from skselect.bounds import _band as bands
 from skselect.bounds._pointwise import critical_counts, least_count, smallest_rank
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
@@ -193,7 +187,7 @@ def _passing(way: _Way, risk: float, beyond: int) -> float:
     rows), which may be wrong.
     """
     ranks, limits = way
-    return staying_probability(ranks, np.append(limits[:-1], limits[-1] - beyond), risk)
+    return bands.staying_probability(ranks, np.append(limits[:-1], limits[-1] - beyond), risk)
 
 
 def _last(ranks: IntArray, limits: IntArray, k: int) -> _Way:
@@ -217,11 +211,11 @@ def _ways(
         ranks = np.array([k])
         return [(ranks, critical_counts(ranks, target, delta))]
     if method == "combined":
-        ranks, band, sequence = combined_limits(n, target, delta, least_coverage)
+        ranks, band, sequence = bands.combined_limits(n, target, delta, least_coverage)
         return [_all_up_to(ranks, sequence, k), _last(ranks, band, k)]
     if method == "fixed_sequence":
-        return [_all_up_to(*sequence_limits(n, target, delta, _SEQUENCE_START), k)]
-    limits = walk_band if method == "band" else union_limits
+        return [_all_up_to(*bands.sequence_limits(n, target, delta, _SEQUENCE_START), k)]
+    limits = bands.walk_band if method == "band" else bands.union_limits
     return [_last(*limits(n, target, delta, least_coverage), k)]
 
 
@@ -318,7 +312,7 @@ def simultaneous_band(
 
     for target, share in sorted(BAND_SHARES.items(), reverse=True):
         given = curve.n_rows, target, delta * share, min_coverage
-        limits = walk_until_alike(*given, pass_the_same)
+        limits = bands.walk_until_alike(*given, pass_the_same)
         for begin, end in zip(*passing_runs(curve, *limits), strict=True):
             bound[begin:end] = target
     return bound
