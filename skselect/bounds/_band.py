@@ -306,10 +306,11 @@ def limits_from_start(
     lows = np.array([low for low, _ in alive])
     # No count is larger than that of one exact test.
     most = critical_counts(ends[1:], target, (1.0 + _SLACK) * delta)
-    before = np.zeros((len(alive), np.max(most - lows) + 2))
+    used = last[0]  # no rank tested lies before this end
+    before = np.zeros((len(alive), np.max((most - lows)[used:], initial=-1) + 2))
     for row, (_, state) in zip(before, alive, strict=True):
         row[: len(state)] = state[: len(row)]
-    longest, n_counts = np.max(np.diff(ends)), before.shape[1]
+    longest, n_counts = np.max(np.diff(ends)[used:]), before.shape[1]
     reach = math.ceil(longest * target + _spread(longest, target))
     size = fft.next_fast_len(n_counts + reach, real=True)
     after = _survival_chances(ends, alive, target, size)
