@@ -122,7 +122,8 @@ class _Search:
         ranks = even_ranks(n, target, delta, min_coverage)
         self.ranks, self.target, self.delta = ranks, target, delta
         self.per_log = _LEVELS / math.log(4.0 * max(len(ranks), 1))
-        logs = 2.8 - 6.0 / math.sqrt(ranks.max(initial=1) * target)  # most end near this one
+        # Most searches end near this level; a poor guess only takes more walks.
+        logs = 2.8 - 6.0 / math.sqrt(ranks.max(initial=1) * target)
         guess = min(max(round(_LEVELS - logs * self.per_log), _LEVELS // 2), _LEVELS)
         none = np.full_like(ranks, -1)
         self.bracket = _Bracket(0, _LEVELS + 1, none, ranks, guess, 1, was_safe=False)

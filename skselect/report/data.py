@@ -486,7 +486,7 @@ def _subgroups(case: Case, subgroups: Any, level: float) -> dict[str, Any]:
         for key, rows in rows_of:
             found.append(name | {"subgroup": key} | _counts(loss[rows], accepted[rows], level))
         for gap in gaps if len(rows_of) > 1 else []:
-            with warnings.catch_warnings(action="ignore", category=UserWarning):  # of a nan
+            with warnings.catch_warnings(action="ignore", category=UserWarning):  # it shows nan
                 known = tabulate_metric(GAPS[gap], decided, {"subgroups": column}, how)
             apart.append(name | {key: known[key] for key in ("metric", "value", "low", "high")})
     return {"subgroups": found, "gaps": apart}
