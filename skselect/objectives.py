@@ -285,6 +285,11 @@ class Objective:
             )
         return known[1] if name == "auto" else name
 
+    @property
+    def is_of_class(self) -> bool:
+        """Whether it is about the rows of one answer or of one true class."""
+        return self.given_prediction is not None or self.given_class is not None
+
     def find_rows(self, source: Any) -> tuple[BoolArray | None, str]:
         """Return which rows it is about, None for all, and their name in messages."""
         for name, side in (("given_prediction", "predicted"), ("given_class", "true")):

@@ -6,6 +6,7 @@ blocks are computed once; arrays with one entry per block are built when they ar
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -592,6 +593,18 @@ def count_within(risk: FloatArray, targets: Any) -> IntArray:
 def count_deferred(curve: RiskCoverageCurve, risk: FloatArray, targets: Any) -> FloatArray:
     """Return the cases per 1,000 that are left by the set of :func:`count_within`."""
     return 1000.0 * (1.0 - np.append(0.0, curve.coverage)[count_within(risk, targets)])
+
+
+class CountedRows(ABC):
+    """Rows of which only counts are known, such as those of a :class:`SelectiveState`."""
+
+    labels: Any
+    confidence: Any
+    n_rows: int
+
+    @abstractmethod
+    def finalize(self) -> RiskCoverageCurve:
+        """Return the curve of all rows."""
 
 
 def threshold_below(curve: RiskCoverageCurve, n_blocks: int, *, bounded: bool = True) -> float:

@@ -14,10 +14,10 @@ from skselect._lib.arrays import FloatArray, rows_of_codes
 from skselect._lib.checks.options import check_models, check_shared_confidence
 from skselect._lib.checks.rows import check_countable, check_has_proba, check_some_subgroup
 from skselect._lib.files import import_extra
+from skselect._lib.keywords import RowOptions, write_options
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.scan import evenly
 from skselect.estimators.scoring import score_estimator
-from skselect.metrics._metric import RowOptions, write_options
 from skselect.metrics._rows import ScoredRows, score_proba
 from skselect.objectives import Loss
 from skselect.policy.subgroups import subgroup_codes

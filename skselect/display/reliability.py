@@ -11,11 +11,11 @@ import numpy as np
 
 from skselect._lib.arrays import LabelArray
 from skselect._lib.checks.rows import resolve_pos_label
+from skselect._lib.keywords import CountOptions, write_options
 from skselect.display.common import CurveDisplay, full_names, legend_name, show_percent, thin
 from skselect.metrics._calibration_errors import reliability
 from skselect.metrics._confidence_weighted import roc_points, set_apart
 from skselect.metrics._evaluate import evaluate
-from skselect.metrics._metric import CountOptions, write_options
 from skselect.metrics._rows import ScoredRows, score_proba
 from skselect.predictions.outcomes import Outcomes
 

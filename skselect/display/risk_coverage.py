@@ -13,10 +13,10 @@ import numpy as np
 from skselect._lib.arrays import ROUNDING, FloatArray
 from skselect._lib.checks.options import check_choice, check_number, check_review, check_threshold
 from skselect._lib.checks.rows import check_countable
+from skselect._lib.keywords import CountOptions
 from skselect._lib.notebook import percent, rounded
 from skselect.curve.curve import RiskCoverageCurve, count_deferred
 from skselect.display import common
-from skselect.metrics._metric import CountOptions
 from skselect.objectives import Loss, Risk
 from skselect.policy.certificate import Certificate
 from skselect.selection.results import GroupedSelection, ThresholdSelection

@@ -83,6 +83,7 @@ from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, encode_reviewer
 from skselect.selection import order, results
 from skselect.selection import pick as picking
+from skselect.selection.sample import Grouping, Sample
 from skselect.thresholds import Shortlist
 from skselect.thresholds._sequences import are_tied, choose_combined, default_combined
 
@@ -341,49 +342,41 @@ class ThresholdTuner(
         predictions = replace(unseen.as_predictions(rows.classes, rows.rule), reviewer=answered)
         outcomes = Outcomes.from_predictions(predictions, loss=loss)
         outcomes = replace(outcomes, readings=unseen.readings)
-        members = self._group(subgroups, predictions, unseen.rows)
-
         caveats = self._doubt_few_errors(tested.caveats, objective, outcomes)
-        advice, n = tested.advice, len(rows.codes)
-        if advice and tested.splits and are_last(tested.splits, n):
-            advice = order.LEAVE_MARGIN
-        ordered = self._find_order(objective, advice, unseen.rows, predictions, outcomes, members)
-        setting = picking.Setting(
+        n = len(rows.codes)
+        sample = Sample(
+            outcomes=outcomes,
+            source=replace(predictions, y_proba=None),
+            groups=self._group(subgroups, predictions, unseen.rows),
             loss=what,
-            on_infeasible=self.on_infeasible,
-            caveats=(
-                *(() if groups is None else (certificates.GROUPED,)),
-                *caveats,
-                *self._compare_classes(base, rows, tested.splits, objective),
-                *ordered,
-            ),
             bounded=base.confidence_is_bounded,
-            share=min(len(outcomes) / n, 1.0) * (1.0 - asked.share if asked else 1.0),
+            share=min(len(outcomes) / n, 1.0),
             provenance=describe_tested(tested.splits, n, len(outcomes)) if tested.splits else "",
             fingerprints={"model": certificates.scores_fingerprint(np.asarray(unseen.scores))},
             seed=seed,
             by_chance=objectives is not stated,
         )
-        chosen = picking.take_chosen(predictions, outcomes, objectives, members, asked)
-        found = picking.pick(*chosen, _choose_start(objectives, what, model, chosen), setting)
+        sample = self._in_order(objective, tested, sample.with_reviewer(objective), unseen.rows, n)
+        sample = sample.doubting(
+            *(() if groups is None else (certificates.GROUPED,)),
+            *caveats,
+            *self._compare_classes(base, rows, tested.splits, objective),
+        )
+        chosen = sample.choosing(objectives, asked)
+        start = _choose_start(objectives, model, chosen)
+        found = picking.pick(chosen, start, self.on_infeasible)
         if min(found.thresholds.values()) < np.inf:
-            order.warn_of_order(ordered)
-            if caveats != tested.caveats:
-                warn_user(
-                    "Did these rows train the frozen classifier? Almost none is answered wrongly. "
-                    "Only rows that it has never seen certify it. If they are fresh, say so: "
-                    "assume='fresh'."
-                )
-        values = None if members is None else members.subgroups
+            sample.warn()
+        values = None if sample.groups is None else sample.groups.subgroups
         if asked is not None:
             found = results.add_shortlist(
                 found, asked, predictions, outcomes, values, objective=objective,
-                caveats=setting.caveats, unknown=_find_unknown(model, rows.classes, unseen),
+                caveats=sample.caveats, unknown=_find_unknown(model, rows.classes, unseen),
             )  # fmt: skip
         if model is None:
             model = base._fit_clone(rows, fits.tasks[-1], tested.scored)  # noqa: SLF001 - same family
             model._record(rows)  # noqa: SLF001
-        self._keep(model, found, unseen, outcomes, values, setting, tested, trained)
+        self._keep(model, found, unseen, sample, tested, trained)
         fits.end()
         return self
 
@@ -440,13 +433,13 @@ class ThresholdTuner(
 
     def _group(
         self, subgroups: Any, predictions: Predictions, rows: arrays.IntArray
-    ) -> picking.Grouping | None:
+    ) -> Grouping | None:
         """Return the subgroups of the rows that choose the threshold."""
         if self.group_by is None:
             return None
         by = Subgroups.read(self.group_by)
         values = predictions.answers if by.by_answer else take_rows(subgroups, rows)
-        return picking.Grouping(name_groups(by.by), values, len(rows), by.by_answer, by.unseen)
+        return Grouping(name_groups(by.by), values, len(rows), by.by_answer, by.unseen)
 
     def _predict_rows(
         self, base: SelectiveClassifier, rows: TrainingRows, objective: Objective, fits: Fits
@@ -557,7 +550,11 @@ class ThresholdTuner(
         if not is_exact or settled or n_errors >= _TOO_GOOD * n or not find_frozen(self.estimator):
             return caveats
         few = f"{n_errors} of {n} rows are answered wrongly, as if they had trained the classifier"
-        return (*caveats, Caveat(few, strikes=False))
+        warns = (
+            "Did these rows train the frozen classifier? Almost none is answered wrongly. Only "
+            "rows that it has never seen certify it. If they are fresh, say so: assume='fresh'."
+        )
+        return (*caveats, Caveat(few, strikes=False, warns=warns))
 
     def _name_levels(
         self,
@@ -585,24 +582,17 @@ class ThresholdTuner(
         )
         return objectives, unseen.take(~names)
 
-    def _find_order(
-        self,
-        objective: Objective,
-        advice: str,
-        rows: arrays.IntArray,
-        predictions: Predictions,
-        outcomes: Outcomes,
-        members: picking.Grouping | None,
-    ) -> tuple[Caveat, ...]:
-        """Return the caveat about rows that a guarantee is about and that depend on their order."""
+    def _in_order(
+        self, objective: Objective, tested: _Tested, sample: Sample, rows: arrays.IntArray, n: int
+    ) -> Sample:
+        """Return the rows with the caveat that they depend on their order, if they do."""
+        advice, vouched = tested.advice, "independent" in certificates.check_vouched(self.assume)
         if not advice:
-            return ()
-        given = np.argsort(rows)
-        parts = None if members is None else list(members.take(given).members.values())
-        vouched = "independent" in certificates.check_vouched(self.assume)
-        answered = replace(predictions, y_proba=None).take(given)
-        rated = outcomes.take(given)
-        return order.check_order(answered, rated, objective, parts, advice, vouched=vouched)
+            return sample
+        if tested.splits and are_last(tested.splits, n):
+            advice = order.LEAVE_MARGIN
+        found = sample.take(np.argsort(rows)).in_order(objective, advice, vouched=vouched)
+        return replace(sample, caveats=found.caveats)
 
     def _compare_classes(
         self, base: SelectiveClassifier, rows: TrainingRows, splits: Splits, goal: Objective
@@ -694,20 +684,20 @@ class ThresholdTuner(
         model: SelectiveClassifier,
         found: results.ThresholdSelection | results.GroupedSelection,
         unseen: OutOfFold,
-        outcomes: Outcomes,
-        subgroups: Any,
-        setting: picking.Setting,
+        sample: Sample,
         tested: _Tested,
         trained: arrays.FloatArray | None,
     ) -> None:
-        accepted = found.accepts(outcomes.confidence, subgroups)
+        outcomes, groups = sample.outcomes, sample.groups
+        values = None if groups is None else groups.subgroups
+        accepted = found.accepts(outcomes.confidence, values)
         own = vars(model._make_policy())  # noqa: SLF001 - same family
         decides = {"abstain_label": model.abstain_label, "created": certificates.now()}
         if (rule := own["cascade"]) is not None:
-            is_fresh = not any(one.strikes for one in setting.caveats)
+            is_fresh = not any(one.strikes for one in sample.caveats)
             decides["cascade"] = count_asked(rule, unseen.stage, is_fresh=is_fresh)
         policy = results.make_policy(
-            found, outcomes, accepted, model_print=setting.fingerprints["model"],
+            found, outcomes, accepted, model_print=sample.fingerprints["model"],
             rated_by_others=tested.model is None, trained=trained, **(own | decides),
         )  # fmt: skip
         self.policy_: AbstentionPolicy = policy
@@ -876,21 +866,21 @@ def _share_held_out(objective: Objective, rows: TrainingRows) -> float:
 
 
 def _choose_start(
-    objectives: Objectives, loss: Loss, model: SelectiveClassifier | None, chosen: tuple[Any, ...]
+    objectives: Objectives, model: SelectiveClassifier | None, sample: Sample
 ) -> Objectives:
     """Let out-of-fold rows of the training part choose where the sequence of a rule begins.
 
     They do not certify, so that the certificate is exact whatever they say. The rule stays as it
     is for subgroups and one class, and unless they say that another one accepts clearly more.
     """
-    rows, groups, given = chosen
-    if model is None or groups is not None or given[0].name or not loss.is_error:
+    if model is None or sample.groups is not None or not sample.loss.is_error:
         return objectives
-    other = model._decide_unseen()  # noqa: SLF001 - same family
-    if other is None or not (isinstance(objectives, Risk) and objectives.is_open):
+    if not isinstance(objectives, Risk) or not objectives.is_open or objectives.is_of_class:
+        return objectives
+    if (other := model._decide_unseen()) is None:  # noqa: SLF001 - same family
         return objectives
     level = objectives.delta / objectives.max_analyses
-    given = len(rows), objectives.target, level, objectives.min_coverage
+    given = len(sample), objectives.target, level, objectives.min_coverage
     wrong = (~other.right).astype(np.float64)
     curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, other.confidence))
     rule = choose_combined(curve, *given)

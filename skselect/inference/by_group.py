@@ -13,6 +13,7 @@ from skselect._lib.arrays import BoolArray, FloatArray, rows_of_codes, spans
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_given, check_number, check_threshold
 from skselect._lib.checks.rows import check_subgroups
+from skselect._lib.keywords import CountOptions, WeighedRowOptions, share_options
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.inference.intervals import (
     FEW_ERRORS,
@@ -25,7 +26,7 @@ from skselect.inference.intervals import (
     read_scored,
 )
 from skselect.metrics._evaluate import requests
-from skselect.metrics._metric import CountOptions, MetricSpec, WeighedRowOptions, share_options
+from skselect.metrics._metric import MetricSpec
 from skselect.metrics._rows import ScoredRows
 from skselect.metrics._threshold import accepted_rows
 from skselect.predictions.predictions import Predictions

@@ -16,6 +16,7 @@ from skselect._lib.arrays import ROUNDING, FloatArray, IntArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_models, check_shared_confidence
 from skselect._lib.checks.rows import check_same_rows, refuse_weights
+from skselect._lib.keywords import WeighedRowOptions, share_options
 from skselect._lib.table import WholeTable
 from skselect.inference.intervals import (
     FEW_ERRORS,
@@ -31,7 +32,7 @@ from skselect.inference.intervals import (
     quantile,
 )
 from skselect.metrics._evaluate import check_direction, request
-from skselect.metrics._metric import MetricSpec, WeighedRowOptions, share_options
+from skselect.metrics._metric import MetricSpec
 from skselect.metrics._rows import ScoredRows, clustered_error, score_rows
 from skselect.predictions.predictions import Predictions
 

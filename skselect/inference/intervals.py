@@ -22,6 +22,7 @@ from skselect._lib.arrays import ROUNDING, ConfidenceSpec, FloatArray, IntArray,
 from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice, check_count, check_generator, check_number
+from skselect._lib.keywords import WeighedRowOptions, share_options
 from skselect._lib.notebook import NotebookText
 from skselect.bounds._pointwise import (
     clopper_pearson_interval,
@@ -34,7 +35,7 @@ from skselect.metrics import _threshold
 from skselect.metrics._calibration_errors import where_filled
 from skselect.metrics._calibration_tests import run_ecce_test
 from skselect.metrics._evaluate import GAPS, SPECS, request
-from skselect.metrics._metric import MetricSpec, WeighedRowOptions, find_asked_class, share_options
+from skselect.metrics._metric import MetricSpec, find_asked_class
 from skselect.metrics._rows import Influence, RankedInfluence, ScoredRows, score_rows
 from skselect.metrics._threshold import SubgroupShares
 from skselect.predictions.outcomes import Outcomes

@@ -9,10 +9,11 @@ import numpy as np
 
 from skselect._lib.arrays import FloatArray
 from skselect._lib.checks.options import check_choice, check_thresholds
+from skselect._lib.keywords import RowOptions
 from skselect._lib.notebook import NotebookText
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics import _rows as metric_rows
-from skselect.metrics._metric import RowOptions, computed_by, metric
+from skselect.metrics._metric import computed_by, metric
 
 __all__ = ["accuracy_rejection_auc_score", "augrc_score", "aumcc_score"]
 __all__ += ["aurc_score", "coverage_at_risk_score", "eaugrc_score", "eaurc_score", "naurc_score"]

@@ -17,15 +17,10 @@ from scipy.optimize import brentq, isotonic_regression
 from skselect._lib.arrays import ROUNDING, FloatArray, IntArray, are_constant, is_graded, spans
 from skselect._lib.checks.options import check_choice, check_count, check_number
 from skselect._lib.checks.rows import check_has_proba, check_unit_confidence, warn_small_weights
+from skselect._lib.keywords import BinOptions, ClassBinOptions, WeighedRowOptions
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._metric import (
-    BinOptions,
-    ClassBinOptions,
-    WeighedRowOptions,
-    computed_by,
-    metric,
-)
+from skselect.metrics._metric import computed_by, metric
 from skselect.metrics._rows import Influence, ScoredRows, mean_of
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions

@@ -17,17 +17,12 @@ from skselect._lib.arrays import ROUNDING, FloatArray, IntArray
 from skselect._lib.checks import options as option_checks
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.rows import check_unit_confidence, refuse_graded_test
+from skselect._lib.keywords import WeighedRowOptions, share_options
 from skselect._lib.notebook import NotebookText
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._calibration_errors import largest_cumulative_gap, range_of_cumulative_gaps
 from skselect.metrics._csr import check_test_rows, error_sums, find_shortfall, standardize
-from skselect.metrics._metric import (
-    WeighedRowOptions,
-    check_eps,
-    computed_by,
-    metric,
-    share_options,
-)
+from skselect.metrics._metric import check_eps, computed_by, metric
 from skselect.metrics._rows import Influence, ScoredRows, mean_of, score_proba
 from skselect.predictions.outcomes import Outcomes
 

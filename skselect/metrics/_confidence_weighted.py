@@ -19,15 +19,14 @@ from skselect._lib.checks.rows import (
     check_unit_confidence,
     resolve_pos_label,
 )
-from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._metric import (
+from skselect._lib.keywords import (
     AverageOptions,
     WeighedCountOptions,
     WeighedRowOptions,
-    metric,
     share_options,
-    undefined,
 )
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.metrics._metric import metric, undefined
 from skselect.metrics._rows import Influence, ScoredRows, ratio_of, score_proba
 from skselect.predictions.outcomes import compute_confidence
 from skselect.predictions.predictions import Predictions

@@ -18,9 +18,10 @@ from skselect._lib.checks.rows import (
     refuse_weights,
     warn_small_total,
 )
+from skselect._lib.keywords import WeighedRowOptions
 from skselect._lib.notebook import NotebookText
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._metric import WeighedRowOptions, check_eps, computed_by, metric
+from skselect.metrics._metric import check_eps, computed_by, metric
 from skselect.predictions.outcomes import Outcomes
 
 __all__ = ["csr_score", "csr_test", "p_risk_score"]

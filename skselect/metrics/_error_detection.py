@@ -13,8 +13,9 @@ import numpy as np
 from skselect._lib.arrays import ROUNDING, FloatArray, IntArray
 from skselect._lib.checks.options import check_choice, check_number
 from skselect._lib.checks.rows import check_has_proba, check_two_classes
+from skselect._lib.keywords import CountOptions, RowOptions
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._metric import CountOptions, RowOptions, metric, undefined
+from skselect.metrics._metric import metric, undefined
 from skselect.metrics._rows import RankedInfluence, ScoredRows, auroc_lines, ranked
 from skselect.predictions.outcomes import compute_confidence
 from skselect.predictions.predictions import Predictions

@@ -11,6 +11,7 @@ from skselect._lib.arrays import ConfidenceSpec, LossSpec
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import refuse_own_confidence
+from skselect._lib.keywords import ClassOptions, share_options
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
 from skselect.metrics import (
@@ -23,7 +24,7 @@ from skselect.metrics import (
     _error_detection,
     _threshold,
 )
-from skselect.metrics._metric import ROWS, ClassOptions, MetricSpec, share_options
+from skselect.metrics._metric import ROWS, MetricSpec
 from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, read_rows, warn_of_columns

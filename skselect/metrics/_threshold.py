@@ -19,18 +19,11 @@ from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import check_choice, check_number, check_threshold
 from skselect._lib.checks.rows import check_subgroups, check_unit_confidence
 from skselect._lib.decide import SPAN
+from skselect._lib.keywords import CountOptions, CwsaOptions, ThresholdOptions, share_options
 from skselect.curve import areas as definition
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics import _rows as metric_rows
-from skselect.metrics._metric import (
-    CountOptions,
-    CwsaOptions,
-    ThresholdOptions,
-    check_cwsa_threshold,
-    computed_by,
-    metric,
-    share_options,
-)
+from skselect.metrics._metric import check_cwsa_threshold, computed_by, metric
 from skselect.predictions.outcomes import Outcomes
 
 __all__ = ["coverage_gap_score", "coverage_score", "cwsa_contributions", "cwsa_plus_score"]

@@ -25,10 +25,10 @@ from skselect.bounds._pointwise import (
     least_count,
     log_evidence_below,
 )
-from skselect.curve.curve import RiskCoverageCurve
+from skselect.curve.curve import CountedRows, RiskCoverageCurve
 from skselect.exceptions import ArgumentError
 from skselect.policy import certificate as certificates
-from skselect.policy.certificate import Caveat, Certificate, Origin, Stated
+from skselect.policy.certificate import Caveat, Certificate, Stated
 from skselect.policy.policy import (
     AbstentionPolicy,
     External,
@@ -39,12 +39,12 @@ from skselect.policy.policy import (
     read_scores,
     warn_if_far,
 )
-from skselect.policy.seen_rows import find_tied_copies, share_recorded, with_and_without
+from skselect.policy.seen_rows import share_recorded
 from skselect.predictions import predictions as predicting
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes, compute_confidence, compute_loss, reviewer_loss
 from skselect.selection import order
-from skselect.streaming.state import SelectiveState
+from skselect.selection.sample import Sample
 
 # A notice spells out so many guarantees at most, and counts the others.
 _MANY = 10
@@ -127,23 +127,20 @@ def certify(
     loss = objectives.Loss.of(policy.rule.default_loss, policy.rule)
     fixed = _read_certified(objective, target, delta, loss)
     answered, accepted, confidence = decide_labelled(policy, rows, subgroups, "certify")
-    missed = reviewer_loss(answered)
     if not fixed.about.is_error or fixed.counts_deferred:
         predicting.refuse_unjudged(
             answered, f"objective={fixed.name!r}, where it reads costs or a reviewer,"
         )
     loss_of = compute_loss(answered, fixed.about.kind)
+    missed = reviewer_loss(answered)
     outcomes = Outcomes(loss_of, confidence, None, missed, unjudged=answered.unjudged)
-    vouched = "independent" in certificates.check_vouched(assume)
-    if isinstance(fixed, objectives.SystemRisk):
-        outcomes = fixed.with_reviewer(outcomes)
-    rated = outcomes.all_counted
-    curve = RiskCoverageCurve.from_outcomes(rated)
-    columns = loss_of, missed, answered.y_true, answered.y_pred
-    copies = find_tied_copies(confidence, curve.block_rows, *columns, unjudged=answered.unjudged)
+    sample = Sample(
+        outcomes=outcomes, source=answered, drawn=answered.drawn, seed=_SEED,
+        sort=cache(RiskCoverageCurve.from_outcomes),
+    ).with_reviewer(fixed)  # fmt: skip
+    curve, sample = sample.sort(sample.outcomes.all_counted), sample.with_copies
     # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
-    sides, readings = accepted.astype(np.float64), with_and_without(copies)
-    together = replace(rated, confidence=sides, readings=readings)
+    together = replace(sample.outcomes.all_counted, confidence=accepted.astype(np.float64))
     counted = together.count(_SEED)
     read = counted.read()
     counts = [
@@ -153,25 +150,19 @@ def certify(
     if far := _find_far(policy, answered, curve):
         known += (Caveat(far, strikes=False),)
     notice = "" if is_reused else own_guarantee(policy, answered, accepted, subgroups, fixed.level)
-    doubt, found = order.find_doubt(answered), certificates.NO_CAVEATS
+    vouched = "independent" in certificates.check_vouched(assume)
     if np.any(accepted):
-        found = order.check_order(
-            answered, outcomes, fixed, None, order.TAKE_LATEST, vouched=vouched
-        )
-        order.warn_of_order(found)
-        order.warn_of_doubt(doubt)
-    if isinstance(fixed, objectives.SystemRisk):
-        found = (*found, *order.doubt_reviewer(outcomes))
-    origin = Origin(
-        caveats=(*known, *doubt, *found, *certificates.copied_here(copies)),
+        sample = sample.in_order(fixed, order.TAKE_LATEST, vouched=vouched)
+    sample.warn()
+    origin = replace(
+        sample.pooled,
+        caveats=(*known, *sample.caveats),
         assumed=() if is_reused else (certificates.FIXED,),
         fingerprints={"data": certificates.fingerprint(curve)},
-        drawn=answered.drawn,
-        seed=_SEED,
         by_chance=counted is not together,
         reviewer=fixed.review(read[0], 1.0),
         refusal=_why_not(fixed, counts),
-    ).with_pool(outcomes)
+    )
     at = RiskCoverageCurve.from_outcomes(together).working_point(int(np.any(accepted)))
     made = Certificate.of(fixed, policy.threshold, at, counts, origin)
     return replace(made, method=objectives.FIXED_METHOD, notice=notice)
@@ -562,11 +553,11 @@ def check_policy(
         check_delta(asked.delta)
     if max_analyses is not None:
         check_count("max_analyses", max_analyses)
-    if len(rows) == 1 and isinstance(rows[0], SelectiveState):
+    if len(rows) == 1 and isinstance(rows[0], CountedRows):
         check = _check_state(policy, rows[0], subgroups, asked)
     else:
         answered, accepted, confidence = decide_labelled(
-            policy, rows, subgroups, "check_policy", (predicting.Predictions, SelectiveState)
+            policy, rows, subgroups, "check_policy", (predicting.Predictions, CountedRows)
         )
         outcomes = Outcomes(compute_loss(answered, policy.rule.default_loss), confidence)
         curve = RiskCoverageCurve.from_outcomes(outcomes)
@@ -603,7 +594,7 @@ def check_decided(
 
 
 def _check_state(
-    policy: AbstentionPolicy, state: SelectiveState, subgroups: Any, asked: Asked
+    policy: AbstentionPolicy, state: CountedRows, subgroups: Any, asked: Asked
 ) -> PolicyCheck | None:
     """Check a policy on rows that were only counted; None where there is nothing to check."""
     _check_countable(policy, state, subgroups)
@@ -622,7 +613,7 @@ def _check_state(
     return _gather(policy, curve, checks, seen)
 
 
-def _check_countable(policy: AbstentionPolicy, state: SelectiveState, subgroups: Any) -> None:
+def _check_countable(policy: AbstentionPolicy, state: CountedRows, subgroups: Any) -> None:
     """Refuse what a state of confidences and errors cannot tell."""
     classes, one_class = policy.classes.tolist(), any(x.cases for x in policy.parts.listed)
     counted = classes if state.labels is None else state.labels.tolist()

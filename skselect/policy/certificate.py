@@ -66,13 +66,14 @@ class Caveat(NamedTuple):
 
     `violates` is the assumption that does not hold ("": none). With `strikes` the certificate
     becomes an estimate; without, it stands, names the reason below its first line, if there is
-    one, and `assumes` what makes it true.
+    one, and `assumes` what makes it true. `warns` is said aloud where something is accepted.
     """
 
     reason: str
     violates: str = ""
     strikes: bool = True
     assumes: str = ""
+    warns: str = ""
 
 
 NO_CAVEATS: tuple[Caveat, ...] = ()
@@ -150,12 +151,12 @@ def in_order(found: str, level: float, advice: str, *, vouched: bool) -> Caveat:
     )
     if vouched:
         return Caveat(f"{reason}, overruled by assume='independent'", INDEPENDENT, strikes=False)
-    return Caveat(
-        f"{reason}; if the rows are in time order, new cases may differ, so {advice}, and monitor "
+    reason += (
+        f"; if the rows are in time order, new cases may differ, so {advice}, and monitor "
         "the policy (SelectiveRiskMonitor); if they are merely sorted (by site, say), pass "
-        "assume='independent'",
-        INDEPENDENT,
+        "assume='independent'"
     )
+    return Caveat(reason, INDEPENDENT, warns=f"The order of the rows matters: {reason}.")
 
 
 def equal_classes(n: int) -> Caveat:

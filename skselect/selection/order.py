@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import kolmogorov
 
 from skselect._lib.arrays import ROUNDING, FloatArray, IntArray, dot, spans
-from skselect._lib.checks import warn_user
 from skselect.objectives import Coverage, Objective, SystemRisk
 from skselect.policy.certificate import SORTED_BY_CLASS, Caveat, in_order
 from skselect.predictions.outcomes import Outcomes
@@ -114,35 +113,22 @@ def _find_blocks(predictions: Predictions) -> IntArray | None:
     return np.flatnonzero(changes) + 1 if n_blocks == len(np.unique(truth)) else None
 
 
-def warn_of_order(caveats: tuple[Caveat, ...]) -> None:
-    """Warn of what :func:`find_order` found, unless the user vouches for the rows."""
-    for caveat in caveats:
-        if caveat.strikes:
-            warn_user(f"The order of the rows matters: {caveat.reason}.")
-
-
 def doubt_reviewer(outcomes: Outcomes) -> tuple[Caveat, ...]:
-    """Return the caveat about a reviewer who is right wherever the machine errs, and warn of it."""
+    """Return the caveat about a reviewer who is right wherever the machine errs."""
     errs, missed = outcomes.loss > 0, outcomes.reviewer_loss
     if missed is None or np.sum(errs) < _NO_LUCK or np.any(missed[errs]):
         return ()
     found = "y may be the reviewer's own answer, which is right in all"
     found = f"{found} {np.sum(errs):,} rows in which the machine errs"
-    warn_user(f"Who gave the labels? {found}. Then the reviewer's errors are not counted.")
-    return (Caveat(found, strikes=False),)
+    warns = f"Who gave the labels? {found}. Then the reviewer's errors are not counted."
+    return (Caveat(found, strikes=False, warns=warns),)
 
 
 def find_doubt(source: Predictions | Outcomes) -> tuple[Caveat, ...]:
     """Return the caveat about judged rows that were not drawn at random from those given."""
     if not isinstance(source, Predictions) or not source.doubt:
         return ()
-    return (Caveat(source.doubt, source.drawn),)
-
-
-def warn_of_doubt(caveats: tuple[Caveat, ...]) -> None:
-    """Warn of what :func:`find_doubt` found."""
-    for caveat in caveats:
-        warn_user(f"verdict: {caveat.reason}.")
+    return (Caveat(source.doubt, source.drawn, warns=f"verdict: {source.doubt}."),)
 
 
 def order_p_value(values: FloatArray, loss: FloatArray | None = None) -> float:

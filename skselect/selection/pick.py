@@ -5,28 +5,20 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, draw_rows, rows_of_codes
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, draw_rows
 from skselect._lib.checks import warn_user
-from skselect._lib.checks.rows import (
-    check_countable,
-    check_importance,
-    check_some_subgroup,
-    refuse_weights,
-)
+from skselect._lib.checks.rows import check_countable
 from skselect._lib.notebook import percent
-from skselect._lib.sklearn import take_rows
 from skselect.curve.curve import RiskCoverageCurve, threshold_below
 from skselect.exceptions import InfeasibleTargetError
 from skselect.objectives import (
-    Best,
     Cost,
     Counts,
     Coverage,
@@ -41,12 +33,12 @@ from skselect.objectives import (
 )
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, Certificate, Origin
-from skselect.policy.subgroups import names_of_columns, subgroup_codes
+from skselect.policy.subgroups import names_of_columns
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.selection import order
-from skselect.selection.results import GroupedSelection, ThresholdSelection, tuning_mask
-from skselect.thresholds import LevelSequence, Shortlist
+from skselect.selection.results import GroupedSelection, ThresholdSelection
+from skselect.selection.sample import Grouping, Sample
+from skselect.thresholds import LevelSequence
 from skselect.thresholds._rules import Passing, pass_all
 from skselect.thresholds._sequences import BAND_BESIDE_LEVELS
 
@@ -55,108 +47,8 @@ _NAMING = 10
 # A table of subgroups without a threshold has so many lines at most.
 _LISTED = 50
 _REMEDY = "With on_infeasible='abstain' nothing is accepted instead."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setting(Origin):
-    """What is known of the rows beside their outcomes.
-
-    Parameters
-    ----------
-    loss : Loss
-        What their losses mean.
-    on_infeasible : {"raise", "abstain", "wait"}, default="raise"
-    bounded : bool, default=True
-        Whether confidences lie in [0, 1].
-    share : float, default=1
-        Which share of the rows given certifies.
-    least : float, default=-inf
-        No threshold lies below it.
-    sort : callable
-        Returns the curve of rows.
-    """
-
-    loss: Loss
-    on_infeasible: str = "raise"
-    bounded: bool = True
-    share: float = 1.0
-    least: float = -math.inf
-    sort: Callable[[Outcomes], RiskCoverageCurve] = RiskCoverageCurve.from_outcomes
-
-
 #: The curve of rows that count once, and the rows, None where only the curve is known.
 Reading = tuple[RiskCoverageCurve, Outcomes | None]
-
-
-@dataclass(frozen=True, eq=False)
-class Grouping:
-    """Which row belongs to which subgroup.
-
-    Parameters
-    ----------
-    name : str
-        What the subgroups are called.
-    subgroups : array-like of shape (n,) or DataFrame
-        Rows without a subgroup choose no threshold, and the policy defers such rows.
-    n_rows : int
-    by_answer : bool
-        Whether the answers are the subgroups.
-    unseen : {"abstain", "raise"}
-        As in :class:`GroupThresholds`.
-    """
-
-    name: str
-    subgroups: Any
-    n_rows: int
-    by_answer: bool = False
-    unseen: str = "abstain"
-
-    @cached_property
-    def members(self) -> dict[Any, IntArray]:
-        """The rows of each subgroup that has any."""
-        codes, keys = subgroup_codes(self.subgroups, self.n_rows)
-        members = zip(keys, rows_of_codes(codes, len(keys)), strict=True)
-        return {key: rows for key, rows in members if len(rows)}
-
-    def take(self, rows: IntArray | BoolArray) -> Grouping:
-        """Return the subgroups of some of the rows."""
-        n_rows = len(np.arange(self.n_rows)[rows])
-        return replace(self, subgroups=take_rows(self.subgroups, rows), n_rows=n_rows)
-
-
-class Cases(NamedTuple):
-    """The rows that a guarantee is about, and their name in messages; "" for all."""
-
-    outcomes: Outcomes
-    name: str
-
-
-def take_chosen(
-    source: Predictions | Outcomes,
-    outcomes: Outcomes,
-    objectives: Objectives,
-    groups: Grouping | None,
-    asked: Shortlist | None,
-) -> tuple[Outcomes, Grouping | None, list[Cases]]:
-    """Return the rows that choose the threshold, their subgroups, and those of each guarantee.
-
-    Those are the rows that a guarantee is about, without those set apart for a shortlist.
-    """
-    parts = [] if groups is not None else for_all_rows(objectives)
-    for objective in parts:
-        if isinstance(objective, SystemRisk):
-            outcomes = objective.with_reviewer(outcomes)
-    given = [objective.find_rows(source) for objective in parts]
-    rows = given[0][0] if len(given) == 1 else None
-    if asked is not None:
-        rows = tuning_mask(asked, len(outcomes), rows)
-    if rows is not None:
-        outcomes = outcomes.take(rows)
-        given = [(own if own is None else own[rows], cases) for own, cases in given]
-        if groups is not None:
-            groups = groups.take(rows)
-    kept = [Cases(outcomes if own is None else outcomes.take(own), name) for own, name in given]
-    return outcomes, groups, kept
 
 
 def name_levels(
@@ -201,51 +93,34 @@ def name_levels(
 
 
 def pick(
-    outcomes: Outcomes,
-    groups: Grouping | None,
-    given: Sequence[Cases],
-    objectives: Objectives,
-    setting: Setting,
+    sample: Sample, objectives: Objectives, on_infeasible: str
 ) -> ThresholdSelection | GroupedSelection:
     """Pick the threshold for checked objectives, or one for each subgroup.
 
     Raise or warn where there is none.
     """
-    if groups is not None:
+    if sample.groups is not None:
         for objective in each_of(objectives):
-            outcomes = _check_counts(outcomes, objective)
-        return _pick_by_group(outcomes, groups, objectives, setting)
+            sample = sample.weighted_for(objective)
+        return _pick_by_group(sample, objectives, on_infeasible)
     parts = for_all_rows(objectives)
-    rows = [_check_counts(one.outcomes, part) for one, part in zip(given, parts, strict=True)]
+    rows = [sample.about(objective) for objective in parts]
     if len(parts) > 1:
         tests = [
-            _place(own, part, setting, len(parts), cases=one.name)
-            for own, part, one in zip(rows, parts, given, strict=True)
+            _place(own, objective, len(parts)) for own, objective in zip(rows, parts, strict=True)
         ]
-        return _settle_together(RiskCoverageCurve.from_outcomes(outcomes.all_counted), tests)
-    [objective], [outcomes], n = parts, rows, len(outcomes)
+        curve = RiskCoverageCurve.from_outcomes(sample.outcomes.all_counted)
+        return _settle_together(curve, tests, on_infeasible)
+    [objective], [own] = parts, rows
     if isinstance(objective, SystemRisk):
-        caveats = (*setting.caveats, *order.doubt_reviewer(outcomes))
-        stated, (objective, outcomes) = objective, objective.name_levels(outcomes, setting.seed)
-        share, drawn = setting.share * len(outcomes) / n, objective is not stated
-        setting = replace(setting, caveats=caveats, share=share, by_chance=drawn)
-    found = _settle(_place(outcomes, objective, setting, cases=given[0].name))
-    return _report_infeasible(found, setting.on_infeasible)
-
-
-def _check_counts(outcomes: Outcomes, objective: Objective) -> Outcomes:
-    """Refuse weights that do not fit the objective; return rows without equal ones."""
-    if objective.guarantees:
-        check_importance(outcomes.sample_weight, objective.largest_weight)
-        if objective.largest_weight is None and outcomes.sample_weight is not None:
-            return replace(outcomes, sample_weight=None)
-    elif isinstance(objective, Best) and objective.bounds_luck:
-        refuse_weights(outcomes.sample_weight, "a lower bound", ", or use method='empirical'")
-    return outcomes
+        stated, (objective, outcomes) = objective, objective.name_levels(own.outcomes, own.seed)
+        share, drawn = own.share * len(outcomes) / len(own), objective is not stated
+        own = replace(own, outcomes=outcomes, share=share, by_chance=drawn)
+    return _report_infeasible(_settle(_place(own, objective)), on_infeasible)
 
 
 def pick_on_curve(
-    curve: RiskCoverageCurve, parts: Sequence[Objective], setting: Setting
+    curve: RiskCoverageCurve, parts: Sequence[Objective], loss: Loss, on_infeasible: str
 ) -> ThresholdSelection:
     """Pick the threshold from a curve of unweighted errors, without its rows."""
     check_countable(curve)
@@ -254,18 +129,19 @@ def pick_on_curve(
             "objective='system_risk' counts what a reviewer gets wrong row by row, and a curve "
             "holds only sums; pass Predictions, or a bound over all cases, overall_error=."
         )
-    if parts[0].guarantees:
-        setting = replace(setting, caveats=(certificates.UNORDERED,))
+    caveats = (certificates.UNORDERED,) if parts[0].guarantees else ()
     # A curve does not say whether confidences lie in [0, 1].
     bounded = not any(isinstance(objective, Coverage) for objective in parts)
-    setting = replace(setting, bounded=bounded)
     tests = [
-        Test(objective.on(setting.loss, n_sharing=len(parts)), setting, curve, [(curve, None)])
+        Test(
+            objective.on(loss, n_sharing=len(parts)), Origin(caveats=caveats),
+            curve, [(curve, None)], bounded,
+        )
         for objective in parts
-    ]
+    ]  # fmt: skip
     if len(tests) > 1:
-        return _settle_together(curve, tests)
-    return _report_infeasible(_settle(tests[0]), setting.on_infeasible)
+        return _settle_together(curve, tests, on_infeasible)
+    return _report_infeasible(_settle(tests[0]), on_infeasible)
 
 
 def _report_infeasible(found: ThresholdSelection, on_infeasible: str) -> ThresholdSelection:
@@ -316,15 +192,10 @@ def _refuse(found: ThresholdSelection, again: str = "", remedy: str = "") -> Inf
 # Subgroups ---------------------------------------------------------------------------------
 
 
-def _pick_by_group(
-    outcomes: Outcomes,
-    groups: Grouping,
-    objectives: Objectives,
-    setting: Setting,
-) -> GroupedSelection:
+def _pick_by_group(sample: Sample, objectives: Objectives, on_infeasible: str) -> GroupedSelection:
     """Pick one threshold per subgroup, each at its share of delta."""
+    groups, outcomes, members = cast(Grouping, sample.groups), sample.outcomes, sample.by_group
     by = groups.name
-    members = _find_members(outcomes, groups)
     found: dict[Any, ThresholdSelection] = {}
     refused: dict[Any, ThresholdSelection] = {}
     small: list[tuple[str, int, float]] = []
@@ -332,12 +203,12 @@ def _pick_by_group(
     sizes, read = [*map(len, members.values())], outcomes.readings
     if read is not None:
         sizes = [int(read[rows].sum(axis=0).min()) for rows in members.values()]
-    shares = _divide_delta(each, sizes, setting.loss)
+    shares = _divide_delta(each, sizes, sample.loss)
     for (group, rows), objective, n, share in zip(
         members.items(), each, sizes, shares, strict=True
     ):
-        cases = f"of {by} {group!r}"
-        one = _settle(_place(outcomes.take(rows), objective, setting, share, cases=cases))
+        own = replace(sample, outcomes=outcomes.take(rows), cases=f"of {by} {group!r}")
+        one = _settle(_place(own, objective, share))
         found[group] = one
         if one.accepts_nothing and isinstance(one.objective, Cost):
             warn_user(one.objective.tell_infeasible())
@@ -350,12 +221,12 @@ def _pick_by_group(
     if len(refused) > 1:
         told = [_list_refused(by, refused, errors)]
     again = "".join(one.objective.reuse_warning for one in islice(refused.values(), 1))
-    if setting.on_infeasible == "wait":
+    if on_infeasible == "wait":
         again = " Judge more of its rows, and ask again."
     notes = [f"{told[0]}{again} "] if told else []
     if small:
         notes.append(_list_small(by, small, len(members)))
-    if len(refused) + len(small) == len(members) and setting.on_infeasible == "raise":
+    if len(refused) + len(small) == len(members) and on_infeasible == "raise":
         raise InfeasibleTargetError(
             "\n".join(note.strip() for note in notes),
             rows_needed=next(iter(errors.values())).rows_needed,
@@ -363,7 +234,7 @@ def _pick_by_group(
         )
     for note in notes:
         warn_user(f"{note}Their cases will be deferred.")
-    curve = setting.sort(outcomes.all_counted)
+    curve = sample.sort(outcomes.all_counted)
     columns = () if groups.by_answer else names_of_columns(groups.subgroups)
     return GroupedSelection(
         by, found, curve, groups.unseen, by_answer=groups.by_answer, columns=columns
@@ -448,21 +319,6 @@ def _list_small(by: str, small: list[tuple[str, int, float]], n_groups: int) -> 
     )
 
 
-def _find_members(outcomes: Outcomes, groups: Grouping) -> dict[Any, IntArray]:
-    """Return the rows of each subgroup, without rows of weight zero."""
-    members, exists = groups.members, outcomes.weight > 0
-    if outcomes.sample_weight is not None:
-        members = {key: kept for key, rows in members.items() if len(kept := rows[exists[rows]])}
-    check_some_subgroup(members)
-    if missing := np.count_nonzero(exists) - sum(map(len, members.values())):
-        later = "deferred" if groups.unseen == "abstain" else "refused"
-        warn_user(
-            f"subgroups: {missing} of {len(outcomes)} rows have no {groups.name}. They choose no "
-            f"threshold, and such rows will be {later}."
-        )
-    return members
-
-
 def _objective_by_group(objectives: Objectives, groups: list[Any]) -> list[Objective]:
     """Return the objective of each subgroup: the same for all, or one each from a mapping."""
     if isinstance(objectives, Objective):
@@ -486,17 +342,24 @@ class Test(NamedTuple):
     Parameters
     ----------
     objective : Objective
-    setting : Setting
+    origin : Origin
+        What is known of the rows.
     curve : RiskCoverageCurve
         Of the rows as they are.
     readings : list of Reading
         Under each of them a threshold must pass.
+    bounded : bool
+        Whether confidences lie in [0, 1].
+    least : float, default=-inf
+        No threshold lies below it.
     """
 
     objective: Objective
-    setting: Setting
+    origin: Origin
     curve: RiskCoverageCurve
     readings: Sequence[Reading]
+    bounded: bool
+    least: float = -math.inf
 
     def run(self) -> list[tuple[RiskCoverageCurve, Passing]]:
         """Return the thresholds that pass each reading; what is no guarantee is not tested."""
@@ -522,24 +385,20 @@ class Test(NamedTuple):
         return ThresholdSelection(threshold, objective, at[0], risk, value, certificate, curve)
 
 
-def _place(
-    outcomes: Outcomes, objective: Objective, setting: Setting, n_sharing: int = 1, *, cases: str
-) -> Test:
+def _place(sample: Sample, objective: Objective, n_sharing: int = 1) -> Test:
     """Return an objective on its rows, as each reading of these counts them."""
-    setting, outcomes = setting.with_pool(outcomes), outcomes.all_counted
-    objective = objective.on(setting.loss, cases, n_sharing=n_sharing, share=setting.share)
-    curve = setting.sort(outcomes)
-    counted, named = outcomes, isinstance(objective.method, LevelSequence) and setting.by_chance
+    sample = sample.pooled
+    objective = objective.on(sample.loss, sample.cases, n_sharing=n_sharing, share=sample.share)
+    outcomes, curve = sample.outcomes, sample.sort(sample.outcomes)
+    counted, named = outcomes, isinstance(objective.method, LevelSequence) and sample.by_chance
     if objective.counts:
-        counted = outcomes.count(setting.seed, objective.largest_weight)
-    by_chance = named or counted is not outcomes
-    if by_chance != setting.by_chance:
-        setting = replace(setting, by_chance=by_chance)
+        counted = outcomes.count(sample.seed, objective.largest_weight)
+    origin = replace(sample, by_chance=named or counted is not outcomes)
     rows = counted.read() if objective.guarantees else [outcomes]
     readings = [
         (curve if one is outcomes else RiskCoverageCurve.from_outcomes(one), one) for one in rows
     ]
-    return Test(objective, setting, curve, readings)
+    return Test(objective, origin, curve, readings, sample.bounded, sample.least)
 
 
 def _settle(test: Test) -> ThresholdSelection:
@@ -551,30 +410,32 @@ def _settle(test: Test) -> ThresholdSelection:
         found = objective.find(test.curve)
     threshold = found.threshold
     if threshold is None:
-        threshold = threshold_below(first, found.n_blocks, bounded=test.setting.bounded)
-    return test.select(max(threshold, test.setting.least), passing, found.value)
+        threshold = threshold_below(first, found.n_blocks, bounded=test.bounded)
+    return test.select(max(threshold, test.least), passing, found.value)
 
 
-def _settle_together(curve: RiskCoverageCurve, tests: Sequence[Test]) -> ThresholdSelection:
+def _settle_together(
+    curve: RiskCoverageCurve, tests: Sequence[Test], on_infeasible: str
+) -> ThresholdSelection:
     """Find the threshold that keeps several guarantees; raise or warn where there is none.
 
     `curve` is that of all rows. Each guarantee is tested at its share of delta.
     """
-    setting, every = tests[0].setting, Passing(np.ones(len(curve), dtype=bool))
+    every = Passing(np.ones(len(curve), dtype=bool))
     passing = [test.run() for test in tests]
     kept = [pass_all([(curve, every), *passed]).entries for passed in passing]
     leads = [test.objective for test in tests if not isinstance(test.objective, Coverage)]
     chooser = (leads or [test.objective for test in tests])[0]
     assert isinstance(chooser, Guarantee)
     found = chooser.choose(curve, Passing(np.all(kept, axis=0)))
-    threshold = threshold_below(curve, found.n_blocks, bounded=setting.bounded)
-    threshold = max(threshold, setting.least)
+    threshold = threshold_below(curve, found.n_blocks, bounded=tests[0].bounded)
+    threshold = max(threshold, tests[0].least)
     each = [test.select(threshold, passed) for test, passed in zip(tests, passing, strict=True)]
     alone = [one for one, entries in zip(each, kept, strict=True) if not np.any(entries)]
     if threshold == np.inf and alone:
-        return _report_infeasible(alone[0], setting.on_infeasible)
+        return _report_infeasible(alone[0], on_infeasible)
     if threshold == np.inf:
-        return _report_contradiction(each, setting.on_infeasible)
+        return _report_contradiction(each, on_infeasible)
     first, *others = [one.certificate for one in each if one.certificate is not None]
     return replace(each[0], certificate=replace(first, also=tuple(others)))
 
@@ -586,9 +447,9 @@ def _issue(
 
     `at` are coverage and risk there. The counts are those of the first reading.
     """
-    _, setting, curve, readings = test
+    _, origin, curve, readings, *_ = test
     counts = [_count_accepted(*one, threshold) for one in readings]
-    caveats, assumed, heaviest = [*setting.caveats], [], objective.largest_weight
+    caveats, assumed, heaviest = [*origin.caveats], [], objective.largest_weight
     if objective.plan.caveat:
         caveats.append(Caveat(objective.plan.caveat))
     if counts[0].n_accepted == 0:
@@ -597,13 +458,13 @@ def _issue(
         assumed = [certificates.WEIGHED, f"no case weighs more than {heaviest:g}"]
     if objective.has_starts:
         assumed.append(certificates.STARTS)
-    which = [setting.provenance] if setting.provenance else []
+    which = [origin.provenance] if origin.provenance else []
     if counts[0].n < curve.n_rows:
         kept = f"{counts[0].n:,} of {curve.n_rows:,} rows"
         which.append(f"{kept}, drawn in proportion to their weights")
     origin = replace(
-        setting, caveats=(*caveats,), assumed=(*assumed,), provenance="; ".join(which),
-        fingerprints={"data": certificates.fingerprint(curve), **setting.fingerprints},
+        origin, caveats=(*caveats,), assumed=(*assumed,), provenance="; ".join(which),
+        fingerprints={"data": certificates.fingerprint(curve), **origin.fingerprints},
         reviewer=objective.review(readings[0][1], threshold),
     )  # fmt: skip
     return Certificate.of(objective, threshold, at, counts, origin)

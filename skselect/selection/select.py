@@ -10,12 +10,12 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from skselect._lib.arrays import ConfidenceSpec, LossSpec, is_graded
+from skselect._lib.arrays import ConfidenceSpec, is_graded
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import refuse_own_confidence
+from skselect._lib.keywords import ClassOptions, share_options
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import InfeasibleTargetError
-from skselect.metrics._metric import ClassOptions, share_options
 from skselect.objectives import (
     Coverage,
     Loss,
@@ -28,9 +28,7 @@ from skselect.objectives import (
     refuse_given,
 )
 from skselect.policy import certificate as certificates
-from skselect.policy.certificate import Caveat, check_vouched
 from skselect.policy.policy import External
-from skselect.policy.seen_rows import find_tied_copies, with_and_without
 from skselect.policy.subgroups import Subgroups, name_of_subgroups
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
@@ -45,6 +43,7 @@ from skselect.predictions.predictions import (
 )
 from skselect.selection import order, results
 from skselect.selection import pick as picking
+from skselect.selection.sample import Grouping, Sample
 from skselect.thresholds import Shortlist
 
 
@@ -140,68 +139,66 @@ def select_threshold(
     """
     source = read_rows(rows, (Predictions, Outcomes, RiskCoverageCurve), **options)
     check_choice("on_infeasible", on_infeasible, ["raise", "abstain"])
-    objectives, loss, setting = _check_stated(
-        read_objective(objective, target, delta), source, confidence
-    )
-    setting = replace(
-        setting,
-        on_infeasible=on_infeasible,
-        sort=cache(RiskCoverageCurve.from_outcomes),  # the same rows are sorted once
-    )
+    stated = read_objective(objective, target, delta)
+    rule = source.rule if isinstance(source, Predictions) else DecisionRule()
+    loss = first_of(stated).choose_loss(has_costs=rule.cost_matrix is not None)
+    graded = isinstance(source, Outcomes) and is_graded(source.loss)
+    what = Loss("graded") if graded else Loss.of(loss, rule)
+    named = _name_confidence(source, confidence)
+    objectives = check_objective(stated, what, named)
     first = first_of(objectives)
-    if not isinstance(source, RiskCoverageCurve) and source.unjudged is not None:
-        _refuse_for_unjudged(source, objectives, setting.loss, shortlist)
     if isinstance(source, RiskCoverageCurve):
         refuse_own_confidence(confidence, loss)
         _refuse_for_curve(subgroups=subgroups, shortlist=shortlist, assume=assume or None)
         for one in each_of(objectives):
             _refuse_for_curve(given_prediction=one.given_prediction, given_class=one.given_class)
-        return picking.pick_on_curve(source, for_all_rows(objectives), setting)
+        return picking.pick_on_curve(source, for_all_rows(objectives), what, on_infeasible)
+    if source.unjudged is not None:
+        _refuse_for_unjudged(source, objectives, what, shortlist)
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
     if isinstance(source, Predictions) and source.y_proba is not None and callable(confidence):
         check_confidence_by_row(source.y_proba, confidence)
     asked = None if shortlist is None else _check_listable(shortlist, source)
-    vouched, told = "independent" in check_vouched(assume), certificates.NO_CAVEATS
-    if first.guarantees:
-        told, outcomes = _find_copies(source, outcomes, setting)
+    vouched = "independent" in certificates.check_vouched(assume)
+    # A user's own confidences may be below 0 in later rows, which a coverage must accept as well.
+    covers = any(isinstance(one, Coverage) for one in each_of(objectives))
+    sample = Sample(
+        outcomes=outcomes,
+        source=source,
+        loss=what,
+        bounded=isinstance(named, str) if covers else not callable(confidence),
+        drawn=source.drawn if isinstance(source, Predictions) else "",
+        sort=cache(RiskCoverageCurve.from_outcomes),  # the same rows are sorted once
+    )
+    sample = sample.with_copies if first.guarantees else sample
     groups = None if subgroups is None else _read_subgroups(subgroups, source, objectives)
-    chosen, members, given = picking.take_chosen(source, outcomes, objectives, groups, asked)
-    values, hope = None if groups is None else groups.subgroups, None
-    parts = None if groups is None else [*groups.members.values()]
-    ordered = order.check_order(source, outcomes, first, parts, order.TAKE_LATEST, vouched=vouched)
-    if doubt := order.find_doubt(source):
-        setting = replace(setting, least=float(chosen.confidence.min()))
-    caveats = (*doubt, *ordered, *told)
-    setting = replace(setting, caveats=caveats, share=1.0 - (asked.share if asked else 0.0))
-    if chosen.unjudged is not None:
-        right = [picking.Cases(_hope(one.outcomes), one.name) for one in given]
+    sample = replace(sample.with_reviewer(first), groups=groups)
+    sample = sample.in_order(first, order.TAKE_LATEST, vouched=vouched)
+    chosen = sample.choosing(objectives, asked)
+    hope, waits = None, on_infeasible
+    if outcomes.unjudged is not None:
         with warnings.catch_warnings(action="ignore", category=UserWarning):
-            hope = picking.pick(_hope(chosen), members, right, objectives, setting)
-        if min(hope.thresholds.values()) < np.inf:
-            setting = replace(setting, on_infeasible="wait")
+            hope = picking.pick(chosen.if_right, objectives, on_infeasible)
+        waits = "wait" if min(hope.thresholds.values()) < np.inf else on_infeasible
     try:
-        found = picking.pick(chosen, members, given, objectives, setting)
+        found = picking.pick(chosen, objectives, waits)
     except InfeasibleTargetError as error:
         raise _explain(error, source) from None
     warn_of_columns(source)
+    values = None if groups is None else groups.subgroups
     if hope is not None:
         counts = [one.find_rows(source)[0] for one in each_of(objectives)]
         known = [rows for rows in counts if rows is not None]
         some = np.any(known, axis=0) if len(known) == len(counts) else None
-        found = results.add_waiting(found, hope, outcomes, values, some)
+        found = results.add_waiting(found, hope, sample.outcomes, values, some)
     if min(found.thresholds.values()) < np.inf:
-        order.warn_of_order(ordered)
-        order.warn_of_doubt(doubt)
+        sample.warn()
     if asked is not None:
         assert isinstance(source, Predictions)
-        found = results.add_shortlist(found, asked, source, outcomes, values, objective=first)
-    return _add_policy(found, source, outcomes, confidence, values)
-
-
-def _hope(outcomes: Outcomes) -> Outcomes:
-    """Return the rows as if all that nobody has judged yet were right."""
-    assert outcomes.unjudged is not None
-    return replace(outcomes, loss=np.where(outcomes.unjudged, 0.0, outcomes.loss), unjudged=None)
+        found = results.add_shortlist(
+            found, asked, source, sample.outcomes, values, objective=first
+        )
+    return _add_policy(found, source, sample.outcomes, confidence, values)
 
 
 def _explain(error: InfeasibleTargetError, source: Predictions | Outcomes) -> InfeasibleTargetError:
@@ -209,22 +206,6 @@ def _explain(error: InfeasibleTargetError, source: Predictions | Outcomes) -> In
     if not (columns := find_column_order(source)):
         return error
     return InfeasibleTargetError(f"No threshold meets the target. {columns}", remedy=error.remedy)
-
-
-def _find_copies(
-    source: Predictions | Outcomes, outcomes: Outcomes, setting: picking.Setting
-) -> tuple[tuple[Caveat, ...], Outcomes]:
-    """Return the rows to be read with and without copies, and what is said of these."""
-    known = (source.y_true, source.y_pred) if isinstance(source, Predictions) else ()
-    columns = outcomes.loss, outcomes.reviewer_loss, outcomes.sample_weight, *known
-    sizes = setting.sort(outcomes.all_counted).block_rows
-    copies = find_tied_copies(outcomes.confidence, sizes, *columns, unjudged=outcomes.unjudged)
-    own, found = outcomes.readings, with_and_without(copies)
-    if own is not None and found is not None:  # each of the user's own, too
-        found = np.hstack([own & rows[:, None] for rows in found.T])
-    included = "label included" if outcomes.unjudged is None else "as far as they are judged"
-    told = certificates.copied_here(copies, included)
-    return told, outcomes if found is None else replace(outcomes, readings=found)
 
 
 def _refuse_for_unjudged(
@@ -242,40 +223,23 @@ def _refuse_for_unjudged(
         refuse_unjudged(source, "shortlist")
 
 
-def _check_stated(
-    stated: Objectives,
-    source: Predictions | Outcomes | RiskCoverageCurve,
-    confidence: ConfidenceSpec | None,
-) -> tuple[Objectives, LossSpec, picking.Setting]:
-    """Return the objectives, checked, the loss, and what is known of the rows."""
-    rule = source.rule if isinstance(source, Predictions) else DecisionRule()
-    loss = first_of(stated).choose_loss(has_costs=rule.cost_matrix is not None)
-    named = confidence
+def _name_confidence(source: Any, confidence: ConfidenceSpec | None) -> Any:
+    """Return the confidence by its name where it has one."""
     if confidence is None and isinstance(source, Predictions) and source.confidence is None:
-        named = rule.default_confidence
-    bounded = not callable(confidence)
-    if any(isinstance(one, Coverage) for one in each_of(stated)):
-        # A user's own confidences may be below 0 in later rows, which must be accepted as well.
-        bounded = isinstance(named, str)
-    drawn = source.drawn if isinstance(source, Predictions) else ""
-    graded = isinstance(source, Outcomes) and is_graded(source.loss)
-    what = Loss("graded") if graded else Loss.of(loss, rule)
-    setting = picking.Setting(loss=what, bounded=bounded, drawn=drawn)
-    return check_objective(stated, setting.loss, named), loss, setting
+        return source.rule.default_confidence
+    return confidence
 
 
 def _read_subgroups(
     subgroups: Any, source: Predictions | Outcomes, objectives: Objectives
-) -> picking.Grouping:
+) -> Grouping:
     """Return the subgroup of each row, the answer where these are the subgroups."""
     given = Subgroups.read(subgroups)
     refuse_given(objectives, "subgroups: each subgroup has its own guarantee.")
     if not given.by_answer:
-        return picking.Grouping(
-            name_of_subgroups(given.by), given.by, len(source), unseen=given.unseen
-        )
+        return Grouping(name_of_subgroups(given.by), given.by, len(source), unseen=given.unseen)
     answers = check_is_predictions(source, "subgroups='predicted_class'").answers
-    return picking.Grouping(given.by, answers, len(answers), by_answer=True, unseen=given.unseen)
+    return Grouping(given.by, answers, len(answers), by_answer=True, unseen=given.unseen)
 
 
 def _refuse_for_curve(**needing: Any) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from skselect._lib import arrays
 from skselect._lib.checks import rows as row_checks
-from skselect.curve.curve import RiskCoverageCurve
+from skselect.curve.curve import CountedRows, RiskCoverageCurve
 from skselect.curve.tie_blocks import SummedBlocks
 from skselect.inference.intervals import MetricInterval, find_curve_interval
 from skselect.metrics._evaluate import DEFAULT_METRICS, evaluate, requests
@@ -29,7 +29,7 @@ _BATCH = 1 << 20
 _VERSION = 3
 
 
-class SelectiveState:
+class SelectiveState(CountedRows):
     """Count predictions batch by batch; the metrics do not depend on how they were split.
 
     Parameters

@@ -1,0 +1,216 @@
+"""Rows that choose or test a threshold, and all that is known of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from skselect._lib.arrays import BoolArray, IntArray, rows_of_codes
+from skselect._lib.checks import warn_user
+from skselect._lib.checks.rows import check_importance, check_some_subgroup, refuse_weights
+from skselect._lib.sklearn import take_rows
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.objectives import Best, Loss, Objective, Objectives, SystemRisk, for_all_rows
+from skselect.policy import certificate as certificates
+from skselect.policy.certificate import Caveat, Origin
+from skselect.policy.seen_rows import find_tied_copies, with_and_without
+from skselect.policy.subgroups import subgroup_codes
+from skselect.predictions.outcomes import Outcomes
+from skselect.predictions.predictions import Predictions
+from skselect.selection import order
+from skselect.selection.results import tuning_mask
+from skselect.thresholds import Shortlist
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Which row belongs to which subgroup.
+
+    Parameters
+    ----------
+    name : str
+        What the subgroups are called.
+    subgroups : array-like of shape (n,) or DataFrame
+        Rows without a subgroup choose no threshold, and the policy defers such rows.
+    n_rows : int
+    by_answer : bool
+        Whether the answers are the subgroups.
+    unseen : {"abstain", "raise"}
+        As in :class:`GroupThresholds`.
+    """
+
+    name: str
+    subgroups: Any
+    n_rows: int
+    by_answer: bool = False
+    unseen: str = "abstain"
+
+    @cached_property
+    def members(self) -> dict[Any, IntArray]:
+        """The rows of each subgroup that has any."""
+        codes, keys = subgroup_codes(self.subgroups, self.n_rows)
+        members = zip(keys, rows_of_codes(codes, len(keys)), strict=True)
+        return {key: rows for key, rows in members if len(rows)}
+
+    def take(self, rows: IntArray | BoolArray) -> Grouping:
+        """Return the subgroups of some of the rows."""
+        n_rows = len(np.arange(self.n_rows)[rows])
+        return replace(self, subgroups=take_rows(self.subgroups, rows), n_rows=n_rows)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sample(Origin):
+    """Rows that choose or test a threshold, and all that is known of them.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+    source : Predictions or Outcomes
+        Where they come from: it knows classes, and how the rows were drawn.
+    groups : Grouping or None, default=None
+    loss : Loss
+        What their losses mean.
+    cases : str, default=""
+        Which cases they are, as messages name them; "" for all.
+    bounded : bool, default=True
+        Whether confidences lie in [0, 1].
+    share : float, default=1
+        Which share of the rows given certifies.
+    least : float, default=-inf
+        No threshold lies below it.
+    sort : callable
+        Returns the curve of rows.
+    """
+
+    outcomes: Outcomes
+    source: Any = None
+    groups: Grouping | None = None
+    loss: Loss = field(default_factory=Loss)
+    cases: str = ""
+    bounded: bool = True
+    share: float = 1.0
+    least: float = -math.inf
+    sort: Callable[[Outcomes], RiskCoverageCurve] = RiskCoverageCurve.from_outcomes
+
+    def __len__(self) -> int:
+        return len(self.outcomes)
+
+    # Some of the rows ----------------------------------------------------------------------
+
+    def take(self, rows: IntArray | BoolArray, cases: str = "") -> Self:
+        """Return some of the rows."""
+        source = self.source if isinstance(self.source, Outcomes) else self.source.take(rows)
+        groups = None if self.groups is None else self.groups.take(rows)
+        outcomes = self.outcomes.take(rows)
+        return replace(self, outcomes=outcomes, source=source, groups=groups, cases=cases)
+
+    def choosing(self, objectives: Objectives, asked: Shortlist | None) -> Self:
+        """Return the rows that choose the threshold, without those set apart for a shortlist."""
+        own, rows = self, None
+        if asked is not None:
+            own = replace(own, share=own.share * (1.0 - asked.share))
+            parts = [] if self.groups is not None else for_all_rows(objectives)
+            only = parts[0].find_rows(self.source)[0] if len(parts) == 1 else None
+            rows = tuning_mask(asked, len(self), only)
+        own = own if rows is None else own.take(rows)
+        if order.find_doubt(self.source):
+            own = replace(own, least=float(own.outcomes.confidence.min()))
+        return own
+
+    def about(self, objective: Objective) -> Self:
+        """Return the rows that a guarantee is about, with the weights that it counts."""
+        rows, cases = objective.find_rows(self.source)
+        return (self if rows is None else self.take(rows, cases)).weighted_for(objective)
+
+    def weighted_for(self, objective: Objective) -> Self:
+        """Refuse weights that do not fit the objective; return rows without equal ones."""
+        weight = self.outcomes.sample_weight
+        if objective.guarantees:
+            check_importance(weight, objective.largest_weight)
+            if objective.largest_weight is None and weight is not None:
+                return replace(self, outcomes=replace(self.outcomes, sample_weight=None))
+        elif isinstance(objective, Best) and objective.bounds_luck:
+            refuse_weights(weight, "a lower bound", ", or use method='empirical'")
+        return self
+
+    @property
+    def by_group(self) -> dict[Any, IntArray]:
+        """The rows of each subgroup, without rows of weight zero; a warning counts the others."""
+        assert self.groups is not None
+        members, exists = self.groups.members, self.outcomes.weight > 0
+        if self.outcomes.sample_weight is not None:
+            members = {
+                key: kept for key, rows in members.items() if len(kept := rows[exists[rows]])
+            }
+        check_some_subgroup(members)
+        if missing := np.count_nonzero(exists) - sum(map(len, members.values())):
+            later = "deferred" if self.groups.unseen == "abstain" else "refused"
+            warn_user(
+                f"subgroups: {missing} of {len(self)} rows have no {self.groups.name}. They choose "
+                f"no threshold, and such rows will be {later}."
+            )
+        return members
+
+    @property
+    def if_right(self) -> Self:
+        """The rows as if all that nobody has judged yet were right."""
+        waits = self.outcomes.unjudged
+        assert waits is not None
+        loss = np.where(waits, 0.0, self.outcomes.loss)
+        return replace(self, outcomes=replace(self.outcomes, loss=loss, unjudged=None))
+
+    # What is doubted of them -----------------------------------------------------------------
+
+    def doubting(self, *caveats: Caveat) -> Self:
+        """Return the rows with further caveats, which are named first."""
+        return replace(self, caveats=(*caveats, *self.caveats))
+
+    def warn(self) -> None:
+        """Say aloud what is doubted, where something is accepted."""
+        for caveat in self.caveats:
+            if caveat.warns:
+                warn_user(caveat.warns)
+
+    @property
+    def with_copies(self) -> Self:
+        """The rows, to be read with and without those that seem to be copies of others."""
+        rows, source = self.outcomes, self.source
+        known = (source.y_true, source.y_pred) if isinstance(source, Predictions) else ()
+        columns = rows.loss, rows.reviewer_loss, rows.sample_weight, *known
+        sizes = self.sort(rows.all_counted).block_rows
+        copies = find_tied_copies(rows.confidence, sizes, *columns, unjudged=rows.unjudged)
+        own, found = rows.readings, with_and_without(copies)
+        if own is not None and found is not None:  # each of the user's own, too
+            found = np.hstack([own & rows[:, None] for rows in found.T])
+        included = "label included" if rows.unjudged is None else "as far as they are judged"
+        outcomes = rows if found is None else replace(rows, readings=found)
+        return replace(self, outcomes=outcomes).doubting(
+            *certificates.copied_here(copies, included)
+        )
+
+    def in_order(self, objective: Objective, advice: str, *, vouched: bool) -> Self:
+        """Return the rows with caveats about their order, and about how judged ones were drawn."""
+        members = None if self.groups is None else [*self.groups.members.values()]
+        if members is None and (given := objective.find_rows(self.source)[0]) is not None:
+            members = [np.flatnonzero(given)]
+        found = order.check_order(
+            self.source, self.outcomes, objective, members, advice, vouched=vouched
+        )
+        return self.doubting(*order.find_doubt(self.source), *found)
+
+    def with_reviewer(self, objective: Objective) -> Self:
+        """Return the rows with a reviewer's losses, where the objective counts them."""
+        if not isinstance(objective, SystemRisk):
+            return self
+        outcomes = objective.with_reviewer(self.outcomes)
+        return replace(self, outcomes=outcomes).doubting(*order.doubt_reviewer(outcomes))
+
+    @property
+    def pooled(self) -> Self:
+        """The rows, all counted; the provenance says how many are judged, where not all are."""
+        return replace(self.with_pool(self.outcomes), outcomes=self.outcomes.all_counted)
