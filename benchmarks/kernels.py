@@ -37,12 +37,12 @@ from skselect import (
     evaluate,
     select_threshold,
 )
-from skselect.estimators.scoring import get_scorer
 from skselect.inference import metrics_by_group
 from skselect.inference.intervals import metric_interval
 from skselect.metrics._evaluate import SPECS
 from skselect.metrics._rows import ScoredRows
 from skselect.metrics._threshold import coverage_score, cwsa_plus_score
+from skselect.scoring import get_scorer
 
 METRICS = ["aurc", "eaurc", "augrc", "failure_auroc", "cw_accuracy", "csr", "cwsa", "cwsa_plus"]
 CURVES = ["threshold", "coverage", "selective_risk", "cwsa", "cwsa_plus"]

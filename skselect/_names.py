@@ -8,7 +8,6 @@ from skselect.estimators.cascade import CascadeClassifier
 from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.learned import LearnedConfidence
 from skselect.estimators.precomputed import PrecomputedClassifier
-from skselect.estimators.scoring import register_scorers
 from skselect.estimators.tuner import ThresholdTuner
 from skselect.exceptions import InfeasibleTargetError
 from skselect.metrics._evaluate import evaluate
@@ -20,6 +19,7 @@ from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.report.calibration import calibration_report
 from skselect.report.selective import selective_report
+from skselect.scoring import register_scorers
 from skselect.selection.cascade import join_stages
 from skselect.selection.select import select_threshold
 from skselect.streaming.parquet import evaluate_parquet

@@ -17,11 +17,11 @@ from skselect._lib.files import import_extra
 from skselect._lib.keywords import RowOptions, write_options
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.scan import evenly
-from skselect.estimators.scoring import score_estimator
 from skselect.metrics._rows import ScoredRows, score_proba
 from skselect.objectives import Loss
 from skselect.policy.subgroups import subgroup_codes
 from skselect.predictions.predictions import Predictions
+from skselect.scoring import score_estimator
 
 # Okabe and Ito's colours: distinct for colour-blind readers and in print.
 COLORS = ("#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")

@@ -11,12 +11,12 @@ import numpy as np
 from skselect._lib.arrays import BoolArray, ConfidenceSpec
 from skselect._lib.checks.options import check_choice, check_threshold
 from skselect.display.common import legend_name, new_figure
-from skselect.estimators.scoring import score_estimator
 from skselect.metrics._threshold import count_decisions
 from skselect.monitoring.check import decide_labelled
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import compute_confidence
 from skselect.predictions.predictions import Predictions
+from skselect.scoring import score_estimator
 
 # Cases that are deferred are neither right nor wrong: grey, whatever the colours of the others.
 _GREY = "0.92"

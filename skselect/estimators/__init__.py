@@ -1,1 +1,1 @@
-"""Classifiers that abstain, the search for their threshold, and scorers for both."""
+"""Classifiers that abstain, and the search for their threshold."""

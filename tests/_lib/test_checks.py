@@ -10,12 +10,12 @@ from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
 import skselect as sk
-from skselect.estimators.scoring import get_scorer, on_accepted
 from skselect.inference.intervals import metric_interval
 from skselect.metrics._areas import aurc_score
 from skselect.metrics._confidence_weighted import cw_f1_score
 from skselect.metrics._threshold import cwsa_score, selective_risk_score
 from skselect.policy.subgroups import GroupThresholds
+from skselect.scoring import get_scorer, on_accepted
 from tests.refusals import check_refused, refusals
 
 Y, P = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]]

@@ -17,8 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import skselect
 from skselect._lib import sklearn as _sklearn
-from skselect.estimators.scoring import registered_names
-from skselect.scoring import register_scorers, unregister_scorers
+from skselect.scoring import register_scorers, registered_names, unregister_scorers
 from tests.common import run_python
 
 

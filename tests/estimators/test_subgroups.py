@@ -19,10 +19,10 @@ from sklearn.preprocessing import StandardScaler
 
 from skselect import AbstentionPolicy, Risk, SelectiveClassifier, ThresholdTuner
 from skselect._lib.notebook import unwrap
-from skselect.estimators.scoring import get_scorer
 from skselect.estimators.tuner import check_decided_by_row, find_subgroups
 from skselect.metrics._threshold import selective_accuracy_score
 from skselect.policy import Subgroups
+from skselect.scoring import get_scorer
 from tests.refusals import check_refused, refusals
 
 COSTS = [[0, 1], [10, 0]]

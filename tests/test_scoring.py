@@ -36,9 +36,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from skselect import SelectiveClassifier, ThresholdTuner
-from skselect.estimators.scoring import registered_names
 from skselect.metrics import SPECS, cwsa_plus_score
-from skselect.scoring import get_scorer, on_accepted, selective_scoring
+from skselect.scoring import get_scorer, on_accepted, registered_names, selective_scoring
 from tests.refusals import check_refused, refusals
 
 GRID = {"var_smoothing": [1e-9, 1e-2]}
