@@ -130,7 +130,7 @@ MUTANTS = [
             "as_large / n_draws + error", "metrics/test_csr.py"),
     _mutant("metrics/_cau.py", "== right) & (weight > 0)", "== right)",
             "metrics/test_cau.py"),
-    _mutant("metrics/_rows.py", "np.sqrt(np.sum(sums * sums) * m / (m - 1.0)) / n",
+    _mutant("curve/influence.py", "np.sqrt(np.sum(sums * sums) * m / (m - 1.0)) / n",
             "np.sqrt(np.sum(sums * sums)) / n", "metrics/test_rows.py",
             "inference/test_intervals.py"),
     # Gaps between subgroups: a level that is not divided, a subgroup beside itself.

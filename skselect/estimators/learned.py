@@ -15,15 +15,15 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from skselect._lib import arrays
 from skselect._lib.checks import shown
+from skselect._lib.checks.rows import check_clusters
 from skselect._lib.decide import OWN_FEATURES, describe_answers
 from skselect._lib.notebook import NotebookText
 from skselect._lib.sklearn import weight_parameter
 from skselect.calibration._scopes import Calibration, ClassCalibration
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.curve.influence import RankedInfluence, augrc_lines, clustered_error
 from skselect.estimators.out_of_fold import OutOfFold
 from skselect.estimators.raw_classifier import TrainingRows, ask_auxiliary, find_inner
-from skselect.inference.intervals import check_clusters
-from skselect.metrics._areas import augrc_influence
-from skselect.metrics._rows import ScoredRows, clustered_error
 from skselect.predictions.confidence import LearnedScore, confidence_of_answers
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
@@ -370,16 +370,21 @@ def _compare_augrc(
     answers: OutOfFold, learned: arrays.FloatArray, cluster: arrays.IntArray | None
 ) -> tuple[float, float, float]:
     """Return AUGRC of the plain and of the learned confidence, and z of their difference."""
-    loss = (~answers.right).astype(np.float64)
-    before, after = (
-        augrc_influence(ScoredRows(arrays.trusted(Outcomes, loss=loss, confidence=c)))
-        for c in (answers.confidence, learned)
-    )
-    if before is None or after is None:  # fewer than three rows
+    if len(answers.right) < 3:
         return math.nan, math.nan, math.nan
+    before = _find_augrc(answers, answers.confidence)
+    after = _find_augrc(answers, learned)
     error = clustered_error(before.values - after.values, cluster)  # noqa: PD011
     gain = before.estimate - after.estimate
     return before.estimate, after.estimate, gain / error if error > 0 else 0.0
+
+
+def _find_augrc(answers: OutOfFold, confidence: arrays.FloatArray) -> RankedInfluence:
+    """Return AUGRC of the answers by a confidence, and how much each of them moves it."""
+    loss = (~answers.right).astype(np.float64)
+    outcomes = arrays.trusted(Outcomes, loss=loss, confidence=confidence)
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    return RankedInfluence(curve.augrc(), "log", curve, augrc_lines, outcomes)
 
 
 # Auxiliary models ---------------------------------------------------------------------------------

@@ -15,9 +15,10 @@ from scipy.special import ndtr, stdtr
 from skselect._lib.arrays import ROUNDING, FloatArray, IntArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_models, check_shared_confidence
-from skselect._lib.checks.rows import check_same_rows, refuse_weights
+from skselect._lib.checks.rows import check_clusters, check_same_rows, refuse_weights
 from skselect._lib.keywords import WeighedRowOptions, share_options
 from skselect._lib.table import WholeTable
+from skselect.curve.influence import clustered_error
 from skselect.inference.intervals import (
     FEW_ERRORS,
     Measured,
@@ -25,7 +26,6 @@ from skselect.inference.intervals import (
     Sampling,
     add_pos_label,
     bootstrap,
-    check_clusters,
     find_interval,
     is_shaky,
     measure,
@@ -33,7 +33,7 @@ from skselect.inference.intervals import (
 )
 from skselect.metrics._evaluate import check_direction, request
 from skselect.metrics._metric import MetricSpec
-from skselect.metrics._rows import ScoredRows, clustered_error, score_rows
+from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.predictions.predictions import Predictions
 
 NOTE = (

@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
-import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import expit, ndtr, ndtri, stdtrit
 
@@ -30,13 +29,14 @@ from skselect.bounds._pointwise import (
     hoeffding_bentkus_upper,
 )
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.curve.influence import RankedInfluence
 from skselect.curve.tie_blocks import blocks_from_counts
 from skselect.metrics import _threshold
 from skselect.metrics._calibration_errors import where_filled
 from skselect.metrics._calibration_tests import run_ecce_test
 from skselect.metrics._evaluate import GAPS, SPECS, request
 from skselect.metrics._metric import MetricSpec, find_asked_class
-from skselect.metrics._rows import Influence, RankedInfluence, ScoredRows, score_rows
+from skselect.metrics._rows import Influence, ScoredRows, score_rows
 from skselect.metrics._threshold import SubgroupShares
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, read_rows
@@ -530,20 +530,6 @@ def is_shaky(interval: MetricInterval) -> bool:
     return min(interval.n_errors, right) < FEW_ERRORS
 
 
-def check_clusters(values: Any, n: int, name: str = "cluster") -> IntArray | None:
-    """Return the number of each row's cluster, or None; refuse missing ones."""
-    if values is None:
-        return None
-    array = row_checks.check_one_per_row(row_checks.label_array(values, name), name)
-    codes, seen = pd.factorize(array)
-    row_checks.check_length(name, codes, n)
-    if np.any(codes < 0):
-        raise ValueError(f"{name} has {int(np.sum(codes < 0))} missing values.")
-    if len(seen) < 2:
-        raise ValueError(f"{name} must name at least two clusters, got {len(seen)}.")
-    return codes.astype(np.int64)
-
-
 # Public functions ------------------------------------------------------------------------
 
 
@@ -655,7 +641,7 @@ def metric_interval(
     spec, parameters = request(metric, metric_params, gaps={})
     parameters = add_pos_label(spec, parameters, y_proba, options.get("pos_label"))
     rows = read_scored(y_true, y_proba, **options)
-    how = how._replace(cluster=check_clusters(cluster, rows.n_rows))
+    how = how._replace(cluster=row_checks.check_clusters(cluster, rows.n_rows))
     found = find_interval(measure(spec, rows, parameters, how))
     _warn_if_shaky(found)
     return found

@@ -11,6 +11,7 @@ from skselect._lib.arrays import FloatArray
 from skselect._lib.checks.options import check_choice, check_thresholds
 from skselect._lib.keywords import RowOptions
 from skselect._lib.notebook import NotebookText
+from skselect.curve import influence
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics import _rows as metric_rows
 from skselect.metrics._metric import computed_by, metric
@@ -134,36 +135,34 @@ def review_rate_at_reliability(curve: RiskCoverageCurve, reliability: float) -> 
 
 def augrc_influence(
     rows: metric_rows.ScoredRows, estimator: str = "trapezoid", coverage_range: Any = None
-) -> metric_rows.RankedInfluence | None:
+) -> influence.RankedInfluence | None:
     if coverage_range is not None or rows.curve.n_rows < 3:
         return None
     return metric_rows.ranked(
-        rows, rows.curve.augrc(estimator=estimator), "log", metric_rows.augrc_lines
+        rows, rows.curve.augrc(estimator=estimator), "log", influence.augrc_lines
     )
 
 
 def aurc_influence(
     rows: metric_rows.ScoredRows, estimator: str = "empirical", ties: str = "expected"
-) -> metric_rows.RankedInfluence | None:
+) -> influence.RankedInfluence | None:
     if estimator != "empirical" or ties != "expected":
         return None
-    return metric_rows.ranked(rows, rows.curve.aurc(), "log", metric_rows.aurc_lines)
+    return metric_rows.ranked(rows, rows.curve.aurc(), "log", influence.aurc_lines)
 
 
-def eaurc_influence(rows: metric_rows.ScoredRows) -> metric_rows.RankedInfluence | None:
+def eaurc_influence(rows: metric_rows.ScoredRows) -> influence.RankedInfluence | None:
     if not rows.curve.mean_loss < 1 or rows.curve.is_graded:
         return None
-    return metric_rows.ranked(rows, rows.curve.eaurc(), "log", metric_rows.eaurc_lines)
+    return metric_rows.ranked(rows, rows.curve.eaurc(), "log", influence.eaurc_lines)
 
 
 def accuracy_rejection_auc_influence(
     rows: metric_rows.ScoredRows, estimator: str = "empirical"
-) -> metric_rows.RankedInfluence | None:
+) -> influence.RankedInfluence | None:
     if estimator != "empirical":
         return None
-    return metric_rows.ranked(
-        rows, 1.0 - rows.curve.aurc(), "logit", metric_rows.negative_aurc_lines
-    )
+    return metric_rows.ranked(rows, 1.0 - rows.curve.aurc(), "logit", influence.negative_aurc_lines)
 
 
 # Public functions ------------------------------------------------------------------------

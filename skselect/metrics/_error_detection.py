@@ -15,8 +15,9 @@ from skselect._lib.checks.options import check_choice, check_number
 from skselect._lib.checks.rows import check_has_proba, check_two_classes
 from skselect._lib.keywords import CountOptions, RowOptions
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.curve.influence import RankedInfluence, auroc_lines
 from skselect.metrics._metric import metric, undefined
-from skselect.metrics._rows import RankedInfluence, ScoredRows, auroc_lines, ranked
+from skselect.metrics._rows import ScoredRows, ranked
 from skselect.predictions.outcomes import compute_confidence
 from skselect.predictions.predictions import Predictions
 

@@ -26,7 +26,8 @@ from skselect._lib.keywords import (
     options_of,
     write_options,
 )
-from skselect.metrics._rows import Influence, RankedInfluence, ScoredRows, score_proba
+from skselect.curve.influence import RankedInfluence
+from skselect.metrics._rows import Influence, ScoredRows, score_proba
 from skselect.predictions.predictions import Predictions
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from skselect import Outcomes, Predictions, RiskCoverageCurve, SelectiveState
+from skselect.curve.influence import clustered_error
 from skselect.curve.tie_blocks import CHUNK
 from skselect.metrics import SPECS
-from skselect.metrics._rows import ScoredRows, clustered_error, score_proba, score_rows
+from skselect.metrics._rows import ScoredRows, score_proba, score_rows
 
 Y, P = [0, 1, 1, 0], np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
 COSTS = {"decision": "min_cost", "cost_matrix": [[0, 1], [10, 0]]}
@@ -242,7 +243,7 @@ def test_chunks_that_are_read_again_say_what_those_that_are_kept_say(name, monke
     kept = influence(name, outcomes)
     found = kept.estimate, kept.standard_error(), kept.confident_error
     monkeypatch.setattr("skselect.curve.scan.FEW", 0)
-    monkeypatch.setattr("skselect.metrics._rows.FEW", 0)
+    monkeypatch.setattr("skselect.curve.influence.FEW", 0)
     again = influence(name, outcomes)
     assert found == (again.estimate, again.standard_error(), again.confident_error)
 

@@ -313,6 +313,20 @@ def check_weight(
     return weight.copy()  # what the caller does to it later has no effect
 
 
+def check_clusters(values: Any, n: int, name: str = "cluster") -> arrays.IntArray | None:
+    """Return the number of each row's cluster, or None; refuse missing ones."""
+    if values is None:
+        return None
+    array = check_one_per_row(label_array(values, name), name)
+    codes, seen = pd.factorize(array)
+    check_length(name, codes, n)
+    if np.any(codes < 0):
+        raise ValueError(f"{name} has {int(np.sum(codes < 0))} missing values.")
+    if len(seen) < 2:
+        raise ValueError(f"{name} must name at least two clusters, got {len(seen)}.")
+    return codes.astype(np.int64)
+
+
 def check_countable(curve: Any) -> None:
     """Refuse a curve of weighted rows or graded losses where errors are counted."""
     if not curve.counted or curve.is_graded:
