@@ -126,7 +126,7 @@ MUTANTS = [
             "surer = np.cumsum(right)", "metrics/test_laws.py"),
     _mutant("metrics/_confidence_weighted.py", "cells = truth * k + predictions.y_pred",
             "cells = predictions.y_pred * k + truth", "metrics/test_confidence_weighted.py"),
-    _mutant("metrics/_csr.py", "(1 + as_large) / (n_draws + 1) + error",
+    _mutant("bounds/_csr.py", "(1 + as_large) / (n_draws + 1) + error",
             "as_large / n_draws + error", "metrics/test_csr.py"),
     _mutant("metrics/_cau.py", "== right) & (weight > 0)", "== right)",
             "metrics/test_cau.py"),

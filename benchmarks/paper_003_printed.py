@@ -26,8 +26,8 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from tabular import load_table, make_encoder, split_rows
 
 from skselect import Outcomes, PrecomputedClassifier, evaluate
+from skselect.bounds._csr import run_csr_test
 from skselect.metrics._calibration_tests import run_ecd_test, run_t_cal_test
-from skselect.metrics._csr import run_csr_test
 
 #: These take a few CPU minutes; tables with many classes or rows take many minutes per split.
 SMALL_SETS = ["breast_cancer", "pima_diabetes", "ilpd"]

@@ -101,7 +101,7 @@ RESULTS = {
     "skselect.inference.metric_interval": ("skselect.inference.intervals.MetricInterval",),
     "skselect.metrics.SPECS": ("skselect.metrics._metric.MetricSpec",),
     "skselect.metrics.cau_components": ("skselect.metrics._cau.CauComponents",),
-    "skselect.metrics.csr_test": ("skselect.metrics._csr.CsrTest",),
+    "skselect.metrics.csr_test": ("skselect.bounds._csr.CsrTest",),
     "skselect.metrics.ecce_test": ("skselect.metrics._calibration_tests.EcceTest",),
     "skselect.metrics.ecd_test": ("skselect.metrics._calibration_tests.EcdTest",),
     "skselect.metrics.review_at_reliability": ("skselect.metrics._areas.ReviewPlan",),

@@ -16,8 +16,8 @@ from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import silence_repeats
 from skselect._lib.decide import calibrate, calibrate_confidence, find_inputs
+from skselect.bounds._csr import run_csr_test
 from skselect.calibration import _calibrators as calibrators
-from skselect.metrics._csr import run_csr_test
 from skselect.predictions.confidence import confidence_of_proba
 from skselect.predictions.outcomes import Outcomes
 

@@ -19,10 +19,10 @@ from skselect._lib.checks import warn_user
 from skselect._lib.checks.rows import check_unit_confidence, refuse_graded_test
 from skselect._lib.keywords import WeighedRowOptions, share_options
 from skselect._lib.notebook import NotebookText
+from skselect.bounds._csr import check_test_rows, error_sums, find_shortfall, standardize
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._calibration_errors import largest_cumulative_gap, range_of_cumulative_gaps
-from skselect.metrics._csr import check_test_rows, error_sums, find_shortfall, standardize
-from skselect.metrics._metric import check_eps, computed_by, metric
+from skselect.metrics._metric import computed_by, metric
 from skselect.metrics._rows import Influence, ScoredRows, mean_of, score_proba
 from skselect.predictions.outcomes import Outcomes
 
@@ -34,7 +34,7 @@ __all__ += ["tce_score"]
 
 def _log_odds(confidence: FloatArray, eps: float) -> FloatArray:
     """Return log(c/(1 - c)), c clipped to [eps, 1 - eps]."""
-    check_eps(eps, zero=False)
+    option_checks.check_eps(eps, zero=False)
     shortfall = find_shortfall(confidence, eps)
     return np.log1p(-shortfall) - np.log(shortfall)
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from skselect._lib.arrays import FloatArray
 from skselect._lib.checks import warn_user
-from skselect._lib.checks.options import check_number
+from skselect._lib.checks.options import check_eps, check_number
 from skselect._lib.checks.rows import check_has_proba
 from skselect._lib.decide import normalized_entropy
 from skselect._lib.keywords import ClassOptions
-from skselect.metrics._metric import check_eps, computed_by, metric, undefined
+from skselect.metrics._metric import computed_by, metric, undefined
 from skselect.predictions.predictions import Predictions
 
 __all__ = ["cau_components", "cau_cost_score", "cau_score", "right_entropy_score"]

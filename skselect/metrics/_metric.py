@@ -18,7 +18,7 @@ import numpy as np
 
 from skselect._lib.arrays import FloatArray
 from skselect._lib.checks import shown, warn_user
-from skselect._lib.checks.options import check_number, check_threshold
+from skselect._lib.checks.options import check_threshold
 from skselect._lib.keywords import (
     DEFAULTS,
     OF_CORRECTNESS,
@@ -94,12 +94,6 @@ def undefined(what: str, why: str) -> float:
     """Return nan for a metric that has no value, with a warning that says why."""
     warn_user(f"{what} is undefined (nan): {why}.")
     return math.nan
-
-
-def check_eps(eps: Any, *, zero: bool) -> None:
-    """Refuse an eps outside [1e-100, 0.5); `zero`: allow 0, which does not clip."""
-    if check_number("eps", eps, 0.0, 0.5, closed="left") > 0 or not zero:
-        check_number("eps", eps, 1e-100, 0.5, closed="left")
 
 
 def check_cwsa_threshold(value: Any) -> float:

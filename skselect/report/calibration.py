@@ -16,12 +16,12 @@ from skselect._lib.checks import shown
 from skselect._lib.checks.rows import check_more_classes, silence_repeats, warn_small_weights
 from skselect._lib.decide import max_proba
 from skselect._lib.table import WholeTable
+from skselect.bounds._csr import run_csr_test
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import SCOPES, RawRows, cross_fit
 from skselect.estimators import out_of_fold
 from skselect.estimators.classifier import SelectiveClassifier, check_y, make_rows, warn_if_fitted
 from skselect.estimators.raw_classifier import TrainingRows, is_ready
-from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import evaluate
 from skselect.predictions.outcomes import Outcomes
 from skselect.report.questions import assess_calibration

@@ -14,12 +14,12 @@ from skselect._lib.arrays import ROUNDING, BoolArray, FloatArray, IntArray, is_g
 from skselect._lib.checks.options import choose_draws
 from skselect._lib.checks.rows import check_has_proba, check_subgroups
 from skselect._lib.notebook import count
+from skselect.bounds._csr import run_csr_test
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.curve import count_deferred, count_within
 from skselect.display.risk_coverage import plan_hours
 from skselect.inference.by_group import Rate, rate_classes, tabulate_metric
 from skselect.inference.intervals import Sampling, interval_around
-from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import GAPS, SPECS
 from skselect.metrics._metric import MetricSpec
 from skselect.metrics._rows import ScoredRows, score_rows

@@ -9,8 +9,8 @@ from hypothesis import given
 from scipy.stats import binom, chisquare, poisson
 
 from skselect import metrics
-from skselect.metrics import _csr
-from skselect.metrics._csr import error_sums, run_csr_test
+from skselect.bounds import _csr
+from skselect.bounds._csr import error_sums, run_csr_test
 from skselect.predictions.outcomes import Outcomes
 from tests import brute
 from tests.metrics.definitions import calibrated_outcomes, csr, csr_sigma, csr_z, p_risk

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from skselect import Outcomes, RiskCoverageCurve
+from skselect.bounds._csr import csr_sigma, standardize
 from skselect.metrics import SPECS
-from skselect.metrics._csr import csr_sigma, standardize
 from tests.paper.profiles import LAWS, MODES, judge, stream
 
 REPETITIONS = 100

@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 
 import skselect as sk
 from skselect._lib.notebook import TONES
-from skselect.metrics._csr import run_csr_test
+from skselect.bounds._csr import run_csr_test
 from skselect.metrics._evaluate import SPECS
 from skselect.monitoring import detectable_risk
 from skselect.report.questions import (

@@ -58,6 +58,12 @@ def check_number(
     raise ArgumentError(name, f"{wanted}, got {got}.{hint}")
 
 
+def check_eps(eps: Any, *, zero: bool) -> None:
+    """Refuse an eps outside [1e-100, 0.5); `zero`: allow 0, which does not clip."""
+    if check_number("eps", eps, 0.0, 0.5, closed="left") > 0 or not zero:
+        check_number("eps", eps, 1e-100, 0.5, closed="left")
+
+
 def check_range(name: str, value: Any) -> tuple[float, float]:
     """Return two numbers with 0 <= low < high <= 1."""
     try:
