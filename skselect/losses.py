@@ -44,6 +44,14 @@ class Derivatives(NamedTuple):
     bound: FloatArray
 
 
+class Smooth(NamedTuple):
+    """One number per row, and its first and second derivative."""
+
+    value: FloatArray
+    slope: FloatArray
+    curvature: FloatArray
+
+
 # What users choose -----------------------------------------------------------------------
 
 
@@ -66,36 +74,50 @@ def check_soft_cwsa(threshold: Any, temperature: Any, alpha: Any) -> None:
 
 def _cross_entropy(log_p: FloatArray, codes: IntArray, weight: FloatArray) -> Derivatives:
     share = weight / weight.sum()
+    share = share[:, None]
     p = np.exp(log_p)
     truth = np.arange(p.shape[1]) == codes[:, None]
-    return Derivatives(share[:, None] * (p - truth), share[:, None] * p * (1.0 - p))
+    gradient = share * (p - truth)
+    bound = share * p * (1.0 - p)
+    return Derivatives(gradient, bound)
 
 
 def _cau(
     log_p: FloatArray, codes: IntArray, weight: FloatArray, lambda_: float, variant: str
 ) -> Derivatives:
     """Return means of -log(1 - h) over right rows and of -log h over wrong ones, added up."""
+    entropy = _normalized_entropy(log_p)
+    h = np.clip(entropy.value, EPS, 1.0 - EPS)
+    inside = (h > EPS) & (h < 1.0 - EPS)
+    right = np.argmax(log_p, axis=1) == codes
+    factor = np.where(right, 1.0, lambda_)
+    share = _shares_of_kinds(weight, right, variant) * factor
+    away = np.where(right, 1.0 - h, -h)  # from the end where the loss is infinite
+    first = inside * share / away
+    second = inside * share / away**2
+    return _chained(first, second, entropy)
+
+
+def _normalized_entropy(log_p: FloatArray) -> Smooth:
+    """Return the entropy over log K of each row, and its derivatives by each logit."""
     p = np.exp(log_p)
     entropy = -np.sum(p * log_p, axis=1)
+    largest = np.log(p.shape[1])
     above_mean = log_p + entropy[:, None]
-    top = np.log(p.shape[1])
-    inner_1 = -p * above_mean / top
-    inner_2 = -p * ((1.0 - 2.0 * p) * above_mean + 1.0 - p) / top
-    h = np.clip(entropy / top, EPS, 1.0 - EPS)
-    inside = (h > EPS) & (h < 1.0 - EPS)
-
-    right = np.argmax(log_p, axis=1) == codes
-    share = _shares_of_kinds(weight, right, variant) * np.where(right, 1.0, lambda_)
-    away = np.where(right, 1.0 - h, -h)  # from the end where the loss is infinite
-    return _chained(inside * share / away, inside * share / away**2, inner_1, inner_2)
+    slope = -p * above_mean / largest
+    curvature = -p * ((1.0 - 2.0 * p) * above_mean + 1.0 - p) / largest
+    return Smooth(entropy / largest, slope, curvature)
 
 
 def _shares_of_kinds(weight: FloatArray, right: BoolArray, variant: str) -> FloatArray:
     """Return the share of each row: among rows as right or wrong as itself, or among all."""
     if variant == "shares":
         return weight / weight.sum()
-    of_kind = np.where(right, weight[right].sum(), weight[~right].sum())
-    return np.divide(weight, of_kind, out=np.zeros_like(weight), where=of_kind > 0)
+    weight_right = weight[right].sum()
+    weight_wrong = weight[~right].sum()
+    of_kind = np.where(right, weight_right, weight_wrong)
+    share = np.zeros_like(weight)
+    return np.divide(weight, of_kind, out=share, where=of_kind > 0)
 
 
 def _minus_soft_cwsa(
@@ -103,38 +125,53 @@ def _minus_soft_cwsa(
 ) -> Derivatives:
     """Return minus CWSA with max(0, c - t) and the mask c >= t made smooth."""
     share = weight / weight.sum()
-    p = np.exp(log_p)
     answer = np.argmax(log_p, axis=1)
-    is_answer = np.arange(p.shape[1]) == answer[:, None]
-    c = p[is_answer][:, None]
-    inner_1 = c * (is_answer - p)
-    inner_2 = np.where(is_answer, c * (1.0 - c) * (1.0 - 2.0 * c), c * p * (2.0 * p - 1.0))
-
+    confidence = _proba_of_answer(log_p, answer)
     sign = np.where(answer == codes, 1.0, -1.0) / (1.0 - threshold)
-    above = (c[:, 0] - threshold) / temperature
-    # The mask is the slope of the smooth max(0, c - t).
-    mask = expit(above)
-    mask_1 = mask * (1.0 - mask) / temperature
-    mask_2 = mask_1 * (1.0 - 2.0 * mask) / temperature
-    accepted = dot(share, mask) + EPS
+    above = (confidence.value - threshold) / temperature
+    mask = _soft_mask(above, temperature)
+    accepted = dot(share, mask.value) + EPS
     value = dot(share, sign * temperature * np.logaddexp(0.0, above)) / accepted
     # The score is a ratio, whose denominator depends on the same confidence.
     part = share / accepted
-    first = part * (mask * sign - mask_1 * value)
-    second = part * (mask_1 * sign - mask_2 * value - 2.0 * mask_1 * first)
-    return _chained(-first, -second, inner_1, inner_2)
+    first = part * (mask.value * sign - mask.slope * value)
+    second = part * (mask.slope * sign - mask.curvature * value - 2.0 * mask.slope * first)
+    return _chained(-first, -second, confidence)
 
 
-def _chained(
-    first: FloatArray, second: FloatArray, inner_1: FloatArray, inner_2: FloatArray
-) -> Derivatives:
+def _proba_of_answer(log_p: FloatArray, answer: IntArray) -> Smooth:
+    """Return the probability of each answer, and its derivatives by each logit."""
+    p = np.exp(log_p)
+    is_answer = np.arange(p.shape[1]) == answer[:, None]
+    confidence = p[is_answer]
+    c = confidence[:, None]
+    slope = c * (is_answer - p)
+    by_answer = c * (1.0 - c) * (1.0 - 2.0 * c)
+    by_others = c * p * (2.0 * p - 1.0)
+    curvature = np.where(is_answer, by_answer, by_others)
+    return Smooth(confidence, slope, curvature)
+
+
+def _soft_mask(above: FloatArray, temperature: float) -> Smooth:
+    """Return the smooth c >= t, which is the slope of the smooth max(0, c - t)."""
+    mask = expit(above)
+    slope = mask * (1.0 - mask) / temperature
+    curvature = slope * (1.0 - 2.0 * mask) / temperature
+    return Smooth(mask, slope, curvature)
+
+
+def _chained(first: FloatArray, second: FloatArray, inner: Smooth) -> Derivatives:
     """Return the derivatives of a function of one number per row, which depends on the logits.
 
     The second one is a sum of two parts, by the slope of the function and by its curvature; the
     bound takes both as positive.
     """
-    by_slope, by_curvature = first[:, None] * inner_2, second[:, None] * inner_1**2
-    return Derivatives(first[:, None] * inner_1, np.abs(by_slope) + np.abs(by_curvature))
+    first = first[:, None]
+    second = second[:, None]
+    by_slope = first * inner.curvature
+    by_curvature = second * inner.slope**2
+    bound = np.abs(by_slope) + np.abs(by_curvature)
+    return Derivatives(first * inner.slope, bound)
 
 
 _REMEDY = "it is for XGBClassifier(objective=...), not for XGBRegressor or xgboost.train."
@@ -173,33 +210,45 @@ class _Objective(ABC):
         if hasattr(y_pred, "get_label"):
             raise ValueError(f"{type(self).__name__} got a DMatrix; {_REMEDY}")
         margin = np.asarray(y_pred, dtype=np.float64)
-        binary = margin.ndim == 1
-        logits = np.stack([np.zeros_like(margin), margin], axis=1) if binary else margin
-        labels, n_classes = np.asarray(y_true), logits.shape[1]
-        codes = labels.astype(np.int64)
-        if np.any((codes != labels) | (codes < 0) | (codes >= n_classes)):
-            raise ValueError(
-                f"{type(self).__name__} got labels that are not 0 to {n_classes - 1}; {_REMEDY}"
-            )
-        weight = np.ones(len(codes)) if sample_weight is None else sample_weight
-        weight = np.asarray(weight, dtype=np.float64)
-        found = self._derivatives(logits, codes, weight)
+        is_binary = margin.ndim == 1
+        logits = margin
+        if is_binary:
+            logits = np.stack([np.zeros_like(margin), margin], axis=1)
+        codes = self._read_codes(y_true, logits.shape[1])
+        weight = np.ones(len(codes))
+        if sample_weight is not None:
+            weight = np.asarray(sample_weight, dtype=np.float64)
+        derivatives = self._derivatives(logits, codes, weight)
         # XGBoost adds up rows; a mean would be lost beside its penalty on large steps.
-        gradient, hessian = weight.sum() * found.gradient, weight.sum() * found.bound
-        if binary:
-            gradient, hessian = gradient[:, 1], hessian[:, 1]
+        total = weight.sum()
+        gradient = total * derivatives.gradient
+        hessian = total * derivatives.bound
+        if is_binary:
+            gradient = gradient[:, 1]
+            hessian = hessian[:, 1]
         else:
             # Logits move at the same time. XGBoost's own softmax allows for it by the same factor.
             hessian *= 2.0
         return gradient, np.maximum(hessian, 1e-16)
 
+    def _read_codes(self, y_true: Any, n_classes: int) -> IntArray:
+        """Return the numbers of the classes, which are all that XGBoost's classifier passes."""
+        labels = np.asarray(y_true)
+        codes = labels.astype(np.int64)
+        if np.any((codes != labels) | (codes < 0) | (codes >= n_classes)):
+            raise ValueError(
+                f"{type(self).__name__} got labels that are not 0 to {n_classes - 1}; {_REMEDY}"
+            )
+        return codes
+
     def _derivatives(self, logits: FloatArray, codes: IntArray, weight: FloatArray) -> Derivatives:
         """Return the derivatives of cross-entropy + alpha times the term."""
         log_p = log_softmax(logits, axis=1)
-        plain, term = _cross_entropy(log_p, codes, weight), self._term(log_p, codes, weight)
-        return Derivatives(
-            plain.gradient + self.alpha * term.gradient, plain.bound + self.alpha * term.bound
-        )
+        plain = _cross_entropy(log_p, codes, weight)
+        term = self._term(log_p, codes, weight)
+        gradient = plain.gradient + self.alpha * term.gradient
+        bound = plain.bound + self.alpha * term.bound
+        return Derivatives(gradient, bound)
 
     @abstractmethod
     def _term(self, log_p: FloatArray, codes: IntArray, weight: FloatArray) -> Derivatives:
@@ -406,9 +455,12 @@ def cau_loss(
     parts = torch.where(right, -torch.log1p(-h), -lambda_ * torch.log(h))
     share = weight / weight.sum()
     if variant == "balanced":
-        of_kind = torch.where(right, weight[right].sum(), weight[~right].sum())
+        weight_right = weight[right].sum()
+        weight_wrong = weight[~right].sum()
+        of_kind = torch.where(right, weight_right, weight_wrong)
         share = torch.where(of_kind > 0, weight / of_kind, 0.0)
-    return _torch_cross_entropy(log_p, target, weight) + alpha * (share * parts).sum()
+    cross_entropy = _torch_cross_entropy(log_p, target, weight)
+    return cross_entropy + alpha * (share * parts).sum()
 
 
 def soft_cwsa_loss(
@@ -467,22 +519,29 @@ def soft_cwsa_loss(
     log_c, answer = log_p.max(dim=1)
     above = (log_c.exp() - threshold) / temperature
     phi = temperature * torch.logaddexp(above, torch.zeros_like(above)) / (1.0 - threshold)
+    gain = torch.where(answer == target, phi, -phi)
     share = weight / weight.sum()
-    soft_cwsa = (share * torch.where(answer == target, phi, -phi)).sum()
-    soft_cwsa = soft_cwsa / ((share * torch.sigmoid(above)).sum() + EPS)
+    accepted = (share * torch.sigmoid(above)).sum() + EPS
+    soft_cwsa = (share * gain).sum() / accepted
     return _torch_cross_entropy(log_p, target, weight) - alpha * soft_cwsa
 
 
 def _torch_batch(logits: Any, target: Any, sample_weight: Any) -> tuple[Any, Any, Any, Any]:
     """Return torch, log-probabilities of at least single precision, classes and weights."""
     torch = import_extra("torch", "torch")
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    dtype = torch.promote_types(logits.dtype, torch.float32)
+    logits = logits.to(dtype)
     if logits.ndim == 1:
         logits = torch.stack([torch.zeros_like(logits), logits], dim=1)
-    weight = logits.new_ones(len(logits)) if sample_weight is None else sample_weight.to(logits)
-    return torch, torch.log_softmax(logits, dim=1), target.long(), weight
+    if sample_weight is None:
+        weight = logits.new_ones(len(logits))
+    else:
+        weight = sample_weight.to(logits)
+    log_p = torch.log_softmax(logits, dim=1)
+    return torch, log_p, target.long(), weight
 
 
 def _torch_cross_entropy(log_p: Any, target: Any, weight: Any) -> Any:
-    per_row = -log_p.gather(1, target[:, None])[:, 0]
+    log_p_of_target = log_p.gather(1, target[:, None])
+    per_row = -log_p_of_target[:, 0]
     return (weight * per_row).sum() / weight.sum()

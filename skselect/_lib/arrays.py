@@ -65,12 +65,14 @@ def dot(a: FloatArray, b: FloatArray) -> float:
 
 def lexsort(keys: Sequence[NDArray[Any]]) -> IntArray:
     """Return what np.lexsort does, ten times as fast where few values of the last key are equal."""
-    order = np.argsort(keys[-1])
-    ranked = keys[-1][order]
-    tied = ranked[1:] == ranked[:-1]
-    tied = np.append(tied, False) | np.append(False, tied)
-    rows = np.sort(order[tied])
-    order[tied] = rows[np.lexsort([key[rows] for key in keys])]
+    last = keys[-1]
+    order = np.argsort(last)
+    ranked = last[order]
+    equals_next = ranked[1:] == ranked[:-1]
+    is_tied = np.append(equals_next, False) | np.append(False, equals_next)
+    rows = np.sort(order[is_tied])
+    keys_of_rows = [key[rows] for key in keys]
+    order[is_tied] = rows[np.lexsort(keys_of_rows)]
     return order
 
 
@@ -90,8 +92,14 @@ def stays_within(values: Any, bound: float) -> Any:
 
 def is_graded(loss: FloatArray) -> bool:
     """Tell whether there are losses other than 0 and 1."""
-    parts = (loss[rows] for rows in spans(len(loss)))  # `any` stops at a graded one
-    return loss.dtype != bool and any(((part != 0.0) & (part != 1.0)).any() for part in parts)
+    if loss.dtype == bool:
+        return False
+    for rows in spans(len(loss)):
+        part = loss[rows]
+        between = (part != 0.0) & (part != 1.0)
+        if between.any():
+            return True
+    return False
 
 
 def are_constant(weight: FloatArray | None) -> bool:
@@ -104,27 +112,34 @@ def draw_rows(n: int, every: int, seed: int) -> BoolArray:
 
     Other draws from the same seed are independent of this one.
     """
-    return np.random.default_rng((seed, every)).permutation(n) < -(-n // every)
+    rng = np.random.default_rng((seed, every))
+    n_drawn = -(-n // every)
+    return rng.permutation(n) < n_drawn
 
 
 def rows_of_codes(codes: IntArray, n_codes: int) -> list[IntArray]:
     """Return the rows of each code from 0 to `n_codes` - 1, ascending; negative codes have none."""
-    short = codes.astype(np.int16) if n_codes < 1 << 15 else codes  # numpy sorts them by radix
-    order = np.argsort(short, kind="stable")
-    ends = np.searchsorted(short, np.arange(n_codes + 1), sorter=order)
+    # numpy sorts short numbers by radix
+    keys = codes.astype(np.int16) if n_codes < 1 << 15 else codes
+    order = np.argsort(keys, kind="stable")
+    ends = np.searchsorted(keys, np.arange(n_codes + 1), sorter=order)
     return [order[start:stop] for start, stop in pairwise(ends.tolist())]
 
 
 def column_names(table: Any) -> list[Any] | None:
     """Return the column names of a pandas, polars or Arrow table, None for anything else."""
-    arrow = hasattr(type(table), "column_names")  # its `columns` are data, not names
-    columns = table.column_names if arrow else getattr(table, "columns", None)
-    return None if columns is None or getattr(table, "ndim", 2) != 2 else list(columns)
+    is_arrow = hasattr(type(table), "column_names")  # its `columns` are data, not names
+    columns = table.column_names if is_arrow else getattr(table, "columns", None)
+    if columns is None or getattr(table, "ndim", 2) != 2:
+        return None
+    return list(columns)
 
 
 def take_columns(table: Any, names: list[Any]) -> Any:
     """Return some columns of a pandas, polars or Arrow table."""
-    return table.select(names) if hasattr(type(table), "select") else table[names]
+    if hasattr(type(table), "select"):
+        return table.select(names)
+    return table[names]
 
 
 def trusted(cls: type[T], **values: Any) -> T:
@@ -132,11 +147,15 @@ def trusted(cls: type[T], **values: Any) -> T:
 
     Users call the constructor, which checks. Fields that are left out have their defaults.
     """
-    made, known = object.__new__(cls), fields(cls)  # type: ignore[arg-type]
-    for each in known:
-        if each.name not in values:
-            default = each.default if each.default_factory is MISSING else each.default_factory()
-            values[each.name] = default
-    assert len(values) == len(known), values
-    vars(made).update(values)
-    return made
+    instance = object.__new__(cls)
+    declared = fields(cls)  # type: ignore[arg-type]
+    for declaration in declared:
+        if declaration.name in values:
+            continue
+        default = declaration.default
+        if declaration.default_factory is not MISSING:
+            default = declaration.default_factory()
+        values[declaration.name] = default
+    assert len(values) == len(declared), values
+    vars(instance).update(values)
+    return instance

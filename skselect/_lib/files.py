@@ -58,8 +58,8 @@ def waiting_line(text: str, n_rows: int) -> Any:
     """Show on a terminal, in a `with` block, what takes long for many rows."""
     from tqdm import tqdm  # noqa: PLC0415 - not needed to import the library
 
-    wanted = n_rows >= _MANY_ROWS
-    return tqdm(desc=text, bar_format="{desc} ...", leave=False, disable=None if wanted else True)
+    is_hidden = None if n_rows >= _MANY_ROWS else True
+    return tqdm(desc=text, bar_format="{desc} ...", leave=False, disable=is_hidden)
 
 
 @contextmanager
@@ -215,7 +215,8 @@ def digest_json(stored: Mapping[str, Any] | str) -> str:
     plain.pop("digest", None)
     _refuse_deep(plain)
     canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    digest = hashlib.sha256(canonical.encode())
+    return digest.hexdigest()
 
 
 #: Values of a JSON file are nested at most so deep; Python's own limit would end in a traceback.
@@ -227,8 +228,9 @@ def _refuse_deep(value: Any, room: int = _DEEPEST) -> None:
     if room == 0:
         raise ValueError(f"JSON: values are nested more than {_DEEPEST} deep.")
     inner = list(value.values()) if isinstance(value, dict) else value
-    for one in inner if isinstance(inner, list) else []:
-        _refuse_deep(one, room - 1)
+    if isinstance(inner, list):
+        for part in inner:
+            _refuse_deep(part, room - 1)
 
 
 def _parse_number(text: str) -> float:
@@ -240,7 +242,9 @@ def _parse_number(text: str) -> float:
 def replace_nan(value: Any) -> Any:
     """Replace nan, which JSON cannot hold, by None in nested values."""
     if isinstance(value, dict):
-        return {key: replace_nan(held) for key, held in value.items()}
+        return {key: replace_nan(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(map(replace_nan, value))
-    return None if isinstance(value, float) and math.isnan(value) else value
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return value

@@ -29,7 +29,8 @@ VERDICTS = {
 
 def terminal_width() -> int:
     """Return how many letters a line may have."""
-    return min(shutil.get_terminal_size((_WIDTH, 0)).columns, _WIDTH)
+    size = shutil.get_terminal_size((_WIDTH, 0))
+    return min(size.columns, _WIDTH)
 
 
 def wrap(text: str) -> str:
@@ -39,7 +40,8 @@ def wrap(text: str) -> str:
     )
     joined = text.replace(" %", "\0%")  # no line ends between a number and its unit
     lines = [wrapper.fill(line) for line in joined.split("\n")]
-    return "\n".join(lines).replace("\0%", " %")
+    wrapped = "\n".join(lines)
+    return wrapped.replace("\0%", " %")
 
 
 def unwrap(text: str) -> str:
@@ -49,7 +51,8 @@ def unwrap(text: str) -> str:
 
 def count(n: float, noun: str) -> str:
     """Return a number with its noun: 1 row, 1,200 rows."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+    ending = "" if n == 1 else "s"
+    return f"{n:,} {noun}{ending}"
 
 
 def percent(share: float, *, up: bool | None = None) -> str:
@@ -63,9 +66,13 @@ def rounded(value: float, digits: int, *, up: bool | None = None) -> str:
     `up` is True for an upper bound, False for a lower bound, None for the nearest number.
     Float noise, as in 100 * 0.07, is removed before rounding.
     """
-    way = {True: ROUND_CEILING, False: ROUND_FLOOR, None: ROUND_HALF_EVEN}[up]
+    way = ROUND_HALF_EVEN
+    if up is not None:
+        way = ROUND_CEILING if up else ROUND_FLOOR
+    context = Context(prec=digits, rounding=way)
     exact = Decimal(f"{value:.12g}")
-    return f"{float(Context(prec=digits, rounding=way).plus(exact)):.{digits}g}"
+    number = float(context.plus(exact))
+    return f"{number:.{digits}g}"
 
 
 def show_card(
@@ -88,34 +95,57 @@ def show_card(
     str
         Names in it are escaped. It needs no style sheet, and keeps the colours of the page around.
     """
-    verdict = match[0] if (match := _VERDICT.match(text)) else ""
-    rest = unwrap(text.removeprefix(verdict).lstrip(":. \n"))
-    lines = [line for line in (rest[:1].upper() + rest[1:]).split("\n") if line]
-    small, color = "font-size:.85em;opacity:.8", TONES[tone]
+    verdict, lines = _split_verdict(text)
     n_plain = max(len(lines) - n_small, 1)
-    paragraphs = [
-        f'<p style="margin:.5em 0;{small if k >= n_plain else ""}">{escape(line)}</p>'
-        for k, line in enumerate(lines)
-    ]
-    large = "".join(
-        f'<div><b style="display:block;font-size:1.7em;line-height:1.2">{escape(value)}</b>'
-        f'<span style="{small}">{escape(name)}</span></div>'
-        for name, value in (numbers or {}).items()
-        if value
-    )
+    paragraphs = [_show_paragraph(line, "") for line in lines[:n_plain]]
+    paragraphs += [_show_paragraph(line, _SMALL) for line in lines[n_plain:]]
+    color = TONES[tone]
     parts = [
         f'<b style="background:{color};color:#fff;padding:.15em .6em;border-radius:.3em">'
         f"{escape(verdict)}</b>",
         *paragraphs[:1],
-        f'<div style="display:flex;flex-wrap:wrap;gap:.4em 2.2em;margin:.7em 0">{large}</div>',
+        _show_numbers(numbers or {}),
         *paragraphs[1:],
     ]
-    return (
+    card = (
         f'<div class="skselect-card" style="border-left:6px solid {color};padding:.7em 1em;'
         "margin:.6em 0;max-width:46em;line-height:1.45;overflow-wrap:anywhere;white-space:normal;"
         'background:rgba(128,128,128,.1);font-family:system-ui,sans-serif">'
         f"{''.join(parts)}</div>"
-    ).replace(" %", "&nbsp;%")
+    )
+    return card.replace(" %", "&nbsp;%")
+
+
+_SMALL = "font-size:.85em;opacity:.8"
+
+
+def _split_verdict(text: str) -> tuple[str, list[str]]:
+    """Return the verdict with which a text begins, and the lines after it."""
+    match = _VERDICT.match(text)
+    verdict = match[0] if match else ""
+    rest = text.removeprefix(verdict).lstrip(":. \n")
+    rest = unwrap(rest)
+    sentences = rest[:1].upper() + rest[1:]
+    lines = [line for line in sentences.split("\n") if line]
+    return verdict, lines
+
+
+def _show_paragraph(line: str, style: str) -> str:
+    return f'<p style="margin:.5em 0;{style}">{escape(line)}</p>'
+
+
+def _show_numbers(numbers: Mapping[str, str]) -> str:
+    """Return a row of large numbers, each above what it is."""
+    cells = [
+        f'<div><b style="display:block;font-size:1.7em;line-height:1.2">{escape(value)}</b>'
+        f'<span style="{_SMALL}">{escape(name)}</span></div>'
+        for name, value in numbers.items()
+        if value
+    ]
+    return (
+        '<div style="display:flex;flex-wrap:wrap;gap:.4em 2.2em;margin:.7em 0">'
+        f"{''.join(cells)}</div>"
+    )
 
 
 class NotebookText:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -81,17 +81,25 @@ def loaded_scoring_options() -> list[set[str]]:
 
     A module imported later builds its set from the table that already has the added names.
     """
-    found: dict[int, set[str]] = {}
-    holders = (
-        held for name in SCORING_MODULES for held in vars(sys.modules.get(name, object)).values()
-    )
-    for holder in holders:
-        for kind in ("_skl_parameter_constraints", "_parameter_constraints"):  # functions, classes
-            constraints = getattr(holder, kind, None)
-            for one in constraints.get("scoring", ()) if isinstance(constraints, dict) else ():
-                if type(one).__name__ == "StrOptions" and isinstance(one.options, set):
-                    found[id(one.options)] = one.options
-    return list(found.values())
+    option_sets: dict[int, set[str]] = {}
+    for name in SCORING_MODULES:
+        module = sys.modules.get(name, object)
+        for holder in vars(module).values():
+            for options in _scoring_options(holder):
+                option_sets[id(options)] = options
+    return list(option_sets.values())
+
+
+def _scoring_options(holder: Any) -> Iterator[set[str]]:
+    """Yield the sets of scoring strings that a function or class of scikit-learn takes."""
+    for attribute in ("_skl_parameter_constraints", "_parameter_constraints"):
+        constraints = getattr(holder, attribute, None)
+        if not isinstance(constraints, dict):
+            continue
+        for constraint in constraints.get("scoring", ()):
+            is_set = type(constraint).__name__ == "StrOptions"
+            if is_set and isinstance(constraint.options, set):
+                yield constraint.options
 
 
 # Callbacks -----------------------------------------------------------------------------------
@@ -195,7 +203,8 @@ def weight_parameter(estimator: Any) -> str | None:
         inner = None if last in (None, "passthrough") else weight_parameter(last)
         return None if inner is None else f"{name}__{inner}"
     # Voting and stacking pass them on to the classifiers inside, which must all take them.
-    if parts := _list_parts(estimator):
+    parts = _list_parts(estimator)
+    if parts:
         names = {weight_parameter(part) for part in parts}
         return "sample_weight" if names == {"sample_weight"} else None
     if has_fit_parameter(estimator, "sample_weight"):

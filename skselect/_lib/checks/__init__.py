@@ -18,18 +18,25 @@ LONG, _LONGEST = 10, 200
 
 def shown(value: Any) -> str:
     """Return a value for a message: in full if that is short, else its type and size."""
-    kind, shape = type(value).__name__, getattr(value, "shape", None)
+    kind = type(value).__name__
+    shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape:
         return f"{kind} of shape {shape}"
-    sized = shape is None and isinstance(value, Collection) and not isinstance(value, str)
-    if sized and len(value) > LONG:
+    is_sized = shape is None and isinstance(value, Collection) and not isinstance(value, str)
+    if is_sized and len(value) > LONG:
         return f"{kind} of length {len(value)}"
     text = repr(value)
-    return text if len(text) <= _LONGEST else f"{kind}, {text[:_LONGEST]}..."
+    if len(text) > _LONGEST:
+        return f"{kind}, {text[:_LONGEST]}..."
+    return text
 
 
 def did_you_mean(value: Any, known: Iterable[str]) -> str:
     """Return " Did you mean 'augrc'?" where a name is almost one of `known`, else ""."""
     by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(str(value).lower(), by_lower, n=1)
-    return f" Did you mean {by_lower[near[0]]!r}?" if near else ""
+    typed = str(value).lower()
+    nearest = difflib.get_close_matches(typed, by_lower, n=1)
+    if not nearest:
+        return ""
+    name = by_lower[nearest[0]]
+    return f" Did you mean {name!r}?"

@@ -20,42 +20,57 @@ from skselect.exceptions import ArgumentError
 def check_choice(name: str, value: Any, options: Iterable[str]) -> str:
     """Return `value` if it is one of `options`."""
     options = list(options)
-    if not isinstance(value, str) or value not in options:
-        meant = did_you_mean(value, options)
-        start = f"{name}:{meant} It" if meant else name
-        more = f" and {len(options) - LONG} more" if len(options) > LONG else ""
-        listed = f"{options[:LONG]}{more}"
-        raise ArgumentError(name, f"{start} must be one of {listed}, got {shown(value)}.")
-    return value
+    if isinstance(value, str) and value in options:
+        return value
+    meant = did_you_mean(value, options)
+    start = f"{name}:{meant} It" if meant else name
+    listed = f"{options[:LONG]}"
+    n_others = len(options) - LONG
+    if n_others > 0:
+        listed += f" and {n_others} more"
+    raise ArgumentError(name, f"{start} must be one of {listed}, got {shown(value)}.")
 
 
 def check_parameters(estimator: Any, allowed: Mapping[str, Any]) -> None:
     """Check parameters of an estimator, each by its options or by a function that refuses."""
     for name, options in allowed.items():
         value = getattr(estimator, name)
-        options(value) if callable(options) else check_choice(name, value, options)
+        if callable(options):
+            options(value)
+        else:
+            check_choice(name, value, options)
 
 
 def check_number(
     name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, closed: str = "both"
 ) -> float:
     """Return `value` as a float inside the interval from `low` to `high`."""
-    left = "[" if closed in ("both", "left") else "("
-    right = "]" if closed in ("both", "right") else ")"
-    number = float(value) if _is_number(value) else math.nan
-    above = number >= low if left == "[" else number > low
-    below = number <= high if right == "]" else number < high
-    if above and below:
+    is_closed_below = closed in ("both", "left")
+    is_closed_above = closed in ("both", "right")
+    is_number = _is_number(value)
+    number = float(value) if is_number else math.nan
+    is_above = number >= low if is_closed_below else number > low
+    is_below = number <= high if is_closed_above else number < high
+    if is_above and is_below:
         return number
+    left = "[" if is_closed_below else "("
+    right = "]" if is_closed_above else ")"
     wanted = f"{name} must be a number in {left}{low:g}, {high:g}{right}"
-    read, hint = number, ""
+    got = repr(number) if is_number else shown(value)
+    hint = ""
+    if low >= 0 and high == 1:
+        hint = _explain_percentage(value, number)
+    raise ArgumentError(name, f"{wanted}, got {got}.{hint}")
+
+
+def _explain_percentage(value: Any, number: float) -> str:
+    """Say how a percentage is written as a share, "" for what is none."""
     if isinstance(value, str):
         with suppress(ValueError):
-            read = float(value.removesuffix("%"))
-    if low >= 0 and high == 1 and (1 <= read <= 100 or str(value).endswith("%")):
-        hint = f" Write {read:g} % as {read / 100:g}."
-    got = repr(number) if _is_number(value) else shown(value)
-    raise ArgumentError(name, f"{wanted}, got {got}.{hint}")
+            number = float(value.removesuffix("%"))
+    if not (1 <= number <= 100 or str(value).endswith("%")):
+        return ""
+    return f" Write {number:g} % as {number / 100:g}."
 
 
 def check_eps(eps: Any, *, zero: bool) -> None:
@@ -69,11 +84,11 @@ def check_range(name: str, value: Any) -> tuple[float, float]:
     try:
         low, high = value
     except (TypeError, ValueError):
-        raise ArgumentError(
-            name, f"{name} must be two numbers (low, high), got {shown(value)}."
-        ) from None
+        message = f"{name} must be two numbers (low, high), got {shown(value)}."
+        raise ArgumentError(name, message) from None
     low = check_number(f"{name}[0]", low, 0.0, 1.0, closed="left")
-    return low, check_number(f"{name}[1]", high, low, 1.0, closed="right")
+    high = check_number(f"{name}[1]", high, low, 1.0, closed="right")
+    return low, high
 
 
 def check_threshold(value: Any, name: str = "threshold") -> float:
@@ -100,18 +115,28 @@ def check_count(name: str, value: Any, low: int = 1) -> int:
     return int(value)
 
 
+#: What the minutes of a case lack without other numbers.
+_REVIEW = {
+    "minutes": [],
+    "hourly_cost": ["minutes"],
+    "hours": ["minutes", "cases"],
+    "cases": ["hours"],
+}
+
+
 def check_review(known: Mapping[str, Any], start: str = "") -> None:
     """Check the minutes of a case, the cost of an hour, and in how many hours how many cases come.
 
     `known` holds what is not None by name, and messages begin with `start`.
     """
-    together = {"hourly_cost": ["minutes"], "hours": ["minutes", "cases"], "cases": ["hours"]}
-    for name in ("minutes", *together):
-        if name in known:
-            check_number(f"{start}{name}", known[name], 0.0, closed="neither")
-            if needs := [one for one in together.get(name, []) if one not in known]:
-                message = f"{start}{name} needs {' and '.join(needs)} too."
-                raise ArgumentError(f"{start}{name}", message)
+    for name, others in _REVIEW.items():
+        if name not in known:
+            continue
+        option = f"{start}{name}"
+        check_number(option, known[name], 0.0, closed="neither")
+        missing = [other for other in others if other not in known]
+        if missing:
+            raise ArgumentError(option, f"{option} needs {' and '.join(missing)} too.")
 
 
 def choose_draws(n_draws: int | None, usual: int, alpha: float, factor: int) -> int:
@@ -120,12 +145,14 @@ def choose_draws(n_draws: int | None, usual: int, alpha: float, factor: int) -> 
     The least p-value is factor/(n_draws + 1). By default it is at most half of `alpha`.
     """
     least = math.ceil(factor / alpha) - 1
-    least += factor * (1.0 / (least + 1)) > alpha if factor else 0  # rounding
+    if factor and factor * (1.0 / (least + 1)) > alpha:  # rounding
+        least += 1
     if n_draws is None:
         return max(usual, 2 * least + 1)
     if check_count("n_draws", n_draws) < least:
+        least_p_value = factor / (n_draws + 1)
         raise ValueError(
-            f"n_draws: with {n_draws} draws no p-value is below {factor / (n_draws + 1):.2g}, so "
+            f"n_draws: with {n_draws} draws no p-value is below {least_p_value:.2g}, so "
             f"nothing could be found at the level {alpha:.2g}; simulate at least {least}."
         )
     return n_draws
@@ -153,9 +180,10 @@ def _check_at_most_half(value: float, name: str, meaning: str) -> float:
 
 def check_thresholds(values: Any) -> FloatArray:
     """Return one or many thresholds of CWSA or CWSA+ as a vector."""
-    thresholds = np.atleast_1d(as_array(values, "thresholds"))
-    inside = thresholds.ndim == 1 and thresholds.dtype.kind in "fiu"
-    if not inside or not np.all((thresholds >= 0) & (thresholds < 1)):
+    array = as_array(values, "thresholds")
+    thresholds = np.atleast_1d(array)
+    is_vector = thresholds.ndim == 1 and thresholds.dtype.kind in "fiu"
+    if not is_vector or not np.all((thresholds >= 0) & (thresholds < 1)):
         raise ValueError(
             "thresholds must lie in [0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0), got "
             f"{shown(values)}."
@@ -170,9 +198,8 @@ def check_generator(random_state: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"random_state must be a seed, a Generator or None, got {shown(random_state)}."
-        ) from error
+        message = f"random_state must be a seed, a Generator or None, got {shown(random_state)}."
+        raise ValueError(message) from error
 
 
 def check_seed(random_state: Any) -> int:
@@ -180,8 +207,9 @@ def check_seed(random_state: Any) -> int:
     rng = check_generator(random_state)
     if random_state is None:  # the chance that scikit-learn's splitters take, which a user may seed
         return int(np.random.randint(2**31))  # noqa: NPY002
-    is_seed = isinstance(random_state, numbers.Integral)
-    return int(random_state) if is_seed else int(rng.integers(2**32))
+    if isinstance(random_state, numbers.Integral):
+        return int(random_state)
+    return int(rng.integers(2**32))
 
 
 def check_given(value: Any, name: str, purpose: str) -> Any:
@@ -204,16 +232,18 @@ def check_has_costs(decision: str, cost_matrix: Any) -> None:
 def check_costs(values: Any) -> FloatArray:
     """Return costs: a square table, finite, none negative, not all zero."""
     costs = as_array(values, "cost_matrix")
-    square = costs.ndim == 2 and costs.shape[0] == costs.shape[1]
-    if costs.dtype.kind not in "iuf" or not square or costs.size == 0:
+    is_square = costs.ndim == 2 and costs.shape[0] == costs.shape[1]
+    if costs.dtype.kind not in "iuf" or not is_square or costs.size == 0:
         raise ValueError(
             "cost_matrix must hold numbers, one row per true class and one column per answer, got "
             f"the shape {costs.shape} and the dtype {costs.dtype}."
         )
     if not np.all(np.isfinite(costs)) or np.any(costs < 0) or not np.any(costs > 0):
+        low = np.min(costs)
+        high = np.max(costs)
         raise ValueError(
             "cost_matrix must hold finite costs of at least 0, some above 0 (add a constant where "
-            f"there are gains), got values from {np.min(costs):g} to {np.max(costs):g}."
+            f"there are gains), got values from {low:g} to {high:g}."
         )
     return costs.astype(np.float64)
 
@@ -244,8 +274,8 @@ def check_has_fit(estimator: Any, name: str = "estimator") -> None:
     inner = estimator
     while getattr(inner, "estimator", None) is not None:
         inner = inner.estimator
-    is_ours = not isinstance(inner, type) and hasattr(inner, "fit") and hasattr(inner, "get_params")
-    if not is_ours:
+    is_object = not isinstance(inner, type)
+    if not (is_object and hasattr(inner, "fit") and hasattr(inner, "get_params")):
         raise ValueError(
             f"{name} must be a classifier object such as LogisticRegression(), of a class that "
             f"derives from sklearn.base.BaseEstimator, got {shown(inner)}. Any other model works "
@@ -253,33 +283,36 @@ def check_has_fit(estimator: Any, name: str = "estimator") -> None:
         )
     model = type(inner).__name__
     if model.startswith("Dask"):
-        local = "model.to_local()" if "LGBM" in model else "skselect.dask.local_classifier(model)"
+        local = "skselect.dask.local_classifier(model)"
+        if "LGBM" in model:
+            local = "model.to_local()"
         raise ValueError(
             f"{name}: a {model} predicts blocks of a Dask collection. Fit it, then pass "
             f"FrozenEstimator({local}) and rows that fit in memory."
         )
-    tagged = hasattr(estimator, "__sklearn_tags__")
-    kind = get_tags(estimator).estimator_type if tagged else None
+    kind = None
+    if hasattr(estimator, "__sklearn_tags__"):
+        kind = get_tags(estimator).estimator_type
     if kind not in ("classifier", None):
+        model = type(estimator).__name__
         article = "an" if kind[0] in "aeiou" else "a"
-        raise ValueError(
-            f"{name} must be a classifier, but {type(estimator).__name__} is {article} "
-            f"{kind.replace('_', ' ')}."
-        )
+        words = kind.replace("_", " ")
+        raise ValueError(f"{name} must be a classifier, but {model} is {article} {words}.")
 
 
 def check_calibration(calibration: Any, known: Iterable[str]) -> None:
     """Refuse what is neither None, nor the name of a calibration, nor a calibrator object."""
-    is_object = not isinstance(calibration, type) and all(
-        hasattr(calibration, method) for method in ("fit", "predict", "get_params")
-    )
-    known = list(known)
-    is_name = isinstance(calibration, str) and calibration in (*known, "sigmoid")
+    methods = ("fit", "predict", "get_params")
+    has_methods = all(hasattr(calibration, method) for method in methods)
+    is_object = has_methods and not isinstance(calibration, type)
+    names = list(known)
+    is_name = isinstance(calibration, str) and calibration in (*names, "sigmoid")
     if not (calibration is None or is_object or is_name):
+        meant = did_you_mean(calibration, names)
         raise ValueError(
-            f"calibration must be one of {known}, None, or a calibrator: a scikit-learn estimator "
+            f"calibration must be one of {names}, None, or a calibrator: a scikit-learn estimator "
             "object with fit(score, y, sample_weight) and predict(score); "
-            f"got {shown(calibration)}.{did_you_mean(calibration, known)}"
+            f"got {shown(calibration)}.{meant}"
         )
 
 
@@ -295,7 +328,8 @@ def check_scope(scope: str, response: str, estimator: Any) -> None:
 def warn_unseen(seen: BoolArray, codes: IntArray, fate: str) -> None:
     """Warn about rows whose class was missing from the training rows of their fold."""
     # The only row of a class does not count: no splitter can avoid that.
-    n_unseen = int(np.sum(~seen & (np.bincount(codes)[codes] > 1)))
+    rows_of_class = np.bincount(codes)[codes]
+    n_unseen = np.count_nonzero(~seen & (rows_of_class > 1))
     if n_unseen:
         warn_user(
             f"cv: {n_unseen} of {len(seen)} rows belong to a class that the model of their fold "
@@ -305,8 +339,9 @@ def warn_unseen(seen: BoolArray, codes: IntArray, fate: str) -> None:
 
 def check_models(models: Any, baseline: Any) -> list[Any]:
     """Return the names of at least two models, one of which may be the baseline."""
-    if not isinstance(models, Mapping) or len(models) < 2:
-        size = f" with {len(models)}" if isinstance(models, Mapping) else ""
+    is_mapping = isinstance(models, Mapping)
+    if not is_mapping or len(models) < 2:
+        size = f" with {len(models)}" if is_mapping else ""
         raise ValueError(
             "y_probas must hold at least two models by name, such as {'forest': ..., "
             f"'boosting': ...}}, got {type(models).__name__}{size}."
@@ -329,17 +364,20 @@ def check_shared_confidence(confidence: Any) -> None:
 def check_abstain_label(label: Any, classes: LabelArray) -> Any:
     """Return the abstain label: not one of the classes, and of a type that can hold both."""
     plain = plain_labels(np.asarray(classes), "classes")
-    is_text, is_bool = plain.dtype.kind in "US", plain.dtype.kind == "b"
+    is_text = plain.dtype.kind in "US"
+    is_bool = plain.dtype.kind == "b"
     if isinstance(label, str) and label == "auto":
         label = "abstain" if is_text else -1
-    if not isinstance(label, str if is_text else numbers.Real):
+    wanted = str if is_text else numbers.Real
+    if not isinstance(label, wanted):
         kind = "string" if is_text else "number"
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
             f"abstain_label must be a {kind}, like the classes {plain[:5].tolist()}, got "
             f"{shown(label)}."
         )
     # Boolean classes are predicted as 0 and 1 where there is an abstain label.
-    if label in ([0, 1] if is_bool else plain.tolist()):
+    answers = [0, 1] if is_bool else plain.tolist()
+    if label in answers:
         raise ValueError(
             f"abstain_label={label!r} is one of the classes {plain[:10].tolist()}; choose another."
         )
@@ -354,9 +392,11 @@ def check_abstain_label(label: Any, classes: LabelArray) -> Any:
 
 def _holds(dtype: np.dtype[Any], label: Any) -> bool:
     """Tell whether an array of numbers can hold the label unchanged; no array can compare nan."""
-    if np.asarray(label).dtype == object:  # a fraction, or a whole number of more than 64 bits
+    stored = np.asarray(label)
+    if stored.dtype == object:  # a fraction, or a whole number of more than 64 bits
         return False
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
-        return float(label).is_integer() and info.min <= label <= info.max
+        is_whole = float(label).is_integer()
+        return is_whole and info.min <= label <= info.max
     return bool(dtype.type(label) == label)

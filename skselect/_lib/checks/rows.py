@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -43,35 +43,35 @@ def check_listed_labels(
 ) -> tuple[arrays.LabelArray, arrays.IntArray | None]:
     """Return checked labels; those of a Categorical once each, and which of them each row has."""
     kind = getattr(values, "dtype", None)
-    if isinstance(kind, pd.CategoricalDtype):
-        codes = getattr(values, "array", values).codes
-        if codes.min(initial=0) >= 0:  # -1 is a missing label
-            occurs = np.bincount(codes, minlength=len(kind.categories)) > 0
-            labels = check_labels(kind.categories[occurs], name)
-            return labels, (np.cumsum(occurs) - 1).take(codes)
-    return check_labels(values, name), None
+    if not isinstance(kind, pd.CategoricalDtype):
+        return check_labels(values, name), None
+    codes = getattr(values, "array", values).codes
+    if codes.min(initial=0) < 0:  # a missing label
+        return check_labels(values, name), None
+    counts = np.bincount(codes, minlength=len(kind.categories))
+    occurs = counts > 0
+    labels = check_labels(kind.categories[occurs], name)
+    position = np.cumsum(occurs) - 1
+    return labels, position.take(codes)
 
 
 def plain_labels(labels: arrays.LabelArray, name: str) -> arrays.LabelArray:
     """Turn an array of objects or of StringDType into a plain one, of one kind of labels."""
-    is_plain = labels.dtype.kind not in "OT"
-    kinds = {labels.dtype.name} if labels.dtype.kind in "cmMV" else set()
-    if not is_plain:
-        kinds = {
-            "str" if isinstance(x, str) else "bool" if isinstance(x, bool | np.bool_) else
-            "number" if isinstance(x, numbers.Real) else type(x).__name__
-            for x in labels.tolist()
-        }  # fmt: skip
-        if len(kinds) != 1:
-            raise ValueError(
-                f"{name} mixes labels of different kinds ({', '.join(sorted(kinds))}); "
-                "use only strings, only numbers or only booleans."
-            )
-    if not kinds <= {"str", "bool", "number"}:
+    if labels.dtype.kind in "cmMV":
+        _refuse_kind(labels.dtype.name, name)
+    if labels.dtype.kind not in "OT":
+        return labels
+    objects = labels.tolist()
+    kinds = {_kind_of_label(cls) for cls in set(map(type, objects))}
+    if len(kinds) != 1:
         raise ValueError(
-            f"{name} holds labels of the kind {kinds.pop()!r}; use strings, numbers or booleans."
+            f"{name} mixes labels of different kinds ({', '.join(sorted(kinds))}); "
+            "use only strings, only numbers or only booleans."
         )
-    plain = labels if is_plain else np.array(labels.tolist())
+    kind = kinds.pop()
+    if kind not in ("str", "bool", "number"):
+        _refuse_kind(kind, name)
+    plain = np.array(objects)
     if plain.dtype == object:
         raise ValueError(
             f"{name} holds fractions, or whole numbers of more than 64 bits; pass them as strings."
@@ -79,20 +79,38 @@ def plain_labels(labels: arrays.LabelArray, name: str) -> arrays.LabelArray:
     return plain
 
 
+def _kind_of_label(cls: type) -> str:
+    """Return which labels are alike: strings, booleans, numbers, or those of another type."""
+    if issubclass(cls, str):
+        return "str"
+    if issubclass(cls, bool | np.bool_):
+        return "bool"
+    if issubclass(cls, numbers.Real):
+        return "number"
+    return cls.__name__
+
+
+def _refuse_kind(kind: str, name: str) -> NoReturn:
+    """Refuse labels that are neither strings, numbers nor booleans."""
+    raise ValueError(f"{name} holds labels of the kind {kind!r}; use strings, numbers or booleans.")
+
+
 def check_classes(labels: Any, name: str = "labels") -> arrays.LabelArray:
     """Return the classes in the order given; each may occur once."""
     classes = check_labels(labels, name)
-    if len(np.unique(classes)) != len(classes):
+    n_distinct = len(np.unique(classes))
+    if n_distinct != len(classes):
         raise ValueError(f"{name} lists a class more than once: {classes[:20].tolist()}.")
-    if re.search("[\ud800-\udfff]", "".join(map(str, classes.tolist()))):  # pandas fails on it
+    text = "".join(map(str, classes.tolist()))
+    if re.search("[\ud800-\udfff]", text):  # pandas fails on it
         raise ValueError(f"{name} holds half a character (a surrogate): {classes[:20].tolist()}.")
     return classes
 
 
 def same_kind(a: arrays.LabelArray, b: arrays.LabelArray) -> bool:
     """Tell whether two label arrays can be compared (strings with strings, and so on)."""
-    text = {"U", "S"}
-    return (a.dtype.kind in text) == (b.dtype.kind in text)
+    is_text = a.dtype.kind in "US"
+    return is_text == (b.dtype.kind in "US")
 
 
 #: Whole numbers nearer to zero than this are looked up in a table, not sorted.
@@ -101,8 +119,11 @@ _TABLE = 1 << 12
 
 def _fit_table(labels: arrays.LabelArray) -> bool:
     """Tell whether labels are whole numbers near zero, or booleans."""
-    near = labels.dtype.kind in "biu" and len(labels) > 0
-    return near and int(labels.min()) >= -_TABLE and int(labels.max()) < _TABLE
+    if labels.dtype.kind not in "biu" or len(labels) == 0:
+        return False
+    lowest = int(labels.min())
+    highest = int(labels.max())
+    return lowest >= -_TABLE and highest < _TABLE
 
 
 def distinct_labels(labels: arrays.LabelArray) -> arrays.LabelArray:
@@ -110,10 +131,13 @@ def distinct_labels(labels: arrays.LabelArray) -> arrays.LabelArray:
     if not _fit_table(labels):
         return np.unique(labels)
     low = int(labels.min())
-    counts = np.zeros(int(labels.max()) - low + 1, dtype=np.int64)
+    n_numbers = int(labels.max()) - low + 1
+    counts = np.zeros(n_numbers, dtype=np.int64)
     for rows in arrays.spans(len(labels)):
-        counts += np.bincount(labels[rows].astype(np.int64) - low, minlength=len(counts))
-    return (np.flatnonzero(counts) + low).astype(labels.dtype)
+        position = labels[rows].astype(np.int64) - low
+        counts += np.bincount(position, minlength=n_numbers)
+    occurring = np.flatnonzero(counts) + low
+    return occurring.astype(labels.dtype)
 
 
 def encode_labels(
@@ -122,17 +146,20 @@ def encode_labels(
     """Return the position of each label among `classes`, -1 where it is none of them."""
     classes = plain_labels(classes, "classes")
     if not same_kind(labels, classes):
+        example = labels[:1].item()
         raise ValueError(
-            f"{name} holds labels like {labels[:1].tolist()[0]!r}, but the classes are "
+            f"{name} holds labels like {example!r}, but the classes are "
             f"{classes[:5].tolist()}: use labels of the same kind in both."
         )
     if _fit_table(labels) and _fit_table(classes):
         table = np.full(2 * _TABLE, -1, dtype=np.int64)  # negative numbers count from its end
         table[classes.astype(np.int64)] = np.arange(len(classes))
-        return table.take(labels.astype(np.int64, copy=False))
+        numbers_of_rows = labels.astype(np.int64, copy=False)
+        return table.take(numbers_of_rows)
     order = np.argsort(classes, kind="stable")
     ordered = classes[order]
-    place = np.minimum(np.searchsorted(ordered, labels), len(classes) - 1)
+    place = np.searchsorted(ordered, labels)
+    place = np.minimum(place, len(classes) - 1)
     codes = np.where(ordered[place] == labels, order[place], -1)
     return codes.astype(np.int64)
 
@@ -146,19 +173,20 @@ def encode_known(
     """Return the position of each label among `classes`; refuse a label that is none of them."""
     codes = encode_labels(labels, classes, name)
     if codes.min(initial=0) < 0:
-        unknown = np.unique(labels[codes < 0])[:5].tolist()
+        unknown = np.unique(labels[codes < 0])
         raise ValueError(
             f"{name} has labels that are not among the classes {classes[:10].tolist()}: "
-            f"{unknown}. {remedy}"
+            f"{unknown[:5].tolist()}. {remedy}"
         )
     return codes
 
 
 def check_two_classes(classes: arrays.LabelArray, option: str, remedy: str = "") -> None:
     """Refuse what needs a positive class where there are not two classes."""
-    if len(classes) != 2:
+    n_classes = len(classes)
+    if n_classes != 2:
         raise ValueError(
-            f"{option} needs two classes, got the {len(classes)} classes "
+            f"{option} needs two classes, got the {n_classes} classes "
             f"{classes[:5].tolist()}{remedy}."
         )
 
@@ -175,8 +203,9 @@ _LARGEST = 1e200
 
 def check_length(name: str, values: Any, n: int, other: str = "y_true") -> None:
     """Refuse `values` unless there is one per row."""
-    if len(values) != n:
-        raise ValueError(f"{name} has {len(values)} rows, but {other} has {n}.")
+    n_values = len(values)
+    if n_values != n:
+        raise ValueError(f"{name} has {n_values} rows, but {other} has {n}.")
 
 
 def check_any_rows(n: int, table: str) -> None:
@@ -190,21 +219,24 @@ def check_columns(wanted: Sequence[str], present: Sequence[str], table: str) -> 
     missing = [name for name in wanted if name not in present]
     if missing:
         meant = did_you_mean(missing[0], present)
-        raise ValueError(
-            f"{table} has no column {', '.join(map(repr, missing))}.{meant} Its columns are "
-            f"{list(present)[:20]}."
-        )
+        names = ", ".join(map(repr, missing))
+        columns = list(present)[:20]
+        raise ValueError(f"{table} has no column {names}.{meant} Its columns are {columns}.")
 
 
 def check_vector(values: Any, name: str) -> arrays.FloatArray:
     """Return one number per row, as float64."""
-    return check_one_per_row(as_floats(arrays.as_array(values, name), name), name)
+    array = arrays.as_array(values, name)
+    vector = as_floats(array, name)
+    return check_one_per_row(vector, name)
 
 
 def check_one_per_row(vector: Any, name: str) -> Any:
     """Return an array if it has one dimension and at least one row."""
     if vector.ndim != 1:
-        hint = " Pass (y_true, y_proba): labels come first." if name == "y_true" else ""
+        hint = ""
+        if name == "y_true":
+            hint = " Pass (y_true, y_proba): labels come first."
         raise ValueError(f"{name} must be one-dimensional, got the shape {vector.shape}.{hint}")
     if vector.size == 0:
         raise ValueError(f"{name} is empty; at least one row is needed.")
@@ -220,16 +252,17 @@ def check_confidence(values: Any, name: str = "confidence") -> arrays.FloatArray
         )
     confidence = check_vector(values, name)
     if not (np.isfinite(confidence.min()) and np.isfinite(confidence.max())):
+        n_bad = np.count_nonzero(~np.isfinite(confidence))
         raise ValueError(
-            f"{name} has {int(np.sum(~np.isfinite(confidence)))} NaN or infinite values; "
-            "every row needs a finite confidence."
+            f"{name} has {n_bad} NaN or infinite values; every row needs a finite confidence."
         )
     return confidence
 
 
 def check_unit_confidence(confidence: arrays.FloatArray, metric: str) -> arrays.FloatArray:
     """Refuse confidences outside [0, 1] for a metric that reads them as probabilities."""
-    low, high = float(confidence.min()), float(confidence.max())
+    low = float(confidence.min())
+    high = float(confidence.max())
     if low < 0 or high > 1:
         raise ValueError(
             f"{metric} needs confidences in [0, 1], got values from {low:g} to {high:g}. "
@@ -242,10 +275,12 @@ def check_unit_confidence(confidence: arrays.FloatArray, metric: str) -> arrays.
 def check_loss(values: Any, name: str = "loss") -> arrays.FloatArray:
     """Return one loss per row, in [0, 1]."""
     loss = check_vector(values, name)
-    if not (loss.min() >= 0 and loss.max() <= 1):  # nan is neither
+    low = np.min(loss)
+    high = np.max(loss)
+    if not (low >= 0 and high <= 1):  # nan is neither
         raise ValueError(
             f"{name} must lie in [0, 1] for every row (divide a cost by its largest value), "
-            f"got values from {np.min(loss):g} to {np.max(loss):g}."
+            f"got values from {low:g} to {high:g}."
         )
     return loss
 
@@ -271,23 +306,32 @@ def check_subgroups(
         if not frame.columns.is_unique:
             raise ValueError(f"{name} has several columns of one name: {list(frame.columns)}.")
     elif isinstance(values, str) or np.ndim(values) != 1:
+        kind = type(values).__name__
         raise ValueError(
             f"{name} must hold one value per row, such as X['sex'], or be a DataFrame with a "
-            f"column per attribute, got {type(values).__name__} of shape {np.shape(values)}."
+            f"column per attribute, got {kind} of shape {np.shape(values)}."
         )
     else:
-        if isinstance(values, pd.MultiIndex):
-            values = values.to_flat_index()  # each row has a tuple
-        # numpy would turn ["a", nan] into strings
-        kind = getattr(values, "dtype", object)
-        is_plain = kind in (np.int64, "str", "category") or getattr(kind, "kind", "O") == "U"
-        column = pd.Series(values, dtype=None if is_plain else object)
-        title = "subgroup" if column.name is None else column.name
-        frame = pd.DataFrame({title: column}).infer_objects()
+        frame = _subgroups_of_one_attribute(values)
     check_length(name, frame, n, other)
     if frame.shape[1] == 0:
         raise ValueError(f"{name} has no columns; pass the subgroup of each row.")
     return frame.reset_index(drop=True)
+
+
+def _subgroups_of_one_attribute(values: Any) -> pd.DataFrame:
+    """Return one value per row as a frame with one column, which keeps the type of each value."""
+    if isinstance(values, pd.MultiIndex):
+        values = values.to_flat_index()  # each row has a tuple
+    # numpy would turn ["a", nan] into strings
+    dtype = getattr(values, "dtype", object)
+    is_plain = dtype in (np.int64, "str", "category") or getattr(dtype, "kind", "O") == "U"
+    column = pd.Series(values, dtype=None if is_plain else object)
+    title = column.name
+    if title is None:
+        title = "subgroup"
+    frame = pd.DataFrame({title: column})
+    return frame.infer_objects()
 
 
 def check_weight(
@@ -304,7 +348,8 @@ def check_weight(
         raise ValueError(f"{name} must hold finite numbers that are not negative.")
     if not np.any(weight > 0):
         raise ValueError(f"{name} is zero for every row; at least one row must count.")
-    smallest, largest = float(np.min(weight[weight > 0])), float(np.max(weight))
+    smallest = float(np.min(weight[weight > 0]))
+    largest = float(np.max(weight))
     if largest > _LARGEST or smallest < 1.0 / _LARGEST:
         raise ValueError(
             f"{name} must lie between {1 / _LARGEST:g} and {_LARGEST:g} where it is not 0; "
@@ -344,7 +389,9 @@ def refuse_graded_test(loss: arrays.FloatArray, purpose: str) -> None:
 def warn_small_weights(weight: arrays.FloatArray | None, metric: str) -> None:
     """Warn where weights count as rows but add up to far fewer."""
     if weight is not None:
-        warn_small_total(float(np.sum(weight)), int(np.sum(weight > 0)), metric)
+        total = float(np.sum(weight))
+        n_rows = int(np.sum(weight > 0))
+        warn_small_total(total, n_rows, metric)
 
 
 def warn_small_total(total: float, n_rows: int, metric: str, remedy: str = "") -> None:
@@ -380,11 +427,11 @@ def check_importance(weight: arrays.FloatArray | None, largest: float | None) ->
         remedy = ", pass the objective largest_weight= if they are importance weights"
         refuse_weights(weight, "a certificate", f"{remedy}, or use a metric objective")
     elif weight is not None and np.max(weight) > largest:
-        raise ArgumentError(
-            "largest_weight",
+        message = (
             f"largest_weight={largest:g}, but sample_weight goes up to {np.max(weight):g}. It must "
-            "be fixed before the rows are seen, as a limit that no weight can exceed.",
+            "be fixed before the rows are seen, as a limit that no weight can exceed."
         )
+        raise ArgumentError("largest_weight", message)
 
 
 def check_some_subgroup(groups: Sized) -> None:
@@ -397,9 +444,11 @@ def check_same_rows(
     tables: Mapping[str, tuple[arrays.IntArray, arrays.LabelArray]],
 ) -> arrays.IntArray:
     """Return the true classes of several models, which must be the same."""
-    (first, (truth, classes)), *others = tables.items()
-    for name, (other, other_classes) in others:
-        if not (np.array_equal(truth, other) and np.array_equal(classes, other_classes)):
+    first = next(iter(tables))
+    truth, classes = tables[first]
+    for name, (other_truth, other_classes) in tables.items():
+        are_same = np.array_equal(truth, other_truth) and np.array_equal(classes, other_classes)
+        if not are_same:
             raise ValueError(
                 f"y_proba: {first!r} and {name!r} have different rows or classes; a comparison "
                 "needs the same rows in the same order."
@@ -416,8 +465,10 @@ def refuse_threshold_and_policy(threshold: float | None) -> None:
 
 def refuse_labels(values: arrays.LabelArray, name: str, advice: str = "") -> None:
     """Refuse one number per row where it looks like a label."""
-    kinds = float | np.floating
-    if values.dtype.kind != "f" and not all(isinstance(x, kinds) for x in values.ravel().tolist()):
+    if values.dtype.kind == "f":
+        return
+    fractions = float | np.floating
+    if not all(isinstance(value, fractions) for value in values.ravel().tolist()):
         raise ValueError(
             f"{name} is one-dimensional and holds {values.dtype} values: these look like labels, "
             f"not probabilities.{advice}"
@@ -448,12 +499,14 @@ def match_columns(
         position = {str(column): i for i, column in enumerate(names)}
         wanted = [str(label) for label in wanted]
     missing = [label for label in wanted if label not in position]
-    extra = [column for column in position if column not in wanted]
     if missing or len(names) != len(wanted):
-        what = f"{missing[:20]} are missing" if missing else f"{extra[:20]} are no classes"
+        reason = f"{missing[:20]} are missing"
+        if not missing:
+            extra = [column for column in position if column not in wanted]
+            reason = f"{extra[:20]} are no classes"
         raise ValueError(
             f"{name}: the columns {names[:20]} do not name the classes {classes[:20].tolist()}: "
-            f"{what}. Rename the columns to the classes and leave out others, {remedy}."
+            f"{reason}. Rename the columns to the classes and leave out others, {remedy}."
         )
     return [position[label] for label in wanted]
 
@@ -465,43 +518,57 @@ def check_simplex(proba: arrays.LabelArray, name: str) -> arrays.LabelArray:
             raise ValueError(f"{name} must hold probabilities, got {proba.dtype} values.")
         proba = as_floats(proba, name)
     step = max(8 * SPAN // proba.shape[1], 1)
-    if all(_is_simplex(proba[start : start + step]) for start in range(0, len(proba), step)):
+    starts = range(0, len(proba), step)
+    if all(_is_simplex(proba[start : start + step]) for start in starts):
         return proba
-    low, high = float(np.min(proba)), float(np.max(proba))
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise ValueError(f"{name} has NaN or infinite values.")
-    if low < -RANGE_TOLERANCE or high > 1 + RANGE_TOLERANCE:
-        advice = "Turn logits or decision values into probabilities first."
-        if low >= 0 and 1 < high <= 100:
-            advice = "Divide percentages by 100."
-        raise ValueError(
-            f"{name} must lie in [0, 1], got values from {low:g} to {high:g}. {advice}"
-        )
+    low = float(np.min(proba))
+    high = float(np.max(proba))
+    _check_unit_range(low, high, name)
     gap = np.abs(row_sums(proba) - 1.0)
-    if float(gap.max()) > SUM_TOLERANCE:
-        row = int(np.argmax(gap))
+    row = int(np.argmax(gap))
+    if gap[row] > SUM_TOLERANCE:
+        total = proba[row].sum()
         raise ValueError(
-            f"{name}: each row must sum to one, row {row} sums to {proba[row].sum():g}. Pass one "
+            f"{name}: each row must sum to one, row {row} sums to {total:g}. Pass one "
             "column for every class, or divide each row by its sum."
         )
-    return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
+    if low < 0 or high > 1:
+        return np.clip(proba, 0, 1)
+    return proba
+
+
+def _check_unit_range(low: float, high: float, name: str) -> None:
+    """Refuse probabilities of which the smallest and the largest leave [0, 1] by too much."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError(f"{name} has NaN or infinite values.")
+    if low >= -RANGE_TOLERANCE and high <= 1 + RANGE_TOLERANCE:
+        return
+    advice = "Turn logits or decision values into probabilities first."
+    if low >= 0 and 1 < high <= 100:
+        advice = "Divide percentages by 100."
+    raise ValueError(f"{name} must lie in [0, 1], got values from {low:g} to {high:g}. {advice}")
 
 
 def _is_simplex(proba: arrays.FloatArray) -> bool:
     """Tell whether all rows are probabilities that sum to one, without doubt by rounding."""
     # The bits of numbers in [0, 1] are at most those of 1; negative ones and NaN have larger ones.
     bits = np.dtype(f"u{proba.itemsize}")
-    if proba.view(bits).max() > np.ones(1, proba.dtype).view(bits)[0]:
+    one = np.ones(1, proba.dtype)
+    largest = proba.view(bits).max()
+    if largest > one.view(bits)[0]:
         return False
-    few = proba.shape[1] <= FEW
-    gap = np.abs((row_sums(proba) if few else np.einsum("ij->i", proba)) - 1.0)
-    return bool(gap.max() <= SUM_TOLERANCE - proba.shape[1] * np.finfo(proba.dtype).eps)
+    n_classes = proba.shape[1]
+    total = row_sums(proba) if n_classes <= FEW else np.einsum("ij->i", proba)
+    gap = np.abs(total - 1.0)
+    rounding = n_classes * np.finfo(proba.dtype).eps
+    return bool(gap.max() <= SUM_TOLERANCE - rounding)
 
 
 def row_sums(table: arrays.LabelArray) -> arrays.LabelArray:
     """Return the sum of each row, as float64."""
     if table.shape[1] > FEW:
-        return np.asarray(table.sum(axis=1, dtype=np.float64))
+        total = table.sum(axis=1, dtype=np.float64)
+        return np.asarray(total)
     total = table[:, 0].astype(np.float64)
     for k in range(1, table.shape[1]):
         total += table[:, k]
@@ -536,27 +603,24 @@ def check_has_proba(proba: arrays.FloatArray | None, metric: str) -> arrays.Floa
 
 def resolve_pos_label(classes_seen: arrays.LabelArray, pos_label: Any) -> Any:
     """Return the class that a one-dimensional probability belongs to, as scikit-learn does."""
+    known = classes_seen.tolist()
     if pos_label is not None:
-        if len(classes_seen) > 1 and pos_label not in classes_seen.tolist():
-            raise ValueError(
-                f"pos_label={shown(pos_label)} is not one of the classes "
-                f"{classes_seen[:5].tolist()}."
-            )
+        if len(known) > 1 and pos_label not in known:
+            raise ValueError(f"pos_label={shown(pos_label)} is not one of the classes {known[:5]}.")
         return pos_label
-    if classes_seen.dtype.kind in "biuf" and (
-        set(classes_seen.tolist()) <= {0, 1} or set(classes_seen.tolist()) <= {-1, 1}
-    ):
+    if classes_seen.dtype.kind in "biuf" and (set(known) <= {0, 1} or set(known) <= {-1, 1}):
         return 1
     raise ValueError(
         f"pos_label must name the class whose probability y_proba holds (classes: "
-        f"{classes_seen[:5].tolist()}). Pass pos_label=..., or one column per class."
+        f"{known[:5]}). Pass pos_label=..., or one column per class."
     )
 
 
 def check_class_columns(n_columns: int, classes: arrays.LabelArray, name: str, remedy: str) -> None:
     """Refuse a table that does not have one column per class."""
-    if n_columns != len(classes):
+    n_classes = len(classes)
+    if n_columns != n_classes:
         raise ValueError(
-            f"{name} has {n_columns} columns for the {len(classes)} classes "
+            f"{name} has {n_columns} columns for the {n_classes} classes "
             f"{classes[:10].tolist()}{remedy}."
         )
