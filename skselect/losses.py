@@ -533,9 +533,8 @@ def _torch_batch(logits: Any, target: Any, sample_weight: Any) -> tuple[Any, Any
     logits = logits.to(dtype)
     if logits.ndim == 1:
         logits = torch.stack([torch.zeros_like(logits), logits], dim=1)
-    if sample_weight is None:
-        weight = logits.new_ones(len(logits))
-    else:
+    weight = logits.new_ones(len(logits))
+    if sample_weight is not None:
         weight = sample_weight.to(logits)
     log_p = torch.log_softmax(logits, dim=1)
     return torch, log_p, target.long(), weight
