@@ -318,6 +318,11 @@ class RiskCoverageCurve:
         """Mean loss of all rows: the risk when nothing is rejected."""
         return self.sums.loss / self.sums.weight
 
+    def n_blocks_at(self, threshold: float) -> int:
+        """Return how many tie blocks one threshold accepts."""
+        [n_blocks] = self.n_blocks_accepted(np.array([threshold])).tolist()
+        return int(n_blocks)
+
     def n_blocks_accepted(self, thresholds: FloatArray) -> IntArray:
         """Return how many entries each threshold accepts (a tie with it is accepted)."""
         return len(self) - np.searchsorted(self.thresholds[::-1], thresholds, side="left")

@@ -376,7 +376,7 @@ class Test(NamedTuple):
     ) -> ThresholdSelection:
         """Return the selection of a threshold, with its certificate."""
         objective, curve, certificate = self.objective, self.curve, None
-        at = curve.working_point(int(curve.n_blocks_accepted(np.array([threshold]))[0]))
+        at = curve.working_point(curve.n_blocks_at(threshold))
         if isinstance(objective, Guarantee) and objective.guarantees:
             certificate = _issue(self, at, threshold, objective)
         if threshold == np.inf and objective.guarantees:  # the reading that refuses says why
@@ -474,5 +474,5 @@ def _count_accepted(curve: RiskCoverageCurve, rows: Outcomes | None, threshold: 
     """Count what a threshold accepts, by the rows where the sums of a curve are not counts."""
     if rows is not None and not (curve.blocks.whole and rows.reviewer_loss is None):
         return Counts.of(rows.loss, rows.confidence >= threshold, rows.reviewer_loss)
-    n_blocks = int(curve.n_blocks_accepted(np.array([threshold]))[0])
+    n_blocks = curve.n_blocks_at(threshold)
     return Counts(curve.n_rows, *map(int, curve.accepted_by(n_blocks)))

@@ -269,7 +269,7 @@ class ThresholdSelection(_Selection):
         delta = self.objective.level if delta is None else delta
         check_delta(delta)
         curve, unit = self.curve, self.objective.about.unit
-        chosen = int(curve.n_blocks_accepted(np.array([self.threshold]))[0])
+        chosen = curve.n_blocks_at(self.threshold)
         keep = _spread(len(curve), chosen, max_rows)
         counted = curve.counted and not curve.is_graded
         loss = curve.accepted_loss[keep]

@@ -1,0 +1,401 @@
+"""What all guarantees have: how they pass thresholds, count, test and refuse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import special
+
+from skselect._lib.arrays import BoolArray, FloatArray, reaches
+from skselect._lib.checks.options import (
+    check_count,
+    check_delta,
+    check_number,
+    check_risk_limit,
+)
+from skselect._lib.notebook import VERDICTS, rounded
+from skselect.bounds._pointwise import (
+    clopper_pearson_upper,
+    critical_counts,
+    least_count,
+    rows_for_certificate,
+    upper_from_counts,
+)
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.exceptions import ArgumentError, InfeasibleTargetError
+from skselect.objectives.counts import DOUBT, FOUND, Counts, Finding, find_mean
+from skselect.objectives.loss import Loss
+from skselect.objectives.objective import Found, Objective
+from skselect.predictions.outcomes import Outcomes
+from skselect.thresholds import Combined, FixedSequence, LevelSequence
+from skselect.thresholds import _rules as rules
+from skselect.thresholds._rules import Passing, Rule
+
+
+@dataclass(repr=False)
+class Guarantee(Objective):
+    """An objective with a target that later cases keep with high probability."""
+
+    certifies = True
+    #: Whether the target is a lower bound.
+    is_least: ClassVar[bool] = False
+    #: Whether rows that are not accepted do not count.
+    is_selective: ClassVar[bool] = False
+    #: What is rare, or frequent, in a word or two.
+    noun: ClassVar[str] = "wrong answers"
+
+    target: Any
+    _: KW_ONLY
+    delta: float = 0.05
+    max_analyses: int = 1
+    method: str | FixedSequence | LevelSequence | Combined = "auto"
+    given_prediction: Any = None
+    given_class: Any = None
+    largest_weight: float | None = None
+
+    @property
+    def scaled_target(self) -> float:
+        """The target as a share of the largest loss, without what a reviewer takes of it."""
+        return self.target / self.unit - (self.reviewing.bound or 0.0)
+
+    @property
+    def largest(self) -> float:
+        """The largest share or mean that keeps the target, of what must be small."""
+        return self.scaled_target
+
+    @property
+    def rule(self) -> Rule:
+        """The function that tells which entries of a curve pass."""
+        if isinstance(self.method, str):
+            return self.plan.find
+        return self.method
+
+    @property
+    def has_starts(self) -> bool:
+        """Whether the user has fixed where a sequence begins."""
+        return self.plan.has_starts or isinstance(self.method, Combined)
+
+    def checked_target(self, loss: Loss) -> float:
+        """Return the target, checked in the user's units."""
+        target = check_number("target", self.target, 0.0, loss.unit, closed="neither")
+        if loss.is_error:
+            return check_risk_limit(target)
+        return target
+
+    # In words
+
+    def amount(self, value: float, *, up: bool | None = True) -> str:
+        """Return a target as text, or any value (`up` as for :func:`rounded`)."""
+        return self.about.amount(value, up=up)
+
+    @property
+    def what(self) -> str:
+        """What it bounds, in a word or two."""
+        if self.about.is_error or self.is_least:
+            return self.noun
+        return "mean loss"
+
+    def limit(self, word: str, found: float = math.nan) -> dict[str, str]:
+        """Return the target, and a value that was found, by what they are; `word`: how sure."""
+        numbers = {}
+        if not math.isnan(found):
+            numbers[f"{self.what}, found"] = self.amount(found, up=None)
+        sign = "≥" if self.is_least else "≤"
+        numbers[f"{self.what}, {word}"] = f"{sign} {self.amount(self.target)}"
+        return numbers
+
+    def describe(self) -> str:
+        """Return the guarantee in words, its bound rounded to the safe side."""
+        raise NotImplementedError
+
+    # On rows
+
+    def count(self, seen: Counts) -> tuple[int, int]:
+        """Return a count and its total: the share that must be small."""
+        raise NotImplementedError
+
+    def values(self, loss: FloatArray, accepted: BoolArray) -> FloatArray:
+        """Return the values whose mean must be small."""
+        return np.where(accepted, loss, self.reviewing.rate or 0.0)
+
+    def review(self, outcomes: Outcomes | None, threshold: float) -> str:  # noqa: ARG002
+        """Return what is said about a reviewer."""
+        return ""
+
+    def test(
+        self,
+        seen: Counts,
+        graded: FloatArray | None = None,
+        *,
+        anytime: bool = False,
+        doubt: float = DOUBT,
+    ) -> Finding:
+        """Test the guarantee on rows, for a threshold that was fixed beforehand.
+
+        By counts, or by `graded` values: those that :meth:`values` returns. Each bound fails with
+        probability `level`; `anytime`: even if one looks whenever rows were added. What is kept is
+        in doubt with probability `doubt` at most. Losses are counted by a coin each: an error with
+        this probability.
+        """
+        count, n = self.count(seen)
+        bounds = find_mean(count, n, graded, self.level, anytime=anytime)
+        if graded is not None and n:
+            count = int(np.sum(Outcomes(graded, np.zeros(n)).count(0).loss))
+        return self.judge(count, n, bounds, doubt)
+
+    def judge(
+        self, count: int, n: int, bounds: tuple[float, float, float], doubt: float
+    ) -> Finding:
+        """Return the verdict on a count of `n`, beside a mean and its bounds."""
+        value, low, high = bounds
+        p_value = float(special.bdtr(n - count, n, 1.0 - self.largest))
+        detectable = self.detectable(n, doubt)
+        if low > self.largest:
+            verdict = "broken"
+        elif high <= self.largest:
+            verdict = "confirmed"
+        elif p_value <= doubt:
+            verdict = "in_doubt"
+        elif self.is_tested_by(n, doubt):
+            verdict = "no_breach"
+        else:
+            verdict = "not_tested"
+        if self.is_least:
+            return Finding(verdict, 1.0 - value, 1.0 - high, 1.0 - low, p_value, 1.0 - detectable)
+        return Finding(verdict, value, low, high, p_value, detectable)
+
+    def detectable(self, n: int, doubt: float) -> float:
+        """Return the least share that so many rows put in doubt with probability .95, nan if none.
+
+        It is a share of what must be small.
+        """
+        [n_right] = critical_counts(np.array([n]), 1.0 - self.largest, doubt).tolist()
+        if n_right < 0:
+            return math.nan
+        return clopper_pearson_upper(n - n_right - 1, n, 1.0 - FOUND)
+
+    def is_tested_by(self, n: int, doubt: float) -> bool:
+        """Tell whether so many rows put a share of three times the target in doubt."""
+        if n == 0:
+            return False
+        most = 3.0 * self.largest
+        return most == 0.0 or self.detectable(n, doubt) <= most
+
+    def rows_to_test(self, doubt: float, n_kept: int = 0) -> int:
+        """Return about how many rows, beside some that are kept, test it."""
+        return least_count(lambda n: self.is_tested_by(n_kept + n, doubt))
+
+    def weakest(self, counts: Iterable[Counts]) -> float:
+        """Return the largest bound of what must be small, over the readings of the rows."""
+        bounds = [upper_from_counts(*self.count(reading), self.level) for reading in counts]
+        return float(max(bounds))
+
+    def bound(self, most: float) -> float:
+        """Return what must be small at most as a target, in the user's units."""
+        by_reviewer = self.reviewing.bound or 0.0
+        bound = 1.0 - most if self.is_least else most
+        return self.unit * bound + by_reviewer
+
+    def tell_life(
+        self, since: str, verdict: str = "", found: str = "", detectable: float = math.nan
+    ) -> str:
+        """Return the life of a guarantee as one paragraph, the verdict first.
+
+        Parameters
+        ----------
+        since : str
+            When it was certified, and by how many rows; "" where no certificate guarantees it.
+        verdict : str, default=""
+        found : str, default=""
+            What was found since.
+        detectable : float, default=nan
+            Which value would have been found, in the user's units.
+        """
+        word, tone = VERDICTS.get(verdict, ("", ""))
+        start = f"Guaranteed ({since})" if since else "Target"
+        sentences = [f"{start}: {self.describe()}."]
+        if word:
+            sentences.insert(0, f"{word}.")
+        if found:
+            start = "Found since" if since else "Found"
+            sentences.append(f"{start}: {found}.")
+        if since and tone == "good":
+            sentences.append("The certificate stands.")
+        if tone in ("open", "good") and not math.isnan(detectable):
+            sentences.append(self._tell_power(detectable))
+        return " ".join(sentences)
+
+    def _tell_power(self, detectable: float) -> str:
+        """Say which true value would have been found, rounded away from the target."""
+        further = "less" if self.is_least else "more"
+        if self.about.is_error or self.is_least:
+            value = rounded(100.0 * detectable, 2, up=not self.is_least)
+            amount = f"rate of {value} %"
+        else:
+            amount = f"mean of {rounded(detectable, 2, up=True)}"
+        return (
+            f"A true {amount} or {further} would have been found with probability "
+            f"{100 * FOUND:.0f} %."
+        )
+
+    def find(self, curve: RiskCoverageCurve) -> Found:
+        """Find the threshold on a curve of rows that count once."""
+        return self.choose(curve, self.passes(curve))
+
+    def passes(
+        self,
+        curve: RiskCoverageCurve,
+        outcomes: Outcomes | None = None,  # noqa: ARG002
+    ) -> Passing:
+        """Return the thresholds that pass on a curve, whose rows are `outcomes` where known."""
+        return Passing(self.rule(curve, self.scaled_target, self.level, self.min_coverage))
+
+    def choose(self, curve: RiskCoverageCurve, passing: Passing) -> Found:
+        """Choose the lowest threshold that passes; inf where none does."""
+        n_blocks = rules.last_passed(passing.entries)
+        if len(passing.levels):
+            lowest = float(passing.levels[-1])
+            n_by_level = curve.n_blocks_at(lowest)
+            if n_by_level >= n_blocks:
+                return Found(lowest, n_by_level)
+        if n_blocks == 0:
+            return Found(math.inf, 0)
+        return Found(None, n_blocks)
+
+    def rows_needed(self) -> int:
+        """Return the smallest number of rows that could meet the target."""
+        if self.plan.guarantee == "mean":  # 1 / (n + 1) is at most the target
+            return math.ceil(1.0 / self.scaled_target - 1.0 - 1e-9)
+        return rows_for_certificate(self.scaled_target, self.level)
+
+    @property
+    def rows_to_fail(self) -> float:
+        """The fewest rows with which the guarantee can fail: fewer certify nothing."""
+        if not self.counts:
+            return 0
+        return self.rows_needed()
+
+    def _check(self, loss: Loss, confidence: Any) -> None:  # noqa: ARG002
+        self.delta = check_delta(self.delta)
+        self.max_analyses = check_count("max_analyses", self.max_analyses)
+        if not self.counts:
+            if self.max_analyses > 1:
+                raise self._refuse_unused("max_analyses", "divides delta")
+            if self.largest_weight is not None:
+                raise self._refuse_unused("largest_weight", "makes counts of weights")
+        if self.given_prediction is not None and self.given_class is not None:
+            raise ValueError(
+                "given_prediction and given_class: a guarantee is about the rows of one answer or "
+                "of one true class; pass one of the two."
+            )
+        if self.largest_weight is not None:
+            check_number("largest_weight", self.largest_weight, 0.0, math.inf, closed="neither")
+        self.target = self.checked_target(loss)
+
+    def _refuse_unused(self, name: str, effect: str) -> ArgumentError:
+        """Return the error about a parameter that only a guarantee by counts uses."""
+        return ArgumentError(
+            name,
+            f"{name}={getattr(self, name)} {effect}, which objective={self.name!r} with "
+            f"method={self.method_name!r} does not use: it gives no guarantee that "
+            "holds with high probability. Leave it out.",
+        )
+
+    # Refusals
+
+    @property
+    def reuse_warning(self) -> str:
+        """What happens to the guarantee when rows are added for another analysis."""
+        if not self.guarantees:
+            return ""
+        if self.max_analyses > 1:
+            return (
+                f" Rows may be added to these for the next of the {self.max_analyses} planned "
+                "analyses, up to about the number that is needed. An analysis beyond the plan "
+                "breaks the guarantee."
+            )
+        return (
+            " Adding rows to these and asking again breaks the guarantee. Use fresh rows only, or "
+            "plan the number of analyses before the first one (max_analyses=)."
+        )
+
+    def _in_all(self, n: int) -> int:
+        """Return how many rows it takes in all so that `n` of them certify."""
+        return math.ceil(n / self.share - 1e-9)
+
+    def _name_all(self, n: int) -> str:
+        """Say how many rows it takes in all so that `n` of them certify, "" where all do."""
+        if self.share == 1.0:
+            return ""
+        return f" ({self._in_all(n):,} in all)"
+
+    def refuse(
+        self, curve: RiskCoverageCurve, *, again: str = "", remedy: str = ""
+    ) -> InfeasibleTargetError:
+        """Return the error where no threshold meets the target.
+
+        The smallest target for a risk takes many times as long as the refusal itself, so that it
+        is looked for when the message is read.
+        """
+        advice, needed = self._advise_rows(curve)
+
+        def find_least() -> tuple[float | None, str]:
+            least, text = self._describe_least(curve)
+            return least, write(text)
+
+        def write(about_least: str) -> str:
+            reasons = [*advice]
+            if self.min_coverage > 0:
+                reasons.append(
+                    f"only accepted shares of at least min_coverage={self.min_coverage:g} count"
+                )
+            if about_least:
+                reasons.append(about_least)
+            sentences = ". ".join(reason[0].upper() + reason[1:] for reason in reasons)
+            which = f"{curve.n_rows:,} rows"
+            if self.share < 1.0:
+                which = f"{curve.n_rows:,} certifying rows ({self._in_all(curve.n_rows):,} in all)"
+            return (
+                f"No threshold meets target={self.target:g} for objective={self.name!r} on "
+                f"{which} with delta={self.own_delta:g}. {sentences}.{again}"
+            )
+
+        return InfeasibleTargetError(
+            write(""), rows_needed=needed, remedy=remedy, find_least=find_least
+        )
+
+    def _advise_rows(self, _: RiskCoverageCurve) -> tuple[list[str], int | None]:
+        """Say how many rows it takes; return that number, too."""
+        if not self.guarantees:
+            return [], None
+        least = self.rows_needed()
+        in_all = self._name_all(least)
+        kind = "accepted rows" if self.is_selective else "rows"
+        advice = [f"Even without a single error, at least {least:,} {kind}{in_all} are needed"]
+        return advice, least
+
+    def _describe_least(self, curve: RiskCoverageCurve) -> tuple[float | None, str]:
+        """Return the smallest target that could be met, if it is known, and say so."""
+        if not self.guarantees:
+            allowed = reaches(curve.coverage, self.min_coverage)
+            least = self.about.unit * float(np.min(self._observed(curve)[allowed]))
+            return least, f"the smallest risk of any accepted set of these rows is {least:.4g}"
+        least = self.about.unit * self._least_target(curve)
+        if self.about.is_error and least > 0.5:
+            return None, f"no target up to 0.5 could have been met by these {curve.n_rows} rows"
+        return least, (
+            f"the smallest target these {curve.n_rows:,} rows could have met is "
+            f"{rounded(least, 4, up=True)}, but certifying it needs fresh rows"
+        )
+
+    def _observed(self, curve: RiskCoverageCurve) -> FloatArray:
+        """Return what the target bounds, at each entry of a curve."""
+        return curve.generalized_risk
+
+    def _least_target(self, curve: RiskCoverageCurve) -> float:
+        """Return the smallest target that these rows could have met, in [0, 1]."""
+        return clopper_pearson_upper(curve.accepted_loss[0], curve.n_rows, self.level)
