@@ -24,9 +24,10 @@ UNION_TESTS = 20
 _TAIL = 1e-16
 # From so many products on, two distributions are added by Fourier transforms, to about 1e-16.
 _LONG_WALK = 300_000
-# Levels of the band between the union bound and delta, and how fast, on a logarithmic scale, the
-# probability of crossing grows with the level.
-_LEVELS, _SLOPE = 1 << 14, 0.87
+# Levels of the band between the union bound and delta.
+_LEVELS = 1 << 14
+# How fast, on a logarithmic scale, the probability of crossing grows with the level.
+_SLOPE = 0.87
 # Limits of the sequence are sums, which differ from one exact test by less than this share.
 _SLACK = 1e-6
 
@@ -74,7 +75,11 @@ def walk_band(
     search = _find_search(n, target, delta, min_coverage)
     while search.goes_on:
         search.walk()
-    return search.ranks, search.ends[0] if search.bracket.safe == 0 else search.bracket.low
+    bracket = search.bracket
+    if bracket.safe > 0:
+        return search.ranks, bracket.low
+    lowest, _ = search.ends
+    return search.ranks, lowest
 
 
 def walk_until_alike(
@@ -93,7 +98,8 @@ def walk_until_alike(
     low, high = search.ends
     while search.goes_on and not are_alike(search.ranks, low, high):
         search.walk()
-        low, high = np.maximum(low, search.bracket.low), np.minimum(high, search.bracket.high)
+        low = np.maximum(low, search.bracket.low)
+        high = np.minimum(high, search.bracket.high)
     return search.ranks, np.maximum(low, search.bracket.low)
 
 
@@ -105,7 +111,7 @@ class _Bracket(NamedTuple):
     low: IntArray
     high: IntArray
     level: int
-    least: int
+    least_step: int
     was_safe: bool
 
 
@@ -120,19 +126,29 @@ class _Search:
 
     def __init__(self, n: int, target: float, delta: float, min_coverage: float) -> None:
         ranks = even_ranks(n, target, delta, min_coverage)
-        self.ranks, self.target, self.delta = ranks, target, delta
+        self.ranks = ranks
+        self.target = target
+        self.delta = delta
         self.per_log = _LEVELS / math.log(4.0 * max(len(ranks), 1))
         # Most searches end near this level; a poor guess only takes more walks.
         logs = 2.8 - 6.0 / math.sqrt(ranks.max(initial=1) * target)
-        guess = min(max(round(_LEVELS - logs * self.per_log), _LEVELS // 2), _LEVELS)
+        level = round(_LEVELS - logs * self.per_log)
+        level = min(max(level, _LEVELS // 2), _LEVELS)
         none = np.full_like(ranks, -1)
-        self.bracket = _Bracket(0, _LEVELS + 1, none, ranks, guess, 1, was_safe=False)
-        self.known: dict[bytes, float] = {}
+        self.bracket = _Bracket(0, _LEVELS + 1, none, ranks, level, 1, was_safe=False)
+        self.crossings: dict[bytes, float] = {}
 
-    def counts(self, level: int, some: Any = ...) -> IntArray:
+    def counts(self, level: int, tested: Any = ...) -> IntArray:
         """Return the critical counts of a level, of all ranks or of some."""
         alpha = self.delta * math.exp((level - _LEVELS) / self.per_log)
-        return critical_counts(self.ranks[some], self.target, alpha)
+        return critical_counts(self.ranks[tested], self.target, alpha)
+
+    def crossing(self, limits: IntArray) -> float:
+        """Return the probability of crossing these counts."""
+        key = limits.tobytes()
+        if key not in self.crossings:
+            self.crossings[key] = crossing_probability(self.ranks, limits, self.target)
+        return self.crossings[key]
 
     @cached_property
     def ends(self) -> tuple[IntArray, IntArray]:
@@ -142,26 +158,33 @@ class _Search:
     @property
     def goes_on(self) -> bool:
         """Whether a level between the safe and the unsafe one may have counts of its own."""
-        safe, unsafe, low, high, *_ = self.bracket
-        return unsafe - safe > 1 and bool(np.sum(high - low) > 1)
+        bracket = self.bracket
+        if bracket.unsafe - bracket.safe <= 1:
+            return False
+        return bool(np.sum(bracket.high - bracket.low) > 1)
 
     def walk(self) -> None:
         """Try one more level."""
-        safe, unsafe, low, high, level, least, was_safe = self.bracket
-        limits, some = low.copy(), low < high
-        limits[some] = self.counts(level, some)
-        if (key := limits.tobytes()) not in self.known:
-            self.known[key] = crossing_probability(self.ranks, limits, self.target)
-        crossing = self.known[key]
-        gap, is_safe = math.log(max(crossing, _TAIL) / self.delta), crossing <= self.delta
-        safe, low, unsafe, high = (
-            (level, limits, unsafe, high) if is_safe else (safe, low, level, limits)
-        )
-        least = 2 * least if is_safe == was_safe else 1  # do not creep up from one side
-        step = int(abs(gap) * self.per_log / _SLOPE)
-        step = min(max(step, least), max((unsafe - safe) // 2, 1))
+        # It is replaced as a whole, so that threads may share the search.
+        bracket = self.bracket
+        level = bracket.level
+        limits = bracket.low.copy()
+        differs = bracket.low < bracket.high
+        limits[differs] = self.counts(level, differs)
+        crossing = self.crossing(limits)
+        is_safe = crossing <= self.delta
+        if is_safe:
+            bracket = bracket._replace(safe=level, low=limits)
+        else:
+            bracket = bracket._replace(unsafe=level, high=limits)
+        least_step = 1
+        if is_safe == bracket.was_safe:  # do not creep up from one side
+            least_step = 2 * bracket.least_step
+        gap = math.log(max(crossing, _TAIL) / self.delta)
+        step = max(int(abs(gap) * self.per_log / _SLOPE), least_step)
+        step = min(step, max((bracket.unsafe - bracket.safe) // 2, 1))
         level += step if is_safe else -step
-        self.bracket = _Bracket(safe, unsafe, low, high, level, least, is_safe)
+        self.bracket = bracket._replace(level=level, least_step=least_step, was_safe=is_safe)
 
 
 #: The search for the same arguments goes on where it stopped.
@@ -206,8 +229,9 @@ def union_limits(
     return ranks, critical_counts(ranks, target, alpha)
 
 
-#: The combined sequence starts between these shares of the rows.
-SEQUENCE_START = (0.15, 0.25)
+# The combined sequence starts between these shares of the rows.
+_EARLIEST_START = 0.15
+_LATEST_START = 0.25
 #: The share of delta that the band beside the sequence gets.
 BAND_SHARE = 0.2
 
@@ -254,15 +278,18 @@ def combined_limits(
     >>> int(ranks[-1]), int(band[-1]), int(sequence[-1])
     (1000, 30, 38)
     """
-    given = (n, target, delta, min_coverage, BAND_SHARE, SEQUENCE_START[0])
-    ranks, band, sequence = limits_from_start(*given)
+    ranks, band, sequence = limits_from_start(
+        n, target, delta, min_coverage, BAND_SHARE, _EARLIEST_START
+    )
     if len(ranks) == 0:
         return ranks, band, sequence
     starts = _possible_starts(n, target, delta, min_coverage)
     limits = sequence[np.searchsorted(ranks, starts)]
     # Up to 90 %, the chance to pass if the risk is target/3: no row is looked at.
     chance = special.bdtr(np.maximum(limits, 0.0), starts, target / 3.0)
-    start = starts[np.argmax(np.where(limits < 0, 0.0, np.minimum(chance, 0.9)))]
+    chance = np.minimum(chance, 0.9)
+    chance[limits < 0] = 0.0
+    start = starts[np.argmax(chance)]
     return ranks, band, np.where(ranks >= start, sequence, -1)
 
 
@@ -293,42 +320,69 @@ def limits_from_start(
     >>> int(ranks[-1]), int(band[-1]), int(sequence[-1])
     (1000, 32, 37)
     """
-    first = even_ranks(n, target, delta, max(min_coverage, least_start))
-    if len(first) == 0:
-        return first, first, first
+    sequence_ranks = even_ranks(n, target, delta, max(min_coverage, least_start))
+    if len(sequence_ranks) == 0:
+        return sequence_ranks, sequence_ranks, sequence_ranks
     band_ranks, limits = walk_band(n, target, band_share * delta, min_coverage)
-    ranks = np.unique(np.concatenate([band_ranks, first]))
-    place = np.searchsorted(band_ranks, ranks, side="right") - 1
-    band = np.where(place >= 0, np.append(limits, -1)[place], -1)
+    ranks = np.unique(np.concatenate([band_ranks, sequence_ranks]))
+    n_before = np.searchsorted(band_ranks, ranks, side="right")
+    band = np.append(-1, limits)[n_before]
+    return ranks, band, _limits_beside(ranks, band, n, target, delta)
+
+
+def _limits_beside(
+    ranks: IntArray, band: IntArray, n: int, target: float, delta: float
+) -> IntArray:
+    """Return, per rank, the largest count at which a sequence may pass beside a band."""
     rises = np.diff(band, prepend=-1) > 0  # a walk crosses first at one of these
-    ends, last = np.concatenate([[0], ranks[rises], [n]]), np.cumsum(rises)
+    ends = np.concatenate([[0], ranks[rises], [n]])
+    part = np.cumsum(rises)  # the last end before or at each rank
     alive = [(0, np.ones(1)), *_surviving(ends[1:-1], band[rises], target)]
-    crossed = max(1.0 - float(np.sum(alive[-1][1])), 0.0)
     lows = np.array([low for low, _ in alive])
     # No count is larger than that of one exact test.
     most = critical_counts(ends[1:], target, (1.0 + _SLACK) * delta)
-    used = last[0]  # no rank tested lies before this end
-    before = np.zeros((len(alive), np.max((most - lows)[used:], initial=-1) + 2))
-    for row, (_, state) in zip(before, alive, strict=True):
-        row[: len(state)] = state[: len(row)]
-    longest, n_counts = np.max(np.diff(ends)[used:]), before.shape[1]
-    reach = math.ceil(longest * target + _spread(longest, target))
-    size = fft.next_fast_len(n_counts + reach, real=True)
-    after = _survival_chances(ends, alive, target, size)
-    steps = np.stack([ranks - ends[last], ends[last + 1] - ranks])
-    done, left = _errors_in_frequencies(steps, target, size)
-    kept = fft.irfft(fft.rfft(before, size)[last] * done, size)  # P(count, not crossed yet) ...
-    kept *= fft.irfft(fft.rfft(after)[last] * left.conj(), size)  # ... times P(not crossing later)
-    passed = stays_within(crossed + kept[:, :n_counts].cumsum(axis=1), delta)
-    sequence = lows[last] - 1 + np.count_nonzero(passed, axis=1)
+    n_counts = int(np.max((most - lows)[part[0] :], initial=-1)) + 2
+    chances = _passing_chances(ranks, ends, part, alive, n_counts, target)
+    n_passed = np.count_nonzero(stays_within(chances, delta), axis=1)
+    sequence = lows[part] - 1 + n_passed
     # Rising, so that the count of a rank may be used between it and the next one.
-    return ranks, band, np.minimum.accumulate(sequence[::-1])[::-1]
+    return np.minimum.accumulate(sequence[::-1])[::-1]
+
+
+def _passing_chances(
+    ranks: IntArray,
+    ends: IntArray,
+    part: IntArray,
+    alive: list[tuple[int, FloatArray]],
+    n_counts: int,
+    risk: float,
+) -> FloatArray:
+    """Return P(at most so many errors at the rank, or a crossing of the band), a row per rank.
+
+    A column stands for a count, from the lowest one on that is in `alive` at the last of the
+    `ends` before the rank.
+    """
+    before = _first_counts(alive, n_counts)
+    _, survivors = alive[-1]
+    crossed = max(1.0 - float(np.sum(survivors)), 0.0)
+    longest = np.max(np.diff(ends)[part[0] :])
+    reach = math.ceil(longest * risk + _spread(longest, risk))
+    size = fft.next_fast_len(n_counts + reach, real=True)
+    after = _survival_chances(ends, alive, risk, size)
+    steps = np.stack([ranks - ends[part], ends[part + 1] - ranks])
+    done, left = _errors_in_frequencies(steps, risk, size)
+    # P(count, not crossed yet) ...
+    chances = fft.irfft(fft.rfft(before, size)[part] * done, size)
+    # ... times P(not crossing later).
+    chances *= fft.irfft(fft.rfft(after)[part] * left.conj(), size)
+    return crossed + chances[:, :n_counts].cumsum(axis=1)
 
 
 def _possible_starts(n: int, target: float, delta: float, min_coverage: float) -> IntArray:
     """Return the ranks at which the sequence of :func:`combined_limits` may start."""
-    ranks = even_ranks(n, target, delta, max(min_coverage, SEQUENCE_START[0]))
-    return ranks[ranks <= max(SEQUENCE_START[1] * n, ranks.min(initial=n))]
+    ranks = even_ranks(n, target, delta, max(min_coverage, _EARLIEST_START))
+    latest = max(_LATEST_START * n, ranks.min(initial=n))
+    return ranks[ranks <= latest]
 
 
 def refuses_surely(
@@ -350,12 +404,25 @@ def refuses_surely(
     -------
     bool
     """
-    ranks = even_ranks(n, target, BAND_SHARE * delta, min_coverage)
+
+    def fail_all(ranks: IntArray, level: float) -> bool:
+        n_errors = np.minimum(errors(ranks), ranks)
+        return bool(np.all(special.bdtr(n_errors, ranks, target) > level))
+
     starts = _possible_starts(n, target, delta, min_coverage)
-    return all(
-        np.all(special.bdtr(np.minimum(errors(tested), tested), tested, target) > level)
-        for tested, level in ((starts, (1.0 + _SLACK) * delta), (ranks, BAND_SHARE * delta))
-    )
+    if not fail_all(starts, (1.0 + _SLACK) * delta):
+        return False
+    band_level = BAND_SHARE * delta
+    ranks = even_ranks(n, target, band_level, min_coverage)
+    return fail_all(ranks, band_level)
+
+
+def _first_counts(alive: list[tuple[int, FloatArray]], n_counts: int) -> FloatArray:
+    """Return the probabilities of the lowest counts in `alive`, a row for each end."""
+    chances = np.zeros((len(alive), n_counts))
+    for row, (_, state) in zip(chances, alive, strict=True):
+        row[: len(state)] = state[:n_counts]
+    return chances
 
 
 def _survival_chances(
@@ -369,15 +436,18 @@ def _survival_chances(
     steps = [_step_distribution(step, risk) for step in np.diff(ends).tolist()]
     # By count. Below the surviving ones a walk has crossed. Above them, in the tail that was cut
     # off, it counts as never crossing.
-    known = np.ones(low + len(state) + max(size, *(first + len(pmf) for first, pmf in steps)))
-    known[:low] = 0.0
-    chances, end = np.empty((len(alive), size)), 0
-    for i in range(len(alive) - 1, -1, -1):
-        (low, state), (first, pmf) = alive[i], steps[i]
-        chances[i] = known[low : low + size]
-        reached = known[low + first :][: len(state) + len(pmf) - 1]
-        chance = _add_step(reached, pmf[::-1])[len(pmf) - 1 : len(reached)]
-        known[low : low + len(state)], known[low + len(state) : end] = chance, 1.0
+    staying = np.ones(low + len(state) + max(size, *(first + len(pmf) for first, pmf in steps)))
+    staying[:low] = 0.0
+    chances = np.empty((len(alive), size))
+    end = 0
+    for row, (low, state), (first, pmf) in zip(
+        chances[::-1], reversed(alive), reversed(steps), strict=True
+    ):
+        row[:] = staying[low : low + size]
+        reached = staying[low + first :][: len(state) + len(pmf) - 1]
+        added = _add_step(reached, pmf[::-1])
+        staying[low : low + len(state)] = added[len(pmf) - 1 : len(reached)]
+        staying[low + len(state) : end] = 1.0
         end = low + len(state)
     return chances
 
@@ -388,8 +458,10 @@ def _errors_in_frequencies(rows: IntArray, risk: float, size: int) -> Any:
     half = np.pi / size * np.arange(size // 2 + 1)
     square = risk * np.sin(half) ** 2
     angle = np.arctan2(risk * np.sin(2.0 * half), 1.0 - 2.0 * square)  # of one row
-    log = special.xlog1py(steps[:, None] / 2.0, -4.0 * (1.0 - risk) * square)
-    return np.exp(log - 1j * steps[:, None] * angle)[place.reshape(rows.shape)]
+    steps = steps[:, None]
+    log = special.xlog1py(steps / 2.0, -4.0 * (1.0 - risk) * square)
+    transform = np.exp(log - 1j * steps * angle)
+    return transform[place.reshape(rows.shape)]
 
 
 @lru_cache(maxsize=2048)
@@ -400,8 +472,10 @@ def even_ranks(
     smallest = max(smallest_rank(n, min_coverage), rows_for_certificate(target, delta))
     if smallest > n:
         return np.empty(0, dtype=np.int64)
-    ranks = np.ceil(np.linspace(smallest, n, min(size, n - smallest + 1))).astype(np.int64)
-    return ranks[np.append(True, ranks[1:] > ranks[:-1])]
+    size = min(size, n - smallest + 1)
+    ranks = np.ceil(np.linspace(smallest, n, size)).astype(np.int64)
+    rises = np.diff(ranks, prepend=0) > 0
+    return ranks[rises]
 
 
 def crossing_probability(ranks: IntArray, limits: IntArray, risk: float) -> float:
@@ -412,8 +486,10 @@ def crossing_probability(ranks: IntArray, limits: IntArray, risk: float) -> floa
     """
     # A walk never falls: at ranks where the limit does not rise it has crossed before, or does not.
     rises = np.diff(limits, prepend=-1) > 0
-    *_, (_, state) = [(0, np.ones(1)), *_surviving(ranks[rises], limits[rises], risk)]
-    return max(1.0 - float(np.sum(state)), 0.0)
+    survivors = np.ones(1)
+    for _, state in _surviving(ranks[rises], limits[rises], risk):
+        survivors = state
+    return max(1.0 - float(np.sum(survivors)), 0.0)
 
 
 def staying_probability(ranks: IntArray, limits: IntArray, risk: float) -> float:
@@ -426,13 +502,19 @@ def staying_probability(ranks: IntArray, limits: IntArray, risk: float) -> float
 
 def _surviving(ranks: IntArray, limits: IntArray, risk: float) -> Iterator[tuple[int, FloatArray]]:
     """Yield for each rank the lowest count that has not crossed, and P of each count from it on."""
-    state, low, rank = np.ones(1), 0, 0
-    tops = np.maximum(np.ceil(ranks * risk + _spread(ranks, risk)).astype(np.int64), limits)
+    state = np.ones(1)
+    low = 0
+    rank = 0
+    tops = np.ceil(ranks * risk + _spread(ranks, risk)).astype(np.int64)
+    tops = np.maximum(tops, limits)
     for k, limit, top in zip(ranks.tolist(), limits.tolist(), tops.tolist(), strict=True):
         first, pmf = _step_distribution(k - rank, risk)
-        state, low, rank = _add_step(state, pmf), low + first, k
+        rank = k
+        state = _add_step(state, pmf)
+        low += first
         crossed = max(limit - low + 1, 0)
-        state, low = state[crossed : top - low + 1], low + crossed
+        state = state[crossed : top - low + 1]
+        low += crossed
         yield low, state
         if len(state) == 0:
             return
@@ -457,9 +539,13 @@ def _add_step(state: FloatArray, pmf: FloatArray) -> FloatArray:
 @lru_cache(maxsize=512)
 def _step_distribution(step: int, risk: float) -> tuple[int, FloatArray]:
     """Return the first count and the probabilities of the errors in `step` rows, tails cut."""
-    mean, beyond = step * risk, _spread(step, risk)
-    counts = np.arange(max(math.floor(mean - beyond), 0), min(math.ceil(mean + beyond), step) + 1)
-    ratios = (step - counts[:-1]) / counts[1:] * (risk / (1.0 - risk))
+    mean = step * risk
+    spread = _spread(step, risk)
+    low = max(math.floor(mean - spread), 0)
+    high = min(math.ceil(mean + spread), step)
+    counts = np.arange(low, high + 1)
+    odds = risk / (1.0 - risk)
+    ratios = (step - counts[:-1]) / counts[1:] * odds
     pmf = np.cumprod(np.append(1.0, ratios))
     pmf /= np.sum(pmf)
     below = int(np.searchsorted(np.cumsum(pmf), _TAIL))

@@ -99,8 +99,9 @@ def clopper_pearson_interval(n_errors: Any, n: Any, confidence_level: float = 0.
     errors, rows = check_counts(n_errors, n)
     level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
     side = (1.0 - level) / 2.0
+    high = clopper_pearson_upper(errors, rows, side)
     low = 1.0 - np.asarray(clopper_pearson_upper(rows - errors, rows, side))
-    return plain(low), clopper_pearson_upper(errors, rows, side)
+    return plain(low), high
 
 
 def anytime_upper(n_errors: Any, n: Any, delta: float) -> Any:
@@ -148,7 +149,8 @@ def anytime_upper(n_errors: Any, n: Any, delta: float) -> Any:
     def possible(rate: FloatArray) -> BoolArray:
         return log_evidence_below(errors, rows, rate) < -math.log(delta)
 
-    return plain(largest_possible(possible, errors / np.maximum(rows, 1.0)))
+    share = errors / np.maximum(rows, 1.0)
+    return plain(largest_possible(possible, share))
 
 
 def log_evidence_below(n_errors: Any, n: Any, rate: Any) -> FloatArray:
@@ -156,7 +158,8 @@ def log_evidence_below(n_errors: Any, n: Any, rate: Any) -> FloatArray:
 
     The arguments broadcast; -inf at a rate of 0.
     """
-    errors, right = np.asarray(n_errors, np.float64), np.subtract(n, n_errors)
+    errors = np.asarray(n_errors, np.float64)
+    right = np.subtract(n, n_errors)
     with np.errstate(divide="ignore", invalid="ignore"):
         below = np.log(special.betainc(errors + 1.0, right + 1.0, rate))
         below += special.betaln(errors + 1.0, right + 1.0) - np.log(rate)
@@ -194,26 +197,35 @@ def rows_for_certificate(target: float, delta: float) -> int:
     check_delta(delta)
     if target >= 1.0:
         return 1
-    step, wanted = math.log1p(-target), math.log(delta)
-    k = max(math.ceil(wanted / step) - 1, 1)
-    while k * step > wanted:  # the division above rounds
+    log_right = math.log1p(-target)
+    log_delta = math.log(delta)
+    k = max(math.ceil(log_delta / log_right) - 1, 1)
+    while k * log_right > log_delta:  # the division above rounds
         k += 1
     return k
 
 
 def critical_counts(ranks: IntArray, risk: float, alpha: float) -> IntArray:
     """Return, per rank k, the largest e with BinomCDF(e; k, risk) <= alpha, -1 if none."""
-    z, mean = special.ndtri(alpha), ranks * risk  # a guess by the Cornish-Fisher expansion
+    # A guess by the Cornish-Fisher expansion.
+    z = special.ndtri(alpha)
+    mean = ranks * risk
     guess = mean + z * np.sqrt(mean * (1.0 - risk)) + (z * z - 1.0) * (1.0 - 2.0 * risk) / 6.0
-    found = np.clip(np.round(guess) - 1.0, -1.0, ranks - 1.0)
-    rows = some = np.arange(len(ranks))
-    while len(some):  # one more, where that passes
-        some = some[special.bdtr(found[some] + 1.0, ranks[some], risk) <= alpha]
-        found[some] += 1.0
-    while len(rows := rows[found[rows] >= 0]):  # one fewer, where it does not pass
-        rows = rows[special.bdtr(found[rows], ranks[rows], risk) > alpha]
-        found[rows] -= 1.0
-    return found.astype(np.int64)
+    counts = np.clip(np.round(guess) - 1.0, -1.0, ranks - 1.0)
+    # One more, where that passes.
+    places = np.arange(len(ranks))
+    while len(places):
+        chance = special.bdtr(counts[places] + 1.0, ranks[places], risk)
+        places = places[chance <= alpha]
+        counts[places] += 1.0
+    # One fewer, where it does not pass.
+    places = np.flatnonzero(counts >= 0)
+    while len(places):
+        chance = special.bdtr(counts[places], ranks[places], risk)
+        places = places[chance > alpha]
+        counts[places] -= 1.0
+        places = places[counts[places] >= 0]
+    return counts.astype(np.int64)
 
 
 def smallest_rank(n: int, share: float) -> int:
@@ -235,17 +247,22 @@ def least_count(enough: Callable[[int], bool], share: float = 0.0, first: int = 
     low = high // 2
     while high - low > max(int(share * high), 1):
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        if enough(middle):
+            high = middle
+        else:
+            low = middle
     return high
 
 
 def largest_possible(possible: Callable[[FloatArray], BoolArray], low: FloatArray) -> FloatArray:
     """Return the largest possible mean between `low` and 1, by bisection, rounded up."""
-    low, high = np.array(low, dtype=np.float64), np.ones_like(low, dtype=np.float64)
+    low = np.array(low, dtype=np.float64)
+    high = np.ones_like(low)
     for _ in range(50):
         middle = (low + high) / 2.0
-        inside = possible(middle)
-        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+        is_possible = possible(middle)
+        low = np.where(is_possible, middle, low)
+        high = np.where(is_possible, high, middle)
     return high
 
 
@@ -256,7 +273,8 @@ def plain(values: FloatArray) -> Any:
 
 def check_counts(n_errors: Any, n: Any) -> tuple[FloatArray, FloatArray]:
     """Return errors and rows as floats, whole numbers with 0 <= n_errors <= n."""
-    errors, rows = as_array(n_errors, "n_errors"), as_array(n, "n")
+    errors = as_array(n_errors, "n_errors")
+    rows = as_array(n, "n")
     for name, counts in (("n_errors", errors), ("n", rows)):
         if counts.dtype.kind not in "iuf" or not np.all(counts == np.rint(counts)):
             raise ValueError(f"{name} must hold whole numbers, got {shown(counts)}.")
@@ -304,11 +322,13 @@ def conformal_quantile(values: FloatArray, level: float) -> float:
     >>> conformal_quantile(np.arange(1, 40) / 40, 0.95)
     0.95
     """
-    needed, n = rows_for_quantile(level), len(values)
+    n = len(values)
+    needed = rows_for_quantile(level)
     if n < needed:
         raise ValueError(f"values: level={level:g} needs at least {needed} of them, got {n}.")
-    rank = smallest_rank(n + 1, level)
-    return float(np.partition(values, rank - 1)[rank - 1])
+    place = smallest_rank(n + 1, level) - 1
+    partitioned = np.partition(values, place)
+    return float(partitioned[place])
 
 
 def rows_for_quantile(level: float) -> int:
@@ -386,19 +406,23 @@ def hoeffding_bentkus_upper(mean: Any, n: Any, delta: float) -> Any:
     >>> hoeffding_bentkus_upper([0.01, 0.05], 1000, 0.1).round(4)
     array([0.0175, 0.064 ])
     """
-    means, (_, rows) = as_array(mean, "mean"), check_counts(0, n)
+    means = as_array(mean, "mean")
+    _, rows = check_counts(0, n)
     if means.dtype.kind not in "iuf" or not np.all((means >= 0) & (means <= 1)):
         raise ValueError(f"mean must lie in [0, 1], got {shown(mean)}.")
     check_delta(delta)
     # Rounding may lift n * mean just above a whole number.
     errors = np.ceil(means * rows - 1e-9)
+    trials = np.maximum(rows, 1).astype(np.int64)
 
     def possible(r: FloatArray) -> BoolArray:
-        bentkus = np.e * special.bdtr(errors, np.maximum(rows, 1).astype(np.int64), r)
+        bentkus = np.e * special.bdtr(errors, trials, r)
         divergence = special.rel_entr(means, r) + special.rel_entr(1.0 - means, 1.0 - r)
-        return np.asarray(np.minimum(np.exp(-rows * divergence), bentkus) >= delta)
+        hoeffding = np.exp(-rows * divergence)
+        return np.asarray(np.minimum(hoeffding, bentkus) >= delta)
 
-    return plain(np.where(rows == 0, 1.0, largest_possible(possible, means)))
+    bound = largest_possible(possible, means)
+    return plain(np.where(rows == 0, 1.0, bound))
 
 
 def betting_upper(losses: Any, delta: float, *, anytime: bool = False) -> float:
@@ -458,42 +482,63 @@ def betting_upper(losses: Any, delta: float, *, anytime: bool = False) -> float:
     if np.size(losses) == 0:
         return 1.0
     values = check_loss(losses, "losses")
-    counted = not is_graded(values)
-    n, wrong = len(values), int(np.count_nonzero(values))
+    n = len(values)
     # Payoffs are divided by 1 - mean, so that the same stakes can be used for every mean and the
     # wealth rises with the mean, as bisection needs.
-    stakes, log_prior = bound_stakes(None if anytime else len(values), delta)
-
+    stakes, log_prior = bound_stakes(None if anytime else n, delta)
+    if is_graded(values):
+        mean = float(np.mean(values))
+        log_wealth = _wealth_of_losses(values, stakes, log_prior)
+    else:
+        n_errors = int(np.count_nonzero(values))
+        mean = n_errors / n
+        log_wealth = _wealth_of_errors(n_errors, n, stakes, log_prior)
+    if mean >= 1.0:
+        return 1.0
     # Means between which the wealth reaches 1/delta: what is not known yet is computed.
-    known = [-math.inf, 1.0]
-
-    payoff = np.empty(0 if counted else n)
-
-    def log_wealth(mean: float) -> float:
-        if counted:  # two kinds of payoff
-            gains = np.log1p(stakes * mean / (1.0 - mean))
-            logs = (n - wrong) * gains + wrong * np.log1p(-stakes) + log_prior
-            return float(special.logsumexp(logs))
-        np.subtract(values, mean, out=payoff)  # into one array: new ones would take longer to get
-        np.divide(payoff, 1.0 - mean, out=payoff)
-        return _log_wealth(payoff, stakes, log_prior)
+    bracket = [-math.inf, 1.0]
 
     @cache
     def excess(mean: float) -> float:
-        found = log_wealth(mean) + math.log(delta)
-        known[int(found >= 0.0)] = mean
-        return found
+        log_excess = log_wealth(mean) + math.log(delta)
+        bracket[int(log_excess >= 0.0)] = mean
+        return log_excess
 
     def possible(mean: FloatArray) -> BoolArray:
-        if known[0] < mean < known[1]:
+        if bracket[0] < mean < bracket[1]:
             excess(float(mean))
-        return np.asarray(mean <= known[0])
+        return np.asarray(mean <= bracket[0])
 
-    mean = wrong / n if counted else float(np.mean(values))
-    if mean >= 1.0:
-        return 1.0
-    _approach(excess, mean, 1.0 / math.sqrt(n), known)
+    _approach(excess, mean, 1.0 / math.sqrt(n), bracket)
     return float(largest_possible(possible, np.asarray(mean)))
+
+
+def _wealth_of_errors(
+    n_errors: int, n: int, stakes: FloatArray, log_prior: FloatArray
+) -> Callable[[float], float]:
+    """Return the log of the wealth as a function of the mean, where losses are 0 or 1."""
+
+    def log_wealth(mean: float) -> float:
+        gains = np.log1p(stakes * mean / (1.0 - mean))
+        logs = (n - n_errors) * gains + n_errors * np.log1p(-stakes) + log_prior
+        return float(special.logsumexp(logs))
+
+    return log_wealth
+
+
+def _wealth_of_losses(
+    losses: FloatArray, stakes: FloatArray, log_prior: FloatArray
+) -> Callable[[float], float]:
+    """Return the log of the wealth as a function of the mean."""
+    payoff = np.empty(len(losses))
+
+    def log_wealth(mean: float) -> float:
+        # Into one array: new ones would take longer to get.
+        np.subtract(losses, mean, out=payoff)
+        np.divide(payoff, 1.0 - mean, out=payoff)
+        return _log_wealth(payoff, stakes, log_prior)
+
+    return log_wealth
 
 
 def bound_stakes(n: int | None, delta: float) -> tuple[FloatArray, FloatArray]:
@@ -503,7 +548,8 @@ def bound_stakes(n: int | None, delta: float) -> tuple[FloatArray, FloatArray]:
     """
     least = _LEAST_STAKE
     if n is not None:
-        least = min(math.sqrt(2.0 * math.log(1.0 / delta) / n), _LARGEST_STAKE)
+        least = math.sqrt(2.0 * math.log(1.0 / delta) / n)
+        least = min(least, _LARGEST_STAKE)
     size = math.ceil(math.log(_LARGEST_STAKE / least, _STAKE_RATIO)) + 1
     stakes = np.geomspace(least, _LARGEST_STAKE, size)
     if n is not None:
@@ -516,31 +562,35 @@ def _log_wealth(payoff: FloatArray, stakes: FloatArray, log_prior: FloatArray) -
     """Return the log of the mean wealth over stakes."""
     # By log(1 - y) <= -y - y^2/2 (1 - 2/3 g) for y >= -g; what is e^60 times less adds nothing.
     gain = max(-float(payoff.min()), 0.0)
-    curved = float(np.einsum("i,i->", payoff, payoff)) * (1.0 - stakes * gain / 1.5)
+    squares = float(np.einsum("i,i->", payoff, payoff))
+    curved = squares * (1.0 - stakes * gain / 1.5)
     most = log_prior - stakes * np.sum(payoff) - stakes**2 / 2.0 * curved
-    logs, best = np.full(len(stakes), -np.inf), -np.inf
+    logs = np.full(len(stakes), -np.inf)
+    best = -np.inf
     factor = np.empty(len(payoff))
     for k in np.argsort(-most):
         if most[k] >= best - 60.0:
-            np.log1p(np.multiply(-stakes[k], payoff, out=factor), out=factor)
+            np.multiply(-stakes[k], payoff, out=factor)
+            np.log1p(factor, out=factor)
             logs[k] = np.sum(factor) + log_prior[k]
             best = max(best, logs[k])
     return float(special.logsumexp(logs))
 
 
 def _approach(
-    excess: Callable[[float], float], low: float, width: float, known: list[float]
+    excess: Callable[[float], float], low: float, width: float, bracket: list[float]
 ) -> None:
     """Evaluate a rising function near its root, at a few points above `low` and next to it.
 
-    `known` holds the last points below and above the root; bisection then has little left to do.
+    `bracket` holds the last points below and above the root; bisection then has little left to do.
     """
     excess(low)
-    while known[1] == 1.0 and low + width < 1.0:
+    while bracket[1] == 1.0 and low + width < 1.0:
         excess(low + width)
         width *= 2.0
-    if -math.inf < known[0] and known[1] < 1.0:
-        root = optimize.brentq(excess, *known, xtol=1e-15, rtol=1e-15)
+    below, above = bracket
+    if -math.inf < below and above < 1.0:
+        root = optimize.brentq(excess, below, above, xtol=1e-15, rtol=1e-15)
         for near in (root - 4e-15, root + 4e-15):
-            if known[0] < near < known[1]:
+            if bracket[0] < near < bracket[1]:
                 excess(near)
