@@ -11,7 +11,8 @@ from skselect.estimators.precomputed import PrecomputedClassifier
 from skselect.estimators.tuner import ThresholdTuner
 from skselect.exceptions import InfeasibleTargetError
 from skselect.metrics._evaluate import evaluate
-from skselect.monitoring.check import certify, check_policy
+from skselect.monitoring.certify import certify
+from skselect.monitoring.check import check_policy
 from skselect.monitoring.monitor import SelectiveRiskMonitor
 from skselect.objectives import Best, Cost, Coverage, GeneralizedRisk, Risk, SystemRisk
 from skselect.policy.policy import AbstentionPolicy

@@ -12,7 +12,7 @@ from skselect._lib.arrays import BoolArray, ConfidenceSpec
 from skselect._lib.checks.options import check_choice, check_threshold
 from skselect.display.common import legend_name, new_figure
 from skselect.metrics._threshold import count_decisions
-from skselect.monitoring.check import decide_labelled
+from skselect.monitoring.decided import decide_labelled
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import compute_confidence
 from skselect.predictions.predictions import Predictions

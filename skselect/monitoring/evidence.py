@@ -19,7 +19,7 @@ from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_count, check_delta, check_number
 from skselect.exceptions import ArgumentError
-from skselect.monitoring.check import Asked, Listed, find_guarantees, is_guarantee
+from skselect.monitoring.guarantees import Request, Schedule, is_guarantee
 from skselect.objectives import Loss, Risk, SystemRisk, read_guarantee
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
@@ -432,16 +432,19 @@ def find_watched(
     policy: AbstentionPolicy, target: float | None, delta: float | None
 ) -> tuple[Loss, list[Watched]]:
     """Return which loss is watched, and the guarantees."""
-    groups, every_row = policy.parts, np.arange(1)
+    groups = policy.parts
     answered = [group for group, at in groups.thresholds.items() if at < math.inf]
-    known = [(_find_risk(groups, group), group, every_row) for group in answered]
-    listed: list[Listed] = [one for one in known if target is not None or one[0] is not None]
-    found = find_guarantees(policy, listed, Asked(None if target is None else Risk, target, delta))
-    if not found:
+    listed = [(_find_risk(groups, group), group) for group in answered]
+    request = Request(None if target is None else Risk, target, delta)
+    tested = request.choose(listed)
+    if not tested:
         raise _refuse(policy, target)
-    told = [(one.guarantee, one.since) for one in found]
-    watched = [Watched(one.cases, one.scaled_target, one.delta, since) for one, since in told]
-    return found[0].guarantee.about, watched
+    schedule = Schedule.of([1] * len(tested), None)
+    watched = []
+    for certificate, group in tested:
+        guarantee = request.guarantee(certificate, policy.rule, schedule)
+        watched.append(Watched(group, guarantee.scaled_target, guarantee.delta, guarantee.since))
+    return guarantee.about, watched
 
 
 def _find_risk(groups: GroupThresholds, group: Any) -> Certificate | None:

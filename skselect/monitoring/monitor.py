@@ -22,7 +22,7 @@ from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import check_choice, check_delta, check_number
 from skselect._lib.files import digest_json, give_text, read_json, replace_nan, restore_stored
 from skselect.monitoring import evidence, history, log
-from skselect.monitoring.check import check_is_policy
+from skselect.monitoring.decided import check_is_policy
 from skselect.monitoring.status import GuaranteeStatus, MonitorStatus
 from skselect.objectives import DOUBT, Risk, read_guarantee
 from skselect.policy.policy import AbstentionPolicy, External

@@ -47,7 +47,8 @@ class Finding(NamedTuple):
     """What rows show of a guarantee: the share or mean that it bounds, and bounds, in [0, 1].
 
     `p_value` is the exact chance of such rows, or worse, at the target. Rows like these would put a
-    true share of `detectable`, or worse, in doubt with probability .95; nan where none.
+    true share of `detectable`, or worse, in doubt with probability .95; nan where none. It rests on
+    `counts`, and on the `values` whose mean must be small, None where the counts say all.
     """
 
     verdict: str
@@ -56,6 +57,8 @@ class Finding(NamedTuple):
     high: float
     p_value: float
     detectable: float
+    counts: Counts = Counts(0, 0, 0)
+    values: FloatArray | None = None
 
 
 def find_mean(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import special
@@ -34,6 +34,9 @@ from skselect.predictions.outcomes import Outcomes
 from skselect.thresholds import Combined, FixedSequence, LevelSequence
 from skselect.thresholds import _rules as rules
 from skselect.thresholds._rules import Passing, Rule
+
+if TYPE_CHECKING:
+    from skselect.selection.sample import Sample
 
 
 @dataclass(repr=False)
@@ -126,26 +129,41 @@ class Guarantee(Objective):
         """Return what is said about a reviewer."""
         return ""
 
-    def test(
+    def test(self, sample: Sample, *, anytime: bool = False, doubt: float = DOUBT) -> Finding:
+        """Test the guarantee on the rows that it is about, of which some are accepted.
+
+        The threshold was fixed beforehand. Each bound fails with probability `level`; `anytime`:
+        even if one looks whenever rows were added. What is kept is in doubt with probability
+        `doubt` at most.
+        """
+        loss = sample.outcomes.loss
+        accepted = sample.accepted
+        assert accepted is not None
+        counts = Counts.of(loss, accepted, sample.outcomes.reviewer_loss)
+        values = None
+        if sample.is_graded or self.reviewing.rate is not None:
+            values = self.values(loss, accepted)
+        return self.test_counts(counts, values, anytime=anytime, doubt=doubt)
+
+    def test_counts(
         self,
-        seen: Counts,
-        graded: FloatArray | None = None,
+        counts: Counts,
+        values: FloatArray | None = None,
         *,
         anytime: bool = False,
         doubt: float = DOUBT,
     ) -> Finding:
-        """Test the guarantee on rows, for a threshold that was fixed beforehand.
+        """Test it by counts, or by values: those that :meth:`values` returns.
 
-        By counts, or by `graded` values: those that :meth:`values` returns. Each bound fails with
-        probability `level`; `anytime`: even if one looks whenever rows were added. What is kept is
-        in doubt with probability `doubt` at most. Losses are counted by a coin each: an error with
-        this probability.
+        For the p-value losses are counted by a coin each: an error with this probability.
         """
-        count, n = self.count(seen)
-        bounds = find_mean(count, n, graded, self.level, anytime=anytime)
-        if graded is not None and n:
-            count = int(np.sum(Outcomes(graded, np.zeros(n)).count(0).loss))
-        return self.judge(count, n, bounds, doubt)
+        count, n = self.count(counts)
+        bounds = find_mean(count, n, values, self.level, anytime=anytime)
+        if values is not None and n:
+            coins = Outcomes(values, np.zeros(n)).count(0)
+            count = int(np.sum(coins.loss))
+        finding = self.judge(count, n, bounds, doubt)
+        return finding._replace(counts=counts, values=values)
 
     def judge(
         self, count: int, n: int, bounds: tuple[float, float, float], doubt: float

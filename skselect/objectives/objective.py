@@ -105,6 +105,8 @@ class Objective:
     cases: str = ""
     n_sharing: int = 1
     share: float = 1.0
+    #: When it was certified, and by how many rows; "" where no certificate guarantees it.
+    since: str = ""
 
     # As scikit-learn's estimators: nothing is checked or copied before use.
 

@@ -24,7 +24,9 @@ from skselect.metrics._evaluate import GAPS, SPECS
 from skselect.metrics._metric import MetricSpec
 from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.metrics._threshold import count_decisions
-from skselect.monitoring import check as checks
+from skselect.monitoring.check import PolicyCheck, check_decided
+from skselect.monitoring.decided import check_answers_fit, chose_threshold, sample_of
+from skselect.monitoring.guarantees import Request
 from skselect.policy.certificate import threshold_to_json
 from skselect.policy.policy import AbstentionPolicy, accept_answers, apply_policy
 from skselect.policy.subgroups import name_of_subgroups, subgroup_codes
@@ -92,7 +94,7 @@ def make_case(
         confidence = scored.outcomes.confidence
         accepted = None if threshold is None else confidence >= threshold
         return Case(name, raw, None, threshold, scored, accepted)
-    checks.check_answers_fit(policy, raw, f"predictions of {name!r}")
+    check_answers_fit(policy, raw, f"predictions of {name!r}")
     if policy.response != "predict_proba":
         raise ValueError(
             "policy: it reads decision values, and a report is about probabilities; pass the "
@@ -150,7 +152,7 @@ def make_contents(
     }
 
 
-def check_case(case: Case, subgroups: Any) -> checks.PolicyCheck | None:
+def check_case(case: Case, subgroups: Any) -> PolicyCheck | None:
     """Check the policy's guarantee on these rows; None where there is nothing to check."""
     policy, accepted = case.policy, case.accepted
     if policy is None or accepted is None:
@@ -159,9 +161,9 @@ def check_case(case: Case, subgroups: Any) -> checks.PolicyCheck | None:
     scored = case.scored
     if own is not None and own.reads_reviewer and scored.predictions.reviewer is None:
         return None
-    return checks.check_decided(
-        policy, scored.predictions, accepted, subgroups, scored.curve, checks.Asked()
-    )
+    confidence = scored.outcomes.confidence
+    sample = sample_of(scored.predictions, accepted, confidence, policy.rule.default_loss)
+    return check_decided(policy, sample, subgroups, scored.curve, Request())
 
 
 def _verdict(case: Case, subgroups: Any, audits: Any) -> dict[str, str] | None:
@@ -433,7 +435,7 @@ def _certificate(case: Case) -> dict[str, Any] | None:
         "created": policy.created,
         "n": policy.n,
         "by_subgroup": by_subgroup,
-        "same_rows": checks.chose_threshold(policy, case.scored.curve),
+        "same_rows": chose_threshold(policy, case.scored.curve),
     }
 
 

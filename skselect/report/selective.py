@@ -19,7 +19,7 @@ from skselect._lib.notebook import NotebookText
 from skselect.inference.compare import compared, read_predictions
 from skselect.inference.intervals import Sampling
 from skselect.metrics import SPECS
-from skselect.monitoring.check import predictions_for
+from skselect.monitoring.decided import predictions_for
 from skselect.policy.certificate import now
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.predictions import Predictions

@@ -85,6 +85,10 @@ class Sample(Origin):
         No threshold lies below it.
     sort : callable
         Returns the curve of rows.
+    accepted : ndarray of bool, shape (n,), or None
+        Which rows a threshold accepts that was fixed before; None where it is to be chosen.
+    is_graded : bool, default=False
+        Whether losses may lie between 0 and 1.
     """
 
     outcomes: Outcomes
@@ -96,6 +100,8 @@ class Sample(Origin):
     share: float = 1.0
     least: float = -math.inf
     sort: Callable[[Outcomes], RiskCoverageCurve] = RiskCoverageCurve.from_outcomes
+    accepted: BoolArray | None = None
+    is_graded: bool = False
 
     def __len__(self) -> int:
         return len(self.outcomes)
@@ -106,8 +112,11 @@ class Sample(Origin):
         """Return some of the rows."""
         source = self.source if isinstance(self.source, Outcomes) else self.source.take(rows)
         groups = None if self.groups is None else self.groups.take(rows)
+        accepted = None if self.accepted is None else self.accepted[rows]
         outcomes = self.outcomes.take(rows)
-        return replace(self, outcomes=outcomes, source=source, groups=groups, cases=cases)
+        return replace(
+            self, outcomes=outcomes, source=source, groups=groups, cases=cases, accepted=accepted
+        )
 
     def choosing(self, objectives: Objectives, asked: Shortlist | None) -> Self:
         """Return the rows that choose the threshold, without those set apart for a shortlist."""

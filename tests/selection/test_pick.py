@@ -712,7 +712,7 @@ def test_a_policy_that_keeps_own_answers_needs_them(table):
 def test_a_bound_is_the_largest_share_that_the_counts_do_not_rule_out(
     objective, n_trials, n_events
 ):
-    _, value, low, high, *_ = GUARANTEES[objective](0.5, delta=0.1).test(Counts(100, 60, 3))
+    _, value, low, high, *_ = GUARANTEES[objective](0.5, delta=0.1).test_counts(Counts(100, 60, 3))
     if objective == "coverage":
         value, low, high = 1 - value, 1 - high, 1 - low
     assert value == pytest.approx(n_events / n_trials)

@@ -261,7 +261,7 @@ def test_a_threshold_passes_under_every_reading(rng):
         certificate = found.certificate
         assert (certificate.n, certificate.n_accepted) == (n, np.sum(confidence >= found.threshold))
         bounds = [
-            stated.test(
+            stated.test_counts(
                 Counts(
                     len(part),
                     int(np.sum(part.confidence >= found.threshold)),

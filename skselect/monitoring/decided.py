@@ -1,0 +1,184 @@
+"""Labelled rows as a policy decides them, and what tells them from the rows of its `fit`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from skselect._lib.arrays import BoolArray, FloatArray
+from skselect._lib.checks import shown
+from skselect._lib.checks.rows import check_labels, encode_known, refuse_weights
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.policy import certificate as certificates
+from skselect.policy.policy import (
+    AbstentionPolicy,
+    External,
+    accept_answers,
+    apply_policy,
+    count_at_quantiles,
+    describe_far,
+    read_scores,
+    warn_if_far,
+)
+from skselect.policy.seen_rows import share_recorded
+from skselect.predictions import predictions as predicting
+from skselect.predictions.confidence import LearnedScore
+from skselect.predictions.outcomes import Outcomes, compute_confidence, compute_loss, reviewer_loss
+from skselect.predictions.predictions import Predictions
+from skselect.selection.sample import Sample
+
+# Read and decided ---------------------------------------------------------------------------------
+
+
+def check_is_policy(policy: Any) -> None:
+    """Refuse anything but a policy, such as the tuner that made it."""
+    if not isinstance(policy, AbstentionPolicy):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"policy must be an AbstentionPolicy, such as tuner.policy_, got {shown(policy)}."
+        )
+
+
+def predictions_for(policy: AbstentionPolicy, y_true: Any, y_proba: Any) -> Predictions:
+    """Read labels and raw probabilities as the policy does: its classes, one column for two."""
+    truth = check_labels(y_true)
+    encode_known(truth, policy.classes, remedy="The policy cannot answer with others.")
+    scores, _ = read_scores(policy, y_proba)
+    predictions = Predictions.from_proba(truth, scores, labels=policy.classes)
+    if policy.cascade is None:
+        return predictions
+    return replace(predictions, cascade=policy.cascade)
+
+
+def rows_given(y_true: Any, y_proba: Any, others: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the positional arguments of a function as they were passed: a table stands alone."""
+    if y_proba is None and not others:
+        return (y_true,)
+    return (y_true, y_proba, *others)
+
+
+def decide_labelled(
+    policy: AbstentionPolicy,
+    rows: tuple[Any, ...],
+    subgroups: Any,
+    purpose: str,
+    tables: tuple[type, ...] = (Predictions,),
+) -> tuple[Predictions, BoolArray, FloatArray]:
+    """Return predictions with the policy's answers, which rows it accepts, and its confidence.
+
+    `tables` are what the caller takes beside `(y_true, y_proba)`; here they are Predictions.
+    """
+    check_is_policy(policy)
+    if policy.response != "predict_proba":
+        raise ValueError(
+            "policy: it reads decision values, which Predictions cannot hold, so it cannot be "
+            "certified later. Certify it when it is tuned, or use a classifier with predict_proba."
+        )
+    predictions = predicting.read_rows(rows, tables, partial(predictions_for, policy))
+    if predictions.y_proba is None and not _reads_confidence(policy):
+        raise ValueError(
+            "predictions must hold the raw probabilities that the policy reads: build them with "
+            "Predictions.from_proba(y_true, y_proba)."
+        )
+    refuse_weights(predictions.sample_weight, purpose)
+    if purpose != "certify":
+        predicting.refuse_unjudged(predictions, purpose)
+    check_answers_fit(policy, predictions)
+    predicting.warn_of_columns(predictions)
+    if predictions.y_proba is None:  # only the threshold is applied
+        confidence = compute_confidence(predictions, None)
+        accepted = accept_answers(policy, confidence, predictions.answers, subgroups)
+        return predictions, accepted, confidence
+    decisions = apply_policy(policy, predictions.y_proba, predictions.y_pred, subgroups)
+    counts = count_at_quantiles(policy, decisions.confidence)
+    warn_if_far(policy, counts, len(decisions.accepted))
+    answered = replace(predictions, y_pred=decisions.y_pred, rule=policy.rule)
+    return answered, decisions.accepted, decisions.confidence
+
+
+def _reads_confidence(policy: AbstentionPolicy) -> bool:
+    """Tell whether a policy can read answers with a confidence, in place of probabilities."""
+    if isinstance(policy.confidence, LearnedScore):
+        return True
+    return isinstance(policy.confidence, External) and policy.calibration is None
+
+
+def check_answers_fit(
+    policy: AbstentionPolicy, predictions: Predictions, which: str = "predictions"
+) -> None:
+    """Refuse predictions of other classes, or without the answers that a policy keeps."""
+    if policy.classes.tolist() != predictions.classes.tolist():
+        raise ValueError(
+            f"policy: it is for the classes {policy.classes.tolist()}, but the {which} are for "
+            f"{predictions.classes.tolist()}; pass labels= in the policy's order."
+        )
+    if policy.rule.decision == "estimator" and predictions.rule.decision != "estimator":
+        raise ValueError(
+            f"{which}: the policy keeps the classifier's own answers; build them with "
+            "Predictions.from_proba(y_true, y_proba, decision='estimator', y_pred=...), and pass "
+            "them alone."
+        )
+    cascade = policy.cascade
+    is_decided = predictions.y_proba is None and not isinstance(policy.confidence, External)
+    # Decisions that a cascade of probabilities has written come with their final confidence.
+    if cascade is None or is_decided:
+        return
+    joined = predictions.cascade
+    if joined is None or (joined.names, joined.cuts) != (cascade.names, cascade.cuts):
+        raise ValueError(
+            f"{which}: this policy asks the stages {list(cascade.names)} in turn, and these "
+            "were not joined by its rule; pass the labels and a dict of the tables of the stages, "
+            "or policy.cascade.join({stage: Predictions, ...})."
+        )
+
+
+def sample_of(
+    answered: Predictions, accepted: BoolArray, confidence: FloatArray, loss: str
+) -> Sample:
+    """Return decided rows as a sample, with the losses of a kind and those of a reviewer."""
+    outcomes = Outcomes(
+        compute_loss(answered, loss),
+        confidence,
+        reviewer_loss=reviewer_loss(answered),
+        unjudged=answered.unjudged,
+    )
+    return Sample(outcomes=outcomes, source=answered, accepted=accepted, drawn=answered.drawn)
+
+
+# Rows of `fit`, and rows of another kind ----------------------------------------------------------
+
+
+def chose_threshold(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> bool:
+    """Tell whether exactly these rows chose the policy's threshold, or made its certificate."""
+    digests = [policy.fingerprints.get("data")]
+    if policy.certificate is not None:
+        digests.append(policy.certificate.fingerprints.get("data"))
+    return certificates.fingerprint(curve) in digests
+
+
+def share_reused(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> float | None:
+    """Return the share of rows of `fit`, None where nothing can tell.
+
+    It is that of the rows that chose the threshold or that of the rows that trained the classifier,
+    whichever is larger. They are recognised by their confidence, where no other row of their table
+    holds it.
+    """
+    shares = []
+    for name in certificates.ROW_RECORDS:
+        record = policy.fingerprints.get(name, "")
+        share = share_recorded(record, curve.thresholds, curve.block_rows)
+        if share is not None:
+            shares.append(share)
+    return max(shares, default=None)
+
+
+def find_far(policy: AbstentionPolicy, answered: Predictions, curve: RiskCoverageCurve) -> str:
+    """Say where many rows have other confidences than those that tuned the policy, "" if not."""
+    quantiles = np.array(list(policy.confidence_quantiles.values()))
+    just_above = np.nextafter(quantiles, np.inf)
+    n_from = curve.accepted_at(np.append(quantiles, just_above)).weight
+    n_below = curve.n_rows - n_from.reshape(2, -1).T
+    name = "confidence" if answered.y_proba is None else "y_proba"
+    return describe_far(policy, n_below, curve.n_rows, name)
