@@ -56,15 +56,18 @@ def csr_sigma(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
         shortfall = find_shortfall(chunk.confidence, eps)
         if shortfall[0] == 0:
             return math.inf
-        total += float(np.sum(chunk.weight * ((1.0 - shortfall) / shortfall)))
+        odds = (1.0 - shortfall) / shortfall
+        total += float(np.sum(chunk.weight * odds))
     return math.sqrt(total) / curve.sums.weight
 
 
 def standardize(value: float, sigma: float) -> float:
     """Return value/sigma; where sigma is 0, an infinity, or 0 for a value of 0."""
-    if sigma == 0 or math.isinf(value):
-        return math.copysign(math.inf, value) if value != 0 else 0.0
-    return value / sigma
+    if sigma != 0 and not math.isinf(value):
+        return value / sigma
+    if value == 0:
+        return 0.0
+    return math.copysign(math.inf, value)
 
 
 def p_risk(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
@@ -74,7 +77,10 @@ def p_risk(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
 
 
 def _p_risk_from(value: float, sigma: float) -> float:
-    return float(ndtr(standardize(value - 1.0, sigma))) if value > 1.0 else 0.0
+    if not value > 1.0:
+        return 0.0
+    z = standardize(value - 1.0, sigma)
+    return float(ndtr(z))
 
 
 # Simulated errors ------------------------------------------------------------------------
@@ -114,7 +120,8 @@ def _sorted_error_sums(
     # 2^-60.
     halvings = np.empty(len(chance), dtype=np.int8)
     for rows in spans(len(chance)):
-        halvings[rows] = np.minimum(np.floor(-np.log2(chance[rows])), 60)
+        halving = np.floor(-np.log2(chance[rows]))
+        halvings[rows] = np.minimum(halving, 60)
     edges = np.flatnonzero(np.diff(halvings, prepend=-1, append=61))
     for start, end in pairwise(edges):
         _add_errors(sums, chance[start:end], value[start:end], rng)
@@ -125,17 +132,19 @@ def _add_errors(
     sums: FloatArray, chance: FloatArray, value: FloatArray, rng: np.random.Generator
 ) -> None:
     """Add the errors of rows with similar chances, of which `chance[0]` is the largest."""
-    n_rows, cap = len(chance), float(chance[0])
-    step = max(1, int(_BATCH / max(n_rows * cap, 1.0)))
-    for first in range(0, len(sums), step):
-        n_draws = min(step, len(sums) - first)
-        found = np.zeros(n_draws)
+    n_rows = len(chance)
+    cap = float(chance[0])
+    n_errors = max(n_rows * cap, 1.0)
+    step = max(1, int(_BATCH / n_errors))
+    for start in range(0, len(sums), step):
+        n_draws = min(step, len(sums) - start)
+        batch = np.zeros(n_draws)
         for place in _successes(n_rows * n_draws, cap, rng):
             draw = place // n_rows
             row = place - draw * n_rows
-            kept = rng.random(len(row)) * cap < chance[row]  # a share chance/cap of the draws
-            np.add.at(found, draw.compress(kept), value[row.compress(kept)])
-        sums[first : first + n_draws] += found
+            is_error = rng.random(len(row)) * cap < chance[row]  # a share chance/cap of them
+            np.add.at(batch, draw.compress(is_error), value[row.compress(is_error)])
+        sums[start : start + n_draws] += batch
 
 
 def _successes(n_trials: int, chance: float, rng: np.random.Generator) -> list[IntArray]:
@@ -143,10 +152,12 @@ def _successes(n_trials: int, chance: float, rng: np.random.Generator) -> list[I
     if chance >= 1.0:
         return [np.arange(rows.start, rows.stop) for rows in spans(n_trials)]
     rate = -np.log1p(-chance)
-    places, last = [], -1.0
+    places = []
+    last = -1.0
     while last < n_trials:
         expected = (n_trials - last) * chance
-        for rows in spans(int(expected + 6 * expected**0.5) + 10):
+        n_gaps = int(expected + 6 * expected**0.5) + 10
+        for rows in spans(n_gaps):
             place = rng.standard_exponential(rows.stop - rows.start)
             place /= rate
             np.floor(place, out=place)
@@ -163,7 +174,8 @@ def _successes(n_trials: int, chance: float, rng: np.random.Generator) -> list[I
 #: Tables with more rows have shortfalls rounded where many errors are expected.
 _MANY_ROWS = 100_000
 #: Classes per factor of 2 of the odds of an error, which lie between 2^-60 and 2^60.
-_FINENESS, _DEPTH = 64, 60
+_FINENESS = 64
+_DEPTH = 60
 #: Where fewer errors are expected within a factor of 2 of the odds, rows are drawn one by one.
 _FEW_ERRORS = 1000.0
 #: Where rounding could change a p-value by more, all rows are drawn one by one.
@@ -182,13 +194,15 @@ class _RoundedRows:
 
     def __init__(self, shortfall: FloatArray) -> None:
         n_classes = 2 * _DEPTH * _FINENESS
-        at = self._place(shortfall)
-        self.size = np.bincount(at, minlength=n_classes)
-        total = np.bincount(at, shortfall, n_classes)
+        place = self._place(shortfall)
+        self.size = np.bincount(place, minlength=n_classes)
+        total = np.bincount(place, shortfall, n_classes)
         self.mean = np.minimum(total / np.maximum(self.size, 1), 1.0)
-        spread = np.bincount(at, (shortfall - self.mean[at]) ** 2, n_classes)
-        within = np.add.reduceat(total, np.arange(0, n_classes, _FINENESS))
-        self.is_rounded = np.repeat(within >= _FEW_ERRORS, _FINENESS) & (self.size > 0)
+        deviation = shortfall - self.mean[place]
+        spread = np.bincount(place, deviation**2, n_classes)
+        n_expected = np.add.reduceat(total, np.arange(0, n_classes, _FINENESS))
+        is_frequent = np.repeat(n_expected >= _FEW_ERRORS, _FINENESS)
+        self.is_rounded = is_frequent & (self.size > 0)
         scale = (self.size + 1.0) * self.mean * (1.0 - self.mean)
         bound = np.divide(spread, scale, out=np.zeros(n_classes), where=spread > 0)
         self.error = float(np.sum(bound[self.is_rounded]))
@@ -197,20 +211,22 @@ class _RoundedRows:
     def _place(shortfall: FloatArray) -> IntArray:
         odds = shortfall / np.maximum(1.0 - shortfall, 2.0**-_DEPTH)
         steps = np.floor((_DEPTH - np.log2(odds)) * _FINENESS)
-        return np.clip(steps, 0, 2 * _DEPTH * _FINENESS - 1).astype(np.int64)
+        last = 2 * _DEPTH * _FINENESS - 1
+        return np.clip(steps, 0, last).astype(np.int64)
 
     def error_sum(self, wrong: FloatArray) -> float:
         """Return the sum over the wrong rows of what each counts."""
-        at = self._place(wrong)
-        counts = np.bincount(at, minlength=len(self.mean))[self.is_rounded]
-        return float(
-            np.sum(1.0 / np.sort(wrong[~self.is_rounded[at]]))
-            + np.sum(counts / self.mean[self.is_rounded])
-        )
+        place = self._place(wrong)
+        counts = np.bincount(place, minlength=len(self.mean))
+        single = np.sort(wrong[~self.is_rounded[place]])
+        of_single = np.sum(1.0 / single)
+        of_rounded = np.sum(counts[self.is_rounded] / self.mean[self.is_rounded])
+        return float(of_single + of_rounded)
 
     def draw(self, shortfall: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Draw the errors of all rows `n_draws` times; return the sum of each draw."""
-        single = shortfall[~self.is_rounded[self._place(shortfall)]]
+        place = self._place(shortfall)
+        single = shortfall[~self.is_rounded[place]]
         sums = _sorted_error_sums(single, 1.0 / single, n_draws, rng)
         for size, mean in zip(self.size[self.is_rounded], self.mean[self.is_rounded], strict=True):
             sums += rng.binomial(size, mean, n_draws) / mean
@@ -258,11 +274,9 @@ class CsrTest(NotebookText):
     eps: float
 
     def __str__(self) -> str:
-        verdict = (
-            "overconfident near certainty (5 % level)"
-            if self.p_value <= _LEVEL
-            else "no overconfidence found near certainty (5 % level)"
-        )
+        verdict = "no overconfidence found near certainty (5 % level)"
+        if self.p_value <= _LEVEL:
+            verdict = "overconfident near certainty (5 % level)"
         return (
             f"CSR test: {verdict}\n"
             f"  CSR      {self.csr:.4g}  (at most 1 in the mean when not overconfident)\n"
@@ -291,31 +305,59 @@ def run_csr_test(
     rows = check_test_rows(outcomes, "csr_test")
     n_draws = choose_draws(n_draws, 999, _LEVEL, 1)
     rng = check_generator(random_state)
-    curve = RiskCoverageCurve.from_outcomes(rows)
-    value, sigma = csr(curve, eps), csr_sigma(curve, eps)
-    del curve  # there may be many millions of rows
-    possible = -find_shortfall(rows.confidence, eps)
-    possible.sort()
-    np.negative(possible, out=possible)
-    possible = possible[: np.count_nonzero(possible)]
-    rounded = _RoundedRows(possible) if len(rows) > _MANY_ROWS and math.isfinite(value) else None
-    if rounded is not None and rounded.error <= _LARGEST_ERROR:
-        found = rounded.error_sum(find_shortfall(rows.confidence[rows.loss > 0], eps)) / len(rows)
-        drawn, error = rounded.draw(possible, n_draws, rng), rounded.error
-    else:
-        found, error = value, 0.0
-        drawn = _sorted_error_sums(possible, 1.0 / possible, n_draws, rng)
-    as_large = int(np.sum(drawn / len(rows) >= found * (1.0 - ROUNDING)))
-    unshrunk = np.maximum(1.0 - rows.confidence[rows.loss > 0], eps)  # not clipped at 1 - eps
+    value, sigma = _measure(rows, eps)
+    p_value = _find_p_value(rows, value, eps, n_draws, rng)
     return CsrTest(
         csr=value,
         sigma=sigma,
         z=standardize(value - 1.0, sigma),
         p_risk=_p_risk_from(value, sigma),
-        p_value=min(1.0, (1 + as_large) / (n_draws + 1) + error),
-        e_value=math.inf if np.any(unshrunk == 0) else float(np.sum(1 / unshrunk)) / len(rows),
+        p_value=p_value,
+        e_value=_find_e_value(rows, eps),
         n_rows=len(rows),
         n_errors=int(np.sum(rows.loss)),
         n_draws=n_draws,
         eps=float(eps),
     )
+
+
+def _measure(rows: Outcomes, eps: float) -> tuple[float, float]:
+    """Return CSR and its standard deviation; the curve goes, for there may be many rows."""
+    curve = RiskCoverageCurve.from_outcomes(rows)
+    return csr(curve, eps), csr_sigma(curve, eps)
+
+
+def _find_p_value(
+    rows: Outcomes,
+    value: float,
+    eps: float,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> float:
+    """Return the share of simulated calibrated classifiers with a CSR as large."""
+    possible = -find_shortfall(rows.confidence, eps)
+    possible.sort()
+    np.negative(possible, out=possible)
+    possible = possible[: np.count_nonzero(possible)]
+    error = 0.0
+    rounded = None
+    if math.isfinite(value) and len(rows) > _MANY_ROWS:
+        rounded = _RoundedRows(possible)
+    if rounded is not None and rounded.error <= _LARGEST_ERROR:
+        error = rounded.error
+        shortfall = find_shortfall(rows.confidence[rows.loss > 0], eps)
+        value = rounded.error_sum(shortfall) / len(rows)
+        sums = rounded.draw(possible, n_draws, rng)
+    else:
+        sums = _sorted_error_sums(possible, 1.0 / possible, n_draws, rng)
+    is_as_large = sums / len(rows) >= value * (1.0 - ROUNDING)
+    n_as_large = int(np.sum(is_as_large))
+    return min(1.0, (1 + n_as_large) / (n_draws + 1) + error)
+
+
+def _find_e_value(rows: Outcomes, eps: float) -> float:
+    """Return CSR with shortfalls that are not clipped at 1 - eps: its mean is at most 1."""
+    shortfall = np.maximum(1.0 - rows.confidence[rows.loss > 0], eps)
+    if np.any(shortfall == 0):
+        return math.inf
+    return float(np.sum(1 / shortfall)) / len(rows)

@@ -57,10 +57,16 @@ class ShowsFit(BaseEstimator):
         return self.map(np.asarray(score, dtype=np.float64), **self.fitted)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        learnt = {x: getattr(self, f"{x}_", None) for x in self.stored if x not in _GUESS}
-        numbers = [f"{name} {x:.4g}" for name, x in learnt.items() if isinstance(x, float)]
+        numbers = []
+        for name in self.stored:
+            number = getattr(self, f"{name}_", None)
+            if name not in _GUESS and isinstance(number, float):
+                numbers.append(f"{name} {number:.4g}")
         text = str(super().__repr__(N_CHAR_MAX))
-        return f"<{text}: {', '.join(numbers)}>" if numbers else text
+        if not numbers:
+            return text
+        listed = ", ".join(numbers)
+        return f"<{text}: {listed}>"
 
 
 class ScoreCalibrator(ShowsFit, ABC):
@@ -130,7 +136,10 @@ def log_odds_offset(probability: FloatArray) -> float:
     p = np.asarray(probability, dtype=np.float64)
     distance = np.minimum(p, 1.0 - p)
     inside = distance[distance > 0.0]
-    return max(0.5 * float(inside.min()), LEAST_OFFSET) if inside.size else LEAST_OFFSET
+    if inside.size == 0:
+        return LEAST_OFFSET
+    half = 0.5 * float(inside.min())
+    return max(half, LEAST_OFFSET)
 
 
 def group_by_score(
@@ -141,7 +150,8 @@ def group_by_score(
     ordered = score[order]
     starts = run_starts(ordered)
     total = np.add.reduceat(weight[order], starts)
-    success = np.add.reduceat((weight * y)[order], starts)
+    successes = weight * y
+    success = np.add.reduceat(successes[order], starts)
     return ordered[starts], total, success
 
 
@@ -187,14 +197,18 @@ class PlattCalibrator(Safeguarded, ScoreCalibrator):
     stored = ("slope", "intercept", "share", "prior")
 
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
-        self.prior_, self.share_ = _base_rate(y, weight), _laplace_share(weight, self.safeguard)
+        self.prior_ = _base_rate(y, weight)
+        self.share_ = _laplace_share(weight, self.safeguard)
         positive = np.sum(weight * y)
         negative = np.sum(weight) - positive
-        target = np.where(y > 0, (positive + 1.0) / (positive + 2.0), 1.0 / (negative + 2.0))
+        smoothed_one = (positive + 1.0) / (positive + 2.0)
+        smoothed_zero = 1.0 / (negative + 2.0)
+        target = np.where(y > 0, smoothed_one, smoothed_zero)
         fit = _fit_logistic([score], target, weight)
-        if fit.slopes[0] < 0.0:  # then the best curve that does not fall is flat
+        (self.slope_,) = fit.slopes
+        if self.slope_ < 0.0:  # then the best curve that does not fall is flat
             fit = _fit_logistic([], target, weight)
-        self.slope_ = fit.slopes[0] if fit.slopes else 0.0
+            self.slope_ = 0.0
         self.intercept_ = fit.intercept
 
 
@@ -233,20 +247,25 @@ class BetaCalibrator(Safeguarded, ScoreCalibrator):
     stored = ("a", "b", "c", "share", "prior")
 
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
-        self.prior_, self.share_ = _base_rate(y, weight), _laplace_share(weight, self.safeguard)
+        self.prior_ = _base_rate(y, weight)
+        self.share_ = _laplace_share(weight, self.safeguard)
         self.a_, self.b_, self.c_ = _fit_beta(score, y, weight)
 
 
 def _base_rate(y: FloatArray, weight: FloatArray) -> float:
     """Return the share of y = 1, at least 1/(n + 2) and at most 1 - 1/(n + 2) for n rows."""
     total = float(np.sum(weight))
+    share = float(np.sum(weight * y)) / total
     least = 1.0 / (total + 2.0)
-    return min(max(float(np.sum(weight * y)) / total, least), 1.0 - least)
+    return min(max(share, least), 1.0 - least)
 
 
 def _laplace_share(weight: FloatArray, safeguard: bool) -> float:
     """Return the share of the base rate: it counts as one more row."""
-    return 1.0 / (float(np.sum(weight)) + 1.0) if safeguard else 0.0
+    if not safeguard:
+        return 0.0
+    total = float(np.sum(weight))
+    return 1.0 / (total + 1.0)
 
 
 def _fit_beta(score: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[float, float, float]:
@@ -254,17 +273,31 @@ def _fit_beta(score: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[flo
     low, high = decide.both_sides(score)
     # For small scores low and high are nearly collinear; their sum and difference are not.
     free = _fit_logistic([score, high - low], y, weight)
-    a, b = free.slopes[0] - free.slopes[1], free.slopes[0] + free.slopes[1]
+    of_score, of_difference = free.slopes
+    a = of_score - of_difference
+    b = of_score + of_difference
     if a >= 0.0 and b >= 0.0:
         return a, b, free.intercept
     flat = _fit_logistic([], y, weight)
-    only_a, only_b = _fit_logistic([low], y, weight), _fit_logistic([high], y, weight)
-    edges = [
-        (flat.loss, (0.0, 0.0, flat.intercept)),
-        (only_a.loss, (only_a.slopes[0], 0.0, only_a.intercept)),
-        (only_b.loss, (0.0, only_b.slopes[0], only_b.intercept)),
-    ]
-    return min((loss, found) for loss, found in edges if min(found[:2]) >= 0.0)[1]
+    best = _BetaFit(flat.loss, 0.0, 0.0, flat.intercept)
+    only_a = _fit_logistic([low], y, weight)
+    (a,) = only_a.slopes
+    if a >= 0.0:
+        best = min(best, _BetaFit(only_a.loss, a, 0.0, only_a.intercept))
+    only_b = _fit_logistic([high], y, weight)
+    (b,) = only_b.slopes
+    if b >= 0.0:
+        best = min(best, _BetaFit(only_b.loss, 0.0, b, only_b.intercept))
+    return best.a, best.b, best.c
+
+
+class _BetaFit(NamedTuple):
+    """A beta map with its loss, by which two of them are compared."""
+
+    loss: float
+    a: float
+    b: float
+    c: float
 
 
 class _LogisticFit(NamedTuple):
@@ -281,46 +314,75 @@ def _fit_logistic(
     A column that does not vary gets the slope 0; of equally good slopes (few distinct scores,
     separable rows) the smallest are taken.
     """
-    total = float(np.sum(weight))
-    parts = [_standardize(column, weight) for column in columns]
-    design = np.stack([*(z for z, _, _ in parts), np.ones_like(target)])
-
-    def loss(theta: FloatArray) -> tuple[float, FloatArray]:
-        z = np.einsum("ji,j->i", design, theta)  # not by BLAS, as in `dot`
-        value = (
-            dot(weight, np.logaddexp(0.0, z) - target * z) / total + dot(theta, ridge * theta) / 2
-        )
-        gradient = np.einsum("ji,i->j", design, weight * (special.expit(z) - target)) / total
-        return value, gradient + ridge * theta
-
-    def curvature(theta: FloatArray) -> FloatArray:
-        p = special.expit(np.einsum("ji,j->i", design, theta))
-        weighted = design * (weight * p * (1.0 - p))
-        return np.einsum("ji,ki->jk", weighted, design) / total + np.diag(ridge)
-
-    ridge = np.append(np.full(len(columns), _RIDGE), 0.0)
+    standardized = [_standardize(column, weight) for column in columns]
+    units = [column.unit for column in standardized]
+    design = np.stack([*units, np.ones_like(target)])
+    loss = _LogisticLoss(design, target, weight)
     start = np.zeros(len(design))
     start[-1] = special.logit(_base_rate(target, weight))
     result = optimize.minimize(
-        loss, start, jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-10}
+        loss.with_gradient,
+        start,
+        jac=True,
+        hess=loss.curvature,
+        method="trust-exact",
+        options={"gtol": 1e-10},
     )
-    slopes = [float(t / scale) for t, (_, _, scale) in zip(result.x, parts, strict=False)]
-    shift = sum(t * center for t, (_, center, _) in zip(result.x, parts, strict=False))
-    return _LogisticFit(slopes, float(result.x[-1] - shift), float(result.fun))
+    slopes = []
+    shift = 0.0
+    *steepness, intercept = result.x
+    for steep, column in zip(steepness, standardized, strict=True):
+        slopes.append(float(steep / column.spread))
+        shift += steep * column.center
+    return _LogisticFit(slopes, float(intercept - shift), float(result.fun))
 
 
-def _standardize(column: FloatArray, weight: FloatArray) -> tuple[FloatArray, float, float]:
-    """Return the column with mean 0 and spread 1, its mean in spreads, and its spread.
+class _LogisticLoss:
+    """The weighted mean logistic loss of slopes and intercept, one for each row of the design."""
 
-    Then the problem is well conditioned whatever the unit of the scores.
-    """
+    def __init__(self, design: FloatArray, target: FloatArray, weight: FloatArray) -> None:
+        self.design = design
+        self.target = target
+        self.weight = weight
+        self.total = float(np.sum(weight))
+        self.ridge = np.full(len(design), _RIDGE)
+        self.ridge[-1] = 0.0
+
+    def with_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the loss, and its derivatives."""
+        z = np.einsum("ji,j->i", self.design, theta)  # not by BLAS, as in `dot`
+        penalty = self.ridge * theta
+        losses = np.logaddexp(0.0, z) - self.target * z
+        value = dot(self.weight, losses) / self.total + dot(theta, penalty) / 2
+        residual = self.weight * (special.expit(z) - self.target)
+        gradient = np.einsum("ji,i->j", self.design, residual) / self.total
+        return value, gradient + penalty
+
+    def curvature(self, theta: FloatArray) -> FloatArray:
+        """Return the second derivatives."""
+        p = special.expit(np.einsum("ji,j->i", self.design, theta))
+        weighted = self.design * (self.weight * p * (1.0 - p))
+        return np.einsum("ji,ki->jk", weighted, self.design) / self.total + np.diag(self.ridge)
+
+
+class _Standardized(NamedTuple):
+    """A column with mean 0 and spread 1, its mean in spreads, and its spread."""
+
+    unit: FloatArray
+    center: float
+    spread: float
+
+
+def _standardize(column: FloatArray, weight: FloatArray) -> _Standardized:
+    """Return the column so that the problem is well conditioned whatever the unit of the scores."""
     largest = float(np.max(np.abs(column))) or 1.0  # squares of huge scores would overflow
     unit = column / largest
     center = float(np.average(unit, weights=weight))
-    spread = float(np.sqrt(np.average((unit - center) ** 2, weights=weight)))
+    deviation = unit - center
+    spread = float(np.sqrt(np.average(deviation**2, weights=weight)))
     if spread < _SAME:
-        return np.zeros_like(column), 0.0, np.inf
-    return (unit - center) / spread, center / spread, spread * largest
+        return _Standardized(np.zeros_like(column), 0.0, np.inf)
+    return _Standardized(deviation / spread, center / spread, spread * largest)
 
 
 #: The lowest and the highest temperature, in units of the mean score: below the lowest all
@@ -395,14 +457,10 @@ class TemperatureCalibrator(Safeguarded, ScoreCalibrator):
     stored = ("temperature", "share", "prior")
 
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
-        graded = (y > 0) & (y < 1)
-        if graded.any():  # a row that is y times a success and 1 - y times a failure
-            score = np.concatenate([score, score[graded]])
-            failed = (weight * (1.0 - y))[graded]
-            weight = np.concatenate([np.where(graded, weight * y, weight), failed])
-            y = np.concatenate([np.where(graded, 1.0, y), np.zeros(graded.sum())])
-        largest = float(np.max(np.abs(score))) or 1.0  # the mean of huge scores overflows
-        scale = largest * float(np.average(np.abs(score) / largest, weights=weight)) or 1.0
+        score, y, weight = _split_graded(score, y, weight)
+        distance = np.abs(score)
+        largest = float(np.max(distance)) or 1.0  # the mean of huge scores overflows
+        scale = largest * float(np.average(distance / largest, weights=weight)) or 1.0
         margin = np.where(y > 0, score, -score) / scale
 
         def true_class_proba(sharpness: float) -> tuple[FloatArray, FloatArray]:
@@ -411,8 +469,26 @@ class TemperatureCalibrator(Safeguarded, ScoreCalibrator):
             return q, (1.0 - q) * m
 
         self.prior_ = 0.5
-        temperature, self.share_ = _fit_temperature(true_class_proba, weight, 0.5, self.safeguard)
+        temperature, self.share_ = _fit_temperature(
+            true_class_proba, weight, self.prior_, self.safeguard
+        )
         self.temperature_ = min(temperature * scale, _LARGEST_FLOAT)
+
+
+def _split_graded(
+    score: FloatArray, y: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return a row of a graded outcome as y times a success and 1 - y times a failure."""
+    graded = (y > 0) & (y < 1)
+    if not graded.any():
+        return score, y, weight
+    succeeded = np.where(graded, weight * y, weight)
+    failed = weight * (1.0 - y)
+    return (
+        np.concatenate([score, score[graded]]),
+        np.concatenate([np.where(graded, 1.0, y), np.zeros(graded.sum())]),
+        np.concatenate([succeeded, failed[graded]]),
+    )
 
 
 class SoftmaxTemperature(Safeguarded):
@@ -444,28 +520,36 @@ class SoftmaxTemperature(Safeguarded):
                 "per class such as 'platt'."
             )
         row_checks.warn_small_weights(weight, "TemperatureCalibrator")
-        logits, codes, weight = logits[known], codes[known], weight[known]
-        n_classes = logits.shape[1]
-        # The mean lead of the first class over the second; of two classes, the mean |log-odds|.
-        second, first = np.partition(logits, -2, axis=1)[:, -2:].T
-        lead = float(np.average(first - second, weights=weight))
-        spread = float(np.average(first - logits.mean(axis=1), weights=weight))
-        # If two classes always lead together, the difference between them is too small as a scale.
-        scale = max(lead, spread / 100.0) or 1.0
-        logits = np.maximum((logits - first[:, None]) / scale, -_FARTHEST)
+        logits = logits[known]
+        codes = codes[known]
+        weight = weight[known]
+        leads, scale = _scale_logits(logits, weight)
         row = np.arange(len(codes))
 
         def true_class_proba(sharpness: float) -> tuple[FloatArray, FloatArray]:
-            m = logits * np.exp(sharpness)
+            m = leads * np.exp(sharpness)
             chance = special.softmax(m, axis=1)
-            return chance[row, codes], m[row, codes] - np.sum(chance * m, axis=1)
+            mean = np.sum(chance * m, axis=1)
+            return chance[row, codes], m[row, codes] - mean
 
-        self.prior_ = np.full(n_classes, 1.0 / n_classes)
-        temperature, self.share_ = _fit_temperature(
-            true_class_proba, weight, 1.0 / n_classes, self.safeguard
-        )
+        guess = 1.0 / logits.shape[1]
+        self.prior_ = np.full(logits.shape[1], guess)
+        temperature, self.share_ = _fit_temperature(true_class_proba, weight, guess, self.safeguard)
         self.temperature_ = min(temperature * scale, _LARGEST_FLOAT)
         return self
+
+
+def _scale_logits(logits: FloatArray, weight: FloatArray) -> tuple[FloatArray, float]:
+    """Return how far logits are above the first one, in units of the mean lead, and this unit."""
+    # The mean lead of the first class over the second; of two classes, the mean |log-odds|.
+    second, first = np.partition(logits, -2, axis=1)[:, -2:].T
+    lead = float(np.average(first - second, weights=weight))
+    mean = logits.mean(axis=1)
+    spread = float(np.average(first - mean, weights=weight))
+    # If two classes always lead together, the difference between them is too small as a scale.
+    scale = max(lead, spread / 100.0) or 1.0
+    leads = (logits - first[:, None]) / scale
+    return np.maximum(leads, -_FARTHEST), scale
 
 
 def _fit_temperature(
@@ -476,44 +560,67 @@ def _fit_temperature(
         return _plain_temperature(true_class_proba, weight), 0.0
     total = float(np.sum(weight))
     largest_share = max(LARGEST_SHARE, 2.0 / (total + 2.0))
+    least_share = 1.0 / (total + 1.0)
+    lowest = [LOWEST_WITH_GUESSES, least_share]
+    highest = [TEMPERATURES[1], largest_share]
+    # At the start the mean score has a moderate probability, .84, and guesses a moderate share.
+    start = [0.6, largest_share / 4.0]
+    result = optimize.minimize(
+        _loss_with_guesses(true_class_proba, weight, guess),
+        np.log(start),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=np.log([lowest, highest]).T,
+        options={"ftol": 1e-16, "gtol": 1e-10},
+    )
+    fitted = np.exp(result.x)
+    temperature, share = np.clip(fitted, lowest, highest)  # exp(log(x)) rounds
+    return float(temperature), float(share)
+
+
+def _loss_with_guesses(
+    true_class_proba: _TrueClassProba, weight: FloatArray, guess: float
+) -> Callable[[FloatArray], tuple[float, FloatArray]]:
+    """Return the log loss per row as a function of (log T, log share), with its gradient."""
+    total = float(np.sum(weight))
 
     def loss(theta: FloatArray) -> tuple[float, FloatArray]:
-        """Return the log loss per row at (log T, log share), and its gradient."""
-        share = float(np.exp(theta[1]))
-        q, slope = true_class_proba(-theta[0])
+        log_temperature, log_share = theta
+        share = float(np.exp(log_share))
+        q, slope = true_class_proba(-log_temperature)
         p = (1.0 - share) * q + share * guess
-        value = -(dot(weight, np.log(p)) + theta[1])
+        value = -(dot(weight, np.log(p)) + log_share)
         by_log_t = (1.0 - share) * dot(weight, q * slope / p)
         by_log_share = -share * dot(weight, (guess - q) / p) - 1.0
-        return float(value / total), np.array([by_log_t, by_log_share]) / total
+        gradient = np.array([by_log_t, by_log_share])
+        return float(value / total), gradient / total
 
-    # At the start the mean score has a moderate probability, .84, and guesses a moderate share.
-    start = np.log([0.6, largest_share / 4.0])
-    ends = [(LOWEST_WITH_GUESSES, TEMPERATURES[1]), (1.0 / (total + 1.0), largest_share)]
-    work = {"bounds": np.log(ends), "options": {"ftol": 1e-16, "gtol": 1e-10}}
-    result = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", **work)
-    temperature, share = np.clip(np.exp(result.x), *np.transpose(ends))  # exp(log(x)) rounds
-    return float(temperature), float(share)
+    return loss
 
 
 def _plain_temperature(true_class_proba: _TrueClassProba, weight: FloatArray) -> float:
     """Return the temperature at which the log loss is flat; it is convex in 1/T."""
 
     def slope(sharpness: float) -> float:
-        return -dot(weight, true_class_proba(sharpness)[1])
+        _, relative_slope = true_class_proba(sharpness)
+        return -dot(weight, relative_slope)
 
-    low, high = -np.log(TEMPERATURES[1]), -np.log(TEMPERATURES[0])
-    if slope(high) <= 0:  # the lower the temperature, the better
-        return TEMPERATURES[0]
-    if slope(low) >= 0:
-        return TEMPERATURES[1]
-    return float(np.exp(-optimize.brentq(slope, low, high, xtol=1e-12, rtol=1e-12)))
+    lowest, highest = TEMPERATURES
+    dullest = -np.log(highest)
+    sharpest = -np.log(lowest)
+    if slope(sharpest) <= 0:  # the lower the temperature, the better
+        return lowest
+    if slope(dullest) >= 0:
+        return highest
+    best = optimize.brentq(slope, dullest, sharpest, xtol=1e-12, rtol=1e-12)
+    return float(np.exp(-best))
 
 
 class _Interpolation(ScoreCalibrator):
     """A map that is linear between knots, and flat outside them."""
 
-    map, stored = staticmethod(decide.interpolate), ("knots", "values")
+    map = staticmethod(decide.interpolate)
+    stored = ("knots", "values")
 
     knots_: FloatArray
     values_: FloatArray
@@ -551,11 +658,13 @@ class IsotonicCalibrator(_Interpolation):
 
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
         knots, total, success = group_by_score(score, y, weight)
-        values = np.clip(isotonic_regression(success / total, weights=total).x, 0.0, 1.0)
+        rates = isotonic_regression(success / total, weights=total).x
+        values = np.clip(rates, 0.0, 1.0)
         # Of the knots of a plateau only the first and the last are needed.
         flat = values[1:] == values[:-1]
-        inner = np.append(False, flat) & np.append(flat, False)
-        self.knots_, self.values_ = knots[~inner], values[~inner]
+        is_needed = ~(np.append(False, flat) & np.append(flat, False))
+        self.knots_ = knots[is_needed]
+        self.values_ = values[is_needed]
 
 
 class SmoothIsotonicCalibrator(_Interpolation):
@@ -597,15 +706,23 @@ class SmoothIsotonicCalibrator(_Interpolation):
         fit = isotonic_regression(success / total, weights=total)
         starts = fit.blocks[:-1]
         block_weight = np.add.reduceat(total, starts)
-        smoothed = (np.add.reduceat(success, starts) + 1.0) / (block_weight + 2.0)
+        block_success = np.add.reduceat(success, starts)
+        smoothed = (block_success + 1.0) / (block_weight + 2.0)
         # Small blocks move towards 1/2 more than large ones, which can reverse their order.
         values = isotonic_regression(smoothed, weights=block_weight).x
-        # The mean score of a block, as a distance from its first: huge scores do not overflow.
-        first = knots[starts]
-        beyond = np.add.reduceat(total * (knots - np.repeat(first, np.diff(fit.blocks))), starts)
-        self.knots_ = first + beyond / block_weight
+        self.knots_ = _mean_scores(knots, total, fit.blocks)
         bound = 1.0 / (np.sum(total) + 2.0)
         self.values_ = np.clip(values, bound, 1.0 - bound)
+
+
+def _mean_scores(score: FloatArray, weight: FloatArray, ends: IntArray) -> FloatArray:
+    """Return the mean of each block, as a distance from its first: huge scores do not overflow."""
+    starts = ends[:-1]
+    lowest = score[starts]
+    distance = score - np.repeat(lowest, np.diff(ends))
+    block_distance = np.add.reduceat(weight * distance, starts)
+    block_weight = np.add.reduceat(weight, starts)
+    return lowest + block_distance / block_weight
 
 
 class VennAbersCalibrator(ScoreCalibrator):
@@ -645,13 +762,15 @@ class VennAbersCalibrator(ScoreCalibrator):
     (array([0.333]), array([0.667]))
     """
 
-    map, stored = staticmethod(decide.venn_abers_map), ("knots", "lower", "upper")
+    map = staticmethod(decide.venn_abers_map)
+    stored = ("knots", "lower", "upper")
 
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
         self.knots_, total, success = group_by_score(score, y, weight)
         self.upper_: FloatArray = _fit_with_one_more_success(total, success)
         # With scores and outcomes reversed, one more failure is one more success.
-        mirrored = _fit_with_one_more_success(total[::-1], (total - success)[::-1])
+        failure = total - success
+        mirrored = _fit_with_one_more_success(total[::-1], failure[::-1])
         self.lower_: FloatArray = 1.0 - mirrored[::-1]
 
     def predict_interval(self, score: Any) -> tuple[FloatArray, FloatArray]:
@@ -672,25 +791,42 @@ def _fit_with_one_more_success(total: FloatArray, success: FloatArray) -> FloatA
     slopes over all k <= i. The corners are convex, so the least slope is found by bisection, for
     all k at once.
     """
-    blocks = isotonic_regression(success / total, weights=total).blocks
-    weight = np.concatenate([[0.0], np.cumsum(total)])
-    count = np.concatenate([[0.0], np.cumsum(success)])
-    corner_weight, corner_count = weight[blocks], count[blocks]
-    start = np.arange(len(total))
-    x, y = weight[:-1] - 1.0, count[:-1] - 1.0  # shifting corners by 1 is shifting k by -1
-    low = np.searchsorted(blocks, start, side="right")  # the first corner after k
-    high = np.full(len(start), len(blocks) - 1)
-    # The slope from k falls along the corners until the next one lies above the line.
-    while np.any(open_ := low < high):
-        middle = (low + high) // 2
-        nearer = np.minimum(middle + 1, len(blocks) - 1)
-        here = (corner_count[middle] - y) * (corner_weight[nearer] - x)
-        there = (corner_count[nearer] - y) * (corner_weight[middle] - x)
-        falls = open_ & (there < here)
-        low = np.where(falls, middle + 1, low)
-        high = np.where(open_ & ~falls, middle, high)
-    slope = (corner_count[low] - y) / (corner_weight[low] - x)
+    corners = isotonic_regression(success / total, weights=total).blocks
+    weight = np.append(0.0, np.cumsum(total))
+    count = np.append(0.0, np.cumsum(success))
+    # Shifting the corners by (1, 1) is shifting the points k by (-1, -1).
+    slope = _least_slopes(
+        weight[:-1] - 1.0, count[:-1] - 1.0, weight[corners], count[corners], corners
+    )
     return np.minimum(np.maximum.accumulate(slope), 1.0)
+
+
+def _least_slopes(
+    x: FloatArray,
+    y: FloatArray,
+    corner_x: FloatArray,
+    corner_y: FloatArray,
+    corners: IntArray,
+) -> FloatArray:
+    """Return the least slope from each point (x, y) to any corner after it, by bisection.
+
+    `corners` says before which point each corner stands.
+    """
+    points = np.arange(len(x))
+    low = np.searchsorted(corners, points, side="right")  # the next corner
+    high = np.full(len(points), len(corners) - 1)
+    is_open = low < high
+    # The slope falls along the corners until the next one lies above the line.
+    while np.any(is_open):
+        middle = (low + high) // 2
+        farther = np.minimum(middle + 1, len(corners) - 1)
+        slope_here = (corner_y[middle] - y) * (corner_x[farther] - x)
+        slope_there = (corner_y[farther] - y) * (corner_x[middle] - x)
+        falls = slope_there < slope_here
+        low = np.where(is_open & falls, middle + 1, low)
+        high = np.where(is_open & ~falls, middle, high)
+        is_open = low < high
+    return (corner_y[low] - y) / (corner_x[low] - x)
 
 
 #: Names accepted by `calibration=`.
@@ -735,9 +871,10 @@ def fit_map(template: Any, score: FloatArray, y: FloatArray, weight: FloatArray)
     try:
         return clone(template).fit(score, y, weight)
     except Exception as error:
+        reason, *_ = str(error).splitlines()
         raise ValueError(
             f"calibration: {type(template).__name__}.fit(score, y, sample_weight) failed on a "
-            f"vector of {len(score)} scores and outcomes 0 and 1: {str(error).splitlines()[0]}"
+            f"vector of {len(score)} scores and outcomes 0 and 1: {reason}"
         ) from error
 
 
@@ -746,39 +883,68 @@ def apply_map(fitted: Any, score: FloatArray) -> FloatArray:
     mapped = np.asarray(fitted.predict(score), dtype=np.float64)
     if type(fitted) in CALIBRATORS.values():
         return mapped
-    if mapped.shape != (len(score),) or not np.all((mapped >= 0.0) & (mapped <= 1.0)):
+    fault = ""
+    if mapped.shape != (len(score),):
+        fault = "."
+    elif not np.all((mapped >= 0.0) & (mapped <= 1.0)):
+        fault = ", some of them outside or nan."
+    if fault:
         raise ValueError(
             f"calibration: {type(fitted).__name__}.predict must return {len(score)} probabilities "
             f"in [0, 1] for {len(score)} scores, but it returned values of shape {mapped.shape}"
-            + ("." if mapped.shape != (len(score),) else ", some of them outside or nan.")
+            f"{fault}"
         )
     return mapped
 
 
-def restore_map(kind: str, given: dict[str, Any]) -> Any:
+def restore_map(kind: str, parameters: dict[str, Any]) -> Any:
     """Rebuild a fitted map from plain numbers."""
     calibrator = CALIBRATORS[check_choice("kind", kind, CALIBRATORS)]
-    native = np.ndim(given.get("prior", 0.0)) == 1
-    restored = SoftmaxTemperature() if native else calibrator()
-    if sorted(given) != sorted(restored.stored):
-        raise ValueError(f"maps need {restored.stored}, got {sorted(given)}.")
-    for name, number in _check_map(given).items():
-        setattr(restored, f"{name}_", number if number.ndim else float(number))
+    restored = calibrator()
+    if np.ndim(parameters.get("prior", 0.0)) == 1:
+        restored = SoftmaxTemperature()
+    names = sorted(parameters)
+    if names != sorted(restored.stored):
+        raise ValueError(f"maps need {restored.stored}, got {names}.")
+    for name, number in _check_map(parameters).items():
+        plain = number if number.ndim else float(number)
+        setattr(restored, f"{name}_", plain)
     return restored
 
 
 def _rises(x: FloatArray) -> bool:
     """Tell whether numbers lie in [0, 1] and, but for rounding, never fall."""
-    return bool(np.all(np.diff(x) >= -1e-12) and np.all((x >= 0) & (x <= 1)))
+    return bool(np.all(np.diff(x) >= -1e-12) and np.all(_is_share(x)))
+
+
+def _is_share(x: FloatArray) -> Any:
+    return (x >= 0) & (x <= 1)
+
+
+def _is_not_negative(x: FloatArray) -> Any:
+    return x >= 0
+
+
+def _is_positive(x: FloatArray) -> Any:
+    return x > 0
+
+
+def _ascends(x: FloatArray) -> Any:
+    return np.diff(x) > 0
 
 
 #: What each stored parameter must be; all others must be finite.
 _RULES: dict[str, tuple[str, Callable[[FloatArray], Any]]] = {
-    **dict.fromkeys(["share", "prior"], ("in [0, 1]", lambda x: (x >= 0) & (x <= 1))),
-    **dict.fromkeys(["slope", "a", "b"], ("at least 0", lambda x: x >= 0)),
-    **dict.fromkeys(["values", "lower", "upper"], ("rising in [0, 1]", _rises)),
-    "temperature": ("positive", lambda x: x > 0),
-    "knots": ("ascending", lambda x: np.diff(x) > 0),
+    "share": ("in [0, 1]", _is_share),
+    "prior": ("in [0, 1]", _is_share),
+    "slope": ("at least 0", _is_not_negative),
+    "a": ("at least 0", _is_not_negative),
+    "b": ("at least 0", _is_not_negative),
+    "values": ("rising in [0, 1]", _rises),
+    "lower": ("rising in [0, 1]", _rises),
+    "upper": ("rising in [0, 1]", _rises),
+    "temperature": ("positive", _is_positive),
+    "knots": ("ascending", _ascends),
 }
 #: Parameters with one number per knot.
 _CURVES = ("knots", "values", "lower", "upper")
@@ -787,16 +953,18 @@ _CURVES = ("knots", "values", "lower", "upper")
 def _check_map(parameters: Mapping[str, Any]) -> dict[str, FloatArray]:
     """Return the parameters of a fitted map as arrays; refuse what is no rising map."""
     numbers = {name: np.asarray(value, dtype=np.float64) for name, value in parameters.items()}
-    lengths = {len(np.atleast_1d(numbers[name])) for name in _CURVES if name in numbers}
+    lengths = set()
     for name, x in numbers.items():
-        ndim = 1 if name in _CURVES else 0
+        ndim = int(name in _CURVES)
         if x.ndim != ndim and not (name == "prior" and x.ndim == 1):
             raise ValueError(f"maps: {name} must have {ndim} dimensions, got {x.ndim}.")
         wanted, holds = _RULES.get(name, ("finite", np.isfinite))
-        if not np.all(np.isfinite(x)) or not np.all(holds(x)) or x.size == 0:
+        if x.size == 0 or not np.all(np.isfinite(x)) or not np.all(holds(x)):
             raise ValueError(
                 f"maps: {name} must be {wanted}, got {reprlib.repr(parameters[name])}."
             )
+        if name in _CURVES:
+            lengths.add(len(x))
     if len(lengths) > 1:
         raise ValueError(
             f"maps: knots and values must have the same length, got {sorted(lengths)}."

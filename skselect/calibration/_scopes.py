@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -51,8 +52,8 @@ class Calibration(ABC):
     def applied(self) -> dict[str, Any]:
         """Return the calibration as :mod:`skselect._lib.decide` takes it."""
         maps = [partial(_apply_where_known, fitted) for fitted in self.maps]
-        said = _describe(self.maps[0], self.kind, self.response, self.offset)
-        return {**said, "scope": self.scope, "maps": maps}
+        inputs = _describe(self.maps[0], self.kind, self.response, self.offset)
+        return {**inputs, "scope": self.scope, "maps": maps}
 
     def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
         """Return the maps as plain numbers; a calibrator of yours leaves its name only."""
@@ -63,17 +64,23 @@ class Calibration(ABC):
                 "which cannot be saved as JSON. Use a named calibration, or pass "
                 "allow_external=True and pass it yourself after loading."
             )
-        numbers = [fitted.fitted for fitted in (() if is_own else self.maps)]
-        maps = [{name: np.asarray(x).tolist() for name, x in one.items()} for one in numbers]
-        return {**{name: getattr(self, name) for name in self.stored}, "maps": maps}
+        stored: dict[str, Any] = {name: getattr(self, name) for name in self.stored}
+        stored["maps"] = []
+        if is_own:
+            return stored
+        for calibrator in self.maps:
+            numbers = {name: np.asarray(x).tolist() for name, x in calibrator.fitted.items()}
+            stored["maps"].append(numbers)
+        return stored
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Self:
         """Rebuild the maps from plain numbers."""
         kind = str(stored["kind"])
-        maps: tuple[Any, ...] = (calibrators.Missing(kind),)
-        if not kind.startswith("external:"):
-            maps = tuple(calibrators.restore_map(kind, given) for given in stored["maps"])
+        if kind.startswith("external:"):
+            maps: tuple[Any, ...] = (calibrators.Missing(kind),)
+        else:
+            maps = tuple(calibrators.restore_map(kind, numbers) for numbers in stored["maps"])
         offset = stored["offset"]
         if offset is not None or "response" in cls.stored:
             offset = float(offset)
@@ -133,27 +140,18 @@ class ClassCalibration(Calibration):
         """
         template = calibrators.copy_unfitted(calibrator)
         kind = calibrators.calibrator_name(template)
-        weight = np.ones(len(codes)) if sample_weight is None else sample_weight
-        is_proba = response == "predict_proba"
-        offset = (
-            calibrators.log_odds_offset(scores[weight > 0])
-            if is_proba
-            else calibrators.LEAST_OFFSET
-        )
+        weight = _fill_weight(sample_weight, len(codes))
+        offset = calibrators.LEAST_OFFSET
+        if response == "predict_proba":
+            offset = calibrators.log_odds_offset(scores[weight > 0])
         if _is_native(kind, n_classes):
             softmax = calibrators.SoftmaxTemperature(safeguard=template.safeguard)
             (logits,) = find_inputs(_describe(softmax, kind, response, offset), scores)
-            return cls(kind, response, (softmax.fit(logits, codes, weight),), offset)
-        positives = [1] if n_classes == 2 else range(n_classes)
-        maps: list[Any] = []
+            softmax.fit(logits, codes, weight)
+            return cls(kind, response, (softmax,), offset)
         columns = find_inputs(_describe(template, kind, response, offset), scores)
-        for column, k in zip(columns, positives, strict=True):
-            known = ~np.isnan(column)
-            outcome = (codes[known] == k).astype(np.float64)
-            # The first map may warn about the weights; the others would repeat it.
-            with silence_repeats() if maps else nullcontext():
-                maps.append(calibrators.fit_map(template, column[known], outcome, weight[known]))
-        return cls(kind, response, tuple(maps), offset)
+        maps = _fit_maps(template, columns, codes, weight)
+        return cls(kind, response, maps, offset)
 
     def predict_proba(self, scores: FloatArray) -> FloatArray:
         """Return probabilities of shape (n, K) that sum to one in each row.
@@ -167,15 +165,41 @@ class ClassCalibration(Calibration):
         """Refuse a number of classes or a response that the maps were not fitted to."""
         if isinstance(self.maps[0], calibrators.Missing):
             return
-        native = _is_native(self.kind, n_classes)
-        wanted = 1 if n_classes == 2 or native else n_classes
-        priors = {np.shape(getattr(m, "prior_", 0.0)) for m in self.maps}
-        shape = (n_classes,) if native else ()
-        if len(self.maps) != wanted or self.response != response or priors != {shape}:
+        n_maps = n_classes
+        shape: tuple[int, ...] = ()
+        if _is_native(self.kind, n_classes):
+            n_maps = 1
+            shape = (n_classes,)
+        elif n_classes == 2:
+            n_maps = 1
+        shapes = {np.shape(getattr(fitted, "prior_", 0.0)) for fitted in self.maps}
+        if len(self.maps) != n_maps or self.response != response or shapes != {shape}:
             raise ValueError(
                 f"calibration: {len(self.maps)} maps of {self.response} do not fit {n_classes} "
                 f"classes of {response}."
             )
+
+
+def _fill_weight(sample_weight: FloatArray | None, n: int) -> FloatArray:
+    return np.ones(n) if sample_weight is None else sample_weight
+
+
+def _fit_maps(
+    template: Any, columns: Sequence[FloatArray], codes: IntArray, weight: FloatArray
+) -> tuple[Any, ...]:
+    """Return a map for each column of scores: one is that of the second class, else one a class."""
+    n_columns = len(columns)
+    positives = [1] if n_columns == 1 else range(n_columns)
+    maps: list[Any] = []
+    for column, k in zip(columns, positives, strict=True):
+        known = ~np.isnan(column)
+        outcome = (codes[known] == k).astype(np.float64)
+        # The first map may warn about the weights; the others would repeat it.
+        warnings_once = silence_repeats() if maps else nullcontext()
+        with warnings_once:
+            fitted = calibrators.fit_map(template, column[known], outcome, weight[known])
+        maps.append(fitted)
+    return tuple(maps)
 
 
 def _describe(calibrator: Any, kind: str, response: str, offset: float | None) -> dict[str, Any]:
@@ -184,8 +208,10 @@ def _describe(calibrator: Any, kind: str, response: str, offset: float | None) -
     The offset is None for scores that are no probabilities.
     """
     is_proba = response == "predict_proba" and offset is not None
+    if isinstance(calibrator, calibrators.SoftmaxTemperature):
+        kind = "softmax"
     return {
-        "kind": "softmax" if isinstance(calibrator, calibrators.SoftmaxTemperature) else kind,
+        "kind": kind,
         "reads_log_odds": is_proba and getattr(calibrator, "reads_log_odds", False),
         "response": response,
         "offset": offset,
@@ -253,11 +279,13 @@ class ConfidenceCalibration(Calibration):
             Whether the confidence lies in [0, 1].
         """
         template = calibrators.copy_unfitted(calibrator)
-        weight = np.ones(len(correct)) if sample_weight is None else sample_weight
-        offset = calibrators.log_odds_offset(confidence[weight > 0]) if is_probability else None
+        weight = _fill_weight(sample_weight, len(correct))
+        offset = None
+        if is_probability:
+            offset = calibrators.log_odds_offset(confidence[weight > 0])
         kind = calibrators.calibrator_name(template)
-        (read,) = find_inputs(_describe(template, kind, "predict_proba", offset), confidence)
-        fitted = calibrators.fit_map(template, read, correct, weight)
+        (scores,) = find_inputs(_describe(template, kind, "predict_proba", offset), confidence)
+        fitted = calibrators.fit_map(template, scores, correct, weight)
         return cls(kind, "predict_proba", (fitted,), offset)
 
     def calibrate_confidence(self, confidence: FloatArray) -> FloatArray:
@@ -271,15 +299,18 @@ class ConfidenceCalibration(Calibration):
             raise ValueError("calibration: a map of class probabilities cannot map a confidence.")
 
 
+_KINDS: dict[str, type[Calibration]] = {
+    kind.scope: kind for kind in (ClassCalibration, ConfidenceCalibration)
+}
+
 #: Names accepted by `calibration_scope=`.
-SCOPES = ("probabilities", "confidence")
+SCOPES = tuple(_KINDS)
 
 
 def restore_calibration(stored: dict[str, Any]) -> Calibration:
     """Rebuild a calibration of any scope from plain numbers."""
     scope = check_choice("scope", stored["scope"], SCOPES)
-    kind: type[Calibration] = ClassCalibration if scope == SCOPES[0] else ConfidenceCalibration
-    return kind.from_dict(stored)
+    return _KINDS[scope].from_dict(stored)
 
 
 # What `calibration="auto"` chooses, and from what ----------------------------------------------
@@ -290,8 +321,8 @@ def restore_calibration(stored: dict[str, Any]) -> Calibration:
 #: each number of rows. Raw scores are not among them; Venn-Abers is left out because it shrinks
 #: like smooth isotonic, and more.
 SAFE = {
-    SCOPES[0]: ("temperature", "platt", "smooth_isotonic"),
-    SCOPES[1]: ("temperature", "smooth_isotonic"),
+    ClassCalibration.scope: ("temperature", "platt", "smooth_isotonic"),
+    ConfidenceCalibration.scope: ("temperature", "smooth_isotonic"),
 }
 
 
@@ -323,12 +354,13 @@ def fit_calibration(
     """
     if fold is not None and isinstance(calibrator, str) and calibrator == "auto":
         calibrator = choose_calibrator(scope, rows, fold)
-    if scope == SCOPES[0]:
+    if scope == ClassCalibration.scope:
         return ClassCalibration.fit(calibrator, *rows[:5])  # all but the confidence
+    is_right = rows.scores.argmax(axis=1) == rows.codes
     return ConfidenceCalibration.fit(
         calibrator,
         confidence_of_proba(rows.scores, rows.confidence),
-        (rows.scores.argmax(axis=1) == rows.codes).astype(np.float64),
+        is_right.astype(np.float64),
         rows.weight,
         is_probability=not callable(rows.confidence),
     )
@@ -341,14 +373,23 @@ def cross_fit(
 
     `parts` holds pairs: the rows that fit a map, and those that it maps.
     """
-    proba, confidences = np.empty((len(rows.codes), rows.n_classes)), np.empty(len(rows.codes))
+    proba = np.empty((len(rows.codes), rows.n_classes))
+    confidences = np.empty(len(rows.codes))
     for train, test in parts:
         fitted = fit_calibration(calibrator, scope, rows.take(train))
-        proba[test] = fitted.predict_proba(rows.scores[test])
-        confidences[test] = fitted.calibrate_confidence(
-            confidence_of_proba(proba[test], rows.confidence)
-        )
+        mapped = fitted.predict_proba(rows.scores[test])
+        proba[test] = mapped
+        raw = confidence_of_proba(mapped, rows.confidence)
+        confidences[test] = fitted.calibrate_confidence(raw)
     return proba, confidences
+
+
+class _Candidate(NamedTuple):
+    """A calibrator that "auto" may choose: its cross-fitted log loss, and what it claims."""
+
+    name: str
+    loss: float
+    outcomes: Outcomes
 
 
 def choose_calibrator(scope: str, rows: RawRows, fold: IntArray) -> str:
@@ -359,37 +400,48 @@ def choose_calibrator(scope: str, rows: RawRows, fold: IntArray) -> str:
     """
     if rows.weight is not None:
         counted = np.flatnonzero(rows.weight > 0)
-        rows, fold = rows.take(counted), fold[counted]
+        rows = rows.take(counted)
+        fold = fold[counted]
     parts = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
     if len(parts) < 2:
         raise ValueError(
             "calibration='auto' compares calibrators on rows of other folds, so that it needs two "
             "folds with rows, got one. Use an integer cv, or name one: calibration='temperature'."
         )
-    names, of_answers = SAFE[scope], scope == SCOPES[1]
-    if not of_answers:
+    names = SAFE[scope]
+    if scope == ClassCalibration.scope:
         rows = rows._replace(confidence="max_proba")
     elif not isinstance(rows.confidence, str) or rows.confidence != "max_proba":
         names = names[1:]  # temperature reads "max_proba" only
-    found = {}
-    for name in names:
-        with silence_repeats():  # the fit of the chosen one warns
-            proba, claimed = cross_fit(name, scope, rows, parts)
-        right = proba.argmax(axis=1) == rows.codes
-        own = proba[np.arange(len(right)), rows.codes]
-        if of_answers:
-            own = np.where(right, claimed, 1.0 - claimed)
-        loss = np.average(-np.log(np.maximum(own, np.finfo(np.float64).eps)), weights=rows.weight)
-        # The tenth digit depends on the processor.
-        found[name] = round(float(loss), 9), Outcomes(~right, claimed)
-    chosen = min(found, key=lambda name: found[name][0])
-    # A calibrated classifier looks as overconfident in one of 1000 tables.
-    if (
-        are_constant(rows.weight)
-        and run_csr_test(found[chosen][1], random_state=0).p_value <= 0.001
-    ):
+    candidates = [_try_calibrator(name, scope, rows, parts) for name in names]
+    chosen = min(candidates, key=attrgetter("loss"))
+    if are_constant(rows.weight):
+        _warn_if_overconfident(chosen)
+    return chosen.name
+
+
+def _try_calibrator(
+    name: str, scope: str, rows: RawRows, parts: Sequence[tuple[IntArray, IntArray]]
+) -> _Candidate:
+    with silence_repeats():  # the fit of the chosen one warns
+        proba, claimed = cross_fit(name, scope, rows, parts)
+    right = proba.argmax(axis=1) == rows.codes
+    if scope == ConfidenceCalibration.scope:
+        chance = np.where(right, claimed, 1.0 - claimed)
+    else:
+        chance = proba[np.arange(len(right)), rows.codes]
+    surprise = -np.log(np.maximum(chance, np.finfo(np.float64).eps))
+    loss = np.average(surprise, weights=rows.weight)
+    # The tenth digit depends on the processor.
+    return _Candidate(name, round(float(loss), 9), Outcomes(~right, claimed))
+
+
+def _warn_if_overconfident(chosen: _Candidate) -> None:
+    """Warn at a level at which a calibrated classifier is warned of in one of 1000 tables."""
+    test = run_csr_test(chosen.outcomes, random_state=0)
+    if test.p_value <= 0.001:
         warn_user(
-            f"calibration='auto' chose {chosen!r}, the best of the safe ones, but its confidence "
-            "is still too high near certainty (csr_test, p = .001). See calibration_report."
+            f"calibration='auto' chose {chosen.name!r}, the best of the safe ones, but its "
+            "confidence is still too high near certainty (csr_test, p = .001). See "
+            "calibration_report."
         )
-    return chosen
