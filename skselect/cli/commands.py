@@ -34,7 +34,7 @@ from skselect.policy import policy as policies
 from skselect.policy.policy import AbstentionPolicy, External
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions, find_column_order
+from skselect.predictions.predictions import Predictions, cascade_of, find_column_order
 
 if TYPE_CHECKING:
     from skselect.monitoring.status import MonitorStatus
@@ -142,7 +142,7 @@ def tune(given: Namespace) -> int:
         found.accepts(outcomes.confidence, _subgroups(groups)),
         classes=table.classes,
         confidence=confidence or External(str(table.confidence)),
-        cascade=source.cascade,
+        cascade=cascade_of(source),
         metadata={tables.COLUMNS: table.stored},
     )
     texts = {out: f"{policy.to_json(allow_external=True)}\n"}

@@ -35,7 +35,7 @@ from skselect.monitoring.plan import count_more
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Stated
 from skselect.policy.policy import AbstentionPolicy
-from skselect.predictions.predictions import Predictions
+from skselect.predictions.predictions import Predictions, draw_of
 from skselect.selection.sample import Sample
 
 _TRUSTED = (certificates.INDEPENDENT, certificates.FRESH, certificates.FIXED)
@@ -600,7 +600,7 @@ def check_decided(
     loss = sample.outcomes.loss
     accepted = sample.accepted
     assert accepted is not None
-    doubts = (find_far(policy, answered, curve), answered.doubt)
+    doubts = (find_far(policy, answered, curve), draw_of(answered).doubt)
     caveats = tuple(
         f"This verdict is about rows like these only: {doubt}." for doubt in doubts if doubt
     )

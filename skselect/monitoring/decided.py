@@ -49,7 +49,7 @@ def predictions_for(policy: AbstentionPolicy, y_true: Any, y_proba: Any) -> Pred
     predictions = Predictions.from_proba(truth, scores, labels=policy.classes)
     if policy.cascade is None:
         return predictions
-    return replace(predictions, cascade=policy.cascade)
+    return replace(predictions, _cascade=policy.cascade)
 
 
 def rows_given(y_true: Any, y_proba: Any, others: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -125,7 +125,7 @@ def check_answers_fit(
     # Decisions that a cascade of probabilities has written come with their final confidence.
     if cascade is None or is_decided:
         return
-    joined = predictions.cascade
+    joined = predicting.cascade_of(predictions)
     if joined is None or (joined.names, joined.cuts) != (cascade.names, cascade.cuts):
         raise ValueError(
             f"{which}: this policy asks the stages {list(cascade.names)} in turn, and these "
@@ -144,7 +144,12 @@ def sample_of(
         reviewer_loss=reviewer_loss(answered),
         unjudged=answered.unjudged,
     )
-    return Sample(outcomes=outcomes, source=answered, accepted=accepted, drawn=answered.drawn)
+    return Sample(
+        outcomes=outcomes,
+        source=answered,
+        accepted=accepted,
+        drawn=predicting.draw_of(answered).assumed,
+    )
 
 
 # Rows of `fit`, and rows of another kind ----------------------------------------------------------

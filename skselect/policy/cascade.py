@@ -18,7 +18,12 @@ from skselect._lib.notebook import percent, rounded
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.calibration._scopes import Calibration, restore_calibration
 from skselect.policy.certificate import check_texts, threshold_from_json, threshold_to_json
-from skselect.predictions.predictions import Predictions, refuse_unjudged
+from skselect.predictions.predictions import (
+    Predictions,
+    are_verdicts,
+    draw_of,
+    refuse_unjudged,
+)
 
 #: A cascade that asks its last stage in this share of the cases saves next to nothing.
 _NEARLY_ALL = 0.95
@@ -106,7 +111,7 @@ class Cascade:
         n, width = tables[0].shape
         rule = describe_cascade(self)
         scores, stage = follow(rule, n, width, lambda k, rows: tables[k][rows])
-        joined = replace(first, cascade=count_asked(self, stage, is_fresh=True))
+        joined = replace(first, _cascade=count_asked(self, stage, is_fresh=True))
         if first.y_proba is not None:
             return replace(joined, y_proba=scores, y_pred=first.rule.choose(scores))
         codes = np.array([(part.y_true, part.y_pred) for part in parts])
@@ -269,7 +274,7 @@ def check_stages(stages: Any) -> list[Predictions]:
             f"{shown(stages)}."
         )
     tables = list(stages.values())
-    places = [part.position for part in tables if isinstance(part, Predictions)]
+    places = [draw_of(part).position for part in tables if isinstance(part, Predictions)]
     known = [one for one in places if one is not None]
     if len(known) == len(tables):
         stages = dict(zip(stages, _judged_in_all(tables, known), strict=True))
@@ -287,7 +292,7 @@ def check_stages(stages: Any) -> list[Predictions]:
             )
         refuse_unjudged(part, "a stage of a cascade")
         same = len(part) == len(first)
-        same = same if part.is_judged else np.array_equal(part.y_true, first.y_true)
+        same = same if are_verdicts(part) else np.array_equal(part.y_true, first.y_true)
         own, wanted = np.asarray(part.sample_weight), np.asarray(first.sample_weight)
         if not same or not np.array_equal(own, wanted):
             raise ValueError(

@@ -63,8 +63,8 @@ class LearnedScore:
         """The coefficients by name, "intercept" first; empty for a classifier."""
         if self.classifier is not None:
             return {}
-        named = zip(self.names, self.coefficients.tolist(), strict=True)
-        return {"intercept": self.intercept} | dict(named)
+        coefficients = dict(zip(self.names, self.coefficients.tolist(), strict=True))
+        return {"intercept": self.intercept} | coefficients
 
     @property
     def asks(self) -> tuple[str, ...]:
@@ -80,11 +80,13 @@ class LearnedScore:
                 "fitted model by other means."
             )
         coefficients = self.by_name
+        intercept = coefficients.pop("intercept")
+        auxiliary = {name: calibration.to_dict() for name, calibration in self.auxiliary.items()}
         return {
             "kind": "learned",
-            "intercept": coefficients.pop("intercept"),
+            "intercept": intercept,
             "coefficients": coefficients,
-            "auxiliary": {name: maps.to_dict() for name, maps in self.auxiliary.items()},
+            "auxiliary": auxiliary,
         }
 
     def rate(
@@ -103,16 +105,18 @@ class LearnedScore:
             (n,).
         """
         maps = {name: calibration.predict_proba for name, calibration in self.auxiliary.items()}
-        return self.judge(find_features(maps, y_proba, y_pred, auxiliary_proba))
+        features = find_features(maps, y_proba, y_pred, auxiliary_proba)
+        return self.judge(features)
 
     def judge(self, features: Mapping[str, FloatArray]) -> FloatArray:
         """Return the chance that each answer is right, from its features by name."""
-        if self.classifier is not None:
-            table = np.column_stack([features[name] for name in self.names])
-            right = list(self.classifier.classes_).index(1)
-            return np.asarray(self.classifier.predict_proba(table)[:, right], dtype=np.float64)
-        coefficients = dict(zip(self.names, self.coefficients, strict=True))
-        return weigh(features, coefficients, self.intercept)
+        if self.classifier is None:
+            coefficients = dict(zip(self.names, self.coefficients, strict=True))
+            return weigh(features, coefficients, self.intercept)
+        table = np.column_stack([features[name] for name in self.names])
+        column = list(self.classifier.classes_).index(1)
+        chance = self.classifier.predict_proba(table)[:, column]
+        return np.asarray(chance, dtype=np.float64)
 
 
 def confidence_of_answers(
@@ -148,7 +152,8 @@ def confidence_of_answers(
     array([0.925])
     """
     if isinstance(confidence, str) and confidence in NAMED:
-        return rate(rule.applied_to(y_proba, confidence), y_proba, y_pred)
+        policy = rule.applied_to(y_proba, confidence)
+        return rate(policy, y_proba, y_pred)
     return confidence_of_proba(y_proba, confidence)
 
 
@@ -177,7 +182,8 @@ def confidence_of_proba(y_proba: FloatArray, confidence: ConfidenceSpec) -> Floa
             raise ValueError(
                 f"confidence={confidence!r} is about predicted classes; pass Predictions."
             )
-        return CONFIDENCES[confidence](y_proba)
+        compute = CONFIDENCES[confidence]
+        return compute(y_proba)
     source: Any = confidence(y_proba) if callable(confidence) else confidence
     values = check_confidence(source)
     check_length("confidence", values, len(y_proba), "y_proba")
@@ -190,10 +196,12 @@ def check_confidence_by_row(y_proba: FloatArray, confidence: Callable[..., Any])
     New rows come together with others, so a threshold on such a confidence would not carry over.
     """
     together = confidence_of_proba(y_proba, confidence)
+    tolerance = 1e-8 * np.ptp(together)
     n = len(y_proba)
-    for start, stop in {(0, 1), (n - 1, n), (0, (n + 1) // 2), (n // 2, n)}:
-        part = confidence_of_proba(y_proba[start:stop], confidence)
-        if not np.allclose(part, together[start:stop], 1e-5, 1e-8 * np.ptp(together)):
+    parts = {(0, 1), (n - 1, n), (0, (n + 1) // 2), (n // 2, n)}
+    for start, stop in parts:
+        alone = confidence_of_proba(y_proba[start:stop], confidence)
+        if not np.allclose(alone, together[start:stop], 1e-5, tolerance):
             raise ValueError(
                 f"confidence: the function looks at rows together (rows {start} to {stop - 1} "
                 f"alone get other values than among all {n}). It must compute the confidence in a "

@@ -74,7 +74,10 @@ class DecisionRule:
     def has_graded_costs(self) -> bool:
         """Whether some cost lies between 0 and the largest."""
         costs = self.cost_matrix
-        return costs is not None and bool(np.any((costs > 0) & (costs < self.unit)))
+        if costs is None:
+            return False
+        between = (costs > 0) & (costs < self.unit)
+        return bool(np.any(between))
 
     @property
     def default_confidence(self) -> str:
@@ -99,7 +102,8 @@ class DecisionRule:
         """
         if self.decision == "estimator":
             return check_given(y_pred, "y_pred", "decision='estimator'")
-        return choose(self.applied_to(y_proba), y_proba, y_pred)
+        policy = self.applied_to(y_proba)
+        return choose(policy, y_proba, y_pred)
 
     def applied_to(self, y_proba: FloatArray, confidence: Any = None) -> dict[str, Any]:
         """Return what :mod:`skselect._lib.decide` reads of a policy with this rule."""
@@ -116,7 +120,8 @@ class DecisionRule:
         Where the model does not know the true class (-1), any answer has the largest cost.
         """
         costs = check_given(self.cost_matrix, "cost_matrix", "a loss or confidence of costs")
-        return np.where(y_true < 0, 1.0, (costs / self.unit)[y_true, y_pred])
+        shares = costs / self.unit
+        return np.where(y_true < 0, 1.0, shares[y_true, y_pred])
 
 
 def _check_cost_matrix(values: Any, classes: LabelArray) -> FloatArray:
@@ -127,10 +132,8 @@ def _check_cost_matrix(values: Any, classes: LabelArray) -> FloatArray:
         values = pd.DataFrame(np.asarray(values), index=names, columns=names)
     if hasattr(values, "iloc"):
         remedy = "or pass an array in the order of the classes"
-        rows, columns = (
-            match_columns(list(labels), classes, "cost_matrix", remedy)
-            for labels in (values.index, values.columns)
-        )
+        rows = match_columns(list(values.index), classes, "cost_matrix", remedy)
+        columns = match_columns(list(values.columns), classes, "cost_matrix", remedy)
         values = values.iloc[rows, columns]
     costs = check_costs(values)
     shape = (len(classes), len(classes))

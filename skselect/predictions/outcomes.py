@@ -20,7 +20,8 @@ from skselect.predictions.predictions import Predictions, refuse_unjudged
 
 def zero_one_loss(predictions: Predictions) -> arrays.FloatArray:
     """Return 1 where the predicted class is not the true one, else 0."""
-    return (predictions.y_pred != predictions.y_true).astype(np.float64)
+    is_wrong = predictions.y_pred != predictions.y_true
+    return is_wrong.astype(np.float64)
 
 
 def cost_loss(predictions: Predictions) -> arrays.FloatArray:
@@ -32,7 +33,8 @@ def reviewer_loss(predictions: Predictions) -> arrays.FloatArray | None:
     """Return 1 where a reviewer's answer is not the true class, else 0; None without answers."""
     if predictions.reviewer is None:
         return None
-    return (predictions.reviewer != predictions.y_true).astype(np.float64)
+    is_wrong = predictions.reviewer != predictions.y_true
+    return is_wrong.astype(np.float64)
 
 
 LOSSES: dict[str, Callable[[Predictions], arrays.FloatArray]] = {
@@ -61,15 +63,17 @@ def compute_loss(predictions: Predictions, loss: arrays.LossSpec) -> arrays.Floa
         If the name is unknown or a loss lies outside [0, 1].
     """
     if not callable(loss):
-        return LOSSES[check_choice("loss", loss, LOSSES)](predictions)
-    classes = predictions.classes
+        compute = LOSSES[check_choice("loss", loss, LOSSES)]
+        return compute(predictions)
     refuse_unjudged(predictions, "a callable loss")
     if np.any(predictions.y_true < 0):
         raise ValueError(
             "loss: a callable needs the true label of every row, but some rows belong to a class "
             "that the classifier does not know. Use loss='zero_one' (such a row is an error)."
         )
-    values = row_checks.check_loss(loss(classes[predictions.y_true], predictions.answers))
+    labels = predictions.classes[predictions.y_true]
+    values = loss(labels, predictions.answers)
+    values = row_checks.check_loss(values)
     row_checks.check_length("loss", values, len(predictions))
     return values.copy()
 
@@ -134,8 +138,10 @@ def claimed_confidence(
         For :func:`compute_confidence`. Without probabilities the confidence that was asked for, or
         that came with the predictions, is the claim.
     """
-    named = confidence is None or isinstance(confidence, str)
-    return predictions.rule.claim if named and predictions.y_proba is not None else confidence
+    is_named = confidence is None or isinstance(confidence, str)
+    if is_named and predictions.y_proba is not None:
+        return predictions.rule.claim
+    return confidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,52 +186,47 @@ class Outcomes:
 
     def __post_init__(self) -> None:
         loss = row_checks.check_loss(self.loss)
+        n = len(loss)
         confidence = row_checks.check_confidence(self.confidence)
-        row_checks.check_length("confidence", confidence, len(loss), "loss")
-        weight = row_checks.check_weight(self.sample_weight, len(loss))
+        row_checks.check_length("confidence", confidence, n, "loss")
+        weight = row_checks.check_weight(self.sample_weight, n)
         # Copies: what the caller does to the arrays later must not change what is frozen here.
-        vars(self).update(loss=loss.copy(), confidence=confidence.copy(), sample_weight=weight)
+        checked: dict[str, Any] = {
+            "loss": loss.copy(),
+            "confidence": confidence.copy(),
+            "sample_weight": weight,
+        }
         if self.reviewer_loss is not None:
-            wrong = row_checks.check_loss(self.reviewer_loss, "reviewer_loss")
-            row_checks.check_length("reviewer_loss", wrong, len(loss), "loss")
-            vars(self)["reviewer_loss"] = wrong.copy()
+            of_reviewer = row_checks.check_loss(self.reviewer_loss, "reviewer_loss")
+            row_checks.check_length("reviewer_loss", of_reviewer, n, "loss")
+            checked["reviewer_loss"] = of_reviewer.copy()
         if self.readings is not None:
-            read = np.array(arrays.as_array(self.readings, "readings"))
-            fits = read.ndim == 2 and read.dtype == bool and len(read) == len(loss)
-            if not (fits and read.shape[1] and np.all(read[:, :1] >= read)):
-                raise ValueError(
-                    f"readings must hold True or False for each of the {len(loss)} rows, in one "
-                    "column for each reading, and the first column each row of the others; got "
-                    f"{shown(self.readings)}."
-                )
-            vars(self)["readings"] = read
+            checked["readings"] = _check_readings(self.readings, n)
         if self.unjudged is not None:
-            waits = np.array(self.unjudged)
-            row_checks.check_length("unjudged", waits, len(loss), "loss")
-            if waits.dtype != bool or weight is not None or np.any(loss[waits] < 1):
-                raise ValueError(
-                    "unjudged must be True or False in each row, with a loss of 1 where it is "
-                    "True, and goes without sample_weight."
-                )
-            vars(self)["unjudged"] = waits
+            checked["unjudged"] = _check_unjudged(self.unjudged, loss, weight)
+        vars(self).update(checked)
 
     def __len__(self) -> int:
         return len(self.loss)
 
     def __repr__(self) -> str:
         risk = np.average(self.loss, weights=self.sample_weight)
-        weighted = "" if self.sample_weight is None else ", weighted"
-        return f"<Outcomes: {len(self)} rows, mean loss {risk:.4g}{weighted}>"
+        ending = "" if self.sample_weight is None else ", weighted"
+        return f"<Outcomes: {len(self)} rows, mean loss {risk:.4g}{ending}>"
 
     @property
     def weight(self) -> arrays.FloatArray:
         """The weight of each row, ones where none were given."""
-        return np.ones(len(self)) if self.sample_weight is None else self.sample_weight
+        if self.sample_weight is None:
+            return np.ones(len(self))
+        return self.sample_weight
 
     @property
     def all_counted(self) -> Outcomes:
         """The same rows; those that nobody has judged yet are errors like others."""
-        return self if self.unjudged is None else replace(self, unjudged=None)
+        if self.unjudged is None:
+            return self
+        return replace(self, unjudged=None)
 
     @property
     def reviewed(self) -> tuple[arrays.FloatArray, arrays.FloatArray, arrays.FloatArray]:
@@ -375,20 +376,26 @@ class Outcomes:
     def take(self, rows: arrays.IntArray | arrays.BoolArray | list[int]) -> Outcomes:
         """Return some of the rows; at least one of them must count."""
         taken: dict[str, Any] = {
-            name: x if x is None else x[rows] for name, x in vars(self).items()
+            name: None if values is None else values[rows] for name, values in vars(self).items()
         }
-        row_checks.check_weight(taken["sample_weight"], len(taken["loss"]))
+        n = len(taken["loss"])
+        row_checks.check_weight(taken["sample_weight"], n)
         return arrays.trusted(Outcomes, **taken)
 
     def read(self) -> list[Outcomes]:
         """Return the rows of each reading; one without rows is the least sure row, and wrong."""
         if self.readings is None:
             return [self]
-        every = arrays.trusted(Outcomes, **(vars(self) | {"readings": None}))
-        missed = None if self.reviewer_loss is None else np.ones(1)
-        least = every.take([int(np.argmin(self.confidence))])
-        worst = replace(least, loss=np.ones(1), reviewer_loss=missed)
-        return [every.take(rows) if np.any(rows) else worst for rows in self.readings.T]
+        columns = vars(self) | {"readings": None}
+        every_row = arrays.trusted(Outcomes, **columns)
+        least_sure = every_row.take([int(np.argmin(self.confidence))])
+        reviewer_loss = None if self.reviewer_loss is None else np.ones(1)
+        worst = replace(least_sure, loss=np.ones(1), reviewer_loss=reviewer_loss)
+        readings = []
+        for rows in self.readings.T:
+            reading = every_row.take(rows) if np.any(rows) else worst
+            readings.append(reading)
+        return readings
 
     def count(self, seed: int, largest_weight: float | None = None) -> Outcomes:
         """Return rows that are right or wrong and count once, by a coin for each loss and weight.
@@ -410,31 +417,74 @@ class Outcomes:
         Outcomes
             Of the same rows; those that do not count stand in no reading.
         """
-        loss, weight, readings = self.loss, self.sample_weight, self.readings
+        loss = self.loss
+        weight = self.sample_weight
         missed = self.reviewer_loss
-        if (
-            weight is None
-            and not arrays.is_graded(loss)
-            and (missed is None or not arrays.is_graded(missed))
-        ):
+        is_certain = not arrays.is_graded(loss)
+        if is_certain and missed is not None:
+            is_certain = not arrays.is_graded(missed)
+        if weight is None and is_certain:
             return self
-        chance = None if weight is None else weight / (largest_weight or weight.max())
-        known = [one for one in (missed, chance, loss) if one is not None]
-        keys = [*(() if readings is None else readings.T), *known, self.confidence]
-        order = arrays.lexsort(keys)
-        own = zlib.crc32(np.stack(known)[:, order].tobytes())
-        coins = np.empty((2 if missed is None else 3, len(self)))
-        coins[:, order] = np.random.default_rng([seed, own]).random(coins.shape)
+        chance = None
+        if weight is not None:
+            chance = weight / (largest_weight or weight.max())
+        coins = self._toss_coins(seed, chance)
+        readings = self.readings
         if chance is not None and largest_weight is not None:
-            kept = (coins[1] < chance)[:, None]
-            readings = kept if readings is None else readings & kept
+            counts = (coins[1] < chance)[:, None]
+            readings = counts if readings is None else readings & counts
+        if missed is not None:
+            missed = (coins[2] < missed).astype(np.float64)
         return arrays.trusted(
-            Outcomes, loss=(coins[0] < loss).astype(np.float64), confidence=self.confidence,
-            reviewer_loss=None if missed is None else (coins[2] < missed).astype(np.float64),
+            Outcomes,
+            loss=(coins[0] < loss).astype(np.float64),
+            confidence=self.confidence,
+            reviewer_loss=missed,
             readings=readings,
-        )  # fmt: skip
+        )
+
+    def _toss_coins(self, seed: int, chance: arrays.FloatArray | None) -> arrays.FloatArray:
+        """Return a coin for each loss, chance to count and loss of the reviewer, one per row."""
+        n_coins = 2 if self.reviewer_loss is None else 3
+        chances = [x for x in (self.reviewer_loss, chance, self.loss) if x is not None]
+        keys = [*chances, self.confidence]
+        if self.readings is not None:
+            keys = [*self.readings.T, *keys]
+        order = arrays.lexsort(keys)
+        content = np.stack(chances)[:, order]
+        stream = zlib.crc32(content.tobytes())
+        rng = np.random.default_rng([seed, stream])
+        coins = np.empty((n_coins, len(self)))
+        coins[:, order] = rng.random(coins.shape)
+        return coins
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per case: loss, confidence, and what else was given."""
         columns = {name: x for name, x in vars(self).items() if x is not None and x.ndim == 1}
         return pd.DataFrame(columns)
+
+
+def _check_readings(values: Any, n: int) -> arrays.BoolArray:
+    """Return which rows count in each reading, the first of which holds the rows of all others."""
+    readings = np.array(arrays.as_array(values, "readings"))
+    is_table = readings.ndim == 2 and readings.dtype == bool and len(readings) == n
+    if not (is_table and readings.shape[1] and np.all(readings[:, :1] >= readings)):
+        raise ValueError(
+            f"readings must hold True or False for each of the {n} rows, in one column for each "
+            f"reading, and the first column each row of the others; got {shown(values)}."
+        )
+    return readings
+
+
+def _check_unjudged(
+    values: Any, loss: arrays.FloatArray, weight: arrays.FloatArray | None
+) -> arrays.BoolArray:
+    """Return which rows nobody has judged yet, which count as errors."""
+    unjudged = np.array(values)
+    row_checks.check_length("unjudged", unjudged, len(loss), "loss")
+    if unjudged.dtype != bool or weight is not None or np.any(loss[unjudged] < 1):
+        raise ValueError(
+            "unjudged must be True or False in each row, with a loss of 1 where it is "
+            "True, and goes without sample_weight."
+        )
+    return unjudged

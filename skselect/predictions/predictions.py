@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,7 +31,33 @@ UNREADABLE = -2
 #: Probability that cases judged at random are said to have other confidences than the others.
 _UNLIKE = 0.001
 #: Probability that columns in order are said to be in another one; most columns that are compared.
-_NO_ORDER, _MOST_COLUMNS = 0.001, 1000
+_NO_ORDER = 0.001
+_MOST_COLUMNS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """How rows were drawn from all cases, as far as it is known.
+
+    Parameters
+    ----------
+    assumed : str
+        How they were drawn, as a certificate assumes first; "" says nothing.
+    doubt : str
+        How the judged rows differ from those left out, "" where chance explains it.
+    position : ndarray of shape (n,) or None
+        Where each judged row stood among those given, if the others were left out.
+    """
+
+    assumed: str = ""
+    doubt: str = ""
+    position: IntArray | None = None
+
+    def take(self, rows: IntArray | BoolArray) -> Draw:
+        """Return the draw of some of the rows."""
+        if self.position is None:
+            return self
+        return replace(self, position=self.position[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,17 +86,9 @@ class Predictions:
         How `y_pred` was decided, and what errors cost.
     reviewer : ndarray of shape (n,) or None
         Position among `classes` of what a reviewer of the deferred rows would answer.
-    drawn : str
-        How the rows were drawn from all cases, as a certificate assumes first; "" says nothing.
-    cascade : Cascade or None
-        How the tables of several models became one (:func:`~skselect.join_stages`).
     unjudged : ndarray of bool, shape (n,), or None
         Which rows nobody has judged yet; their `y_true` is -1. Only thresholds read such rows. None
         where they were left out, or there are none.
-    position : ndarray of shape (n,) or None
-        Where each judged row stood among those given, if the others were left out.
-    doubt : str
-        How the judged rows differ from those left out, "" where chance explains it.
 
     Examples
     --------
@@ -91,11 +109,9 @@ class Predictions:
     sample_weight: FloatArray | None = None
     rule: DecisionRule = field(default_factory=DecisionRule)
     reviewer: IntArray | None = None
-    drawn: str = ""
-    cascade: Any = None  # a Cascade, which a later room defines
     unjudged: BoolArray | None = None
-    position: IntArray | None = None
-    doubt: str = ""
+    _draw: Draw = field(default_factory=Draw)
+    _cascade: Any = None  # a Cascade, which a later room defines
 
     def __len__(self) -> int:
         return len(self.y_true)
@@ -108,11 +124,6 @@ class Predictions:
     def answers(self) -> LabelArray:
         """The predicted labels, shape (n,)."""
         return self.classes[self.y_pred]
-
-    @property
-    def is_judged(self) -> bool:
-        """Whether the classes are a person's verdicts on answers, right and wrong."""
-        return self.y_proba is None and self.classes.tolist() == VERDICTS.tolist()
 
     @classmethod
     def from_proba(
@@ -172,47 +183,29 @@ class Predictions:
             If an argument is empty, has missing or impossible values, or does not fit the
             others; the message names the argument and the remedy.
         """
-        waits: BoolArray | None = None
+        is_waiting: BoolArray | None = None
         if check_choice("unjudged", unjudged, ["refuse", "wrong"]) == "wrong":
-            y_true, waits = _fill_unjudged(y_true, labels)
+            y_true, is_waiting = _fill_unjudged(y_true, labels)
             _refuse_weighted_pool("sample_weight", sample_weight)
-        truth, rows = row_checks.check_listed_labels(y_true)
-        n = len(truth if rows is None else rows)
-        names = column_names(y_proba)
-        raw = as_array(y_proba, "y_proba")
-        if raw.ndim not in (1, 2):
-            hint = "; pass its predict_proba(X)" if hasattr(y_proba, "predict_proba") else ""
-            raise ValueError(
-                "y_proba must be the table of one model, one row per case and one column per "
-                f"class, got {type(y_proba).__name__}{hint}."
-            )
-        row_checks.check_length("y_proba", raw, n)
-        if raw.ndim == 1:
-            classes, proba = _complete_columns(raw, truth, labels, pos_label)
-        else:
-            classes = _find_classes(truth, labels, names)
-            if pos_label is not None:
-                row_checks.check_two_classes(
-                    classes, f"pos_label={shown(pos_label)}", "; leave it out"
-                )
-                row_checks.resolve_pos_label(classes, pos_label)
-            if names is not None:  # before the check: other columns may hold text
-                raw = raw[:, row_checks.match_columns(names, classes, remedy=_IN_ORDER)]
-            remedy = ". Pass predict_proba(X), and labels= with the class of every column"
-            row_checks.check_class_columns(raw.shape[1], classes, "y_proba", remedy)
-            proba = row_checks.check_proba(raw)
+        truth, position = row_checks.check_listed_labels(y_true)
+        n = len(truth if position is None else position)
+        classes, proba = _read_proba(y_proba, truth, n, labels, pos_label)
         rule = DecisionRule.checked(decision, cost_matrix, classes)
         codes = row_checks.encode_known(truth, classes)
-        codes = codes if rows is None else codes.take(rows)
+        if position is not None:
+            codes = codes.take(position)
+        if is_waiting is not None:
+            codes = np.where(is_waiting, -1, codes)
+        answers = _encode_answers(y_pred, decision, classes, n)
         return cls(
-            y_true=codes if waits is None else np.where(waits, -1, codes),
-            y_pred=rule.choose(proba, _encode_answers(y_pred, decision, classes, n)),
+            y_true=codes,
+            y_pred=rule.choose(proba, answers),
             classes=classes,
             y_proba=proba,
             sample_weight=row_checks.check_weight(sample_weight, n),
             rule=rule,
             reviewer=None if reviewer is None else encode_reviewer(reviewer, classes, n),
-            unjudged=waits,
+            unjudged=is_waiting,
         )
 
     @classmethod
@@ -256,23 +249,26 @@ class Predictions:
             others.
         """
         truth = row_checks.check_labels(y_true)
-        answer = row_checks.check_labels(y_pred, "y_pred")
-        row_checks.check_length("y_pred", answer, len(truth))
+        n = len(truth)
+        answers = row_checks.check_labels(y_pred, "y_pred")
+        row_checks.check_length("y_pred", answers, n)
         scores = row_checks.check_confidence(confidence)
-        row_checks.check_length("confidence", scores, len(truth))
-        if not row_checks.same_kind(truth, answer):
-            row_checks.encode_labels(answer, truth, "y_pred")  # raises: the labels differ in kind
-        seen = np.unique(np.concatenate([truth, answer]))
-        classes = seen if labels is None else row_checks.check_classes(labels)
+        row_checks.check_length("confidence", scores, n)
+        if not row_checks.same_kind(truth, answers):
+            row_checks.encode_labels(answers, truth, "y_pred")  # raises: the labels differ in kind
+        if labels is None:
+            classes = np.unique(np.concatenate([truth, answers]))
+        else:
+            classes = row_checks.check_classes(labels)
         rule = DecisionRule.checked("estimator", cost_matrix, classes)
         return cls(
             y_true=row_checks.encode_known(truth, classes),
-            y_pred=row_checks.encode_known(answer, classes, "y_pred"),
+            y_pred=row_checks.encode_known(answers, classes, "y_pred"),
             classes=classes,
             confidence=scores.copy(),
-            sample_weight=row_checks.check_weight(sample_weight, len(truth)),
+            sample_weight=row_checks.check_weight(sample_weight, n),
             rule=rule,
-            reviewer=None if reviewer is None else encode_reviewer(reviewer, classes, len(truth)),
+            reviewer=None if reviewer is None else encode_reviewer(reviewer, classes, n),
         )
 
     @classmethod
@@ -318,52 +314,36 @@ class Predictions:
         0  right  right         0.9
         1  wrong  right         0.3
         """
-        codes = read_verdicts(verdict)
-        known: BoolArray = codes >= 0
-        weight, how, doubt = None, "at random", ""
-        if np.any(codes == UNREADABLE):
-            found = pd.Series(list(verdict)).astype(str)[codes == UNREADABLE].unique().tolist()
-            raise ValueError(
-                f"verdict must hold {VERDICT_WORDS}, got {', '.join(found[:3])}. It stands before "
-                "the confidence."
-            )
+        codes = _check_verdicts(verdict)
+        is_judged: BoolArray = codes >= 0
         scores = as_array(confidence, "confidence")
         row_checks.check_length("confidence", scores, len(codes), "verdict")
         if check_choice("unjudged", unjudged, ["drop", "wrong"]) == "wrong":
             _refuse_weighted_pool("audit_proba", audit_proba)
+            scores = row_checks.check_confidence(scores)
             return cls(
                 y_true=codes,
                 y_pred=np.zeros_like(codes),
                 classes=VERDICTS,
-                confidence=row_checks.check_confidence(scores).copy(),
+                confidence=scores.copy(),
                 rule=DecisionRule("estimator"),
-                unjudged=~known,
+                unjudged=~is_judged,
             )
-        if not np.any(known):
+        if not np.any(is_judged):
             raise ValueError(f"verdict is missing in each of the {len(codes)} rows.")
+        weight = None
         if audit_proba is not None:
-            drawn = row_checks.check_vector(audit_proba, "audit_proba")
-            row_checks.check_length("audit_proba", drawn, len(codes), "verdict")
-            if not np.all((drawn[known] > 0) & (drawn[known] <= 1)):
-                raise ValueError(
-                    "audit_proba must hold probabilities above 0 and up to 1, got values from "
-                    f"{np.min(drawn[known]):g} to {np.max(drawn[known]):g}."
-                )
-            weight, how = 1.0 / drawn[known], "with the given probabilities"
-        judged = row_checks.check_confidence(scores[known]).copy()
-        if audit_proba is None:
-            doubt = _find_doubt(judged, pd.to_numeric(pd.Series(scores[~known]), errors="coerce"))
+            weight = _invert_audit_proba(audit_proba, is_judged)
+        judged_scores = row_checks.check_confidence(scores[is_judged])
+        codes = codes[is_judged]
         return cls(
-            y_true=codes[known],
-            y_pred=np.zeros_like(codes[known]),
+            y_true=codes,
+            y_pred=np.zeros_like(codes),
             classes=VERDICTS,
-            confidence=judged,
+            confidence=judged_scores.copy(),
             sample_weight=weight,
             rule=DecisionRule("estimator"),
-            drawn=f"the cases with a verdict were drawn {how} from those that the policy will "
-            "decide",
-            position=np.flatnonzero(known),
-            doubt=doubt,
+            _draw=_describe_draw(judged_scores, scores, is_judged, weight),
         )
 
     @staticmethod
@@ -393,42 +373,29 @@ class Predictions:
         >>> Predictions.count_votes([["a", "b", "b", "a"], ["b", "b", "b", "a"]])
         (array(['a', 'b'], dtype='<U1'), array([0.5 , 0.75]))
         """
-        cells = as_array(votes, "votes")
-        if cells.ndim != 2 or 0 in cells.shape:
-            raise ValueError(
-                "votes must have one row per case and one column per sample, got the shape "
-                f"{cells.shape}."
-            )
-        missing = pd.isna(cells) | (cells.astype(str) == "")
-        if np.any(missing):
-            row, column = np.argwhere(missing)[0].tolist()
-            raise ValueError(
-                f"votes: row {row} has no vote in column {column} (counted from 0); leave such "
-                "rows out, or ask again."
-            )
-        classes, codes = np.unique(
-            row_checks.check_labels(cells.ravel(), "votes"), return_inverse=True
-        )
-        rows = np.repeat(np.arange(len(cells)), cells.shape[1])
-        pairs, counts = np.unique(rows * len(classes) + codes.ravel(), return_counts=True)
-        row, code = np.divmod(pairs, len(classes))
-        order = np.lexsort((code, -counts, row))
-        chosen = order[np.searchsorted(row[order], np.arange(len(cells)))]
-        return classes[code[chosen]], counts[chosen] / cells.shape[1]
+        cells = _check_votes(votes)
+        n, n_votes = cells.shape
+        labels = row_checks.check_labels(cells.ravel(), "votes")
+        classes, codes = np.unique(labels, return_inverse=True)
+        winners, counts = _find_most_frequent(codes.reshape(n, n_votes), len(classes))
+        return classes[winners], counts / n_votes
 
     def take(self, rows: IntArray | BoolArray) -> Predictions:
         """Return some of the rows."""
-        arrays = {x: value for x, value in vars(self).items() if isinstance(value, np.ndarray)}
-        taken: dict[str, Any] = {x: value[rows] for x, value in arrays.items() if x != "classes"}
+        taken: dict[str, Any] = {"_draw": self._draw.take(rows)}
+        for name, values in vars(self).items():
+            if isinstance(values, np.ndarray) and name != "classes":
+                taken[name] = values[rows]
         return replace(self, **taken)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per case: true and predicted label, probabilities, weight."""
-        known = self.y_true >= 0
-        truth = pd.Series(self.classes[self.y_true]).where(known)
+        labels = pd.Series(self.classes[self.y_true])
+        truth = labels.where(self.y_true >= 0)
         columns: dict[Any, Any] = {"y_true": truth, "y_pred": self.answers}
         if self.y_proba is not None:
-            columns |= {c: self.y_proba[:, k] for k, c in enumerate(self.classes.tolist())}
+            for k, label in enumerate(self.classes.tolist()):
+                columns[label] = self.y_proba[:, k]
         if self.confidence is not None:
             columns["confidence"] = self.confidence
         if self.sample_weight is not None:
@@ -438,27 +405,122 @@ class Predictions:
         return pd.DataFrame(columns)
 
 
+def draw_of(predictions: Predictions) -> Draw:
+    """Return how the rows were drawn."""
+    return predictions._draw  # noqa: SLF001 - for other rooms, not for users
+
+
+def cascade_of(predictions: Predictions) -> Any:
+    """Return the cascade that joined the tables of several models, None for one model."""
+    return predictions._cascade  # noqa: SLF001 - for other rooms, not for users
+
+
+def are_verdicts(predictions: Predictions) -> bool:
+    """Tell whether the classes are a person's verdicts on answers, right and wrong."""
+    return predictions.y_proba is None and predictions.classes.tolist() == VERDICTS.tolist()
+
+
+def _check_votes(votes: Any) -> LabelArray:
+    """Return votes, one row per case and one column per sample, none of them missing."""
+    cells = as_array(votes, "votes")
+    if cells.ndim != 2 or 0 in cells.shape:
+        raise ValueError(
+            "votes must have one row per case and one column per sample, got the shape "
+            f"{cells.shape}."
+        )
+    missing = pd.isna(cells) | (cells.astype(str) == "")
+    if np.any(missing):
+        row, column = np.argwhere(missing)[0].tolist()
+        raise ValueError(
+            f"votes: row {row} has no vote in column {column} (counted from 0); leave such "
+            "rows out, or ask again."
+        )
+    return cells
+
+
+def _find_most_frequent(codes: IntArray, n_classes: int) -> tuple[IntArray, IntArray]:
+    """Return the most frequent code of each row, the first of equally frequent ones, and counts."""
+    n, n_votes = codes.shape
+    rows = np.repeat(np.arange(n), n_votes)
+    pairs, counts = np.unique(rows * n_classes + codes.ravel(), return_counts=True)
+    row, code = np.divmod(pairs, n_classes)
+    order = np.lexsort((code, -counts, row))
+    first_of_row = np.searchsorted(row[order], np.arange(n))
+    most_frequent = order[first_of_row]
+    return code[most_frequent], counts[most_frequent]
+
+
+def _check_verdicts(verdict: Any) -> IntArray:
+    """Return 0 for right, 1 for wrong, -1 where there is no verdict; refuse anything else."""
+    codes = read_verdicts(verdict)
+    is_unreadable = codes == UNREADABLE
+    if np.any(is_unreadable):
+        texts = pd.Series(list(verdict)).astype(str)
+        unreadable = texts[is_unreadable].unique().tolist()
+        raise ValueError(
+            f"verdict must hold {VERDICT_WORDS}, got {', '.join(unreadable[:3])}. It stands before "
+            "the confidence."
+        )
+    return codes
+
+
+def _invert_audit_proba(audit_proba: Any, is_judged: BoolArray) -> FloatArray:
+    """Return the weight of each judged row: the inverse of the chance with which it was drawn."""
+    chance = row_checks.check_vector(audit_proba, "audit_proba")
+    row_checks.check_length("audit_proba", chance, len(is_judged), "verdict")
+    chance = chance[is_judged]
+    if not np.all((chance > 0) & (chance <= 1)):
+        low = np.min(chance)
+        high = np.max(chance)
+        raise ValueError(
+            "audit_proba must hold probabilities above 0 and up to 1, got values from "
+            f"{low:g} to {high:g}."
+        )
+    return 1.0 / chance
+
+
+def _describe_draw(
+    judged: FloatArray, scores: LabelArray, is_judged: BoolArray, weight: FloatArray | None
+) -> Draw:
+    """Describe how judged rows were drawn: with given probabilities, or by chance as is assumed."""
+    how = "at random"
+    doubt = ""
+    if weight is None:
+        others = pd.Series(scores[~is_judged])
+        doubt = _find_doubt(judged, pd.to_numeric(others, errors="coerce"))
+    else:
+        how = "with the given probabilities"
+    assumed = f"the cases with a verdict were drawn {how} from those that the policy will decide"
+    return Draw(assumed, doubt, np.flatnonzero(is_judged))
+
+
 def read_verdicts(values: Any) -> IntArray:
     """Return 0 for right, 1 for wrong, -1 where there is no verdict, else `UNREADABLE`."""
     if isinstance(values, pd.Series | pd.api.extensions.ExtensionArray):  # missing ones stay
         values = values.astype(object)
     if isinstance(values, list | tuple) and all(map(np.isscalar, filter(None, values))):
         values = np.array(values, dtype=object)
-    cells = row_checks.check_one_per_row(as_array(values, "verdict"), "verdict")
+    cells = as_array(values, "verdict")
+    cells = row_checks.check_one_per_row(cells, "verdict")
     codes, distinct = pd.factorize(cells.astype(object))
-    read = [_WORDS.get(str(one).strip().lower(), UNREADABLE) for one in distinct]
-    return np.array([*read, -1], dtype=np.int64)[codes]
+    verdicts = []
+    for cell in distinct:
+        word = str(cell).strip().lower()
+        verdicts.append(_WORDS.get(word, UNREADABLE))
+    return np.array([*verdicts, -1], dtype=np.int64)[codes]
 
 
 def refuse_unjudged(rows: Any, purpose: str) -> None:
     """Refuse rows that nobody has judged yet: they count as errors for thresholds alone."""
-    n = 0 if rows.unjudged is None else int(np.sum(rows.unjudged))
-    if n:
-        raise ArgumentError(
-            "unjudged",
-            f"unjudged: {purpose} needs the truth about every row, and nobody has judged {n:,} of "
-            f"these {len(rows):,}. Judge them, or leave them out.",
+    if rows.unjudged is None:
+        return
+    n_unjudged = int(np.sum(rows.unjudged))
+    if n_unjudged:
+        message = (
+            f"unjudged: {purpose} needs the truth about every row, and nobody has judged "
+            f"{n_unjudged:,} of these {len(rows):,}. Judge them, or leave them out."
         )
+        raise ArgumentError("unjudged", message)
 
 
 def find_column_order(rows: Any) -> str:
@@ -470,33 +532,60 @@ def find_column_order(rows: Any) -> str:
     """
     if not isinstance(rows, Predictions) or rows.y_proba is None or rows.unjudged is not None:
         return ""
-    k, known = len(rows.classes), rows.y_true >= 0
-    answers = rows.y_pred if rows.rule.decision == "argmax" else rows.y_proba.argmax(axis=1)
-    if k > _MOST_COLUMNS:
+    if len(rows.classes) > _MOST_COLUMNS:
         return ""
-    cells = (answers * k + rows.y_true)[known]
-    table = np.bincount(cells, minlength=k * k).reshape(k, k)
-    if np.all(table.diagonal() >= table.max(axis=1)):
+    table = _count_answers(rows, rows.y_proba)
+    order = _find_better_order(table)
+    if order is None:
         return ""
-    column, order = linear_sum_assignment(table, maximize=True)
-    now, then, moved = table.diagonal(), table[column, order], order != column
-    lost, won, n = now[moved].sum(), then[moved].sum(), len(cells)
-    p_value = stats.binom.logsf(won - 1, won + lost, 0.5) + special.gammaln(k + 1)
-    if 2 * (n - then.sum()) > n - now.sum() or p_value > np.log(_NO_ORDER):
-        return ""
-    right, so_far = percent(then.sum() / n), percent(now.sum() / n)
+    n = table.sum()
+    n_right = table[np.arange(len(order)), order].sum()
+    right_then = percent(n_right / n)
+    right_now = percent(table.trace() / n)
+    classes = rows.classes[order[:20]].tolist()
     return (
-        f"y_proba: its columns seem to be in another order, {rows.classes[order[:20]].tolist()}: "
-        f"then {right} of the answers would be right, now {so_far} are. Name the classes in this "
-        "order, labels= (in a terminal --classes; for a single column pos_label=), or sort the "
-        "columns. An order is noticed only if it leaves at most half of the errors."
+        f"y_proba: its columns seem to be in another order, {classes}: "
+        f"then {right_then} of the answers would be right, now {right_now} are. Name the classes "
+        "in this order, labels= (in a terminal --classes; for a single column pos_label=), or sort "
+        "the columns. An order is noticed only if it leaves at most half of the errors."
     )
+
+
+def _count_answers(predictions: Predictions, proba: FloatArray) -> IntArray:
+    """Return how many rows have their largest probability in each column (row) and each class."""
+    k = len(predictions.classes)
+    answers = predictions.y_pred
+    if predictions.rule.decision != "argmax":
+        answers = proba.argmax(axis=1)
+    is_known = predictions.y_true >= 0
+    cells = (answers * k + predictions.y_true)[is_known]
+    return np.bincount(cells, minlength=k * k).reshape(k, k)
+
+
+def _find_better_order(table: IntArray) -> IntArray | None:
+    """Return the class of each column where another order leaves half of the errors or fewer."""
+    now = table.diagonal()
+    if np.all(now >= table.max(axis=1)):
+        return None
+    column, order = linear_sum_assignment(table, maximize=True)
+    then = table[column, order]
+    is_moved = order != column
+    lost = now[is_moved].sum()
+    won = then[is_moved].sum()
+    log_p_value = stats.binom.logsf(won - 1, won + lost, 0.5) + special.gammaln(len(table) + 1)
+    n = table.sum()
+    n_errors_now = n - now.sum()
+    n_errors_then = n - then.sum()
+    if 2 * n_errors_then > n_errors_now or log_p_value > np.log(_NO_ORDER):
+        return None
+    return np.asarray(order, dtype=np.int64)
 
 
 def warn_of_columns(rows: Any) -> None:
     """Warn where another order of the columns fits the labels."""
-    if order := find_column_order(rows):
-        warn_user(order)
+    message = find_column_order(rows)
+    if message:
+        warn_user(message)
 
 
 def _fill_unjudged(y_true: Any, labels: Any) -> tuple[LabelArray, BoolArray]:
@@ -504,37 +593,44 @@ def _fill_unjudged(y_true: Any, labels: Any) -> tuple[LabelArray, BoolArray]:
     if isinstance(y_true, pd.Series | pd.api.extensions.ExtensionArray):  # missing ones stay
         y_true = y_true.astype(object)
     values = row_checks.label_array(y_true, "y_true").astype(object)
-    values = row_checks.check_one_per_row(
-        values.ravel() if values.shape[1:] == (1,) else values, "y_true"
-    )
+    if values.shape[1:] == (1,):
+        values = values.ravel()
+    values = row_checks.check_one_per_row(values, "y_true")
     missing = np.asarray(pd.isna(values))
-    if missing.all() and labels is None:
-        raise ArgumentError("labels", "labels is missing: y_true holds no label yet.")
-    if missing.any():
-        values[missing] = (
-            row_checks.check_classes(labels)[:1].item() if missing.all() else values[~missing][0]
-        )
+    if not missing.any():
+        return values, missing
+    if missing.all():
+        if labels is None:
+            raise ArgumentError("labels", "labels is missing: y_true holds no label yet.")
+        stand_in = row_checks.check_classes(labels)[:1].item()
+    else:
+        stand_in = values[~missing][0]
+    values[missing] = stand_in
     return values, missing
 
 
 def _refuse_weighted_pool(name: str, given: Any) -> None:
     """Refuse weights where rows without a label count as errors."""
     if given is not None:
-        raise ArgumentError(
-            name,
-            f"{name} does not go with unjudged='wrong', which counts each row once; leave one out.",
+        message = (
+            f"{name} does not go with unjudged='wrong', which counts each row once; leave one out."
         )
+        raise ArgumentError(name, message)
 
 
 def _find_doubt(judged: FloatArray, others: pd.Series) -> str:
     """Say that judged rows have other confidences than the others, "" where chance explains it."""
     rest = others[np.isfinite(others)].to_numpy()
-    # With equal confidences everywhere the p-value is nan.
-    if not len(rest) or not stats.mannwhitneyu(judged, rest, method="asymptotic")[1] < _UNLIKE:
+    if not len(rest):
         return ""
+    _, p_value = stats.mannwhitneyu(judged, rest, method="asymptotic")
+    if not p_value < _UNLIKE:  # nan where all confidences are equal
+        return ""
+    median_of_judged = np.median(judged)
+    median_of_others = np.median(rest)
     return (
-        f"the cases with a verdict have other confidences (median {np.median(judged):.4g}) than "
-        f"those without one ({np.median(rest):.4g}), by more than chance explains (level "
+        f"the cases with a verdict have other confidences (median {median_of_judged:.4g}) than "
+        f"those without one ({median_of_others:.4g}), by more than chance explains (level "
         f"{_UNLIKE:g}): judge cases drawn at random, or count the others as errors until they are "
         "judged (unjudged='wrong')"
     )
@@ -560,21 +656,20 @@ def read_rows(
         Keywords of `build`; a table takes none of them.
     """
     is_table = bool(given) and isinstance(given[0], tables)
-    names = " or ".join(kind.__name__ for kind in tables)
-    wanted = f"rows must be y_true and y_proba (true labels, then probabilities), or one {names}"
+    kinds = " or ".join(kind.__name__ for kind in tables)
+    wanted = f"rows must be y_true and y_proba (true labels, then probabilities), or one {kinds}"
     if len(given) < 2 and not is_table:
         got = type(given[0]).__name__ if given else "nothing"
-        is_counted = got == "SelectiveState" and "RiskCoverageCurve" in names
-        hint = " Pass its finalize()." if is_counted else ""
+        hint = ""
+        if got == "SelectiveState" and "RiskCoverageCurve" in kinds:
+            hint = " Pass its finalize()."
         raise ValueError(f"{wanted}; got {got} alone.{hint}")
-    if others := given[1 if is_table else 2 :]:
+    others = given[1 if is_table else 2 :]
+    if others:
         hint = "Name what follows, such as objective= and target=."
         raise ValueError(f"{wanted}; got {shown(others[0])} after them. {hint}")
     if is_table:
-        for name, value in options.items():
-            if value is not None:
-                kind = type(given[0]).__name__
-                raise ValueError(f"{name} goes with y_true and y_proba, not with {kind}.")
+        _refuse_options(given[0], options)
         return given[0]
     if any(hasattr(values, "__dask_graph__") for values in given):
         raise ValueError(
@@ -584,6 +679,41 @@ def read_rows(
             "y_true.compute(), y_proba.compute()."
         )
     return build(*given, **options)
+
+
+def _refuse_options(table: Any, options: Mapping[str, Any]) -> None:
+    """Refuse what goes with labels and probabilities beside a table, which holds its own."""
+    for name, value in options.items():
+        if value is not None:
+            kind = type(table).__name__
+            raise ValueError(f"{name} goes with y_true and y_proba, not with {kind}.")
+
+
+def _read_proba(
+    y_proba: Any, truth: LabelArray, n: int, labels: Any, pos_label: Any
+) -> tuple[LabelArray, FloatArray]:
+    """Return the classes, and the checked probability of each in n rows."""
+    names = column_names(y_proba)
+    table = as_array(y_proba, "y_proba")
+    if table.ndim not in (1, 2):
+        hint = "; pass its predict_proba(X)" if hasattr(y_proba, "predict_proba") else ""
+        raise ValueError(
+            "y_proba must be the table of one model, one row per case and one column per "
+            f"class, got {type(y_proba).__name__}{hint}."
+        )
+    row_checks.check_length("y_proba", table, n)
+    if table.ndim == 1:
+        return _complete_columns(table, truth, labels, pos_label)
+    classes = _find_classes(truth, labels, names)
+    if pos_label is not None:
+        row_checks.check_two_classes(classes, f"pos_label={shown(pos_label)}", "; leave it out")
+        row_checks.resolve_pos_label(classes, pos_label)
+    if names is not None:  # before the check: other columns may hold text
+        columns = row_checks.match_columns(names, classes, remedy=_IN_ORDER)
+        table = table[:, columns]
+    remedy = ". Pass predict_proba(X), and labels= with the class of every column"
+    row_checks.check_class_columns(table.shape[1], classes, "y_proba", remedy)
+    return classes, row_checks.check_proba(table)
 
 
 def _complete_columns(
@@ -596,35 +726,41 @@ def _complete_columns(
     )
     row_checks.refuse_labels(raw, "y_proba", advice)
     positive = row_checks.check_vector(raw, "y_proba")
-    seen = row_checks.distinct_labels(truth) if labels is None else row_checks.check_classes(labels)
+    seen = _find_classes(truth, labels, None)
+    listed = seen.tolist()
     if pos_label is None and len(seen) == 2 and seen[0] < seen[1]:
-        pos_label = seen.tolist()[1]  # whose column scikit-learn's scorers pass
-    pos = row_checks.resolve_pos_label(seen, pos_label)
-    others = [label for label in seen.tolist() if label != pos]
+        pos_label = listed[1]  # whose column scikit-learn's scorers pass
+    pos_label = row_checks.resolve_pos_label(seen, pos_label)
+    others = [label for label in listed if label != pos_label]
     if len(others) > 1:
         raise ValueError(
-            f"y_proba is one-dimensional, but there are the classes {seen[:10].tolist()}; pass one "
+            f"y_proba is one-dimensional, but there are the classes {listed[:10]}; pass one "
             "column per class."
         )
     if not others:
         # Every row is of the positive class: make up a label for the other one.
-        others = [_invent_label(seen, pos)]
-    if not row_checks.same_kind(seen, np.array([pos])):
+        others = [_invent_label(seen, pos_label)]
+    if not row_checks.same_kind(seen, np.array([pos_label])):
         raise ValueError(
-            f"pos_label={pos!r} is of another kind than the labels {seen[:10].tolist()}."
+            f"pos_label={pos_label!r} is of another kind than the labels {listed[:10]}."
         )
-    classes = np.array([False, True]) if seen.dtype.kind == "b" else np.sort([others[0], pos])
-    column = int(np.flatnonzero(classes == pos)[0])
+    is_bool = seen.dtype.kind == "b"
+    classes = np.array([False, True]) if is_bool else np.sort([others[0], pos_label])
+    column = int(np.flatnonzero(classes == pos_label)[0])
     proba = np.empty((len(positive), 2))
     proba[:, column] = positive
     proba[:, 1 - column] = 1.0 - positive
     return classes, row_checks.check_proba(proba)
 
 
-def _invent_label(seen: LabelArray, pos: Any) -> Any:
+def _invent_label(seen: LabelArray, pos_label: Any) -> Any:
     if seen.dtype.kind in "US":
-        return f"not {pos}"
-    return not pos if seen.dtype.kind == "b" else float(pos) - 1 if pos % 1 else int(pos) - 1
+        return f"not {pos_label}"
+    if seen.dtype.kind == "b":
+        return not pos_label
+    if pos_label % 1:
+        return float(pos_label) - 1
+    return int(pos_label) - 1
 
 
 def _find_classes(truth: LabelArray, labels: Any, names: list[Any] | None) -> LabelArray:
@@ -635,7 +771,9 @@ def _find_classes(truth: LabelArray, labels: Any, names: list[Any] | None) -> La
     if names is None or len(names) == len(seen):
         return seen
     named = np.sort(_read_class_names(names, seen))
-    return named if set(seen.tolist()) <= set(named.tolist()) else seen
+    if set(seen.tolist()) <= set(named.tolist()):
+        return named
+    return seen
 
 
 def _read_class_names(names: list[Any], like: LabelArray) -> LabelArray:
@@ -643,7 +781,8 @@ def _read_class_names(names: list[Any], like: LabelArray) -> LabelArray:
     classes = row_checks.check_classes(names, "y_proba.columns")
     if classes.dtype.kind in "US" and like.dtype.kind in "iuf":
         try:
-            return classes.astype(np.float64).astype(like.dtype)
+            values = classes.astype(np.float64)
+            return values.astype(like.dtype)
         except ValueError:
             return classes
     return classes
@@ -667,7 +806,8 @@ def _encode_answers(y_pred: Any, decision: str, classes: LabelArray, n: int) -> 
                 "classes."
             )
         return None
-    labels = row_checks.check_labels(check_given(y_pred, "y_pred", "decision='estimator'"))
+    labels = check_given(y_pred, "y_pred", "decision='estimator'")
+    labels = row_checks.check_labels(labels)
     row_checks.check_length("y_pred", labels, n)
     return row_checks.encode_known(labels, classes, "y_pred")
 
@@ -684,6 +824,10 @@ def check_is_predictions(source: Any, purpose: str) -> Predictions:
 
 def rows_of_class(predictions: Predictions, side: str, label: Any) -> tuple[BoolArray, str]:
     """Return which rows are answered ("predicted"), or are ("true"), a class, and their name."""
-    codes = predictions.y_pred if side == "predicted" else predictions.y_true
-    kind = "whose answer is" if side == "predicted" else "whose true class is"
-    return (predictions.classes[codes] == label) & (codes >= 0), f"{kind} {label!r}"
+    codes = predictions.y_true
+    kind = "whose true class is"
+    if side == "predicted":
+        codes = predictions.y_pred
+        kind = "whose answer is"
+    is_of_class = (predictions.classes[codes] == label) & (codes >= 0)
+    return is_of_class, f"{kind} {label!r}"

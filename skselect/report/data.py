@@ -32,7 +32,7 @@ from skselect.policy.policy import AbstentionPolicy, accept_answers, apply_polic
 from skselect.policy.subgroups import name_of_subgroups, subgroup_codes
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions, find_column_order
+from skselect.predictions.predictions import Predictions, are_verdicts, find_column_order
 from skselect.report.questions import (
     assess_calibration,
     explain_metric,
@@ -262,7 +262,7 @@ def _counts(loss: FloatArray, accepted: BoolArray, level: float) -> dict[str, An
 
 def _by_class(case: Case, level: float) -> dict[str, Any] | None:
     """Return what is answered for each true class, and its rates; None for verdicts."""
-    if case.scored.predictions.is_judged:
+    if are_verdicts(case.scored.predictions):
         return None
     counted = replace(case.scored.predictions, sample_weight=None)  # a report counts rows
     rates = rate_classes(counted, case.accepted, level)

@@ -13,7 +13,7 @@ from skselect._lib.arrays import ROUNDING, FloatArray, IntArray, dot, spans
 from skselect.objectives import Coverage, Objective, SystemRisk
 from skselect.policy.certificate import SORTED_BY_CLASS, Caveat, in_order
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions
+from skselect.predictions.predictions import Predictions, draw_of
 
 #: Probability that rows in random order are said to depend on their order.
 LEVEL = 0.01
@@ -126,9 +126,12 @@ def doubt_reviewer(outcomes: Outcomes) -> tuple[Caveat, ...]:
 
 def find_doubt(source: Predictions | Outcomes) -> tuple[Caveat, ...]:
     """Return the caveat about judged rows that were not drawn at random from those given."""
-    if not isinstance(source, Predictions) or not source.doubt:
+    if not isinstance(source, Predictions):
         return ()
-    return (Caveat(source.doubt, source.drawn, warns=f"verdict: {source.doubt}."),)
+    draw = draw_of(source)
+    if not draw.doubt:
+        return ()
+    return (Caveat(draw.doubt, draw.assumed, warns=f"verdict: {draw.doubt}."),)
 
 
 def order_p_value(values: FloatArray, loss: FloatArray | None = None) -> float:

@@ -35,7 +35,9 @@ from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import (
     Predictions,
+    cascade_of,
     check_is_predictions,
+    draw_of,
     find_column_order,
     read_rows,
     refuse_unjudged,
@@ -167,7 +169,7 @@ def select_threshold(
         source=source,
         loss=what,
         bounded=isinstance(named, str) if covers else not callable(confidence),
-        drawn=source.drawn if isinstance(source, Predictions) else "",
+        drawn=draw_of(source).assumed if isinstance(source, Predictions) else "",
         sort=cache(RiskCoverageCurve.from_outcomes),  # the same rows are sorted once
     )
     sample = sample.with_copies if first.guarantees else sample
@@ -273,7 +275,7 @@ def _add_policy(
         classes=source.classes,
         confidence=named,
         rule=source.rule,
-        cascade=source.cascade,
+        cascade=cascade_of(source),
     )
     return replace(found, policy=policy)
 

@@ -27,6 +27,7 @@ from skselect.cli import BROKEN, CUT_SHORT, OPEN, commands, tables
 from skselect.policy.cascade import store_cascade
 from skselect.policy.subgroups import GroupThresholds, PolicyShortlist
 from skselect.predictions.confidence import LearnedScore
+from skselect.predictions.predictions import cascade_of
 from skselect.thresholds import Shortlist
 from tests.brute import named
 from tests.cli.conftest import call
@@ -1111,7 +1112,7 @@ def test_options_of_a_cascade(stages, run):
     run(f"{tune} --costs 0.5 3 --max-loss 0.2")
     parts = {name: predictions_of(stages[name]) for name in ["cheap", "strong"]}
     plan = {"target": 0.05, "costs": [0.5, 3.0], "max_loss": 0.2}
-    expected = sk.join_stages(parts, **plan).cascade
+    expected = cascade_of(sk.join_stages(parts, **plan))
     assert store_cascade(read("c.json").cascade) == store_cascade(expected)
     run(f"{tune} --subgroups site")
     site = stages["cheap"]["site"][~draw_rows(len(stages["cheap"]), 3, seed=0)]

@@ -31,6 +31,7 @@ from skselect.policy import certificate as certificates
 from skselect.policy.certificate import NOT_MET
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
+from skselect.predictions.predictions import draw_of
 from skselect.report.questions import verify_guarantee
 from tests import brute
 from tests.common import mostly_slow
@@ -372,7 +373,7 @@ def test_the_answer_in_words(policy):
     judged = select_threshold(
         Predictions.from_verdicts(["right"] * 300, [0.9] * 300), objective="risk", target=0.05
     ).policy
-    assert check_policy(judged, rows, target=0.1).assumptions[0] == rows.drawn
+    assert check_policy(judged, rows, target=0.1).assumptions[0] == draw_of(rows).assumed
 
 
 @pytest.mark.parametrize("facts", [

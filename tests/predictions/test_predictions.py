@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import skselect as sk
 from skselect._lib.checks.rows import check_proba, distinct_labels, encode_labels
 from skselect.display import SelectiveConfusionDisplay
-from skselect.predictions.predictions import find_column_order
+from skselect.predictions.predictions import draw_of, find_column_order
 from tests.kinds import CONTAINERS, NAMES, TABLES, TWO
 from tests.refusals import check_refused, refusals
 
@@ -447,8 +447,8 @@ def test_rows_that_nobody_has_judged_are_kept_and_wrong():
     assert outcomes.take([1, 2]).unjudged.tolist() == [True, False]
     assert rows.to_frame()["y_true"].isna().tolist() == [False, True, False, True]
     dropped = sk.Predictions.from_verdicts(["right", None, "wrong", ""], [4, 3, 2, 1])
-    assert (dropped.unjudged, dropped.position.tolist()) == (None, [0, 2])
-    assert dropped.take([1]).position.tolist() == [2]
+    assert (dropped.unjudged, draw_of(dropped).position.tolist()) == (None, [0, 2])
+    assert draw_of(dropped.take([1])).position.tolist() == [2]
 
 
 @pytest.mark.parametrize("labels", [

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import skselect as sk
 from skselect._lib.arrays import draw_rows
+from skselect.predictions.predictions import cascade_of, draw_of
 from skselect.selection.cascade import plan_cuts
 from tests.common import mostly_slow
 from tests.refusals import check_refused
@@ -232,19 +233,19 @@ def judge_two_models(rng, n, share):
 def test_verdicts_of_stages_are_joined_case_by_case(rng):
     """They were paired by number: the strong model met easy cases where the cheap one passed on."""
     stages, hard = judge_two_models(rng, 4000, 0.5)
-    shared = np.intersect1d(stages["cheap"].position, stages["strong"].position)
+    shared = np.intersect1d(draw_of(stages["cheap"]).position, draw_of(stages["strong"]).position)
     with pytest.warns(UserWarning, match=r"of [\d,]+ judged cases are left out, for they were not"):
         joined = sk.join_stages(stages, target=0.15, calibration=None)
-    assert np.isin(joined.position, shared).all()
+    assert np.isin(draw_of(joined).position, shared).all()
     assert len(joined) == len(shared) - -(-len(shared) // 3)
-    cut = joined.cascade.cuts[0]
-    sure = dict(zip(stages["cheap"].position, stages["cheap"].confidence, strict=True))
-    goes_on = np.array([sure[at] < cut for at in joined.position])
+    cut = cascade_of(joined).cuts[0]
+    sure = dict(zip(draw_of(stages["cheap"]).position, stages["cheap"].confidence, strict=True))
+    goes_on = np.array([sure[at] < cut for at in draw_of(joined).position])
     wrong = joined.y_true == 1
-    assert hard[joined.position][goes_on].mean() > 0.9
+    assert hard[draw_of(joined).position][goes_on].mean() > 0.9
     assert wrong[goes_on].mean() > 0.2  # paired by number it was .1
     with pytest.warns(UserWarning, match="judged cases are left out"):
-        assert len(joined.cascade.join(stages)) == len(shared)
+        assert len(cascade_of(joined).join(stages)) == len(shared)
     apart = {
         name: sk.Predictions.from_verdicts(["right", ""][::k] * 50, np.arange(100))
         for name, k in (("a", 1), ("b", -1))

@@ -35,6 +35,7 @@ from skselect._lib.notebook import unwrap
 from skselect.inference import metrics_by_group
 from skselect.metrics._threshold import cwsa_plus_score
 from skselect.objectives import GUARANTEES, Counts
+from skselect.predictions.predictions import draw_of
 from skselect.selection.order import TAKE_LATEST, find_order
 from skselect.thresholds import Combined, FixedSequence, LevelSequence, Shortlist
 from skselect.thresholds._rules import combined_risk, least_risk_target, rows_like_these
@@ -801,7 +802,7 @@ def test_verdicts_on_the_surest_cases_alone_certify_nothing(rng):
         assert not certify(found.policy, rows, target=0.2).is_certified
     assert "have other confidences" in str(check_policy(found.policy, rows, target=0.2).caveats)
     weighed = Predictions.from_verdicts(verdict, sure, audit_proba=np.full(1200, 0.5))
-    assert weighed.doubt == ""
+    assert draw_of(weighed).doubt == ""
 
 
 def test_verdicts_at_random_are_seldom_doubted(rng):
@@ -810,8 +811,8 @@ def test_verdicts_at_random_are_seldom_doubted(rng):
     for k in range(300):
         sure = rng.random(200).round(1 + k % 3)
         verdict = np.where(rng.random(200) < 0.3, "right", "")
-        n_doubted += bool(Predictions.from_verdicts(verdict, sure).doubt)
+        n_doubted += bool(draw_of(Predictions.from_verdicts(verdict, sure)).doubt)
     assert n_doubted <= 3
-    assert Predictions.from_verdicts(["right", None] * 50, [0.5] * 100).doubt == ""
-    assert Predictions.from_verdicts(["right", None] * 50, [0.5, np.nan] * 50).doubt == ""
-    assert Predictions.from_verdicts(["right", None] * 50, [0.5, "x"] * 50).doubt == ""
+    assert draw_of(Predictions.from_verdicts(["right", None] * 50, [0.5] * 100)).doubt == ""
+    assert draw_of(Predictions.from_verdicts(["right", None] * 50, [0.5, np.nan] * 50)).doubt == ""
+    assert draw_of(Predictions.from_verdicts(["right", None] * 50, [0.5, "x"] * 50)).doubt == ""
