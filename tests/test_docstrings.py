@@ -50,6 +50,9 @@ REASONS = {
     "objective": dict.fromkeys(
         ("certify", "check_policy", "SelectiveRiskMonitor"), "nothing is chosen"
     ),
+    "others": dict.fromkeys(
+        ("SelectiveState.merge", "SubgroupStates.merge"), "states, not what follows the rows"
+    ),
     "paths": {"evaluate_parquet": "files of a cluster"},
     "power": {"detectable_risk": "an alarm, no certificate"},
     "risk": {"detectable_risk": "is watched, not certified"},
@@ -61,7 +64,7 @@ REASONS = {
     ),
     "y_proba": dict.fromkeys(
         ("AbstentionPolicy.decide", "SelectiveRiskMonitor.add_decisions",
-         "SelectiveRiskMonitor.update"),
+         "SelectiveRiskMonitor.update", "certify", "check_policy"),
         "a policy reads raw output, which may be no probabilities",
     ),
 }  # fmt: skip

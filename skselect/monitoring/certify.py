@@ -67,7 +67,7 @@ def certify(
     ----------
     policy : AbstentionPolicy
     y_true : array-like of shape (n,), or Predictions
-        True labels of fresh rows, or a table that holds all of them.
+        True labels. The rows are fresh ones. Or a table that holds all of them.
     y_proba : array-like of shape (n, K) or (n,), default=None
         The classifier's raw probabilities, in the columns of `policy.decide`; the policy applies
         its own calibration to them. None beside a table.

@@ -464,10 +464,10 @@ def check_policy(
     ----------
     policy : AbstentionPolicy
     y_true : array-like of shape (n,), or one Predictions or SelectiveState
-        True labels of fresh rows. Labels of accepted rows, drawn at random, are enough where the
-        guarantee is about the risk. Or a table that holds all of them: Predictions (with the
-        answers and their confidence, where the policy reads these), or, for rows that do not fit
-        in memory, a state that counted the policy's confidence and error of each row.
+        True labels. The rows are fresh ones. Labels of accepted rows, drawn at random, are enough
+        where the guarantee is about the risk. Or a table that holds all of them: Predictions (with
+        the answers and their confidence, where the policy reads these), or, for rows that do not
+        fit in memory, a state that counted the policy's confidence and error of each row.
     y_proba : array-like of shape (n, K) or (n,), default=None
         The classifier's raw probabilities, in the columns of `policy.decide`; the policy applies
         its own calibration. None beside a table.
