@@ -336,7 +336,7 @@ def _limits_beside(
     """Return, per rank, the largest count at which a sequence may pass beside a band."""
     rises = np.diff(band, prepend=-1) > 0  # a walk crosses first at one of these
     ends = np.concatenate([[0], ranks[rises], [n]])
-    part = np.cumsum(rises)  # the last end before or at each rank
+    part: IntArray = np.cumsum(rises)  # the last end before or at each rank
     alive = [(0, np.ones(1)), *_surviving(ends[1:-1], band[rises], target)]
     lows = np.array([low for low, _ in alive])
     # No count is larger than that of one exact test.

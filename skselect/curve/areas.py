@@ -52,18 +52,25 @@ def harmonic_terms(start: FloatArray, width: FloatArray) -> tuple[FloatArray, Fl
 
     For whole numbers the second is the sum of j/(start + j) over j = 1 ... width.
     """
-    start, width = np.broadcast_arrays(
-        np.asarray(start, dtype=np.float64), np.asarray(width, dtype=np.float64)
-    )
-    gap, rest = _expand_series(start + 1.0, width)
+    start = np.asarray(start, dtype=np.float64)
+    width = np.asarray(width, dtype=np.float64)
+    start, width = np.broadcast_arrays(start, width)
+    x = start + 1.0
+    gap, rest = _expand_series(x, width)
     if start.min() + 1.0 < _SERIES_FROM:
-        near = start + 1.0 < _SERIES_FROM
-        x, w = start[near] + 1.0, width[near]
-        steps = x + np.arange(_SERIES_FROM)[:, None]  # psi(x) = psi(x + 1) - 1/x
-        lifted = np.sum(w / (steps * (steps + w)), axis=0)
-        gap[near] = lifted + _expand_series(x + _SERIES_FROM, w)[0]
-        rest[near] = w - start[near] * gap[near]
+        near = x < _SERIES_FROM
+        near_gap = _lifted_gap(x[near], width[near])
+        gap[near] = near_gap
+        rest[near] = width[near] - start[near] * near_gap
     return gap, rest
+
+
+def _lifted_gap(x: FloatArray, width: FloatArray) -> FloatArray:
+    """Return psi(x + width) - psi(x) for small x, by psi(x) = psi(x + 1) - 1/x."""
+    steps = x + np.arange(_SERIES_FROM)[:, None]
+    lifted = np.sum(width / (steps * (steps + width)), axis=0)
+    gap, _ = _expand_series(x + _SERIES_FROM, width)
+    return np.asarray(lifted + gap)
 
 
 def _expand_series(x: FloatArray, width: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -72,10 +79,12 @@ def _expand_series(x: FloatArray, width: FloatArray) -> tuple[FloatArray, FloatA
     psi(x) = ln x - 1/(2x) - 1/(12x^2) + 1/(120x^4) - 1/(252x^6) + 1/(240x^8) - ...
     """
     y = x + width
-    over_x, over_y = 1.0 / x, 1.0 / y
+    over_x = 1.0 / x
+    over_y = 1.0 / y
     u = width * over_x
-    p, r = over_x**2, over_y**2  # in this order nothing overflows
-    drop = width * p * ((x + y) * r)  # 1/x^2 - 1/y^2
+    p = over_x**2
+    r = over_y**2
+    drop = width * p * ((x + y) * r)  # 1/x^2 - 1/y^2; in this order nothing overflows
     series = u * over_y * 0.5 + drop * (1.0 / 12.0)
     if x.min() < _TWO_TERMS_FROM:
         sum_pr = p + r
@@ -84,7 +93,8 @@ def _expand_series(x: FloatArray, width: FloatArray) -> tuple[FloatArray, FloatA
         series -= drop * sum_pr * (p * p + r * r) / 240.0
     log = np.log1p(u)
     gap = log + series
-    return gap, x * (_log1p_lag(u, log) - series) + gap
+    rest = x * (_log1p_lag(u, log) - series) + gap
+    return gap, rest
 
 
 def _log1p_lag(u: FloatArray, log: FloatArray) -> FloatArray:
@@ -111,22 +121,26 @@ def square_gap(start: FloatArray, width: FloatArray) -> FloatArray:
     """
     x = start + 1.0
     near = x < _SERIES_FROM
-    found = np.zeros_like(x)
+    gap = np.zeros_like(x)
     if np.any(near):
         steps = x[near] + np.arange(_SERIES_FROM)[:, None]
-        found[near] = np.sum(1.0 / steps**2 - 1.0 / (steps + width[near]) ** 2, axis=0)
+        ends = steps + width[near]
+        gap[near] = np.sum(1.0 / steps**2 - 1.0 / ends**2, axis=0)
         x = np.where(near, x + _SERIES_FROM, x)
     y = x + width
     # psi'(x) = 1/x + 1/(2x^2) + 1/(6x^3) - 1/(30x^5) + 1/(42x^7) - ...
-    p, r = 1.0 / x, 1.0 / y
-    found += width * p * r * (1.0 + (p + r) / 2.0 + (p * p + p * r + r * r) / 6.0)
-    return found - (p**5 - r**5) / 30.0 + (p**7 - r**7) / 42.0
+    p = 1.0 / x
+    r = 1.0 / y
+    gap += width * p * r * (1.0 + (p + r) / 2.0 + (p * p + p * r + r * r) / 6.0)
+    return gap - (p**5 - r**5) / 30.0 + (p**7 - r**7) / 42.0
 
 
 def aurc_integral(weight: FloatArray, mean_loss: FloatArray) -> float:
     """Return the integral of selective risk over coverage; the weights' scale has no effect."""
-    before = np.concatenate([[0.0], np.cumsum(weight)[:-1]])
-    loss_before = np.concatenate([[0.0], np.cumsum(weight * mean_loss)[:-1]])
+    weights = np.cumsum(weight)
+    losses = np.cumsum(weight * mean_loss)
+    before = np.concatenate([[0.0], weights[:-1]])
+    loss_before = np.concatenate([[0.0], losses[:-1]])
     gap = np.zeros_like(weight)
     gap[1:] = np.log1p(weight[1:] / before[1:])
     area = np.sum(loss_before * gap) + np.sum(mean_loss * (weight - before * gap))
@@ -137,8 +151,10 @@ def aurc_log(weight: FloatArray, mean_loss: FloatArray) -> float:
     """Return the mean of loss times -ln(1 - r/(n + 1)), r the ascending rank."""
     n = int(np.sum(weight))
     ends = np.cumsum(weight).astype(np.int64)
-    logs = np.concatenate([[0.0], np.cumsum(np.log((n + 1.0) / np.arange(1, n + 1)))])
-    return float(np.sum(mean_loss * np.diff(logs[ends], prepend=0.0)) / n)
+    logs = np.log((n + 1.0) / np.arange(1, n + 1))
+    sums = np.concatenate([[0.0], np.cumsum(logs)])
+    block_logs = np.diff(sums[ends], prepend=0.0)
+    return float(np.sum(mean_loss * block_logs) / n)
 
 
 def aurc_block(weight: FloatArray, mean_loss: FloatArray) -> float:
@@ -160,11 +176,14 @@ def area_between(x: FloatArray, y: FloatArray, low: float, high: float) -> float
     `x` does not descend and covers both ends.
     """
     moved = np.append(True, np.diff(x) > 0)
-    x, y = x[moved], y[moved]
-    areas = np.concatenate([[0.0], np.cumsum(np.diff(x) * (y[1:] + y[:-1]) / 2.0)])
+    x = x[moved]
+    y = y[moved]
+    trapezoids = np.diff(x) * (y[1:] + y[:-1]) / 2.0
+    areas = np.concatenate([[0.0], np.cumsum(trapezoids)])
 
     def up_to(end: float) -> float:
-        i = min(int(np.searchsorted(x, end, side="right")) - 1, len(x) - 2)
+        place = int(np.searchsorted(x, end, side="right")) - 1
+        i = min(place, len(x) - 2)
         step = end - x[i]
         slope = (y[i + 1] - y[i]) / (x[i + 1] - x[i])
         return float(areas[i] + step * (y[i] + slope * step / 2.0))
@@ -182,8 +201,8 @@ def row_terms(
     loss: FloatArray, confidence: FloatArray, threshold: Any, sign: float, weight: Any = 1.0
 ) -> FloatArray:
     """Return the term of each row, times its weight; rows that are not accepted have 0."""
-    found = np.where(confidence >= threshold, phi(confidence, threshold), 0.0)
-    return weight * found * ((1.0 - loss) + sign * loss)
+    credit = np.where(confidence >= threshold, phi(confidence, threshold), 0.0)
+    return weight * credit * ((1.0 - loss) + sign * loss)
 
 
 def slope(shortfall: FloatArray) -> FloatArray:

@@ -108,17 +108,24 @@ class RiskCoverageCurve:
         RiskCoverageCurve
         """
         refuse_unjudged(outcomes, "a curve")
-        loss, confidence, weight = outcomes.loss, outcomes.confidence, outcomes.sample_weight
+        loss = outcomes.loss
+        confidence = outcomes.confidence
+        weight = outcomes.sample_weight
         if weight is not None and weight.min() == 0:
             exists = weight > 0
-            loss, confidence, weight = loss[exists], confidence[exists], weight[exists]
+            loss = loss[exists]
+            confidence = confidence[exists]
+            weight = weight[exists]
         if weight is not None and weight.min() == weight.max() == 1.0:
             weight = None
         if not is_graded(loss):
-            return cls(group_rows(loss, confidence, weight), counted=weight is None)
-        rows = (loss,) if weight is None else (loss, weight)
-        confidence, loss, *weights = tie_blocks.sort_rows(confidence, *rows)
-        return cls.from_sorted(loss, confidence, weights[0] if weights else None)
+            blocks = group_rows(loss, confidence, weight)
+            return cls(blocks, counted=weight is None)
+        if weight is None:
+            confidence, loss = tie_blocks.sort_rows(confidence, loss)
+        else:
+            confidence, loss, weight = tie_blocks.sort_rows(confidence, loss, weight)
+        return cls.from_sorted(loss, confidence, weight)
 
     @classmethod
     def from_sorted(
@@ -127,7 +134,8 @@ class RiskCoverageCurve:
         """Build the curve from rows sorted by falling confidence, ties by falling loss."""
         graded = None
         if is_graded(loss):
-            graded = GradedLosses(loss, weight, ordered=bool(np.all(loss[1:] >= loss[:-1])))
+            ordered = bool(np.all(loss[1:] >= loss[:-1]))
+            graded = GradedLosses(loss, weight, ordered)
         lost = loss if weight is None else weight * loss
         whole = weight is None and graded is None
         blocks = group_sorted_rows(confidence, weight, lost, whole=whole)
@@ -262,7 +270,9 @@ class RiskCoverageCurve:
     @cached_property
     def n_rows(self) -> int:
         """Number of rows."""
-        return round(self.sums.weight) if self.counted else int(np.sum(self.block_rows))
+        if self.counted:
+            return round(self.sums.weight)
+        return int(np.sum(self.block_rows))
 
     @property
     def coverage(self) -> FloatArray:
@@ -293,8 +303,8 @@ class RiskCoverageCurve:
         if n_blocks == 0:
             return 0.0, 0.0
         k, place = divmod(n_blocks - 1, CHUNK)
-        found = self.sums.chunk(k)
-        return float(found.weight[place]), float(found.loss[place])
+        accumulated = self.sums.chunk(k)
+        return float(accumulated.weight[place]), float(accumulated.loss[place])
 
     def working_point(self, n_blocks: int) -> tuple[float, float]:
         """Return coverage and selective risk at the entry `n_blocks`; (0, nan) if that is 0."""
@@ -325,7 +335,8 @@ class RiskCoverageCurve:
 
     def n_blocks_accepted(self, thresholds: FloatArray) -> IntArray:
         """Return how many entries each threshold accepts (a tie with it is accepted)."""
-        return len(self) - np.searchsorted(self.thresholds[::-1], thresholds, side="left")
+        rising = self.thresholds[::-1]
+        return len(self) - np.searchsorted(rising, thresholds, side="left")
 
     def to_frame(self, max_points: int | None = None) -> pd.DataFrame:
         """Return the curve as a table, one row per entry, or `max_points` of them.
@@ -340,12 +351,14 @@ class RiskCoverageCurve:
         DataFrame
         """
         names = ("threshold", "coverage", "selective_risk", "generalized_risk", "accepted_weight")
-        found = self.arrays(*names, max_points=max_points)
-        rows = found.pop("accepted_weight").astype(np.int64)
+        columns = self.arrays(*names, max_points=max_points)
+        n_accepted = columns.pop("accepted_weight").astype(np.int64)
         if not self.counted:  # weights do not tell the number of rows
+            n_accepted = self.n_accepted
             entries = scan.evenly(len(self), max_points)
-            rows = self.n_accepted if entries is None else self.n_accepted[entries]
-        return pd.DataFrame({**found, "n_accepted": rows})
+            if entries is not None:
+                n_accepted = n_accepted[entries]
+        return pd.DataFrame({**columns, "n_accepted": n_accepted})
 
     def to_outcomes(self) -> Outcomes:
         """Return outcomes with the same curve: one weighted row per confidence and loss.
@@ -357,11 +370,12 @@ class RiskCoverageCurve:
         """
         if self.is_graded:
             raise ValueError("curve: graded losses of single rows are not known from their sums.")
-        right, wrong = self.block_weight - self.block_loss, self.block_loss
-        weight = np.concatenate([right, wrong])
+        right = self.block_weight - self.block_loss
+        weight = np.concatenate([right, self.block_loss])
         exists = weight > 0
         loss = np.repeat([0.0, 1.0], len(right))
-        return Outcomes(loss[exists], np.tile(self.thresholds, 2)[exists], weight[exists])
+        confidence = np.tile(self.thresholds, 2)
+        return Outcomes(loss[exists], confidence[exists], weight[exists])
 
     # Working points ----------------------------------------------------------------------
 
@@ -377,7 +391,8 @@ class RiskCoverageCurve:
         float in [0, 1]
         """
         q = option_checks.check_number("coverage", coverage, 0.0, 1.0, closed="right")
-        return float(self.selective_risk[int(np.argmax(reaches(self.coverage, q)))])
+        entry = int(np.argmax(reaches(self.coverage, q)))
+        return float(self.selective_risk[entry])
 
     def coverage_at_risk(self, max_risk: float) -> float:
         """Return the largest coverage whose selective risk is at most `max_risk`.
@@ -392,8 +407,10 @@ class RiskCoverageCurve:
             0 if no working point meets it.
         """
         r = option_checks.check_number("max_risk", max_risk, 0.0, 1.0)
-        meets = np.flatnonzero(stays_within(self.selective_risk, r))
-        return float(self.coverage[meets[-1]]) if len(meets) else 0.0
+        meeting = np.flatnonzero(stays_within(self.selective_risk, r))
+        if len(meeting) == 0:
+            return 0.0
+        return float(self.coverage[meeting[-1]])
 
     def coverage_at_reliability(self, reliability: float) -> float:
         """Return the largest coverage with 1 - generalised risk of at least `reliability`.
@@ -408,8 +425,11 @@ class RiskCoverageCurve:
         """
         rho = option_checks.check_number("reliability", reliability, 0.0, 1.0)
         total = self.accepted_weight[-1]
-        n_meeting = int(np.sum(reaches((total - self.accepted_loss) / total, rho)))
-        return float(self.coverage[n_meeting - 1]) if n_meeting else 0.0
+        reliabilities = (total - self.accepted_loss) / total
+        n_meeting = int(np.sum(reaches(reliabilities, rho)))
+        if n_meeting == 0:
+            return 0.0
+        return float(self.coverage[n_meeting - 1])
 
     # Areas -------------------------------------------------------------------------------
 
@@ -441,10 +461,12 @@ class RiskCoverageCurve:
             best = self.graded.best_order()
         else:  # all right rows before all wrong ones
             totals = np.array([self.sums.weight - self.sums.loss, self.sums.loss])
-            loss = np.flatnonzero(totals > 0).astype(np.float64)
-            weight = totals[totals > 0]
+            exists = totals > 0
+            loss = np.flatnonzero(exists).astype(np.float64)
+            weight = totals[exists]
             best = group_sorted_rows(-loss, weight, weight * loss, whole=self.counted)
-        return scan.sum_blocks(best).mean_risk.aurc
+        sums = scan.sum_blocks(best)
+        return sums.mean_risk.aurc
 
     def best_aurc(self) -> float:
         """Return the empirical AURC of the best possible order of the same losses."""
@@ -453,14 +475,17 @@ class RiskCoverageCurve:
     @property
     def perfect_order(self) -> bool:
         """Whether every row has a higher confidence than each row with a larger loss."""
-        return self.sums.products.discordant == 0.0 if self.graded is None else self.graded.ordered
+        if self.graded is not None:
+            return self.graded.ordered
+        return self.sums.products.discordant == 0.0
 
     def eaurc(self) -> float:
         """Return the excess AURC over the best possible order, exactly 0 for that order."""
         if self.perfect_order:
             return 0.0
-        if self.sums.mean_risk.excess is not None:
-            return self.sums.mean_risk.excess
+        excess = self.sums.mean_risk.excess
+        if excess is not None:
+            return excess
         return max(self.aurc() - self.best_aurc(), 0.0)
 
     def eaugrc(self) -> float:
@@ -469,16 +494,19 @@ class RiskCoverageCurve:
             return 0.0
         best = 0.0  # no discordant pairs
         if self.graded is not None:
-            best = scan.sum_blocks(self.graded.best_order()).discordant_share
+            sums = scan.sum_blocks(self.graded.best_order())
+            best = sums.discordant_share
         return max(self.sums.discordant_share - best, 0.0)
 
     def naurc(self) -> float:
         """Return the excess AURC on the scale where 0 is the best order and 1 a random one."""
         if self.graded is None:
-            mixed = 0 < self.mean_loss < 1
+            differ = 0 < self.mean_loss < 1
         else:
-            mixed = bool(self.graded.loss.min() < self.graded.loss.max())
-        spread = self.mean_loss - self.best_aurc() if mixed else 0.0
+            differ = bool(self.graded.loss.min() < self.graded.loss.max())
+        spread = 0.0
+        if differ:
+            spread = self.mean_loss - self.best_aurc()
         if spread <= 0:
             warn_user(
                 "naurc is undefined (nan): every row has the same loss, so no order is better "
@@ -564,11 +592,13 @@ class RiskCoverageCurve:
         right, wrong = scan.sum_shortfalls(self.sums, thresholds)
         slope = areas.slope(1.0 - thresholds)
         total = areas.sum_terms(accepted.weight, accepted.loss, right, wrong, slope, plus=plus)
-        return total / np.where(accepted.weight > 0, accepted.weight, 1.0)
+        weight = np.where(accepted.weight > 0, accepted.weight, 1.0)
+        return total / weight
 
     def check_unit(self, metric: str) -> None:
         """Refuse confidences outside [0, 1] for a metric that reads them as probabilities."""
-        check_unit_confidence(np.array([self.sums.largest, self.sums.smallest]), metric)
+        ends = np.array([self.sums.largest, self.sums.smallest])
+        check_unit_confidence(ends, metric)
 
     def cwsa_right_limits(self, *, plus: bool) -> tuple[FloatArray, FloatArray]:
         """Return, per entry, the threshold just above the next lower confidence and CWSA(+) there.
@@ -578,12 +608,14 @@ class RiskCoverageCurve:
         from threshold 0 on.
         """
         name = "cwsa_plus_limit" if plus else "cwsa_limit"
-        found = self.arrays("threshold", name)
+        curves = self.arrays("threshold", name)
+        # Adding 0.0 turns a negative zero into a positive one ...
+        lower = curves["threshold"][1:] + 0.0
         thresholds = np.zeros(len(self))
-        # Adding 1 to the bits of a float from 0 on gives the next float. (Adding 0.0 first turns
-        # a negative zero into a positive one.)
-        thresholds[:-1].view(np.int64)[:] = (found["threshold"][1:] + 0.0).view(np.int64) + 1
-        return thresholds, found[name]
+        bits = thresholds[:-1].view(np.int64)
+        # ... and adding 1 to the bits of a float from 0 on gives the next float.
+        bits[:] = lower.view(np.int64) + 1
+        return thresholds, curves[name]
 
 
 def count_within(risk: FloatArray, targets: Any) -> IntArray:
@@ -591,13 +623,17 @@ def count_within(risk: FloatArray, targets: Any) -> IntArray:
 
     `risk` has one value per entry of a curve: a selective risk, or a bound on it.
     """
-    least = np.minimum.accumulate(risk[::-1])[::-1]  # of this entry and all larger sets: it rises
-    return np.searchsorted(least, np.asarray(targets) * (1.0 + ROUNDING), side="right")
+    # Of this entry and all larger sets: it rises.
+    least = np.minimum.accumulate(risk[::-1])[::-1]
+    most = np.asarray(targets) * (1.0 + ROUNDING)
+    return np.searchsorted(least, most, side="right")
 
 
 def count_deferred(curve: RiskCoverageCurve, risk: FloatArray, targets: Any) -> FloatArray:
     """Return the cases per 1,000 that are left by the set of :func:`count_within`."""
-    return 1000.0 * (1.0 - np.append(0.0, curve.coverage)[count_within(risk, targets)])
+    coverage = np.append(0.0, curve.coverage)
+    answered = coverage[count_within(risk, targets)]
+    return 1000.0 * (1.0 - answered)
 
 
 class CountedRows(ABC):
@@ -628,4 +664,6 @@ def threshold_below(curve: RiskCoverageCurve, n_blocks: int, *, bounded: bool = 
         return 0.0 if inside else float("-inf")
     rejected = float(curve.thresholds[n_blocks])
     middle = rejected + (lowest - rejected) / 2.0
-    return middle if rejected < middle <= lowest else lowest
+    if rejected < middle <= lowest:
+        return middle
+    return lowest

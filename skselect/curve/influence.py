@@ -37,7 +37,8 @@ def clustered_error(values: arrays.FloatArray, cluster: arrays.IntArray | None =
     m = len(sums)
     if m < 2:
         return math.nan
-    return float(np.sqrt(np.sum(sums * sums) * m / (m - 1.0)) / n)
+    variance = np.sum(sums * sums) * m / (m - 1.0)
+    return float(np.sqrt(variance) / n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +65,14 @@ class RankedInfluence:
     n_trials: None = None
 
     @cached_property
-    def _kept(self) -> list[Lines]:
+    def _all(self) -> list[Lines]:
         return list(self.lines(self.curve))
 
     def _each(self) -> Iterator[Lines]:
         """Return the lines of each chunk; those of few are kept."""
-        is_small = len(self.curve.sums.offsets) <= FEW
-        return iter(self._kept) if is_small else self.lines(self.curve)
+        if len(self.curve.sums.offsets) <= FEW:
+            return iter(self._all)
+        return self.lines(self.curve)
 
     @cached_property
     def values(self) -> arrays.FloatArray:
@@ -83,16 +85,17 @@ class RankedInfluence:
             constant = np.repeat(constant, self.curve.block_rows)
             slope = np.repeat(slope, self.curve.block_rows)
         order, _ = tie_blocks.descending_order(self.outcomes.confidence)
-        found = np.empty(len(order))
-        found[order] = constant + self.outcomes.loss.take(order) * slope
-        return found - np.mean(found)
+        values = np.empty(len(order))
+        values[order] = constant + self.outcomes.loss.take(order) * slope
+        return values - np.mean(values)
 
     @property
     def confident_error(self) -> float:
         """How much the estimate grows if the surest right answer turns wrong (to first order)."""
         for line in self._each():
             right = line.chunk.right > 0
-            if right[surest := right.argmax()]:
+            surest = right.argmax()
+            if right[surest]:
                 return float(line.slope[surest]) / self.curve.n_rows
         return 0.0
 
@@ -109,15 +112,19 @@ class RankedInfluence:
         n = self.curve.n_rows
         if n < 2:
             return math.nan
-        shift = float(next(self._each()).constant[0])
+        line = next(self._each())
+        shift = float(line.constant[0])
         total, squares = self._moments(shift)
-        if squares - total**2 / n < 1e-6 * squares:  # a large mean would cost digits
+        deviations = squares - total**2 / n
+        if deviations < 1e-6 * squares:  # a large mean would cost digits
             total, squares = self._moments(shift + total / n)
-        return math.sqrt(max(squares - total**2 / n, 0.0) / (n * (n - 1.0)))
+            deviations = squares - total**2 / n
+        return math.sqrt(max(deviations, 0.0) / (n * (n - 1.0)))
 
     def _moments(self, shift: float) -> tuple[float, float]:
         """Return the sum of (what a row adds - shift), and the sum of its square."""
-        total = squares = 0.0
+        total = 0.0
+        squares = 0.0
         for chunk, constant, slope in self._each():
             right = constant - shift
             if chunk.all_one:
@@ -147,34 +154,70 @@ def augrc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
 def aurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
     """Yield R_j + l_j sum_{k>=j} 1/k - sum_{k>=j} R_k/k, its mean over tied rows."""
     total = areas.harmonic_number(curve.sums.weight)
-    reciprocals = risks = 0.0  # sums of 1/k and R_k/k over the rows so far
+    # Sums of 1/k and R_k/k over the rows so far.
+    reciprocals = 0.0
+    risks = 0.0
     for chunk, weight, loss in curve.sums.accumulate():
-        size = chunk.weight
-        if chunk.all_one:
-            gap = 1.0 / weight
-            risk = loss * gap
-            inside, later = risk * gap, gap
-            risk_later = inside
-        else:
-            before, loss_before, rho = weight - size, loss - chunk.loss, chunk.loss / size
-            gap, rest = areas.harmonic_terms(before, size)
-            squares = areas.square_gap(before, size)  # sum of 1/k^2
-            first = gap - before * squares  # sum of i/k^2, with k = before + i
-            second = size - 2.0 * before * gap + before**2 * squares  # sum of i^2/k^2
-            risk = (loss_before * gap + rho * rest) / size
-            inside = loss_before * squares + rho * first
-            risk_later = (loss_before * first + rho * second) / size
-            later = rest / size
+        series = _sum_series(chunk, weight, loss)
         # A running sum of complex numbers takes as long as one of floats.
         running = np.empty(len(chunk), dtype=np.complex128)
-        running.real, running.imag = gap, inside
+        running.real = series.gap
+        running.imag = series.risk_gap
         running.cumsum(out=running)
-        reciprocal_sums, risk_sums = reciprocals + running.real, risks + running.imag
-        constant, slope = risk + risk_sums, total - reciprocal_sums
-        constant -= risk_later
-        slope += later
+        reciprocal_sums = reciprocals + running.real
+        risk_sums = risks + running.imag
+        constant = series.risk + risk_sums
+        constant -= series.risk_later
+        slope = total - reciprocal_sums
+        slope += series.later
         yield Lines(chunk, constant, slope)
-        reciprocals, risks = float(reciprocal_sums[-1]), float(risk_sums[-1])
+        reciprocals = float(reciprocal_sums[-1])
+        risks = float(risk_sums[-1])
+
+
+class _Series(NamedTuple):
+    """Sums over the rows k of each block; R_k is the risk of the k surest ones.
+
+    Parameters
+    ----------
+    gap, risk_gap : ndarray of shape (m,)
+        Sums of 1/k and R_k/k.
+    risk : ndarray of shape (m,)
+        Mean of R_k.
+    later, risk_later : ndarray of shape (m,)
+        Means, over the rows of the block, of the sums of 1/k and R_k/k from the row on.
+    """
+
+    gap: arrays.FloatArray
+    risk_gap: arrays.FloatArray
+    risk: arrays.FloatArray
+    later: arrays.FloatArray
+    risk_later: arrays.FloatArray
+
+
+def _sum_series(chunk: Chunk, weight: arrays.FloatArray, loss: arrays.FloatArray) -> _Series:
+    """Return the sums over the rows of each block that :func:`aurc_lines` needs."""
+    if chunk.all_one:
+        gap = 1.0 / weight
+        risk = loss * gap
+        risk_gap = risk * gap
+        return _Series(gap, risk_gap, risk, gap, risk_gap)
+    size = chunk.weight
+    before = weight - size
+    loss_before = loss - chunk.loss
+    rho = chunk.loss / size
+    gap, rest = areas.harmonic_terms(before, size)
+    # Sums of 1/k^2, i/k^2 and i^2/k^2, with k = before + i.
+    squares = areas.square_gap(before, size)
+    linear = gap - before * squares
+    quadratic = size - 2.0 * before * gap + before**2 * squares
+    return _Series(
+        gap,
+        risk_gap=loss_before * squares + rho * linear,
+        risk=(loss_before * gap + rho * rest) / size,
+        later=rest / size,
+        risk_later=(loss_before * linear + rho * quadratic) / size,
+    )
 
 
 def eaurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
@@ -192,8 +235,10 @@ def negative_aurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
 
 def auroc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
     """Yield DeLong's placements, so that the standard error is DeLong's times sqrt(n/(n - 1))."""
-    n, n_wrong, estimate = curve.n_rows, curve.sums.loss, curve.sums.auroc
+    n = curve.n_rows
+    n_wrong = curve.sums.loss
     n_right = n - n_wrong
+    estimate = curve.sums.auroc
     of_wrong = n * math.sqrt(n_wrong / (n_wrong - 1.0)) / n_wrong
     of_right = n * math.sqrt(n_right / (n_right - 1.0)) / n_right
     for chunk, weight, loss in curve.sums.accumulate():

@@ -42,12 +42,14 @@ def _add_up(chunk: Chunk, weight: float, loss: float) -> Accumulated:
         weights = _COUNTS[: len(chunk)] + weight
     else:
         weights = _continue(chunk.weight, weight, whole=chunk.whole)
-    return Accumulated(chunk, weights, _continue(chunk.lost, loss, whole=chunk.whole))
+    losses = _continue(chunk.lost, loss, whole=chunk.whole)
+    return Accumulated(chunk, weights, losses)
 
 
 def _continue(values: NDArray[Any], total: float, *, whole: bool) -> FloatArray:
-    # Sums of integers are the same as sums of whole floats, and faster.
-    values = values.astype(np.int64, copy=False) if whole else values
+    """Return running sums that go on from `total`."""
+    if whole:  # sums of integers are the same as sums of whole floats, and faster
+        values = values.astype(np.int64, copy=False)
     sums = values.cumsum().astype(np.float64, copy=False)
     sums += total
     return sums
@@ -127,14 +129,18 @@ class Sums:
 
     def chunk(self, k: int) -> Accumulated:
         """Return the k-th chunk with the sums so far; those of few are kept."""
-        return self._kept[k] if len(self.offsets) <= FEW else self._read(k)
+        if len(self.offsets) <= FEW:
+            return self._chunks[k]
+        return self._read(k)
 
     @cached_property
-    def _kept(self) -> list[Accumulated]:
+    def _chunks(self) -> list[Accumulated]:
         return [self._read(k) for k in range(len(self.offsets))]
 
     def _read(self, k: int) -> Accumulated:
-        chunk = self.blocks.chunk_from(int(self.offsets[k])) if k else self.head
+        chunk = self.head
+        if k > 0:
+            chunk = self.blocks.chunk_from(int(self.offsets[k]))
         return _add_up(chunk, float(self.weight_before[k]), float(self.loss_before[k]))
 
     @property
@@ -175,24 +181,31 @@ class Sums:
     @property
     def augrc(self) -> float:
         """Area under generalised risk over coverage, from pairs of a wrong and another row."""
-        return self.discordant_share + (self.loss / self.weight) ** 2 / 2.0
+        mean_loss = self.loss / self.weight
+        return self.discordant_share + mean_loss**2 / 2.0
 
     @property
     def discordant_share(self) -> float:
         """Discordant pairs as a share of the squared weight: what the order adds to the AUGRC."""
-        return self.products.discordant / (self.weight / self.blocks.unit) ** 2
+        weight = self.weight / self.blocks.unit
+        return self.products.discordant / weight**2
 
     @property
     def auroc(self) -> float:
         """Chance that a right row is surer than a wrong one, ties by half."""
         unit = self.blocks.unit
-        right, wrong = (self.weight - self.loss) / unit, self.loss / unit
+        right = (self.weight - self.loss) / unit
+        wrong = self.loss / unit
         return 1.0 - min(self.products.discordant / (right * wrong), 1.0)
 
 
 def sum_blocks(blocks: TieBlocks) -> Sums:
     """Add up weight and loss of all blocks."""
-    offsets, weight, loss, n_blocks, head = [], [0.0], [0.0], 0, None
+    offsets = []
+    weight = [0.0]
+    loss = [0.0]
+    n_blocks = 0
+    head = None
     for offset, chunk in blocks.chunks():
         head = head or chunk
         offsets.append(offset)
@@ -205,22 +218,30 @@ def sum_blocks(blocks: TieBlocks) -> Sums:
 
 def _sum_like_running(values: NDArray[Any], *, whole: bool) -> float:
     """Return the last one of the running sums, to the last bit."""
-    return float(values.sum() if whole else values.cumsum()[-1])
+    if whole:
+        return float(values.sum())
+    return float(values.cumsum()[-1])
 
 
 def sum_products(sums: Sums) -> Products:
     """Add up products over all blocks; what needs harmonic series is left to `mean_risk`."""
-    discordant = confidence = confidence_right = 0.0
-    shortfall_right, shortfall_wrong, risks = [0.0], [0.0], []
-    for at in sums.accumulate():
-        chunk = at.chunk
-        right, shortfall = chunk.right, chunk.shortfall
-        discordant += _discordant_pairs(at, right, sums.blocks.unit)
+    discordant = 0.0
+    confidence = 0.0
+    confidence_right = 0.0
+    shortfall_right = [0.0]
+    shortfall_wrong = [0.0]
+    risks: list[tuple[float, float] | None] = []
+    for accumulated in sums.accumulate():
+        chunk = accumulated.chunk
+        right = chunk.right
+        discordant += _discordant_pairs(accumulated, right, sums.blocks.unit)
         confidence_right += dot(right, chunk.confidence)
         confidence += dot(chunk.weight, chunk.confidence)
+        shortfall = chunk.shortfall
         shortfall_right.append(shortfall_right[-1] + dot(right, shortfall))
         shortfall_wrong.append(shortfall_wrong[-1] + dot(chunk.loss, shortfall))
-        risks.append(_sum_risks(at, sums) if chunk.all_one else None)
+        # Harmonic series are left to `mean_risk`.
+        risks.append(_sum_risks(accumulated, sums) if chunk.all_one else None)
     return Products(
         discordant,
         confidence,
@@ -231,21 +252,27 @@ def sum_products(sums: Sums) -> Products:
     )
 
 
-def _discordant_pairs(at: Accumulated, right: FloatArray, unit: float) -> float:
+def _discordant_pairs(accumulated: Accumulated, right: FloatArray, unit: float) -> float:
     """Return the weighted pairs of a right row in the chunk and a wrong one that is surer."""
-    chunk, loss = at.chunk, at.loss
+    chunk = accumulated.chunk
+    surer = accumulated.loss
     # A pair within a block counts by half; where each row is a block there are none.
-    surer = loss if chunk.all_one and chunk.whole else loss - chunk.loss / 2.0
-    return dot(right, surer) if unit == 1.0 else dot(right / unit, surer / unit)
+    if not (chunk.all_one and chunk.whole):
+        surer = surer - chunk.loss / 2.0
+    if unit == 1.0:
+        return dot(right, surer)
+    return dot(right / unit, surer / unit)
 
 
 def sum_accepted(sums: Sums, thresholds: FloatArray) -> Accepted:
     """Return weight and loss of what each threshold accepts (a tie with it is accepted)."""
-    found = np.zeros((2, len(thresholds)))
+    weight = np.zeros(len(thresholds))
+    loss = np.zeros(len(thresholds))
     for here, k, last in _look_up(sums, thresholds):
-        at = sums.chunk(k)
-        found[:, here] = at.weight[last], at.loss[last]
-    return Accepted(*found)
+        accumulated = sums.chunk(k)
+        weight[here] = accumulated.weight[last]
+        loss[here] = accumulated.loss[last]
+    return Accepted(weight, loss)
 
 
 def sum_shortfalls(sums: Sums, thresholds: FloatArray) -> FloatArray:
@@ -253,12 +280,15 @@ def sum_shortfalls(sums: Sums, thresholds: FloatArray) -> FloatArray:
 
     The shape is (2, number of thresholds).
     """
-    found, products = np.zeros((2, len(thresholds))), sums.products
+    shortfalls = np.zeros((2, len(thresholds)))
+    products = sums.products
     for here, k, last in _look_up(sums, thresholds):
-        before = float(products.shortfall_right[k]), float(products.shortfall_wrong[k])
-        right, wrong = _Points(*sums.chunk(k), sums, k, before).shortfalls
-        found[:, here] = right[last], wrong[last]
-    return found
+        before = (float(products.shortfall_right[k]), float(products.shortfall_wrong[k]))
+        points = _Points(*sums.chunk(k), sums, k, before)
+        right, wrong = points.shortfalls
+        shortfalls[0, here] = right[last]
+        shortfalls[1, here] = wrong[last]
+    return shortfalls
 
 
 def _look_up(sums: Sums, thresholds: FloatArray) -> Iterator[tuple[BoolArray, int, IntArray]]:
@@ -266,7 +296,8 @@ def _look_up(sums: Sums, thresholds: FloatArray) -> Iterator[tuple[BoolArray, in
     place = np.searchsorted(-sums.first, -thresholds, side="right") - 1
     for k in set(place.tolist()) - {-1}:
         here = place == k
-        rising = -sums.chunk(k).chunk.confidence
+        chunk = sums.chunk(k).chunk
+        rising = -chunk.confidence
         yield here, k, np.searchsorted(rising, -thresholds[here], side="right") - 1
 
 
@@ -275,22 +306,27 @@ def _look_up(sums: Sums, thresholds: FloatArray) -> Iterator[tuple[BoolArray, in
 
 def mean_risk(sums: Sums) -> MeanRisk:
     """Return the AURC, and its excess where rows count once and are right or wrong."""
-    risk = excess = 0.0
-    for k, known in enumerate(sums.products.risks):
-        here = known or _sum_risks(sums.chunk(k), sums)
-        risk, excess = risk + here[0], excess + here[1]
-    known_excess = max(excess, 0.0) / sums.weight if sums.blocks.whole else None
-    return MeanRisk(max(risk, 0.0) / sums.weight, known_excess)
+    total_risk = 0.0
+    total_excess = 0.0
+    for k, risks in enumerate(sums.products.risks):
+        risk, excess = risks or _sum_risks(sums.chunk(k), sums)
+        total_risk += risk
+        total_excess += excess
+    aurc = max(total_risk, 0.0) / sums.weight
+    if not sums.blocks.whole:
+        return MeanRisk(aurc, None)
+    return MeanRisk(aurc, max(total_excess, 0.0) / sums.weight)
 
 
-def _sum_risks(at: Accumulated, sums: Sums) -> tuple[float, float]:
+def _sum_risks(accumulated: Accumulated, sums: Sums) -> tuple[float, float]:
     """Return the sum of a chunk's block risks, and how much larger it is than for the best order.
 
     The latter is known for whole numbers only.
     """
-    chunk, weight, loss = at
-    risks, n_right = _block_risks(chunk, weight, loss), sums.weight - sums.loss
+    chunk, weight, loss = accumulated
+    risks = _block_risks(chunk, weight, loss)
     total = float(risks.sum())
+    n_right = sums.weight - sums.loss
     if not chunk.whole or weight[-1] <= n_right:  # the best order has no error so far
         return total, total
     return total, _excess_risk(chunk, weight, loss, risks, n_right)
@@ -302,11 +338,12 @@ def _block_risks(chunk: Chunk, weight: FloatArray, loss: FloatArray) -> FloatArr
         return loss / weight
     if not chunk.whole:
         return _tied_risks(chunk.weight, chunk.loss, weight, loss)
-    risk = loss / weight
+    risks = loss / weight
     tied = np.flatnonzero(chunk.weight != 1.0)
-    parts = (values.take(tied) for values in (chunk.weight, chunk.loss, weight, loss))
-    risk[tied] = _tied_risks(*parts)
-    return risk
+    risks[tied] = _tied_risks(
+        chunk.weight.take(tied), chunk.loss.take(tied), weight.take(tied), loss.take(tied)
+    )
+    return risks
 
 
 def _tied_risks(
@@ -321,14 +358,17 @@ def _excess_risk(
     chunk: Chunk, weight: FloatArray, loss: FloatArray, risks: FloatArray, n_right: float
 ) -> float:
     """Return how much larger the risks are than in the best order, whose errors come last."""
-    more = (loss - np.maximum(weight - n_right, 0.0)) / weight
+    least_loss = np.maximum(weight - n_right, 0.0)
+    excess = (loss - least_loss) / weight
     if not chunk.all_one:
         tied = chunk.weight != 1.0
-        start = np.maximum(weight[tied] - chunk.weight[tied], n_right)
-        width = np.maximum(weight[tied] - start, 0.0)
+        end = weight[tied]
+        start = np.maximum(end - chunk.weight[tied], n_right)
+        width = np.maximum(end - start, 0.0)
         gap, rest = areas.harmonic_terms(start, width)
-        more[tied] = risks[tied] - np.where(width > 0, (start - n_right) * gap + rest, 0.0)
-    return float(more.sum())
+        least_risks = np.where(width > 0, (start - n_right) * gap + rest, 0.0)
+        excess[tied] = risks[tied] - least_risks
+    return float(excess.sum())
 
 
 # Curves ------------------------------------------------------------------------------------
@@ -363,7 +403,8 @@ class _Points:
         np.multiply(self.chunk.right, self.shortfall, out=sums.real)
         np.multiply(self.chunk.loss, self.shortfall, out=sums.imag)
         sums.cumsum(out=sums)
-        return sums.real + self.before[0], sums.imag + self.before[1]
+        right_before, wrong_before = self.before
+        return sums.real + right_before, sums.imag + wrong_before
 
     @cached_property
     def slope(self) -> FloatArray:
@@ -372,8 +413,11 @@ class _Points:
     @cached_property
     def slope_below(self) -> FloatArray:
         """The slope at the next lower confidence, 0 below the very last one."""
-        below = self.sums.first[self.k + 1 : self.k + 2]
-        return areas.slope(np.append(self.shortfall[1:], 1.0 - below if len(below) else 1.0))
+        confidence_below = self.sums.first[self.k + 1 : self.k + 2]
+        if len(confidence_below) == 0:
+            confidence_below = np.zeros(1)
+        shortfall_below = np.append(self.shortfall[1:], 1.0 - confidence_below)
+        return areas.slope(shortfall_below)
 
     def cwsa(self, slope: FloatArray, *, plus: bool) -> FloatArray:
         return areas.sum_terms(self.weight, self.loss, *self.shortfalls, slope, plus=plus)
@@ -402,27 +446,37 @@ def compute_curves(
 
     `entries` are the numbers of the blocks that are wanted, ascending; None is all of them.
     """
-    found = {name: np.empty(sums.n_blocks if entries is None else len(entries)) for name in names}
-    before, start = (0.0, 0.0), 0
-    for k, at in enumerate(sums.accumulate()):
-        points = _Points(*at, sums, k, before)
-        end = start + len(at.chunk)
-        for name, values in found.items():
+    n_values = sums.n_blocks if entries is None else len(entries)
+    curves = {name: np.empty(n_values) for name in names}
+    start = 0
+    for points in _read_points(sums):
+        end = start + len(points.chunk)
+        for name, values in curves.items():
             above, below = CURVES[name](points)
             if entries is None:
                 np.divide(above, below, out=values[start:end])
             else:
-                first, last = np.searchsorted(entries, [start, end])
-                values[first:last] = (above / below)[entries[first:last] - start]
+                here = slice(*np.searchsorted(entries, [start, end]))
+                ratio = above / below
+                values[here] = ratio[entries[here] - start]
+        start = end
+    return curves
+
+
+def _read_points(sums: Sums) -> Iterator[_Points]:
+    """Yield what is accepted, chunk after chunk; shortfalls go on where they were computed."""
+    before = (0.0, 0.0)
+    for k, accumulated in enumerate(sums.accumulate()):
+        points = _Points(*accumulated, sums, k, before)
+        yield points
         if "shortfalls" in vars(points):
             right, wrong = points.shortfalls
-            before = float(right[-1]), float(wrong[-1])
-        start = end
-    return found
+            before = (float(right[-1]), float(wrong[-1]))
 
 
 def evenly(n: int, max_points: int | None) -> IntArray | None:
     """Return the numbers of `max_points` of n entries, evenly spread with both ends; None: all."""
     if max_points is None or max_points >= n:
         return None
-    return np.unique(np.linspace(0, n - 1, max_points).round().astype(np.int64))
+    places = np.linspace(0, n - 1, max_points).round()
+    return np.unique(places.astype(np.int64))

@@ -118,18 +118,20 @@ def descending_order(values: FloatArray) -> tuple[IntArray, FloatArray]:
 def _falling_bits(values: FloatArray) -> NDArray[np.uint64]:
     """Return whole numbers, from 0 on, that rise as the values fall."""
     values = values.astype(np.float64, copy=False)
-    bits = np.empty(len(values), dtype=np.int64)
-    highest, common = _rising(values.max()[None])[0], 0
+    differences = np.empty(len(values), dtype=np.int64)
+    highest = _rising(values.max()[None])
+    used = 0
     for rows in spans(len(values)):
-        part = bits[rows]
+        part = differences[rows]
         # The difference may exceed the largest signed integer, but not the largest unsigned one.
         np.subtract(highest, _rising(values[rows]), out=part)
-        common |= int(np.bitwise_or.reduce(part.view(np.uint64)))
-    found = bits.view(np.uint64)
-    trailing = (common & -common).bit_length() - 1 if common else 0  # 29 for float32
-    if trailing:
-        found >>= trailing
-    return found
+        used |= int(np.bitwise_or.reduce(part.view(np.uint64)))
+    bits = differences.view(np.uint64)
+    lowest_used = used & -used
+    trailing = lowest_used.bit_length() - 1  # 29 for float32; -1 where all values are equal
+    if trailing > 0:
+        bits >>= trailing
+    return bits
 
 
 def _rising(values: FloatArray) -> IntArray:
@@ -141,12 +143,17 @@ def _rising(values: FloatArray) -> IntArray:
 
 def _repair(order: IntArray, ranked: FloatArray, prefix: NDArray[np.uint64]) -> None:
     """Sort rows of equal prefixes by their values, in place."""
-    damaged = np.unique(prefix[1:][ranked[1:] > ranked[:-1]])
-    first, last = (np.searchsorted(prefix, damaged, side=side) for side in ("left", "right"))
-    rows = np.repeat(first - np.cumsum(last - first) + (last - first), last - first)
-    rows += np.arange(len(rows))  # all rows of these runs; only the order inside runs is wrong
-    again = rows.take(np.argsort(-ranked[rows], kind="stable"))
-    order[rows], ranked[rows] = order[again], ranked[again]
+    rises = ranked[1:] > ranked[:-1]
+    damaged = np.unique(prefix[1:][rises])
+    start = np.searchsorted(prefix, damaged, side="left")
+    size = np.searchsorted(prefix, damaged, side="right") - start
+    # All rows of these runs; only the order inside runs is wrong.
+    rows = np.repeat(start - np.cumsum(size) + size, size)
+    rows += np.arange(len(rows))
+    falling = np.argsort(-ranked[rows], kind="stable")
+    again = rows.take(falling)
+    order[rows] = order[again]
+    ranked[rows] = ranked[again]
 
 
 def sort_rows(confidence: FloatArray, *columns: FloatArray) -> list[FloatArray]:
@@ -163,7 +170,8 @@ def sort_rows(confidence: FloatArray, *columns: FloatArray) -> list[FloatArray]:
         parts = [column[tied] for column in sorted_columns]
         rows = np.arange(len(parts[0]))
         for values in (*reversed(parts), confidence[tied]):
-            rows = rows.take(descending_order(values.take(rows))[0])
+            order, _ = descending_order(values.take(rows))
+            rows = rows.take(order)
         for column, part in zip(sorted_columns, parts, strict=True):
             column[tied] = part.take(rows)
     return [confidence, *sorted_columns]
@@ -249,8 +257,10 @@ class SummedBlocks:
     @cached_property
     def unit(self) -> float:
         """A power of two: 1, or near the largest weight if squares of weights would overflow."""
-        exponent = math.frexp(float(self.weight.max()))[1]
-        return math.ldexp(1.0, exponent) if abs(exponent) > 100 else 1.0
+        _, exponent = math.frexp(float(self.weight.max()))
+        if abs(exponent) <= 100:
+            return 1.0
+        return math.ldexp(1.0, exponent)
 
     def chunks(self) -> Iterator[tuple[int, Chunk]]:
         """Yield each chunk with the number of blocks before it."""
@@ -260,9 +270,9 @@ class SummedBlocks:
     def chunk_from(self, offset: int) -> Chunk:
         """Return the chunk that starts there."""
         part = slice(offset, offset + CHUNK)
-        weight, loss = self.weight[part], self.loss[part]
+        weight = self.weight[part]
         all_one = bool(np.all(weight == 1.0))
-        return Chunk(self.confidence[part], weight, loss, all_one, self.whole)
+        return Chunk(self.confidence[part], weight, self.loss[part], all_one, self.whole)
 
     def confidence_at(self, offsets: Any) -> FloatArray:
         """Return the confidences at some offsets."""
@@ -301,7 +311,9 @@ class PackedBlocks:
     @cached_property
     def confidence(self) -> FloatArray:
         """The confidence of each block."""
-        keys = np.delete(self.keys, self.ties) if len(self.ties) else self.keys
+        keys = self.keys
+        if len(self.ties):
+            keys = np.delete(keys, self.ties)
         return unpack_confidence(keys >> 1)
 
     @cached_property
@@ -309,7 +321,8 @@ class PackedBlocks:
         """The number of rows of each block; broadcast ones take no memory."""
         if len(self.ties) == 0:
             return np.broadcast_to(1, self.keys.shape)
-        return _differences(np.delete(np.arange(len(self.keys)), self.ties), before=-1)
+        last = np.delete(np.arange(len(self.keys)), self.ties)
+        return _differences(last, before=-1)
 
     @cached_property
     def _blocks_with_ties(self) -> IntArray:
@@ -326,7 +339,8 @@ class PackedBlocks:
 
     def chunk_from(self, offset: int) -> Chunk:
         """Return the chunk that starts there."""
-        return self._read(offset)[0]
+        chunk, _ = self._read(offset)
+        return chunk
 
     def confidence_at(self, offsets: Any) -> FloatArray:
         """Return the confidences at some offsets."""
@@ -337,13 +351,15 @@ class PackedBlocks:
         n_before = int(np.searchsorted(self.ties, offset))
         n_ties = int(np.searchsorted(self._blocks_with_ties, offset - n_before + CHUNK))
         keys = self.keys[offset : offset + CHUNK + n_ties - n_before]
+        end = offset + len(keys)
         if n_ties == n_before:
             errors = (keys & 1).view(f"i{keys.itemsize}")
             ones = _ONES[: len(keys)]
-            return Chunk(keys, ones, errors, all_one=True, whole=True), offset + len(keys)
-        last, rows, errors = _count_blocks(keys, self.ties[n_before:n_ties] - offset)
-        chunk = Chunk(last, rows.astype(np.float64), errors, all_one=False, whole=True)
-        return chunk, offset + len(keys)
+            return Chunk(keys, ones, errors, all_one=True, whole=True), end
+        ties = self.ties[n_before:n_ties] - offset
+        last, rows, errors = _count_blocks(keys, ties)
+        weight = rows.astype(np.float64)
+        return Chunk(last, weight, errors, all_one=False, whole=True), end
 
 
 # Blocks are stored at once where more of the rows than this are tied.
@@ -355,24 +371,31 @@ TieBlocks = SummedBlocks | PackedBlocks
 
 def _differences(values: IntArray, before: int) -> IntArray:
     """Return each value less the one before it (np.diff would copy them to prepend the first)."""
-    found = np.empty_like(values)
-    found[0] = values[0] - before
-    np.subtract(values[1:], values[:-1], out=found[1:])
-    return found
+    differences = np.empty_like(values)
+    differences[0] = values[0] - before
+    np.subtract(values[1:], values[:-1], out=differences[1:])
+    return differences
 
 
 def group_rows(loss: FloatArray, confidence: FloatArray, weight: FloatArray | None) -> TieBlocks:
     """Sort rows whose losses are 0 or 1, and find their blocks."""
-    low, high = confidence.min(), confidence.max()
+    low = confidence.min()
+    high = confidence.max()
     if weight is None and low >= 0.0 and high < 2.0:
         keys = pack(confidence, loss, narrow=are_float32(confidence))
         # Sorting floats is faster. No key has its sign bit set, and floats without it sort like
         # their bits but for NaN and, where a processor takes them for zero, numbers below the
         # least normal one. The keys of confidences from that number up to 1 are neither.
         is_normal = low >= np.finfo(np.float64).tiny and high <= 1.0
-        (keys.view(np.float64) if keys.itemsize == 8 and is_normal else keys).sort()
-        blocks = PackedBlocks(keys, find_ties(keys))
-        return blocks.stored if len(blocks.ties) > _FEW_TIES * len(keys) else blocks
+        if is_normal and keys.itemsize == 8:
+            keys.view(np.float64).sort()
+        else:
+            keys.sort()
+        ties = find_ties(keys)
+        blocks = PackedBlocks(keys, ties)
+        if len(ties) > _FEW_TIES * len(keys):
+            return blocks.stored
+        return blocks
     if weight is None:
         confidence, lost = sort_rows(confidence, loss)
         return group_sorted_rows(confidence, None, lost, whole=True)
@@ -387,19 +410,21 @@ def group_rows(loss: FloatArray, confidence: FloatArray, weight: FloatArray | No
 
 def find_ties(keys: KeyArray) -> IntArray:
     """Return the rows, ascending, that are as sure as the next one, of sorted packed keys."""
-    found = [np.empty(0, dtype=np.int64)]
+    ties = [np.empty(0, dtype=np.int64)]
     for rows in spans(len(keys) - 1):
+        following = keys[rows.start + 1 : rows.stop + 1]
         # Equal confidences differ at most in the last bit, whether the row was wrong.
-        same = (keys[rows] ^ keys[rows.start + 1 : rows.stop + 1]) <= 1
+        same = (keys[rows] ^ following) <= 1
         if same.any():
-            found.append(np.flatnonzero(same) + rows.start)
-    return np.concatenate(found)
+            ties.append(np.flatnonzero(same) + rows.start)
+    return np.concatenate(ties)
 
 
 def count_keys(keys: KeyArray, ties: IntArray) -> SummedBlocks:
     """Return the blocks of sorted packed keys, whose ties are known."""
     last, rows, errors = _count_blocks(keys, ties)
-    return blocks_from_counts(unpack_confidence(last >> 1), rows, errors)
+    confidence = unpack_confidence(last >> 1)
+    return blocks_from_counts(confidence, rows, errors)
 
 
 def _count_blocks(keys: KeyArray, ties: IntArray) -> tuple[KeyArray, IntArray, IntArray]:
@@ -407,7 +432,8 @@ def _count_blocks(keys: KeyArray, ties: IntArray) -> tuple[KeyArray, IntArray, I
     is_last = np.ones(len(keys), dtype=bool)
     is_last[ties] = False
     last = np.flatnonzero(is_last)
-    errors, n_wrong = np.empty(len(last), dtype=np.int64), 0  # up to the end of each block
+    errors = np.empty(len(last), dtype=np.int64)  # up to the end of each block
+    n_wrong = 0
     for rows in spans(len(keys)):
         here = slice(*np.searchsorted(last, [rows.start, rows.stop]))
         sums = np.cumsum(keys[rows] & 1, dtype=np.int64)
@@ -424,15 +450,19 @@ def group_sorted_rows(
     `whole` says that these are whole numbers.
     """
     if np.all(confidence[1:] != confidence[:-1]):
-        ones, one = np.broadcast_to(1.0, lost.shape), np.broadcast_to(1, lost.shape)
-        return SummedBlocks(confidence, ones if weight is None else weight, lost, one, whole)
+        rows = np.broadcast_to(1, lost.shape)
+        if weight is None:
+            weight = np.broadcast_to(1.0, lost.shape)
+        return SummedBlocks(confidence, weight, lost, rows, whole)
     starts = run_starts(confidence)
     rows = np.diff(starts, append=len(lost))
-    size = rows.astype(np.float64) if weight is None else np.add.reduceat(weight, starts)
-    return SummedBlocks(confidence[starts], size, np.add.reduceat(lost, starts), rows, whole)
+    weight = rows.astype(np.float64) if weight is None else np.add.reduceat(weight, starts)
+    lost = np.add.reduceat(lost, starts)
+    return SummedBlocks(confidence[starts], weight, lost, rows, whole)
 
 
 def blocks_from_counts(confidence: FloatArray, rows: IntArray, errors: IntArray) -> SummedBlocks:
     """Return blocks of which rows and errors have been counted, from the surest down."""
-    weight, loss = rows.astype(np.float64), errors.astype(np.float64)
+    weight = rows.astype(np.float64)
+    loss = errors.astype(np.float64)
     return SummedBlocks(confidence, weight, loss, rows, whole=True)
