@@ -6,7 +6,7 @@ on the library.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, fields
 from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
@@ -124,6 +124,12 @@ def rows_of_codes(codes: IntArray, n_codes: int) -> list[IntArray]:
     order = np.argsort(keys, kind="stable")
     ends = np.searchsorted(keys, np.arange(n_codes + 1), sorter=order)
     return [order[start:stop] for start, stop in pairwise(ends.tolist())]
+
+
+def look_up_codes(values: Iterable[Any], codes: IntArray, missing: Any) -> NDArray[Any]:
+    """Return the value of each code, and `missing` for the code -1."""
+    table = np.array([*values, missing])
+    return table[codes]
 
 
 def column_names(table: Any) -> list[Any] | None:

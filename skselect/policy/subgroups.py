@@ -6,7 +6,7 @@ The shortlist holds the classes that a policy names where it defers a case.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from html import escape
 from itertools import islice
@@ -75,9 +75,11 @@ class Subgroups:
         check_choice("unseen", self.unseen, UNSEEN)
 
     @classmethod
-    def read(cls, given: Any) -> Subgroups:
+    def read(cls, group_by: Any) -> Subgroups:
         """Return subgroups that abstain on others, unless they say otherwise."""
-        return given if isinstance(given, Subgroups) else cls(given)
+        if isinstance(group_by, Subgroups):
+            return group_by
+        return cls(group_by)
 
     @property
     def by_answer(self) -> bool:
@@ -118,12 +120,13 @@ class GroupThresholds:
     def __post_init__(self) -> None:
         check_choice("unseen", self.unseen, UNSEEN)
         _check_group_names(self.by, list(self.thresholds), self.by_answer, self.columns)
-        checked = {group: check_threshold(t) for group, t in self.thresholds.items()}
-        object.__setattr__(self, "thresholds", checked)
+        thresholds = {group: check_threshold(t) for group, t in self.thresholds.items()}
+        object.__setattr__(self, "thresholds", thresholds)
         for group, certificate in self.certificates.items():
-            threshold = checked.get(group, np.inf)  # rows of an unknown subgroup are not accepted
-            what = f"The subgroup {group!r} has the threshold {threshold!r}"
-            check_certified(certificate, threshold, what, f"certificates={{{group!r}: None}}")
+            threshold = thresholds.get(group, np.inf)  # rows of an unknown one are not accepted
+            subject = f"The subgroup {group!r} has the threshold {threshold!r}"
+            remedy = f"certificates={{{group!r}: None}}"
+            check_certified(certificate, threshold, subject, remedy)
 
     @classmethod
     def of_all(cls, threshold: float, certificate: Certificate | None = None) -> GroupThresholds:
@@ -139,13 +142,17 @@ class GroupThresholds:
         """Return a table of the subgroups, and what their certificates say, together and each."""
         if self.by is None:
             return "".join(self.texts.values())
-        said = [f"{self.by} {group!r}\n{text}" for group, text in self.texts.items()]
-        together = [self.together] if self.together else []
-        return "\n\n".join([self.tabulate().to_string(index=False), *together, *said])
+        paragraphs = [self.tabulate().to_string(index=False)]
+        if self.together:
+            paragraphs.append(self.together)
+        paragraphs += [f"{self.by} {group!r}\n{text}" for group, text in self.texts.items()]
+        return "\n\n".join(paragraphs)
 
     def _repr_html_(self) -> str:
-        table = "" if self.by is None else self.tabulate().to_html(border=0, index=False)
-        return self.show() + table
+        page = self.show()
+        if self.by is None:
+            return page
+        return page + self.tabulate().to_html(border=0, index=False)
 
     @property
     def are_given(self) -> bool:
@@ -154,29 +161,53 @@ class GroupThresholds:
 
     def name(self, group: Any) -> str:
         """Return what the cases of a subgroup are called, "" for all."""
-        return "" if self.by is None else f"of {self.by} {group!r}"
+        if self.by is None:
+            return ""
+        return f"of {self.by} {group!r}"
 
     @property
     def made(self) -> dict[Any, Certificate]:
         """The certificates that there are."""
-        return {group: one for group, one in self.certificates.items() if one is not None}
+        return {
+            group: certificate
+            for group, certificate in self.certificates.items()
+            if certificate is not None
+        }
 
     @property
     def listed(self) -> list[Certificate]:
         """The certificates of all guarantees, of which one threshold may have several."""
-        return [one for made in self.made.values() for one in (made, *made.also)]
+        certificates = []
+        for certificate in self.made.values():
+            certificates += [certificate, *certificate.also]
+        return certificates
 
     @property
     def in_brief(self) -> str:
         """The first thresholds, and for how many of them a guarantee is certified."""
-        shown = [f"{group!r} {at:.6g}" for group, at in islice(self.thresholds.items(), _FEW)]
-        n, sure = len(self.thresholds), sum(one.is_certified for one in self.made.values())
-        more = [f"{n - _FEW} more"] if n > _FEW else []
-        word = {n: "certified", 0: "not certified"}.get(sure, f"certified for {sure} of {n}")
-        word = word if self.made else "no certificate"
+        verdict = self._count_certified()
         if self.by is None:
-            return f"{self.thresholds[ALL]:.6g}, {word}"
-        return f"by {self.by}: {', '.join(shown + more)}; {word}"
+            return f"{self.thresholds[ALL]:.6g}, {verdict}"
+        n = len(self.thresholds)
+        few = islice(self.thresholds.items(), _FEW)
+        shown = [f"{group!r} {threshold:.6g}" for group, threshold in few]
+        if n > _FEW:
+            shown.append(f"{n - _FEW} more")
+        listed = ", ".join(shown)
+        return f"by {self.by}: {listed}; {verdict}"
+
+    def _count_certified(self) -> str:
+        """Return for how many of the thresholds a guarantee is certified."""
+        certificates = self.made.values()
+        if not certificates:
+            return "no certificate"
+        n = len(self.thresholds)
+        n_certified = sum(certificate.is_certified for certificate in certificates)
+        if n_certified == 0:
+            return "not certified"
+        if n_certified == n:
+            return "certified"
+        return f"certified for {n_certified} of {n}"
 
     @property
     def texts(self) -> dict[Any, str]:
@@ -184,31 +215,45 @@ class GroupThresholds:
 
         Its key is the first of them; the text ends with the others.
         """
-        alike: dict[Any, list[Any]] = {}
-        for group, one in self.made.items():
-            same = (one.objective, one.loss, one.guarantee, one.caveats, one.notice, one.method,
-                    one.delta, one.max_analyses, one.assumptions, one.n_accepted > 0)  # fmt: skip
-            alike.setdefault(same, []).append(group)
         texts = {}
-        for first, *others in alike.values():
-            names = ", ".join(map(str, others))
-            more = (
-                f"\nThe same text, with the numbers in the table, holds for: {names}."
-                if others
-                else ""
-            )
-            texts[first] = str(self.made[first]) + wrap(more)
+        for group, *others in self._find_alike():
+            text = str(self.made[group])
+            if others:
+                names = ", ".join(map(str, others))
+                text += wrap(f"\nThe same text, with the numbers in the table, holds for: {names}.")
+            texts[group] = text
         return texts
+
+    def _find_alike(self) -> Iterable[list[Any]]:
+        """Return lists of subgroups whose certificates differ in their numbers only."""
+        alike: dict[Any, list[Any]] = {}
+        for group, certificate in self.made.items():
+            words = (
+                certificate.objective,
+                certificate.loss,
+                certificate.guarantee,
+                certificate.caveats,
+                certificate.notice,
+                certificate.method,
+                certificate.delta,
+                certificate.max_analyses,
+                certificate.assumptions,
+                certificate.n_accepted > 0,
+            )
+            alike.setdefault(words, []).append(group)
+        return alike.values()
 
     @property
     def together(self) -> str:
         """How sure all guarantees are at once, "" where fewer than two are certified."""
-        made = self.made.values()
-        n = sum(one.is_certified for one in made)
-        delta = math.fsum(one.delta for one in made if one.can_fail)
+        certificates = self.made.values()
+        n = sum(certificate.is_certified for certificate in certificates)
+        delta = math.fsum(one.delta for one in certificates if one.can_fail)
         if n < 2 or not 0.0 < delta < 1.0:
             return ""
-        which = f"all {n}" if n == len(made) else f"the {n} certified"
+        which = f"the {n} certified"
+        if n == len(certificates):
+            which = f"all {n}"
         return wrap(
             f"Together {which} guarantees hold with {percent_kept(delta)} % confidence; each has "
             "its share of delta."
@@ -217,37 +262,52 @@ class GroupThresholds:
     def tabulate(self) -> pd.DataFrame:
         """Return as text, for each subgroup, its rows, its threshold and what is guaranteed."""
         rows = []
-        for group, at in self.thresholds.items():
-            one = self.certificates.get(group)
-            facts = ("", "") if one is None else (f"{one.n:,}", percent(one.coverage))
-            threshold = f"{at:.4g}" if math.isfinite(at) else "none"
-            rows.append((str(group), *facts, threshold, one.bound if one else "", _verdict(one)))
+        for group, threshold in self.thresholds.items():
+            certificate = self.certificates.get(group)
+            n = coverage = target = ""
+            if certificate is not None:
+                n = f"{certificate.n:,}"
+                coverage = percent(certificate.coverage)
+                target = certificate.bound
+            shown_threshold = "none"
+            if math.isfinite(threshold):
+                shown_threshold = f"{threshold:.4g}"
+            verdict = _verdict(certificate)
+            rows.append((str(group), n, coverage, shown_threshold, target, verdict))
         names = [self.by, "n", "coverage", "threshold", "target", "verdict"]
         return pd.DataFrame(rows, columns=names)
 
     def show(self) -> str:
         """Return what the certificates say as HTML, "" where there are none."""
-        return (f"<p>{escape(self.together)}</p>" if self.together else "") + "".join(
-            (f"<p>{escape(f'{self.by} {group!r}')}</p>" if self.by else "")
-            + self.made[group]._repr_html_(text)
-            for group, text in self.texts.items()
-        )
+        parts = []
+        if self.together:
+            parts.append(f"<p>{escape(self.together)}</p>")
+        for group, text in self.texts.items():
+            if self.by:
+                name = escape(f"{self.by} {group!r}")
+                parts.append(f"<p>{name}</p>")
+            parts.append(self.made[group]._repr_html_(text))
+        return "".join(parts)
 
     def look_up(self, subgroups: Any, n: int) -> arrays.FloatArray:
         """Return the threshold of each row; inf, without a warning, for unknown subgroups."""
         codes, keys = self.encode(subgroups, n)
-        known = [self.thresholds.get(key, np.inf) for key in keys]
-        return np.array([*known, np.inf])[codes]  # the last one is for code -1
+        thresholds = [self.thresholds.get(key, np.inf) for key in keys]
+        return arrays.look_up_codes(thresholds, codes, missing=np.inf)
 
     def have(self, subgroups: Any, n: int) -> arrays.BoolArray:
         """Tell which rows belong to a subgroup that has a threshold."""
         codes, keys = self.encode(subgroups, n)
-        return np.array([*(key in self.thresholds for key in keys), False])[codes]
+        has_threshold = [key in self.thresholds for key in keys]
+        return arrays.look_up_codes(has_threshold, codes, missing=False)
 
     def members(self, answers: arrays.LabelArray, subgroups: Any) -> dict[Any, arrays.IntArray]:
         """Return the rows of each subgroup that occurs."""
-        codes, keys = self.encode(answers if self.by_answer else subgroups, len(answers))
-        return dict(zip(keys, arrays.rows_of_codes(codes, len(keys)), strict=True))
+        if self.by_answer:
+            subgroups = answers
+        codes, keys = self.encode(subgroups, len(answers))
+        members = arrays.rows_of_codes(codes, len(keys))
+        return dict(zip(keys, members, strict=True))
 
     def encode(self, subgroups: Any, n: int) -> tuple[arrays.IntArray, list[Any]]:
         """Return the subgroup of each row as a code, and the subgroups."""
@@ -265,36 +325,46 @@ class GroupThresholds:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         certificates = {group: one.to_dict() for group, one in self.made.items()}
+        members = [
+            {
+                "group": list(group) if isinstance(group, tuple) else group,
+                "threshold": threshold_to_json(threshold),
+                "certificate": certificates.get(group),
+            }
+            for group, threshold in self.thresholds.items()
+        ]
         return {
             "by": self.by,
             "by_answer": self.by_answer,
             "columns": list(self.columns),
             "unseen": self.unseen,
-            "members": [
-                {
-                    "group": list(group) if isinstance(group, tuple) else group,
-                    "threshold": threshold_to_json(threshold),
-                    "certificate": certificates.get(group),
-                }
-                for group, threshold in self.thresholds.items()
-            ],
+            "members": members,
         }
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> GroupThresholds:
         """Rebuild the thresholds from :meth:`to_dict`."""
-        thresholds, certificates = {}, {}
+        thresholds: dict[Any, float] = {}
+        certificates: dict[Any, Certificate | None] = {}
         for member in stored["members"]:
             group = member["group"]
-            group = tuple(group) if isinstance(group, list) else group
+            if isinstance(group, list):
+                group = tuple(group)
             thresholds[group] = threshold_from_json(member["threshold"])
-            own = member["certificate"]
-            certificates[group] = None if own is None else Certificate.from_dict(own)
+            certificates[group] = None
+            if member["certificate"] is not None:
+                certificates[group] = Certificate.from_dict(member["certificate"])
         if len(thresholds) < len(stored["members"]):
             raise ValueError("groups: a subgroup is listed more than once.")
-        columns = tuple(check_texts("columns", stored["columns"]))
-        unseen, by_answer = stored["unseen"], stored["by_answer"]
-        return cls(stored["by"], thresholds, certificates, unseen, by_answer, columns)
+        columns = check_texts("columns", stored["columns"])
+        return cls(
+            by=stored["by"],
+            thresholds=thresholds,
+            certificates=certificates,
+            unseen=stored["unseen"],
+            by_answer=stored["by_answer"],
+            columns=tuple(columns),
+        )
 
 
 def _verdict(certificate: Certificate | None) -> str:
@@ -305,7 +375,9 @@ def _verdict(certificate: Certificate | None) -> str:
         return "defers all"
     if certificate.is_certified:
         return "certified"
-    return "measured" if certificate.exact and certificate.guarantee == "measured" else "estimate"
+    if certificate.exact and certificate.guarantee == "measured":
+        return "measured"
+    return "estimate"
 
 
 def subgroup_codes(subgroups: Any, n: int) -> tuple[arrays.IntArray, list[Any]]:
@@ -322,27 +394,36 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[arrays.IntArray, list[Any]]:
     keys : list
         Plain values, tuples where there are several attributes, in a fixed order.
     """
-    if n == 1 and (only := _only_key(subgroups)) is not None:
-        return np.zeros(1, dtype=np.int64), [only]
+    if n == 1:
+        key = _only_key(subgroups)
+        if key is not None:
+            return np.zeros(1, dtype=np.int64), [key]
     frame = check_subgroups(subgroups, n, other="the table of predictions")
     if n == 0:  # pandas 2 cannot make a MultiIndex without rows
         return np.empty(0, dtype=np.int64), []
+    codes, values = _factorize(frame)
     missing = frame.isna().any(axis=1).to_numpy()
+    present = np.flatnonzero(np.bincount(codes[~missing])).tolist()
+    keys = {code: check_subgroup(values[code]) for code in present}
+    ordered = sorted(present, key=lambda code: _sort_key(keys[code]))
+    place = np.full(len(values) + 1, -1)
+    place[ordered] = np.arange(len(ordered))
+    places = np.where(missing, -1, place[codes])
+    return places, [keys[code] for code in ordered]
+
+
+def _factorize(frame: pd.DataFrame) -> tuple[arrays.IntArray, list[Any]]:
+    """Return a code for each row, and the distinct rows; refuse what cannot name a subgroup."""
     try:
-        several = frame.shape[1] > 1
-        column = pd.MultiIndex.from_frame(frame) if several else frame.iloc[:, 0]
-        codes, uniques = pd.factorize(column)
+        if frame.shape[1] > 1:
+            codes, uniques = pd.factorize(pd.MultiIndex.from_frame(frame))
+        else:
+            codes, uniques = pd.factorize(frame.iloc[:, 0])
     except TypeError:  # something that cannot be the key of a dict
         for key in frame.itertuples(index=False, name=None):
             check_subgroup(key)
         raise
-    present = np.flatnonzero(np.bincount(codes[~missing])).tolist()
-    values = list(uniques)
-    keys = {code: check_subgroup(values[code]) for code in present}
-    ordered = sorted(present, key=lambda code: _sort_key(keys[code]))
-    place = np.full(len(uniques) + 1, -1)
-    place[ordered] = np.arange(len(ordered))
-    return np.where(missing, -1, place[codes]), [keys[code] for code in ordered]
+    return codes, list(uniques)
 
 
 def _only_key(subgroups: Any) -> Any:
@@ -350,31 +431,45 @@ def _only_key(subgroups: Any) -> Any:
 
     A service asks about one row at a time, for which a data frame takes a millisecond.
     """
-    columns = list(subgroups.values()) if type(subgroups) is dict else [subgroups]
-    if not all(type(one) in (list, np.ndarray) and np.shape(one) == (1,) for one in columns):
-        return None
-    key = tuple(x.item() if isinstance(x, np.generic) else x for [x] in columns)
-    plain = bool(key) and all(type(part) in (str, int, bool) for part in key)
-    return (key if len(key) > 1 else key[0]) if plain else None
+    columns = [subgroups]
+    if type(subgroups) is dict:
+        columns = list(subgroups.values())
+    parts = []
+    for column in columns:
+        if type(column) not in (list, np.ndarray) or np.shape(column) != (1,):
+            return None
+        (part,) = column
+        if isinstance(part, np.generic):
+            part = part.item()
+        if type(part) not in (str, int, bool):
+            return None
+        parts.append(part)
+    if len(parts) > 1:
+        return tuple(parts)
+    return parts[0] if parts else None
 
 
 def names_of_columns(subgroups: Any) -> tuple[str, ...]:
     """Return the names of several columns of subgroups, () for one."""
     names = arrays.column_names(subgroups) or []
-    return tuple(str(name) for name in names) if len(names) > 1 else ()
+    if len(names) < 2:
+        return ()
+    return tuple(str(name) for name in names)
 
 
 def name_of_subgroups(subgroups: Any) -> str:
     """Return a name for the subgroups, for messages."""
     columns = getattr(subgroups, "columns", None)
-    names = list(columns) if columns is not None else [getattr(subgroups, "name", None)]
-    named = [str(name) for name in names if name is not None]
-    return " and ".join(named) or "subgroup"
+    if columns is None:
+        columns = [getattr(subgroups, "name", None)]
+    names = [str(name) for name in columns if name is not None]
+    return " and ".join(names) or "subgroup"
 
 
 def _sort_key(key: Any) -> list[tuple[str, Any]]:
     """Return a sort key for subgroups of mixed types."""
-    return [(type(part).__name__, part) for part in (key if isinstance(key, tuple) else (key,))]
+    parts = key if isinstance(key, tuple) else (key,)
+    return [(type(part).__name__, part) for part in parts]
 
 
 def _check_group_names(by: Any, groups: list[Any], by_answer: Any, columns: Any) -> None:
@@ -382,9 +477,15 @@ def _check_group_names(by: Any, groups: list[Any], by_answer: Any, columns: Any)
     for group in groups:
         check_subgroup(group)
     sizes = {len(group) if isinstance(group, tuple) else 0 for group in groups}
-    fit = len(sizes) == 1 and () not in groups and (not columns or sizes == {len(columns)})
-    plain = isinstance(by, str) and isinstance(by_answer, bool) and isinstance(columns, tuple)
-    if not fit or not plain or not all(isinstance(column, str) for column in columns):
+    are_alike = len(sizes) == 1 and () not in groups
+    have_columns = not columns or sizes == {len(columns)}
+    is_plain = isinstance(by, str) and isinstance(by_answer, bool) and isinstance(columns, tuple)
+    if (
+        not are_alike
+        or not have_columns
+        or not is_plain
+        or not all(isinstance(column, str) for column in columns)
+    ):
         raise ValueError(
             "thresholds must name one subgroup or more, each with as many attributes as there are "
             f"columns, by must be their name, columns a tuple of names and by_answer true or "
@@ -398,12 +499,15 @@ def _order_columns(subgroups: Any, columns: tuple[str, ...]) -> Any:
     names = list(subgroups) if is_dict else arrays.column_names(subgroups)
     by_name = {str(name): name for name in names or []}
     if set(by_name) != set(columns):
+        listed = "" if names is None else f" with {names}"
         raise ValueError(
             f"subgroups must be a DataFrame with the columns {list(columns)}, got "
-            f"{type(subgroups).__name__}" + ("." if names is None else f" with {names}.")
+            f"{type(subgroups).__name__}{listed}."
         )
     wanted = [by_name[column] for column in columns]
-    return {name: subgroups[name] for name in wanted} if is_dict else subgroups[wanted]
+    if is_dict:
+        return {name: subgroups[name] for name in wanted}
+    return subgroups[wanted]
 
 
 @dataclass(frozen=True)
@@ -455,29 +559,33 @@ class PolicyShortlist(NotebookText):
             )
 
     def __str__(self) -> str:
-        share = f"{rounded(100.0 * self.level, 6, up=False)} of 100 deferred cases"
-        says = f"{share} the right answer is on the list"
+        share = rounded(100.0 * self.level, 6, up=False)
+        promise = f"{share} of 100 deferred cases the right answer is on the list"
         if self.is_exact:
             return (
-                f"Shortlist: in {says}, on average over such calibrations. Exact, from {self.n} "
+                f"Shortlist: in {promise}, on average over such calibrations. Exact, from {self.n} "
                 "deferred rows that did not choose the threshold."
             )
+        reasons = "; ".join(self.caveats)
         return (
-            f"Shortlist, an estimate from {self.n} deferred rows: in about {says}. Not exact: "
-            f"{'; '.join(self.caveats)}."
+            f"Shortlist, an estimate from {self.n} deferred rows: in about {promise}. Not exact: "
+            f"{reasons}."
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        plain = {"threshold": threshold_to_json(self.threshold), "caveats": list(self.caveats)}
-        return asdict(self) | plain
+        stored = asdict(self)
+        stored["threshold"] = threshold_to_json(self.threshold)
+        stored["caveats"] = list(self.caveats)
+        return stored
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> PolicyShortlist:
         """Rebuild a shortlist from :meth:`to_dict`."""
-        plain = {"threshold": threshold_from_json(stored["threshold"])}
-        caveats = tuple(check_texts("shortlist: caveats", stored["caveats"]))
-        return cls(**(stored | plain | {"caveats": caveats}))
+        values = dict(stored)
+        values["threshold"] = threshold_from_json(stored["threshold"])
+        values["caveats"] = tuple(check_texts("shortlist: caveats", stored["caveats"]))
+        return cls(**values)
 
 
 def check_enough_classes(n_classes: int) -> None:
