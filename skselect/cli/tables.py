@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, look_up_codes
 from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import shown, warn_user
 from skselect._lib.decide import RANGE_TOLERANCE, SUM_TOLERANCE
@@ -542,7 +542,7 @@ class Table:
             words = ["" if str(x).strip().lower() in _MISSING else x for x in cells]
             return read_verdicts([*words, ""])[codes]
         found = look_up(cells, self.classes.tolist(), self.file.layout.decimal)
-        return np.array([*found, -1])[codes]
+        return look_up_codes(found, codes, missing=-1)
 
     def known_codes(self, column: pd.Series) -> IntArray:
         """Return the class of each cell, -1 where it is missing; refuse what is no class."""

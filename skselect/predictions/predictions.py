@@ -11,7 +11,15 @@ import pandas as pd
 from scipy import special, stats
 from scipy.optimize import linear_sum_assignment
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array, column_names
+from skselect._lib.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    as_array,
+    column_names,
+    look_up_codes,
+)
 from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import check_choice, check_given
@@ -507,7 +515,7 @@ def read_verdicts(values: Any) -> IntArray:
     for cell in distinct:
         word = str(cell).strip().lower()
         verdicts.append(_WORDS.get(word, UNREADABLE))
-    return np.array([*verdicts, -1], dtype=np.int64)[codes]
+    return look_up_codes(verdicts, codes, missing=-1)
 
 
 def refuse_unjudged(rows: Any, purpose: str) -> None:
