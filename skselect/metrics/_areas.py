@@ -14,7 +14,7 @@ from skselect._lib.notebook import NotebookText
 from skselect.curve import influence
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics import _rows as metric_rows
-from skselect.metrics._metric import computed_by, metric
+from skselect.metrics._metric import compute, defaults_of, metric
 
 __all__ = ["accuracy_rejection_auc_score", "augrc_score", "aumcc_score"]
 __all__ += ["aurc_score", "coverage_at_risk_score", "eaugrc_score", "eaurc_score", "naurc_score"]
@@ -228,6 +228,14 @@ def augrc_score(
     >>> augrc_score([0, 1, 1, 0], [.1, .9, .6, .7])
     0.09375
     """
+    return compute(
+        RiskCoverageCurve.augrc,
+        y_true,
+        y_proba,
+        options,
+        estimator=estimator,
+        coverage_range=coverage_range,
+    )
 
 
 @metric(RiskCoverageCurve.eaugrc, "lower", range="[0, 0.25]", undefined="no errors: 0")
@@ -271,6 +279,7 @@ def eaugrc_score(y_true: Any, y_proba: Any, **options: Unpack[RowOptions]) -> fl
     >>> eaugrc_score([0, 1, 1, 0], [.1, .9, .6, .7])
     0.0625
     """
+    return compute(RiskCoverageCurve.eaugrc, y_true, y_proba, options)
 
 
 @metric(
@@ -349,6 +358,7 @@ def aurc_score(
     >>> round(aurc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.1458
     """
+    return compute(RiskCoverageCurve.aurc, y_true, y_proba, options, estimator=estimator, ties=ties)
 
 
 @metric(
@@ -396,6 +406,7 @@ def eaurc_score(y_true: Any, y_proba: Any, **options: Unpack[RowOptions]) -> flo
     >>> eaurc_score([0, 1, 1, 0], [.1, .9, .7, .6])
     0.0
     """
+    return compute(RiskCoverageCurve.eaurc, y_true, y_proba, options)
 
 
 @metric(
@@ -440,6 +451,7 @@ def naurc_score(y_true: Any, y_proba: Any, **options: Unpack[RowOptions]) -> flo
     >>> round(naurc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.4444
     """
+    return compute(RiskCoverageCurve.naurc, y_true, y_proba, options)
 
 
 @metric(aumcc, "higher", range="[-1, 1]", undefined="coverage never moves: 0 (trapezoid)")
@@ -493,6 +505,9 @@ def aumcc_score(
     >>> round(aumcc_score(y_true, y_proba, metric="selective_accuracy", estimator="exact"), 4)
     0.8542
     """
+    return compute(
+        aumcc, y_true, y_proba, options, metric=metric, estimator=estimator, thresholds=thresholds
+    )
 
 
 @metric(
@@ -539,6 +554,7 @@ def accuracy_rejection_auc_score(
     >>> round(accuracy_rejection_auc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.8542
     """
+    return compute(accuracy_rejection_auc, y_true, y_proba, options, estimator=estimator)
 
 
 @metric(RiskCoverageCurve.risk_at_coverage, "lower")
@@ -571,6 +587,7 @@ def risk_at_coverage_score(
     >>> round(risk_at_coverage_score([0, 1, 1, 0], [.1, .9, .6, .7], coverage=.75), 4)
     0.3333
     """
+    return compute(RiskCoverageCurve.risk_at_coverage, y_true, y_proba, options, coverage=coverage)
 
 
 @metric(RiskCoverageCurve.coverage_at_risk, "higher", undefined="no threshold meets the risk: 0")
@@ -605,6 +622,7 @@ def coverage_at_risk_score(
     >>> coverage_at_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], max_risk=.25)
     1.0
     """
+    return compute(RiskCoverageCurve.coverage_at_risk, y_true, y_proba, options, max_risk=max_risk)
 
 
 @metric(review_rate_at_reliability, "lower", undefined="no threshold is reliable enough: 1")
@@ -643,9 +661,10 @@ def review_rate_at_reliability_score(
     >>> review_rate_at_reliability_score([0, 1, 1, 0], [.1, .9, .6, .7], reliability=.9)
     0.5
     """
+    return compute(review_rate_at_reliability, y_true, y_proba, options, reliability=reliability)
 
 
-@computed_by(review_plan)
+@defaults_of(review_plan)
 def review_at_reliability(
     y_true: Any, y_proba: Any, *, reliability: float, **options: Unpack[RowOptions]
 ) -> ReviewPlan:
@@ -684,3 +703,4 @@ def review_at_reliability(
     >>> plan.review_rate, round(plan.pass_rate, 4), plan.invalid_review_cost
     (0.5, 0.6667, 2500.0)
     """
+    return compute(review_plan, y_true, y_proba, options, reliability=reliability)

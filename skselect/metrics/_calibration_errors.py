@@ -20,7 +20,7 @@ from skselect._lib.checks.rows import check_has_proba, check_unit_confidence, wa
 from skselect._lib.keywords import BinOptions, ClassBinOptions, WeighedRowOptions
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._metric import computed_by, metric
+from skselect.metrics._metric import compute, compute_by_correctness, defaults_of, metric
 from skselect.metrics._rows import Influence, ScoredRows, mean_of
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
@@ -256,6 +256,7 @@ def expected_calibration_error(y_true: Any, y_proba: Any, **options: Unpack[BinO
     >>> round(expected_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.325
     """
+    return compute_by_correctness(ece, y_true, y_proba, options)
 
 
 @metric(
@@ -298,6 +299,7 @@ def maximum_calibration_error(y_true: Any, y_proba: Any, **options: Unpack[BinOp
     >>> round(maximum_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.7
     """
+    return compute_by_correctness(mce, y_true, y_proba, options)
 
 
 @metric(
@@ -344,6 +346,7 @@ def classwise_calibration_error(
     >>> round(classwise_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.325
     """
+    return compute(classwise_ece, y_true, y_proba, options)
 
 
 @metric(
@@ -397,9 +400,10 @@ def debiased_calibration_error(y_true: Any, y_proba: Any, **options: Unpack[BinO
     >>> round(debiased_calibration_error(y_true, np.full(100, .7)), 4)
     0.087
     """
+    return compute_by_correctness(debiased_l2, y_true, y_proba, options)
 
 
-@computed_by(reliability)
+@defaults_of(reliability)
 def reliability_curve(
     y_true: Any, y_proba: Any, *, confidence_level: float = 0.95, **options: Unpack[BinOptions]
 ) -> pd.DataFrame:
@@ -444,6 +448,9 @@ def reliability_curve(
     0        0.65       0.5  0.01  0.99    0.5
     1        0.90       1.0  0.16  1.00    0.5
     """
+    return compute_by_correctness(
+        reliability, y_true, y_proba, options, confidence_level=confidence_level
+    )
 
 
 # Kernels ---------------------------------------------------------------------------------
@@ -572,6 +579,7 @@ def smooth_calibration_error(
     >>> round(smooth_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 3)
     0.107
     """
+    return compute_by_correctness(smooth_ece, y_true, y_proba, options)
 
 
 @metric(largest_cumulative_gap, "lower", name="ecce_mad", chance_raises="value")
@@ -615,6 +623,7 @@ def ecce_mad(y_true: Any, y_proba: Any, **options: Unpack[WeighedRowOptions]) ->
     >>> round(ecce_mad([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.1
     """
+    return compute_by_correctness(largest_cumulative_gap, y_true, y_proba, options)
 
 
 @metric(range_of_cumulative_gaps, "lower", name="ecce_r", chance_raises="value")
@@ -658,6 +667,7 @@ def ecce_r(y_true: Any, y_proba: Any, **options: Unpack[WeighedRowOptions]) -> f
     >>> round(ecce_r([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.175
     """
+    return compute_by_correctness(range_of_cumulative_gaps, y_true, y_proba, options)
 
 
 @metric(isotonic_distance, "lower", chance_raises="value")
@@ -699,6 +709,7 @@ def isotonic_calibration_distance(
     >>> round(isotonic_calibration_distance([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.125
     """
+    return compute_by_correctness(isotonic_distance, y_true, y_proba, options)
 
 
 @metric(
@@ -743,3 +754,4 @@ def top_label_brier_score(y_true: Any, y_proba: Any, **options: Unpack[WeighedRo
     >>> round(top_label_brier_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.1675
     """
+    return compute_by_correctness(top_label_brier, y_true, y_proba, options)

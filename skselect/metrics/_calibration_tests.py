@@ -22,7 +22,7 @@ from skselect._lib.notebook import NotebookText
 from skselect.bounds._csr import check_test_rows, error_sums, find_shortfall, standardize
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._calibration_errors import largest_cumulative_gap, range_of_cumulative_gaps
-from skselect.metrics._metric import computed_by, metric
+from skselect.metrics._metric import compute_by_correctness, defaults_of, metric
 from skselect.metrics._rows import Influence, ScoredRows, mean_of, score_proba
 from skselect.predictions.outcomes import Outcomes
 
@@ -420,9 +420,10 @@ def ecd_score(
     >>> round(ecd_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     -0.0021
     """
+    return compute_by_correctness(ecd, y_true, y_proba, options, eps=eps)
 
 
-@computed_by(run_ecd_test)
+@defaults_of(run_ecd_test)
 def ecd_test(
     y_true: Any,
     y_proba: Any,
@@ -491,6 +492,17 @@ def ecd_test(
     >>> ecd_test(y_true, np.full(100, .9), method="normal").decision
     1
     """
+    return compute_by_correctness(
+        run_ecd_test,
+        y_true,
+        y_proba,
+        options,
+        alpha=alpha,
+        method=method,
+        n_draws=n_draws,
+        eps=eps,
+        random_state=random_state,
+    )
 
 
 @metric(
@@ -557,6 +569,9 @@ def tce_score(
     >>> tce_score(y_true, np.repeat([.6, .9], 50))
     50.0
     """
+    return compute_by_correctness(
+        tce, y_true, y_proba, options, alpha=alpha, n_min=n_min, n_max=n_max
+    )
 
 
 # Kernels ---------------------------------------------------------------------------------
@@ -757,7 +772,7 @@ def run_t_cal_test(
 # Public function -------------------------------------------------------------------------
 
 
-@computed_by(run_t_cal_test)
+@defaults_of(run_t_cal_test)
 def t_cal_test(
     y_true: Any,
     y_proba: Any,
@@ -826,3 +841,13 @@ def t_cal_test(
       p-value  1.231e-21  (the least of 11 scales, adjusted)
       at 2 bins the squared error is 0.0867, 100 rows
     """
+    return compute_by_correctness(
+        run_t_cal_test,
+        y_true,
+        y_proba,
+        options,
+        alpha=alpha,
+        method=method,
+        n_draws=n_draws,
+        random_state=random_state,
+    )

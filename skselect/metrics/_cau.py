@@ -15,7 +15,7 @@ from skselect._lib.checks.options import check_eps, check_number
 from skselect._lib.checks.rows import check_has_proba
 from skselect._lib.decide import normalized_entropy
 from skselect._lib.keywords import ClassOptions
-from skselect.metrics._metric import computed_by, metric, undefined
+from skselect.metrics._metric import compute, defaults_of, metric, undefined
 from skselect.predictions.predictions import Predictions
 
 __all__ = ["cau_components", "cau_cost_score", "cau_score", "right_entropy_score"]
@@ -120,7 +120,7 @@ def _mean_entropy(predictions: Predictions, kind: str, normalize: bool) -> float
 # Public functions ------------------------------------------------------------------------
 
 
-@computed_by(find_components)
+@defaults_of(find_components)
 def cau_components(
     y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[ClassOptions]
 ) -> CauComponents:
@@ -158,6 +158,7 @@ def cau_components(
     >>> round(parts.cau_1, 4), round(parts.cau_0, 4)
     (1.6016, 0.1264)
     """
+    return compute(find_components, y_true, y_proba, options, eps=eps)
 
 
 @metric(
@@ -219,6 +220,7 @@ def cau_score(
     >>> round(cau_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     1.7279
     """
+    return compute(cau, y_true, y_proba, options, lambda_=lambda_, eps=eps)
 
 
 @metric(
@@ -281,6 +283,9 @@ def cau_cost_score(
     >>> round(cau_cost_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     1.2328
     """
+    return compute(
+        cau_cost, y_true, y_proba, options, cost_right=cost_right, cost_wrong=cost_wrong, eps=eps
+    )
 
 
 @metric(right_entropy, "lower", range="[0, max(1, log K)]", undefined="no right rows: nan")
@@ -323,6 +328,7 @@ def right_entropy_score(
     >>> round(right_entropy_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.6363
     """
+    return compute(right_entropy, y_true, y_proba, options, normalize=normalize)
 
 
 @metric(wrong_entropy, "higher", range="[0, max(1, log K)]", undefined="no errors: nan")
@@ -365,3 +371,4 @@ def wrong_entropy_score(
     >>> round(wrong_entropy_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.8813
     """
+    return compute(wrong_entropy, y_true, y_proba, options, normalize=normalize)

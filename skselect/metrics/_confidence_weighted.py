@@ -26,7 +26,7 @@ from skselect._lib.keywords import (
     share_options,
 )
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._metric import metric, undefined
+from skselect.metrics._metric import compute_by_correctness, metric, undefined
 from skselect.metrics._rows import Influence, ScoredRows, ratio_of, score_proba
 from skselect.predictions.outcomes import compute_confidence
 from skselect.predictions.predictions import Predictions
@@ -336,6 +336,7 @@ def cw_precision_score(y_true: Any, y_proba: Any, **options: Unpack[AverageOptio
     >>> cw_precision_score([0, 1, 1, 0], [.25, .875, .625, .75], average=None)
     array([1.        , 0.66666667])
     """
+    return compute_by_correctness(cw_precision, y_true, y_proba, options)
 
 
 @metric(cw_recall, "higher", undefined="class without rows: nan, left out of the mean")
@@ -378,6 +379,7 @@ def cw_recall_score(y_true: Any, y_proba: Any, **options: Unpack[AverageOptions]
     >>> cw_recall_score([0, 1, 1, 0], [.25, .875, .625, .75])
     0.75
     """
+    return compute_by_correctness(cw_recall, y_true, y_proba, options)
 
 
 @metric(cw_specificity, "higher", undefined="no rows of other classes: nan, left out of the mean")
@@ -419,6 +421,7 @@ def cw_specificity_score(y_true: Any, y_proba: Any, **options: Unpack[AverageOpt
     >>> cw_specificity_score([0, 1, 1, 0], [.25, .875, .625, .75], average="binary")
     0.5
     """
+    return compute_by_correctness(cw_specificity, y_true, y_proba, options)
 
 
 @metric(cw_f1, "higher", undefined="class neither true nor predicted: nan, left out of the mean")
@@ -460,6 +463,7 @@ def cw_f1_score(y_true: Any, y_proba: Any, **options: Unpack[AverageOptions]) ->
     >>> cw_f1_score([0, 1, 1, 0], [.25, .875, .625, .75], average="binary")
     0.8
     """
+    return compute_by_correctness(cw_f1, y_true, y_proba, options)
 
 
 @metric(cw_matthews, "higher", range="[-1, 1]", undefined="one true or one predicted class: nan")
@@ -504,6 +508,7 @@ def cw_matthews_corrcoef(
     >>> round(cw_matthews_corrcoef([0, 1, 1, 0], [.25, .875, .625, .75]), 4)
     0.5774
     """
+    return compute_by_correctness(cw_matthews, y_true, y_proba, options)
 
 
 @metric(
@@ -548,6 +553,7 @@ def cw_accuracy_score(y_true: Any, y_proba: Any, **options: Unpack[WeighedRowOpt
     >>> round(cw_accuracy_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.7742
     """
+    return compute_by_correctness(cw_accuracy, y_true, y_proba, options)
 
 
 @metric(cw_gain, "higher", range="[-1, 1]", undefined="no errors: nan")
@@ -585,6 +591,7 @@ def cw_gain_score(y_true: Any, y_proba: Any, **options: Unpack[WeighedRowOptions
     >>> round(cw_gain_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.0968
     """
+    return compute_by_correctness(cw_gain, y_true, y_proba, options)
 
 
 @metric(
@@ -642,6 +649,7 @@ def cw_auc_score(
     >>> round(cw_auc_score([0, 1, 1, 0], [.25, .875, .625, .75]), 4)
     0.7917
     """
+    return compute_by_correctness(cw_auc, y_true, y_proba, options, average=average)
 
 
 @share_options

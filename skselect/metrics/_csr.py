@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from skselect._lib.keywords import WeighedRowOptions
 from skselect.bounds._csr import CsrTest, csr, p_risk, run_csr_test
-from skselect.metrics._metric import computed_by, metric
+from skselect.metrics._metric import compute_by_correctness, defaults_of, metric
 
 __all__ = ["csr_score", "csr_test", "p_risk_score"]
 
@@ -67,6 +67,7 @@ def csr_score(
     >>> round(csr_score([0, 1, 1, 0], [.1, .9, .6, .75]), 4)
     1.0
     """
+    return compute_by_correctness(csr, y_true, y_proba, options, eps=eps)
 
 
 @metric(
@@ -129,9 +130,10 @@ def p_risk_score(
     >>> round(p_risk_score([0, 1, 1, 0], [.1, .9, .6, .9]), 4)
     0.8695
     """
+    return compute_by_correctness(p_risk, y_true, y_proba, options, eps=eps)
 
 
-@computed_by(run_csr_test)
+@defaults_of(run_csr_test)
 def csr_test(
     y_true: Any,
     y_proba: Any,
@@ -197,3 +199,6 @@ def csr_test(
       P_risk   1  (as published: sigma 8.97, z 22.27)
       2 errors among 5 rows, eps 1e-08
     """
+    return compute_by_correctness(
+        run_csr_test, y_true, y_proba, options, eps=eps, n_draws=n_draws, random_state=random_state
+    )

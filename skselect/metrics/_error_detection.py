@@ -16,7 +16,7 @@ from skselect._lib.checks.rows import check_has_proba, check_two_classes
 from skselect._lib.keywords import CountOptions, RowOptions
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.influence import RankedInfluence, auroc_lines
-from skselect.metrics._metric import metric, undefined
+from skselect.metrics._metric import compute, metric, undefined
 from skselect.metrics._rows import ScoredRows, ranked
 from skselect.predictions.outcomes import compute_confidence
 from skselect.predictions.predictions import Predictions
@@ -214,6 +214,7 @@ def failure_auroc_score(y_true: Any, y_proba: Any, **options: Unpack[RowOptions]
     >>> round(failure_auroc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.6667
     """
+    return compute(failure_auroc, y_true, y_proba, options)
 
 
 @metric(failure_average_precision, "higher", undefined="nothing to find: nan")
@@ -266,6 +267,7 @@ def failure_average_precision_score(
     >>> failure_average_precision_score([0, 1, 1, 0], [.1, .9, .6, .7])
     0.5
     """
+    return compute(failure_average_precision, y_true, y_proba, options, positive=positive)
 
 
 @metric(oc_auc, "higher", undefined="no errors left: nan", for_comparison=True)
@@ -320,6 +322,7 @@ def oc_auc_score(
     >>> round(oc_auc_score([0, 1, 1, 0], [.1, .9, .6, .7], review_fraction=.25), 4)
     0.6667
     """
+    return compute(oc_auc, y_true, y_proba, options, review_fraction=review_fraction)
 
 
 @metric(
@@ -373,6 +376,7 @@ def f1_retention_auc_score(y_true: Any, y_proba: Any, **options: Unpack[RowOptio
     >>> round(f1_retention_auc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.6078
     """
+    return compute(f1_retention_auc, y_true, y_proba, options)
 
 
 @metric(auroc_aurc, "lower", undefined="one class only: nan", for_comparison=True)
@@ -426,3 +430,4 @@ def auroc_aurc_score(y_true: Any, y_proba: Any, **options: Unpack[CountOptions])
     >>> round(auroc_aurc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.0625
     """
+    return compute(auroc_aurc, y_true, y_proba, options)

@@ -52,8 +52,10 @@ DEFAULT_METRICS = (
 
 @share_options
 def evaluate(
-    *rows: Any,
+    y_true: Any,
+    y_proba: Any = None,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
+    *,
     confidence: ConfidenceSpec | None = None,
     loss: LossSpec = "zero_one",
     **options: Unpack[ClassOptions],
@@ -62,13 +64,15 @@ def evaluate(
 
     Parameters
     ----------
-    *rows : `y_true, y_proba`, or one Predictions, Outcomes or RiskCoverageCurve
-        True labels and class probabilities, as for every metric; a table of predictions of any
-        model; or a curve, such as that of a :class:`skselect.SelectiveState`.
+    y_true : array-like of shape (n,), Predictions, Outcomes or RiskCoverageCurve
+        True labels; or, in place of labels and probabilities, a table of predictions of any model,
+        or a curve, such as that of a :class:`skselect.SelectiveState`.
+    y_proba : array-like of shape (n, K) or (n,)
+        Class probabilities, as for every metric. A table or a curve needs none: names of metrics
+        may follow it, as in ``evaluate(predictions, ["aurc"])``.
     metrics : iterable of str, or mapping of str to dict
         Short names as in ``skselect.metrics.SPECS``. A mapping gives the parameters of each, such
-        as ``{"cwsa_plus": {"threshold": .8}, "aurc": {}}``. They may follow the rows without a
-        name: ``evaluate(y_true, y_proba, ["aurc"])``.
+        as ``{"cwsa_plus": {"threshold": .8}, "aurc": {}}``.
     confidence : str, callable or array of shape (n,), default=None
         How sure the classifier is of each row. Not needed where the rows say it. Metrics that need
         a probability of being right (csr, ece, cw_accuracy) use that of the predicted class in
@@ -97,25 +101,34 @@ def evaluate(
     dtype: float64
     """
     tables = (Predictions, Outcomes, RiskCoverageCurve)
-    n = 1 if rows and (isinstance(rows[0], tables) or _begin_with_names(rows[1:])) else 2
-    if len(rows) > n:
-        metrics, rows = rows[n], (*rows[:n], *rows[n + 1 :])
-    wanted = requests(metrics)
+    follows_rows = isinstance(y_true, tables) or _are_names(y_proba)
+    if follows_rows and y_proba is not None:
+        if metrics is not DEFAULT_METRICS:
+            raise ValueError(
+                "metrics: they are given twice, in the place of y_proba and by name; "
+                "leave one of them out."
+            )
+        metrics = y_proba
+        y_proba = None
+    requested = requests(metrics)
+    rows = (y_true,) if y_proba is None else (y_true, y_proba)
     source = read_rows(rows, tables, **options)
     if isinstance(source, RiskCoverageCurve):
         refuse_own_confidence(confidence, loss)
         scored = ScoredRows(source)
     else:
         scored = score_rows(source, confidence=confidence, loss=loss)
-    values = pd.Series({spec.name: spec.value(scored, known) for spec, known in wanted})
+    values = {spec.name: spec.value(scored, parameters) for spec, parameters in requested}
+    series = pd.Series(values)
     warn_of_columns(source)
-    return values
+    return series
 
 
-def _begin_with_names(given: tuple[Any, ...]) -> bool:
+def _are_names(values: Any) -> bool:
     """Tell names of metrics from probabilities; a data frame would list its columns."""
-    listed = bool(given) and isinstance(given[0], Collection) and not hasattr(given[0], "shape")
-    return listed and all(isinstance(name, str) for name in given[0])
+    if not isinstance(values, Collection) or hasattr(values, "shape"):
+        return False
+    return all(isinstance(name, str) for name in values)
 
 
 def requests(
@@ -123,10 +136,11 @@ def requests(
     gaps: Mapping[str, Any] | None = None,
 ) -> list[tuple[MetricSpec, dict[str, Any]]]:
     """Return what is known about each metric that was asked for, and its parameters."""
+    if isinstance(metrics, Mapping):
+        return [request(name, known, "metrics", gaps) for name, known in metrics.items()]
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
         metrics = [metrics]
-    asked = metrics.items() if isinstance(metrics, Mapping) else ((one, None) for one in metrics)
-    return [request(name, known, "metrics", gaps) for name, known in asked]
+    return [request(name, None, "metrics", gaps) for name in metrics]
 
 
 def request(
@@ -139,9 +153,11 @@ def request(
 
     `gaps` are parameters that metrics of subgroups have; None refuses these metrics.
     """
-    hint = " (scorers carry 'neg_', metrics do not)" if str(metric).startswith("neg_") else ""
+    hint = ""
     if gaps is None and str(metric) in GAPS:
         hint = " (metrics_by_group and metric_interval compare subgroups)"
+    elif str(metric).startswith("neg_"):
+        hint = " (scorers carry 'neg_', metrics do not)"
     if argument == "metric" and not isinstance(metric, str):
         raise ArgumentError(
             "metric",
@@ -150,7 +166,8 @@ def request(
         )
     known = SPECS if gaps is None else SPECS | GAPS
     spec = known[check_choice(f"{argument}{hint}", metric, known)]
-    parameters = {} if parameters is None else parameters
+    if parameters is None:
+        parameters = {}
     if not isinstance(parameters, Mapping):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
             f"{argument}: {metric!r} needs a dict of parameters, such as {{'threshold': 0.7}}, "
@@ -162,7 +179,7 @@ def request(
                 f"{argument}: {metric!r} reads the argument subgroups; leave them out of its "
                 "parameters."
             )
-        parameters = {**parameters, **(gaps or {})}
+        parameters = dict(parameters) | dict(gaps or {})
     spec.check_parameters(parameters)
     return spec, dict(parameters)
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from skselect.metrics._rows import Influence, ScoredRows, score_proba
 from skselect.predictions.predictions import Predictions
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Value = TypeVar("_Value")
 
 
 def find_asked_class(y_proba: Any, average: str | None, pos_label: Any) -> Any:
@@ -44,48 +45,87 @@ def find_asked_class(y_proba: Any, average: str | None, pos_label: Any) -> Any:
 _FORMS = {"Predictions": "predictions", "Outcomes": "outcomes"}
 
 
-def _read_kernel(kernel: Callable[..., Any]) -> tuple[str, dict[str, inspect.Parameter]]:
+@functools.cache
+def _read_kernel(kernel: Callable[..., Any]) -> tuple[str, Mapping[str, inspect.Parameter]]:
     """Return the form of the rows that a kernel reads, and its parameters by name."""
-    rows, *own = inspect.signature(kernel).parameters.values()
-    return _FORMS.get(rows.annotation, "curve"), {one.name: one for one in own}
+    rows, *others = inspect.signature(kernel).parameters.values()
+    form = _FORMS.get(rows.annotation, "curve")
+    return form, {parameter.name: parameter for parameter in others}
 
 
-def computed_by(
-    kernel: Callable[..., Any], check: Callable[[Any], float] = check_threshold
-) -> Callable[[_Function], _Function]:
-    """Let a kernel compute what a public function, which has no body, describes.
-
-    Both have the same parameters; instead of labels and probabilities, the kernel takes the rows in
-    the form that its first argument names.
+def compute(
+    kernel: Callable[..., _Value],
+    y_true: Any,
+    y_proba: Any,
+    options: Mapping[str, Any],
+    *,
+    check: Callable[[Any], float] = check_threshold,
+    **parameters: Any,
+) -> _Value:
+    """Return what a kernel computes of labels and probabilities.
 
     Parameters
     ----------
     kernel : callable
+        Its first argument says in which form it takes the rows.
+    y_true, y_proba : array-like
+    options : mapping
+        The shared keywords that were given: those about the rows, and parameters of the kernel.
     check : callable, default=check_threshold
         Refuses a threshold.
+    **parameters
+        Other parameters of the kernel.
     """
-    form, own = _read_kernel(kernel)
+    about_rows, of_kernel = _split(options)
+    form, _ = _read_kernel(kernel)
+    if form == "predictions" and about_rows.get("confidence") is None:
+        source: Any = Predictions.from_proba(y_true, y_proba, **about_rows)
+    else:
+        source = getattr(score_proba(y_true, y_proba, **about_rows), form)
+    if "threshold" in of_kernel:
+        of_kernel["threshold"] = check(of_kernel["threshold"])
+    return kernel(source, **of_kernel, **parameters)
+
+
+def compute_by_correctness(
+    kernel: Callable[..., _Value],
+    y_true: Any,
+    y_proba: Any,
+    options: Mapping[str, Any],
+    **parameters: Any,
+) -> _Value:
+    """Return what a kernel computes where the confidence is the probability of being right.
+
+    The parameters are those of :func:`compute`.
+    """
+    about_rows, of_kernel = _split(options)
+    form, known = _read_kernel(kernel)
+    rows = score_proba(y_true, y_proba, **about_rows).by_correctness
+    if "pos_label" in known:
+        average = of_kernel.get("average", "auto")
+        of_kernel["pos_label"] = find_asked_class(y_proba, average, options.get("pos_label"))
+    return kernel(getattr(rows, form), **of_kernel, **parameters)
+
+
+def _split(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the keywords that are about the rows, and those that are parameters of a kernel."""
+    about_rows = {}
+    of_kernel = {}
+    for name, value in options.items():
+        if name in RowOptions.__annotations__:
+            about_rows[name] = value
+        else:
+            of_kernel[name] = value
+    return about_rows, of_kernel
+
+
+def defaults_of(kernel: Callable[..., Any]) -> Callable[[_Function], _Function]:
+    """Write shared parameters into a function, with the defaults that its kernel gives them."""
+    _, parameters = _read_kernel(kernel)
+    defaults = DEFAULTS | {name: known.default for name, known in parameters.items()}
 
     def complete(function: _Function) -> _Function:
-        options = options_of(function)
-
-        @functools.wraps(function)
-        def compute(y_true: Any, y_proba: Any, **given: Any) -> Any:
-            function(y_true, y_proba, **given)  # Python refuses what is missing
-            shared = {name: given.pop(name) for name in RowOptions.__annotations__ if name in given}
-            if "confidence" not in options.__annotations__:
-                return kernel(Predictions.from_proba(y_true, y_proba, **shared), **given)
-            scored = score_proba(y_true, y_proba, **shared)
-            source = getattr(scored.by_correctness if options in OF_CORRECTNESS else scored, form)
-            if "threshold" in given:
-                given["threshold"] = check(given["threshold"])
-            if "pos_label" in own:
-                average = given.get("average", "auto")
-                given["pos_label"] = find_asked_class(y_proba, average, shared.get("pos_label"))
-            return kernel(source, **given)
-
-        defaults = DEFAULTS | {name: parameter.default for name, parameter in own.items()}
-        return write_options(cast("_Function", compute), options, defaults)
+        return write_options(function, options_of(function), defaults)
 
     return complete
 
@@ -197,7 +237,9 @@ class MetricSpec:
     def limits(self) -> tuple[float, float]:
         """The least and the largest value; infinite where the range depends on a parameter."""
         least, most = self.range.strip("[]()").split(", ", 1)
-        return float(least), float("inf") if most.startswith("max") else float(most)
+        if most.startswith("max"):
+            return float(least), math.inf
+        return float(least), float(most)
 
     @property
     def signed(self) -> bool:
@@ -238,9 +280,10 @@ class MetricSpec:
         return "ranking" if ranks else "closed form"
 
     @cached_property
-    def parameters(self) -> dict[str, inspect.Parameter]:
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
         """The parameters of the kernel, without the rows that it reads."""
-        return _read_kernel(self.kernel)[1]
+        _, parameters = _read_kernel(self.kernel)
+        return parameters
 
     @cached_property
     def notes(self) -> dict[str, str]:
@@ -259,17 +302,21 @@ class MetricSpec:
                 f"metrics: {self.name!r} reads classes and their probabilities, which Outcomes do "
                 "not hold; pass Predictions.from_proba(y_true, y_proba)."
             )
-        return float(self.kernel(getattr(self.choose_rows(rows), self.needs), **parameters))
+        source = getattr(self.choose_rows(rows), self.needs)
+        return float(self.kernel(source, **parameters))
 
     def influence(
         self, rows: ScoredRows, parameters: Mapping[str, Any]
     ) -> Influence | RankedInfluence | None:
         """Return how much each row moves it; None where these rows have no closed form."""
-        return None if self.closed_form is None else self.closed_form(rows, **parameters)
+        if self.closed_form is None:
+            return None
+        return self.closed_form(rows, **parameters)
 
     def as_score(self, value: float) -> float:
         """Return a value of the metric as a score: larger is better."""
-        value = abs(value) if self.signed else value
+        if self.signed:
+            value = abs(value)
         return value if self.greater_is_better else -value
 
     def check_parameters(self, parameters: Mapping[str, Any]) -> None:
@@ -316,14 +363,15 @@ def metric(
     **known
         Other fields of :class:`MetricSpec`.
     """
+    form, _ = _read_kernel(kernel)
 
     def register(function: _Function) -> _Function:
-        is_unit = known.get("confidence") == "unit"
-        public = computed_by(kernel, check_cwsa_threshold if is_unit else check_threshold)(function)
+        public = defaults_of(kernel)(function)
         if options_of(function) in OF_CORRECTNESS:
             known["confidence"] = "probability"
-        reads, better_up = _read_kernel(kernel)[0], better == "higher"
-        spec = MetricSpec(name or kernel.__name__, public, kernel, reads, better_up, **known)
+        spec = MetricSpec(
+            name or kernel.__name__, public, kernel, form, better == "higher", **known
+        )
         ROWS.setdefault(function.__module__, []).append(spec)
         return public
 

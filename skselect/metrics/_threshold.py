@@ -23,7 +23,7 @@ from skselect._lib.keywords import CountOptions, CwsaOptions, ThresholdOptions, 
 from skselect.curve import areas as definition
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics import _rows as metric_rows
-from skselect.metrics._metric import check_cwsa_threshold, computed_by, metric
+from skselect.metrics._metric import check_cwsa_threshold, compute, defaults_of, metric
 from skselect.predictions.outcomes import Outcomes
 
 __all__ = ["coverage_gap_score", "coverage_score", "cwsa_contributions", "cwsa_plus_score"]
@@ -279,6 +279,7 @@ def coverage_score(y_true: Any, y_proba: Any, **options: Unpack[ThresholdOptions
     >>> coverage_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.8)
     0.5
     """
+    return compute(coverage, y_true, y_proba, options)
 
 
 @metric(
@@ -321,6 +322,7 @@ def selective_risk_score(y_true: Any, y_proba: Any, **options: Unpack[ThresholdO
     >>> selective_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.6)
     0.25
     """
+    return compute(selective_risk, y_true, y_proba, options)
 
 
 @metric(
@@ -359,6 +361,7 @@ def selective_accuracy_score(
     >>> selective_accuracy_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.6)
     0.75
     """
+    return compute(selective_accuracy, y_true, y_proba, options)
 
 
 @metric(
@@ -403,6 +406,7 @@ def generalized_risk_score(y_true: Any, y_proba: Any, **options: Unpack[Threshol
     >>> generalized_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.65)
     0.25
     """
+    return compute(generalized_risk, y_true, y_proba, options)
 
 
 @metric(coverage_gap, "lower", undefined="nothing accepted: 0", rests_on="rows")
@@ -454,6 +458,7 @@ def coverage_gap_score(
     >>> coverage_gap_score([0, 1, 1, 0], [.1, .9, .6, .7], subgroups=list("ffmm"), threshold=.7)
     0.5
     """
+    return compute(coverage_gap, y_true, y_proba, options, subgroups=subgroups)
 
 
 @metric(
@@ -511,6 +516,7 @@ def risk_gap_score(
     >>> risk_gap_score([0, 1, 1, 0], [.1, .9, .6, .7], subgroups=list("ffmm"))
     0.5
     """
+    return compute(risk_gap, y_true, y_proba, options, subgroups=subgroups)
 
 
 @metric(
@@ -560,6 +566,7 @@ def selective_cost_score(
     >>> selective_cost_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.65, abstention_cost=.2)
     0.3
     """
+    return compute(selective_cost, y_true, y_proba, options, abstention_cost=abstention_cost)
 
 
 @metric(
@@ -622,6 +629,7 @@ def cwsa_score(y_true: Any, y_proba: Any, **options: Unpack[CwsaOptions]) -> flo
     >>> round(cwsa_score([0, 1, 1, 0], [.1, .9, .6, .75], threshold=.5), 4)
     0.325
     """
+    return compute(cwsa, y_true, y_proba, options, check=check_cwsa_threshold)
 
 
 @metric(
@@ -693,9 +701,10 @@ def cwsa_plus_score(y_true: Any, y_proba: Any, **options: Unpack[CwsaOptions]) -
     >>> round(cwsa_plus_score([0, 1, 1, 0], [.1, .9, .6, .75], threshold=.5), 4)
     0.45
     """
+    return compute(cwsa_plus, y_true, y_proba, options, check=check_cwsa_threshold)
 
 
-@computed_by(cwsa_terms, check_cwsa_threshold)
+@defaults_of(cwsa_terms)
 def cwsa_contributions(y_true: Any, y_proba: Any, **options: Unpack[CwsaOptions]) -> FloatArray:
     """Compute what each row adds to CWSA, for audits and subgroups.
 
@@ -721,6 +730,7 @@ def cwsa_contributions(y_true: Any, y_proba: Any, **options: Unpack[CwsaOptions]
     >>> cwsa_contributions([0, 1, 1, 0], [.1, .9, .6, .75], threshold=.5).round(3)
     array([ 0.2  ,  0.2  ,  0.05 , -0.125])
     """
+    return compute(cwsa_terms, y_true, y_proba, options, check=check_cwsa_threshold)
 
 
 # Kernel ----------------------------------------------------------------------------------
