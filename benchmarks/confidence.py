@@ -39,7 +39,7 @@ from skselect import (
     SelectiveClassifier,
     select_threshold,
 )
-from skselect.estimators.learned import default_auxiliary
+from skselect.extras.learned import default_auxiliary
 
 # Who is asked about the answers of each base classifier: as by default, other kinds than its own.
 AUXILIARY = {

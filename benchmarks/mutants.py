@@ -229,17 +229,17 @@ MUTANTS = [
             "wants_exact and", "estimators/test_tuner.py"),
     # Cascades: a tie that goes on, a rule from the rows that certify, costs and counts.
     _mutant("_lib/decide.py", "going = going[row_max(said) < cut]",
-            "going = going[row_max(said) <= cut]", "policy/test_cascade.py"),
-    _mutant("selection/cascade.py", "rule.join({name: part.take(~plans) for",
-            "rule.join({name: part for", "selection/test_cascade.py"),
-    _mutant("selection/cascade.py", "best - max_loss * (n_steps - k) / n_steps",
-            "best - max_loss * (n_steps - k)", "selection/test_cascade.py"),
-    _mutant("policy/cascade.py", "level = 1.0 - 0.05 / (len(self.names) - 1)", "level = 0.95",
-            "policy/test_cascade.py"),
+            "going = going[row_max(said) <= cut]", "extras/test_cascade.py"),
+    _mutant("extras/join.py", "rule.join({name: part.take(~plans) for",
+            "rule.join({name: part for", "extras/test_join.py"),
+    _mutant("extras/join.py", "best - max_loss * (n_steps - k) / n_steps",
+            "best - max_loss * (n_steps - k)", "extras/test_join.py"),
+    _mutant("extras/cascade.py", "level = 1.0 - 0.05 / (len(self.names) - 1)", "level = 0.95",
+            "extras/test_cascade.py"),
     _mutant("estimators/tuner.py", "is_fresh = not any(", "is_fresh = not all(",
-            "estimators/test_cascade.py"),
+            "extras/test_cascade_classifier.py"),
     _mutant("estimators/base.py", "for _, stage in estimator.stages_ for", "for _, stage in [] for",
-            "estimators/test_cascade.py"),
+            "extras/test_cascade_classifier.py"),
 ]  # fmt: skip
 
 

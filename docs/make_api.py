@@ -34,8 +34,8 @@ ROOMS = (
 #: What users come for, and the modules that serve it; in the index the headings of a room that
 #: has several stand below.
 TASKS = {
-    "Wrap a classifier": "estimators",
-    "Tune a threshold": "estimators.tuner objectives selection policy thresholds exceptions",
+    "Wrap a classifier": "estimators extras",
+    "Tune a threshold": "estimators.tuner extras.join objectives selection policy thresholds exceptions",
     "Measure": "metrics inference scoring",
     "Calibrate": "calibration",
     "Report and draw": "report display",
@@ -54,11 +54,11 @@ COMPARISON = "For comparison with published values"
 HEADINGS = {
     "skselect": {
         "Estimators": (
-            "estimators.classifier estimators.tuner estimators.learned estimators.cascade "
+            "estimators.classifier estimators.tuner extras.learned extras.cascade_classifier "
             "estimators.precomputed"
         ),
         "Objectives": "objectives",
-        "Thresholds, certificates and policies": "selection policy exceptions",
+        "Thresholds, certificates and policies": "selection extras.join policy exceptions",
         "Predictions": "predictions curve",
         "Metrics and scorers": "metrics scoring",
         "Reports and pictures": "report display",
@@ -89,7 +89,7 @@ HEADINGS = {
 
 #: Classes that users get and need not import: each is documented on the page of what returns it.
 RESULTS = {
-    "skselect.CascadeClassifier": ("skselect.policy.cascade.Cascade",),
+    "skselect.CascadeClassifier": ("skselect.extras.cascade.Cascade",),
     "skselect.SelectiveRiskMonitor": (
         "skselect.monitoring.status.MonitorStatus",
         "skselect.monitoring.status.GuaranteeStatus",

@@ -4,12 +4,13 @@ import sys
 
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.display.risk_coverage import RiskCoverageDisplay
-from skselect.estimators.cascade import CascadeClassifier
 from skselect.estimators.classifier import SelectiveClassifier
-from skselect.estimators.learned import LearnedConfidence
 from skselect.estimators.precomputed import PrecomputedClassifier
 from skselect.estimators.tuner import ThresholdTuner
 from skselect.exceptions import InfeasibleTargetError
+from skselect.extras.cascade_classifier import CascadeClassifier
+from skselect.extras.join import join_stages
+from skselect.extras.learned import LearnedConfidence
 from skselect.metrics._evaluate import evaluate
 from skselect.monitoring.certify import certify
 from skselect.monitoring.check import check_policy
@@ -21,7 +22,6 @@ from skselect.predictions.predictions import Predictions
 from skselect.report.calibration import calibration_report
 from skselect.report.selective import selective_report
 from skselect.scoring import register_scorers
-from skselect.selection.cascade import join_stages
 from skselect.selection.select import select_threshold
 from skselect.streaming.parquet import evaluate_parquet
 from skselect.streaming.state import SelectiveState

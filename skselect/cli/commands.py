@@ -586,7 +586,7 @@ def _join_tables(
     table: Table, given: Namespace, target: float | None
 ) -> tuple[Predictions, pd.DataFrame]:
     """Return what the stages together say of the certifying cases, and their subgroups."""
-    from skselect.selection.cascade import certifying, join_stages
+    from skselect.extras.join import certifying, join_stages
 
     if not table.proba:
         raise ValueError(

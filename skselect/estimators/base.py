@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks.rows import check_labels, check_length, check_weight, encode_labels
+from skselect.estimators.interfaces import StagedClassifier
 from skselect.policy import policy as policies
 from skselect.policy.seen_rows import SeenRows
 
@@ -232,15 +233,15 @@ class AbstainingMixin:
 
 def decide_rows(estimator: AbstainingMixin, X: Any) -> policies.Decisions:
     """Return all decisions of an abstaining estimator, as arrays."""
-    rows = estimator._read_rows(X)  # noqa: SLF001 - what a class of the mixin provides
+    rows = estimator._read_rows(X)
     return policies.apply_policy(estimator.policy_, *rows)
 
 
-def find_cascade(estimator: Any) -> Any:
+def find_cascade(estimator: Any) -> StagedClassifier | None:
     """Return the cascade that an estimator is, or that it froze; None for another classifier."""
     while isinstance(estimator, FrozenEstimator):
         estimator = estimator.estimator
-    return estimator if hasattr(estimator, "stage_proba") else None
+    return estimator if isinstance(estimator, StagedClassifier) else None
 
 
 def find_abstainer(estimator: Any, X: Any) -> tuple[Any, Any]:
@@ -291,7 +292,7 @@ def find_records(estimator: Any, X: Any) -> list[tuple[SeenRows, Any] | None]:
     than those that trained it, so that a record which knows no row proves nothing.
     """
     if isinstance(estimator, AbstainingMixin):
-        return estimator._find_records(X)  # noqa: SLF001 - what a class of the mixin provides
+        return estimator._find_records(X)
     if isinstance(estimator, FrozenEstimator):
         keeps_none = find_abstainer(estimator, None)[0] is None
         return [None] * keeps_none + find_records(estimator.estimator, X)

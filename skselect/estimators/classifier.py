@@ -26,7 +26,8 @@ from skselect._lib.decide import CONFIDENCES
 from skselect._lib.sklearn import CallbackSupportMixin, count_rows, take_rows, with_callbacks
 from skselect.calibration._calibrators import CALIBRATORS, calibrator_name
 from skselect.calibration._scopes import SCOPES, Calibration, RawRows, fit_calibration
-from skselect.estimators import base, learned
+from skselect.estimators import base
+from skselect.estimators.interfaces import ConfidenceLearner
 from skselect.estimators.out_of_fold import (
     CHECKED_IN_FOLD,
     LEAST_HELD_OUT,
@@ -284,7 +285,7 @@ class SelectiveClassifier(
 
     def _folds(self, rows: TrainingRows) -> Splits:
         """Return the folds whose predictions fit the calibration and the learned confidence."""
-        asks = isinstance(self.confidence, learned.LearnedConfidence)
+        asks = isinstance(self.confidence, ConfidenceLearner)
         if self._is_frozen and not (asks or self.calibration == "auto"):
             return []
         # No model of a frozen classifier's folds can lack a class.
@@ -321,18 +322,16 @@ class SelectiveClassifier(
     @property
     def _learns(self) -> bool:
         """Whether it learns from rows that the classifier has not seen."""
-        return self.calibration is not None or isinstance(
-            self.confidence, learned.LearnedConfidence
-        )
+        return self.calibration is not None or isinstance(self.confidence, ConfidenceLearner)
 
     def _learn(
         self, rows: TrainingRows, own: OutOfFold, parts: Splits, tasks: list[FitTask]
     ) -> OutOfFold:
         """Fit the calibration and the learned confidence; return the rows that fitted them."""
         auxiliary, unseen = {}, own
-        if isinstance(self.confidence, learned.LearnedConfidence):
+        if isinstance(self.confidence, ConfidenceLearner):
             self.confidence_ = clone(self.confidence)
-            auxiliary = learned.check_learner(self.confidence_, self.estimator, rows.X)
+            auxiliary = self.confidence_._find_auxiliary(self.estimator, rows.X)
         if parts:
             answers = self.confidence_ is not None and rows.rule.decision == "estimator"
             say = partial(
@@ -347,8 +346,8 @@ class SelectiveClassifier(
         if self.calibration is not None:
             self.calibration_ = self._calibrate(rows, unseen)
         if self.confidence_ is not None:
-            learned.learn_confidence(self.confidence_, auxiliary, rows, unseen, self.calibration_)
-            columns = learned.read_columns(self.confidence_, rows.X)
+            self.confidence_._learn(auxiliary, rows, unseen, self.calibration_)
+            columns = self.confidence_._read_columns(rows.X)
             columns = {name: x[unseen.rows] for name, x in columns.items()}
             unseen = replace(unseen, auxiliary={**unseen.auxiliary, **columns})
         return unseen
@@ -415,7 +414,7 @@ class SelectiveClassifier(
         refit would take the same folds, or as many that chance draws. Without a calibration the
         scores of the folds are all that is needed, unless least costs lack a class.
         """
-        n, learnt = len(rows.codes), isinstance(self.confidence, learned.LearnedConfidence)
+        n, learnt = len(rows.codes), isinstance(self.confidence, ConfidenceLearner)
         least = 3 if self.calibration == "auto" else 2
         if self.calibration is None and not learnt:
             n_known = (len(np.unique(rows.codes[train])) for train, _ in splits)
@@ -471,7 +470,7 @@ class SelectiveClassifier(
         known = rows.take(train)
         with contextlib.nullcontext() if kept else row_checks.silence_repeats():
             model = self._fit_clone(known, task)
-        model._record(known)  # noqa: SLF001 - same family
+        model._record(known)
         said = self._decide_by(model, rows, take_rows(rows.X, test), kept=kept)
         return model, OutOfFold.of(rows, test, **said)
 
@@ -493,7 +492,7 @@ class SelectiveClassifier(
                 rule=_leave_out_costs(model, rows.rule, present),
             )  # fmt: skip
         with run(task, model, rows.X, rows.y):
-            model._fit_checked(rows, scored, n_checked)  # noqa: SLF001 - checked once for all
+            model._fit_checked(rows, scored, n_checked)
         return model
 
     def _decide_by(
@@ -510,7 +509,7 @@ class SelectiveClassifier(
         columns = np.flatnonzero(np.isin(rows.classes, model.classes_))
         proba = spread(said["scores"], columns, len(rows.classes), 0.0)
         y_pred, confidence = columns[said["y_pred"]], said["confidence"]
-        learnt = isinstance(self.confidence, learned.LearnedConfidence)
+        learnt = isinstance(self.confidence, ConfidenceLearner)
         # What was fitted to errors does not change.
         if not (kept or learnt or model.calibrates_confidence):
             confidence = confidence_of_answers(proba, y_pred, self.confidence_in_use, rows.rule)
@@ -530,7 +529,7 @@ class SelectiveClassifier(
         option_checks.check_parameters(self, self._parameters)
         option_checks.check_has_costs(self.decision, self.cost_matrix)
         confidence, scope = self.confidence_in_use, self.calibration_scope
-        if isinstance(confidence, learned.LearnedConfidence):
+        if isinstance(confidence, ConfidenceLearner):
             option_checks.check_learnable(self.decision)
             if scope == "confidence":
                 raise ValueError(
@@ -621,7 +620,7 @@ class SelectiveClassifier(
         cascade = base.find_cascade(raw.estimator)
         rule = DecisionRule.checked(self.decision, self.cost_matrix, raw.classes)
         confidence, fitted = self.confidence_in_use, getattr(self, "_confidence_at_fit", None)
-        learns = isinstance(confidence, learned.LearnedConfidence)
+        learns = isinstance(confidence, ConfidenceLearner)
         if (learns or self.calibrates_confidence) and confidence != fitted:
             raise ValueError("confidence is not the one that fit has learnt with; call fit again.")
         if learns:  # the learned one only where it is used
@@ -663,10 +662,8 @@ class SelectiveClassifier(
         if not hasattr(self, "_raw_classifier"):
             raw.check_decision(X, scores, self.decision)  # not checked yet: fit was not called
         y_pred = raw.predict_codes(X) if self.decision == "estimator" else None
-        learnt = (
-            self.confidence_ if isinstance(self.confidence, learned.LearnedConfidence) else None
-        )
-        asked = {} if learnt is None else learned.read_auxiliary_proba(learnt, X)
+        learnt = self.confidence_ if isinstance(self.confidence, ConfidenceLearner) else None
+        asked = {} if learnt is None else learnt._ask(X)
         return scores, y_pred, None, asked, stage
 
     # scikit-learn ------------------------------------------------------------------------

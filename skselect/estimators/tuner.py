@@ -30,9 +30,8 @@ from skselect._lib.sklearn import (
 )
 from skselect.curve.curve import RiskCoverageCurve, threshold_below
 from skselect.estimators.base import AbstainingMixin, RawScores, find_frozen, find_records
-from skselect.estimators.cascade import CascadeClassifier
 from skselect.estimators.classifier import SelectiveClassifier, check_y, make_rows, warn_if_fitted
-from skselect.estimators.learned import LearnedConfidence
+from skselect.estimators.interfaces import ConfidenceLearner, StagedClassifier
 from skselect.estimators.out_of_fold import (
     LEAST_HELD_OUT,
     OutOfFold,
@@ -73,7 +72,6 @@ from skselect.objectives import (
 )
 from skselect.policy import certificate as certificates
 from skselect.policy import seen_rows
-from skselect.policy.cascade import count_asked
 from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.subgroups import Subgroups, check_enough_classes, subgroup_codes
@@ -374,8 +372,8 @@ class ThresholdTuner(
                 caveats=sample.caveats, unknown=_find_unknown(model, rows.classes, unseen),
             )  # fmt: skip
         if model is None:
-            model = base._fit_clone(rows, fits.tasks[-1], tested.scored)  # noqa: SLF001 - same family
-            model._record(rows)  # noqa: SLF001
+            model = base._fit_clone(rows, fits.tasks[-1], tested.scored)
+            model._record(rows)
         self._keep(model, found, unseen, sample, tested, trained)
         fits.end()
         return self
@@ -446,16 +444,16 @@ class ThresholdTuner(
     ) -> tuple[OutOfFold, _Tested]:
         """Decide the rows that choose the threshold, and say what is known of them."""
         n, cv, ready = len(rows.codes), self.cv, is_ready(base.estimator)
-        if _is_fitted(base) or (ready and not base._learns):  # noqa: SLF001 - same family
+        if _is_fitted(base) or (ready and not base._learns):
             fits.begin(0)
-            model = base if _is_fitted(base) else base._fit_clone(rows)  # noqa: SLF001
+            model = base if _is_fitted(base) else base._fit_clone(rows)
             chosen, splits, X = np.arange(n), [], rows.X
             if not (cv is None or isinstance(cv, str | numbers.Real)):
                 chosen = find_tested_rows(read_splits(cv, rows, rows.tuning_params))
                 check_weighted_part(rows.weight, chosen, "the part that cv tests")
             if len(chosen) < n:
                 splits, X = [(np.setdiff1d(np.arange(n), chosen), chosen)], take_rows(X, chosen)
-            unseen = OutOfFold.of(rows, chosen, **base._decide_by(model, rows, X))  # noqa: SLF001
+            unseen = OutOfFold.of(rows, chosen, **base._decide_by(model, rows, X))
             unseen, caveats = self._compare_rows(base, rows, unseen, objective)
             return unseen, _Tested(model, caveats, splits, order.TAKE_LATEST)
         # A guarantee, or a list with rows set apart, is about the classifier held to it.
@@ -477,7 +475,7 @@ class ThresholdTuner(
             kept = held_out and wants_exact
         if held_out:
             name = f"cv={cv:g}" if is_share else "cv"
-            model, unseen = base._decide_held_out(rows, splits, name, fits, kept=kept)  # noqa: SLF001
+            model, unseen = base._decide_held_out(rows, splits, name, fits, kept=kept)
             unseen, caveats = self._compare_rows(model, rows, unseen, objective)
             named = [] if is_share else splits
             if kept:
@@ -489,7 +487,7 @@ class ThresholdTuner(
                 "one split cv=[(train, test)], or pass FrozenEstimator(fitted classifier)."
             )
         check_folds(splits, rows)
-        unseen, scored = base._decide_folds(rows, splits, self.n_jobs, fits)  # noqa: SLF001
+        unseen, scored = base._decide_folds(rows, splits, self.n_jobs, fits)
         caveat = certificates.SAME_ROWS if ready else certificates.FOLD_MODELS
         advice = order.HOLD_OUT_LATEST if cv is None or isinstance(cv, numbers.Integral) else ""
         return unseen, _Tested(None, (caveat,), splits, advice, scored)
@@ -522,7 +520,7 @@ class ThresholdTuner(
             all_known = all(record.complete for record, _ in known)
             limit = certificates.MOST_SEEN if all_known else _MOST_UNKNOWN
             few = not vouched and most.share <= limit
-            asks = isinstance(model.confidence, LearnedConfidence)
+            asks = isinstance(model.confidence, ConfidenceLearner)
             caveats.insert(0, certificates.trained_here(most, few=few, asks=asks, vouched=vouched))
             if few:
                 seen = np.any([record.find(hashed[id(table)]) for record, table in known], axis=0)
@@ -627,7 +625,7 @@ class ThresholdTuner(
 
     def _check_objective(self, base: SelectiveClassifier) -> tuple[Objectives, arrays.LossSpec]:
         """Check every argument before anything is trained; return the objectives and the loss."""
-        base._check_parameters()  # noqa: SLF001 - same family
+        base._check_parameters()
         if isinstance(self.refit, str) and self.refit != "auto":
             raise ValueError(f"refit must be True, False or 'auto', got {self.refit!r}.")
         check_cv(self.cv, takes_share=True)
@@ -642,7 +640,7 @@ class ThresholdTuner(
             for_all_rows(objectives)
         else:
             refuse_given(objectives, "group_by: each subgroup has its own guarantee.")
-        if isinstance(base.estimator, CascadeClassifier) and not _is_fitted(base):
+        if isinstance(base.estimator, StagedClassifier) and not _is_fitted(base):
             self._plan_cascade(base.estimator, objectives, what)
         return objectives, loss
 
@@ -668,14 +666,11 @@ class ThresholdTuner(
         base.random_state = self.random_state if base.random_state is None else base.random_state
         return base
 
-    def _plan_cascade(self, cascade: CascadeClassifier, objectives: Objectives, loss: Loss) -> None:
+    def _plan_cascade(self, cascade: StagedClassifier, objectives: Objectives, loss: Loss) -> None:
         """Tell a cascade the seed, and the risk of errors asked for, unless it has its own."""
-        cascade._check_parameters()  # noqa: SLF001 - same family
-        if cascade.random_state is None:
-            cascade.random_state = self.random_state
         targets = [one.target for one in each_of(objectives) if isinstance(one, Risk)]
-        if targets and loss.is_error and cascade.target is None:
-            cascade.target = min(targets)
+        target = min(targets) if targets and loss.is_error else None
+        cascade._plan_for(target, self.random_state)
 
     # What is kept --------------------------------------------------------------------------
 
@@ -691,18 +686,18 @@ class ThresholdTuner(
         outcomes, groups = sample.outcomes, sample.groups
         values = None if groups is None else groups.subgroups
         accepted = found.accepts(outcomes.confidence, values)
-        own = vars(model._make_policy())  # noqa: SLF001 - same family
+        own = vars(model._make_policy())
         decides = {"abstain_label": model.abstain_label, "created": certificates.now()}
         if (rule := own["cascade"]) is not None:
             is_fresh = not any(one.strikes for one in sample.caveats)
-            decides["cascade"] = count_asked(rule, unseen.stage, is_fresh=is_fresh)
+            decides["cascade"] = rule.count_asked(unseen.stage, is_fresh=is_fresh)
         policy = results.make_policy(
             found, outcomes, accepted, model_print=sample.fingerprints["model"],
             rated_by_others=tested.model is None, trained=trained, **(own | decides),
         )  # fmt: skip
         self.policy_: AbstentionPolicy = policy
         model.threshold = found.threshold if found.groups is None else None
-        model._unseen = None  # noqa: SLF001 - it has served
+        model._unseen = None
         self.estimator_: SelectiveClassifier = model
         self.selection_ = replace(found, policy=policy)
         self.curve_ = found.curve
@@ -717,7 +712,7 @@ class ThresholdTuner(
         return find_records(self.estimator_, self._features(X))
 
     def _raw(self) -> RawClassifier:
-        return self.estimator_._raw()  # noqa: SLF001 - same family
+        return self.estimator_._raw()
 
     @property
     def threshold_(self) -> float:
@@ -808,7 +803,7 @@ class ThresholdTuner(
 
     def _read_rows(self, X: Any) -> RawScores:
         X = self._features(X)
-        scores, y_pred, subgroups, *others = self.estimator_._read_rows(X)  # noqa: SLF001 - same family
+        scores, y_pred, subgroups, *others = self.estimator_._read_rows(X)
         if self.group_by is not None:
             subgroups = find_subgroups(Subgroups.read(self.group_by), X)
         return scores, y_pred, subgroups, *others
@@ -830,7 +825,7 @@ class ThresholdTuner(
         """Return the threshold and what is guaranteed about it, "" before `fit`."""
         if not self.__sklearn_is_fitted__():
             return ""
-        return self.selection_._card()  # noqa: SLF001 - the same, without its table
+        return self.selection_._card()
 
     # scikit-learn ------------------------------------------------------------------------
 
@@ -877,7 +872,7 @@ def _choose_start(
         return objectives
     if not isinstance(objectives, Risk) or not objectives.is_open or objectives.is_of_class:
         return objectives
-    if (other := model._decide_unseen()) is None:  # noqa: SLF001 - same family
+    if (other := model._decide_unseen()) is None:
         return objectives
     level = objectives.delta / objectives.max_analyses
     given = len(sample), objectives.target, level, objectives.min_coverage
@@ -908,7 +903,7 @@ def _rate_training_rows(
     if model is None or not goal.guarantees or len(trained) == 0:
         return None
     X = take_rows(rows.X, some_of(trained))
-    confidence: arrays.FloatArray = model._decide_by(model, rows, X)["confidence"]  # noqa: SLF001
+    confidence: arrays.FloatArray = model._decide_by(model, rows, X)["confidence"]
     return confidence
 
 

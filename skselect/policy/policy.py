@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import pkgutil
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -38,8 +39,8 @@ from skselect._lib.files import digest_json, give_text, read_json, restore_store
 from skselect._lib.notebook import NotebookText, show_card, wrap
 from skselect.bounds._pointwise import clopper_pearson_upper
 from skselect.calibration._scopes import Calibration, ConfidenceCalibration, restore_calibration
-from skselect.policy import cascade as cascades
 from skselect.policy import certificate as certificates
+from skselect.policy.stages import CascadeRule, check_same_index
 from skselect.policy.standalone import write_source
 from skselect.policy.subgroups import (
     GroupThresholds,
@@ -55,12 +56,13 @@ from skselect.predictions.decisions import DecisionRule
 
 SCHEMA = "skselect.policy"
 VERSION = 6
-#: Parts of a policy, each with the functions that store it as plain values and rebuild it.
-_PARTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "groups": (GroupThresholds.to_dict, GroupThresholds.from_dict),
-    "certificate": (certificates.Certificate.to_dict, certificates.Certificate.from_dict),
-    "shortlist": (PolicyShortlist.to_dict, PolicyShortlist.from_dict),
-    "cascade": (cascades.store_cascade, cascades.restore_cascade),
+#: Parts of a policy, each with the class that stores it as plain values and rebuilds it. A class
+#: that few need is imported where a stored policy has such a part.
+_PARTS: dict[str, Any] = {
+    "groups": GroupThresholds,
+    "certificate": certificates.Certificate,
+    "shortlist": PolicyShortlist,
+    "cascade": "skselect.extras.cascade:Cascade",
 }
 #: What it records about the rows that tuned it, as it stands in the file.
 _FACTS = ("coverage", "n", "confidence_quantiles", "metadata", "created", "fingerprints")
@@ -189,7 +191,7 @@ class AbstentionPolicy(NotebookText):
     abstain_label: Any = None
     certificate: certificates.Certificate | None = None
     shortlist: PolicyShortlist | None = None
-    cascade: cascades.Cascade | None = None
+    cascade: CascadeRule | None = None
     coverage: float | None = None
     n: int | None = None
     confidence_quantiles: dict[str, float] = field(default_factory=dict)
@@ -261,9 +263,7 @@ class AbstentionPolicy(NotebookText):
         if self.shortlist is not None:
             self.shortlist.check_fits(self.threshold, len(self.classes))
         if self.cascade is not None:
-            for one in self.cascade.calibrations:
-                if one is not None:
-                    one.check_fits(len(self.classes), "predict_proba")
+            self.cascade.check_fits(len(self.classes))
         _check_facts(self)
 
     if not TYPE_CHECKING:  # else mypy would take any attribute for one of these
@@ -371,7 +371,7 @@ class AbstentionPolicy(NotebookText):
         --------
         >>> import numpy as np
         >>> from skselect import AbstentionPolicy
-        >>> from skselect.policy.cascade import Cascade
+        >>> from skselect.extras.cascade import Cascade
         >>> rule = Cascade(("cheap", "strong"), (.8,), (0, 1), (None, None))
         >>> policy = AbstentionPolicy(np.array(["no", "yes"]), threshold=.7, cascade=rule)
         >>> cheap = np.array([[.9, .1], [.4, .6]])
@@ -392,7 +392,7 @@ class AbstentionPolicy(NotebookText):
     @property
     def expected_costs(self) -> pd.DataFrame:
         """What a case of a cascade costs, see :attr:`Cascade.expected_costs`."""
-        rule: cascades.Cascade = check_given(self.cascade, "cascade", "expected_costs")
+        rule: CascadeRule = check_given(self.cascade, "cascade", "expected_costs")
         return rule.expected_costs
 
     def decide_arrays(
@@ -594,7 +594,7 @@ class AbstentionPolicy(NotebookText):
         classes, is_text = self.classes.tolist(), self.classes.dtype.kind == "U"
         maps, costs, label = self.calibration, self.rule.cost_matrix, self.abstain_label
         parts = {name: getattr(self, name) for name in _PARTS}
-        parts = {x: None if part is None else _PARTS[x][0](part) for x, part in parts.items()}
+        parts = {name: None if part is None else part.to_dict() for name, part in parts.items()}
         return {
             "schema": SCHEMA,
             "version": VERSION,
@@ -738,8 +738,7 @@ class AbstentionPolicy(NotebookText):
         elif str(confidence).startswith("external:"):
             confidence = External(str(confidence).removeprefix("external:"))
         calibration, costs = stored["calibration"], stored["cost_matrix"]
-        parts: dict[str, Any] = {name: stored[name] for name in _PARTS}
-        parts = {x: None if part is None else _PARTS[x][1](part) for x, part in parts.items()}
+        parts: dict[str, Any] = {name: _restore_part(name, stored[name]) for name in _PARTS}
         return cls(
             classes=_check_stored_classes(stored["classes"], stored["classes_dtype"]),
             threshold=certificates.threshold_from_json(stored["threshold"]),
@@ -751,6 +750,16 @@ class AbstentionPolicy(NotebookText):
             **parts,
             **{name: stored[name] for name in _FACTS},
         )
+
+
+def _restore_part(name: str, stored: Any) -> Any:
+    """Rebuild a part of a policy from plain values."""
+    if stored is None:
+        return None
+    kind = _PARTS[name]
+    if isinstance(kind, str):
+        kind = pkgutil.resolve_name(kind)
+    return kind.from_dict(stored)
 
 
 def _restore_learned(stored: dict[str, Any]) -> LearnedScore:
@@ -832,10 +841,10 @@ def _decide_answers(
 ) -> Decisions:
     """Decide on answers that come with a confidence; they need not be among the classes."""
     stage = None
-    cascades.check_same_index(y_pred=y_pred, confidence=confidence)
+    check_same_index(y_pred=y_pred, confidence=confidence)
     if policy.cascade is not None and isinstance(policy.confidence, External):
         scores, stage = _follow(policy, policy.cascade, confidence, kernel.follow_to_end)
-        confidence, y_pred = scores[:, 0], cascades.take_answers(policy.cascade, y_pred, stage)
+        confidence, y_pred = scores[:, 0], policy.cascade.take_answers(y_pred, stage)
     values = _read_confidence(confidence)
     none = row_checks.label_array(y_pred, "y_pred").shape == (0,)
     answers = policy.classes[:0] if none else row_checks.check_labels(y_pred, "y_pred")
@@ -886,7 +895,7 @@ def read_scores(policy: AbstentionPolicy, y_proba: Any) -> tuple[FloatArray, Int
 
 def _follow(
     policy: AbstentionPolicy,
-    cascade: cascades.Cascade,
+    cascade: CascadeRule,
     given: Any,
     follow: Callable[..., tuple[FloatArray, IntArray]],
 ) -> tuple[FloatArray, IntArray]:
@@ -895,8 +904,8 @@ def _follow(
     `follow` says whether rows may wait. Where answers come with a confidence, that is the one
     column of the scores.
     """
-    cascades.check_same_index(y_proba=given)
-    rule, check = cascades.describe_cascade(cascade), partial(_check_proba, policy.classes)
+    check_same_index(y_proba=given)
+    rule, check = cascade.applied(), partial(_check_proba, policy.classes)
     if isinstance(policy.confidence, External):
         return follow(rule, given, 1, lambda x, name: row_checks.check_confidence(x, name)[:, None])
     return follow(rule, given, len(policy.classes), check)
@@ -992,7 +1001,7 @@ def describe_policy(policy: AbstentionPolicy) -> dict[str, Any]:
         "threshold": policy.threshold,
         "groups": None if policy.groups is None else vars(policy.groups),
         "shortlist": None if policy.shortlist is None else vars(policy.shortlist),
-        "cascade": None if policy.cascade is None else cascades.describe_cascade(policy.cascade),
+        "cascade": None if policy.cascade is None else policy.cascade.applied(),
     }
 
 

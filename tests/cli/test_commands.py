@@ -24,7 +24,6 @@ from skselect._lib.arrays import draw_rows
 from skselect._lib.notebook import VERDICTS, unwrap
 from skselect.calibration._scopes import ClassCalibration
 from skselect.cli import BROKEN, CUT_SHORT, OPEN, commands, tables
-from skselect.policy.cascade import store_cascade
 from skselect.policy.subgroups import GroupThresholds, PolicyShortlist
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.predictions import cascade_of
@@ -1113,7 +1112,7 @@ def test_options_of_a_cascade(stages, run):
     parts = {name: predictions_of(stages[name]) for name in ["cheap", "strong"]}
     plan = {"target": 0.05, "costs": [0.5, 3.0], "max_loss": 0.2}
     expected = cascade_of(sk.join_stages(parts, **plan))
-    assert store_cascade(read("c.json").cascade) == store_cascade(expected)
+    assert read("c.json").cascade.to_dict() == expected.to_dict()
     run(f"{tune} --subgroups site")
     site = stages["cheap"]["site"][~draw_rows(len(stages["cheap"]), 3, seed=0)]
     joined = sk.join_stages(parts, target=0.05)

@@ -19,7 +19,7 @@ from scipy import special
 from skselect import AbstentionPolicy, Outcomes, select_threshold
 from skselect._lib.decide import CONFIDENCES
 from skselect.calibration._scopes import ClassCalibration, ConfidenceCalibration
-from skselect.policy.cascade import Cascade
+from skselect.extras.cascade import Cascade
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.confidence import LearnedScore

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import skselect as sk
 from skselect._lib.arrays import draw_rows
+from skselect.extras.join import plan_cuts
 from skselect.predictions.predictions import cascade_of, draw_of
-from skselect.selection.cascade import plan_cuts
 from tests.common import mostly_slow
 from tests.refusals import check_refused
 

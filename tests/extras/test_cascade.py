@@ -9,7 +9,7 @@ from scipy import stats
 
 import skselect as sk
 from skselect.calibration._scopes import ClassCalibration
-from skselect.policy.cascade import Cascade, count_asked
+from skselect.extras.cascade import Cascade
 from tests.refusals import check_refused
 
 NAMES = ("cheap", "middle", "strong")
@@ -138,7 +138,7 @@ def test_a_rule_that_does_not_fit_itself_is_refused(named, change):
 def test_expected_costs_are_shares_times_costs_with_exact_intervals():
     stage = np.repeat([0, 1, 2], [50, 30, 20])
     plain = Cascade(NAMES, (0.5, 0.6), (1, 2, 10), (None,) * 3)
-    rule = count_asked(plain, stage, is_fresh=True)
+    rule = plain.count_asked(stage, is_fresh=True)
     table = rule.expected_costs
     assert table["asked"].tolist()[:3] == [1.0, 0.5, 0.2]
     assert table["cost"].tolist() == [1.0, 1.0, 2.0, 4.0]
@@ -147,7 +147,7 @@ def test_expected_costs_are_shares_times_costs_with_exact_intervals():
         np.testing.assert_allclose(table.loc[name, ["low", "high"]].astype(float), [low, high])
     assert "did not choose the rule" in table.attrs["note"]
     assert "95 % interval" in str(rule)
-    estimate = count_asked(rule, stage, is_fresh=False)
+    estimate = rule.count_asked(stage, is_fresh=False)
     assert "an estimate" in estimate.expected_costs.attrs["note"]
     assert "an estimate" in str(estimate)
     with pytest.raises(ValueError, match="no rows were counted"):

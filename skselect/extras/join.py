@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,17 +15,34 @@ from skselect._lib.decide import calibrate_stage
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import Calibration, ClassCalibration, ConfidenceCalibration
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.policy.cascade import Cascade, check_stages, check_stages_named, scores_of
+from skselect.extras.cascade import Cascade, check_stages, check_stages_named, scores_of
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.thresholds._rules import combined_risk, empirical_risk, last_passed
 
 #: How many cuts are tried for each stage: quantiles of its confidence.
 _N_CUTS = 50
-#: One row in three of a table sets the rule, drawn with this seed.
-_EVERY, _SEED = 3, 0
-#: A planned threshold is certified like this, and accepts at least a tenth.
-_DELTA, _LEAST_COVERAGE = 0.05, 0.1
+#: One row in so many of a table sets the rule, drawn with this seed.
+_EVERY = 3
+_SEED = 0
+#: A planned threshold is certified at this delta, and accepts at least so much.
+_DELTA = 0.05
+_LEAST_COVERAGE = 0.1
+
+
+class _Answers(NamedTuple):
+    """How sure answers are, and which of them are wrong."""
+
+    confidence: FloatArray
+    wrong: BoolArray
+
+    def keep_above(self, cut: float, others: _Answers) -> _Answers:
+        """Return these answers where they are sure enough, else the others."""
+        keeps = self.confidence >= cut
+        return _Answers(
+            confidence=np.where(keeps, self.confidence, others.confidence),
+            wrong=np.where(keeps, self.wrong, others.wrong),
+        )
 
 
 def plan_cuts(
@@ -56,34 +73,34 @@ def plan_cuts(
     tuple of float
         The least confidence at which each stage but the last keeps a case; inf: it keeps none.
     """
-    own, lost = confidence[-1], wrong[-1]
-    best, n_steps = _worth(own, lost, target, weight), len(confidence) - 1
+    answers = _Answers(confidence[-1], wrong[-1])
+    best = _worth(answers, target, weight)
+    n_steps = len(confidence) - 1
     cuts: list[float] = []
     levels = np.linspace(0.0, 1.0, _N_CUTS)
     for k in reversed(range(n_steps)):
+        stage = _Answers(confidence[k], wrong[k])
         least = best - max_loss * (n_steps - k) / n_steps
-        tried = np.quantile(confidence[k], levels, method="inverted_cdf", weights=weight)
-        for cut in [*np.unique(tried), np.inf]:
-            keeps = confidence[k] >= cut
-            both = np.where(keeps, confidence[k], own), np.where(keeps, wrong[k], lost)
-            if cut == np.inf or (best > 0 and _worth(*both, target, weight) >= least):
+        candidates = np.quantile(confidence[k], levels, method="inverted_cdf", weights=weight)
+        for cut in [*np.unique(candidates), np.inf]:
+            joined = stage.keep_above(cut, answers)
+            if cut == np.inf or (best > 0 and _worth(joined, target, weight) >= least):
                 break
-        own, lost = both
+        answers = joined
         cuts.insert(0, float(cut))
     return tuple(cuts)
 
 
-def _worth(
-    confidence: FloatArray, wrong: BoolArray, target: float | None, weight: FloatArray | None
-) -> float:
+def _worth(answers: _Answers, target: float | None, weight: FloatArray | None) -> float:
     """Return the coverage that could be certified at a risk, or the accuracy without a target."""
     if target is None:
-        return 1.0 - float(np.average(wrong, weights=weight))
-    outcomes = Outcomes(wrong.astype(np.float64), confidence, weight)
+        return 1.0 - float(np.average(answers.wrong, weights=weight))
+    outcomes = Outcomes(answers.wrong.astype(np.float64), answers.confidence, weight)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     rule = combined_risk if weight is None else empirical_risk
     passing = rule(curve, target, _DELTA, _LEAST_COVERAGE)
-    return curve.working_point(last_passed(passing))[0]
+    coverage, _ = curve.working_point(last_passed(passing))
+    return coverage
 
 
 def check_plan(target: Any, max_loss: Any, calibration: Any) -> float | None:
@@ -107,11 +124,14 @@ def make_cascade(
 
     The other parameters are checked; the weights are those of the first stage.
     """
-    names, parts = tuple(stages), list(stages.values())
-    costs = check_stages_named(names, range(len(names)) if costs is None else costs)
-    rated = (_rate_stage(part, calibration) for part in parts)
-    maps, confidence, wrong = zip(*rated, strict=True)
-    cuts = plan_cuts(confidence, wrong, target, max_loss, parts[0].sample_weight)
+    names = tuple(stages)
+    if costs is None:
+        costs = range(len(names))
+    costs = check_stages_named(names, costs)
+    ratings = [_rate_stage(part, calibration) for part in stages.values()]
+    maps, confidence, wrong = zip(*ratings, strict=True)
+    weight = stages[names[0]].sample_weight
+    cuts = plan_cuts(confidence, wrong, target, max_loss, weight)
     if min(cuts) == np.inf:
         maps = (None,) * len(names)  # it then answers exactly as its last stage does alone
         warn_user(
@@ -125,24 +145,32 @@ def _rate_stage(
     part: Predictions, calibration: Any
 ) -> tuple[Calibration | None, FloatArray, BoolArray]:
     """Return how a stage is calibrated, and by that its confidence and errors."""
-    table, codes, weight = scores_of(part), part.y_true, part.sample_weight
-    fitted: Calibration | None = None
-    if calibration is not None and part.y_proba is None:
-        confidence, right = table[:, 0], (part.y_pred == codes).astype(np.float64)
-        bounded = bool(np.all((confidence >= 0) & (confidence <= 1)))
-        fitted = ConfidenceCalibration.fit(
-            calibration, confidence, right, weight, is_probability=bounded
-        )
-    elif calibration is not None:
-        known = codes >= 0
-        own = None if weight is None else weight[known]
-        fitted = ClassCalibration.fit(
-            calibration, "predict_proba", table[known], codes[known], table.shape[1], own
-        )
-    if fitted is not None:
+    table = scores_of(part)
+    fitted = None
+    if calibration is not None:
+        fitted = _calibrate_stage(part, calibration)
         table = calibrate_stage(fitted.applied(), table)
     answers = part.y_pred if part.y_proba is None else table.argmax(axis=1)
-    return fitted, table.max(axis=1).astype(np.float64), answers != codes
+    return fitted, table.max(axis=1).astype(np.float64), answers != part.y_true
+
+
+def _calibrate_stage(part: Predictions, calibration: Any) -> Calibration:
+    """Return what calibrates a stage's probabilities, or the confidence in its answers."""
+    table = scores_of(part)
+    weight = part.sample_weight
+    if part.y_proba is None:
+        confidence = table[:, 0]
+        right = (part.y_pred == part.y_true).astype(np.float64)
+        bounded = bool(np.all((confidence >= 0) & (confidence <= 1)))
+        return ConfidenceCalibration.fit(
+            calibration, confidence, right, weight, is_probability=bounded
+        )
+    known = part.y_true >= 0
+    if weight is not None:
+        weight = weight[known]
+    return ClassCalibration.fit(
+        calibration, "predict_proba", table[known], part.y_true[known], table.shape[1], weight
+    )
 
 
 def join_stages(
@@ -195,8 +223,9 @@ def join_stages(
     True
     """
     target = check_plan(target, max_loss, calibration)
-    stages = dict(zip(stages, check_stages(stages), strict=True))
-    plans = draw_rows(len(next(iter(stages.values()))), _EVERY, _SEED)
+    parts = check_stages(stages)
+    stages = dict(zip(stages, parts, strict=True))
+    plans = draw_rows(len(parts[0]), _EVERY, _SEED)
     planning = {name: part.take(plans) for name, part in stages.items()}
     rule = make_cascade(planning, costs, target, max_loss, calibration)
     return rule.join({name: part.take(~plans) for name, part in stages.items()})
@@ -204,4 +233,5 @@ def join_stages(
 
 def certifying(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that :func:`join_stages` keeps; the others set the rule."""
-    return table[~draw_rows(len(table), _EVERY, _SEED)]
+    plans = draw_rows(len(table), _EVERY, _SEED)
+    return table[~plans]

@@ -38,7 +38,7 @@ from skselect import (
 from skselect._lib.files import digest_json
 from skselect._lib.notebook import unwrap
 from skselect.calibration._scopes import ClassCalibration
-from skselect.estimators.learned import default_auxiliary
+from skselect.extras.learned import default_auxiliary
 from skselect.metrics import augrc_score
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.decisions import DecisionRule

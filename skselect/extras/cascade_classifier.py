@@ -20,15 +20,31 @@ from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_has_fit
 from skselect._lib.checks.rows import check_weight
 from skselect._lib.decide import follow
-from skselect.estimators import out_of_fold, raw_classifier
 from skselect.estimators.base import find_abstainer
 from skselect.estimators.classifier import check_y, frozen_classes
-from skselect.policy.cascade import Cascade, check_stages_named, describe_cascade
+from skselect.estimators.interfaces import StagedClassifier
+from skselect.estimators.out_of_fold import (
+    OutOfFold,
+    Splits,
+    check_cv,
+    find_tested_rows,
+    make_folds,
+    predict_folds,
+    score_rows,
+)
+from skselect.estimators.raw_classifier import (
+    RawClassifier,
+    TrainingRows,
+    check_trainable,
+    is_ready,
+    pass_weight,
+)
+from skselect.extras.cascade import Cascade, check_stages_named
+from skselect.extras.join import check_plan, make_cascade
 from skselect.predictions.predictions import Predictions
-from skselect.selection.cascade import check_plan, make_cascade
 
 
-class CascadeClassifier(ClassifierMixin, private_sklearn.BaseComposition):
+class CascadeClassifier(StagedClassifier, ClassifierMixin, private_sklearn.BaseComposition):
     """Ask a cheap classifier first, and a stronger one only where the cheap one is not sure.
 
     A stage keeps a case where its calibrated confidence reaches a cut; else the case goes on to the
@@ -146,54 +162,59 @@ class CascadeClassifier(ClassifierMixin, private_sklearn.BaseComposition):
         self._check_parameters()
         X, y = indexable(X, y)
         y = check_y(y)
-        raw_classifier.check_trainable(len(y))
+        check_trainable(len(y))
         classes, codes = np.unique(y, return_inverse=True)
-        for name, stage in self.stages:
-            own = np.sort(frozen_classes(stage)) if raw_classifier.is_ready(stage) else classes
-            if not np.array_equal(own, classes):
-                raise ValueError(
-                    f"stages: {name!r} knows the classes {own.tolist()[:10]}, but y holds "
-                    f"{classes.tolist()[:10]}; all stages answer with the same classes."
-                )
+        self._check_classes(classes)
         weight = check_weight(sample_weight, len(y), other="y")
         params, split_params = self._route(weight, fit_params)
-        rows = raw_classifier.TrainingRows(X, y, codes, classes, weight, split_params=split_params)
-        splits = out_of_fold.make_folds(self.cv, rows, split_params, self.random_state)
-        each = {name: (replace(rows, params=params[name]), x) for name, x in self.stages}
-        said = {name: self._test_stage(own, x, splits) for name, (own, x) in each.items()}
+        rows = TrainingRows(X, y, codes, classes, weight, split_params=split_params)
+        splits = make_folds(self.cv, rows, split_params, self.random_state)
+        rows_by_stage = {name: replace(rows, params=params[name]) for name, _ in self.stages}
+        predictions = {
+            name: self._test_stage(rows_by_stage[name], stage, splits)
+            for name, stage in self.stages
+        }
         self.cascade_: Cascade = make_cascade(
-            said, self.costs, self.target, self.max_loss, self.calibration
+            predictions, self.costs, self.target, self.max_loss, self.calibration
         )
-        joined = self.cascade_.join(said)
-        self._unseen = out_of_fold.OutOfFold.of(
-            rows, out_of_fold.find_tested_rows(splits), scores=joined.y_proba
-        )
-        self._raw_stages: list[raw_classifier.RawClassifier] = [
-            own.fit(x) for own, x in each.values()
+        joined = self.cascade_.join(predictions)
+        self._unseen = OutOfFold.of(rows, find_tested_rows(splits), scores=joined.y_proba)
+        self._raw_stages: list[RawClassifier] = [
+            rows_by_stage[name].fit(stage) for name, stage in self.stages
         ]
         fitted = [raw.estimator for raw in self._raw_stages]
-        self.stages_ = list(zip(each, fitted, strict=True))
+        self.stages_ = list(zip(rows_by_stage, fitted, strict=True))
         self.classes_ = classes
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(fitted[0], name):
                 setattr(self, name, getattr(fitted[0], name))
         return self
 
-    def _test_stage(
-        self, rows: raw_classifier.TrainingRows, stage: Any, splits: out_of_fold.Splits
-    ) -> Predictions:
+    def _check_classes(self, classes: LabelArray) -> None:
+        """Refuse a fitted stage that knows other classes than y holds."""
+        for name, stage in self.stages:
+            if not is_ready(stage):
+                continue
+            stage_classes = np.sort(frozen_classes(stage))
+            if not np.array_equal(stage_classes, classes):
+                raise ValueError(
+                    f"stages: {name!r} knows the classes {stage_classes.tolist()[:10]}, but y "
+                    f"holds {classes.tolist()[:10]}; all stages answer with the same classes."
+                )
+
+    def _test_stage(self, rows: TrainingRows, stage: Any, splits: Splits) -> Predictions:
         """Return what a stage says of the tested rows, by models that have not seen them."""
-        unseen = out_of_fold.predict_folds(
-            partial(out_of_fold.score_rows, estimator=stage), rows, splits, self.n_jobs
-        )
-        found = unseen.take(np.argsort(unseen.rows))
-        proba = found.scores.astype(np.float64)
-        said = replace(found, scores=proba, y_pred=proba.argmax(axis=1))
-        return said.as_predictions(rows.classes, rows.rule)
+        score = partial(score_rows, estimator=stage)
+        unseen = predict_folds(score, rows, splits, self.n_jobs)
+        unseen = unseen.take(np.argsort(unseen.rows))
+        proba = unseen.scores.astype(np.float64)
+        answered = replace(unseen, scores=proba, y_pred=proba.argmax(axis=1))
+        return answered.as_predictions(rows.classes, rows.rule)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the calibrated probabilities of the stage that keeps each row, (n, K)."""
-        return self.follow(X)[0]
+        proba, _ = self.follow(X)
+        return proba
 
     def predict(self, X: Any) -> LabelArray:
         """Return the most probable class of each row."""
@@ -215,34 +236,46 @@ class CascadeClassifier(ClassifierMixin, private_sklearn.BaseComposition):
         stage : ndarray of int, shape (n,)
             Positions in `stages`.
         """
-        return self._ask_stages(X)[:2]
+        proba, stage, _ = self._ask_stages(X)
+        return proba, stage
 
     def stage_proba(self, X: Any) -> dict[str, FloatArray]:
         """Return what each stage says before calibration, NaN in rows where it is not asked.
 
         That is what ``policy_.decide`` takes.
         """
-        tables = self._ask_stages(X)[2]
+        _, _, tables = self._ask_stages(X)
         return dict(zip(self.cascade_.names, tables, strict=True))
 
     def _ask_stages(self, X: Any) -> tuple[FloatArray, IntArray, list[FloatArray]]:
         """Return probabilities, the stage that gave them, and what each stage says itself."""
         check_is_fitted(self)
-        [X], n, n_classes = indexable(X), private_sklearn.count_rows(X), len(self.classes_)
-        tables = [np.full((n, n_classes), np.nan) for _ in self.stages_]
+        (X,) = indexable(X)
+        n_rows = private_sklearn.count_rows(X)
+        n_classes = len(self.classes_)
+        tables = [np.full((n_rows, n_classes), np.nan) for _ in self.stages_]
 
         def ask(k: int, rows: IntArray) -> FloatArray:
-            said = self._raw_stages[k].scores(
-                X if len(rows) == n else private_sklearn.take_rows(X, rows)
-            )
-            tables[k][rows] = said
-            return said
+            waiting = X if len(rows) == n_rows else private_sklearn.take_rows(X, rows)
+            proba = self._raw_stages[k].scores(waiting)
+            tables[k][rows] = proba
+            return proba
 
-        return *follow(describe_cascade(self.cascade_), n, n_classes, ask), tables
+        proba, stage = follow(self.cascade_.applied(), n_rows, n_classes, ask)
+        return proba, stage, tables
 
     def __getstate__(self) -> dict[str, Any]:
         """Return all but what was said out of fold: only a tuner needs it, while it fits."""
-        return {name: x for name, x in super().__getstate__().items() if name != "_unseen"}
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_unseen"}
+
+    def _plan_for(self, target: float | None, random_state: Any) -> None:
+        """Fill in the risk that a tuner asks for, and its seed, where this has none of its own."""
+        self._check_parameters()
+        if self.random_state is None:
+            self.random_state = random_state
+        if self.target is None:
+            self.target = target
 
     # Parameters ----------------------------------------------------------------------------
 
@@ -251,49 +284,42 @@ class CascadeClassifier(ClassifierMixin, private_sklearn.BaseComposition):
         try:
             names, models = zip(*self.stages, strict=True)
         except (TypeError, ValueError):
-            names, models = (), ()
+            names = models = ()
         if len(names) < 2 or not all(isinstance(name, str) for name in names):
             raise ValueError(
                 "stages must be a list of two pairs (name, classifier) or more, the cheapest "
                 f"first, got {shown(self.stages)}."
             )
-        check_stages_named(names, range(len(names)) if self.costs is None else self.costs)
+        costs = range(len(names)) if self.costs is None else self.costs
+        check_stages_named(names, costs)
         self._validate_names(names)
         for name, stage in zip(names, models, strict=True):
-            check_has_fit(stage, f"stages: {name!r}")
-            if not hasattr(stage, "predict_proba"):
-                raise ValueError(
-                    f"stages: {name!r}, a {type(stage).__name__}, has no predict_proba; wrap it, "
-                    "SelectiveClassifier(classifier, calibration='temperature')."
-                )
-            abstainer, _ = find_abstainer(stage, None)
-            if abstainer is not None and abstainer.abstains:
-                raise ValueError(
-                    f"stages: {name!r} abstains by itself; pass it with threshold=None, and tune "
-                    "the threshold of the whole cascade."
-                )
+            _check_stage(name, stage)
         check_plan(self.target, self.max_loss, self.calibration)
-        out_of_fold.check_cv(self.cv)
+        check_cv(self.cv)
 
     def _route(
         self, weight: FloatArray | None, fit_params: Mapping[str, Any]
     ) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
         """Return the arguments of fit of each stage, weights included, and of the splitter."""
-        params, pairs = dict(fit_params), self.stages
-        split = {"groups": params.pop("groups")} if params.get("groups") is not None else {}
+        params = dict(fit_params)
+        split_params = {}
+        if params.get("groups") is not None:
+            split_params["groups"] = params.pop("groups")
         if private_sklearn.routing_enabled():
-            weighted = params if weight is None else params | {"sample_weight": weight}
-            routed = process_routing(self, "fit", **weighted)
-            return {name: dict(routed[name].fit) for name, _ in pairs}, split
+            if weight is not None:
+                params["sample_weight"] = weight
+            routed = process_routing(self, "fit", **params)
+            return {name: dict(routed[name].fit) for name, _ in self.stages}, split_params
         if params:
             raise ValueError(
                 f"fit: {list(params)} could go to any stage; enable scikit-learn's metadata "
                 "routing, and let the stages request them."
             )
-        return {
-            name: raw_classifier.pass_weight(x, weight, f"the stage {name!r}, ")
-            for name, x in pairs
-        }, split
+        weights = {
+            name: pass_weight(stage, weight, f"the stage {name!r}, ") for name, stage in self.stages
+        }
+        return weights, split_params
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name, with those of each stage as ``name__parameter``."""
@@ -318,5 +344,22 @@ class CascadeClassifier(ClassifierMixin, private_sklearn.BaseComposition):
         with contextlib.suppress(AttributeError, TypeError, ValueError):  # stages are malformed
             inner = [get_tags(stage).input_tags for _, stage in self.stages]
             for name in ("sparse", "allow_nan", "string", "categorical"):
-                setattr(tags.input_tags, name, all(getattr(one, name) for one in inner))
+                taken_by_all = all(getattr(input_tags, name) for input_tags in inner)
+                setattr(tags.input_tags, name, taken_by_all)
         return tags
+
+
+def _check_stage(name: str, stage: Any) -> None:
+    """Refuse a stage without probabilities, and one that abstains by itself."""
+    check_has_fit(stage, f"stages: {name!r}")
+    if not hasattr(stage, "predict_proba"):
+        raise ValueError(
+            f"stages: {name!r}, a {type(stage).__name__}, has no predict_proba; wrap it, "
+            "SelectiveClassifier(classifier, calibration='temperature')."
+        )
+    abstainer, _ = find_abstainer(stage, None)
+    if abstainer is not None and abstainer.abstains:
+        raise ValueError(
+            f"stages: {name!r} abstains by itself; pass it with threshold=None, and tune "
+            "the threshold of the whole cascade."
+        )

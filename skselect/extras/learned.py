@@ -22,6 +22,7 @@ from skselect._lib.sklearn import weight_parameter
 from skselect.calibration._scopes import Calibration, ClassCalibration
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.influence import RankedInfluence, augrc_lines, clustered_error
+from skselect.estimators.interfaces import ConfidenceLearner
 from skselect.estimators.out_of_fold import OutOfFold
 from skselect.estimators.raw_classifier import TrainingRows, ask_auxiliary, find_inner
 from skselect.predictions.confidence import LearnedScore, confidence_of_answers
@@ -39,7 +40,7 @@ _STRENGTH = 0.05
 _MOST_LEVELS = 50
 
 
-class LearnedConfidence(BaseEstimator):
+class LearnedConfidence(ConfidenceLearner, BaseEstimator):
     """Learn the probability that an answer is right, with the help of auxiliary models.
 
     Pass it to :class:`SelectiveClassifier` as `confidence`. The classifier keeps its answers. How
@@ -124,6 +125,202 @@ class LearnedConfidence(BaseEstimator):
         self.features = features
         self.guard = guard
 
+    # Before fitting ----------------------------------------------------------------------
+
+    def _find_auxiliary(self, classifier: Any, X: Any) -> dict[str, Any]:
+        """Check the parameters; return the auxiliary models of a classifier, not fitted."""
+        self._check_features(X)
+        auxiliary = self._check_auxiliary(classifier, X)
+        columns = self._name_columns()
+        reserved = ["intercept", *OWN_FEATURES]
+        names = [*reserved, *auxiliary, *columns]
+        if len(set(names)) < len(names):
+            raise ValueError(
+                f"auxiliary: two features have the same name. {reserved} are taken, "
+                f"{list(auxiliary)} are the auxiliary models, {columns} columns of X; give them "
+                "other names: auxiliary={'judge': ...}."
+            )
+        return auxiliary
+
+    def _check_features(self, X: Any) -> None:
+        """Refuse features that are no list of names, and columns that X has not."""
+        features: list[Any] = []
+        if np.iterable(self.features) and not isinstance(self.features, str):
+            features = list(self.features)
+        if not features or not all(isinstance(name, str) for name in features):
+            raise ValueError(
+                "features must be a list of one or more of 'proba', 'auxiliary' and names of "
+                f"columns of X, got {shown(self.features)}."
+            )
+        known = arrays.column_names(X) or []
+        missing = [name for name in self._name_columns() if name not in known]
+        if missing:
+            raise ValueError(
+                f"features: X has no column {missing}; name 'proba', 'auxiliary' or columns of X."
+            )
+
+    def _name_columns(self) -> list[str]:
+        return [name for name in self.features if name not in ("proba", "auxiliary")]
+
+    def _check_auxiliary(self, classifier: Any, X: Any) -> dict[str, Any]:
+        """Return the auxiliary models by name; refuse what is no classifier."""
+        wants_auxiliary = "auxiliary" in self.features
+        if self.auxiliary is None and wants_auxiliary:
+            return default_auxiliary(classifier, X)
+        models = self._name_auxiliary()
+        if wants_auxiliary and not models:
+            raise ValueError(
+                f"auxiliary must be a list of classifiers, or a dict of them by name, got "
+                f"{shown(self.auxiliary)}. To ask none, leave 'auxiliary' out of features."
+            )
+        for name, model in models.items():
+            is_model = hasattr(model, "fit") and hasattr(model, "predict_proba")
+            if isinstance(model, type) or not is_model or not isinstance(name, str):
+                raise ValueError(
+                    f"auxiliary: {name!r} must name, as a str, a classifier with fit and "
+                    f"predict_proba, got {shown(model)}. CalibratedClassifierCV gives "
+                    "probabilities to one that has only decision_function."
+                )
+        return models
+
+    def _name_auxiliary(self) -> dict[str, Any]:
+        """Return the user's models, each of a list by its class in small letters, numbered."""
+        if "auxiliary" not in self.features:
+            return {}
+        if isinstance(self.auxiliary, Mapping):
+            return dict(self.auxiliary)
+        if not isinstance(self.auxiliary, list | tuple):
+            return {}
+        kinds = [type(find_inner(model)).__name__.lower() for model in self.auxiliary]
+        names = []
+        for k, kind in enumerate(kinds):
+            number = kinds[: k + 1].count(kind)
+            names.append(kind if kinds.count(kind) == 1 else f"{kind}_{number}")
+        return dict(zip(names, self.auxiliary, strict=True))
+
+    # Fitting -----------------------------------------------------------------------------
+
+    def _learn(
+        self,
+        auxiliary: dict[str, Any],
+        rows: TrainingRows,
+        unseen: OutOfFold,
+        calibration: Calibration | None,
+    ) -> None:
+        """Fit it to out-of-fold rows, and its auxiliary models to all rows if it is used."""
+        answers = _find_answers(rows.rule, unseen, calibration)
+        cluster = check_clusters(rows.split_params.get("groups"), len(rows.codes), "groups")
+        if cluster is not None:
+            _, cluster = np.unique(cluster[answers.rows], return_inverse=True)
+        columns = {
+            name: column[answers.rows] for name, column in self._read_columns(rows.X).items()
+        }
+        self.score_, self.report_ = self._learn_score(answers, columns, cluster)
+        self.auxiliary_ = {}
+        if self.score_ is not None:
+            self.auxiliary_ = rows.fit_auxiliary(auxiliary)
+
+    def _learn_score(
+        self,
+        answers: OutOfFold,
+        columns: Mapping[str, arrays.FloatArray],
+        cluster: arrays.IntArray | None,
+    ) -> tuple[LearnedScore | None, LearnedReport]:
+        """Return the learned confidence, None where the plain one is kept, and the report."""
+        n_rows = len(answers.right)
+        n_errors = int(np.sum(~answers.right))
+        if n_errors in (0, n_rows) or (self.guard and n_errors < LEAST_ERRORS):
+            needed = "nothing can be learnt"
+            if self.guard:
+                needed = f"at least {LEAST_ERRORS} are needed"
+            why = f"{n_errors} of {n_rows} out-of-fold answers are wrong: {needed}"
+            return None, LearnedReport(False, why, n_rows, n_errors)
+        calibrations = _calibrate_auxiliary(answers)
+        features = self._describe(answers, calibrations, columns)
+        confidence = self._cross_fit(features, answers, cluster)
+        before, after, z = _compare_augrc(answers, confidence, cluster)
+        score = self._fit_score(features, answers.right, answers.weight)
+        used = z > LEAST_Z or not self.guard
+        moves = "falls" if after < before else "rises"
+        why = (
+            f"out of fold AUGRC {moves} by {abs(100.0 * (after / before - 1.0)):.1f} %, from "
+            f"{before:.4f} to {after:.4f} (z = {z:.2f}, {n_rows} rows, {n_errors} errors)"
+        )
+        report = LearnedReport(used, why, n_rows, n_errors, before, after, z, score.by_name)
+        if not used:
+            return None, report
+        return replace(score, auxiliary=calibrations), report
+
+    def _describe(
+        self,
+        answers: OutOfFold,
+        calibrations: Mapping[str, ClassCalibration],
+        columns: Mapping[str, arrays.FloatArray],
+    ) -> dict[str, arrays.FloatArray]:
+        """Return the features of the answers by name."""
+        asked = {
+            name: calibrations[name].predict_proba(proba)
+            for name, proba in answers.auxiliary.items()
+        }
+        features = describe_answers(answers.scores, answers.y_pred, {**asked, **columns})
+        if "proba" in self.features:
+            return features
+        return {name: values for name, values in features.items() if name not in OWN_FEATURES}
+
+    def _cross_fit(
+        self,
+        features: Mapping[str, arrays.FloatArray],
+        answers: OutOfFold,
+        cluster: arrays.IntArray | None,
+    ) -> arrays.FloatArray:
+        """Return the learned confidence of each row, fitted to the rows of the other folds."""
+        confidence = np.full(len(answers.right), np.mean(answers.right))
+        folds = _find_folds(answers.fold, cluster)
+        for fold in np.unique(folds):
+            tested = folds == fold
+            right = answers.right[~tested]
+            if len(np.unique(right)) < 2:  # the mean says all
+                continue
+            weight = None if answers.weight is None else answers.weight[~tested]
+            others = {name: values[~tested] for name, values in features.items()}
+            score = self._fit_score(others, right, weight)
+            confidence[tested] = score.judge(
+                {name: values[tested] for name, values in features.items()}
+            )
+        return confidence
+
+    def _fit_score(
+        self,
+        features: Mapping[str, arrays.FloatArray],
+        right: arrays.BoolArray,
+        weight: arrays.FloatArray | None,
+    ) -> LearnedScore:
+        """Fit what turns features into the chance of being right."""
+        names = tuple(features)
+        table = np.column_stack(list(features.values()))
+        if self.estimator is None:
+            return _fit_line(names, table, right, weight)
+        params = {}
+        if weight is not None:
+            parameter = weight_parameter(self.estimator)
+            if parameter is not None:
+                params[parameter] = weight
+        fitted = clone(self.estimator).fit(table, right.astype(np.int64), **params)
+        no_coefficients = np.full(len(names), np.nan)
+        return LearnedScore(names, no_coefficients, math.nan, classifier=fitted)
+
+    # What is asked -----------------------------------------------------------------------
+
+    def _read_columns(self, X: Any) -> dict[str, arrays.FloatArray]:
+        """Return the columns of X that are features, as finite numbers."""
+        return {name: _read_column(X, name) for name in self._name_columns()}
+
+    def _ask(self, X: Any) -> dict[str, arrays.FloatArray]:
+        """Return what it asks beside the classifier's probabilities, by name."""
+        if self.score_ is None:
+            return {}
+        return ask_auxiliary(self.auxiliary_, X) | self._read_columns(X)
+
 
 @dataclass(frozen=True, eq=False)
 class LearnedReport(NotebookText):
@@ -154,115 +351,19 @@ class LearnedReport(NotebookText):
     coefficients: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        lines = [f"{'USED' if self.used else 'NOT USED'}: {self.why}."]
+        verdict = "USED" if self.used else "NOT USED"
+        lines = [f"{verdict}: {self.why}."]
         if self.coefficients:
-            terms = "".join(
-                f" {'-' if value < 0 else '+'} {abs(value):.3g} {name}"
-                for name, value in self.coefficients.items()
-                if name != "intercept"
-            )
-            lines.append(f"Log-odds of being right: {self.coefficients['intercept']:.3g}{terms}")
+            log_odds = f"Log-odds of being right: {self.coefficients['intercept']:.3g}"
+            for name, value in self.coefficients.items():
+                if name != "intercept":
+                    sign = "-" if value < 0 else "+"
+                    log_odds += f" {sign} {abs(value):.3g} {name}"
+            lines.append(log_odds)
         return "\n".join(lines)
 
 
-# Before fitting ------------------------------------------------------------------------------
-
-
-def check_learner(learner: LearnedConfidence, base: Any, X: Any) -> dict[str, Any]:
-    """Check the parameters of a learned confidence; return its auxiliary models, not fitted."""
-    features = learner.features
-    named = [] if isinstance(features, str) or not np.iterable(features) else list(features)
-    if not named or not all(isinstance(name, str) for name in named):
-        raise ValueError(
-            "features must be a list of one or more of 'proba', 'auxiliary' and names of columns "
-            f"of X, got {shown(features)}."
-        )
-    columns = _name_columns(learner)
-    missing = [name for name in columns if name not in (arrays.column_names(X) or [])]
-    if missing:
-        raise ValueError(
-            f"features: X has no column {missing}; name 'proba', 'auxiliary' or columns of X."
-        )
-    auxiliary = _check_auxiliary(learner, base, X)
-    reserved = ["intercept", *OWN_FEATURES]
-    taken = [*reserved, *auxiliary, *columns]
-    if len(set(taken)) < len(taken):
-        raise ValueError(
-            f"auxiliary: two features have the same name. {reserved} are taken, {list(auxiliary)} "
-            f"are the auxiliary models, {columns} columns of X; give them other names: "
-            "auxiliary={'judge': ...}."
-        )
-    return auxiliary
-
-
-def _name_columns(learner: LearnedConfidence) -> list[str]:
-    return [name for name in learner.features if name not in ("proba", "auxiliary")]
-
-
-def _check_auxiliary(learner: LearnedConfidence, base: Any, X: Any) -> dict[str, Any]:
-    if learner.auxiliary is None and "auxiliary" in learner.features:
-        return default_auxiliary(base, X)
-    given = name_auxiliary(learner)
-    if "auxiliary" in learner.features and not given:
-        raise ValueError(
-            f"auxiliary must be a list of classifiers, or a dict of them by name, got "
-            f"{shown(learner.auxiliary)}. To ask none, leave 'auxiliary' out of features."
-        )
-    for name, model in given.items():
-        is_model = hasattr(model, "fit") and hasattr(model, "predict_proba")
-        if isinstance(model, type) or not is_model or not isinstance(name, str):
-            raise ValueError(
-                f"auxiliary: {name!r} must name, as a str, a classifier with fit and "
-                f"predict_proba, got {shown(model)}. CalibratedClassifierCV gives probabilities to "
-                "one that has only decision_function."
-            )
-    return given
-
-
-def name_auxiliary(learner: LearnedConfidence) -> dict[str, Any]:
-    """Return the auxiliary models given, each of a list by its class in small letters, numbered."""
-    given = learner.auxiliary if "auxiliary" in learner.features else None
-    if isinstance(given, Mapping):
-        return dict(given)
-    given = given if isinstance(given, list | tuple) else []
-    kinds = [type(find_inner(model)).__name__.lower() for model in given]
-    numbered = [
-        kind if kinds.count(kind) == 1 else f"{kind}_{kinds[: k + 1].count(kind)}"
-        for k, kind in enumerate(kinds)
-    ]
-    return dict(zip(numbered, given, strict=True))
-
-
-# Fitting -------------------------------------------------------------------------------------
-
-
-def learn_confidence(
-    learner: LearnedConfidence,
-    auxiliary: Mapping[str, Any],
-    rows: TrainingRows,
-    unseen: OutOfFold,
-    calibration: Calibration | None,
-) -> None:
-    """Fit a learned confidence to out-of-fold rows, and its models to all rows if it is used."""
-    answers = _find_answers(rows.rule, unseen, calibration)
-    cluster = check_clusters(rows.split_params.get("groups"), len(rows.codes), "groups")
-    if cluster is not None:
-        cluster = np.unique(cluster[answers.rows], return_inverse=True)[1]
-    columns = {name: x[answers.rows] for name, x in read_columns(learner, rows.X).items()}
-    learner.score_, learner.report_ = _learn(learner, answers, columns, cluster)
-    learner.auxiliary_ = {} if learner.score_ is None else rows.fit_auxiliary(auxiliary)
-
-
-def read_auxiliary_proba(learner: LearnedConfidence, X: Any) -> dict[str, arrays.FloatArray]:
-    """Return what a fitted confidence asks beside the classifier's probabilities, by name."""
-    if learner.score_ is None:
-        return {}
-    return ask_auxiliary(learner.auxiliary_, X) | read_columns(learner, X)
-
-
-def read_columns(learner: LearnedConfidence, X: Any) -> dict[str, arrays.FloatArray]:
-    """Return the columns of X that are features, as finite numbers."""
-    return {name: _read_column(X, name) for name in _name_columns(learner)}
+# Out-of-fold answers -------------------------------------------------------------------------
 
 
 def _find_answers(
@@ -271,67 +372,22 @@ def _find_answers(
     """Return the calibrated answers to out-of-fold rows; those of weight 0 do not count."""
     if unseen.weight is not None:
         unseen = unseen.take(np.flatnonzero(unseen.weight > 0))
-    scores = unseen.scores
-    proba = scores if calibration is None else calibration.predict_proba(scores)
+    proba = unseen.scores
+    if calibration is not None:
+        proba = calibration.predict_proba(proba)
     y_pred = rule.choose(proba, unseen.y_pred)
     plain = confidence_of_answers(proba, y_pred, rule.default_confidence, rule)
     return replace(unseen, scores=proba, y_pred=y_pred, confidence=plain)
 
 
-def _learn(
-    learner: LearnedConfidence,
-    answers: OutOfFold,
-    columns: Mapping[str, arrays.FloatArray],
-    cluster: arrays.IntArray | None,
-) -> tuple[LearnedScore | None, LearnedReport]:
-    """Return the learned confidence, None where the plain one is kept, and the report."""
-    n, n_errors = len(answers.right), int(np.sum(~answers.right))
-    if n_errors in (0, n) or (learner.guard and n_errors < LEAST_ERRORS):
-        needed = f"at least {LEAST_ERRORS} are needed" if learner.guard else "nothing can be learnt"
-        why = f"{n_errors} of {n} out-of-fold answers are wrong: {needed}"
-        return None, LearnedReport(False, why, n, n_errors)
-    calibrations = {
+def _calibrate_auxiliary(answers: OutOfFold) -> dict[str, ClassCalibration]:
+    """Return a temperature for each auxiliary model."""
+    return {
         name: ClassCalibration.fit(
-            "temperature", "predict_proba", table, answers.codes, table.shape[1], answers.weight
+            "temperature", "predict_proba", proba, answers.codes, proba.shape[1], answers.weight
         )
-        for name, table in answers.auxiliary.items()
+        for name, proba in answers.auxiliary.items()
     }
-    auxiliary_proba = {
-        name: calibrations[name].predict_proba(x) for name, x in answers.auxiliary.items()
-    }
-    features = describe_answers(answers.scores, answers.y_pred, {**auxiliary_proba, **columns})
-    if "proba" not in learner.features:
-        features = {name: x for name, x in features.items() if name not in OWN_FEATURES}
-    learned = _cross_fit(learner, features, answers, cluster)
-    before, after, z = _compare_augrc(answers, learned, cluster)
-    score = _fit_score(learner, features, answers.right, answers.weight)
-    used = z > LEAST_Z or not learner.guard
-    why = (
-        f"out of fold AUGRC {'falls' if after < before else 'rises'} by "
-        f"{abs(100.0 * (after / before - 1.0)):.1f} %, from {before:.4f} to {after:.4f} "
-        f"(z = {z:.2f}, {n} rows, {n_errors} errors)"
-    )
-    report = LearnedReport(used, why, n, n_errors, before, after, z, score.by_name)
-    return (replace(score, auxiliary=calibrations) if used else None), report
-
-
-def _cross_fit(
-    learner: LearnedConfidence,
-    features: Mapping[str, arrays.FloatArray],
-    answers: OutOfFold,
-    cluster: arrays.IntArray | None,
-) -> arrays.FloatArray:
-    """Return the learned confidence of each row, fitted to the rows of the other folds."""
-    found = np.full(len(answers.right), np.mean(answers.right))
-    folds = _find_folds(answers.fold, cluster)
-    for fold in np.unique(folds):
-        test = folds == fold
-        if len(np.unique(answers.right[~test])) == 2:  # else the mean says all
-            weight = None if answers.weight is None else answers.weight[~test]
-            others = {name: x[~test] for name, x in features.items()}
-            score = _fit_score(learner, others, answers.right[~test], weight)
-            found[test] = score.judge({name: x[test] for name, x in features.items()})
-    return found
 
 
 def _find_folds(fold: arrays.IntArray, cluster: arrays.IntArray | None) -> arrays.IntArray:
@@ -339,31 +395,25 @@ def _find_folds(fold: arrays.IntArray, cluster: arrays.IntArray | None) -> array
     if len(np.unique(fold)) > 1:
         return fold
     unit = np.arange(len(fold)) if cluster is None else cluster
-    return np.asarray(np.random.default_rng(0).permutation(np.max(unit) + 1)[unit] % 5)
+    order = np.random.default_rng(0).permutation(np.max(unit) + 1)
+    return np.asarray(order[unit] % 5)
 
 
-def _fit_score(
-    learner: LearnedConfidence,
-    features: Mapping[str, arrays.FloatArray],
+def _fit_line(
+    names: tuple[str, ...],
+    table: arrays.FloatArray,
     right: arrays.BoolArray,
     weight: arrays.FloatArray | None,
 ) -> LearnedScore:
-    """Fit what turns features into the chance of being right."""
-    names, table = tuple(features), np.column_stack(list(features.values()))
-    if learner.estimator is not None:
-        parameter = None if weight is None else weight_parameter(learner.estimator)
-        weighted = {} if parameter is None else {parameter: weight}
-        fitted = clone(learner.estimator).fit(table, right.astype(np.int64), **weighted)
-        return LearnedScore(names, np.full(len(names), np.nan), math.nan, classifier=fitted)
+    """Fit a logistic regression on standardised features; its coefficients are for plain ones."""
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - as for the auxiliary models
 
     scaler = StandardScaler().fit(table, sample_weight=weight)
     line = LogisticRegression(C=_STRENGTH, max_iter=1000)
     line.fit(scaler.transform(table), right, sample_weight=weight)
     coefficients = line.coef_[0] / scaler.scale_
-    return LearnedScore(
-        names, coefficients, float(line.intercept_[0] - coefficients @ scaler.mean_)
-    )
+    intercept = float(line.intercept_[0] - coefficients @ scaler.mean_)
+    return LearnedScore(names, coefficients, intercept)
 
 
 def _compare_augrc(
@@ -376,7 +426,8 @@ def _compare_augrc(
     after = _find_augrc(answers, learned)
     error = clustered_error(before.values - after.values, cluster)  # noqa: PD011
     gain = before.estimate - after.estimate
-    return before.estimate, after.estimate, gain / error if error > 0 else 0.0
+    z = gain / error if error > 0 else 0.0
+    return before.estimate, after.estimate, z
 
 
 def _find_augrc(answers: OutOfFold, confidence: arrays.FloatArray) -> RankedInfluence:
@@ -390,36 +441,37 @@ def _find_augrc(answers: OutOfFold, confidence: arrays.FloatArray) -> RankedInfl
 # Auxiliary models ---------------------------------------------------------------------------------
 
 
-def default_auxiliary(base: Any, X: Any) -> dict[str, Any]:
+def default_auxiliary(classifier: Any, X: Any) -> dict[str, Any]:
     """Return two kinds of models other than the classifier's own, with encoders for X."""
     # Imported where they are fitted: most users of the library need none of them.
     from sklearn import ensemble, linear_model  # noqa: PLC0415
 
-    sparse = hasattr(X, "tocsr")  # which histograms cannot read
-    boosting = "GradientBoostingClassifier" if sparse else "HistGradientBoostingClassifier"
-    kinds = {
+    boosting = ensemble.HistGradientBoostingClassifier
+    if hasattr(X, "tocsr"):  # a sparse matrix, which histograms cannot read
+        boosting = ensemble.GradientBoostingClassifier
+    models = {
         "forest": ensemble.RandomForestClassifier(200, random_state=0),
         "linear": linear_model.LogisticRegression(max_iter=2000),
-        "boosting": getattr(ensemble, boosting)(random_state=0),
+        "boosting": boosting(random_state=0),
     }
-    del kinds[_find_kind(base) or "boosting"]
+    del models[_find_kind(classifier) or "boosting"]
     return {
-        name: make_pipeline(*_encode(X, scale=name == "linear"), auxiliary_model)
-        for name, auxiliary_model in kinds.items()
+        name: make_pipeline(*_encode(X, scale=name == "linear"), model)
+        for name, model in models.items()
     }
 
 
-def _find_kind(base: Any) -> str | None:
+def _find_kind(classifier: Any) -> str | None:
     """Return which of the two default auxiliary models is of the classifier's own kind, if any."""
     from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier  # noqa: PLC0415
     from sklearn.ensemble import RandomForestClassifier as Forest  # noqa: PLC0415
 
-    base = find_inner(base)
-    if isinstance(base, Forest | ExtraTreesClassifier | BaggingClassifier):
+    inner = find_inner(classifier)
+    if isinstance(inner, Forest | ExtraTreesClassifier | BaggingClassifier):
         return "forest"
-    if type(base).__module__.startswith("sklearn.linear_model"):
+    if type(inner).__module__.startswith("sklearn.linear_model"):
         return "linear"
-    searched = getattr(base, "estimator", None)  # inside a search, or CalibratedClassifierCV
+    searched = getattr(inner, "estimator", None)  # inside a search, or CalibratedClassifierCV
     return _find_kind(searched) if hasattr(searched, "fit") else None
 
 
@@ -448,8 +500,10 @@ def _encode(X: Any, *, scale: bool) -> list[Any]:
 
 def _as_frame(table: Any) -> pd.DataFrame:
     """Return a table as a data frame with values as they are: 1 in a column of texts stays 1."""
-    table = table.to_pandas() if hasattr(table, "to_pandas") else table
-    table = table if hasattr(table, "iloc") else np.asarray(table)
+    if hasattr(table, "to_pandas"):
+        table = table.to_pandas()
+    if not hasattr(table, "iloc"):
+        table = np.asarray(table)
     if table.ndim != 2:
         raise ValueError(
             "auxiliary: the default ones read tables with one row per case, got "
@@ -477,12 +531,14 @@ def _as_texts(table: Any) -> Any:
 def _read_column(X: Any, name: str) -> arrays.FloatArray:
     """Return a column of X as finite numbers."""
     try:
-        values = _as_numbers(_as_frame(arrays.take_columns(X, [name])))[:, 0]
+        frame = _as_frame(arrays.take_columns(X, [name]))
+        values = _as_numbers(frame)[:, 0]
     except (TypeError, ValueError) as error:
         raise ValueError(f"features: the column {name!r} must hold numbers: {error}.") from error
-    if not np.all(np.isfinite(values)):
+    n_bad = np.count_nonzero(~np.isfinite(values))
+    if n_bad:
         raise ValueError(
-            f"features: the column {name!r} has {int(np.sum(~np.isfinite(values)))} missing or "
-            "infinite values; fill them in beforehand."
+            f"features: the column {name!r} has {n_bad} missing or infinite values; fill them in "
+            "beforehand."
         )
     return values
