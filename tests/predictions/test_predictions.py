@@ -326,11 +326,13 @@ def test_rows_by_position_are_predictions(door):
     frame = pd.DataFrame(PROBA[:, ::-1], columns=WORDS[::-1])
     assert str(DOORS[door](given[0], frame)) == str(expected)
     for rows, argument in [
-        (given[:1], "y_proba"), ((), "rows"), ((given[0][:2], PROBA), "y_proba"),
+        (given[:1], "y_proba"), ((given[0][:2], PROBA), "y_proba"),
         ((*given, 5), "metrics" if door == "evaluate" else "rows"),
         ((given[0], np.tile([0.2, 0.3, 0.5], (6, 1))), "y_proba"),
     ]:  # fmt: skip
         check_refused(argument, DOORS[door], *rows)
+    with pytest.raises((TypeError, ValueError), match="rows|y_true"):
+        DOORS[door]()
 
 
 def test_metrics_may_follow_the_rows():
