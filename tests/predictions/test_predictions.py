@@ -331,7 +331,7 @@ def test_rows_by_position_are_predictions(door):
         ((given[0], np.tile([0.2, 0.3, 0.5], (6, 1))), "y_proba"),
     ]:  # fmt: skip
         check_refused(argument, DOORS[door], *rows)
-    with pytest.raises((TypeError, ValueError), match="rows|y_true"):
+    with pytest.raises((TypeError, ValueError), match=r"rows|y_true"):
         DOORS[door]()
 
 
