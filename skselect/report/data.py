@@ -27,7 +27,7 @@ from skselect.metrics._threshold import count_decisions
 from skselect.monitoring.check import PolicyCheck, check_decided
 from skselect.monitoring.decided import check_answers_fit, chose_threshold, sample_of
 from skselect.monitoring.guarantees import Request
-from skselect.policy.certificate import threshold_to_json
+from skselect.policy.certificate import Certificate, threshold_to_json
 from skselect.policy.policy import AbstentionPolicy, accept_answers, apply_policy
 from skselect.policy.subgroups import name_of_subgroups, subgroup_codes
 from skselect.predictions.confidence import LearnedScore
@@ -52,7 +52,10 @@ _TARGETS = (0.005, 0.01, 0.02, 0.05, 0.1)
 MOST_CLASSES = 10
 #: Bounds for all thresholds at once have at least this confidence.
 LEAST_LEVEL = 0.5
-_DRAWS, _MANY_ROWS = 999, 1_000_000
+_DRAWS = 999
+_MANY_ROWS = 1_000_000
+# How a report calls a class that the classifier does not know.
+_UNKNOWN = "unknown class"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +84,39 @@ class Case:
     accepted: BoolArray | None
 
 
+@dataclass(frozen=True, eq=False)
+class Options:
+    """What a report is asked for beside its models, checked.
+
+    Parameters
+    ----------
+    level : float
+        Of each interval.
+    seed : int
+    subgroups : array-like, DataFrame or None
+        Of the rows, as given.
+    ids : Series or None
+        The name of each row.
+    features : DataFrame or None
+        Shown beside the most confident errors.
+    n_errors : int
+        How many of these are listed.
+    review : mapping of str to float
+        What is known of a reviewer and his hours.
+    audits : tuple or None
+        How a policy will be watched.
+    """
+
+    level: float
+    seed: Any
+    subgroups: Any
+    ids: pd.Series | None
+    features: pd.DataFrame | None
+    n_errors: int
+    review: Mapping[str, float]
+    audits: Any
+
+
 def make_case(
     name: str,
     raw: Predictions,
@@ -91,8 +127,9 @@ def make_case(
     """Apply a policy, or a threshold, to the predictions of a model."""
     if policy is None:
         scored = score_rows(raw)
-        confidence = scored.outcomes.confidence
-        accepted = None if threshold is None else confidence >= threshold
+        accepted = None
+        if threshold is not None:
+            accepted = scored.outcomes.confidence >= threshold
         return Case(name, raw, None, threshold, scored, accepted)
     check_answers_fit(policy, raw, f"predictions of {name!r}")
     if policy.response != "predict_proba":
@@ -100,120 +137,200 @@ def make_case(
             "policy: it reads decision values, and a report is about probabilities; pass the "
             "calibrated ones, predict_proba(X), with threshold= instead of the policy."
         )
-    own = subgroups if policy.parts.are_given else None
-    single = policy.threshold if policy.parts.by is None else None
-    learned = isinstance(policy.confidence, LearnedScore)
-    if raw.y_proba is None and (policy.calibration is None or learned):
+    scored, accepted = _decide(policy, raw, subgroups)
+    single_threshold = policy.threshold if policy.parts.by is None else None
+    return Case(name, raw, policy, single_threshold, scored, accepted)
+
+
+def _decide(
+    policy: AbstentionPolicy, raw: Predictions, subgroups: Any
+) -> tuple[ScoredRows, BoolArray]:
+    """Return the rows as a policy sees them, and which of them it accepts."""
+    if not policy.parts.are_given:
+        subgroups = None
+    is_learned = isinstance(policy.confidence, LearnedScore)
+    needs_proba = policy.calibration is not None and not is_learned
+    if raw.y_proba is None and not needs_proba:
         # Answers with a confidence, but without probabilities: only the threshold can be applied.
         scored = score_rows(raw)
-        accepted = accept_answers(policy, scored.outcomes.confidence, raw.answers, own)
-        return Case(name, raw, policy, single, scored, accepted)
+        confidence = scored.outcomes.confidence
+        return scored, accept_answers(policy, confidence, raw.answers, subgroups)
     scores = check_has_proba(raw.y_proba, "a policy with a calibration")
-    decisions = apply_policy(policy, scores, raw.y_pred, own)
-    same = np.array_equal(decisions.y_pred, raw.y_pred)  # then kept in memory once
-    answers = raw.y_pred if same else decisions.y_pred
-    rows = raw.y_true, answers, raw.classes, decisions.y_proba
-    after = Predictions(*rows, rule=policy.rule, reviewer=raw.reviewer)
-    scored = score_rows(after, confidence=decisions.confidence, correctness=decisions.claim)
-    return Case(name, raw, policy, single, scored, decisions.accepted)
+    decisions = apply_policy(policy, scores, raw.y_pred, subgroups)
+    answers = decisions.y_pred
+    if np.array_equal(answers, raw.y_pred):
+        answers = raw.y_pred  # kept in memory once
+    decided = Predictions(
+        raw.y_true,
+        answers,
+        raw.classes,
+        decisions.y_proba,
+        rule=policy.rule,
+        reviewer=raw.reviewer,
+    )
+    scored = score_rows(decided, confidence=decisions.confidence, correctness=decisions.claim)
+    return scored, decisions.accepted
 
 
-def make_contents(
-    case: Case,
-    subgroups: Any,
-    ids: Any,
-    features: Any,
-    n_errors: int,
-    level: float,
-    seed: Any,
-    reviewing: Mapping[str, float],
-    audits: Any,
-) -> dict[str, Any]:
+def make_contents(case: Case, options: Options) -> dict[str, Any]:
     """Return the contents of the report about one model."""
     errors = case.scored.outcomes.loss
-    noted = None if case.policy is None else case.policy.metadata.get("classifier")
+    threshold = case.threshold
+    subgroup_parts: dict[str, Any] = {"subgroups": None}
+    if options.subgroups is not None:
+        subgroup_parts = _subgroups(case, options)
     return {
-        "name": case.name if case.name != UNNAMED else str(noted or "Model"),
+        "name": _name_model(case),
         "n_rows": len(errors),
         "n_errors": int(np.count_nonzero(errors)),
         "accuracy": 1.0 - float(np.mean(errors)),
-        "threshold": None if case.threshold is None else threshold_to_json(case.threshold),
+        "threshold": None if threshold is None else threshold_to_json(threshold),
         "columns": find_column_order(case.scored.predictions),
-        "verdict": _verdict(case, subgroups, audits),
-        "metrics": _metrics(case, level),
-        "decisions": _decisions(case, level),
-        "by_class": _by_class(case, level),
-        "workload": _workload(case, level, reviewing),
+        "verdict": _verdict(case, options),
+        "metrics": _metrics(case, options.level),
+        "decisions": _decisions(case, options.level),
+        "by_class": _by_class(case, options.level),
+        "workload": _workload(case, options),
         "coverages": _coverages(case),
-        "calibration": _calibration(case, level, seed),
+        "calibration": _calibration(case, options),
         "certificate": _certificate(case),
-        "errors": _errors(case, ids, features, n_errors),
-        **({"subgroups": None} if subgroups is None else _subgroups(case, subgroups, level)),
+        "errors": _errors(case, options),
+        **subgroup_parts,
     }
+
+
+def _name_model(case: Case) -> str:
+    """Return the user's name of a model, or that of its classifier."""
+    if case.name != UNNAMED:
+        return case.name
+    classifier = None if case.policy is None else case.policy.metadata.get("classifier")
+    return str(classifier or "Model")
+
+
+# Its guarantee ----------------------------------------------------------------------------
 
 
 def check_case(case: Case, subgroups: Any) -> PolicyCheck | None:
     """Check the policy's guarantee on these rows; None where there is nothing to check."""
-    policy, accepted = case.policy, case.accepted
-    if policy is None or accepted is None:
+    policy = case.policy
+    if policy is None or case.accepted is None:
         return None
-    own = policy.certificate
-    scored = case.scored
-    if own is not None and own.reads_reviewer and scored.predictions.reviewer is None:
+    predictions = case.scored.predictions
+    certificate = policy.certificate
+    if certificate is not None and certificate.reads_reviewer and predictions.reviewer is None:
         return None
-    confidence = scored.outcomes.confidence
-    sample = sample_of(scored.predictions, accepted, confidence, policy.rule.default_loss)
-    return check_decided(policy, sample, subgroups, scored.curve, Request())
+    confidence = case.scored.outcomes.confidence
+    sample = sample_of(predictions, case.accepted, confidence, policy.rule.default_loss)
+    return check_decided(policy, sample, subgroups, case.scored.curve, Request())
 
 
-def _verdict(case: Case, subgroups: Any, audits: Any) -> dict[str, str] | None:
+def _verdict(case: Case, options: Options) -> dict[str, str] | None:
     """Return whether a policy keeps its guarantee on these rows, None without a policy."""
-    check = check_case(case, subgroups)
-    plan = [] if audits is None else [plan_monitor(check, audits)]
+    check = check_case(case, options.subgroups)
+    plan = []
+    if options.audits is not None:
+        plan.append(plan_monitor(check, options.audits))
     if case.policy is None:
         return None
-    trust = "" if check is None or check.same_rows else check.trust
+    trust = ""
+    if check is not None and not check.same_rows:
+        trust = check.trust
     answer = verify_guarantee(case.policy, check)
-    said = [answer.text, *_deferred(case.policy, case, subgroups), *plan]
-    return {"verdict": answer.verdict, "text": "\n".join(said), "trust": trust}
+    deferred = _deferred(case.policy, case, options.subgroups)
+    lines = [answer.text, *deferred, *plan]
+    return {"verdict": answer.verdict, "text": "\n".join(lines), "trust": trust}
 
 
 def _deferred(policy: AbstentionPolicy, case: Case, subgroups: Any) -> list[str]:
     """Name the subgroups that are guaranteed nothing, because none of their cases is accepted."""
-    groups, rows = policy.parts, case.scored.predictions
-    if groups.by is None:
+    parts = policy.parts
+    if parts.by is None:
         return []
-    sizes = dict.fromkeys(groups.thresholds, 0)
-    sizes |= {x: len(own) for x, own in groups.members(rows.answers, subgroups).items()}
-    missing = len(rows) - sum(sizes.values())
-    none = {repr(x): n for x, n in sizes.items() if groups.thresholds.get(x, np.inf) == np.inf}
-    none |= {"(missing)": missing} if missing else {}
-    named = [f"{x} ({count(n, 'case')})" for x, n in none.items()]
-    if named[_MANY_SUBGROUPS:]:
-        named[_MANY_SUBGROUPS:] = [f"{len(named) - _MANY_SUBGROUPS:,} more"]
-    said = f"Nothing is guaranteed for {groups.by} {', '.join(named)}: all of them are deferred."
-    return [said] if named else []
+    rows = case.scored.predictions
+    sizes = dict.fromkeys(parts.thresholds, 0)
+    for subgroup, members in parts.members(rows.answers, subgroups).items():
+        sizes[subgroup] = len(members)
+    names = []
+    for subgroup, n in sizes.items():
+        if parts.thresholds.get(subgroup, np.inf) == np.inf:
+            names.append(f"{subgroup!r} ({count(n, 'case')})")
+    n_missing = len(rows) - sum(sizes.values())
+    if n_missing:
+        names.append(f"(missing) ({count(n_missing, 'case')})")
+    if not names:
+        return []
+    n_more = len(names) - _MANY_SUBGROUPS
+    if n_more > 0:
+        names[_MANY_SUBGROUPS:] = [f"{n_more:,} more"]
+    listed = ", ".join(names)
+    return [f"Nothing is guaranteed for {parts.by} {listed}: all of them are deferred."]
+
+
+def _certificate(case: Case) -> dict[str, Any] | None:
+    """Return the texts of the policy's certificates."""
+    policy = case.policy
+    if policy is None:
+        return None
+    parts = policy.parts
+    by_subgroup = None
+    certificates: dict[str, Certificate | None] = {"": policy.certificate}
+    if parts.by is not None:
+        by_subgroup = {
+            "table": parts.tabulate().to_dict("records"),
+            "together": parts.together,
+            "texts": {str(key): text for key, text in parts.texts.items()},
+        }
+        certificates = {str(key): parts.certificates.get(key) for key in parts.thresholds}
+    issued = {key: x for key, x in certificates.items() if x is not None}
+    are_certified = [certificate.is_certified for certificate in issued.values()]
+    return {
+        "certified": len(issued) == len(certificates) and all(are_certified),
+        "texts": {key: str(certificate) for key, certificate in issued.items()},
+        "created": policy.created,
+        "n": policy.n,
+        "by_subgroup": by_subgroup,
+        "same_rows": chose_threshold(policy, case.scored.curve),
+    }
+
+
+# Its metrics ------------------------------------------------------------------------------
 
 
 def _metrics(case: Case, level: float) -> list[dict[str, Any]]:
     """Return each metric with its interval, where there is a closed form."""
-    found = []
-    for spec in sorted(SPECS.values(), key=lambda spec: spec.at_threshold):
-        if not spec.meaning or (spec.at_threshold and case.threshold is None):
-            continue
-        parameters = {"threshold": case.threshold} if spec.at_threshold else {}
-        rows = spec.choose_rows(case.scored)
-        inside = is_unit(rows.outcomes) and 0 <= (parameters.get("threshold") or 0.0) < 1
-        if spec.confidence != "any" and not inside:
-            continue
-        # The report shows nan and intervals.
-        with warnings.catch_warnings(action="ignore", category=UserWarning):
-            value = spec.value(rows, parameters)
-            low, high = _closed_interval(spec, rows, parameters, level)
-        said = explain_metric(spec, value)
-        measured = {"metric": spec.name, "value": value, "low": low, "high": high}
-        found.append(measured | {"better": spec.better, "meaning": said})
-    return found
+    specs = sorted(SPECS.values(), key=lambda spec: spec.at_threshold)
+    values = [_measure(spec, case, level) for spec in specs if _is_shown(spec, case)]
+    return [value for value in values if value is not None]
+
+
+def _is_shown(spec: MetricSpec, case: Case) -> bool:
+    """Tell whether a report explains a metric, and has the threshold that it needs."""
+    has_threshold = case.threshold is not None
+    return bool(spec.meaning) and (has_threshold or not spec.at_threshold)
+
+
+def _measure(spec: MetricSpec, case: Case, level: float) -> dict[str, Any] | None:
+    """Return a metric with its interval; None where it needs a confidence in [0, 1]."""
+    parameters: dict[str, Any] = {}
+    if spec.at_threshold:
+        parameters["threshold"] = case.threshold
+    rows = spec.choose_rows(case.scored)
+    if spec.confidence != "any":
+        threshold = parameters.get("threshold") or 0.0
+        if not is_unit(rows.outcomes) or not 0 <= threshold < 1:
+            return None
+    # The report shows nan and intervals.
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        value = spec.value(rows, parameters)
+        low, high = _closed_interval(spec, rows, parameters, level)
+    return {
+        "metric": spec.name,
+        "value": value,
+        "low": low,
+        "high": high,
+        "better": spec.better,
+        "meaning": explain_metric(spec, value),
+    }
 
 
 def _closed_interval(
@@ -223,145 +340,65 @@ def _closed_interval(
     influence = spec.influence(rows, parameters)
     if influence is None or np.isnan(influence.estimate):
         return np.nan, np.nan
-    low, high, _, used = interval_around(influence, level)
-    if used == "wilson":  # a report has exact intervals for all shares
+    low, high, _, method = interval_around(influence, level)
+    if method == "wilson":  # a report has exact intervals for all shares
         assert influence.n_trials is not None
         n_hits = round(influence.estimate * influence.n_trials)
         return clopper_pearson_interval(n_hits, influence.n_trials, level)
     return low, high
 
 
+def is_unit(outcomes: Outcomes) -> bool:
+    """Tell whether all confidences lie in [0, 1]."""
+    lowest = outcomes.confidence.min()
+    highest = outcomes.confidence.max()
+    return bool(lowest >= 0 and highest <= 1)
+
+
+# What it decides --------------------------------------------------------------------------
+
+
 def _decisions(case: Case, level: float) -> dict[str, Any] | None:
     """Return coverage and risk; None if everything is accepted."""
     if case.accepted is None:
         return None
-    rows, outcomes = case.scored.predictions, case.scored.outcomes
-    found = _counts(outcomes.loss, case.accepted, level)
+    rows = case.scored.predictions
+    outcomes = case.scored.outcomes
+    counts = _counts(outcomes.loss, case.accepted, level)
     if rows.rule.cost_matrix is not None and np.any(case.accepted):
         costs = Outcomes.of(rows, confidence=outcomes.confidence, loss="cost").loss
-        found["mean_cost"] = rows.rule.unit * float(np.mean(costs[case.accepted]))
-    return found
+        mean_share = float(np.mean(costs[case.accepted]))
+        counts["mean_cost"] = rows.rule.unit * mean_share
+    return counts
 
 
 def _counts(loss: FloatArray, accepted: BoolArray, level: float) -> dict[str, Any]:
-    n_accepted, wrong = int(np.sum(accepted)), float(np.sum(loss[accepted]))
-    low = high = np.nan
+    """Return how many rows are accepted, and how many of these are wrong."""
+    n_rows = len(loss)
+    n_accepted = int(np.sum(accepted))
+    n_errors = float(np.sum(loss[accepted]))
+    right_deferred = 1.0 - loss[~accepted]
+    interval: Any = (np.nan, np.nan)
     if not is_graded(loss):
-        low, high = clopper_pearson_interval(wrong, n_accepted, level)
+        interval = clopper_pearson_interval(n_errors, n_accepted, level)
+    low, high = interval
     return {
-        "n_rows": len(loss),
+        "n_rows": n_rows,
         "n_accepted": n_accepted,
-        "n_errors": wrong,
-        "coverage": n_accepted / len(loss),
-        "risk": wrong / n_accepted if n_accepted else np.nan,
+        "n_errors": n_errors,
+        "coverage": n_accepted / n_rows,
+        "risk": n_errors / n_accepted if n_accepted else np.nan,
         "low": low,
         "high": high,
-        "n_right_deferred": float(np.sum(1.0 - loss[~accepted])),
+        "n_right_deferred": float(np.sum(right_deferred)),
     }
-
-
-def _by_class(case: Case, level: float) -> dict[str, Any] | None:
-    """Return what is answered for each true class, and its rates; None for verdicts."""
-    if are_verdicts(case.scored.predictions):
-        return None
-    counted = replace(case.scored.predictions, sample_weight=None)  # a report counts rows
-    rates = rate_classes(counted, case.accepted, level)
-    shown, classes = _most_missed(rates), counted.classes.tolist()
-    return {
-        "n_classes": len(classes),
-        "confusion": _confusion(case, shown),
-        "rates": [
-            {"class": str(classes[k])}
-            | {
-                rows: {name: _entry(rate, k) for name, rate in found.items()}
-                for rows, found in rates.items()
-            }
-            for k in shown.tolist()
-        ],
-    }
-
-
-def _most_missed(rates: dict[str, dict[str, Rate]]) -> IntArray:
-    """Return the codes of all classes, or of those missed most often, the worst first."""
-    always, alone = rates["all"]["missed"].n_hits, rates.get("accepted", rates["all"])["missed"]
-    if len(always) <= MOST_CLASSES:
-        return np.arange(len(always))
-    return np.lexsort((-always, -alone.n_hits))[:MOST_CLASSES]
-
-
-def _entry(rate: Rate, k: int) -> dict[str, Any]:
-    """Return one class of a rate, as plain values."""
-    return {name: values[k].item() for name, values in rate._asdict().items()}
-
-
-def _confusion(case: Case, shown: IntArray) -> dict[str, Any]:
-    """Return the confusion matrix with deferrals; classes that are not shown are one class."""
-    rows, n = case.scored.predictions, len(shown)
-    names = list(map(str, rows.classes[shown].tolist()))
-    truth, answers = rows.y_true, rows.y_pred
-    if len(rows.classes) > n:
-        names.append("other classes")
-        codes = np.full(len(rows.classes) + 1, n)
-        codes[shown], codes[-1] = np.arange(n), -1  # the last place is that of unknown classes
-        truth, answers = codes[truth], codes[answers]
-    counts = count_decisions(truth, answers, case.accepted, len(names))
-    unknown = ["unknown class"] if len(counts) > len(names) else []
-    columns = names if case.accepted is None else [*names, "abstains"]
-    table = counts[:, : len(columns)].tolist()
-    return {"true": names + unknown, "answers": columns, "counts": table}
-
-
-def _workload(case: Case, level: float, reviewing: Mapping[str, float]) -> dict[str, Any]:
-    """Return what is deferred per 1,000 cases now, and at a few risk targets."""
-    curve, rows, policy = case.scored.curve, case.scored.predictions, case.policy
-    made, targets = None if policy is None else policy.certificate, np.array(_TARGETS)
-    # A target of a cost matrix is a cost.
-    if made and made.as_objective.is_selective and rows.rule.cost_matrix is None:
-        targets = np.unique([*targets, made.target])
-    chosen = count_within(curve.selective_risk, targets)
-    surely = np.full(len(targets), np.nan)
-    if curve.counted and level >= LEAST_LEVEL:
-        surely = count_deferred(curve, simultaneous_band(curve, 1.0 - level), targets)
-    found = []
-    for target, n_blocks, most in zip(targets.tolist(), chosen.tolist(), surely, strict=True):
-        coverage, risk = curve.working_point(n_blocks)
-        threshold = curve.thresholds[n_blocks - 1] if n_blocks else np.inf
-        point = {
-            "target": target,
-            "deferred": 1000.0 * (1.0 - coverage),
-            "deferred_surely": float(most),
-            "coverage": coverage,
-            "risk": risk,
-            "threshold": threshold if n_blocks else np.nan,
-        }
-        if "minutes" in reviewing:
-            point["hours"] = 1000.0 * (1.0 - coverage) * reviewing["minutes"] / 60.0
-        if "hourly_cost" in reviewing:
-            point["cost"] = point["hours"] * reviewing["hourly_cost"]
-        if "error" in reviewing:
-            missed = reviewing["error"] * (1.0 - coverage)
-            point["together"] = missed + (coverage * risk if n_blocks else 0.0)
-        if rows.reviewer is not None:
-            answers = case.scored.outcomes.confidence >= threshold
-            wrong = np.where(answers, rows.y_pred, rows.reviewer) != rows.y_true
-            point["together"] = float(np.mean(wrong))
-        found.append(point)
-    now = None if case.accepted is None else 1000.0 * float(np.mean(~case.accepted))
-    capacity = None
-    if policy is not None and policy.coverage is not None and policy.n is not None:
-        capacity = policy.capacity_needed(1000)
-    answer = None
-    if "hours" in reviewing:
-        certified = made is not None and made.is_certified and not made.as_objective.is_least
-        share = float(np.mean(case.accepted)) if certified and case.accepted is not None else None
-        _, answer = plan_hours(curve, reviewing, reviewing.get("error"), share)
-    return {"deferred_now": now, "capacity": capacity, "targets": found, "answer": answer}
 
 
 def _coverages(case: Case) -> list[dict[str, float]]:
     """Return risk and threshold at a few coverages."""
     curve = case.scored.curve
-    entries = np.searchsorted(curve.coverage[:-1], np.array(_COVERAGES) - ROUNDING)
+    shares = np.array(_COVERAGES) - ROUNDING
+    entries = np.searchsorted(curve.coverage[:-1], shares)
     return [
         {
             "coverage": float(curve.coverage[entry]),
@@ -372,38 +409,204 @@ def _coverages(case: Case) -> list[dict[str, float]]:
     ]
 
 
-def is_unit(outcomes: Outcomes) -> bool:
-    """Tell whether all confidences lie in [0, 1]."""
-    return bool(outcomes.confidence.min() >= 0 and outcomes.confidence.max() <= 1)
+# Its classes ------------------------------------------------------------------------------
+
+
+def _by_class(case: Case, level: float) -> dict[str, Any] | None:
+    """Return what is answered for each true class, and its rates; None for verdicts."""
+    predictions = case.scored.predictions
+    if are_verdicts(predictions):
+        return None
+    unweighted = replace(predictions, sample_weight=None)  # a report counts rows
+    rates = rate_classes(unweighted, case.accepted, level)
+    classes = unweighted.classes.tolist()
+    shown = _most_missed(rates)
+    return {
+        "n_classes": len(classes),
+        "confusion": _confusion(case, shown),
+        "rates": [{"class": str(classes[k])} | _rates_of(rates, k) for k in shown.tolist()],
+    }
+
+
+def _most_missed(rates: dict[str, dict[str, Rate]]) -> IntArray:
+    """Return the codes of all classes, or of those missed most often, the worst first."""
+    always = rates["all"]["missed"].n_hits
+    if len(always) <= MOST_CLASSES:
+        return np.arange(len(always))
+    abstaining = rates.get("accepted", rates["all"])["missed"].n_hits
+    return np.lexsort((-always, -abstaining))[:MOST_CLASSES]
+
+
+def _rates_of(rates: dict[str, dict[str, Rate]], k: int) -> dict[str, Any]:
+    """Return the rates of one class by rows, as plain values."""
+    return {
+        rows: {name: _entry(rate, k) for name, rate in rates_by_name.items()}
+        for rows, rates_by_name in rates.items()
+    }
+
+
+def _entry(rate: Rate, k: int) -> dict[str, Any]:
+    """Return one class of a rate, as plain values."""
+    return {name: values[k].item() for name, values in rate._asdict().items()}
+
+
+def _confusion(case: Case, shown: IntArray) -> dict[str, Any]:
+    """Return the confusion matrix with deferrals; classes that are not shown are one class."""
+    rows = case.scored.predictions
+    truth = rows.y_true
+    answers = rows.y_pred
+    n_classes = len(rows.classes)
+    names = list(map(str, rows.classes[shown].tolist()))
+    if n_classes > len(shown):
+        codes = np.full(n_classes + 1, len(shown))
+        codes[shown] = np.arange(len(shown))
+        codes[-1] = -1  # the last place is that of unknown classes
+        names.append("other classes")
+        truth = codes[truth]
+        answers = codes[answers]
+    counts = count_decisions(truth, answers, case.accepted, len(names))
+    lines = list(names)
+    if len(counts) > len(names):
+        lines.append(_UNKNOWN)
+    columns = list(names)
+    if case.accepted is not None:
+        columns.append("abstains")
+    table = counts[:, : len(columns)].tolist()
+    return {"true": lines, "answers": columns, "counts": table}
+
+
+def count_classes(y_true: IntArray, classes: Any) -> dict[str, int]:
+    """Return the number of rows of each class."""
+    counts = {str(label): int(np.sum(y_true == k)) for k, label in enumerate(classes.tolist())}
+    n_unknown = int(np.sum(y_true < 0))
+    if n_unknown:
+        counts[_UNKNOWN] = n_unknown
+    return counts
+
+
+# Its workload -----------------------------------------------------------------------------
+
+
+def _workload(case: Case, options: Options) -> dict[str, Any]:
+    """Return what is deferred per 1,000 cases now, and at a few risk targets."""
+    policy = case.policy
+    deferred_now = None
+    if case.accepted is not None:
+        deferred_now = 1000.0 * float(np.mean(~case.accepted))
+    capacity = None
+    if policy is not None and policy.coverage is not None and policy.n is not None:
+        capacity = policy.capacity_needed(1000)
+    answer = None
+    if "hours" in options.review:
+        error = options.review.get("error")
+        _, answer = plan_hours(case.scored.curve, options.review, error, _certified_share(case))
+    return {
+        "deferred_now": deferred_now,
+        "capacity": capacity,
+        "targets": _place_targets(case, options),
+        "answer": answer,
+    }
+
+
+def _place_targets(case: Case, options: Options) -> list[dict[str, Any]]:
+    """Return what each risk target costs, on these rows and with confidence."""
+    curve = case.scored.curve
+    targets = _choose_targets(case)
+    n_blocks = count_within(curve.selective_risk, targets)
+    deferred_surely = np.full(len(targets), np.nan)
+    if curve.counted and options.level >= LEAST_LEVEL:
+        band = simultaneous_band(curve, 1.0 - options.level)
+        deferred_surely = count_deferred(curve, band, targets)
+    columns = (targets.tolist(), n_blocks.tolist(), deferred_surely.tolist())
+    return [_place_target(case, options.review, *values) for values in zip(*columns, strict=True)]
+
+
+def _choose_targets(case: Case) -> FloatArray:
+    """Return the risk targets of the table, that of the policy among them."""
+    certificate = None if case.policy is None else case.policy.certificate
+    if certificate is None or not certificate.as_objective.is_selective:
+        return np.array(_TARGETS)
+    if case.scored.predictions.rule.cost_matrix is not None:  # its target is a cost
+        return np.array(_TARGETS)
+    return np.unique([*_TARGETS, certificate.target])
+
+
+def _place_target(
+    case: Case, review: Mapping[str, float], target: float, n_blocks: int, deferred_surely: float
+) -> dict[str, Any]:
+    """Return what a risk target costs, and what its threshold does."""
+    curve = case.scored.curve
+    coverage, risk = curve.working_point(n_blocks)
+    deferred = 1000.0 * (1.0 - coverage)
+    threshold = curve.thresholds[n_blocks - 1] if n_blocks else np.inf
+    point = {
+        "target": target,
+        "deferred": deferred,
+        "deferred_surely": deferred_surely,
+        "coverage": coverage,
+        "risk": risk,
+        "threshold": threshold if n_blocks else np.nan,
+    }
+    if "minutes" in review:
+        point["hours"] = deferred * review["minutes"] / 60.0
+    if "hourly_cost" in review:
+        point["cost"] = point["hours"] * review["hourly_cost"]
+    if "error" in review:
+        missed = review["error"] * (1.0 - coverage)
+        point["together"] = missed + (coverage * risk if n_blocks else 0.0)
+    rows = case.scored.predictions
+    if rows.reviewer is not None:
+        is_answered = case.scored.outcomes.confidence >= threshold
+        answers = np.where(is_answered, rows.y_pred, rows.reviewer)
+        point["together"] = float(np.mean(answers != rows.y_true))
+    return point
+
+
+def _certified_share(case: Case) -> float | None:
+    """Return the share that a certified policy answers; None where nothing bounds its errors."""
+    if case.policy is None or case.accepted is None:
+        return None
+    certificate = case.policy.certificate
+    if certificate is None or not certificate.is_certified or certificate.as_objective.is_least:
+        return None
+    return float(np.mean(case.accepted))
+
+
+# Its calibration --------------------------------------------------------------------------
 
 
 def find_claims(case: Case) -> list[tuple[str, ScoredRows]]:
     """Return rows with claimed probabilities, before and after the policy's calibration."""
-    policy, after = case.policy, case.scored.by_correctness
+    after = case.scored.by_correctness
+    policy = case.policy
     if policy is None or policy.calibration is None or case.raw.y_proba is None:
         return [("as given", after)]
     before = score_rows(case.raw).by_correctness
     return [("before calibration", before), ("after calibration", after)]
 
 
-def _calibration(case: Case, level: float, seed: Any) -> list[dict[str, Any]]:
+def _calibration(case: Case, options: Options) -> list[dict[str, Any]]:
     """Return how well the confidence is calibrated, before and after the policy's calibration."""
     if not is_unit(case.scored.by_correctness.outcomes):
         return []
-    return [_measure_calibration(state, rows, level, seed) for state, rows in find_claims(case)]
+    return [_measure_calibration(state, rows, options) for state, rows in find_claims(case)]
 
 
-def _measure_calibration(state: str, scored: ScoredRows, level: float, seed: Any) -> dict[str, Any]:
+def _measure_calibration(state: str, scored: ScoredRows, options: Options) -> dict[str, Any]:
     outcomes = scored.outcomes
+    level = options.level
     n_draws = _count_draws(len(outcomes.loss), level)
-    test = run_csr_test(outcomes, n_draws=n_draws, random_state=np.random.default_rng(seed))
+    rng = np.random.default_rng(options.seed)
+    p_value = run_csr_test(outcomes, n_draws=n_draws, random_state=rng).p_value
+    errors = {name: SPECS[name].value(scored, {}) for name in _CALIBRATION}
     return {
         "state": state,
         "mean_confidence": float(np.mean(outcomes.confidence)),
         "accuracy": 1.0 - float(np.mean(outcomes.loss)),
-        "csr_p_value": float(test.p_value),
-        "answer": assess_calibration(outcomes, test.p_value, level, state).text,
-    } | {name: SPECS[name].value(scored, {}) for name in _CALIBRATION}
+        "csr_p_value": float(p_value),
+        "answer": assess_calibration(outcomes, p_value, level, state).text,
+        **errors,
+    }
 
 
 def _count_draws(n_rows: int, level: float) -> int:
@@ -412,54 +615,54 @@ def _count_draws(n_rows: int, level: float) -> int:
     Of many rows each takes long, so that there are only as many as can tell a p-value of a tenth
     of 1 - `level`. Three tests share 1 - `level`.
     """
-    usual = _DRAWS if n_rows <= _MANY_ROWS else min(_DRAWS, round(10.0 / (1.0 - level)) - 1)
-    return choose_draws(None, usual, (1.0 - level) / 3.0, 1)
+    n_draws = _DRAWS
+    if n_rows > _MANY_ROWS:
+        enough = round(10.0 / (1.0 - level)) - 1
+        n_draws = min(n_draws, enough)
+    return choose_draws(None, n_draws, (1.0 - level) / 3.0, 1)
 
 
-def _certificate(case: Case) -> dict[str, Any] | None:
-    """Return the texts of the policy's certificates."""
-    policy = case.policy
-    if policy is None:
-        return None
-    groups, by_subgroup, made = policy.parts, None, {"": policy.certificate}
-    if groups.by is not None:
-        by_subgroup = {
-            "table": groups.tabulate().to_dict("records"),
-            "together": groups.together,
-            "texts": {str(key): text for key, text in groups.texts.items()},
-        }
-        made = {str(key): groups.certificates.get(key) for key in groups.thresholds}
-    return {
-        "certified": all(one is not None and one.is_certified for one in made.values()),
-        "texts": {key: str(one) for key, one in made.items() if one is not None},
-        "created": policy.created,
-        "n": policy.n,
-        "by_subgroup": by_subgroup,
-        "same_rows": chose_threshold(policy, case.scored.curve),
-    }
+# Its errors -------------------------------------------------------------------------------
 
 
-def _errors(case: Case, ids: Any, features: Any, n_errors: int) -> list[dict[str, Any]]:
+def _errors(case: Case, options: Options) -> list[dict[str, Any]]:
     """Return the most confident errors, one dict each; answered ones first."""
-    outcomes, rows, accepted = case.scored.outcomes, case.scored.predictions, case.accepted
-    wrong = np.flatnonzero(outcomes.loss > 0)
-    deferred = np.zeros(len(wrong)) if accepted is None else ~accepted[wrong]
-    worst = wrong[np.lexsort((-outcomes.confidence[wrong], deferred))][:n_errors]
-    names = [*rows.classes.tolist(), "unknown class"]  # the last place is that of the code -1
-    found: dict[str, Sequence[Any]] = {
+    rows = case.scored.predictions
+    confidence = case.scored.outcomes.confidence
+    worst = _find_worst(case, options.n_errors)
+    names = [*rows.classes.tolist(), _UNKNOWN]  # the last place is that of the code -1
+    columns: dict[str, Sequence[Any]] = {
         "row": worst.tolist(),
         "true": [names[k] for k in rows.y_true[worst]],
         "answered": [names[k] for k in rows.y_pred[worst]],
-        "confidence": outcomes.confidence[worst].tolist(),
+        "confidence": confidence[worst].tolist(),
     }
-    if accepted is not None:
-        found["accepted"] = accepted[worst].tolist()
-    if ids is not None:
-        found["id"] = _to_json_values(ids.iloc[worst])
-    shown = pd.DataFrame(index=worst) if features is None else features.iloc[worst]
-    columns = {str(name): _to_json_values(column) for name, column in shown.items()}
-    found["features"] = [{name: columns[name][k] for name in columns} for k in range(len(worst))]
-    return [{name: found[name][k] for name in found} for k in range(len(worst))]
+    if case.accepted is not None:
+        columns["accepted"] = case.accepted[worst].tolist()
+    if options.ids is not None:
+        columns["id"] = _to_json_values(options.ids.iloc[worst])
+    features = pd.DataFrame(index=worst)
+    if options.features is not None:
+        features = options.features.iloc[worst]
+    values = {str(name): _to_json_values(column) for name, column in features.items()}
+    columns["features"] = _turn(values, len(worst))
+    return _turn(columns, len(worst))
+
+
+def _find_worst(case: Case, n_errors: int) -> IntArray:
+    """Return the rows of the most confident errors, answered ones first."""
+    outcomes = case.scored.outcomes
+    wrong = np.flatnonzero(outcomes.loss > 0)
+    is_deferred: BoolArray = np.zeros(len(wrong), dtype=bool)
+    if case.accepted is not None:
+        is_deferred = ~case.accepted[wrong]
+    order = np.lexsort((-outcomes.confidence[wrong], is_deferred))
+    return wrong[order][:n_errors]
+
+
+def _turn(columns: Mapping[str, Sequence[Any]], n: int) -> list[dict[str, Any]]:
+    """Return the rows of a table, one dict each."""
+    return [{name: values[k] for name, values in columns.items()} for k in range(n)]
 
 
 def _to_json_values(column: pd.Series) -> list[Any]:
@@ -468,34 +671,55 @@ def _to_json_values(column: pd.Series) -> list[Any]:
     return [x if isinstance(x, str | int | float | None) else str(x) for x in plain]
 
 
-def _subgroups(case: Case, subgroups: Any, level: float) -> dict[str, Any]:
+# Its subgroups ----------------------------------------------------------------------------
+
+
+def _subgroups(case: Case, options: Options) -> dict[str, Any]:
     """Return coverage and risk of each subgroup, attribute by attribute, and how they differ."""
     loss = case.scored.outcomes.loss
-    every = np.ones(len(loss), dtype=bool)
-    accepted = every if case.accepted is None else case.accepted
-    decided = ScoredRows(Outcomes(loss, accepted.astype(np.float64)))
+    subgroups = options.subgroups
+    sampling = Sampling(np.random.default_rng(0), options.level)
+    is_table = hasattr(subgroups, "columns") or hasattr(subgroups, "keys")  # of any make
+    counts = []
+    differences = []
+    for attribute, column in check_subgroups(subgroups, len(loss)).items():
+        name = {"attribute": str(attribute) if is_table else name_of_subgroups(subgroups)}
+        counts_of_subgroups = _count_subgroups(case, column, options.level)
+        counts += [name | row for row in counts_of_subgroups]
+        if len(counts_of_subgroups) > 1:
+            differences += [name | row for row in _measure_gaps(case, column, sampling)]
+    return {"subgroups": counts, "gaps": differences}
+
+
+def _count_subgroups(case: Case, column: Any, level: float) -> list[dict[str, Any]]:
+    """Return the counts of each subgroup that has rows; rows without one come last."""
+    loss = case.scored.outcomes.loss
+    accepted = _find_accepted(case)
+    codes, keys = subgroup_codes(column, len(loss))
+    names = [*map(str, keys), "(missing)"]
+    members = rows_of_codes(codes % len(names), len(names))  # -1, missing, comes last
+    return [
+        {"subgroup": name, **_counts(loss[rows], accepted[rows], level)}
+        for name, rows in zip(names, members, strict=True)
+        if len(rows)
+    ]
+
+
+def _measure_gaps(case: Case, column: Any, sampling: Sampling) -> list[dict[str, Any]]:
+    """Return the largest differences between two subgroups, with their intervals."""
+    confidence = _find_accepted(case).astype(np.float64)
+    decided = ScoredRows(Outcomes(case.scored.outcomes.loss, confidence))
     gaps = ["risk_gap"] if case.accepted is None else list(GAPS)
-    how = Sampling(np.random.default_rng(0), level)
-    frame = check_subgroups(subgroups, len(loss))
-    named = hasattr(subgroups, "columns") or hasattr(subgroups, "keys")  # a table, of any make
-    found, apart = [], []
-    for attribute, column in frame.items():
-        name = {"attribute": str(attribute) if named else name_of_subgroups(subgroups)}
-        codes, keys = subgroup_codes(column, len(loss))
-        names = [*map(str, keys), "(missing)"]
-        members = rows_of_codes(codes % len(names), len(names))  # -1, missing, comes last
-        rows_of = [(key, rows) for key, rows in zip(names, members, strict=True) if len(rows)]
-        for key, rows in rows_of:
-            found.append(name | {"subgroup": key} | _counts(loss[rows], accepted[rows], level))
-        for gap in gaps if len(rows_of) > 1 else []:
-            with warnings.catch_warnings(action="ignore", category=UserWarning):  # it shows nan
-                known = tabulate_metric(GAPS[gap], decided, {"subgroups": column}, how)
-            apart.append(name | {key: known[key] for key in ("metric", "value", "low", "high")})
-    return {"subgroups": found, "gaps": apart}
+    differences = []
+    for gap in gaps:
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # it shows nan
+            table = tabulate_metric(GAPS[gap], decided, {"subgroups": column}, sampling)
+        differences.append({key: table[key] for key in ("metric", "value", "low", "high")})
+    return differences
 
 
-def count_classes(y_true: IntArray, classes: Any) -> dict[str, int]:
-    """Return the number of rows of each class."""
-    counts = {str(label): int(np.sum(y_true == k)) for k, label in enumerate(classes.tolist())}
-    unknown = int(np.sum(y_true < 0))
-    return counts | ({"unknown class": unknown} if unknown else {})
+def _find_accepted(case: Case) -> BoolArray:
+    """Return which rows are accepted: all without a threshold."""
+    if case.accepted is None:
+        return np.ones(len(case.scored.outcomes.loss), dtype=bool)
+    return case.accepted

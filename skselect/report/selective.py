@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skselect._lib.arrays import IntArray
 from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_count, check_generator, check_number, check_threshold
@@ -112,7 +113,9 @@ class SelectiveReport(NotebookText):
 
 
 def selective_report(
-    *rows: Any,
+    y_true: Any,
+    y_proba: Any = None,
+    *others: Any,
     policy: Any = None,
     threshold: float | None = None,
     subgroups: Any = None,
@@ -131,11 +134,15 @@ def selective_report(
 
     Parameters
     ----------
-    *rows : `y_true, y_proba`, or one Predictions, or a mapping of str to Predictions
-        True labels, then class probabilities: those of one model, of shape (n, K) or (n,), or of
-        several by name. With a `policy` these are the raw ones, before its calibration. Predictions
-        (of labels and a confidence, for example) bring their true labels. For the policy of a
-        cascade a mapping of its stages to their tables.
+    y_true : array-like of shape (n,), Predictions, or mapping of str to Predictions
+        True labels. Predictions (of labels and a confidence, for example) bring them, and stand
+        alone: those of one model, or of several by name.
+    y_proba : array-like of shape (n, K) or (n,), or mapping of str to array-like, default=None
+        Class probabilities of one model, or of several by name. With a `policy` these are the raw
+        ones, before its calibration. For the policy of a cascade a mapping of its stages to their
+        tables.
+    *others
+        Refused.
     policy : AbstentionPolicy, or mapping of str to AbstentionPolicy, default=None
         Its threshold, calibration and certificate are reported. It applies its own calibration,
         so pass raw probabilities (``tuner.raw_scores(X)``): a second one is not noticed.
@@ -204,71 +211,121 @@ def selective_report(
     """
     level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
     check_count("n_errors", n_errors, 0)
-    is_table = len(rows) == 1 and isinstance(rows[0], Predictions | Mapping)
-    if len(rows) != 2 and not is_table:
-        raise ValueError(
-            "rows must be y_true and y_proba=model.predict_proba(X), of several models a mapping "
-            f"such as {{'forest': y_proba}}, got {', '.join(map(shown, rows)) or 'nothing'}."
-        )
-    y_true, y_proba = (None, *rows) if is_table else rows
-    by_stage = isinstance(policy, AbstentionPolicy) and policy.cascade is not None
-    given = y_proba if isinstance(y_proba, Mapping) and not by_stage else {data.UNNAMED: y_proba}
-    names = list(map(str, given))
-    if not names or len(set(names)) < len(names):
-        raise ValueError(f"y_proba must hold models, each by a name of its own, got {names}.")
-    policies = _resolve_policies(policy, threshold, names)
-    tables = {
-        str(name): _check_predictions(
-            y_true, one, policies[str(name)], labels=labels, pos_label=pos_label
-        )
-        for name, one in given.items()
-    }
-    truth = row_checks.check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
-    threshold = None if threshold is None else check_threshold(threshold)
-    if ids is not None:
-        named = row_checks.check_subgroups(ids, len(truth), "ids")
-        if named.shape[1] > 1:
-            raise ValueError(f"ids must be one column, got {list(named.columns)}.")
-        ids = named.iloc[:, 0]
-    if features is not None:
-        features = features.to_pandas() if hasattr(features, "to_pandas") else features
-        features = pd.DataFrame(features)
-        row_checks.check_length("features", features, len(truth), "y_true")
-    seed = check_generator(random_state).integers(2**63)
+    y_true, y_proba = _split_rows(y_true, y_proba, others)
+    models = _name_models(y_proba, policy)
+    policies = _resolve_policies(policy, threshold, list(models))
+    tables = _read_models(y_true, models, policies, {"labels": labels, "pos_label": pos_label})
+    truth = _check_same_truth(tables)
+    if threshold is not None:
+        threshold = check_threshold(threshold)
+    options = data.Options(
+        level=level,
+        subgroups=subgroups,
+        ids=_check_ids(ids, len(truth)),
+        features=_check_features(features, len(truth)),
+        seed=check_generator(random_state).integers(2**63),
+        n_errors=n_errors,
+        review={} if reviewing is None else read_review(reviewing),
+        audits=audits,
+    )
     cases = tuple(
         data.make_case(name, table, policies[name], threshold, subgroups)
         for name, table in tables.items()
     )
-    review = {} if reviewing is None else read_review(reviewing)
-    models = {
-        case.name: data.make_contents(
-            case, subgroups, ids, features, n_errors, level, seed, review, audits
-        )
-        for case in cases
-    }
-    comparison = _comparison(cases, level, seed)
+    return SelectiveReport(_make_contents(cases, options, str(title)), cases)
+
+
+def _make_contents(
+    cases: tuple[data.Case, ...], options: data.Options, title: str
+) -> dict[str, Any]:
+    """Return the whole report as plain values."""
+    rows = cases[0].raw
+    comparison = _comparison(cases, options)
     contents = {
-        "title": str(title),
+        "title": title,
         "created": now(),
-        "confidence_level": level,
-        "n_rows": len(truth),
-        "classes": data.count_classes(truth, cases[0].raw.classes),
-        "models": models,
+        "confidence_level": options.level,
+        "n_rows": len(rows),
+        "classes": data.count_classes(rows.y_true, rows.classes),
+        "models": {case.name: data.make_contents(case, options) for case in cases},
         "comparison": comparison,
         "best": None if comparison is None else which_is_best(comparison),
     }
-    return SelectiveReport(replace_nan(contents), cases)
+    return replace_nan(contents)
+
+
+def _split_rows(y_true: Any, y_proba: Any, others: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Return true labels and what a report is about; tables bring their labels: then None."""
+    is_alone = y_proba is None and not others
+    if is_alone and isinstance(y_true, Predictions | Mapping):
+        return None, y_true
+    if is_alone or others:
+        arguments = (y_true,) if is_alone else (y_true, y_proba, *others)
+        raise ValueError(
+            "rows must be y_true and y_proba=model.predict_proba(X), of several models a mapping "
+            f"such as {{'forest': y_proba}}, got {', '.join(map(shown, arguments))}."
+        )
+    return y_true, y_proba
+
+
+def _name_models(y_proba: Any, policy: Any) -> dict[str, Any]:
+    """Return what each model said, by the name of the model."""
+    by_stage = isinstance(policy, AbstentionPolicy) and policy.cascade is not None
+    if by_stage or not isinstance(y_proba, Mapping):
+        return {data.UNNAMED: y_proba}
+    names = list(map(str, y_proba))
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"y_proba must hold models, each by a name of its own, got {names}.")
+    return dict(zip(names, y_proba.values(), strict=True))
+
+
+def _check_ids(ids: Any, n_rows: int) -> pd.Series | None:
+    """Return the names of the rows as one column."""
+    if ids is None:
+        return None
+    columns = row_checks.check_subgroups(ids, n_rows, "ids")
+    if columns.shape[1] > 1:
+        raise ValueError(f"ids must be one column, got {list(columns.columns)}.")
+    return columns.iloc[:, 0]
+
+
+def _check_features(features: Any, n_rows: int) -> pd.DataFrame | None:
+    """Return what is shown beside the errors as a table."""
+    if features is None:
+        return None
+    if hasattr(features, "to_pandas"):
+        features = features.to_pandas()
+    table = pd.DataFrame(features)
+    row_checks.check_length("features", table, n_rows, "y_true")
+    return table
+
+
+def _read_models(
+    y_true: Any, models: dict[str, Any], policies: dict[str, Any], class_options: dict[str, Any]
+) -> dict[str, Predictions]:
+    """Return what each model said as predictions."""
+    return {
+        name: _check_predictions(y_true, model, policies[name], class_options)
+        for name, model in models.items()
+    }
 
 
 def _check_predictions(
-    y_true: Any, given: Any, policy: AbstentionPolicy | None, **options: Any
+    y_true: Any, model: Any, policy: AbstentionPolicy | None, class_options: dict[str, Any]
 ) -> Predictions:
-    is_table = isinstance(given, Predictions)
+    """Return what one model said as predictions, which have no weights."""
+    is_table = isinstance(model, Predictions)
     if policy is not None and policy.cascade is not None and not is_table:
-        return predictions_for(policy, y_true, given)
-    found = read_predictions(y_true, given, options)
-    row_checks.refuse_weights(found.sample_weight, "a report")
-    return found
+        return predictions_for(policy, y_true, model)
+    predictions = read_predictions(y_true, model, class_options)
+    row_checks.refuse_weights(predictions.sample_weight, "a report")
+    return predictions
+
+
+def _check_same_truth(tables: dict[str, Predictions]) -> IntArray:
+    """Return the true classes of the rows, which all models share, as codes."""
+    labels = {name: (table.y_true, table.classes) for name, table in tables.items()}
+    return row_checks.check_same_rows(labels)
 
 
 def _resolve_policies(policy: Any, threshold: float | None, names: list[str]) -> dict[str, Any]:
@@ -276,35 +333,35 @@ def _resolve_policies(policy: Any, threshold: float | None, names: list[str]) ->
     if policy is None:
         return dict.fromkeys(names)
     row_checks.refuse_threshold_and_policy(threshold)
-    found = dict(policy) if isinstance(policy, Mapping) else dict.fromkeys(names, policy)
-    if set(found) != set(names):
+    policies = dict.fromkeys(names, policy)
+    if isinstance(policy, Mapping):
+        policies = dict(policy)
+    if set(policies) != set(names):
         raise ValueError(
             f"policy: a mapping needs one for each model of {names}, got "
-            f"{shown(list(found))}; None stands for a model without a policy."
+            f"{shown(list(policies))}; None stands for a model without a policy."
         )
-    for name, one in found.items():
-        if one is not None and not isinstance(one, AbstentionPolicy):
+    for name, policy_of_model in policies.items():
+        if policy_of_model is not None and not isinstance(policy_of_model, AbstentionPolicy):
             raise ValueError(
                 f"policy: the one of {name!r} must be an AbstentionPolicy, such as policy_ of a "
-                f"ThresholdTuner, got {type(one).__name__}."
+                f"ThresholdTuner, got {type(policy_of_model).__name__}."
             )
-    return found
+    return policies
 
 
-def _comparison(
-    cases: tuple[data.Case, ...], level: float, seed: Any
-) -> list[dict[str, Any]] | None:
+def _comparison(cases: tuple[data.Case, ...], options: data.Options) -> list[dict[str, Any]] | None:
     """Return the models, the best first, with the p-value of no difference."""
     if len(cases) < 2:
         return None
+    scored = {case.name: case.scored for case in cases}
+    # A bootstrap draws rows where they are too few for closed forms.
+    sampling = Sampling(np.random.default_rng(options.seed), options.level)
     # The intervals show that errors are few.
     with warnings.catch_warnings(action="ignore", category=UserWarning):
-        scored = {case.name: case.scored for case in cases}
-        # A bootstrap draws rows where they are too few for closed forms.
-        how = Sampling(np.random.default_rng(seed), level)
-        table = compared(scored, SPECS["augrc"], {}, how)
+        table = compared(scored, SPECS["augrc"], {}, sampling)
     columns = ["estimate", "low", "high", "difference", "p_value", "tied_with_best"]
-    return [
-        {"model": name, **{key: None if pd.isna(row[key]) else row[key] for key in columns}}
-        for name, row in table.iterrows()
-    ]
+    table = table[columns].astype(object)
+    table.insert(0, "model", table.index)
+    ranked: list[Any] = table.where(table.notna(), None).to_dict("records")
+    return ranked
