@@ -20,7 +20,6 @@ from skselect.monitoring.decided import (
     check_is_policy,
     decide_labelled,
     find_far,
-    rows_given,
     sample_of,
     share_reused,
 )
@@ -121,7 +120,7 @@ def certify(
     """
     check_is_policy(policy)
     guarantee = _read_certified(objective, target, delta, policy.rule)
-    rows = rows_given(y_true, y_proba, others)
+    rows = predicting.rows_given(y_true, y_proba, others)
     sample = _decide_fresh(policy, rows, subgroups, guarantee)
     all_counted = sample.outcomes.all_counted
     curve = sample.sort(all_counted)

@@ -20,7 +20,6 @@ from skselect.monitoring.decided import (
     chose_threshold,
     decide_labelled,
     find_far,
-    rows_given,
     sample_of,
     share_reused,
 )
@@ -35,7 +34,7 @@ from skselect.monitoring.plan import count_more
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Stated
 from skselect.policy.policy import AbstentionPolicy
-from skselect.predictions.predictions import Predictions, draw_of
+from skselect.predictions.predictions import Predictions, draw_of, rows_given
 from skselect.selection.sample import Sample
 
 _TRUSTED = (certificates.INDEPENDENT, certificates.FRESH, certificates.FIXED)

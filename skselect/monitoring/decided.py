@@ -52,13 +52,6 @@ def predictions_for(policy: AbstentionPolicy, y_true: Any, y_proba: Any) -> Pred
     return replace(predictions, _cascade=policy.cascade)
 
 
-def rows_given(y_true: Any, y_proba: Any, others: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the positional arguments of a function as they were passed: a table stands alone."""
-    if y_proba is None and not others:
-        return (y_true,)
-    return (y_true, y_proba, *others)
-
-
 def decide_labelled(
     policy: AbstentionPolicy,
     rows: tuple[Any, ...],

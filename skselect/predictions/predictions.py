@@ -644,6 +644,13 @@ def _find_doubt(judged: FloatArray, others: pd.Series) -> str:
     )
 
 
+def rows_given(y_true: Any, y_proba: Any, others: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the positional arguments of a function as they were passed: a table stands alone."""
+    if y_proba is None and not others:
+        return (y_true,)
+    return (y_true, y_proba, *others)
+
+
 def read_rows(
     given: tuple[Any, ...],
     tables: tuple[type, ...],

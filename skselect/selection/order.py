@@ -52,25 +52,60 @@ def find_order(
     """
     weight = outcomes.sample_weight
     if weight is not None:
-        members = [rows[weight[rows] > 0] for rows in members or [np.arange(len(outcomes))]]
-    parts: list[Any] = [slice(None)] if members is None else [rows for rows in members if len(rows)]
-    names = ["confidences"] if isinstance(objective, Coverage) else ["losses", "confidences"]
+        every_row = [np.arange(len(outcomes))]
+        members = [rows[weight[rows] > 0] for rows in members or every_row]
+    parts: list[Any] = [slice(None)]
+    if members is not None:
+        parts = [rows for rows in members if len(rows)]
+    subjects = _name_subjects(objective)
+    depending = set()
+    for subject, rows in product(subjects, parts):
+        p_value = _READERS[subject](outcomes, rows)
+        if p_value <= LEVEL / len(subjects) / len(parts):
+            depending.add(subject)
+    if not depending:
+        return ()
+    names = " and ".join(sorted(depending, reverse=True))
+    caveat = in_order(names, LEVEL, advice, vouched=vouched)
+    return (caveat,)
+
+
+def _name_subjects(objective: Objective) -> list[str]:
+    """Return what may depend on the order and matters to an objective."""
+    if isinstance(objective, Coverage):
+        return ["confidences"]
+    subjects = ["losses", "confidences"]
     if isinstance(objective, SystemRisk) and objective.reads_reviewer:
-        names.append("errors of the reviewer")
-    found = set()
-    for name, rows in product(names, parts):
-        values, loss = outcomes.confidence[rows], None
-        if name == "losses":
-            loss = outcomes.loss[rows]
-            if outcomes.unjudged is not None:
-                judged = values > np.max(values, where=outcomes.unjudged[rows], initial=-np.inf)
-                values, loss = values[judged], loss[judged]
-        elif name == "errors of the reviewer":
-            values = outcomes.reviewed[1][rows]
-        if len(values) and order_p_value(values, loss) <= LEVEL / len(names) / len(parts):
-            found.add(name)
-    named = " and ".join(sorted(found, reverse=True))
-    return (in_order(named, LEVEL, advice, vouched=vouched),) if found else ()
+        subjects.append("errors of the reviewer")
+    return subjects
+
+
+def _test_confidences(outcomes: Outcomes, rows: Any) -> float:
+    return order_p_value(outcomes.confidence[rows])
+
+
+def _test_losses(outcomes: Outcomes, rows: Any) -> float:
+    """Test the losses, of the surer rows where some are not judged yet."""
+    confidence = outcomes.confidence[rows]
+    loss = outcomes.loss[rows]
+    if outcomes.unjudged is None:
+        return order_p_value(confidence, loss)
+    unjudged = outcomes.unjudged[rows]
+    surest_unjudged = np.max(confidence, where=unjudged, initial=-np.inf)
+    surer = confidence > surest_unjudged
+    return order_p_value(confidence[surer], loss[surer])
+
+
+def _test_reviewer(outcomes: Outcomes, rows: Any) -> float:
+    _, reviewer_loss, *_ = outcomes.reviewed
+    return order_p_value(reviewer_loss[rows])
+
+
+_READERS = {
+    "confidences": _test_confidences,
+    "losses": _test_losses,
+    "errors of the reviewer": _test_reviewer,
+}
 
 
 def check_order(
@@ -88,14 +123,21 @@ def check_order(
     the classes as they stand and asks only whether the rows of a class are in random order, so the
     level is kept. It cannot see a change from one class to the next.
     """
-    if members is None and (given := objective.find_rows(source)[0]) is not None:
-        members = [np.flatnonzero(given)]
-    starts = _find_blocks(source) if isinstance(source, Predictions) else None
-    if starts is not None:
-        every = members or [np.arange(len(outcomes))]
-        members = [one for rows in every for one in np.split(rows, np.searchsorted(rows, starts))]
-    found = find_order(outcomes, objective, advice, members=members, vouched=vouched)
-    return found if starts is None else (*found, SORTED_BY_CLASS)
+    if members is None:
+        rows_of_guarantee, _ = objective.find_rows(source)
+        if rows_of_guarantee is not None:
+            members = [np.flatnonzero(rows_of_guarantee)]
+    block_starts = None
+    if isinstance(source, Predictions):
+        block_starts = _find_blocks(source)
+    if block_starts is None:
+        return find_order(outcomes, objective, advice, members=members, vouched=vouched)
+    blocks = []
+    for rows in members or [np.arange(len(outcomes))]:
+        cuts = np.searchsorted(rows, block_starts)
+        blocks += np.split(rows, cuts)
+    caveats = find_order(outcomes, objective, advice, members=blocks, vouched=vouched)
+    return (*caveats, SORTED_BY_CLASS)
 
 
 def _find_blocks(predictions: Predictions) -> IntArray | None:
@@ -103,25 +145,38 @@ def _find_blocks(predictions: Predictions) -> IntArray | None:
 
     Where all answers are the same, as in verdicts, classes only say which answers are wrong.
     """
-    truth, answers = predictions.y_true, predictions.y_pred
-    changes = truth[1:] != truth[:-1]
-    n_blocks = 1 + np.count_nonzero(changes)
-    if not 1 < n_blocks <= len(predictions.classes) + 1 or np.all(answers == answers[0]):
-        return None
     if predictions.unjudged is not None:  # not all classes are known
         return None
-    return np.flatnonzero(changes) + 1 if n_blocks == len(np.unique(truth)) else None
+    truth = predictions.y_true
+    changes = truth[1:] != truth[:-1]
+    n_blocks = 1 + np.count_nonzero(changes)
+    if not 1 < n_blocks <= len(predictions.classes) + 1:
+        return None
+    answers = predictions.y_pred
+    if np.all(answers == answers[0]):
+        return None
+    n_classes = len(np.unique(truth))
+    if n_blocks != n_classes:
+        return None
+    return np.flatnonzero(changes) + 1
 
 
 def doubt_reviewer(outcomes: Outcomes) -> tuple[Caveat, ...]:
     """Return the caveat about a reviewer who is right wherever the machine errs."""
-    errs, missed = outcomes.loss > 0, outcomes.reviewer_loss
-    if missed is None or np.sum(errs) < _NO_LUCK or np.any(missed[errs]):
+    reviewer_loss = outcomes.reviewer_loss
+    if reviewer_loss is None:
         return ()
-    found = "y may be the reviewer's own answer, which is right in all"
-    found = f"{found} {np.sum(errs):,} rows in which the machine errs"
-    warns = f"Who gave the labels? {found}. Then the reviewer's errors are not counted."
-    return (Caveat(found, strikes=False, warns=warns),)
+    machine_errs = outcomes.loss > 0
+    n_errors = np.count_nonzero(machine_errs)
+    if n_errors < _NO_LUCK or np.any(reviewer_loss[machine_errs]):
+        return ()
+    reason = (
+        f"y may be the reviewer's own answer, which is right in all {n_errors:,} rows in which the "
+        "machine errs"
+    )
+    warning = f"Who gave the labels? {reason}. Then the reviewer's errors are not counted."
+    caveat = Caveat(reason, strikes=False, warns=warning)
+    return (caveat,)
 
 
 def find_doubt(source: Predictions | Outcomes) -> tuple[Caveat, ...]:
@@ -131,7 +186,8 @@ def find_doubt(source: Predictions | Outcomes) -> tuple[Caveat, ...]:
     draw = draw_of(source)
     if not draw.doubt:
         return ()
-    return (Caveat(draw.doubt, draw.assumed, warns=f"verdict: {draw.doubt}."),)
+    caveat = Caveat(draw.doubt, draw.assumed, warns=f"verdict: {draw.doubt}.")
+    return (caveat,)
 
 
 def order_p_value(values: FloatArray, loss: FloatArray | None = None) -> float:
@@ -153,31 +209,48 @@ def order_p_value(values: FloatArray, loss: FloatArray | None = None) -> float:
     >>> round(order_p_value(np.random.default_rng(0).permutation(errors)), 2)
     0.55
     """
-    n, low, high = len(values), values.min(), values.max()
+    n = len(values)
+    if n == 0:
+        return 1.0
+    low = values.min()
+    high = values.max()
     # A power of two that makes the range about one; differences of halves cannot overflow.
-    scale = math.ldexp(0.5, min(-math.frexp(high / 2 - low / 2)[1], 1000))
+    _, exponent = math.frexp(high / 2 - low / 2)
+    scale = math.ldexp(0.5, min(-exponent, 1000))
 
     def read(rows: slice) -> FloatArray:
         part = values[rows] * scale
         if loss is None:
             return part
         part -= low * scale
-        return np.multiply(part if low < high else 1.0, loss[rows], out=part)
+        if low < high:
+            return np.multiply(part, loss[rows], out=part)
+        return np.multiply(1.0, loss[rows], out=part)
 
     # Equal values become 0 by subtracting one of them, which no rounding of the mean can do.
     first = read(slice(0, 1))[0]
-    mean = sum(float((read(rows) - first).sum()) for rows in spans(n)) / n
-    squares = total = largest = 0.0
+    total = 0.0
+    for rows in spans(n):
+        deviation = read(rows) - first
+        total += float(deviation.sum())
+    mean = total / n
+    squares = 0.0
+    partial_sum = 0.0
+    largest = 0.0
     for rows in spans(n):
         part = read(rows)
         part -= first
         part -= mean
         squares += dot(part, part)
         part.cumsum(out=part)
-        part += total
-        total = float(part[-1])
+        part += partial_sum
+        partial_sum = float(part[-1])
         largest = max(largest, float(part.max()), -float(part.min()))
-    return float(kolmogorov(largest / np.sqrt(squares * n / (n - 1)))) if squares > 0.0 else 1.0
+    if squares <= 0.0:
+        return 1.0
+    # nan where a value is: no order is found there
+    deviation_of_sum = np.sqrt(squares * n / (n - 1))
+    return float(kolmogorov(largest / deviation_of_sum))
 
 
 def class_p_value(here: IntArray, there: IntArray) -> float:
@@ -196,9 +269,13 @@ def class_p_value(here: IntArray, there: IntArray) -> float:
     True
     """
     total = here + there
-    here, total = here[total > 0], total[total > 0]
-    drawn = np.random.default_rng(0).multivariate_hypergeometric(total, here.sum(), size=_N_DRAWS)
+    occurs = total > 0
+    here = here[occurs]
+    total = total[occurs]
+    rng = np.random.default_rng(0)
+    drawn = rng.multivariate_hypergeometric(total, here.sum(), size=_N_DRAWS)
     # The totals are fixed, so that chi-square rises with the sum of squares over totals.
     least = np.sum(here**2 / total) * (1.0 - ROUNDING)
-    n_as_far = np.count_nonzero(np.sum(drawn**2 / total, axis=1) >= least)
+    squares = np.sum(drawn**2 / total, axis=1)
+    n_as_far = np.count_nonzero(squares >= least)
     return float(1 + n_as_far) / (1 + _N_DRAWS)

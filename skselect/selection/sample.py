@@ -54,8 +54,8 @@ class Grouping:
     def members(self) -> dict[Any, IntArray]:
         """The rows of each subgroup that has any."""
         codes, keys = subgroup_codes(self.subgroups, self.n_rows)
-        members = zip(keys, rows_of_codes(codes, len(keys)), strict=True)
-        return {key: rows for key, rows in members if len(rows)}
+        rows_by_code = rows_of_codes(codes, len(keys))
+        return {key: rows for key, rows in zip(keys, rows_by_code, strict=True) if len(rows)}
 
     def take(self, rows: IntArray | BoolArray) -> Grouping:
         """Return the subgroups of some of the rows."""
@@ -106,35 +106,61 @@ class Sample(Origin):
     def __len__(self) -> int:
         return len(self.outcomes)
 
+    @property
+    def subgroups(self) -> Any:
+        """The subgroup of each row, None where there are none."""
+        if self.groups is None:
+            return None
+        return self.groups.subgroups
+
     # Some of the rows ----------------------------------------------------------------------
 
     def take(self, rows: IntArray | BoolArray, cases: str = "") -> Self:
         """Return some of the rows."""
-        source = self.source if isinstance(self.source, Outcomes) else self.source.take(rows)
-        groups = None if self.groups is None else self.groups.take(rows)
-        accepted = None if self.accepted is None else self.accepted[rows]
+        source = self.source
+        if isinstance(source, Predictions):
+            source = source.take(rows)
+        groups = self.groups
+        if groups is not None:
+            groups = groups.take(rows)
+        accepted = self.accepted
+        if accepted is not None:
+            accepted = accepted[rows]
         outcomes = self.outcomes.take(rows)
         return replace(
             self, outcomes=outcomes, source=source, groups=groups, cases=cases, accepted=accepted
         )
 
-    def choosing(self, objectives: Objectives, asked: Shortlist | None) -> Self:
+    def choosing(self, objectives: Objectives, shortlist: Shortlist | None) -> Self:
         """Return the rows that choose the threshold, without those set apart for a shortlist."""
-        own, rows = self, None
-        if asked is not None:
-            own = replace(own, share=own.share * (1.0 - asked.share))
-            parts = [] if self.groups is not None else for_all_rows(objectives)
-            only = parts[0].find_rows(self.source)[0] if len(parts) == 1 else None
-            rows = tuning_mask(asked, len(self), only)
-        own = own if rows is None else own.take(rows)
+        sample = self
+        if shortlist is not None:
+            sample = sample._set_apart(objectives, shortlist)
         if order.find_doubt(self.source):
-            own = replace(own, least=float(own.outcomes.confidence.min()))
-        return own
+            least = float(sample.outcomes.confidence.min())
+            sample = replace(sample, least=least)
+        return sample
+
+    def _set_apart(self, objectives: Objectives, shortlist: Shortlist) -> Self:
+        """Return the rows that a shortlist leaves, of those that a single guarantee is about."""
+        rows_of_guarantee = None
+        if self.groups is None:
+            guarantees = for_all_rows(objectives)
+            if len(guarantees) == 1:
+                rows_of_guarantee, _ = guarantees[0].find_rows(self.source)
+        sample = replace(self, share=self.share * (1.0 - shortlist.share))
+        rows = tuning_mask(shortlist, len(self), rows_of_guarantee)
+        if rows is None:
+            return sample
+        return sample.take(rows)
 
     def about(self, objective: Objective) -> Self:
         """Return the rows that a guarantee is about, with the weights that it counts."""
         rows, cases = objective.find_rows(self.source)
-        return (self if rows is None else self.take(rows, cases)).weighted_for(objective)
+        sample = self
+        if rows is not None:
+            sample = self.take(rows, cases)
+        return sample.weighted_for(objective)
 
     def weighted_for(self, objective: Objective) -> Self:
         """Refuse weights that do not fit the objective; return rows without equal ones."""
@@ -142,36 +168,42 @@ class Sample(Origin):
         if objective.guarantees:
             check_importance(weight, objective.largest_weight)
             if objective.largest_weight is None and weight is not None:
-                return replace(self, outcomes=replace(self.outcomes, sample_weight=None))
+                outcomes = replace(self.outcomes, sample_weight=None)
+                return replace(self, outcomes=outcomes)
         elif isinstance(objective, Best) and objective.bounds_luck:
             refuse_weights(weight, "a lower bound", ", or use method='empirical'")
         return self
 
-    @property
-    def by_group(self) -> dict[Any, IntArray]:
-        """The rows of each subgroup, without rows of weight zero; a warning counts the others."""
+    def split_by_group(self) -> dict[Any, IntArray]:
+        """Return the rows of each subgroup that have a weight; warn of rows without a subgroup."""
         assert self.groups is not None
-        members, exists = self.groups.members, self.outcomes.weight > 0
-        if self.outcomes.sample_weight is not None:
-            members = {
-                key: kept for key, rows in members.items() if len(kept := rows[exists[rows]])
-            }
+        has_weight = self.outcomes.weight > 0
+        members = {}
+        for group, rows in self.groups.members.items():
+            weighted = rows
+            if self.outcomes.sample_weight is not None:
+                weighted = rows[has_weight[rows]]
+            if len(weighted):
+                members[group] = weighted
         check_some_subgroup(members)
-        if missing := np.count_nonzero(exists) - sum(map(len, members.values())):
+        n_members = sum(len(rows) for rows in members.values())
+        n_without = np.count_nonzero(has_weight) - n_members
+        if n_without:
             later = "deferred" if self.groups.unseen == "abstain" else "refused"
             warn_user(
-                f"subgroups: {missing} of {len(self)} rows have no {self.groups.name}. They choose "
-                f"no threshold, and such rows will be {later}."
+                f"subgroups: {n_without} of {len(self)} rows have no {self.groups.name}. They "
+                f"choose no threshold, and such rows will be {later}."
             )
         return members
 
     @property
     def if_right(self) -> Self:
         """The rows as if all that nobody has judged yet were right."""
-        waits = self.outcomes.unjudged
-        assert waits is not None
-        loss = np.where(waits, 0.0, self.outcomes.loss)
-        return replace(self, outcomes=replace(self.outcomes, loss=loss, unjudged=None))
+        unjudged = self.outcomes.unjudged
+        assert unjudged is not None
+        loss = np.where(unjudged, 0.0, self.outcomes.loss)
+        outcomes = replace(self.outcomes, loss=loss, unjudged=None)
+        return replace(self, outcomes=outcomes)
 
     # What is doubted of them -----------------------------------------------------------------
 
@@ -188,29 +220,36 @@ class Sample(Origin):
     @property
     def with_copies(self) -> Self:
         """The rows, to be read with and without those that seem to be copies of others."""
-        rows, source = self.outcomes, self.source
-        known = (source.y_true, source.y_pred) if isinstance(source, Predictions) else ()
-        columns = rows.loss, rows.reviewer_loss, rows.sample_weight, *known
-        sizes = self.sort(rows.all_counted).block_rows
-        copies = find_tied_copies(rows.confidence, sizes, *columns, unjudged=rows.unjudged)
-        own, found = rows.readings, with_and_without(copies)
-        if own is not None and found is not None:  # each of the user's own, too
-            found = np.hstack([own & rows[:, None] for rows in found.T])
-        included = "label included" if rows.unjudged is None else "as far as they are judged"
-        outcomes = rows if found is None else replace(rows, readings=found)
-        return replace(self, outcomes=outcomes).doubting(
-            *certificates.copied_here(copies, included)
+        outcomes = self.outcomes
+        columns: list[Any] = [outcomes.loss, outcomes.reviewer_loss, outcomes.sample_weight]
+        if isinstance(self.source, Predictions):
+            columns += [self.source.y_true, self.source.y_pred]
+        block_sizes = self.sort(outcomes.all_counted).block_rows
+        copies = find_tied_copies(
+            outcomes.confidence, block_sizes, *columns, unjudged=outcomes.unjudged
         )
+        readings = with_and_without(copies)
+        if readings is not None:
+            if outcomes.readings is not None:
+                # A threshold must hold under each of the user's own readings, too.
+                both = [outcomes.readings & reading[:, None] for reading in readings.T]
+                readings = np.hstack(both)
+            outcomes = replace(outcomes, readings=readings)
+        included = "label included"
+        if outcomes.unjudged is not None:
+            included = "as far as they are judged"
+        caveats = certificates.copied_here(copies, included)
+        return replace(self, outcomes=outcomes).doubting(*caveats)
 
     def in_order(self, objective: Objective, advice: str, *, vouched: bool) -> Self:
         """Return the rows with caveats about their order, and about how judged ones were drawn."""
-        members = None if self.groups is None else [*self.groups.members.values()]
-        if members is None and (given := objective.find_rows(self.source)[0]) is not None:
-            members = [np.flatnonzero(given)]
-        found = order.check_order(
+        members = None
+        if self.groups is not None:
+            members = list(self.groups.members.values())
+        caveats = order.check_order(
             self.source, self.outcomes, objective, members, advice, vouched=vouched
         )
-        return self.doubting(*order.find_doubt(self.source), *found)
+        return self.doubting(*order.find_doubt(self.source), *caveats)
 
     def with_reviewer(self, objective: Objective) -> Self:
         """Return the rows with a reviewer's losses, where the objective counts them."""
@@ -222,4 +261,5 @@ class Sample(Origin):
     @property
     def pooled(self) -> Self:
         """The rows, all counted; the provenance says how many are judged, where not all are."""
-        return replace(self.with_pool(self.outcomes), outcomes=self.outcomes.all_counted)
+        sample = self.with_pool(self.outcomes)
+        return replace(sample, outcomes=self.outcomes.all_counted)

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from skselect._lib.arrays import ConfidenceSpec, is_graded
+from skselect._lib.arrays import BoolArray, ConfidenceSpec, is_graded
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import refuse_own_confidence
 from skselect._lib.keywords import ClassOptions, share_options
@@ -41,6 +41,7 @@ from skselect.predictions.predictions import (
     find_column_order,
     read_rows,
     refuse_unjudged,
+    rows_given,
     warn_of_columns,
 )
 from skselect.selection import order, results
@@ -51,7 +52,9 @@ from skselect.thresholds import Shortlist
 
 @share_options
 def select_threshold(
-    *rows: Any,
+    y_true: Any,
+    y_proba: Any = None,
+    *others: Any,
     objective: Any = None,
     target: Any = None,
     delta: float | None = None,
@@ -66,13 +69,17 @@ def select_threshold(
 
     Parameters
     ----------
-    *rows : `y_true, y_proba`, or one Predictions, Outcomes or RiskCoverageCurve
-        Labelled rows that did not train or calibrate the model. If losses or confidences depend on
-        the order of the rows (tested at level 0.01), a warning says so and a certificate is an
-        estimate. Weights are refused where rows are counted, unless the objective has a
-        ``largest_weight``. Rows that nobody has judged yet (``unjudged="wrong"`` of
-        :class:`Predictions`) count as errors; call again whenever more are judged. A curve (from
-        :meth:`SelectiveState.finalize`, say) allows no subgroups.
+    y_true : array-like of shape (n,), or one Predictions, Outcomes or RiskCoverageCurve
+        True labels. A table brings them, and stands alone. The rows did not train or calibrate
+        the model. If losses or confidences depend on the order of the rows (tested at level
+        0.01), a warning says so and a certificate is an estimate. Weights are refused where rows
+        are counted, unless the objective has a ``largest_weight``. Rows that nobody has judged
+        yet (``unjudged="wrong"`` of :class:`Predictions`) count as errors; call again whenever
+        more are judged. A curve (from :meth:`SelectiveState.finalize`, say) allows no subgroups.
+    y_proba : array-like of shape (n, K) or (n,), default=None
+        Class probabilities.
+    *others
+        Refused.
     objective : Objective, list or mapping of them, or str
         What the threshold should achieve. :class:`~skselect.Risk`,
         :class:`~skselect.GeneralizedRisk`, :class:`~skselect.Coverage`,
@@ -139,73 +146,134 @@ def select_threshold(
     Assumptions (not proved): ...
     Method: combined, delta 0.05.
     """
+    rows = rows_given(y_true, y_proba, others)
     source = read_rows(rows, (Predictions, Outcomes, RiskCoverageCurve), **options)
     check_choice("on_infeasible", on_infeasible, ["raise", "abstain"])
-    stated = read_objective(objective, target, delta)
+    requested = read_objective(objective, target, delta)
     rule = source.rule if isinstance(source, Predictions) else DecisionRule()
-    loss = first_of(stated).choose_loss(has_costs=rule.cost_matrix is not None)
-    graded = isinstance(source, Outcomes) and is_graded(source.loss)
-    what = Loss("graded") if graded else Loss.of(loss, rule)
-    named = _name_confidence(source, confidence)
-    objectives = check_objective(stated, what, named)
-    first = first_of(objectives)
+    loss = first_of(requested).choose_loss(has_costs=rule.cost_matrix is not None)
+    loss_meaning = Loss.of(loss, rule)
+    if isinstance(source, Outcomes) and is_graded(source.loss):
+        loss_meaning = Loss("graded")
+    objectives = check_objective(requested, loss_meaning, _name_confidence(source, confidence))
     if isinstance(source, RiskCoverageCurve):
         refuse_own_confidence(confidence, loss)
         _refuse_for_curve(subgroups=subgroups, shortlist=shortlist, assume=assume or None)
-        for one in each_of(objectives):
-            _refuse_for_curve(given_prediction=one.given_prediction, given_class=one.given_class)
-        return picking.pick_on_curve(source, for_all_rows(objectives), what, on_infeasible)
+        return _choose_on_curve(source, objectives, loss_meaning, on_infeasible)
     if source.unjudged is not None:
-        _refuse_for_unjudged(source, objectives, what, shortlist)
+        _refuse_for_unjudged(source, objectives, loss_meaning, shortlist)
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
     if isinstance(source, Predictions) and source.y_proba is not None and callable(confidence):
         check_confidence_by_row(source.y_proba, confidence)
-    asked = None if shortlist is None else _check_listable(shortlist, source)
-    vouched = "independent" in certificates.check_vouched(assume)
-    # A user's own confidences may be below 0 in later rows, which a coverage must accept as well.
-    covers = any(isinstance(one, Coverage) for one in each_of(objectives))
+    if shortlist is not None:
+        shortlist = _check_listable(shortlist, source)
     sample = Sample(
         outcomes=outcomes,
         source=source,
-        loss=what,
-        bounded=isinstance(named, str) if covers else not callable(confidence),
+        loss=loss_meaning,
+        bounded=_is_bounded(objectives, source, confidence),
         drawn=draw_of(source).assumed if isinstance(source, Predictions) else "",
-        sort=cache(RiskCoverageCurve.from_outcomes),  # the same rows are sorted once
+        # The same rows are sorted once.
+        sort=cache(RiskCoverageCurve.from_outcomes),
     )
-    sample = sample.with_copies if first.guarantees else sample
-    groups = None if subgroups is None else _read_subgroups(subgroups, source, objectives)
-    sample = replace(sample.with_reviewer(first), groups=groups)
-    sample = sample.in_order(first, order.TAKE_LATEST, vouched=vouched)
-    chosen = sample.choosing(objectives, asked)
-    hope, waits = None, on_infeasible
-    if outcomes.unjudged is not None:
-        with warnings.catch_warnings(action="ignore", category=UserWarning):
-            hope = picking.pick(chosen.if_right, objectives, on_infeasible)
-        waits = "wait" if min(hope.thresholds.values()) < np.inf else on_infeasible
-    try:
-        found = picking.pick(chosen, objectives, waits)
-    except InfeasibleTargetError as error:
-        raise _explain(error, source) from None
-    warn_of_columns(source)
-    values = None if groups is None else groups.subgroups
-    if hope is not None:
-        counts = [one.find_rows(source)[0] for one in each_of(objectives)]
-        known = [rows for rows in counts if rows is not None]
-        some = np.any(known, axis=0) if len(known) == len(counts) else None
-        found = results.add_waiting(found, hope, sample.outcomes, values, some)
-    if min(found.thresholds.values()) < np.inf:
-        sample.warn()
-    if asked is not None:
-        assert isinstance(source, Predictions)
-        found = results.add_shortlist(
-            found, asked, source, sample.outcomes, values, objective=first
+    sample = _doubt(sample, objectives, subgroups, certificates.check_vouched(assume))
+    selection = _choose(sample, objectives, shortlist, on_infeasible)
+    return _add_policy(selection, sample, confidence)
+
+
+def _choose_on_curve(
+    curve: RiskCoverageCurve, objectives: Objectives, loss: Loss, on_infeasible: str
+) -> results.ThresholdSelection:
+    """Choose the threshold on a curve, which knows no classes."""
+    for objective in each_of(objectives):
+        _refuse_for_curve(
+            given_prediction=objective.given_prediction, given_class=objective.given_class
         )
-    return _add_policy(found, source, sample.outcomes, confidence, values)
+    return picking.pick_on_curve(curve, for_all_rows(objectives), loss, on_infeasible)
+
+
+def _is_bounded(
+    objectives: Objectives, source: Predictions | Outcomes, confidence: ConfidenceSpec | None
+) -> bool:
+    """Tell whether the confidences of later rows lie in [0, 1], too.
+
+    A user's own may be below 0 in later rows, which a coverage must accept as well.
+    """
+    if any(isinstance(objective, Coverage) for objective in each_of(objectives)):
+        return isinstance(_name_confidence(source, confidence), str)
+    return not callable(confidence)
+
+
+def _doubt(
+    sample: Sample, objectives: Objectives, subgroups: Any, vouched: frozenset[str]
+) -> Sample:
+    """Return the rows with their subgroups, and with what is doubted of them."""
+    objective = first_of(objectives)
+    if objective.guarantees:
+        sample = sample.with_copies
+    groups = None
+    if subgroups is not None:
+        groups = _read_subgroups(subgroups, sample.source, objectives)
+    sample = replace(sample.with_reviewer(objective), groups=groups)
+    return sample.in_order(objective, order.TAKE_LATEST, vouched="independent" in vouched)
+
+
+def _choose(
+    sample: Sample, objectives: Objectives, shortlist: Shortlist | None, on_infeasible: str
+) -> results.ThresholdSelection | results.GroupedSelection:
+    """Choose the threshold or thresholds, and the shortlist of what they defer."""
+    choosing = sample.choosing(objectives, shortlist)
+    try:
+        if sample.outcomes.unjudged is None:
+            selection = picking.pick(choosing, objectives, on_infeasible)
+        else:
+            selection = _choose_while_judging(sample, choosing, objectives, on_infeasible)
+    except InfeasibleTargetError as error:
+        raise _explain(error, sample.source) from None
+    warn_of_columns(sample.source)
+    if min(selection.thresholds.values()) < np.inf:
+        sample.warn()
+    if shortlist is None:
+        return selection
+    return results.add_shortlist(
+        selection,
+        shortlist,
+        sample.source,
+        sample.outcomes,
+        sample.subgroups,
+        objective=first_of(objectives),
+    )
+
+
+def _choose_while_judging(
+    sample: Sample, choosing: Sample, objectives: Objectives, on_infeasible: str
+) -> results.ThresholdSelection | results.GroupedSelection:
+    """Choose where rows that nobody has judged yet count as errors; name those to judge next."""
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        # What passes if all of them are right.
+        hope = picking.pick(choosing.if_right, objectives, on_infeasible)
+    if min(hope.thresholds.values()) < np.inf:
+        on_infeasible = "wait"
+    selection = picking.pick(choosing, objectives, on_infeasible)
+    counted = _find_counted(sample, objectives)
+    return results.add_waiting(selection, hope, sample.outcomes, sample.subgroups, counted)
+
+
+def _find_counted(sample: Sample, objectives: Objectives) -> BoolArray | None:
+    """Return the rows that some objective is about; None for all."""
+    counted = np.zeros(len(sample), dtype=bool)
+    for objective in each_of(objectives):
+        rows_of_objective, _ = objective.find_rows(sample.source)
+        if rows_of_objective is None:
+            return None
+        counted |= rows_of_objective
+    return counted
 
 
 def _explain(error: InfeasibleTargetError, source: Predictions | Outcomes) -> InfeasibleTargetError:
     """Return the error, or one that names the order in which the columns fit the labels."""
-    if not (columns := find_column_order(source)):
+    columns = find_column_order(source)
+    if not columns:
         return error
     return InfeasibleTargetError(f"No threshold meets the target. {columns}", remedy=error.remedy)
 
@@ -214,11 +282,13 @@ def _refuse_for_unjudged(
     source: Predictions | Outcomes, objectives: Objectives, loss: Loss, shortlist: Any
 ) -> None:
     """Refuse rows not judged yet where more errors could let a threshold pass that fails."""
-    for one in each_of(objectives):
-        if not one.counts or one.plan.caveat:
-            refuse_unjudged(source, f"method={one.method!r} of objective={one.name!r}")
-        if one.counts_deferred or one.given_class is not None:
-            refuse_unjudged(source, "given_class" if one.given_class is not None else "reviewer")
+    for objective in each_of(objectives):
+        if not objective.counts or objective.plan.caveat:
+            refuse_unjudged(source, f"method={objective.method!r} of objective={objective.name!r}")
+        if objective.given_class is not None:
+            refuse_unjudged(source, "given_class")
+        if objective.counts_deferred:
+            refuse_unjudged(source, "reviewer")
     if not loss.is_error:
         refuse_unjudged(source, "a loss other than 'zero_one'")
     if shortlist is not None:
@@ -236,12 +306,15 @@ def _read_subgroups(
     subgroups: Any, source: Predictions | Outcomes, objectives: Objectives
 ) -> Grouping:
     """Return the subgroup of each row, the answer where these are the subgroups."""
-    given = Subgroups.read(subgroups)
+    requested = Subgroups.read(subgroups)
     refuse_given(objectives, "subgroups: each subgroup has its own guarantee.")
-    if not given.by_answer:
-        return Grouping(name_of_subgroups(given.by), given.by, len(source), unseen=given.unseen)
-    answers = check_is_predictions(source, "subgroups='predicted_class'").answers
-    return Grouping(given.by, answers, len(answers), by_answer=True, unseen=given.unseen)
+    if requested.by_answer:
+        answers = check_is_predictions(source, "subgroups='predicted_class'").answers
+        return Grouping(
+            requested.by, answers, len(answers), by_answer=True, unseen=requested.unseen
+        )
+    name = name_of_subgroups(requested.by)
+    return Grouping(name, requested.by, len(source), unseen=requested.unseen)
 
 
 def _refuse_for_curve(**needing: Any) -> None:
@@ -254,30 +327,32 @@ def _refuse_for_curve(**needing: Any) -> None:
 
 
 def _add_policy(
-    found: results.ThresholdSelection | results.GroupedSelection,
-    source: Predictions | Outcomes,
-    outcomes: Outcomes,
+    selection: results.ThresholdSelection | results.GroupedSelection,
+    sample: Sample,
     confidence: ConfidenceSpec | None,
-    subgroups: Any,
 ) -> results.ThresholdSelection | results.GroupedSelection:
     """Add the policy, where the table knows classes and the confidence is a rule, or its own."""
+    source = sample.source
     if not isinstance(source, Predictions):
-        return found
-    named: Any = source.rule.default_confidence if confidence is None else confidence
-    if source.y_proba is None and confidence is None:
-        named = External("confidence")
-    elif confidence is not None and not (isinstance(confidence, str) or callable(confidence)):
-        return found  # an array cannot be applied to new rows
+        return selection
+    confidence_of_policy: Any = confidence
+    if confidence is None:
+        confidence_of_policy = source.rule.default_confidence
+        if source.y_proba is None:
+            confidence_of_policy = External("confidence")
+    elif not (isinstance(confidence, str) or callable(confidence)):
+        # An array cannot be applied to new rows.
+        return selection
     policy = results.make_policy(
-        found,
-        outcomes,
-        found.accepts(outcomes.confidence, subgroups),
+        selection,
+        sample.outcomes,
+        selection.accepts(sample.outcomes.confidence, sample.subgroups),
         classes=source.classes,
-        confidence=named,
+        confidence=confidence_of_policy,
         rule=source.rule,
         cascade=cascade_of(source),
     )
-    return replace(found, policy=policy)
+    return replace(selection, policy=policy)
 
 
 def _check_listable(shortlist: Any, source: Any) -> Shortlist:

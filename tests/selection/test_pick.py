@@ -32,7 +32,8 @@ from skselect._lib.notebook import unwrap
 from skselect.bounds._pointwise import rows_for_certificate
 from skselect.objectives import GUARANTEES, Counts, Loss
 from skselect.policy import Subgroups
-from skselect.selection.pick import name_levels, share_delta
+from skselect.selection.by_group import share_delta
+from skselect.selection.pick import name_levels
 from skselect.selection.sample import Grouping
 from skselect.thresholds import Combined, LevelSequence
 from tests.refusals import check_refused, refusals
