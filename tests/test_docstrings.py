@@ -28,7 +28,6 @@ REASONS = {
     "kind": "a population, or what a table holds",
     "options": "each says what it passes on",
     "random_state": "each says what is drawn",
-    "rows": "each says which rows it may get",
     "estimator": "what it must be able to do, or a formula of a metric",
     "when": "decisions and labels have times of their own",
     "features": "what a confidence learns from, or columns of a report",

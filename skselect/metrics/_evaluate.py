@@ -65,10 +65,10 @@ def evaluate(
     Parameters
     ----------
     y_true : array-like of shape (n,), Predictions, Outcomes or RiskCoverageCurve
-        True labels; or, in place of labels and probabilities, a table of predictions of any model,
-        or a curve, such as that of a :class:`skselect.SelectiveState`.
+        True labels. A table of predictions of any model brings them, and a curve, such as that of
+        a :class:`skselect.SelectiveState`, holds what is known of them.
     y_proba : array-like of shape (n, K) or (n,)
-        Class probabilities, as for every metric. A table or a curve needs none: names of metrics
+        Class probabilities. A table or a curve needs none: names of metrics
         may follow it, as in ``evaluate(predictions, ["aurc"])``.
     metrics : iterable of str, or mapping of str to dict
         Short names as in ``skselect.metrics.SPECS``. A mapping gives the parameters of each, such

@@ -71,7 +71,7 @@ def certify(
         The classifier's raw probabilities, in the columns of `policy.decide`; the policy applies
         its own calibration to them. None beside a table.
     *others
-        Refused: what follows is named.
+        Refused.
     objective : Risk, GeneralizedRisk, Coverage, SystemRisk or str, default="risk"
         What to certify. `max_analyses` is how often the policy will be checked at most on the
         same growing rows, this check included; `method`, `min_coverage` and `loss` do not count,

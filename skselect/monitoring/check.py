@@ -471,7 +471,7 @@ def check_policy(
         The classifier's raw probabilities, in the columns of `policy.decide`; the policy applies
         its own calibration. None beside a table.
     *others
-        Refused: what follows is named.
+        Refused.
     objective : Risk, GeneralizedRisk, Coverage, SystemRisk or str, default=None
         What to test, by its target and delta. None: what the policy's certificate guarantees (each
         subgroup's own), else the largest risk.
