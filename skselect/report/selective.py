@@ -138,9 +138,9 @@ def selective_report(
         True labels. Predictions (of labels and a confidence, for example) bring them, and stand
         alone: those of one model, or of several by name.
     y_proba : array-like of shape (n, K) or (n,), or mapping of str to array-like, default=None
-        Class probabilities. A mapping holds those of several models by name. With a `policy` these are the raw
-        ones, before its calibration. For the policy of a cascade a mapping of its stages to their
-        tables.
+        Class probabilities. A mapping holds those of several models by name. With a `policy` these
+        are the raw ones, before its calibration. For the policy of a cascade a mapping of its
+        stages to their tables.
     *others
         Refused.
     policy : AbstentionPolicy, or mapping of str to AbstentionPolicy, default=None
