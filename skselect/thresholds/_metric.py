@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,8 +49,12 @@ class MetricOptimum:
     n_unconstrained: int
 
 
-#: Thresholds that can be best, by rising coverage, with accepted entries and value.
-_Candidates = tuple[FloatArray, IntArray, FloatArray]
+class _Candidates(NamedTuple):
+    """Thresholds that can be best, by rising coverage, with accepted entries and metric."""
+
+    thresholds: FloatArray
+    n_blocks: IntArray
+    values: FloatArray
 
 
 def best_metric(
@@ -81,40 +86,46 @@ def best_metric(
     MetricOptimum or None
         None if no threshold in the range accepts enough rows and keeps the constraints.
     """
-    thresholds, n_blocks, values = found = _candidates(curve, metric, threshold_range)
+    candidates = _candidates(curve, metric, threshold_range)
+    thresholds, n_blocks, values = candidates
     scores = values
     if bounds_luck:
-        variance = np.maximum(_mean_squares(curve, metric, found) - values**2, 0.0)
-        n_accepted = curve.n_accepted[n_blocks - 1]
-        scores = values - _LOWER_BOUND_ERRORS * np.sqrt(variance / n_accepted)
+        scores = values - _LOWER_BOUND_ERRORS * _standard_errors(curve, metric, candidates)
     allowed = reaches(curve.coverage, min_coverage)
     if constraints:
         allowed &= keeps(curve, constraints)
     allowed = allowed[n_blocks - 1]
     if not np.any(allowed):
         return None
-    kept = np.where(allowed, scores, -np.inf)
-    best = np.max(kept)
+    allowed_scores = np.where(allowed, scores, -np.inf)
+    best = np.max(allowed_scores)
     # Candidates are ordered by coverage, so the last of equal values has the largest.
-    chosen = len(kept) - 1 - int(np.argmax(kept[::-1] == best))
-    k, threshold, value = int(n_blocks[chosen]), float(thresholds[chosen]), float(values[chosen])
+    chosen = np.flatnonzero(allowed_scores == best)[-1]
+    threshold = float(thresholds[chosen])
     if metric == "selective_accuracy":
-        threshold = threshold_below(curve, k)
+        threshold = threshold_below(curve, int(n_blocks[chosen]))
     free = int(np.argmax(scores))
-    return MetricOptimum(threshold, k, value, float(best), float(scores[free]), int(n_blocks[free]))
+    return MetricOptimum(
+        threshold,
+        n_blocks=int(n_blocks[chosen]),
+        value=float(values[chosen]),
+        best=float(best),
+        unconstrained=float(scores[free]),
+        n_unconstrained=int(n_blocks[free]),
+    )
 
 
 def keeps(curve: RiskCoverageCurve, constraints: tuple[tuple[str, float], ...]) -> BoolArray:
     """Tell which entries of a curve keep every constraint."""
-    kept = np.ones(len(curve), dtype=bool)
+    keeping = np.ones(len(curve), dtype=bool)
     for name, bound in constraints:
         if name in AT_MOST:
             risk = curve.selective_risk if name == "risk" else curve.generalized_risk
-            kept &= stays_within(risk, bound)
+            keeping &= stays_within(risk, bound)
         else:
             share = curve.coverage if name == "coverage" else 1.0 - curve.selective_risk
-            kept &= reaches(share, bound)
-    return kept
+            keeping &= reaches(share, bound)
+    return keeping
 
 
 def _candidates(
@@ -128,39 +139,69 @@ def _candidates(
     """
     n_blocks = np.arange(1, len(curve) + 1)
     if metric == "selective_accuracy":
-        return curve.thresholds, n_blocks, 1.0 - curve.selective_risk
+        return _Candidates(curve.thresholds, n_blocks, 1.0 - curve.selective_risk)
     plus = metric == "cwsa_plus"
     low, high = threshold_range
     lowest, values = curve.cwsa_right_limits(plus=plus)
     # Entries with a threshold in the range are neighbours; only the last can reach below it.
-    first = len(curve) - int(np.searchsorted(lowest[::-1], high))
-    inside = slice(first, int(curve.n_blocks_accepted(np.array([low]))[0]))
-    lowest, values, n_blocks = lowest[inside], values[inside].copy(), n_blocks[inside]
+    start = len(curve) - int(np.searchsorted(lowest[::-1], high))
+    stop = int(curve.n_blocks_accepted(np.array([low]))[0])
+    inside = slice(start, stop)
+    n_blocks = n_blocks[inside]
+    lowest = lowest[inside]
+    values = values[inside].copy()
     if len(lowest) and lowest[-1] < low:
         lowest[-1] = low
         values[-1:] = curve.cwsa_at(lowest[-1:], plus=plus)
+    lower_ends = _Candidates(lowest, n_blocks, values)
     if plus:
-        return lowest, n_blocks, values
-    below = np.nextafter(high, 0.0)
-    highest, own = curve.thresholds[inside].copy(), curve.cwsa()[inside].copy()
-    cut = highest > below
-    highest[cut] = below
-    own[cut] = curve.cwsa_at(highest[cut], plus=False)
-    order = np.argsort(np.concatenate([n_blocks, n_blocks]), kind="stable")
-    both = [(highest, lowest), (n_blocks, n_blocks), (own, values)]
-    thresholds, entries, metrics = (np.concatenate(pair)[order] for pair in both)
-    return thresholds, entries, metrics
+        return lower_ends
+    return _join(_upper_ends(curve, inside, high), lower_ends)
 
 
-def _mean_squares(curve: RiskCoverageCurve, metric: str, found: _Candidates) -> FloatArray:
+def _upper_ends(curve: RiskCoverageCurve, inside: slice, high: float) -> _Candidates:
+    """Return the highest thresholds below `high` that accept some entries, and CWSA there."""
+    n_blocks = np.arange(1, len(curve) + 1)[inside]
+    highest = curve.thresholds[inside].copy()
+    values = curve.cwsa()[inside].copy()
+    most = np.nextafter(high, 0.0)
+    is_cut = highest > most
+    highest[is_cut] = most
+    values[is_cut] = curve.cwsa_at(highest[is_cut], plus=False)
+    return _Candidates(highest, n_blocks, values)
+
+
+def _join(upper_ends: _Candidates, lower_ends: _Candidates) -> _Candidates:
+    """Return both ends of each interval, one interval after the other."""
+    thresholds = np.concatenate([upper_ends.thresholds, lower_ends.thresholds])
+    n_blocks = np.concatenate([upper_ends.n_blocks, lower_ends.n_blocks])
+    values = np.concatenate([upper_ends.values, lower_ends.values])
+    order = np.argsort(n_blocks, kind="stable")
+    return _Candidates(thresholds[order], n_blocks[order], values[order])
+
+
+def _standard_errors(curve: RiskCoverageCurve, metric: str, candidates: _Candidates) -> FloatArray:
+    """Return the standard error of the metric at each threshold."""
+    _, n_blocks, values = candidates
+    mean_squares = _mean_squares(curve, metric, candidates)
+    variance = np.maximum(mean_squares - values**2, 0.0)
+    n_accepted = curve.n_accepted[n_blocks - 1]
+    return np.sqrt(variance / n_accepted)
+
+
+def _mean_squares(curve: RiskCoverageCurve, metric: str, candidates: _Candidates) -> FloatArray:
     """Return the mean square of what an accepted row adds to the metric at each threshold."""
-    thresholds, n_blocks, values = found
+    thresholds, n_blocks, values = candidates
     if metric == "selective_accuracy":  # what a row adds is 0 or 1
         return values
-    weight = curve.block_weight if metric == "cwsa" else curve.block_weight - curve.block_loss
-    shortfall = 1.0 - curve.thresholds
-    powers = (weight, weight * shortfall, weight * shortfall * shortfall)
+    weight = curve.block_weight
+    if metric == "cwsa_plus":
+        weight = weight - curve.block_loss
     last = n_blocks - 1
-    count, first, second = (np.cumsum(power)[last] for power in powers)
-    total = areas.sum_squares(count, first, second, areas.slope(1.0 - thresholds))
+    shortfall = 1.0 - curve.thresholds
+    of_rows = np.cumsum(weight)[last]
+    of_shortfalls = np.cumsum(weight * shortfall)[last]
+    of_squares = np.cumsum(weight * shortfall * shortfall)[last]
+    slope = areas.slope(1.0 - thresholds)
+    total = areas.sum_squares(of_rows, of_shortfalls, of_squares, slope)
     return total / curve.accepted_weight[last]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,18 @@ BAND_SHARES = dict.fromkeys(_ASKED, 0.7 / len(_ASKED)) | dict.fromkeys(
 _LEAST_COVERAGE = 0.1
 # One way to be accepted: the ranks that must all pass, and how many errors each may have.
 _Way = tuple[IntArray, IntArray]
+# Takes n and k; returns the ways in which k of n rows may be accepted.
+_FindWays = Callable[[int, int], list[_Way]]
+# To this share of them, numbers of rows may be larger than needed.
+_PRECISION = 0.005
 # A plan averages over this many likely numbers of accepted rows.
 _STRATA = 9
-_MOST_ROWS, _MOST_ROWS_OF_A_WALK = 10**8, 10**6
-# Methods that take a walk over all rows; and where a fixed sequence begins.
-_WALKING, _SEQUENCE_START = ("combined", "band", "fixed_sequence"), 0.25
+_MOST_ROWS = 10**8
+# Methods that take a walk over all rows, and how many these may be.
+_WALKING = ("combined", "band", "fixed_sequence")
+_MOST_ROWS_OF_A_WALK = 10**6
+# Where a fixed sequence begins.
+_SEQUENCE_START = 0.25
 
 
 def rows_needed(
@@ -103,9 +111,11 @@ def rows_needed(
     2656
     """
     target, delta, method = _read_plan(risk, delta)
-    start = _SEQUENCE_START if method == "fixed_sequence" else 0.0
+    start = 0.0
     if fixed:
-        method, start = "fixed", 0.0
+        method = "fixed"
+    elif method == "fixed_sequence":
+        start = _SEQUENCE_START
     check_number("power", power, 0.0, 1.0, closed="neither")
     check_number("coverage", coverage, 0.0, 1.0, closed="right")
     check_count("expected_errors", expected_errors, 0)
@@ -120,13 +130,13 @@ def rows_needed(
             f"expected_risk must be below the target, {target:g}, got {expected_risk:g}: no number "
             "of rows certifies a model that errs as often as that.",
         )
-    # What would need more rows than can be planned in seconds is refused.
     about = (expected_errors + 1) / target
     expected = f"expected_errors={expected_errors}"
     if expected_risk is not None:
-        sure = stats.norm.isf(1e-3) + abs(stats.norm.isf(power))
-        about = sure**2 * target * (1.0 - target) / (target - expected_risk) ** 2
+        deviations = stats.norm.isf(1e-3) + abs(stats.norm.isf(power))
+        about = deviations**2 * target * (1.0 - target) / (target - expected_risk) ** 2
         expected = f"expected_risk={expected_risk:g}"
+    # What would need more rows than can be planned in seconds is refused.
     most = _MOST_ROWS_OF_A_WALK if method in _WALKING else _MOST_ROWS
     if about / coverage > most:
         raise ValueError(
@@ -134,30 +144,48 @@ def rows_needed(
             f"{most:,} rows, the most that can be planned for this method; ask for a larger "
             "target, or plan with fixed=True."
         )
-    least_coverage = min(_LEAST_COVERAGE, coverage)
 
-    def ways(n: int, k: int) -> list[_Way]:
-        return [way for way in _ways(method, n, k, target, delta, least_coverage) if len(way[0])]
+    def find_ways(n: int, k: int) -> list[_Way]:
+        return _ways(method, n, k, target, delta, min(_LEAST_COVERAGE, coverage))
 
-    def enough(n: int) -> bool:
-        if expected_risk is None:
-            found = ways(n, smallest_rank(n, coverage))
-            return any(int(limits[-1]) >= expected_errors for _, limits in found)
-        beyond = int(not fixed and coverage < 1.0)
-        chances = [
-            max((_passing(way, expected_risk, beyond) for way in ways(n, k)), default=0.0)
-            for k in _numbers_accepted(n, coverage)
-        ]
+    if expected_risk is None:
+        return _rows_for_errors(find_ways, expected_errors, coverage, exact=fixed)
+    beyond = int(not fixed and coverage < 1.0)
+    return _rows_for_risk(find_ways, expected_risk, coverage, power, beyond)
+
+
+def _rows_for_errors(find_ways: _FindWays, n_errors: int, coverage: float, *, exact: bool) -> int:
+    """Return how many rows certify so many errors."""
+
+    def is_enough(n: int) -> bool:
+        ways = find_ways(n, smallest_rank(n, coverage))
+        return any(int(limits[-1]) >= n_errors for _, limits in ways)
+
+    return least_count(is_enough, 0.0 if exact else _PRECISION)
+
+
+def _rows_for_risk(
+    find_ways: _FindWays, risk: float, coverage: float, power: float, beyond: int
+) -> int:
+    """Return how many rows certify with a probability of at least `power`."""
+
+    def is_enough(n: int) -> bool:
+        chances = []
+        for k in _numbers_accepted(n, coverage):
+            of_ways = [_passing(way, risk, beyond) for way in find_ways(n, k)]
+            chances.append(max(of_ways, default=0.0))
         return float(np.mean(chances)) >= power
 
-    exact = fixed and expected_risk is None
-    return least_count(enough, 0.0 if exact else 0.005)
+    return least_count(is_enough, _PRECISION)
 
 
 def _read_plan(risk: Any, delta: float | None) -> tuple[float, float, str]:
     """Return the target, the level of one analysis, and how a threshold will be found."""
     if not hasattr(risk, "get_params"):
-        target, level, n_analyses, method = risk, 0.05 if delta is None else delta, 1, "auto"
+        target = risk
+        level = 0.05 if delta is None else delta
+        n_analyses = 1
+        method = "auto"
     elif not getattr(risk, "is_selective", False):
         raise ValueError(
             f"risk must be a Risk or a number, got {risk!r}: no other objective is planned."
@@ -165,8 +193,12 @@ def _read_plan(risk: Any, delta: float | None) -> tuple[float, float, str]:
     elif delta is not None:
         raise ValueError(f"delta goes with a number, not with {risk!r}, which has its own.")
     else:
-        target, level, n_analyses, method = risk.target, risk.delta, risk.max_analyses, risk.method
-    target = check_risk_limit(check_number("target", target, 0.0, 1.0, closed="neither"))
+        target = risk.target
+        level = risk.delta
+        n_analyses = risk.max_analyses
+        method = risk.method
+    target = check_number("target", target, 0.0, 1.0, closed="neither")
+    target = check_risk_limit(target)
     level = check_delta(level) / check_count("max_analyses", n_analyses)
     check_choice("method", method, ["auto", "combined", "band", "fixed_sequence", "bonferroni"])
     return target, level, "combined" if method == "auto" else method
@@ -177,7 +209,8 @@ def _numbers_accepted(n: int, coverage: float) -> list[int]:
     if coverage == 1.0:
         return [n]
     middles = (np.arange(_STRATA) + 0.5) / _STRATA
-    return [max(int(k), 1) for k in stats.binom.ppf(middles, n, coverage)]
+    numbers = stats.binom.ppf(middles, n, coverage)
+    return [max(int(k), 1) for k in numbers]
 
 
 def _passing(way: _Way, risk: float, beyond: int) -> float:
@@ -187,7 +220,8 @@ def _passing(way: _Way, risk: float, beyond: int) -> float:
     rows), which may be wrong.
     """
     ranks, limits = way
-    return bands.staying_probability(ranks, np.append(limits[:-1], limits[-1] - beyond), risk)
+    limits = np.append(limits[:-1], limits[-1] - beyond)
+    return bands.staying_probability(ranks, limits, risk)
 
 
 def _last(ranks: IntArray, limits: IntArray, k: int) -> _Way:
@@ -198,9 +232,10 @@ def _last(ranks: IntArray, limits: IntArray, k: int) -> _Way:
 
 def _all_up_to(ranks: IntArray, limits: IntArray, k: int) -> _Way:
     """Return what a sequence up to k has to pass: between two ranks the lower one's limit holds."""
-    wanted = (ranks <= k) & (limits >= 0)
-    ranks, limits = ranks[wanted], limits[wanted]
-    return np.append(ranks[1:], k)[: len(ranks)], limits
+    is_tested = (ranks <= k) & (limits >= 0)
+    ends = np.append(ranks[is_tested][1:], k)
+    limits = limits[is_tested]
+    return ends[: len(limits)], limits
 
 
 def _ways(
@@ -209,14 +244,18 @@ def _ways(
     """Return the ways in which a threshold, found by a method, may accept k of n rows."""
     if method == "fixed":
         ranks = np.array([k])
-        return [(ranks, critical_counts(ranks, target, delta))]
-    if method == "combined":
+        ways = [(ranks, critical_counts(ranks, target, delta))]
+    elif method == "combined":
         ranks, band, sequence = bands.combined_limits(n, target, delta, least_coverage)
-        return [_all_up_to(ranks, sequence, k), _last(ranks, band, k)]
-    if method == "fixed_sequence":
-        return [_all_up_to(*bands.sequence_limits(n, target, delta, _SEQUENCE_START), k)]
-    limits = bands.walk_band if method == "band" else bands.union_limits
-    return [_last(*limits(n, target, delta, least_coverage), k)]
+        ways = [_all_up_to(ranks, sequence, k), _last(ranks, band, k)]
+    elif method == "fixed_sequence":
+        ranks, limits = bands.sequence_limits(n, target, delta, _SEQUENCE_START)
+        ways = [_all_up_to(ranks, limits, k)]
+    else:
+        find_limits = bands.walk_band if method == "band" else bands.union_limits
+        ranks, limits = find_limits(n, target, delta, least_coverage)
+        ways = [_last(ranks, limits, k)]
+    return [(ranks, limits) for ranks, limits in ways if len(ranks)]
 
 
 def pool_size(n_labels: int, expected_coverage: float) -> int:
@@ -255,7 +294,8 @@ def pool_size(n_labels: int, expected_coverage: float) -> int:
     (0.8, 500)
     """
     share = check_number("expected_coverage", expected_coverage, 0.0, 1.0, closed="right")
-    return math.ceil(check_count("n_labels", n_labels) / share - 1e-9)
+    check_count("n_labels", n_labels)
+    return math.ceil(n_labels / share - 1e-9)
 
 
 def simultaneous_band(
@@ -311,8 +351,10 @@ def simultaneous_band(
         return np.array_equal(passing_runs(curve, ranks, low), passing_runs(curve, ranks, high))
 
     for target, share in sorted(BAND_SHARES.items(), reverse=True):
-        given = curve.n_rows, target, delta * share, min_coverage
-        limits = bands.walk_until_alike(*given, pass_the_same)
-        for begin, end in zip(*passing_runs(curve, *limits), strict=True):
+        ranks, limits = bands.walk_until_alike(
+            curve.n_rows, target, delta * share, min_coverage, pass_the_same
+        )
+        runs = passing_runs(curve, ranks, limits)
+        for begin, end in zip(*runs, strict=True):
             bound[begin:end] = target
     return bound

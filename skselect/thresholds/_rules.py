@@ -74,9 +74,10 @@ class Shortlist:
 
     def set_apart(self, n: int) -> BoolArray:
         """Return which of n rows do not choose the threshold."""
-        apart = np.zeros(n, dtype=bool)
         rng = check_generator(self.random_state)
-        apart[rng.permutation(n)[: int(self.share * n)]] = True
+        drawn = rng.permutation(n)[: int(self.share * n)]
+        apart = np.zeros(n, dtype=bool)
+        apart[drawn] = True
         return apart
 
 
@@ -99,12 +100,14 @@ def shortlist_cutoff(proba: FloatArray, truth: IntArray, level: float) -> float:
         -inf where too many truths are on no list.
     """
     of_truth = proba[np.arange(len(truth)), truth].astype(np.float64)
-    return -pointwise.conformal_quantile(np.where(truth < 0, np.inf, -of_truth), level)
+    scores = np.where(truth < 0, np.inf, -of_truth)
+    return -pointwise.conformal_quantile(scores, level)
 
 
-# Where more rows than this would be needed, `rows_like_these` returns None; it allows for so many
-# standard deviations more errors than expected.
-_MOST_ROWS, _SURPLUS = 10**9, 0.84
+# Where more rows than this would be needed, `rows_like_these` returns None.
+_MOST_ROWS = 10**9
+# It allows for so many standard deviations more errors than expected.
+_SURPLUS = 0.84
 
 #: A rule: curve, target, delta, least coverage -> whether accepting the entries up to each passes.
 #: With probability 1 - delta no threshold passes that breaks the target, unless the rule says less.
@@ -148,12 +151,12 @@ def pass_all(tests: Sequence[tuple[RiskCoverageCurve, Passing]]) -> Passing:
     Passing
         On the first curve.
     """
-    (first, found), *others = tests
-    for curve, other in others:
-        n_blocks = curve.n_blocks_accepted(first.thresholds)
-        entries = found.entries & np.append(False, other.entries)[n_blocks]
-        found = Passing(entries, found.levels[np.isin(found.levels, other.levels)])
-    return found
+    (all_rows, (entries, levels)), *others = tests
+    for curve, passing in others:
+        n_blocks = curve.n_blocks_accepted(all_rows.thresholds)
+        entries = entries & np.append(False, passing.entries)[n_blocks]
+        levels = levels[np.isin(levels, passing.levels)]
+    return Passing(entries, levels)
 
 
 # Selective risk ----------------------------------------------------------------------------
@@ -182,27 +185,34 @@ def band_risk(
     curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
 ) -> BoolArray:
     """Pass what the band certifies; see :func:`~skselect.bounds.walk_band`."""
-    return passed_in_band(curve, *walk_band(curve.n_rows, target, delta, min_coverage))
+    ranks, limits = walk_band(curve.n_rows, target, delta, min_coverage)
+    return passed_in_band(curve, ranks, limits)
 
 
 def bonferroni_risk(
     curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
 ) -> BoolArray:
     """Pass what the union bound certifies; see :func:`~skselect.bounds._band.union_limits`."""
-    return passed_in_band(curve, *union_limits(curve.n_rows, target, delta, min_coverage))
+    ranks, limits = union_limits(curve.n_rows, target, delta, min_coverage)
+    return passed_in_band(curve, ranks, limits)
 
 
 def combined_risk(
     curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
 ) -> BoolArray:
     """Pass what band or sequence certifies; see :func:`~skselect.bounds.combined_limits`."""
-    given = curve.n_rows, target, delta, min_coverage
-    if refuses_surely(*given, lambda ranks: curve.accepted_loss[curve.first_reaching(ranks)]):
+
+    def count_errors(ranks: IntArray) -> FloatArray:
+        return curve.accepted_loss[curve.first_reaching(ranks)]
+
+    n = curve.n_rows
+    if refuses_surely(n, target, delta, min_coverage, count_errors):
         return np.zeros(len(curve), dtype=bool)
-    ranks, band, sequence = combined_limits(*given)
+    ranks, band, sequence = combined_limits(n, target, delta, min_coverage)
     by_band = passed_in_band(curve, ranks, band)
-    begun = sequence >= 0
-    return by_band | passed_in_sequence(curve, ranks[begun], sequence[begun])
+    tested = sequence >= 0
+    by_sequence = passed_in_sequence(curve, ranks[tested], sequence[tested])
+    return by_band | by_sequence
 
 
 def sgr_risk(
@@ -215,19 +225,21 @@ def sgr_risk(
     """
     n = curve.n_rows
     probes = max(int(np.ceil(np.log2(n))), 1)
-    low, high, best = 1, n, 0
+    low = 1
+    high = n
+    n_passed = 0
     for _ in range(probes):
         rank = (low + high + 1) // 2
         block = int(curve.first_reaching(rank))
-        k, errors = (int(count) for count in curve.accepted_by(block + 1))
-        bound = pointwise.clopper_pearson_upper(errors, k, delta / probes)
+        accepted, loss = curve.accepted_by(block + 1)
+        bound = pointwise.clopper_pearson_upper(int(loss), int(accepted), delta / probes)
         if bound <= target:
             low = rank
-            if reaches(k / n, min_coverage):
-                best = max(best, block + 1)
+            if reaches(accepted / n, min_coverage):
+                n_passed = max(n_passed, block + 1)
         else:
             high = rank - 1 if rank > low else rank
-    return np.arange(len(curve)) < best
+    return np.arange(len(curve)) < n_passed
 
 
 # Silent failures, coverage, cost ---------------------------------------------------------
@@ -241,7 +253,7 @@ def certified_generalized_risk(
     Generalised risk grows with coverage, so one exact binomial test covers every threshold.
     With e* = max{e : BinomCDF(e; n, target) <= delta} the sets with at most e* errors pass.
     """
-    allowed = int(pointwise.critical_counts(np.array([curve.n_rows]), target, delta)[0])
+    allowed = pointwise.critical_counts(np.array([curve.n_rows]), target, delta)
     return np.arange(len(curve)) < curve.n_within_loss(allowed)
 
 
@@ -271,17 +283,17 @@ def coverage_rank(n: int, target: float, delta: float) -> int:
     def reached(k: int) -> bool:
         return bool(special.betaincc(k, n + 1.0 - k, target) >= 1.0 - delta)
 
-    first = pointwise.smallest_rank(n, target)  # the probability rises with k
-    return min(first + bisect_left(range(first, n), True, key=reached), n)
+    ranks = range(pointwise.smallest_rank(n, target), n)
+    n_failing = bisect_left(ranks, True, key=reached)  # the probability rises with k
+    return min(ranks.start + n_failing, n)
 
 
 def certified_coverage(
     curve: RiskCoverageCurve, target: float, delta: float, *_: float
 ) -> BoolArray:
     """Pass where the coverage on new rows is at least `target`, by rank."""
-    passing = np.zeros(len(curve), dtype=bool)
-    passing[curve.first_reaching(coverage_rank(curve.n_rows, target, delta)) :] = True
-    return passing
+    rank = coverage_rank(curve.n_rows, target, delta)
+    return np.arange(len(curve)) >= curve.first_reaching(rank)
 
 
 def empirical_coverage(curve: RiskCoverageCurve, target: float, *_: float) -> BoolArray:
@@ -294,10 +306,12 @@ def cheapest(curve: RiskCoverageCurve, abstention_cost: float, *_: float) -> int
 
     An error costs 1, an abstention `abstention_cost`.
     """
-    total = curve.accepted_weight[-1]
-    rejected = total - np.concatenate([[0.0], curve.accepted_weight])
-    cost = np.concatenate([[0.0], curve.accepted_loss]) + abstention_cost * rejected
-    return int(np.flatnonzero(stays_within(cost, float(np.min(cost))))[-1])
+    accepted = np.concatenate([[0.0], curve.accepted_weight])
+    loss = np.concatenate([[0.0], curve.accepted_loss])
+    rejected = accepted[-1] - accepted
+    cost = loss + abstention_cost * rejected
+    cheapest_sets = np.flatnonzero(stays_within(cost, float(np.min(cost))))
+    return int(cheapest_sets[-1])
 
 
 def mean_coverage(curve: RiskCoverageCurve, target: float, *_: float) -> BoolArray:
@@ -323,11 +337,14 @@ def chow(abstention_cost: float) -> float:
 
 def passed_in_band(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> BoolArray:
     """Tell which entries pass a band."""
+    begin, end = passing_runs(curve, ranks, limits)
     edges = np.zeros((len(ranks) + 1, 2), dtype=np.int64)  # a run ends, the next one begins
-    edges[:-1, 1], edges[1:, 0] = passing_runs(curve, ranks, limits)
+    edges[1:, 0] = end
+    edges[:-1, 1] = begin
     edges[-1, 1] = len(curve)
-    inside = np.arange(edges.size - 1) % 2 == 1
-    return np.repeat(inside, np.diff(edges.ravel()))
+    lengths = np.diff(edges.ravel())
+    is_inside = np.arange(len(lengths)) % 2 == 1
+    return np.repeat(is_inside, lengths)
 
 
 def passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> BoolArray:
@@ -340,14 +357,14 @@ def passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArr
     if len(ranks) == 0:
         return passing
     begin = curve.first_reaching(ranks)
-    first = int(begin[0])
     # The limit at a rank holds for the entries that start at or after it: those after the entry
     # that reaches the rank.
     begin[1:] += 1
     end = np.append(begin[1:], len(curve))
-    failed = np.maximum(begin, curve.n_within_loss(limits))
-    failed = failed[failed < end]
-    passing[first : failed[0] if len(failed) else len(curve)] = True
+    failing = np.maximum(begin, curve.n_within_loss(limits))
+    failing = failing[failing < end]
+    stop = np.min(failing, initial=len(curve))
+    passing[begin[0] : stop] = True
     return passing
 
 
@@ -361,12 +378,15 @@ def passing_runs(
     """
     begin = curve.first_reaching(ranks)
     end = np.append(begin[1:], len(curve))
-    return begin, np.maximum(np.minimum(end, curve.n_within_loss(limits)), begin)
+    end = np.minimum(end, curve.n_within_loss(limits))
+    return begin, np.maximum(end, begin)
 
 
 def last_passed(passed: BoolArray) -> int:
     """Return how many entries there are up to the last one that passed."""
-    return len(passed) - int(np.argmax(passed[::-1])) if np.any(passed) else 0
+    if not np.any(passed):
+        return 0
+    return len(passed) - int(np.argmax(passed[::-1]))
 
 
 # Targets that these rows could meet, and rows that a target needs ------------------------------
@@ -380,8 +400,10 @@ def least_risk_target(
     def met(target: float) -> bool:
         return bool(np.any(rule(curve, target, delta, min_coverage)))
 
-    counts = curve.n_accepted, curve.accepted_loss
-    return _least(met, _pointwise_least(*counts, curve.n_rows, delta, min_coverage))
+    likely = _pointwise_least(
+        curve.n_accepted, curve.accepted_loss, curve.n_rows, delta, min_coverage
+    )
+    return _least(met, likely)
 
 
 def least_band_target(
@@ -410,8 +432,8 @@ def least_band_target(
         place = np.searchsorted(ranks, n_accepted, side="right") - 1  # the limit that counts here
         return bool(place >= 0 and n_errors <= limits[place])
 
-    counts = np.array([n_accepted]), np.array([n_errors])
-    return _least(met, _pointwise_least(*counts, n, delta, min_coverage))
+    likely = _pointwise_least(np.array([n_accepted]), np.array([n_errors]), n, delta, min_coverage)
+    return _least(met, likely)
 
 
 def _pointwise_least(
@@ -419,16 +441,19 @@ def _pointwise_least(
 ) -> float:
     """Return the least bound at delta/6, about as strict as a band for all thresholds at once."""
     # Of the sets with the same errors the largest one has the least bound.
-    largest = np.append(n_errors[1:] > n_errors[:-1], True) & (n_accepted >= min_coverage * n)
-    rows, errors = n_accepted[largest], n_errors[largest].astype(np.float64)
+    is_largest = np.append(n_errors[1:] > n_errors[:-1], True)
+    is_largest &= n_accepted >= min_coverage * n
+    rows = n_accepted[is_largest]
+    errors = n_errors[is_largest].astype(np.float64)
     if len(rows) == 0:
         return 1.0
-    # A set whose bound is smaller than that of the likeliest one stays below delta there.
+    alpha = delta / 6.0
+    # A set whose bound is smaller than that of the likeliest one stays below alpha there.
     likeliest = int(np.argmin((errors + 2.0 * np.sqrt(errors) + 4.0) / rows))
-    first = pointwise.clopper_pearson_upper(errors[likeliest], rows[likeliest], delta / 6.0)
-    near = special.bdtr(errors, rows, first) <= delta / 6.0 * (1.0 + 1e-6)
-    bounds = pointwise.clopper_pearson_upper(errors[near], rows[near], delta / 6.0)
-    return float(np.min(bounds, initial=first))
+    bound = pointwise.clopper_pearson_upper(errors[likeliest], rows[likeliest], alpha)
+    is_near = special.bdtr(errors, rows, bound) <= alpha * (1.0 + 1e-6)
+    bounds = pointwise.clopper_pearson_upper(errors[is_near], rows[is_near], alpha)
+    return float(np.min(bounds, initial=bound))
 
 
 def _least(met: Callable[[float], bool], high: float) -> float:
@@ -437,10 +462,14 @@ def _least(met: Callable[[float], bool], high: float) -> float:
         high = min(1.1 * high, 1.0)
     low = high / 1.1
     while low > 0.0 and met(low):
-        low, high = low / 1.1, low
+        high = low
+        low /= 1.1
     while high - low > 1e-3 * high:
         middle = (low + high) / 2.0
-        low, high = (low, middle) if met(middle) else (middle, high)
+        if met(middle):
+            high = middle
+        else:
+            low = middle
     return high
 
 
@@ -456,7 +485,8 @@ def rows_like_these(
     allowed = (curve.coverage >= min_coverage) & (curve.selective_risk < target)
     if not np.any(allowed):
         return None
-    share, risk = curve.coverage[allowed], curve.selective_risk[allowed]
+    share = curve.coverage[allowed]
+    risk = curve.selective_risk[allowed]
     # The band has a fifth of delta, and is no stricter than each rank's test at a twelfth of that.
     alpha = delta / 60.0
 
@@ -469,7 +499,9 @@ def rows_like_these(
         chance = special.bdtr(np.arange(len(largest)), largest, target)
         return n > _MOST_ROWS or bool(np.any(chance <= alpha))
 
-    first = max(pointwise.rows_for_certificate(target, delta), math.ceil(1.25 * curve.n_rows))
-    needed = max(pointwise.least_count(enough, 0.01, first), first)
+    least = max(pointwise.rows_for_certificate(target, delta), math.ceil(1.25 * curve.n_rows))
+    needed = max(pointwise.least_count(enough, 0.01, least), least)
+    if needed > _MOST_ROWS:
+        return None
     step = 10 ** max(len(str(needed)) - 2, 0)
-    return None if needed > _MOST_ROWS else -(-needed // step) * step
+    return -(-needed // step) * step

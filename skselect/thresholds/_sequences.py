@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -50,24 +50,27 @@ class FixedSequence:
 
     def __init__(self, starts: float | Sequence[float] = 0.25) -> None:
         shares = _read_several("starts", "share of the rows", starts)
-        object.__setattr__(
-            self, "starts", tuple(check_number("starts", share, 0.0, 1.0) for share in shares)
-        )
+        checked = tuple(check_number("starts", share, 0.0, 1.0) for share in shares)
+        object.__setattr__(self, "starts", checked)
 
     def __call__(
         self, curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
     ) -> BoolArray:
         """Tell which entries of a curve pass."""
-        n, share = curve.n_rows, delta / len(self.starts)
-        limits = (sequence_limits(n, target, share, max(x, min_coverage)) for x in self.starts)
-        return np.any([passed_in_sequence(curve, *one) for one in limits], axis=0)
+        level = delta / len(self.starts)
+        passing = np.zeros(len(curve), dtype=bool)
+        for start in self.starts:
+            begin = max(start, min_coverage)
+            ranks, limits = sequence_limits(curve.n_rows, target, level, begin)
+            passing |= passed_in_sequence(curve, ranks, limits)
+        return passing
 
 
-def _read_several(name: str, what: str, given: Any) -> list[Any]:
+def _read_several(name: str, noun: str, numbers: Any) -> list[Any]:
     """Return one number, or several, as a list."""
-    values = np.atleast_1d(as_array(given, name))
+    values = np.atleast_1d(as_array(numbers, name))
     if values.ndim != 1 or len(values) == 0:
-        raise ValueError(f"{name} must be one {what} or several, got {shown(given)}.")
+        raise ValueError(f"{name} must be one {noun} or several, got {shown(numbers)}.")
     return list(values.tolist())
 
 
@@ -151,11 +154,17 @@ class LevelSequence:
             no row across. Without the highest confidences, where fewer rows are expected than could
             certify the target with some errors.
         """
-        found = curve.thresholds
-        gap = found[-2] - found[-1] if len(found) > 1 else 1e-6 * abs(found[-1])
-        below = (found + np.append(found[1:], found[-1] - gap)) / 2.0
-        enough = n * curve.coverage >= _ROOM_FOR_ERRORS * rows_for_certificate(target, delta)
-        return cls((below[enough] if np.any(enough) else below[-1:]).tolist(), band_share)
+        confidence = curve.thresholds
+        gap = 1e-6 * abs(confidence[-1])
+        if len(confidence) > 1:
+            gap = confidence[-2] - confidence[-1]
+        lower = np.append(confidence[1:], confidence[-1] - gap)
+        levels = (confidence + lower) / 2.0
+        least = _ROOM_FOR_ERRORS * rows_for_certificate(target, delta)
+        is_enough = n * curve.coverage >= least
+        if not np.any(is_enough):
+            is_enough[-1] = True
+        return cls(levels[is_enough].tolist(), band_share)
 
     def find_passed(
         self, curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
@@ -163,9 +172,11 @@ class LevelSequence:
         """Return the levels before the first one that fails, without those that accept too few."""
         levels = np.array(self.levels)
         entries = curve.n_blocks_accepted(levels)
-        accepted, errors = curve.accepted_weight[entries - 1], curve.accepted_loss[entries - 1]
+        accepted = curve.accepted_weight[entries - 1]
+        errors = curve.accepted_loss[entries - 1]
         level = (1.0 - self.band_share) * delta
-        passed = (entries > 0) & (special.bdtr(errors, accepted.astype(np.int64), target) <= level)
+        chance = special.bdtr(errors, accepted.astype(np.int64), target)
+        passed = (entries > 0) & (chance <= level)
         enough = reaches(accepted / curve.n_rows, min_coverage)
         return levels[np.logical_and.accumulate(passed) & enough]
 
@@ -186,9 +197,11 @@ def count_system_errors(
     `loss` and `reviewer_loss` have the shape (n,), `levels` that of the result.
     """
     order = np.argsort(confidence)
-    more = np.cumsum((loss - reviewer_loss)[order[::-1]])
+    falling = order[::-1]
+    more = np.cumsum((loss - reviewer_loss)[falling])
+    more = np.append(0.0, more)
     n_accepted = len(order) - np.searchsorted(confidence[order], levels)
-    return reviewer_loss.sum() + np.append(0.0, more)[n_accepted]
+    return reviewer_loss.sum() + more[n_accepted]
 
 
 def system_levels(
@@ -200,15 +213,17 @@ def system_levels(
     read from a parabola through the errors at all levels, which chance moves less than the errors
     at each. (It is refused half as often with 500 rows as where the errors are fewest.)
     """
-    spread = np.linspace(0.0, 1.0, FEW_LEVELS + 1)
-    levels = np.unique(np.quantile(confidence, spread, method="higher"))[::-1]
+    shares = np.linspace(0.0, 1.0, FEW_LEVELS + 1)
+    quantiles = np.quantile(confidence, shares, method="higher")
+    levels = np.unique(quantiles)[::-1]
     # Other rows may be less sure than all of these: the last level accepts them, too.
     is_share = levels[-1] >= 0.0 and levels[0] <= 1.0
     levels[-1] = 0.0 if is_share else 2.0 * levels[-1] - levels[0]
     errors: Any = count_system_errors(loss, reviewer_loss, confidence, levels)
     if len(levels) > 3:
         accepted = 1.0 - np.searchsorted(np.sort(confidence), levels) / len(confidence)
-        errors = np.polyval(np.polyfit(accepted, errors, 2), accepted)
+        parabola = np.polyfit(accepted, errors, 2)
+        errors = np.polyval(parabola, accepted)
     return levels[np.argmin(errors) :]
 
 
@@ -238,7 +253,8 @@ def best_start(curve: RiskCoverageCurve, target: float, min_coverage: float = 0.
     """
     chance = special.bdtr(curve.accepted_loss, curve.n_accepted, target)
     allowed = reaches(curve.coverage, min_coverage)
-    return float(curve.coverage[np.argmin(np.where(allowed, chance, 2.0))])
+    entry = np.argmin(np.where(allowed, chance, 2.0))
+    return float(curve.coverage[entry])
 
 
 # What is compared: shares of the rows at which the sequence starts, and of delta for the band.
@@ -302,14 +318,18 @@ class Combined:
         """Tell which entries of a curve pass."""
         n = curve.n_rows
         ranks, band, sequence = limits_from_start(n, target, delta, min_coverage, self.band_share)
+        by_band = passed_in_band(curve, ranks, band)
         tested = self.find_tested(ranks, sequence, n)
         passed = _passed_at if self.sparse else passed_in_sequence
-        return passed_in_band(curve, ranks, band) | passed(curve, ranks[tested], sequence[tested])
+        by_sequence = passed(curve, ranks[tested], sequence[tested])
+        return by_band | by_sequence
 
     def find_tested(self, ranks: IntArray, sequence: IntArray, n: int) -> BoolArray:
         """Tell which ranks the sequence tests."""
-        before = np.append(-1, sequence[:-1]) if self.sparse else -1
-        return (sequence > before) & (ranks >= self.start * n)
+        least: IntArray | int = -1
+        if self.sparse:
+            least = np.append(-1, sequence[:-1])
+        return (sequence > least) & (ranks >= self.start * n)
 
 
 def _passed_at(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> BoolArray:
@@ -318,12 +338,12 @@ def _passed_at(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> B
     A rank inside a tie block is tested with the errors of the whole block, but only a rank at
     the end of a block can be accepted.
     """
-    entry = curve.first_reaching(ranks)
-    failed = np.flatnonzero(entry >= curve.n_within_loss(limits))
-    passed = np.arange(len(ranks)) < (failed[0] if len(failed) else len(ranks))
-    ends = curve.first_reaching(ranks + 1) > entry
+    entries = curve.first_reaching(ranks)
+    is_within = entries < curve.n_within_loss(limits)
+    passed = np.logical_and.accumulate(is_within)
+    is_end = curve.first_reaching(ranks + 1) > entries
     passing = np.zeros(len(curve), dtype=bool)
-    passing[entry[passed & ends]] = True
+    passing[entries[passed & is_end]] = True
     return passing
 
 
@@ -375,44 +395,78 @@ def choose_combined(
 
     Sparse ones are left out where confidences are tied.
     """
-    untied = len(curve) >= _FEW_TIES * curve.n_rows
-    starts = default_combined(n, target, delta, min_coverage).start, *_STARTS
-    best, most = None, 0.0
+    if _are_tied(curve):
+        kinds = (False,)
+    default = default_combined(n, target, delta, min_coverage)
+    best = None
+    most = 0.0
     for share in _BAND_SHARES:
-        ranks, band, sequence = limits_from_start(n, target, delta, min_coverage, share)
-        if len(ranks) == 0:
+        limits = limits_from_start(n, target, delta, min_coverage, share)
+        imagined = _imagine(curve, n, *limits)
+        if len(imagined.ranks) == 0:
             return None
-        ends = ranks if untied else _ends_of_blocks(curve, ranks, n)
-        errors = _imagine_errors(curve, ends, n)
-        by_band = np.max(np.where(errors <= band, ends, 0), axis=1)
-        for sparse, start in product(kinds if untied else (False,), starts):
+        for sparse, start in product(kinds, (default.start, *_STARTS)):
             rule = Combined(start, share, sparse)
-            tested = rule.find_tested(ranks, sequence, n)
-            limits = sequence[tested]
-            if not sparse:  # a block must keep the limit of the rank before it
-                limits = np.append(limits[:1], limits[:-1])
-            passed = np.logical_and.accumulate(errors[:, tested] <= limits, axis=1)
-            by_sequence = np.max(np.where(passed, ends[tested], 0), axis=1, initial=0)
-            accepted = float(np.mean(np.maximum(by_band, by_sequence)))
+            accepted = imagined.count_accepted(rule, n)
             if best is None:
-                best, most = rule, accepted * _CLEARLY_MORE
+                best = rule
+                most = accepted * _CLEARLY_MORE
             elif accepted > most:
-                best, most = rule, accepted
+                best = rule
+                most = accepted
     return best
+
+
+def _are_tied(curve: RiskCoverageCurve) -> bool:
+    """Tell whether blocks seldom end at a given rank."""
+    return len(curve) < _FEW_TIES * curve.n_rows
+
+
+class _Imagined(NamedTuple):
+    """Imagined errors of `n` rows, a line for each draw, and the limits that they have to keep."""
+
+    ranks: IntArray
+    ends: IntArray
+    band: IntArray
+    sequence: IntArray
+    errors: IntArray
+
+    def count_accepted(self, rule: Combined, n: int) -> float:
+        """Return how many of `n` rows a rule accepts on average."""
+        by_band = np.max(np.where(self.errors <= self.band, self.ends, 0), axis=1)
+        tested = rule.find_tested(self.ranks, self.sequence, n)
+        limits = self.sequence[tested]
+        if not rule.sparse:  # a block must keep the limit of the rank before it
+            limits = np.append(limits[:1], limits[:-1])
+        passed = np.logical_and.accumulate(self.errors[:, tested] <= limits, axis=1)
+        by_sequence = np.max(np.where(passed, self.ends[tested], 0), axis=1, initial=0)
+        return float(np.mean(np.maximum(by_band, by_sequence)))
+
+
+def _imagine(
+    curve: RiskCoverageCurve, n: int, ranks: IntArray, band: IntArray, sequence: IntArray
+) -> _Imagined:
+    """Imagine errors among `n` rows that are as frequent, and as tied, as on a curve."""
+    ends = _ends_of_blocks(curve, ranks, n) if _are_tied(curve) else ranks
+    errors = _imagine_errors(curve, ends, n)
+    return _Imagined(ranks, ends, band, sequence, errors)
 
 
 def default_combined(n: int, target: float, delta: float, min_coverage: float) -> Combined:
     """Return what ``method="combined"`` is for `n` rows."""
     ranks, _, sequence = combined_limits(n, target, delta, min_coverage)
     tested = ranks[sequence >= 0]
+    if len(tested) == 0:
+        return Combined(1.0)
     # Between two ranks, so that rounding moves none.
-    return Combined((tested[0] - 0.5) / n if len(tested) else 1.0)
+    return Combined((tested[0] - 0.5) / n)
 
 
 def _ends_of_blocks(curve: RiskCoverageCurve, ranks: IntArray, n: int) -> IntArray:
     """Return where the tie block of each rank ends, if `n` rows are tied as those of a curve."""
     blocks = curve.first_reaching(-(-ranks * curve.n_rows // n))
-    return np.asarray(-(-curve.n_accepted[blocks].astype(np.int64) * n // curve.n_rows))
+    ends = curve.n_accepted[blocks].astype(np.int64)
+    return np.asarray(-(-ends * n // curve.n_rows))
 
 
 def _imagine_errors(curve: RiskCoverageCurve, ends: IntArray, n: int) -> IntArray:
@@ -424,8 +478,11 @@ def _imagine_errors(curve: RiskCoverageCurve, ends: IntArray, n: int) -> IntArra
     rng = np.random.default_rng(0)  # the same rows always get the same rule
     ranks, place = np.unique(ends, return_inverse=True)
     places = np.append(0.0, ranks) * (curve.n_rows / n)
-    known = np.append(0.0, curve.n_accepted), np.append(0.0, curve.accepted_loss)
     rows = np.diff(places)
-    errors = np.diff(np.interp(places, *known)) + rows / curve.n_rows
-    rates = np.minimum(rng.gamma(errors, size=(_DRAWS, len(ranks))) / rows, 1.0)
-    return np.cumsum(rng.binomial(np.diff(ranks, prepend=0), rates), axis=1)[:, place]
+    accepted = np.append(0.0, curve.n_accepted)
+    loss = np.append(0.0, curve.accepted_loss)
+    errors = np.diff(np.interp(places, accepted, loss)) + rows / curve.n_rows
+    rates = rng.gamma(errors, size=(_DRAWS, len(ranks))) / rows
+    rates = np.minimum(rates, 1.0)
+    drawn = rng.binomial(np.diff(ranks, prepend=0), rates)
+    return np.cumsum(drawn, axis=1)[:, place]
