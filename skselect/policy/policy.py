@@ -205,52 +205,54 @@ class AbstentionPolicy(NotebookText):
         return self.groups or GroupThresholds.of_all(self.threshold, self.certificate)
 
     def __repr__(self) -> str:
-        n, thresholds = len(self.classes), self.parts.in_brief
-        return f"<AbstentionPolicy: {n} classes, threshold {thresholds}>"
+        n_classes = len(self.classes)
+        return f"<AbstentionPolicy: {n_classes} classes, threshold {self.parts.in_brief}>"
 
     def __str__(self) -> str:
-        said = [wrap(repr(self)), str(self.parts), wrap(self._lives), *self._further_words()]
-        return "\n\n".join(filter(None, said))
+        paragraphs = [wrap(repr(self)), str(self.parts), wrap(self._lives), *self._further_words()]
+        return "\n\n".join(filter(None, paragraphs))
 
     def _repr_html_(self) -> str:
         if not self.parts.made:
             return super()._repr_html_()
-        named = "\n".join(self._further_words())
-        card = show_card(named, "open") if named else ""
-        lives = "".join(f"<p>{escape(one)}</p>" for one in self._lives.splitlines())
-        lives = lives.replace(" %", "&nbsp;%")
-        return f"<p>{escape(repr(self))}</p>{self.parts._repr_html_()}{lives}{card}"
+        further = "\n".join(self._further_words())
+        card = show_card(further, "open") if further else ""
+        paragraphs = [f"<p>{escape(line)}</p>" for line in self._lives.splitlines()]
+        lives = "".join(paragraphs).replace(" %", "&nbsp;%")
+        head = escape(repr(self))
+        return f"<p>{head}</p>{self.parts._repr_html_()}{lives}{card}"
 
     @property
     def _lives(self) -> str:
         """When each guarantee was certified, and when to review it; "" for subgroups."""
-        made = self.parts.listed if self.parts.by is None else []
-        lives = [one.tell_life(len(made)) for one in made if one.since and one.loss != "graded"]
+        if self.parts.by is not None:
+            return ""
+        listed = self.parts.listed
+        lives = [
+            certificate.tell_life(len(listed))
+            for certificate in listed
+            if certificate.since and not certificate.is_of_users_loss
+        ]
         return "\n".join(lives)
 
     def _further_words(self) -> list[str]:
         """Describe the cascade, and the shortlist unless the certificate does."""
-        said = self.certificate is not None and self.certificate.shortlist
-        shortlist = None if said else self.shortlist
-        return [str(one) for one in (self.cascade, shortlist) if one is not None]
+        words = []
+        if self.cascade is not None:
+            words.append(str(self.cascade))
+        is_in_certificate = self.certificate is not None and self.certificate.shortlist
+        if self.shortlist is not None and not is_in_certificate:
+            words.append(str(self.shortlist))
+        return words
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", row_checks.check_classes(self.classes, "classes"))
-        threshold, what = check_threshold(self.threshold), f"threshold={self.threshold!r}"
-        if self.groups is not None:
-            threshold, what = np.inf, "groups: there is a threshold per subgroup"
-        certificates.check_certified(self.certificate, threshold, what, "certificate=None")
-        object.__setattr__(self, "threshold", threshold)
+        classes = row_checks.check_classes(self.classes, "classes")
+        object.__setattr__(self, "classes", classes)
+        self._check_threshold()
         check_choice("response", self.response, ["predict_proba", "decision_function"])
         rule = DecisionRule.checked(self.rule.decision, self.rule.cost_matrix, self.classes)
         object.__setattr__(self, "rule", rule)
-        if isinstance(self.confidence, LearnedScore):
-            check_learnable(rule.decision)
-            for calibration in self.confidence.auxiliary.values():
-                calibration.check_fits(len(self.classes), "predict_proba")
-        elif not callable(self.confidence):
-            check_choice("confidence", self.confidence, [*kernel.CONFIDENCES, *ANSWER_CONFIDENCES])
-            check_confidence_fits(self.confidence, rule.decision, rule.cost_matrix)
+        self._check_confidence()
         if self.abstain_label is not None:
             check_abstain_label(self.abstain_label, self.classes)
         if self.calibration is not None:
@@ -265,6 +267,27 @@ class AbstentionPolicy(NotebookText):
         if self.cascade is not None:
             self.cascade.check_fits(len(self.classes))
         _check_facts(self)
+
+    def _check_threshold(self) -> None:
+        """Check the threshold, and that the certificate is about it."""
+        threshold = check_threshold(self.threshold)
+        what = f"threshold={self.threshold!r}"
+        if self.groups is not None:
+            threshold = np.inf
+            what = "groups: there is a threshold per subgroup"
+        certificates.check_certified(self.certificate, threshold, what, "certificate=None")
+        object.__setattr__(self, "threshold", threshold)
+
+    def _check_confidence(self) -> None:
+        """Check that the confidence is known, and fits the answers."""
+        rule = self.rule
+        if isinstance(self.confidence, LearnedScore):
+            check_learnable(rule.decision)
+            for calibration in self.confidence.auxiliary.values():
+                calibration.check_fits(len(self.classes), "predict_proba")
+        elif not callable(self.confidence):
+            check_choice("confidence", self.confidence, [*kernel.CONFIDENCES, *ANSWER_CONFIDENCES])
+            check_confidence_fits(self.confidence, rule.decision, rule.cost_matrix)
 
     if not TYPE_CHECKING:  # else mypy would take any attribute for one of these
 
@@ -342,10 +365,13 @@ class AbstentionPolicy(NotebookText):
         """
         decisions = decide_given(self, y_proba, y_pred, subgroups, auxiliary, confidence)
         decisions = self._check_batch(decisions, capacity)
-        n, given = len(decisions.accepted), y_proba if confidence is None else confidence
-        given = next(iter(given.values())) if isinstance(given, Mapping) else given
-        rows = find_index(given, n) if index is None else _check_index(index, n)
-        return self.frame(decisions, rows)
+        n_rows = len(decisions.accepted)
+        if index is not None:
+            return self.frame(decisions, _check_index(index, n_rows))
+        table = y_proba if confidence is None else confidence
+        if isinstance(table, Mapping):
+            table = next(iter(table.values()))
+        return self.frame(decisions, find_index(table, n_rows))
 
     def begin(self, y_proba: Any = None, *, confidence: Any = None) -> LabelArray:
         """Say which stage of a cascade each row must ask next, so that no other is asked.
@@ -384,10 +410,11 @@ class AbstentionPolicy(NotebookText):
         1   yes  strong
         """
         cascade = check_given(self.cascade, "cascade", "begin, which asks stage by stage,")
-        given = y_proba if confidence is None else confidence
-        proba, stage = _follow(self, cascade, given, kernel.follow_tables)
+        tables = y_proba if confidence is None else confidence
+        proba, stage = _follow(self, cascade, tables, kernel.follow_tables)
+        waits = np.isnan(proba).any(axis=1)
         names = np.array([*cascade.names, None], dtype=object)
-        return names[np.where(np.isnan(proba).any(axis=1), stage, -1)]
+        return names[np.where(waits, stage, -1)]
 
     @property
     def expected_costs(self) -> pd.DataFrame:
@@ -439,26 +466,34 @@ class AbstentionPolicy(NotebookText):
         >>> {name: column.item() for name, column in decided.items()}
         {'label': None, 'suggestion': 'yes', 'accepted': False, 'confidence': 0.6, 'threshold': 0.8}
         """
-        decided = decide_given(self, y_proba, y_pred, subgroups, auxiliary, confidence)
-        decided = self._check_batch(decided, capacity)
+        decisions = decide_given(self, y_proba, y_pred, subgroups, auxiliary, confidence)
+        decisions = self._check_batch(decisions, capacity)
         shortlist = None if self.shortlist is None else vars(self.shortlist)
-        told = {"classes": self._answers(decided), "shortlist": shortlist}
-        threshold, over = decided.threshold, decided.over_capacity
-        applied = threshold if over is None else np.where(over, -np.inf, threshold)
-        columns = kernel.tell(told, decided.y_proba, decided.y_pred, decided.confidence, applied)
-        return columns | {"threshold": threshold} | self._further_columns(decided)
+        named = {"classes": self._answers(decisions), "shortlist": shortlist}
+        threshold = decisions.threshold
+        if decisions.over_capacity is not None:
+            threshold = np.where(decisions.over_capacity, -np.inf, threshold)
+        columns = kernel.tell(
+            named, decisions.y_proba, decisions.y_pred, decisions.confidence, threshold
+        )
+        columns["threshold"] = decisions.threshold
+        return columns | self._further_columns(decisions)
 
     def _check_batch(self, decisions: Decisions, capacity: int | None) -> Decisions:
         """Defer at most `capacity` rows; warn where many are unlike those that tuned the policy."""
         decisions = limit_deferred(self, decisions, capacity)
-        if (n := len(decisions.accepted)) >= _LARGE:
+        n_rows = len(decisions.accepted)
+        if n_rows >= _LARGE:
             name = "y_proba" if decisions.answers is None else "confidence"
-            warn_if_far(self, count_at_quantiles(self, decisions.confidence), n, name)
+            counts = count_at_quantiles(self, decisions.confidence)
+            warn_if_far(self, counts, n_rows, name)
         return decisions
 
     def _answers(self, decisions: Decisions) -> LabelArray:
         """Return the answers that `y_pred` counts."""
-        return self.classes if decisions.answers is None else decisions.answers
+        if decisions.answers is None:
+            return self.classes
+        return decisions.answers
 
     def _further_columns(self, decisions: Decisions) -> dict[str, LabelArray]:
         """Return which stage of a cascade answered, and what is over capacity, where it is so."""
@@ -517,7 +552,8 @@ class AbstentionPolicy(NotebookText):
 
     def frame(self, decisions: Decisions, index: Any = None) -> pd.DataFrame:
         """Return decisions as a DataFrame."""
-        labels, accepted = nullable(self._answers(decisions)), decisions.accepted
+        labels = nullable(self._answers(decisions))
+        accepted = decisions.accepted
         codes = np.where(accepted, decisions.y_pred, -1)
         columns = {
             "label": labels.take(codes, allow_fill=True),
@@ -527,10 +563,13 @@ class AbstentionPolicy(NotebookText):
             "threshold": decisions.threshold,
         }
         if self.shortlist is not None:
-            proba, least = decisions.y_proba, self.shortlist.least_proba
-            columns["shortlist"] = kernel.list_rejected(proba, accepted, self.classes, least)
-            columns["shortlist"][accepted] = pd.NA
-        return pd.DataFrame(columns | self._further_columns(decisions), index=index)
+            shortlist = kernel.list_rejected(
+                decisions.y_proba, accepted, self.classes, self.shortlist.least_proba
+            )
+            shortlist[accepted] = pd.NA
+            columns["shortlist"] = shortlist
+        columns |= self._further_columns(decisions)
+        return pd.DataFrame(columns, index=index)
 
     def capacity_needed(self, n_cases: int, *, share: float = 0.95, delta: float = 0.05) -> int:
         """Return the `capacity` that suffices in most batches of so many cases.
@@ -572,45 +611,61 @@ class AbstentionPolicy(NotebookText):
                 "capacity_needed: this policy has no coverage and n, the facts about the rows that "
                 "tuned it. Take the policy of a tuner or of select_threshold."
             )
-        deferred = round((1.0 - self.coverage) * self.n)
-        most = clopper_pearson_upper(deferred, self.n, delta)
-        return int(stats.binom.ppf(share, n_cases, most))
+        n_deferred = round((1.0 - self.coverage) * self.n)
+        most_deferred = clopper_pearson_upper(n_deferred, self.n, delta)
+        return int(stats.binom.ppf(share, n_cases, most_deferred))
 
     # Saving ------------------------------------------------------------------------------
 
     def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
         """Return the policy as plain values; see :meth:`to_json`."""
-        confidence: Any = self.confidence
-        if isinstance(confidence, LearnedScore):
-            confidence = confidence.to_dict()
-        elif callable(confidence):
-            if not allow_external and not isinstance(confidence, External):
-                raise ValueError(
-                    "confidence: a function cannot be saved as JSON. Use a named confidence, or "
-                    "pass allow_external=True and pass the function again after loading."
-                )
-            confidence = f"external:{getattr(confidence, '__name__', 'callable')}"
-
-        classes, is_text = self.classes.tolist(), self.classes.dtype.kind == "U"
-        maps, costs, label = self.calibration, self.rule.cost_matrix, self.abstain_label
-        parts = {name: getattr(self, name) for name in _PARTS}
-        parts = {name: None if part is None else part.to_dict() for name, part in parts.items()}
+        confidence = self._store_confidence(allow_external=allow_external)
+        calibration = None
+        if self.calibration is not None:
+            calibration = self.calibration.to_dict(allow_external=allow_external)
+        costs = self.rule.cost_matrix
+        if costs is not None:
+            costs = costs.tolist()
+        classes = self.classes.tolist()
+        dtype = self.classes.dtype
+        if dtype.kind == "U":
+            dtype = np.array(classes).dtype
+        abstain_label = self.abstain_label
+        if isinstance(abstain_label, np.generic):
+            abstain_label = abstain_label.item()
         return {
             "schema": SCHEMA,
             "version": VERSION,
             "classes": classes,
-            "classes_dtype": (np.array(classes) if is_text else self.classes).dtype.str,
+            "classes_dtype": dtype.str,
             "response": self.response,
-            "calibration": None if maps is None else maps.to_dict(allow_external=allow_external),
+            "calibration": calibration,
             "confidence": confidence,
             "decision": self.rule.decision,
-            "cost_matrix": None if costs is None else costs.tolist(),
+            "cost_matrix": costs,
             "threshold": certificates.threshold_to_json(self.threshold),
-            "groups": parts.pop("groups"),
-            "abstain_label": label.item() if isinstance(label, np.generic) else label,
-            **parts,
+            "groups": _store_part(self.groups),
+            "abstain_label": abstain_label,
+            "certificate": _store_part(self.certificate),
+            "shortlist": _store_part(self.shortlist),
+            "cascade": _store_part(self.cascade),
             **{name: getattr(self, name) for name in _FACTS},
         }
+
+    def _store_confidence(self, *, allow_external: bool) -> Any:
+        """Return the confidence as plain values; of a function its name."""
+        confidence: Any = self.confidence
+        if isinstance(confidence, LearnedScore):
+            return confidence.to_dict()
+        if not callable(confidence):
+            return confidence
+        if not allow_external and not isinstance(confidence, External):
+            raise ValueError(
+                "confidence: a function cannot be saved as JSON. Use a named confidence, or "
+                "pass allow_external=True and pass the function again after loading."
+            )
+        name = getattr(confidence, "__name__", "callable")
+        return f"external:{name}"
 
     def to_json(
         self, path: str | os.PathLike[str] | None = None, *, allow_external: bool = False
@@ -698,9 +753,9 @@ class AbstentionPolicy(NotebookText):
                 "save the policy with to_json."
             )
         stored = json.loads(str(self.to_json()))
-        said = str(self.parts) if self.parts.made else _NO_GUARANTEE
-        said = "\n\n".join([said, *self._further_words()])
-        return give_text(write_source(stored, said), path)
+        guarantee = str(self.parts) if self.parts.made else _NO_GUARANTEE
+        words = "\n\n".join([guarantee, *self._further_words()])
+        return give_text(write_source(stored, words), path)
 
     @classmethod
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> AbstentionPolicy:
@@ -727,29 +782,46 @@ class AbstentionPolicy(NotebookText):
     @classmethod
     def _restore(cls, stored: dict[str, Any]) -> AbstentionPolicy:
         if stored.get("digest") != digest_json(stored):
+            state = "does not match" if "digest" in stored else "is missing"
             raise ValueError(
-                f"it was changed after it was saved, for its digest "
-                f"{'does not match' if 'digest' in stored else 'is missing'}; use the file as it "
+                f"it was changed after it was saved, for its digest {state}; use the file as it "
                 "was saved, or change the policy in Python with dataclasses.replace(policy, ...)"
             )
-        confidence: Any = stored["confidence"]
-        if isinstance(confidence, dict):
-            confidence = _restore_learned(confidence)
-        elif str(confidence).startswith("external:"):
-            confidence = External(str(confidence).removeprefix("external:"))
-        calibration, costs = stored["calibration"], stored["cost_matrix"]
+        calibration = stored["calibration"]
+        if calibration is not None:
+            calibration = restore_calibration(calibration)
+        costs = stored["cost_matrix"]
+        if costs is not None:
+            costs = np.asarray(costs)
         parts: dict[str, Any] = {name: _restore_part(name, stored[name]) for name in _PARTS}
         return cls(
             classes=_check_stored_classes(stored["classes"], stored["classes_dtype"]),
             threshold=certificates.threshold_from_json(stored["threshold"]),
-            confidence=confidence,
-            calibration=None if calibration is None else restore_calibration(calibration),
+            confidence=_restore_confidence(stored["confidence"]),
+            calibration=calibration,
             response=stored["response"],
-            rule=DecisionRule(stored["decision"], None if costs is None else np.asarray(costs)),
+            rule=DecisionRule(stored["decision"], costs),
             abstain_label=stored["abstain_label"],
             **parts,
             **{name: stored[name] for name in _FACTS},
         )
+
+
+def _store_part(part: Any) -> dict[str, Any] | None:
+    """Return a part of a policy as plain values."""
+    if part is None:
+        return None
+    stored: dict[str, Any] = part.to_dict()
+    return stored
+
+
+def _restore_confidence(stored: Any) -> Any:
+    """Rebuild what rates the rows: a name, a learned score, or a placeholder for a function."""
+    if isinstance(stored, dict):
+        return _restore_learned(stored)
+    if str(stored).startswith("external:"):
+        return External(str(stored).removeprefix("external:"))
+    return stored
 
 
 def _restore_part(name: str, stored: Any) -> Any:
@@ -765,15 +837,20 @@ def _restore_part(name: str, stored: Any) -> Any:
 def _restore_learned(stored: dict[str, Any]) -> LearnedScore:
     """Rebuild a learned confidence from plain numbers."""
     check_choice("confidence: kind", stored["kind"], ["learned"])
-    named = stored["coefficients"]
-    for name, value in {"intercept": stored["intercept"], **named}.items():
+    coefficients = stored["coefficients"]
+    intercept = stored["intercept"]
+    for name, value in {"intercept": intercept, **coefficients}.items():
         check_number(f"coefficient of {name!r}", value, closed="neither")
-    auxiliary = {name: restore_calibration(x) for name, x in stored["auxiliary"].items()}
-    if not named or not set(auxiliary) <= set(named) - set(kernel.OWN_FEATURES):
-        raise ValueError(f"confidence: {list(auxiliary)} and {list(named)} do not fit together.")
-    return LearnedScore(
-        tuple(named), np.array(list(named.values())), float(stored["intercept"]), auxiliary
-    )
+    auxiliary = {
+        name: restore_calibration(calibration) for name, calibration in stored["auxiliary"].items()
+    }
+    asked = set(coefficients) - set(kernel.OWN_FEATURES)
+    if not coefficients or not set(auxiliary) <= asked:
+        raise ValueError(
+            f"confidence: {list(auxiliary)} and {list(coefficients)} do not fit together."
+        )
+    values = np.array(list(coefficients.values()))
+    return LearnedScore(tuple(coefficients), values, float(intercept), auxiliary)
 
 
 def decide_given(
@@ -792,15 +869,21 @@ def decide_given(
     if confidence is not None:
         return _decide_answers(policy, y_pred, confidence, subgroups)
     scores, stage = read_scores(policy, check_given(y_proba, "y_proba", "this policy"))
-    answers = auxiliary_proba = None
+    answers = None
     if policy.rule.decision == "estimator":
         answers = _check_answers(policy, y_pred, len(scores))
+    auxiliary_proba = None
     if applied["asks"] is not None:
+        check_proba = partial(_check_proba, policy.classes)
         auxiliary_proba = kernel.read_auxiliary(
-            applied, auxiliary, len(scores), partial(_check_proba, policy.classes),
-            lambda x, name: kernel.check_numbers(as_array(x, name), name),
-        )  # fmt: skip
+            applied, auxiliary, len(scores), check_proba, _check_column
+        )
     return apply_policy(policy, scores, answers, subgroups, auxiliary_proba, stage)
+
+
+def _check_column(values: Any, name: str) -> FloatArray:
+    """Return the numbers of a further column that a learned confidence reads."""
+    return kernel.check_numbers(as_array(values, name), name)
 
 
 def limit_deferred(
@@ -813,27 +896,39 @@ def limit_deferred(
     """
     if capacity is None:
         return decisions
-    confidence, accepted = decisions.confidence, decisions.accepted
-    over, known = np.zeros(len(accepted), dtype=bool), np.broadcast_to(known, len(accepted))
-    left = max(check_count("capacity", capacity, 0) - int(np.sum(~known)), 0)
+    check_count("capacity", capacity, 0)
+    accepted = decisions.accepted
+    known = np.broadcast_to(known, len(accepted))
+    left = max(capacity - int(np.count_nonzero(~known)), 0)
     below = np.flatnonzero(~accepted & known)
-    over[below[np.argsort(confidence[below], kind="stable")][left:]] = True
-    made = policy.parts.listed
-    if np.any(over) and made:
-        system = any(one.reviewer for one in made)
-        warn_user(
-            f"capacity={capacity:,}: {np.sum(over):,} of the {len(below):,} cases below the "
-            "threshold are answered all the same (over_capacity). No guarantee covers them"
-            + (", and that of machine and reviewer together does not hold here." if system else ".")
-        )
-    return replace(decisions, accepted=accepted | over, over_capacity=over)
+    order = np.argsort(decisions.confidence[below], kind="stable")
+    least_sure_first = below[order]
+    over_capacity = np.zeros(len(accepted), dtype=bool)
+    over_capacity[least_sure_first[left:]] = True
+    n_over = int(np.count_nonzero(over_capacity))
+    if n_over and policy.parts.listed:
+        _warn_of_capacity(policy, capacity, n_over, len(below))
+    return replace(decisions, accepted=accepted | over_capacity, over_capacity=over_capacity)
+
+
+def _warn_of_capacity(policy: AbstentionPolicy, capacity: int, n_over: int, n_below: int) -> None:
+    """Warn that some answers are covered by no guarantee."""
+    system = ""
+    if any(certificate.reviewer for certificate in policy.parts.listed):
+        system = ", and that of machine and reviewer together does not hold here"
+    warn_user(
+        f"capacity={capacity:,}: {n_over:,} of the {n_below:,} cases below the threshold are "
+        f"answered all the same (over_capacity). No guarantee covers them{system}."
+    )
 
 
 def accept_answers(
     policy: AbstentionPolicy, confidence: Any, answers: LabelArray, subgroups: Any
 ) -> BoolArray:
     """Tell which answers are accepted, by their confidence; the answers may be the subgroups."""
-    return policy.accepts(confidence, subgroups=answers if policy.parts.by_answer else subgroups)
+    if policy.parts.by_answer:
+        subgroups = answers
+    return policy.accepts(confidence, subgroups=subgroups)
 
 
 def _decide_answers(
@@ -844,23 +939,38 @@ def _decide_answers(
     check_same_index(y_pred=y_pred, confidence=confidence)
     if policy.cascade is not None and isinstance(policy.confidence, External):
         scores, stage = _follow(policy, policy.cascade, confidence, kernel.follow_to_end)
-        confidence, y_pred = scores[:, 0], policy.cascade.take_answers(y_pred, stage)
+        confidence = scores[:, 0]
+        y_pred = policy.cascade.take_answers(y_pred, stage)
     values = _read_confidence(confidence)
-    none = row_checks.label_array(y_pred, "y_pred").shape == (0,)
-    answers = policy.classes[:0] if none else row_checks.check_labels(y_pred, "y_pred")
+    answers = policy.classes[:0]
+    if not _is_empty(y_pred):
+        answers = row_checks.check_labels(y_pred, "y_pred")
     row_checks.check_length("y_pred", answers, len(values), "confidence")
     if policy.parts.by_answer:
         subgroups = answers
     threshold = _find_thresholds(policy, values, subgroups)
-    proba, codes = np.empty((len(values), 0)), np.arange(len(values))
-    accepted = values >= threshold
-    return Decisions(proba, codes, values, values, accepted, threshold, answers, stage)
+    return Decisions(
+        y_proba=np.empty((len(values), 0)),
+        y_pred=np.arange(len(values)),
+        confidence=values,
+        claim=values,
+        accepted=values >= threshold,
+        threshold=threshold,
+        answers=answers,
+        stage=stage,
+    )
 
 
-def _read_confidence(given: Any) -> FloatArray:
+def _is_empty(y_pred: Any) -> bool:
+    """Tell whether no answers are given."""
+    return row_checks.label_array(y_pred, "y_pred").shape == (0,)
+
+
+def _read_confidence(confidence: Any) -> FloatArray:
     """Return given confidences, checked; there may be none."""
-    none = as_array(given, "confidence").shape == (0,)
-    return np.empty(0) if none else row_checks.check_confidence(given)
+    if as_array(confidence, "confidence").shape == (0,):
+        return np.empty(0)
+    return row_checks.check_confidence(confidence)
 
 
 def _find_thresholds(
@@ -896,7 +1006,7 @@ def read_scores(policy: AbstentionPolicy, y_proba: Any) -> tuple[FloatArray, Int
 def _follow(
     policy: AbstentionPolicy,
     cascade: CascadeRule,
-    given: Any,
+    tables: Any,
     follow: Callable[..., tuple[FloatArray, IntArray]],
 ) -> tuple[FloatArray, IntArray]:
     """Return the scores of the stage at which each row is, NaN where it waits, and that stage.
@@ -904,16 +1014,23 @@ def _follow(
     `follow` says whether rows may wait. Where answers come with a confidence, that is the one
     column of the scores.
     """
-    check_same_index(y_proba=given)
-    rule, check = cascade.applied(), partial(_check_proba, policy.classes)
+    check_same_index(y_proba=tables)
+    rule = cascade.applied()
     if isinstance(policy.confidence, External):
-        return follow(rule, given, 1, lambda x, name: row_checks.check_confidence(x, name)[:, None])
-    return follow(rule, given, len(policy.classes), check)
+        return follow(rule, tables, 1, _check_confidence_column)
+    check_proba = partial(_check_proba, policy.classes)
+    return follow(rule, tables, len(policy.classes), check_proba)
 
 
-def _check_proba(classes: LabelArray, given: Any, name: str) -> FloatArray:
+def _check_confidence_column(confidence: Any, name: str) -> FloatArray:
+    """Return checked confidences as the one column of a table."""
+    return row_checks.check_confidence(confidence, name)[:, np.newaxis]
+
+
+def _check_proba(classes: LabelArray, table: Any, name: str) -> FloatArray:
     """Return checked probabilities, a column per class; of two the second may stand alone."""
-    proba, columns = as_array(given, name), column_names(given)
+    proba = as_array(table, name)
+    columns = column_names(table)
     if proba.shape == (0,):
         proba = np.empty((0, len(classes)))
     elif columns is not None and proba.ndim == 2:
@@ -928,15 +1045,17 @@ def _check_proba(classes: LabelArray, given: Any, name: str) -> FloatArray:
             f"{name} needs a row per case with {len(classes)} numbers, one for each of the classes "
             f"{classes[:20].tolist()}, got the shape {proba.shape}; pass one case as [[...]]."
         )
-    return row_checks.check_simplex(proba, name) if len(proba) else np.empty(proba.shape)
+    if len(proba) == 0:
+        return np.empty(proba.shape)
+    return row_checks.check_simplex(proba, name)
 
 
 def _check_answers(policy: AbstentionPolicy, y_pred: Any, n: int) -> IntArray:
     """Check an estimator's own answers and return their codes."""
-    given = check_given(y_pred, "y_pred", "a policy with decision='estimator'")
-    if n == 0 and row_checks.label_array(given, "y_pred").shape == (0,):
+    answers = check_given(y_pred, "y_pred", "a policy with decision='estimator'")
+    if n == 0 and _is_empty(answers):
         return np.empty(0, dtype=np.int64)
-    labels = row_checks.check_labels(given, "y_pred")
+    labels = row_checks.check_labels(answers, "y_pred")
     row_checks.check_length("y_pred", labels, n, "y_proba")
     remedy = "The policy was made for these classes only."
     return row_checks.encode_known(labels, policy.classes, "y_pred", remedy)
@@ -964,65 +1083,93 @@ def apply_policy(
     stage : ndarray of shape (n,), default=None
         Which stage of a cascade gave the scores.
     """
-    applied, rule, groups = describe_policy(policy), policy.rule, None
+    applied = describe_policy(policy)
     if applied["asks"] is not None:
         auxiliary_proba = kernel.check_asked(applied, auxiliary_proba, _NO_PREDICTIONS)
     kernel.refuse_subgroups(applied, subgroups)
+    groups = None
     if policy.parts.are_given:
         groups = policy.parts.encode(subgroups, len(scores))
-    decided = kernel.decide_rows(applied, scores, y_pred, auxiliary_proba, groups)
-    proba, chosen, confidence, threshold = decided
-    claim, is_claim = confidence, isinstance(policy.confidence, LearnedScore)
-    is_claim = is_claim or isinstance(policy.calibration, ConfidenceCalibration)
-    if not is_claim and policy.confidence != rule.claim:
-        claim = confidence_of_answers(proba, chosen, rule.claim, rule)
-    return Decisions(
-        proba, chosen, confidence, claim, confidence >= threshold, threshold, stage=stage
+    proba, answers, confidence, threshold = kernel.decide_rows(
+        applied, scores, y_pred, auxiliary_proba, groups
     )
+    claim = confidence
+    if not _confidence_is_claim(policy):
+        claim = confidence_of_answers(proba, answers, policy.rule.claim, policy.rule)
+    return Decisions(
+        y_proba=proba,
+        y_pred=answers,
+        confidence=confidence,
+        claim=claim,
+        accepted=confidence >= threshold,
+        threshold=threshold,
+        stage=stage,
+    )
+
+
+def _confidence_is_claim(policy: AbstentionPolicy) -> bool:
+    """Tell whether the confidence itself claims how likely an answer is right."""
+    if isinstance(policy.confidence, LearnedScore):
+        return True
+    if isinstance(policy.calibration, ConfidenceCalibration):
+        return True
+    return policy.confidence == policy.rule.claim
 
 
 def describe_policy(policy: AbstentionPolicy) -> dict[str, Any]:
     """Return a policy as :mod:`skselect._lib.decide` takes it."""
-    asks, calibration = None, policy.calibration
-    confidence: Any = policy.confidence
-    if isinstance(confidence, LearnedScore):
-        asks = {name: name in confidence.auxiliary for name in confidence.asks}
-        confidence = confidence.rate
-    elif callable(confidence):
-        confidence = partial(_rate_by_function, confidence)
-    return {
+    described: dict[str, Any] = {
         "classes": policy.classes,
         "response": policy.response,
-        "calibration": None if calibration is None else calibration.applied(),
+        "calibration": None,
         "decision": policy.rule.decision,
         "cost_matrix": policy.rule.cost_matrix,
-        "confidence": confidence,
-        "asks": asks,
+        "confidence": policy.confidence,
+        "asks": None,
         "threshold": policy.threshold,
-        "groups": None if policy.groups is None else vars(policy.groups),
-        "shortlist": None if policy.shortlist is None else vars(policy.shortlist),
-        "cascade": None if policy.cascade is None else policy.cascade.applied(),
+        "groups": None,
+        "shortlist": None,
+        "cascade": None,
     }
+    confidence = policy.confidence
+    if isinstance(confidence, LearnedScore):
+        described["asks"] = {name: name in confidence.auxiliary for name in confidence.asks}
+        described["confidence"] = confidence.rate
+    elif callable(confidence):
+        described["confidence"] = partial(_rate_by_function, confidence)
+    if policy.calibration is not None:
+        described["calibration"] = policy.calibration.applied()
+    if policy.groups is not None:
+        described["groups"] = vars(policy.groups)
+    if policy.shortlist is not None:
+        described["shortlist"] = vars(policy.shortlist)
+    if policy.cascade is not None:
+        described["cascade"] = policy.cascade.applied()
+    return described
 
 
 def _rate_by_function(
     function: Callable[[FloatArray], Any], proba: FloatArray, *_: Any
 ) -> FloatArray:
     """Return what a user's function gives; it is not called without rows."""
-    return confidence_of_proba(proba, function) if len(proba) else np.empty(0)
+    if len(proba) == 0:
+        return np.empty(0)
+    return confidence_of_proba(proba, function)
 
 
 def count_at_quantiles(policy: AbstentionPolicy, confidence: FloatArray) -> IntArray:
     """Return how many confidences are below each stored quantile, and at most as high; (m, 2)."""
-    values = policy.confidence_quantiles.values()
-    counts = [(np.sum(confidence < value), np.sum(confidence <= value)) for value in values]
-    return np.array(counts, dtype=np.int64).reshape(-1, 2)
+    quantiles = policy.confidence_quantiles.values()
+    below = [np.sum(confidence < quantile) for quantile in quantiles]
+    up_to = [np.sum(confidence <= quantile) for quantile in quantiles]
+    return np.array([below, up_to], dtype=np.int64).T
 
 
 def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int, name: str = "y_proba") -> None:
     """Warn where many rows have other confidences than the rows that tuned the policy."""
-    if said := describe_far(policy, counts, n, name):
-        warn_user(f"{name}: {said}.")
+    difference = describe_far(policy, counts, n, name)
+    if difference:
+        warn_user(f"{name}: {difference}.")
 
 
 def describe_far(policy: AbstentionPolicy, counts: IntArray | FloatArray, n: int, name: str) -> str:
@@ -1034,16 +1181,16 @@ def describe_far(policy: AbstentionPolicy, counts: IntArray | FloatArray, n: int
     With ties it only gets rarer.
     """
     levels = np.array([float(name) for name in policy.confidence_quantiles])
-    if n < _LARGE or not policy.n or not len(levels):
+    if n < _LARGE or not policy.n or len(levels) == 0:
         return ""
     below, up_to = counts.T / n
     off = np.maximum(below - levels, levels - up_to)
     spread = (1 / policy.n + 1 / n) * (1 + 1 / n)
-    chance = np.sqrt(np.log(2 * len(levels) / _CHANCE) / 2 * spread) + 1 / policy.n
+    by_chance = np.sqrt(np.log(2 * len(levels) / _CHANCE) / 2 * spread) + 1 / policy.n
     worst = int(np.argmax(off))
-    if off[worst] <= max(_FAR, chance):
+    if off[worst] <= max(_FAR, by_chance):
         return ""
-    value = list(policy.confidence_quantiles.values())[worst]
+    quantiles = list(policy.confidence_quantiles.values())
     changed = (
         "the probabilities are calibrated already (the policy reads the classifier's own output, "
         "raw_scores(X))"
@@ -1051,7 +1198,8 @@ def describe_far(policy: AbstentionPolicy, counts: IntArray | FloatArray, n: int
     if name == "confidence":
         changed = "the confidence is computed in another way"
     return (
-        f"{below[worst]:.1%} of these {n:,} rows have a confidence below {value:.4g}, but "
+        f"{below[worst]:.1%} of these {n:,} rows have a confidence below "
+        f"{quantiles[worst]:.4g}, but "
         f"about {levels[worst]:.0%} of the rows that tuned this policy do; either {changed}, or "
         "these rows trained the classifier, or they are cases of another kind, about which the "
         "policy guarantees nothing"
@@ -1084,7 +1232,9 @@ def nullable(labels: LabelArray) -> Any:
 def find_index(table: Any, n: int) -> pd.Index:
     """Return the index of a pandas object, else 0..n-1."""
     index = getattr(table, "index", None)
-    return index if isinstance(index, pd.Index) else pd.RangeIndex(n)
+    if isinstance(index, pd.Index):
+        return index
+    return pd.RangeIndex(n)
 
 
 def _check_index(index: Any, n: int) -> pd.Index:
@@ -1095,15 +1245,19 @@ def _check_index(index: Any, n: int) -> pd.Index:
             f"index must have one entry for each of the {n} rows of y_proba, such as X_new.index, "
             f"got {shown(index)}."
         )
-    return rows if isinstance(rows, pd.Index) else pd.Index(index)
+    if isinstance(rows, pd.Index):
+        return rows
+    return pd.Index(index)
 
 
 def _check_stored_classes(classes: Any, dtype: str) -> LabelArray:
     """Return class labels in their dtype; refuse a dtype that changes them."""
-    labels, wanted = np.asarray(classes), np.dtype(dtype)
+    labels = np.asarray(classes)
+    wanted = np.dtype(dtype)
     if wanted.kind not in "biufU" or wanted.itemsize > labels.itemsize:
         raise ValueError(f"classes_dtype: {dtype!r} is not what these classes need.")
-    with np.errstate(invalid="ignore"):  # 1e308 becomes an arbitrary integer, refused below
+    # 1e308 becomes an arbitrary integer, which is refused below.
+    with np.errstate(invalid="ignore"):
         labels = labels.astype(wanted)
     if labels.tolist() != list(classes):
         raise ValueError(f"classes_dtype: {dtype!r} cannot hold the classes {classes[:10]!r}.")
@@ -1113,9 +1267,11 @@ def _check_stored_classes(classes: Any, dtype: str) -> LabelArray:
 def _check_facts(policy: Any) -> None:
     """Check what a policy records about the rows that tuned it, and when."""
     for name in ("confidence_quantiles", "metadata", "fingerprints"):
-        if not isinstance(getattr(policy, name), Mapping):
-            found = shown(getattr(policy, name))
-            raise ValueError(f"{name} must be a mapping, got {found}.")  # noqa: TRY004 - one kind
+        value = getattr(policy, name)
+        if not isinstance(value, Mapping):
+            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+                f"{name} must be a mapping, got {shown(value)}."
+            )
     if policy.coverage is not None:
         check_number("coverage", policy.coverage, 0.0, 1.0)
     if policy.n is not None:
