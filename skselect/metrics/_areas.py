@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -37,33 +38,32 @@ def aumcc(
     if estimator == "exact":
         if thresholds is not None:
             raise ValueError("thresholds goes with estimator='trapezoid' only.")
-        _, along = _metric_along(curve, metric, None)
-        return float(np.sum(curve.block_weight * along) / curve.accepted_weight[-1])
-    grid = np.arange(50, 100) / 100 if thresholds is None else thresholds
-    grid = check_thresholds(grid)
-    coverage, along = _metric_along(curve, metric, np.sort(grid)[::-1])
-    counted = coverage > 0  # where nothing is accepted the metric has no value
-    return float(np.trapezoid(along[counted], coverage[counted]))
-
-
-def _metric_along(
-    curve: RiskCoverageCurve, name: str, thresholds: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
-    """Return coverage and metric at each threshold (None: at each entry of the curve)."""
+        values = _metric_at_blocks(curve, metric)
+        return float(np.sum(curve.block_weight * values) / curve.accepted_weight[-1])
     if thresholds is None:
-        n_blocks = np.arange(1, len(curve) + 1)
+        thresholds = np.arange(50, 100) / 100
+    descending = np.sort(check_thresholds(thresholds))[::-1]
+    n_blocks = curve.n_blocks_accepted(descending)
+    if metric in ("cwsa", "cwsa_plus"):
+        values = getattr(curve, metric)(descending)
     else:
-        n_blocks = curve.n_blocks_accepted(thresholds)
-    if name in ("cwsa", "cwsa_plus"):
-        along: FloatArray = getattr(curve, name)(thresholds)
-    else:
-        values = {
-            "selective_accuracy": 1.0 - curve.selective_risk,
-            "selective_risk": curve.selective_risk,
-            "generalized_risk": curve.generalized_risk,
-        }[name]
-        along = np.concatenate([[np.nan], values])[n_blocks]
-    return np.concatenate([[0.0], curve.coverage])[n_blocks], along
+        values = np.append(np.nan, _metric_at_blocks(curve, metric))[n_blocks]
+    coverage = np.append(0.0, curve.coverage)[n_blocks]
+    # Where nothing is accepted the metric has no value.
+    defined = coverage > 0
+    return float(np.trapezoid(values[defined], coverage[defined]))
+
+
+def _metric_at_blocks(curve: RiskCoverageCurve, name: str) -> FloatArray:
+    """Return a metric at each entry of the curve."""
+    if name == "selective_risk":
+        return curve.selective_risk
+    if name == "selective_accuracy":
+        return 1.0 - curve.selective_risk
+    if name == "generalized_risk":
+        return curve.generalized_risk
+    values: FloatArray = getattr(curve, name)(None)
+    return values
 
 
 def accuracy_rejection_auc(curve: RiskCoverageCurve, estimator: str = "empirical") -> float:
@@ -113,15 +113,17 @@ def review_plan(curve: RiskCoverageCurve, reliability: float) -> ReviewPlan:
     coverage = curve.coverage_at_reliability(reliability)
     n_blocks = int(np.searchsorted(curve.coverage, coverage, side="right"))
     total = float(curve.accepted_weight[-1])
-    right = float(np.sum(curve.block_weight - curve.block_loss))
-    passed = float(np.sum((curve.block_weight - curve.block_loss)[:n_blocks]))
+    block_right = curve.block_weight - curve.block_loss
+    n_right = float(np.sum(block_right))
+    n_passed = float(np.sum(block_right[:n_blocks]))
+    n_silent = float(np.sum(curve.block_loss[:n_blocks]))
     return ReviewPlan(
         reliability=float(reliability),
-        threshold=float(curve.thresholds[n_blocks - 1]) if n_blocks else float("inf"),
+        threshold=float(curve.thresholds[n_blocks - 1]) if n_blocks else math.inf,
         review_rate=1.0 - coverage,
-        pass_rate=passed / right if right > 0 else float("nan"),
-        invalid_review_cost=1e4 * (right - passed) / total,
-        silent_errors=float(np.sum(curve.block_loss[:n_blocks])) / total,
+        pass_rate=n_passed / n_right if n_right > 0 else math.nan,
+        invalid_review_cost=1e4 * (n_right - n_passed) / total,
+        silent_errors=n_silent / total,
     )
 
 

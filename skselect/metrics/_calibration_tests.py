@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
@@ -43,12 +43,15 @@ def ecd_terms(outcomes: Outcomes, eps: float = 1e-8) -> FloatArray:
     """Return (c - a) log(c/(1 - c)) of each row."""
     confidence = check_unit_confidence(outcomes.confidence, "ecd_score")
     log_odds = _log_odds(confidence, eps)
-    return (np.clip(confidence, eps, 1.0 - eps) - (1.0 - outcomes.loss)) * log_odds
+    clipped = np.clip(confidence, eps, 1.0 - eps)
+    accuracy = 1.0 - outcomes.loss
+    return (clipped - accuracy) * log_odds
 
 
 def ecd(outcomes: Outcomes, eps: float = 1e-8) -> float:
     """Return the mean of (c - a) log(c/(1 - c))."""
-    return float(np.average(ecd_terms(outcomes, eps), weights=outcomes.sample_weight))
+    terms = ecd_terms(outcomes, eps)
+    return float(np.average(terms, weights=outcomes.sample_weight))
 
 
 def tce(outcomes: Outcomes, alpha: float = 0.05, n_min: int = 10, n_max: int = 1000) -> float:
@@ -57,17 +60,11 @@ def tce(outcomes: Outcomes, alpha: float = 0.05, n_min: int = 10, n_max: int = 1
     option_checks.check_count("n_min", n_min)
     option_checks.check_count("n_max", n_max, n_min)
     check_unit_confidence(outcomes.confidence, "tce_score")
-    weight, counts = outcomes.weight, "sample_weight: tce_score counts rows"
-    if np.any(weight != np.rint(weight)):
-        raise ValueError(f"{counts}, so weights must be whole numbers.")
-    if np.sum(weight) > 2**31:
-        raise ValueError(
-            f"{counts}, and these weights stand for {np.sum(weight):g}; more than 2^31 cannot be "
-            "counted."
-        )
+    _check_counts(outcomes.weight)
     refuse_graded_test(outcomes.loss, "tce_score")
     curve = RiskCoverageCurve.from_outcomes(outcomes)
-    confidence, size = curve.thresholds[::-1], curve.block_weight[::-1]
+    confidence = curve.thresholds[::-1]
+    size = curve.block_weight[::-1]
     right = size - curve.block_loss[::-1]
     starts = np.array(_pool(right.tolist(), size.tolist(), n_min, n_max))
     n_blocks = np.diff(np.append(starts, len(size)))
@@ -77,6 +74,34 @@ def tce(outcomes: Outcomes, alpha: float = 0.05, n_min: int = 10, n_max: int = 1
     return float(100.0 * np.sum(size[rejected]) / np.sum(size))
 
 
+def _check_counts(weight: FloatArray) -> None:
+    """Refuse weights that are no numbers of rows, or of too many."""
+    counts = "sample_weight: tce_score counts rows"
+    if np.any(weight != np.rint(weight)):
+        raise ValueError(f"{counts}, so weights must be whole numbers.")
+    total = np.sum(weight)
+    if total > 2**31:
+        raise ValueError(
+            f"{counts}, and these weights stand for {total:g}; more than 2^31 cannot be counted."
+        )
+
+
+class _Pool(NamedTuple):
+    """Neighbouring blocks: the first one, and the right answers and rows of all."""
+
+    start: int
+    right: float
+    size: float
+
+    def joins(self, last: _Pool, n_min: int, n_max: int) -> bool:
+        """Tell whether it and the pool before it become one."""
+        size = last.size + self.size
+        if size <= n_min:
+            return True
+        falls = last.right * self.size >= self.right * last.size
+        return falls and size <= n_max
+
+
 def _pool(right: list[float], size: list[float], n_min: int, n_max: int) -> list[int]:
     """Return where each bin starts, among blocks of equal confidence in ascending order.
 
@@ -84,23 +109,22 @@ def _pool(right: list[float], size: list[float], n_min: int, n_max: int) -> list
     would fall and they have at most `n_max`. Each step depends on the pools before, so this is a
     loop over the distinct confidences, with plain numbers.
     """
-    tail, n_tail = len(size), 0.0
+    tail = len(size)
+    n_tail = 0.0
     while tail > 0 and n_tail < n_min:
         tail -= 1
         n_tail += size[tail]
-    pools: list[tuple[int, float, float]] = []  # start, right answers and rows of each
-    for i in range(tail):
-        start, k, n = i, right[i], size[i]
-        while pools:
-            before, k_before, n_before = pools[-1]
-            falls = k_before * n >= k * n_before
-            if not (n_before + n <= n_min or (n_before + n <= n_max and falls)):
-                break
-            start, k, n = before, k_before + k, n_before + n
-            pools.pop()
-        pools.append((start, k, n))
-    starts = [start for start, _, _ in pools]
-    return starts if pools and pools[-1][2] + n_tail <= n_max else [*starts, tail]
+    pools: list[_Pool] = []
+    for block in range(tail):
+        pool = _Pool(block, right[block], size[block])
+        while pools and pool.joins(pools[-1], n_min, n_max):
+            last = pools.pop()
+            pool = _Pool(last.start, last.right + pool.right, last.size + pool.size)
+        pools.append(pool)
+    starts = [pool.start for pool in pools]
+    if not pools or pools[-1].size + n_tail > n_max:
+        starts.append(tail)
+    return starts
 
 
 def binomial_p_values(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
@@ -109,23 +133,33 @@ def binomial_p_values(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray
     It is the probability of all counts that are no more likely than k.
     """
     bound = _log_mass(k, n, p) + 1e-7  # equal but for rounding
-    below = k < n * p
+    mean = n * p
+    below = k < mean
     # A count is rare if it is no more likely than k. Bisect on the other side of the mean: above
     # it for the first rare count, below it for the first count that is not rare.
-    first = np.where(below, np.ceil(n * p), 0.0)
-    last = np.where(below, n + 1.0, np.floor(n * p) + 1.0)
-    while np.any(open_ := first < last):
+    first = np.where(below, np.ceil(mean), 0.0)
+    last = np.where(below, n + 1.0, np.floor(mean) + 1.0)
+    is_open = first < last
+    while np.any(is_open):
         middle = np.floor((first + last) / 2.0)
         rare = _log_mass(np.minimum(middle, n), n, p) <= bound
-        turned = np.where(below, rare, ~rare)
-        last = np.where(open_ & turned, middle, last)
-        first = np.where(open_ & ~turned, middle + 1.0, first)
-    count = n.astype(np.int64)
+        turned = rare == below
+        last = np.where(is_open & turned, middle, last)
+        first = np.where(is_open & ~turned, middle + 1.0, first)
+        is_open = first < last
     lower = np.where(below, k, first - 1.0)
     upper = np.where(below, first, k)
-    tails = np.where(lower >= 0, bdtr(np.maximum(lower, 0.0), count, p), 0.0)
-    tails += np.where(upper >= 1, bdtrc(np.maximum(upper, 1.0) - 1.0, count, p), 1.0)
-    return np.where(k == n * p, 1.0, np.minimum(tails, 1.0))
+    tails = _tails(lower, upper, n.astype(np.int64), p)
+    return np.where(k == mean, 1.0, np.minimum(tails, 1.0))
+
+
+def _tails(lower: FloatArray, upper: FloatArray, n: IntArray, p: FloatArray) -> FloatArray:
+    """Return the probability of at most `lower` or at least `upper` successes."""
+    up_to_lower = bdtr(np.maximum(lower, 0.0), n, p)
+    beyond_upper = bdtrc(np.maximum(upper, 1.0) - 1.0, n, p)
+    tails = np.where(lower >= 0, up_to_lower, 0.0)
+    tails += np.where(upper >= 1, beyond_upper, 1.0)
+    return tails
 
 
 def _log_mass(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
@@ -210,9 +244,12 @@ class EcdTest(NotebookText):
     n_draws: int | None
 
     def __str__(self) -> str:
-        found = {1: "overconfident", -1: "underconfident", 0: "no miscalibration found"}
+        if self.decision == 0:
+            verdict = "no miscalibration found"
+        else:
+            verdict = "overconfident" if self.decision == 1 else "underconfident"
         return (
-            f"ECD test: {found[self.decision]} ({100 * self.alpha:g} % level)\n"
+            f"ECD test: {verdict} ({100 * self.alpha:g} % level)\n"
             f"  ECD      {self.ecd:.4g}  (sigma {self.sigma:.4g}, z {self.z:.3g})\n"
             f"  p-value  {self.p_value:.4g}, {self.n_rows} rows"
         )
@@ -222,8 +259,10 @@ def run_ecce_test(outcomes: Outcomes) -> EcceTest:
     """Return both cumulative errors with their p-values."""
     rows = check_test_rows(outcomes, "ecce_test")
     curve = RiskCoverageCurve.from_outcomes(rows)
-    mad, spread = largest_cumulative_gap(curve), range_of_cumulative_gaps(curve)
-    sigma = math.sqrt(float(np.sum(rows.confidence * (1.0 - rows.confidence)))) / len(rows)
+    mad = largest_cumulative_gap(curve)
+    spread = range_of_cumulative_gaps(curve)
+    variance = float(np.sum(rows.confidence * (1.0 - rows.confidence)))
+    sigma = math.sqrt(variance) / len(rows)
     return EcceTest(
         mad=mad,
         r=spread,
@@ -245,42 +284,71 @@ def run_ecd_test(
     """Return the ECD with a two-sided p-value given the confidences."""
     rows = check_test_rows(outcomes, "ecd_test")
     option_checks.check_number("alpha", alpha, 0.0, 1.0, closed="neither")
-    simulates = (
-        option_checks.check_choice("method", method, ["montecarlo", "normal"]) == "montecarlo"
-    )
-    n_draws = option_checks.choose_draws(n_draws, 4999, alpha, 2 if simulates else 0)
+    option_checks.check_choice("method", method, ["montecarlo", "normal"])
+    n_draws = option_checks.choose_draws(n_draws, 4999, alpha, 2 if method == "montecarlo" else 0)
     rng = option_checks.check_generator(random_state)
-    value, log_odds = ecd(rows, eps), _log_odds(rows.confidence, eps)
+    value = ecd(rows, eps)
+    log_odds = _log_odds(rows.confidence, eps)
     shortfall = find_shortfall(rows.confidence, eps)
-    sigma = math.sqrt(float(np.sum(shortfall * (1.0 - shortfall) * log_odds**2))) / len(rows)
+    sigma = _ecd_sigma(shortfall, log_odds)
     z = standardize(value, sigma)
-    if simulates:
-        # A right row adds (c - 1) times its log-odds, an error c times.
-        sums = error_sums(shortfall, log_odds, n_draws, rng) - np.sum(shortfall * log_odds)
-        drawn, slack = sums / len(rows), ROUNDING * max(1.0, abs(value))
-        below, above = np.sum(drawn <= value + slack), np.sum(drawn >= value - slack)
-        tails = (1.0 + below) / (n_draws + 1), (1.0 + above) / (n_draws + 1)
+    if method == "montecarlo":
+        below, above = _simulated_tails(value, shortfall, log_odds, n_draws, rng)
     else:
-        share = 1.0 - 2.0 * shortfall * (1.0 - shortfall)
-        third = np.sum(shortfall * (1.0 - shortfall) * share * np.abs(log_odds) ** 3)
-        if sigma > 0 and third > _MOST_THIRD_MOMENT * (sigma * len(rows)) ** 3:
-            warn_user(
-                "ecd_test: the normal approximation is poor for so few rows, or for confidences "
-                "so near 1; method='montecarlo' is exact."
-            )
-        tails = ndtr(z), ndtr(-z)
-    p_value = float(min(1.0, 2.0 * min(tails)))
-    side = 1 if tails[1] < tails[0] else -1
+        _warn_if_not_normal(shortfall, log_odds, sigma)
+        below = ndtr(z)
+        above = ndtr(-z)
+    p_value = float(min(1.0, 2.0 * min(below, above)))
+    decision = 0
+    if p_value <= alpha:
+        decision = 1 if above < below else -1
     return EcdTest(
         ecd=value,
         sigma=sigma,
         z=z,
         p_value=p_value,
-        decision=side if p_value <= alpha else 0,
+        decision=decision,
         alpha=float(alpha),
         n_rows=len(rows),
-        n_draws=n_draws if simulates else None,
+        n_draws=n_draws if method == "montecarlo" else None,
     )
+
+
+def _ecd_sigma(shortfall: FloatArray, log_odds: FloatArray) -> float:
+    """Return the standard deviation of the ECD under calibration."""
+    variance = float(np.sum(shortfall * (1.0 - shortfall) * log_odds**2))
+    return math.sqrt(variance) / len(shortfall)
+
+
+def _simulated_tails(
+    value: float,
+    shortfall: FloatArray,
+    log_odds: FloatArray,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    """Return the shares of calibrated classifiers whose ECD is at most, and at least, as large."""
+    # A right row adds (c - 1) times its log-odds, an error c times.
+    if_all_right = np.sum(shortfall * log_odds)
+    sums = error_sums(shortfall, log_odds, n_draws, rng) - if_all_right
+    drawn = sums / len(shortfall)
+    slack = ROUNDING * max(1.0, abs(value))
+    n_below = np.sum(drawn <= value + slack)
+    n_above = np.sum(drawn >= value - slack)
+    return float((1.0 + n_below) / (n_draws + 1)), float((1.0 + n_above) / (n_draws + 1))
+
+
+def _warn_if_not_normal(shortfall: FloatArray, log_odds: FloatArray, sigma: float) -> None:
+    """Warn of rows too few, or too sure, for the normal approximation of the ECD."""
+    variance = shortfall * (1.0 - shortfall)
+    share = 1.0 - 2.0 * variance
+    third_moment = np.sum(variance * share * np.abs(log_odds) ** 3)
+    limit = _MOST_THIRD_MOMENT * (sigma * len(shortfall)) ** 3
+    if sigma > 0 and third_moment > limit:
+        warn_user(
+            "ecd_test: the normal approximation is poor for so few rows, or for confidences "
+            "so near 1; method='montecarlo' is exact."
+        )
 
 
 def brownian_maximum_tail(x: float) -> float:
@@ -288,8 +356,9 @@ def brownian_maximum_tail(x: float) -> float:
     if x < 0.05:
         return 1.0
     k = np.arange(int(40.0 / x) + 1)
-    terms = np.where(k % 2 == 0, 1.0, -1.0) * ndtr(-(2 * k + 1) * x)
-    return float(min(max(4.0 * math.fsum(terms), 0.0), 1.0))
+    sign = np.where(k % 2 == 0, 1.0, -1.0)
+    tail = 4.0 * math.fsum(sign * ndtr(-(2 * k + 1) * x))
+    return float(min(max(tail, 0.0), 1.0))
 
 
 def brownian_range_tail(x: float) -> float:
@@ -297,8 +366,9 @@ def brownian_range_tail(x: float) -> float:
     if x < 0.3:
         return 1.0
     k = np.arange(1, int(40.0 / x) + 2)
-    terms = np.where(k % 2 == 1, k, -k) * ndtr(-k * x)
-    return float(min(max(8.0 * math.fsum(terms), 0.0), 1.0))
+    factor = np.where(k % 2 == 1, k, -k)
+    tail = 8.0 * math.fsum(factor * ndtr(-k * x))
+    return float(min(max(tail, 0.0), 1.0))
 
 
 # How much each row moves them ---------------------------------------------------------
@@ -306,10 +376,12 @@ def brownian_range_tail(x: float) -> float:
 
 def ecd_influence(rows: ScoredRows, eps: float = 1e-8) -> Influence:
     outcomes = rows.outcomes
-    found = mean_of(ecd_terms(outcomes, eps), "identity")
-    surest = np.full(2, outcomes.confidence[outcomes.loss == 0].max(initial=0.5))
-    right, wrong = ecd_terms(Outcomes(np.array([0.0, 1.0]), surest), eps)
-    return replace(found, confident_error=float(wrong - right) / len(outcomes))
+    influence = mean_of(ecd_terms(outcomes, eps), "identity")
+    is_right = outcomes.loss == 0
+    surest = outcomes.confidence[is_right].max(initial=0.5)
+    either = Outcomes(np.array([0.0, 1.0]), np.full(2, surest))
+    right, wrong = ecd_terms(either, eps)
+    return replace(influence, confident_error=float(wrong - right) / len(outcomes))
 
 
 # Public functions ------------------------------------------------------------------------
@@ -363,14 +435,15 @@ def ecce_test(y_true: Any, y_proba: Any, **options: Unpack[WeighedRowOptions]) -
       ECCE-MAD  0.1  p-value 0.05819
       ECCE-R    0.1  p-value 0.1163
     """
-    found = run_ecce_test(score_proba(y_true, y_proba, **options).by_correctness.outcomes)
-    if found.sigma > 0 and not found.has_many_rows:
+    rows = score_proba(y_true, y_proba, **options).by_correctness
+    test = run_ecce_test(rows.outcomes)
+    if test.sigma > 0 and not test.has_many_rows:
+        variance = (test.sigma * test.n_rows) ** 2
         warn_user(
-            f"ecce_test: its p-values are for many rows; sum c (1 - c) is "
-            f"{(found.sigma * found.n_rows) ** 2:.2g} here and should be {_LEAST_VARIANCE:g}. "
-            "ecd_test and csr_test are exact."
+            f"ecce_test: its p-values are for many rows; sum c (1 - c) is {variance:.2g} here and "
+            f"should be {_LEAST_VARIANCE:g}. ecd_test and csr_test are exact."
         )
-    return found
+    return test
 
 
 @metric(ecd, "lower", range="(-inf, inf)", for_comparison=True, best=0.0, closed_form=ecd_influence)
@@ -583,15 +656,19 @@ _Sums = FloatArray
 
 def count_scales(n_rows: int) -> int:
     """Return B = floor(2 log2(n/sqrt(log n))), at least one."""
-    return max(1, math.floor(2.0 * math.log2(n_rows / math.sqrt(math.log(n_rows)))))
+    width = n_rows / math.sqrt(math.log(n_rows))
+    return max(1, math.floor(2.0 * math.log2(width)))
 
 
 def _cells(confidence: FloatArray, right: FloatArray, n_scales: int) -> tuple[IntArray, _Sums]:
     """Return the bins of the finest scale that hold rows, ascending, and their sums."""
-    key = np.minimum(np.floor(np.ldexp(confidence, n_scales)), 2.0**n_scales - 1)
+    key = np.floor(np.ldexp(confidence, n_scales))
+    key = np.minimum(key, 2.0**n_scales - 1)
     order = np.argsort(key)
-    c, a, sorted_key = confidence[order], right[order], key[order].astype(np.int64)
-    d, v = c - a, c * (1.0 - c)
+    sorted_key = key[order].astype(np.int64)
+    c = confidence[order]
+    d = c - right[order]
+    v = c * (1.0 - c)
     m = v * (1.0 - 2.0 * c)
     columns = np.stack([np.ones_like(c), d, d * d, v, v * v, v * v * v, m, m * m])
     return _merge(sorted_key, columns)
@@ -599,10 +676,15 @@ def _cells(confidence: FloatArray, right: FloatArray, n_scales: int) -> tuple[In
 
 def _merge(key: IntArray, sums: _Sums) -> tuple[IntArray, _Sums]:
     """Add up neighbours with the same key."""
-    starts = np.flatnonzero(np.diff(key, prepend=-1))
+    starts = _starts_of_runs(key)
     if len(starts) == len(key):
         return key, sums
     return key[starts], np.add.reduceat(sums, starts, axis=1)
+
+
+def _starts_of_runs(key: IntArray) -> IntArray:
+    """Return where each run of equal keys starts; no key is negative."""
+    return np.flatnonzero(np.diff(key, prepend=-1))
 
 
 def _moments(sums: _Sums) -> FloatArray:
@@ -612,7 +694,8 @@ def _moments(sums: _Sums) -> FloatArray:
     cube d_i^3 d_j^3 of a pair and d_i^2 d_j^2 d_k^2 of a triple remain; all else has mean zero.
     """
     n, d, d2, v, v2, v3, m, m2 = sums
-    pairs, triples = (m * m - m2) / 2.0, v * v * v - 3.0 * v * v2 + 2.0 * v3
+    pairs = (m * m - m2) / 2.0
+    triples = v * v * v - 3.0 * v * v2 + 2.0 * v3
     variance = np.maximum(v * v - v2, 0.0)
     return np.stack([(d * d - d2) / n, 2.0 * variance / n**2, 8.0 * (pairs + triples) / n**3])
 
@@ -624,25 +707,40 @@ def scale_moments(confidence: FloatArray, right: FloatArray, n_scales: int) -> F
     are pairs of bins, and finer ones matter only while they hold several cells. So every row is
     read a few times, not once per scale.
     """
-    result = np.zeros((3, n_scales))
     key, sums = _cells(confidence, right, n_scales)
     middle = min(n_scales, max(1, int(np.ceil(np.log2(len(confidence))))))
-    coarse_key, coarse = _merge(key >> (n_scales - middle), sums)
-    for scale in range(middle, 0, -1):
-        result[:, scale - 1] = _moments(coarse).sum(axis=1)
-        coarse_key, coarse = _merge(coarse_key >> 1, coarse)
+    coarse = _coarse_moments(key >> (n_scales - middle), sums, middle)
+    fine = _fine_moments(key, sums, middle, n_scales)
+    return np.concatenate([coarse, fine], axis=1)
+
+
+def _coarse_moments(key: IntArray, sums: _Sums, n_scales: int) -> FloatArray:
+    """Return the moments up to a scale, by adding up pairs of its bins."""
+    result = np.empty((3, n_scales))
+    key, sums = _merge(key, sums)
+    for scale in range(n_scales, 0, -1):
+        result[:, scale - 1] = _moments(sums).sum(axis=1)
+        key, sums = _merge(key >> 1, sums)
+    return result
+
+
+def _fine_moments(key: IntArray, sums: _Sums, middle: int, n_scales: int) -> FloatArray:
+    """Return the moments beyond the middle scale, of the bins that hold several cells."""
+    result = np.zeros((3, n_scales - middle))
     settled = np.zeros(3)
-    for scale in range(middle + 1, n_scales + 1):
+    for place in range(n_scales - middle):
         if len(key) > 0:
-            starts = np.flatnonzero(np.diff(key >> (n_scales - scale), prepend=-1))
+            starts = _starts_of_runs(key >> (n_scales - middle - place - 1))
             moments = _moments(np.add.reduceat(sums, starts, axis=1))
             n_cells = np.diff(np.append(starts, len(key)))
-            alone = n_cells == 1  # alone at this scale, alone at all finer ones
+            # A cell that is alone at this scale is alone at all finer ones.
+            alone = n_cells == 1
             settled += moments[:, alone].sum(axis=1)
-            result[:, scale - 1] = moments[:, ~alone].sum(axis=1)
+            result[:, place] = moments[:, ~alone].sum(axis=1)
             shared = np.repeat(~alone, n_cells)
-            key, sums = key[shared], sums[:, shared]
-        result[:, scale - 1] += settled
+            key = key[shared]
+            sums = sums[:, shared]
+        result[:, place] += settled
     return result
 
 
@@ -656,11 +754,11 @@ def _analytic_p_values(moments: FloatArray) -> FloatArray:
     # Without skewness there are infinitely many degrees of freedom: the normal distribution.
     nu = 8.0 / np.maximum(skewness, 1e-4) ** 2
     chi_square = chdtrc(nu, np.maximum(nu + z * np.sqrt(2.0 * nu), 0.0))
-    found = np.where(skewness > 1e-4, chi_square, ndtr(-z))
+    tail = np.where(skewness > 1e-4, chi_square, ndtr(-z))
     # With less than a quarter of a degree of freedom (few rows, near certainty) the chi-square is
     # a bad approximation; Cantelli's bound holds for every distribution.
     cantelli = np.where(z > 0, 1.0 / (1.0 + z * z), 1.0)
-    p_values[varies] = np.where(nu >= 0.25, found, np.maximum(found, cantelli))
+    p_values[varies] = np.where(nu >= 0.25, tail, np.maximum(tail, cantelli))
     return p_values
 
 
@@ -669,13 +767,15 @@ def _simulated_p_values(
 ) -> FloatArray:
     """Return for each scale the share of simulated calibrated data with a statistic as large."""
     confidence = np.sort(confidence)  # the order of the rows must not change the draws
-    n, as_large = len(confidence), np.ones(len(total))
+    n = len(confidence)
+    n_as_large = np.ones(len(total))
+    least = total - ROUNDING * np.abs(total)
     for _ in range(n_draws):
         c = confidence[rng.integers(0, n, n)]
         right = (rng.random(n) < c).astype(np.float64)
-        drawn = scale_moments(c, right, len(total))[0]
-        as_large += drawn >= total - ROUNDING * np.abs(total)
-    return as_large / (n_draws + 1)
+        statistic, _, _ = scale_moments(c, right, len(total))
+        n_as_large += statistic >= least
+    return n_as_large / (n_draws + 1)
 
 
 # The test --------------------------------------------------------------------------------
@@ -724,10 +824,10 @@ class TCalTest(NotebookText):
         return f"<TCalTest: p-value {self.p_value:.4g}; {self.n_rows} rows>"
 
     def __str__(self) -> str:
-        found = "miscalibrated" if self.reject else "no miscalibration found"
+        verdict = "miscalibrated" if self.reject else "no miscalibration found"
         best = int(np.argmin(self.p_values))
         return (
-            f"T-Cal test: {found} ({100 * self.alpha:g} % level)\n"
+            f"T-Cal test: {verdict} ({100 * self.alpha:g} % level)\n"
             f"  p-value  {self.p_value:.4g}  (the least of {len(self.n_bins)} scales, adjusted)\n"
             f"  at {self.n_bins[best]} bins the squared error is {self.statistics[best]:.4g}, "
             f"{self.n_rows} rows"
@@ -744,23 +844,23 @@ def run_t_cal_test(
     """Return the statistic and its p-value at all scales."""
     rows = check_test_rows(outcomes, "t_cal_test")
     option_checks.check_number("alpha", alpha, 0.0, 1.0, closed="neither")
-    simulates = (
-        option_checks.check_choice("method", method, ["analytic", "montecarlo"]) == "montecarlo"
-    )
+    option_checks.check_choice("method", method, ["analytic", "montecarlo"])
+    simulates = method == "montecarlo"
     if len(rows) < 2:
         raise ValueError(f"y_true: t_cal_test needs at least 2 rows, got {len(rows)}.")
     rng = option_checks.check_generator(random_state)
     n_scales = count_scales(len(rows))
     n_draws = option_checks.choose_draws(n_draws, 1000, alpha, n_scales if simulates else 0)
     moments = scale_moments(rows.confidence, 1.0 - rows.loss, n_scales)
+    statistics, _, _ = moments
     if simulates:
-        p_values = _simulated_p_values(moments[0], rows.confidence, n_draws, rng)
+        p_values = _simulated_p_values(statistics, rows.confidence, n_draws, rng)
     else:
         p_values = _analytic_p_values(moments)
     p_value = min(1.0, n_scales * float(np.min(p_values)))
     return TCalTest(
         n_bins=2 ** np.arange(1, n_scales + 1),
-        statistics=moments[0] / len(rows),
+        statistics=statistics / len(rows),
         p_values=p_values,
         p_value=p_value,
         reject=p_value <= alpha,

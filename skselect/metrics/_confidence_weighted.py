@@ -6,6 +6,7 @@ the one that goes with their decision.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, Unpack
 
@@ -59,7 +60,8 @@ def _confusion(predictions: Predictions) -> FloatArray:
     k = len(predictions.classes)
     truth = np.where(predictions.y_true < 0, k, predictions.y_true)
     cells = truth * k + predictions.y_pred
-    sums = np.bincount(cells, weights=weigh_by_confidence(predictions), minlength=(k + 1) * k)
+    mass = weigh_by_confidence(predictions)
+    sums = np.bincount(cells, weights=mass, minlength=(k + 1) * k)
     return sums.reshape(k + 1, k).astype(np.float64)
 
 
@@ -69,11 +71,14 @@ def count_each_class(predictions: Predictions) -> Counts:
     tp = np.diagonal(matrix).copy()
     off = matrix.copy()
     np.fill_diagonal(off, 0.0)
-    fp, fn = off.sum(axis=0), off[:-1].sum(axis=1)
+    fp = off.sum(axis=0)
+    fn = off[:-1].sum(axis=1)
+    rest = np.maximum(matrix.sum() - tp - fp - fn, 0.0)
     # cwTN is a difference of sums, which rounds; whether it is 0 is counted exactly.
-    cells = matrix > 0
-    elsewhere = cells.sum() - cells.sum(axis=0) - cells.sum(axis=1)[:-1] + np.diagonal(cells)
-    tn = np.where(elsewhere > 0, np.maximum(matrix.sum() - tp - fp - fn, 0.0), 0.0)
+    filled = matrix > 0
+    of_class = filled.sum(axis=0) + filled.sum(axis=1)[:-1] - np.diagonal(filled)
+    elsewhere = filled.sum() - of_class
+    tn = np.where(elsewhere > 0, rest, 0.0)
     return Counts(tp, fp, fn, tn)
 
 
@@ -88,7 +93,8 @@ def _ratio_metric(
         average = _check_average(average, pos_label)
         counts = count_each_class(predictions)
         if average == "micro":
-            counts = Counts(*(np.array([part.sum()]) for part in counts))
+            totals = [np.array([of_class.sum()]) for of_class in counts]
+            counts = Counts(*totals)
         over, under = ratio(counts)
         values = np.divide(over, under, out=np.full(len(over), np.nan), where=under > 0)
         values = np.minimum(values, 1.0)  # sums of floats round
@@ -99,7 +105,9 @@ def _ratio_metric(
             remedy = "; use 'macro', 'weighted', 'micro' or None"
             check_two_classes(predictions.classes, "average='binary'", remedy)
             values = values[[find_positive(predictions, pos_label)]]
-        share = counts.tp + counts.fn if average == "weighted" else np.ones(len(values))
+        share = np.ones(len(values))
+        if average == "weighted":
+            share = counts.tp + counts.fn
         return average_defined(values, share, average, name)
 
     kernel.__name__ = name
@@ -128,16 +136,19 @@ def average_defined(values: FloatArray, share: FloatArray, average: str | None, 
     missing = np.isnan(values)
     counted = ~missing & (share > 0)
     if np.any(missing & (share > 0)) or not np.any(counted):
-        left = " and are left out of the average" if len(values) > 1 and average else ""
+        left_out = ""
+        if average and len(values) > 1:
+            left_out = " and are left out of the average"
         warn_user(
             f"{name} is undefined (nan) for {int(missing.sum())} of {len(values)} classes: their "
-            f"weighted counts are all zero{left}."
+            f"weighted counts are all zero{left_out}."
         )
     if average is None:
         return values
     if not np.any(counted):
-        return float("nan")
-    return float(np.sum(values[counted] * share[counted]) / np.sum(share[counted]))
+        return math.nan
+    total = np.sum(values[counted] * share[counted])
+    return float(total / np.sum(share[counted]))
 
 
 def find_positive(predictions: Predictions, pos_label: Any) -> int:
@@ -160,13 +171,16 @@ def cw_matthews(predictions: Predictions) -> float:
     matrix = _confusion(predictions)
     matrix = matrix / max(float(matrix.sum()), np.finfo(np.float64).tiny)
     total = matrix.sum()
-    truth, predicted = matrix.sum(axis=1), matrix.sum(axis=0)
+    truth = matrix.sum(axis=1)
+    predicted = matrix.sum(axis=0)
     if min(np.count_nonzero(truth), np.count_nonzero(predicted)) < 2:
-        one = "all weight is on one true or one predicted class"
-        return undefined("cw_matthews_corrcoef", one)
-    spread = np.sum(truth * (total - truth)) * np.sum(predicted * (total - predicted))
+        reason = "all weight is on one true or one predicted class"
+        return undefined("cw_matthews_corrcoef", reason)
+    spread_of_truth = np.sum(truth * (total - truth))
+    spread_of_answers = np.sum(predicted * (total - predicted))
     joint = total * np.trace(matrix) - np.sum(truth[:-1] * predicted)
-    return float(np.clip(joint / np.sqrt(spread), -1.0, 1.0))
+    correlation = joint / np.sqrt(spread_of_truth * spread_of_answers)
+    return float(np.clip(correlation, -1.0, 1.0))
 
 
 # Kernels of rows -------------------------------------------------------------------------
@@ -202,15 +216,16 @@ def roc_points(
     Both kinds of rows must have weight.
     """
     exists = weight > 0
-    score, positive, weight = score[exists], positive[exists], weight[exists]
-    order = np.argsort(-score)
-    score, positive, weight = score[order], positive[order], weight[order]
+    order = np.flatnonzero(exists)[np.argsort(-score[exists])]
+    score = score[order]
+    positive = positive[order]
+    weight = weight[order]
     ends = np.flatnonzero(np.append(score[1:] != score[:-1], True))
     below = np.cumsum(np.where(positive, 0.0, weight))[ends]
     above = np.cumsum(np.where(positive, weight, 0.0))[ends]
-    fpr = np.concatenate([[0.0], below / below[-1]])
-    tpr = np.concatenate([[0.0], above / above[-1]])
-    return fpr, tpr, np.concatenate([[np.inf], score[ends]])
+    fpr = np.append(0.0, below / below[-1])
+    tpr = np.append(0.0, above / above[-1])
+    return fpr, tpr, np.append(np.inf, score[ends])
 
 
 def set_apart(
@@ -218,18 +233,25 @@ def set_apart(
 ) -> tuple[FloatArray, BoolArray, FloatArray]:
     """Return the score of one class, which rows belong to it, and each row times its confidence."""
     proba = check_has_proba(predictions.y_proba, purpose)
-    mass, positive = weigh_by_confidence(predictions), predictions.y_true == place
-    if not (np.any(mass[positive] > 0) and np.any(mass[~positive] > 0)):
+    mass = weigh_by_confidence(predictions)
+    positive = predictions.y_true == place
+    if not _has_both(positive, mass):
         raise ValueError(f"y_true: {purpose} needs rows of both classes with positive weight.")
     return proba[:, place].astype(np.float64), positive, mass
 
 
 def area_under_roc(score: FloatArray, positive: BoolArray, weight: FloatArray) -> float:
     """Return P(positive scored above negative) + P(tie)/2; nan if one kind is missing."""
-    if not (np.any(weight[positive] > 0) and np.any(weight[~positive] > 0)):
-        return float("nan")
+    if not _has_both(positive, weight):
+        return math.nan
     fpr, tpr, _ = roc_points(score, positive, weight)
-    return float(np.clip(np.trapezoid(tpr, fpr), 0.0, 1.0))
+    area = np.trapezoid(tpr, fpr)
+    return float(np.clip(area, 0.0, 1.0))
+
+
+def _has_both(positive: BoolArray, weight: FloatArray) -> bool:
+    """Tell whether rows of both kinds have weight."""
+    return bool(np.any(weight[positive] > 0) and np.any(weight[~positive] > 0))
 
 
 def cw_auc(predictions: Predictions, average: str | None = "macro") -> Any:
@@ -238,12 +260,15 @@ def cw_auc(predictions: Predictions, average: str | None = "macro") -> Any:
         raise ValueError(f"average must be 'macro', 'weighted' or None, got {shown(average)}.")
     proba = check_has_proba(predictions.y_proba, "cw_auc")
     mass = weigh_by_confidence(predictions)
-    values, support = np.empty(proba.shape[1]), np.empty(proba.shape[1])
-    for k in range(proba.shape[1]):
+    n_classes = proba.shape[1]
+    values = np.empty(n_classes)
+    support = np.empty(n_classes)
+    for k in range(n_classes):
         positive = predictions.y_true == k
-        values[k] = area_under_roc(proba[:, k].astype(np.float64), positive, mass)
+        score = proba[:, k].astype(np.float64)
+        values[k] = area_under_roc(score, positive, mass)
         support[k] = np.sum(mass[positive])
-    share = support if average == "weighted" else np.ones(len(values))
+    share = support if average == "weighted" else np.ones(n_classes)
     return average_defined(values, share, average, "cw_auc")
 
 
@@ -251,8 +276,9 @@ def cw_auc(predictions: Predictions, average: str | None = "macro") -> Any:
 
 
 def cw_accuracy_influence(rows: ScoredRows) -> Influence | None:
-    right = rows.outcomes.confidence * (1.0 - rows.outcomes.loss)
-    return ratio_of(right, rows.outcomes.confidence, "logit")
+    confidence = rows.outcomes.confidence
+    right = confidence * (1.0 - rows.outcomes.loss)
+    return ratio_of(right, confidence, "logit")
 
 
 # Public functions ------------------------------------------------------------------------
@@ -293,7 +319,8 @@ def cw_confusion_matrix(
     array([[0.75, 0.75],
            [0.  , 1.5 ]])
     """
-    return _confusion(score_proba(y_true, y_proba, **options).by_correctness.predictions)[:-1]
+    rows = score_proba(y_true, y_proba, **options).by_correctness
+    return _confusion(rows.predictions)[:-1]
 
 
 @metric(cw_precision, "higher", undefined="class never predicted: nan alone, 0 in a mean")
@@ -694,4 +721,5 @@ def cw_roc_curve(
     remedy = "; cw_auc_score accepts any number"
     check_two_classes(predictions.classes, "cw_roc_curve", remedy)
     place = find_positive(predictions, options.get("pos_label"))
-    return roc_points(*set_apart(predictions, place, "cw_roc_curve"))
+    score, positive, mass = set_apart(predictions, place, "cw_roc_curve")
+    return roc_points(score, positive, mass)

@@ -29,45 +29,61 @@ __all__ += ["failure_average_precision_score", "oc_auc_score"]
 
 def failure_auroc(curve: RiskCoverageCurve) -> float:
     """Return the AUROC of telling right answers from errors by their confidence."""
-    right, wrong = curve.sums.weight - curve.sums.loss, curve.sums.loss
-    return curve.sums.auroc if min(right, wrong) > 0 else _without("failure_auroc", wrong > 0)
+    wrong = curve.sums.loss
+    right = curve.sums.weight - wrong
+    if not min(right, wrong) > 0:
+        return _without("failure_auroc", wrong > 0)
+    return curve.sums.auroc
 
 
 def _without(name: str, right_answers: bool) -> float:
     """Return nan for a metric that misses right answers, or errors."""
-    return undefined(name, f"there are no {'right answers' if right_answers else 'errors'}")
+    missing = "right answers" if right_answers else "errors"
+    return undefined(name, f"there are no {missing}")
 
 
 def failure_average_precision(curve: RiskCoverageCurve, positive: str = "error") -> float:
     """Return the average precision of finding errors (or right answers)."""
     check_choice("positive", positive, ["error", "correct"])
     if positive == "error":
-        found, weight = curve.block_loss[::-1], curve.block_weight[::-1]
+        sought = curve.block_loss[::-1]
+        weight = curve.block_weight[::-1]
     else:
-        found, weight = curve.block_weight - curve.block_loss, curve.block_weight
-    total = float(np.sum(found))
+        sought = curve.block_weight - curve.block_loss
+        weight = curve.block_weight
+    total = float(np.sum(sought))
     if not total > 0:
         return _without("failure_average_precision", positive == "correct")
-    precision = np.cumsum(found) / np.cumsum(weight)
-    return float(min(np.sum(found / total * precision), 1.0))
+    precision = np.cumsum(sought) / np.cumsum(weight)
+    return float(min(np.sum(sought / total * precision), 1.0))
 
 
 def oc_auc(curve: RiskCoverageCurve, review_fraction: float = 0.1) -> float:
     """Return the failure AUROC after the errors among the least confident rows were corrected."""
-    x = check_number("review_fraction", review_fraction, 0.0, 1.0, closed="left")
-    weight, total = curve.block_weight, curve.accepted_weight[-1]
+    check_number("review_fraction", review_fraction, 0.0, 1.0, closed="left")
+    unreviewed = _unreviewed_shares(curve, review_fraction)
+    wrong = curve.block_loss * unreviewed
+    right = curve.block_weight - wrong
+    n_right = float(np.sum(right))
+    n_wrong = float(np.sum(wrong))
+    if not min(n_right, n_wrong) > 0:
+        return _without("oc_auc", n_wrong > 0)
+    # Right answers that are surer; those of the same block count half.
+    surer = np.cumsum(right) - right / 2.0
+    return float(min(np.sum(wrong / n_wrong * (surer / n_right)), 1.0))
+
+
+def _unreviewed_shares(curve: RiskCoverageCurve, review_fraction: float) -> FloatArray:
+    """Return the share of each block that is not among the least confident rows."""
+    total = curve.accepted_weight[-1]
     below = total - curve.accepted_weight
-    budget = x * total
-    whole = np.abs(below - budget) <= ROUNDING * total  # .29 x 100 rounds to less than 29
-    budget = below[whole][0] if np.any(whole) else budget
-    reviewed = np.clip(budget - below, 0.0, weight)
-    wrong = curve.block_loss * (1.0 - reviewed / weight)
-    right = weight - wrong
-    all_right, all_wrong = float(np.sum(right)), float(np.sum(wrong))
-    if not min(all_right, all_wrong) > 0:
-        return _without("oc_auc", all_wrong > 0)
-    surer = np.cumsum(right) - right / 2.0  # right answers above, ties count half
-    return float(min(np.sum(wrong / all_wrong * (surer / all_right)), 1.0))
+    budget = review_fraction * total
+    # .29 x 100 rounds to less than 29.
+    whole = np.abs(below - budget) <= ROUNDING * total
+    if np.any(whole):
+        budget = below[whole][0]
+    reviewed = np.clip(budget - below, 0.0, curve.block_weight)
+    return np.asarray(1.0 - reviewed / curve.block_weight)
 
 
 def f1_retention_auc(curve: RiskCoverageCurve) -> float:
@@ -81,31 +97,48 @@ def f1_retention_auc(curve: RiskCoverageCurve) -> float:
     rate = right / weight
     # Inside a block T grows in proportion to x: integrate (T + rate x)/(start + x).
     logs = np.log1p(weight / start)
-    area = np.sum((right_before - rate * start) * logs + right)
-    return float(2.0 * max(area, 0.0) / curve.accepted_weight[-1])
+    terms = (right_before - rate * start) * logs + right
+    area = max(np.sum(terms), 0.0)
+    return float(2.0 * area / curve.accepted_weight[-1])
 
 
 def auroc_aurc(predictions: Predictions) -> float:
     """Return the mean over rows of 1 - AUROC of the rows at least as sure (two classes)."""
     proba = check_has_proba(predictions.y_proba, "auroc_aurc")
-    remedy = "; augrc_score and failure_auroc_score accept any number"
-    check_two_classes(predictions.classes, "auroc_aurc", remedy)
+    check_two_classes(
+        predictions.classes,
+        "auroc_aurc",
+        "; augrc_score and failure_auroc_score accept any number",
+    )
     weight = predictions.sample_weight
-    weight = np.ones(len(predictions)) if weight is None else weight
+    if weight is None:
+        weight = np.ones(len(predictions))
     exists = (predictions.y_true >= 0) & (weight > 0)
-    truth, weight = predictions.y_true[exists], weight[exists]
-    weight = weight / np.max(weight, initial=0.0)  # products of weights must not overflow
-    positive, negative = weight * (truth == 1), weight * (truth == 0)
+    truth = predictions.y_true[exists]
+    # Products of weights must not overflow.
+    weight = weight[exists] / np.max(weight[exists], initial=0.0)
+    positive = weight * (truth == 1)
+    negative = weight * (truth == 0)
     if not (np.any(positive > 0) and np.any(negative > 0)):
         return undefined("auroc_aurc", "there are not rows of both classes")
     _, block = np.unique(-compute_confidence(predictions)[exists], return_inverse=True)
     _, rank = np.unique(proba[exists, 1], return_inverse=True)
+    risk = _risk_of_accepted(positive, negative, rank, block)
+    defined = ~np.isnan(risk)
+    size = np.bincount(block, weight)[defined]
+    return float(np.sum(size * risk[defined]) / np.sum(size))
+
+
+def _risk_of_accepted(
+    positive: FloatArray, negative: FloatArray, rank: IntArray, block: IntArray
+) -> FloatArray:
+    """Return, per block, 1 - AUROC of the rows so far; nan while a class is missing."""
     concordant = _concordant_pairs(positive, negative, rank, block)
-    sizes = [np.bincount(block, weights=part) for part in (positive, negative, weight)]
-    pairs = np.cumsum(sizes[0]) * np.cumsum(sizes[1])
+    pairs = np.cumsum(np.bincount(block, positive)) * np.cumsum(np.bincount(block, negative))
+    risk = np.full(len(pairs), np.nan)
     defined = pairs > 0
-    risk = np.clip(1.0 - concordant[defined] / pairs[defined], 0.0, 1.0)
-    return float(np.sum(sizes[2][defined] * risk) / np.sum(sizes[2][defined]))
+    risk[defined] = np.clip(1.0 - concordant[defined] / pairs[defined], 0.0, 1.0)
+    return risk
 
 
 def _concordant_pairs(
@@ -117,16 +150,18 @@ def _concordant_pairs(
     form a segment; a pair in it has the right order if the positive row has bit 1 and the negative
     one bit 0. The pair counts from the later of its two blocks on.
     """
-    gained = np.zeros(int(block.max()) + 1)
     by_time = np.argsort(block, kind="stable")
-    positive, negative = positive[by_time], negative[by_time]
-    rank, block = rank[by_time], block[by_time]
-    gained += 0.5 * _pairs_gained(positive, negative, rank, block)  # equal scores
+    positive = positive[by_time]
+    negative = negative[by_time]
+    rank = rank[by_time]
+    block = block[by_time]
+    # Equal scores.
+    gained = 0.5 * _pairs_gained(positive, negative, rank, block)
     for level in range(int(rank.max()).bit_length()):
-        upper = (rank >> level) & 1
-        gained += _pairs_gained(
-            positive * upper, negative * (1 - upper), rank >> (level + 1), block
-        )
+        is_upper = (rank >> level) & 1
+        upper = positive * is_upper
+        lower = negative * (1 - is_upper)
+        gained += _pairs_gained(upper, lower, rank >> (level + 1), block)
     return np.cumsum(gained)
 
 
@@ -135,14 +170,18 @@ def _pairs_gained(
 ) -> FloatArray:
     """Return the pairs inside segments that each block adds; rows come in order of block."""
     order = np.argsort(segment, kind="stable")
-    p, q, segment = positive[order], negative[order], segment[order]
+    segment = segment[order]
+    p = positive[order]
+    q = negative[order]
     first = np.flatnonzero(np.diff(segment, prepend=-1))
     n_rows = np.diff(np.append(first, len(segment)))
-    p_sum, q_sum = np.cumsum(p), np.cumsum(q)
+    p_sum = np.cumsum(p)
+    q_sum = np.cumsum(q)
     p_sum -= np.repeat((p_sum - p)[first], n_rows)
     q_sum -= np.repeat((q_sum - q)[first], n_rows)
     # Each row pairs with the rows of the other class that come before it in its segment.
-    gained = np.bincount(block[order], p * q_sum + q * p_sum, minlength=int(block.max()) + 1)
+    pairs = p * q_sum + q * p_sum
+    gained = np.bincount(block[order], pairs, minlength=int(block.max()) + 1)
     return gained.astype(np.float64)
 
 
@@ -151,7 +190,9 @@ def _pairs_gained(
 
 def failure_auroc_influence(rows: ScoredRows) -> RankedInfluence | None:
     curve = rows.curve
-    if curve.is_graded or min(curve.sums.loss, curve.n_rows - curve.sums.loss) < 2:
+    n_wrong = curve.sums.loss
+    n_right = curve.n_rows - n_wrong
+    if curve.is_graded or min(n_wrong, n_right) < 2:
         return None
     return ranked(rows, curve.sums.auroc, "logit", auroc_lines)
 
