@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -130,21 +130,34 @@ def calibration_report(
     rng = option_checks.check_generator(random_state)
     option_checks.check_has_fit(estimator)
     X, y = indexable(X, y)
-    owner, seed = SelectiveClassifier(estimator, cv=cv), int(rng.integers(2**31))
-    given = {} if groups is None else {"groups": groups}
-    rows, parts = _score_rows(
-        owner, make_rows(owner, X, check_y(y), sample_weight, given), n_jobs, seed
-    )
+    seed = int(rng.integers(2**31))
+    owner = SelectiveClassifier(estimator, cv=cv)
+    split_params = {} if groups is None else {"groups": groups}
+    training_rows = make_rows(owner, X, check_y(y), sample_weight, split_params)
+    rows, parts = _score_rows(owner, training_rows, n_jobs, seed)
     option_checks.check_scope(calibration_scope, rows.response, estimator)
     warn_small_weights(rows.weight, "this report")
-    table = {}
+    measure = partial(_measure, rows, n_draws=n_draws, rng=rng)
     with silence_repeats():
-        if rows.response == "predict_proba":
-            table["raw"] = _measure(rows, rows.scores, max_proba(rows.scores), n_draws, rng)
-        for name, calibrator in candidates.items():
-            proba, claim = cross_fit(calibrator, calibration_scope, rows, parts)
-            table[name] = _measure(rows, proba, claim, n_draws, rng)
+        table = _compare(candidates, calibration_scope, rows, parts, measure)
     return WholeTable.from_dict(table, orient="index")
+
+
+def _compare(
+    candidates: dict[str, Any],
+    scope: str,
+    rows: RawRows,
+    parts: out_of_fold.Splits,
+    measure: Callable[[FloatArray, FloatArray], dict[str, Any]],
+) -> dict[str, dict[str, Any]]:
+    """Return the metrics of each calibration, those of the raw probabilities first."""
+    table = {}
+    if rows.response == "predict_proba":
+        table["raw"] = measure(rows.scores, max_proba(rows.scores))
+    for name, calibrator in candidates.items():
+        proba, claim = cross_fit(calibrator, scope, rows, parts)
+        table[name] = measure(proba, claim)
+    return table
 
 
 def _check_calibrations(calibrations: Any) -> dict[str, Any]:
@@ -158,46 +171,51 @@ def _check_calibrations(calibrations: Any) -> dict[str, Any]:
             f"calibrators, got {shown(calibrations)}."
         )
     if isinstance(calibrations, Mapping):
-        pairs = list(calibrations.items())
+        names = list(calibrations)
+        calibrators = list(calibrations.values())
     else:
-        pairs = [(c if isinstance(c, str) else type(c).__name__, c) for c in calibrations]
-    found = dict(pairs)
-    if len(found) < len(pairs) or "raw" in found or None in found.values():
+        calibrators = list(calibrations)
+        names = [c if isinstance(c, str) else type(c).__name__ for c in calibrators]
+    candidates = dict(zip(names, calibrators, strict=True))
+    if len(candidates) < len(names) or "raw" in candidates or None in candidates.values():
         raise ValueError(
-            f"calibrations: {[str(name) for name, _ in pairs]} must be names of calibrators, each "
+            f"calibrations: {list(map(str, names))} must be names of calibrators, each "
             "once; a mapping gives others a name. The row 'raw' is always shown; leave None out."
         )
-    for calibration in found.values():
-        option_checks.check_calibration(calibration, known)
-    return found
+    for calibrator in candidates.values():
+        option_checks.check_calibration(calibrator, known)
+    return candidates
 
 
 def _score_rows(
     owner: SelectiveClassifier, rows: TrainingRows, n_jobs: int | None, seed: int
 ) -> tuple[RawRows, out_of_fold.Splits]:
     """Score every row out of fold; return the folds, whose first rows may teach a calibration."""
-    estimator, cv, codes = owner.estimator, owner.cv, rows.codes
     check_more_classes(rows.classes, "there is nothing to calibrate")
-    parts = out_of_fold.make_folds(cv, rows, rows.split_params, seed)
-    if sum(len(test) for _, test in parts) < len(codes):
+    codes = rows.codes
+    parts = out_of_fold.make_folds(owner.cv, rows, rows.split_params, seed)
+    n_tested = sum(len(test) for _, test in parts)
+    if n_tested < len(codes):
         raise ValueError(
-            f"cv must put every row into exactly one test part, but {cv} does not; use an integer "
-            "or a splitter such as StratifiedKFold."
+            f"cv must put every row into exactly one test part, but {owner.cv} does not; use an "
+            "integer or a splitter such as StratifiedKFold."
         )
-    if is_ready(estimator):
-        raw = rows.fit(estimator)
-        scores, response = raw.scores(rows.X), raw.response
-        raw.check_decision(rows.X, scores, "argmax")
+    if is_ready(owner.estimator):
+        fitted = rows.fit(owner.estimator)
+        scores = fitted.scores(rows.X)
+        response = fitted.response
+        fitted.check_decision(rows.X, scores, "argmax")
     else:
-        warn_if_fitted(estimator)
-        seen = out_of_fold.find_known_rows(parts, codes)
+        warn_if_fitted(owner.estimator)
+        known = out_of_fold.find_known_rows(parts, codes)
         option_checks.warn_unseen(
-            seen, codes, "no calibration learns from them, and they count as wrong"
+            known, codes, "no calibration learns from them, and they count as wrong"
         )
-        say = partial(out_of_fold.score_rows, estimator=estimator, decision="argmax")
-        found = out_of_fold.predict_folds(say, rows, parts, n_jobs)
-        scores, response = found.scores[np.argsort(found.rows)], found.response
-        parts = [(train[seen[train]], test) for train, test in parts]
+        score = partial(out_of_fold.score_rows, estimator=owner.estimator, decision="argmax")
+        out = out_of_fold.predict_folds(score, rows, parts, n_jobs)
+        scores = out.scores[np.argsort(out.rows)]
+        response = out.response
+        parts = [(train[known[train]], test) for train, test in parts]
     return RawRows(response, scores, codes, len(rows.classes), rows.weight), parts
 
 
@@ -206,15 +224,17 @@ def _measure(
 ) -> dict[str, Any]:
     """Return the metrics of one calibration, and whether its confidence is calibrated."""
     outcomes = Outcomes(proba.argmax(axis=1) != rows.codes, claim, rows.weight)
-    p_value, calibrated = np.nan, "unclear"
+    p_value = np.nan
+    calibrated = "unclear"
     if are_constant(rows.weight):
         p_value = run_csr_test(outcomes, n_draws=n_draws, random_state=rng).p_value
         calibrated = assess_calibration(outcomes, p_value).verdict
     truth = np.eye(rows.n_classes)[rows.codes]
-    own = np.maximum(np.sum(proba * truth, axis=1), _LEAST)
-    values = evaluate(outcomes, _METRICS).to_dict() | {
-        "log_loss": np.average(-np.log(own), weights=rows.weight),
-        "brier": np.average(np.sum((proba - truth) ** 2, axis=1), weights=rows.weight),
-        "csr_p_value": p_value,
-    }
-    return {name: float(values[name]) for name in _COLUMNS} | {"calibrated": calibrated}
+    proba_of_truth = np.maximum(np.sum(proba * truth, axis=1), _LEAST)
+    squares = np.sum((proba - truth) ** 2, axis=1)
+    values = evaluate(outcomes, _METRICS).to_dict()
+    values["log_loss"] = np.average(-np.log(proba_of_truth), weights=rows.weight)
+    values["brier"] = np.average(squares, weights=rows.weight)
+    values["csr_p_value"] = p_value
+    table = {name: float(values[name]) for name in _COLUMNS}
+    return table | {"calibrated": calibrated}

@@ -23,6 +23,7 @@ from skselect.predictions.outcomes import Outcomes
 
 # "Nearly certain" is the one of these confidences from which on the errors surprise most.
 _NEARLY_CERTAIN = (0.99, 0.999, 0.9999, 0.99999)
+_OVERCONFIDENT = "No, it is overconfident"
 # An interval for the share of right answers that is wider than this leaves the question open.
 _WIDEST = 0.1
 _REMEDIES = {
@@ -52,65 +53,101 @@ def assess_calibration(
     interval of equal chances is valid for unequal ones with the same mean, which vary less.
     """
     each = (1.0 - level) / 3.0
-    confidence, wrong = outcomes.confidence, outcomes.loss
-    n, n_right = len(wrong), len(wrong) - int(np.sum(wrong))
-    claimed, low_high = float(np.mean(confidence)), clopper_pearson_interval(n_right, n, 1 - each)
-    low, high = map(float, low_high)
-    on_average = f"it claims {percent(claimed)} on average and is right in {percent(n_right / n)}"
-    found: dict[str, str] = {}
-    if not low <= claimed <= high:
-        found["No, it is overconfident" if claimed > high else "No, it is underconfident"] = (
-            on_average
-        )
+    mean = _Mean.of(outcomes, 1 - each)
+    differences: dict[str, str] = {}
+    if not mean.low <= mean.claimed <= mean.high:
+        is_over = mean.claimed > mean.high
+        differences[_OVERCONFIDENT if is_over else "No, it is underconfident"] = str(mean)
     if csr_p_value <= each:
-        near = _errors_near_certainty(outcomes) or (
-            "its most confident answers are wrong more often than it expects (p-value "
-            f"{csr_p_value:.2g})"
-        )
-        start = "No, it is overconfident"
-        if start in found:
-            near = f"{found[start]}, and {near}"
-        elif found:
+        near = _errors_near_certainty(outcomes)
+        if not near:
+            near = (
+                "its most confident answers are wrong more often than it expects (p-value "
+                f"{csr_p_value:.2g})"
+            )
+        start = _OVERCONFIDENT
+        if start in differences:
+            near = f"{differences[start]}, and {near}"
+        elif differences:
             start = "but near certainty it is overconfident"
-        found[start] = near
-    gaps = run_ecce_test(outcomes)
-    if not found and gaps.has_many_rows and gaps.r_p_value <= each:
-        found["No"] = f"{on_average}, but at some confidences it claims too much or too little"
-    if found:
-        said = "; ".join(f"{start}: {text}" for start, text in found.items())
-        return Answer("no", f"{said}. {_REMEDIES[state]}".strip())
-    least, most = percent(low, up=False), percent(high, up=True)
-    interval = f"{percent(1 - each, up=False)} interval {least} to {most}"
-    if high - low > _WIDEST:
-        needed = math.ceil(n * ((high - low) / _WIDEST) ** 2)
+        differences[start] = near
+    if not differences:
+        gaps = run_ecce_test(outcomes)
+        if gaps.has_many_rows and gaps.r_p_value <= each:
+            differences["No"] = f"{mean}, but at some confidences it claims too much or too little"
+    if differences:
+        words = "; ".join(f"{start}: {text}" for start, text in differences.items())
+        return Answer("no", f"{words}. {_REMEDIES[state]}".strip())
+    return mean.answer()
+
+
+class _Mean(NamedTuple):
+    """What a confidence claims on average, how often it is right, and the interval of that."""
+
+    n: int
+    claimed: float
+    right: float
+    low: float
+    high: float
+    level: float
+
+    @classmethod
+    def of(cls, outcomes: Outcomes, level: float) -> _Mean:
+        """Return it for these rows."""
+        n = len(outcomes.loss)
+        n_right = n - int(np.sum(outcomes.loss))
+        low, high = clopper_pearson_interval(n_right, n, level)
+        claimed = float(np.mean(outcomes.confidence))
+        return cls(n, claimed, n_right / n, float(low), float(high), level)
+
+    def __str__(self) -> str:
+        right = percent(self.right)
+        return f"it claims {percent(self.claimed)} on average and is right in {right}"
+
+    def answer(self) -> Answer:
+        """Return the answer where no test finds a difference."""
+        least = percent(self.low, up=False)
+        most = percent(self.high, up=True)
+        interval = f"{percent(self.level, up=False)} interval {least} to {most}"
+        width = self.high - self.low
+        if width > _WIDEST:
+            needed = math.ceil(self.n * (width / _WIDEST) ** 2)
+            needed = float(rounded(needed, 2, up=True))
+            return Answer(
+                "unclear",
+                f"Cannot be told with {count(self.n, 'row')}: {self} ({interval}). It takes about "
+                f"{needed:,.0f} labelled rows to tell.",
+            )
         return Answer(
-            "unclear",
-            f"Cannot be told with {count(n, 'row')}: {on_average} ({interval}). It takes about "
-            f"{float(rounded(needed, 2, up=True)):,.0f} labelled rows to tell.",
+            "yes",
+            f"Yes, as far as these {self.n:,} rows can tell: {self} ({interval}), and no test "
+            "finds too many errors near certainty, or another difference.",
         )
-    return Answer(
-        "yes",
-        f"Yes, as far as these {n:,} rows can tell: {on_average} ({interval}), and no test finds "
-        "too many errors near certainty, or another difference.",
-    )
 
 
 def _errors_near_certainty(outcomes: Outcomes) -> str:
     """Count the errors among the surest rows, where they surprise most; "" if nowhere."""
-    told, most = "", 0.0
+    sentence = ""
+    largest = 0.0
     for cut in _NEARLY_CERTAIN:
-        sure = outcomes.confidence >= cut
-        n_wrong, expected = np.sum(outcomes.loss[sure]), np.sum(1.0 - outcomes.confidence[sure])
+        is_sure = outcomes.confidence >= cut
+        n_wrong = np.sum(outcomes.loss[is_sure])
+        expected = np.sum(1.0 - outcomes.confidence[is_sure])
         surprise = (n_wrong - expected) / math.sqrt(expected + 1e-9)
-        if surprise > most:
-            most = surprise
-            number = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
-            told = (
-                f"of {count(int(np.sum(sure)), 'row')} it was nearly certain of (confidence "
-                f"{cut:g} or more), {n_wrong:,.0f} {'was' if n_wrong == 1 else 'were'} wrong, "
-                f"where it expects {number}"
-            )
-    return told
+        if surprise > largest:
+            largest = surprise
+            sentence = _describe_errors(cut, int(np.sum(is_sure)), n_wrong, expected)
+    return sentence
+
+
+def _describe_errors(cut: float, n_sure: int, n_wrong: float, expected: float) -> str:
+    """Say how many of the surest rows are wrong, and how many were expected."""
+    number = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
+    verb = "was" if n_wrong == 1 else "were"
+    return (
+        f"of {count(n_sure, 'row')} it was nearly certain of (confidence "
+        f"{cut:g} or more), {n_wrong:,.0f} {verb} wrong, where it expects {number}"
+    )
 
 
 def verify_guarantee(policy: AbstentionPolicy, check: PolicyCheck | None) -> Answer:
@@ -131,12 +168,12 @@ def verify_guarantee(policy: AbstentionPolicy, check: PolicyCheck | None) -> Ans
         )
     if not check.same_rows:
         return Answer(check.verdict, check.summary)
-    by, used = policy.parts.by, [one for one in policy.parts.listed if one.n_accepted]
-    if not all(one.is_certified for one in used):
+    issued = [certificate for certificate in policy.parts.listed if certificate.n_accepted]
+    if not all(certificate.is_certified for certificate in issued):
         return Answer("not_tested", check.summary)
     guarantee = check.guarantees[0].statement
-    if by is not None:
-        guarantee = f"{count(len(used), 'guarantee')}, each about one {by}"
+    if policy.parts.by is not None:
+        guarantee = f"{count(len(issued), 'guarantee')}, each about one {policy.parts.by}"
     return Answer(
         "certified",
         f"CERTIFIED on these rows: {guarantee}. These rows chose the threshold, so only "
@@ -146,47 +183,59 @@ def verify_guarantee(policy: AbstentionPolicy, check: PolicyCheck | None) -> Ans
 
 def plan_monitor(check: PolicyCheck | None, audits: Any) -> str:
     """Say which risk a monitor of this policy would notice."""
-    wanted = (
-        "the cases a day (above 0), the share of the answers that is audited (above 0, up to 1) "
-        f"and the days until their labels come (0 or more, below {_HORIZON}), such as "
-        "(1000, 0.02, 30)"
-    )
-    cases = share = delay = math.nan
-    with suppress(TypeError, ValueError):
-        if np.ndim(audits) == 1:  # a set has no order
-            cases, share, delay = map(float, audits)
-    if not (0.0 < cases < math.inf and 0.0 < share <= 1.0 and 0.0 <= delay < _HORIZON):
-        raise ArgumentError("audits", f"audits must be {wanted}, got {shown(audits)}.")
-    about = [] if check is None else [(g.objective, g.loss, g.cases) for g in check.guarantees]
-    if check is None or about != [("risk", "zero_one", "")]:
+    cases, share, delay = _read_audits(audits)
+    subjects = []
+    if check is not None:
+        subjects = [(test.objective, test.loss, test.cases) for test in check.guarantees]
+    if check is None or subjects != [("risk", "zero_one", "")]:
         raise ArgumentError(
             "audits",
             "audits needs a policy with one guarantee, a largest share of wrong answers over all "
             "cases; for others call skselect.monitoring.detectable_risk.",
         )
-    [one] = check.guarantees
-    n = int(cases * check.coverage * share * (_HORIZON - delay))
-    told = (
+    [guarantee] = check.guarantees
+    n_labels = int(cases * check.coverage * share * (_HORIZON - delay))
+    plan = (
         f"With {cases:,.10g} cases a day, {percent(share)} of its answers audited and labels after "
-        f"{delay:g} days, a monitor gets {n:,} labelled answers within {_HORIZON} days."
+        f"{delay:g} days, a monitor gets {n_labels:,} labelled answers within {_HORIZON} days."
     )
     try:
-        risk = rounded(100.0 * detectable_risk(one.target, n, one.delta), 2, up=True)
+        risk = detectable_risk(guarantee.target, n_labels, guarantee.delta)
     except ArgumentError:  # of so few answers
-        return f"{told} They are too few to notice anything."
+        return f"{plan} They are too few to notice anything."
     return (
-        f"{told} If the risk is {risk} % or more from the first day, it raises an alarm by then "
-        "with probability 80 %."
+        f"{plan} If the risk is {rounded(100.0 * risk, 2, up=True)} % or more from the first day, "
+        "it raises an alarm by then with probability 80 %."
     )
+
+
+def _read_audits(audits: Any) -> tuple[float, float, float]:
+    """Return the cases a day, the share that is audited, and the days until labels come."""
+    cases = math.nan
+    share = math.nan
+    delay = math.nan
+    with suppress(TypeError, ValueError):
+        if np.ndim(audits) == 1:  # a set has no order
+            cases, share, delay = map(float, audits)
+    if 0.0 < cases < math.inf and 0.0 < share <= 1.0 and 0.0 <= delay < _HORIZON:
+        return cases, share, delay
+    wanted = (
+        "the cases a day (above 0), the share of the answers that is audited (above 0, up to 1) "
+        f"and the days until their labels come (0 or more, below {_HORIZON}), such as "
+        "(1000, 0.02, 30)"
+    )
+    raise ArgumentError("audits", f"audits must be {wanted}, got {shown(audits)}.")
 
 
 def read_review(reviewing: Any) -> Mapping[str, float]:
     """Return what is known of a reviewer and his hours, by name."""
     example = {"error": 0.03, "minutes": 6, "hourly_cost": 40, "hours": 40, "cases": 3000}
-    if not (isinstance(reviewing, Mapping) and reviewing and reviewing.keys() <= example.keys()):
+    is_mapping = isinstance(reviewing, Mapping) and len(reviewing) > 0
+    if not is_mapping or not reviewing.keys() <= example.keys():
         wanted = f"numbers by name, all or some of {example}"
         raise ArgumentError("reviewing", f"reviewing must give {wanted}, got {shown(reviewing)}.")
-    check_number("reviewing: error", reviewing.get("error", 0.0), 0.0, 1.0)
+    error = reviewing.get("error", 0.0)
+    check_number("reviewing: error", error, 0.0, 1.0)
     check_review(reviewing, "reviewing: ")
     return reviewing
 
@@ -204,7 +253,10 @@ def explain_metric(spec: MetricSpec, value: float) -> str:
 
 def show_number(value: float) -> str:
     """Return a number with four digits, a large one without an exponent."""
-    return f"{float(f'{value:.4g}'):,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
+    text = f"{value:.4g}"
+    if 1e4 <= abs(value) < 1e12:
+        return f"{float(text):,.0f}"
+    return text
 
 
 def show_share(share: float, digits: int = 4) -> str:
@@ -218,12 +270,9 @@ def show_share(share: float, digits: int = 4) -> str:
 def which_is_best(comparison: list[dict[str, Any]]) -> str:
     """Say which model is best by AUGRC, and which others could be as good; the best comes first."""
     best, *others = comparison
-    as_good = [
-        row["model"] for row in others if row["tied_with_best"] is None or row["tied_with_best"]
-    ]
+    as_good = [row["model"] for row in others if row["tied_with_best"] in (None, True)]
     smallest = f"{best['model']} has the smallest AUGRC ({show_share(best['estimate'])})"
     if not as_good:
         return f"{smallest}, by more than chance."
-    return (
-        f"Cannot be told with these rows: {smallest}, but {' and '.join(as_good)} could be as good."
-    )
+    names = " and ".join(as_good)
+    return f"Cannot be told with these rows: {smallest}, but {names} could be as good."

@@ -23,7 +23,6 @@ from skselect.display import (
 )
 from skselect.display.common import new_figure
 from skselect.display.risk_coverage import RiskCoverageDisplay
-from skselect.policy.policy import AbstentionPolicy
 from skselect.report.data import LEAST_LEVEL, Case, find_claims, is_unit
 from skselect.report.explorer import make_explorer
 from skselect.report.questions import show_share
@@ -42,21 +41,32 @@ _SIZE = (4.4, 3.6)
 # The colours of what a report says where it checks nothing.
 _TONES = {"certified": "good", "nothing": "open"}
 # Letters in a line of such a picture: above or below it, and beside its axis.
-_LEGEND, _LABEL = 48, 28
+_LEGEND = 48
+_LABEL = 28
 
 
 def render_text(contents: dict[str, Any], *, brief: bool = False) -> str:
     """Return a report as text; a brief one ends with what a risk target costs."""
     parts = [_underline(contents["title"], "="), wrap(describe_rows(contents))]
     comparison = make_comparison(contents)
-    parts += [] if comparison is None else _write_section(comparison)
+    if comparison is not None:
+        parts += _write_section(comparison)
     for model in contents["models"].values():
-        parts.append(_underline(model["name"], "-"))
-        parts += [] if model["verdict"] is None else [wrap(model["verdict"]["text"])]
-        parts.append(wrap("\n".join(describe_model(model, contents["confidence_level"]))))
-        for section in make_sections(model, contents["confidence_level"]):
-            parts += _write_section(section) if section.key == "workload" or not brief else []
-    return "\n\n".join([*parts, wrap(FOOTNOTE)])
+        parts += _write_model(model, contents["confidence_level"], brief=brief)
+    parts.append(wrap(FOOTNOTE))
+    return "\n\n".join(parts)
+
+
+def _write_model(model: dict[str, Any], level: float, *, brief: bool) -> list[str]:
+    """Return the paragraphs about one model."""
+    parts = [_underline(model["name"], "-")]
+    if model["verdict"] is not None:
+        parts.append(wrap(model["verdict"]["text"]))
+    parts.append(wrap("\n".join(describe_model(model, level))))
+    for section in make_sections(model, level):
+        if section.key == "workload" or not brief:
+            parts += _write_section(section)
+    return parts
 
 
 def _underline(title: str, line: str) -> str:
@@ -65,11 +75,19 @@ def _underline(title: str, line: str) -> str:
 
 def _write_section(section: Section) -> list[str]:
     """Return the paragraphs of a section; without a word in it there are none."""
-    quotes = [f"[{name}] {quote}" if name else quote for name, quote in section.quotes.items()]
-    tables = [f"{title}\n{table}".lstrip("\n") for title, table in section.tables.items()]
-    note = [wrap(section.note)] if section.note else []
-    parts = [*(["\n".join(map(wrap, section.said))] if section.said else []), *tables, *quotes]
-    return [f"{section.title}\n{parts[0]}", *parts[1:], *note] if parts else []
+    parts = []
+    if section.said:
+        parts.append("\n".join(map(wrap, section.said)))
+    for title, table in section.tables.items():
+        parts.append(f"{title}\n{table}".lstrip("\n"))
+    for name, quote in section.quotes.items():
+        parts.append(f"[{name}] {quote}" if name else quote)
+    if not parts:
+        return []
+    if section.note:
+        parts.append(wrap(section.note))
+    parts[0] = f"{section.title}\n{parts[0]}"
+    return parts
 
 
 def render_page(
@@ -79,6 +97,7 @@ def render_page(
     jinja2 = import_extra("jinja2", "jinja2")
     source = resources.files("skselect.report").joinpath("report.html.jinja").read_text("utf-8")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(source)
     level = contents["confidence_level"]
     plt = import_extra("matplotlib.pyplot", "matplotlib")
     with plt.style.context("default"), warnings.catch_warnings():
@@ -87,15 +106,17 @@ def render_page(
             _show_model(model, case, level, interactive=interactive)
             for model, case in zip(contents["models"].values(), cases, strict=True)
         ]
-        curves = [RiskCoverageDisplay(case.scored.curve, name=case.name).plot for case in cases]
-        caption = "Lower is better. From left to right a model accepts more rows."
-        together = [_draw(caption, *curves)] if len(cases) > 1 else []
+        together = _draw_comparison(cases)
     with pd.option_context("display.max_colwidth", None):
-        page = environment.from_string(source).render(
-            title=contents["title"], rows=describe_rows(contents), models=models,
-            comparison=make_comparison(contents), together=together, footnote=FOOTNOTE,
+        page = template.render(
+            title=contents["title"],
+            rows=describe_rows(contents),
+            models=models,
+            comparison=make_comparison(contents),
+            together=together,
+            footnote=FOOTNOTE,
             interactive=any(model["explorer"] for model in models),
-        )  # fmt: skip
+        )
     return str(page).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
@@ -103,69 +124,107 @@ def _show_model(
     model: dict[str, Any], case: Case, level: float, *, interactive: bool
 ) -> dict[str, Any]:
     """Return what the page shows of one model."""
-    explorer = make_explorer(case, level) if interactive else None
+    sections = make_sections(model, level)
+    explorer = None
+    if interactive:
+        explorer = make_explorer(case, level)
+    if explorer:
+        sections.insert(0, EXPLORER)
     return {
         "name": model["name"],
         "verdict": _show_verdict(model),
-        "certificates": "" if case.policy is None else _show_certificates(case.policy),
+        "certificates": "" if case.policy is None else case.policy.parts.show(),
         "said": describe_model(model, level),
         "explorer": explorer,
-        "sections": [*([EXPLORER] if explorer else []), *make_sections(model, level)],
+        "sections": sections,
         "pictures": _draw_pictures(case, level),
     }
 
 
 def _show_verdict(model: dict[str, Any]) -> str:
     """Return the verdict on a policy as HTML, "" without one."""
-    verdict, decided = model["verdict"], model["decisions"]
+    verdict = model["verdict"]
+    decided = model["decisions"]
     if verdict is None:
         return ""
     numbers = {}
     if decided:
-        numbers = {
-            "answered": show_share(decided["coverage"]),
-            "wrong among them": "" if decided["risk"] is None else show_share(decided["risk"]),
-            "cases for a person": f"{decided['n_rows'] - decided['n_accepted']:,}",
-        }
+        n_deferred = decided["n_rows"] - decided["n_accepted"]
+        numbers["answered"] = show_share(decided["coverage"])
+        if decided["risk"] is not None:
+            numbers["wrong among them"] = show_share(decided["risk"])
+        numbers["cases for a person"] = f"{n_deferred:,}"
     word = verdict["verdict"]
-    return show_card(verdict["text"], _TONES.get(word) or VERDICTS[word][1], numbers)
+    tone = _TONES.get(word)
+    if tone is None:
+        _, tone = VERDICTS[word]
+    return show_card(verdict["text"], tone, numbers)
 
 
-def _show_certificates(policy: AbstentionPolicy) -> str:
-    """Return the certificates of a policy as HTML, "" without any."""
-    return policy.parts.show()
+# Pictures ---------------------------------------------------------------------------------
+
+
+def _draw_comparison(cases: tuple[Case, ...]) -> list[tuple[str, str]]:
+    """Return the curves of several models in one picture, none for one model."""
+    if len(cases) < 2:
+        return []
+    caption = "Lower is better. From left to right a model accepts more rows."
+    curves = [RiskCoverageDisplay(case.scored.curve, name=case.name).plot for case in cases]
+    return [_draw(caption, *curves)]
 
 
 def _draw_pictures(case: Case, level: float) -> dict[str, list[tuple[str, str]]]:
     """Return the plots of one model with their captions, by the section that shows them."""
-    curve, outcomes, threshold = case.scored.curve, case.scored.outcomes, case.threshold
-    marks: dict[str, Any] = {"threshold": threshold, "confidence_level": level}
-    if not curve.counted or curve.is_graded:
-        marks["confidence_level"] = None
-    pictures = [
-        _draw(
-            "The share of errors among accepted rows, from the most confident rows to all.",
-            RiskCoverageDisplay(curve, **marks).plot,
-        ),
-        _draw(
-            "How confident its right and its wrong answers are.",
-            partial(ConfidenceHistogramDisplay.from_outcomes, outcomes, threshold=threshold),
-        ),
-    ]
+    curve = case.scored.curve
+    has_intervals = curve.counted and not curve.is_graded
+    level_of_intervals = level if has_intervals else None
+    pictures = [_draw_risk(case, level_of_intervals), _draw_confidences(case)]
     if is_unit(case.scored.by_correctness.outcomes):
-        states = [
-            partial(ReliabilityDisplay.from_outcomes, rows.outcomes, name=state)
-            for state, rows in find_claims(case)
-        ]
-        caption = "How often it is right at each confidence; on the line it is calibrated."
-        pictures.append(_draw(caption, *states))
-    if is_unit(outcomes):
-        metrics = ThresholdDisplay(curve, **marks)
-        pictures.append(_draw("Coverage and metrics at every threshold.", metrics.plot))
-    sure = level if curve.counted and level >= LEAST_LEVEL else None
-    work = WorkloadDisplay(curve, threshold=threshold, name="estimate", confidence_level=sure)
-    deferrals = _draw("Deferrals per 1,000 cases at each risk target.", work.plot)
-    return {"pictures": pictures, "workload": [deferrals]}
+        pictures.append(_draw_reliability(case))
+    if is_unit(case.scored.outcomes):
+        pictures.append(_draw_metrics(case, level_of_intervals))
+    return {"pictures": pictures, "workload": [_draw_workload(case, level)]}
+
+
+def _draw_risk(case: Case, level: float | None) -> tuple[str, str]:
+    display = RiskCoverageDisplay(
+        case.scored.curve, threshold=case.threshold, confidence_level=level
+    )
+    caption = "The share of errors among accepted rows, from the most confident rows to all."
+    return _draw(caption, display.plot)
+
+
+def _draw_confidences(case: Case) -> tuple[str, str]:
+    plot = partial(
+        ConfidenceHistogramDisplay.from_outcomes, case.scored.outcomes, threshold=case.threshold
+    )
+    return _draw("How confident its right and its wrong answers are.", plot)
+
+
+def _draw_reliability(case: Case) -> tuple[str, str]:
+    states = [
+        partial(ReliabilityDisplay.from_outcomes, rows.outcomes, name=state)
+        for state, rows in find_claims(case)
+    ]
+    caption = "How often it is right at each confidence; on the line it is calibrated."
+    return _draw(caption, *states)
+
+
+def _draw_metrics(case: Case, level: float | None) -> tuple[str, str]:
+    display = ThresholdDisplay(case.scored.curve, threshold=case.threshold, confidence_level=level)
+    return _draw("Coverage and metrics at every threshold.", display.plot)
+
+
+def _draw_workload(case: Case, level: float) -> tuple[str, str]:
+    curve = case.scored.curve
+    has_bounds = curve.counted and level >= LEAST_LEVEL
+    display = WorkloadDisplay(
+        curve,
+        threshold=case.threshold,
+        name="estimate",
+        confidence_level=level if has_bounds else None,
+    )
+    return _draw("Deferrals per 1,000 cases at each risk target.", display.plot)
 
 
 def _draw(caption: str, *plots: Callable[..., Any]) -> tuple[str, str]:
@@ -189,7 +248,8 @@ def _encode_picture(ax: Any) -> str:
         ax.locator_params(axis="x", nbins=6)
     ax.set_xlabel(textwrap.fill(ax.get_xlabel(), _LEGEND))
     ax.set_ylabel(textwrap.fill(ax.get_ylabel(), _LABEL))
-    held = io.BytesIO()
-    ax.figure.savefig(held, format="svg", metadata={"Date": None})
+    buffer = io.BytesIO()
+    ax.figure.savefig(buffer, format="svg", metadata={"Date": None})
     plt.close(ax.figure)
-    return "data:image/svg+xml;base64," + base64.b64encode(held.getvalue()).decode("ascii")
+    encoded = base64.b64encode(buffer.getvalue()).decode("ascii")
+    return f"data:image/svg+xml;base64,{encoded}"

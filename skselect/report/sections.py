@@ -14,6 +14,9 @@ from skselect._lib.table import WholeTable
 from skselect.metrics._evaluate import SPECS
 from skselect.report.questions import show_number, show_share
 
+# A column of a table: its heading, its key in the rows, and how a value is written.
+_Column = tuple[str, str, Callable[[Any], str]]
+
 
 def number(value: Any) -> str:
     """Return a number with four digits, a count with all, and text as it is."""
@@ -22,18 +25,24 @@ def number(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def make_table(
-    rows: list[dict[str, Any]], *columns: tuple[str, str, Callable[[Any], str]]
-) -> WholeTable:
+def make_table(rows: list[dict[str, Any]], *columns: _Column) -> WholeTable:
     """Return rows as text; each column is (heading, key, how a value is written).
 
     The first column names the rows. A cell without a value is empty.
     """
-    cells = [[show(row[x]) if row[x] is not None else "" for _, x, show in columns] for row in rows]
-    title, *headings = (heading for heading, *_ in columns)
-    names = pd.Index([name for name, *_ in cells], dtype=object)
-    found = [line[1:] for line in cells]
-    return WholeTable(found, names, pd.Index(headings, name=title), dtype=object)
+    title, *headings = (heading for heading, _, _ in columns)
+    names = []
+    cells = []
+    for row in rows:
+        name, *texts = (_write(row[key], show) for _, key, show in columns)
+        names.append(name)
+        cells.append(texts)
+    index = pd.Index(names, dtype=object)
+    return WholeTable(cells, index, pd.Index(headings, name=title), dtype=object)
+
+
+def _write(value: Any, show: Callable[[Any], str]) -> str:
+    return "" if value is None else show(value)
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,7 @@ class Section:
 
 
 # The columns of an interval.
-_ENDS = (("low", "low", show_share), ("high", "high", show_share))
+_ENDS: tuple[_Column, ...] = (("low", "low", show_share), ("high", "high", show_share))
 
 
 # The whole report -------------------------------------------------------------------------
@@ -72,25 +81,33 @@ _ENDS = (("low", "low", show_share), ("high", "high", show_share))
 
 def describe_rows(contents: dict[str, Any]) -> str:
     """Say what a report rests on."""
-    of_classes = any(model["by_class"] for model in contents["models"].values())
-    kind = "class " if of_classes else ""
+    has_classes = any(model["by_class"] for model in contents["models"].values())
+    kind = "class " if has_classes else ""
     classes = ", ".join(f"{kind}{name}: {n:,}" for name, n in contents["classes"].items())
+    level = show_share(contents["confidence_level"])
+    created = contents["created"][:16].replace("T", " ")
     return (
         f"{count(contents['n_rows'], 'row')} ({classes}); each single interval "
-        f"has {show_share(contents['confidence_level'])} confidence; made on "
-        f"{contents['created'][:16].replace('T', ' ')}"
+        f"has {level} confidence; made on {created}"
     )
 
 
 def make_comparison(contents: dict[str, Any]) -> Section | None:
     """Return the comparison of several models, None for one."""
-    if not contents["comparison"]:
+    comparison = contents["comparison"]
+    if not comparison:
         return None
-    shown = {None: "", True: "could be", False: "no"}
-    rows = [row | {"as_good": shown[row["tied_with_best"]]} for row in contents["comparison"]]
-    first = (("Model", "model", str), ("AUGRC", "estimate", show_share), *_ENDS)
-    against = (("above the best", "difference", show_share), ("p", "p_value", number))
-    table = make_table(rows, *first, *against, ("as good?", "as_good", str))
+    words = {None: "", True: "could be", False: "no"}
+    rows = [row | {"as_good": words[row["tied_with_best"]]} for row in comparison]
+    table = make_table(
+        rows,
+        ("Model", "model", str),
+        ("AUGRC", "estimate", show_share),
+        *_ENDS,
+        ("above the best", "difference", show_share),
+        ("p", "p_value", number),
+        ("as good?", "as_good", str),
+    )
     note = (
         "AUGRC is the mean rate of silent errors over all coverages; lower is better. "
         "P-values test each model against the best, paired by row, adjusted by Holm. They do not "
@@ -116,71 +133,103 @@ EXPLORER = Section("explorer", "Choose a threshold")
 
 def describe_model(model: dict[str, Any], level: float) -> list[str]:
     """Say how many rows are left for people, how good the others are, and what is missed."""
-    decided, said = model["decisions"], [model["columns"]] if model["columns"] else []
+    lines = []
+    if model["columns"]:
+        lines.append(model["columns"])
+    decided = model["decisions"]
     if decided is not None:
-        n, left = decided["n_rows"], decided["n_rows"] - decided["n_accepted"]
-        work = f"{left:,} of {count(n, 'case')} for a person to read."
-        said += [work, describe_decisions(decided, level)]
-    always = (
-        f"Without abstaining, {show_share(model['accuracy'], 3)} of the answers would be right "
-        f"({count(model['n_errors'], 'error')})."
-    )
-    missed = describe_missed(model["by_class"]) if model["by_class"] else describe_wrong(model)
-    return [*said, *missed, always]
+        n_rows = decided["n_rows"]
+        n_deferred = n_rows - decided["n_accepted"]
+        lines.append(f"{n_deferred:,} of {count(n_rows, 'case')} for a person to read.")
+        lines.append(describe_decisions(decided, level))
+    if model["by_class"]:
+        lines += describe_missed(model["by_class"])
+    else:
+        lines.append(describe_wrong(model))
+    accuracy = show_share(model["accuracy"], 3)
+    errors = count(model["n_errors"], "error")
+    lines.append(f"Without abstaining, {accuracy} of the answers would be right ({errors}).")
+    return lines
 
 
 def describe_decisions(decided: dict[str, Any], level: float) -> str:
     """Say how much is accepted and how much of that is wrong."""
-    if not decided["n_accepted"]:
+    n_accepted = decided["n_accepted"]
+    if not n_accepted:
         return f"It answers none of the {count(decided['n_rows'], 'row')}."
+    coverage = show_share(decided["coverage"], 3)
+    risk = show_share(decided["risk"], 3)
     interval = ""
     if decided["low"] is not None:
         low, high = _outwards(decided)
         interval = f" ({show_share(level)} interval {low} % to {high} %)"
-    cost = f"; they cost {decided['mean_cost']:.4g} each" if "mean_cost" in decided else ""
+    cost = ""
+    if "mean_cost" in decided:
+        cost = f"; they cost {decided['mean_cost']:.4g} each"
     return (
-        f"It answers {show_share(decided['coverage'], 3)} of the rows "
-        f"({decided['n_accepted']:,}), {show_share(decided['risk'], 3)} of them "
-        f"wrongly{interval}{cost}."
+        f"It answers {coverage} of the rows ({n_accepted:,}), {risk} of them wrongly"
+        f"{interval}{cost}."
     )
 
 
-def _outwards(found: dict[str, Any]) -> tuple[str, str]:
+def _outwards(interval: dict[str, Any]) -> tuple[str, str]:
     """Return the ends of an interval in per cent."""
-    return rounded(100 * found["low"], 3, up=False), rounded(100 * found["high"], 3, up=True)
+    low = rounded(100 * interval["low"], 3, up=False)
+    high = rounded(100 * interval["high"], 3, up=True)
+    return low, high
 
 
-def describe_wrong(model: dict[str, Any]) -> list[str]:
+def describe_wrong(model: dict[str, Any]) -> str:
     """Say how many answers are wrong by their verdicts, and how many of these are accepted."""
-    said = f"{model['n_errors']:,} of {count(model['n_rows'], 'answer')} are wrong"
+    wrong = f"{model['n_errors']:,} of {count(model['n_rows'], 'answer')} are wrong"
     decided = model["decisions"]
-    return [f"{said}, {decided['n_errors']:,.0f} of them accepted." if decided else f"{said}."]
+    if decided is None:
+        return f"{wrong}."
+    return f"{wrong}, {decided['n_errors']:,.0f} of them accepted."
 
 
 def describe_missed(by_class: dict[str, Any]) -> list[str]:
     """Say how many cases of the classes that are missed most often get another answer."""
-    few = by_class["n_classes"] <= _MOST_IN_WORDS
-    first, word = ("", " missed") if few else ("Missed most often: ", "")
-    found = []
-    for one in by_class["rates"]:
-        always = one["all"]["missed"]
-        missed = one.get("accepted", one["all"])["missed"]
-        before = f" ({always['n_hits']:,} if it always answered)" if "accepted" in one else ""
-        counts = f"{missed['n_hits']:,} of {missed['n_rows']:,}{word}{before}"
-        found += [(missed["value"], f"class {one['class']}: {counts}")] if missed["n_rows"] else []
-    found.sort(key=lambda one: one[0], reverse=True)
-    said = f"{first}{'; '.join(counts for _, counts in found[:_MOST_IN_WORDS])}."
-    return [said[0].upper() + said[1:]] if found else []
+    start = ""
+    verb = " missed"
+    if by_class["n_classes"] > _MOST_IN_WORDS:
+        start = "Missed most often: "
+        verb = ""
+    shares = []
+    counts = []
+    for rates in by_class["rates"]:
+        missed = rates.get("accepted", rates["all"])["missed"]
+        if missed["n_rows"]:
+            shares.append(missed["value"])
+            counts.append(_count_missed(rates, verb))
+    if not counts:
+        return []
+    worst = sorted(range(len(shares)), key=lambda k: shares[k], reverse=True)
+    words = "; ".join(counts[k] for k in worst[:_MOST_IN_WORDS])
+    sentence = f"{start}{words}."
+    return [sentence[0].upper() + sentence[1:]]
+
+
+def _count_missed(rates: dict[str, Any], verb: str) -> str:
+    """Say how many cases of one class get another answer."""
+    always = rates["all"]["missed"]
+    if "accepted" not in rates:
+        return f"class {rates['class']}: {always['n_hits']:,} of {always['n_rows']:,}{verb}"
+    missed = rates["accepted"]["missed"]
+    return (
+        f"class {rates['class']}: {missed['n_hits']:,} of {missed['n_rows']:,}{verb} "
+        f"({always['n_hits']:,} if it always answered)"
+    )
 
 
 def make_sections(model: dict[str, Any], level: float) -> list[Section]:
     """Return what is shown of one model, in this order; what is missing or empty is left out."""
     makers = {
-        "workload": lambda model: _show_workload(model, level),
+        "workload": partial(_show_workload, level=level),
         "certificate": _show_certificate,
         "subgroups": _show_subgroups,
         "pictures": lambda _: Section("pictures", "In pictures"),
-        "by_class": lambda model: _show_classes(model, level),
+        "by_class": partial(_show_classes, level=level),
         "coverages": _show_coverages,
         "metrics": _show_metrics,
         "calibration": _show_calibration,
@@ -190,44 +239,59 @@ def make_sections(model: dict[str, Any], level: float) -> list[Section]:
 
 
 def _show_certificate(model: dict[str, Any]) -> Section:
-    found = model["certificate"]
-    if found["same_rows"]:
-        origin = (
-            "These rows chose the threshold; only the certificate says what to expect of others."
-        )
-    else:
-        rows = "" if found["n"] is None else f" with {count(found['n'], 'row')}"
-        guaranteed = " Its certificate is about those rows:" if found["texts"] else ""
-        origin = f"The policy was made on {found['created'][:10]}{rows}.{guaranteed}"
+    certificate = model["certificate"]
+    lines = [_describe_origin(certificate)]
+    tables = {}
+    quotes = certificate["texts"]
+    by_subgroup = certificate["by_subgroup"]
+    if by_subgroup:
+        if by_subgroup["together"]:
+            lines.append(by_subgroup["together"])
+        tables[""] = _plain_table(by_subgroup["table"])
+        quotes = by_subgroup["texts"]
+    note = ""
     trust = model["verdict"]["trust"]
-    note = f"The verdict at the top says whether these rows confirm it. {trust}" if trust else ""
-    grouped = found["by_subgroup"]
-    said = [origin, grouped["together"]] if grouped and grouped["together"] else [origin]
-    tables = {"": _plain_table(grouped["table"])} if grouped else {}
-    quotes = (grouped or found)["texts"]
-    return Section("certificate", "The policy and its certificate", said, tables, quotes, note)
+    if trust:
+        note = f"The verdict at the top says whether these rows confirm it. {trust}"
+    return Section("certificate", "The policy and its certificate", lines, tables, quotes, note)
+
+
+def _describe_origin(certificate: dict[str, Any]) -> str:
+    """Say which rows chose the threshold."""
+    if certificate["same_rows"]:
+        return "These rows chose the threshold; only the certificate says what to expect of others."
+    origin = f"The policy was made on {certificate['created'][:10]}"
+    if certificate["n"] is not None:
+        origin += f" with {count(certificate['n'], 'row')}"
+    if certificate["texts"]:
+        return f"{origin}. Its certificate is about those rows:"
+    return f"{origin}."
 
 
 def _show_classes(model: dict[str, Any], level: float) -> Section:
     by_class = model["by_class"]
-    rates, n_classes = by_class["rates"], by_class["n_classes"]
-    what = "its answers" if model["decisions"] is None else "answered cases"
-    which = f" (of {n_classes:,} classes the {len(rates)} that are missed most often)"
-    which = "" if n_classes == len(rates) else which
-    shares = [row for one in rates for row in _tabulate_rates(one)]
+    rates = by_class["rates"]
+    n_classes = by_class["n_classes"]
+    answers = "its answers" if model["decisions"] is None else "answered cases"
+    title = f"By class: {answers}"
+    if n_classes > len(rates):
+        title += f" (of {n_classes:,} classes the {len(rates)} that are missed most often)"
+    shares = []
+    for rates_of_class in rates:
+        shares += _tabulate_rates(rates_of_class)
     tables = {
         "": _plain_table(_tabulate_answers(by_class["confusion"])),
         "How many of each class are missed": _plain_table(list(map(_tabulate_missed, rates))),
         "How far each answer can be relied on": _plain_table(shares),
     }
-    title = f"By class: {what}{which}"
     return Section("by_class", title, tables=tables, note=_explain_classes(level))
 
 
 def _show_workload(model: dict[str, Any], level: float) -> Section:
     targets = model["workload"]["targets"]
-    whole, rough_share = "{:,.0f}".format, partial(show_share, digits=3)
-    columns: list[tuple[str, str, Callable[[Any], str]]] = [
+    whole = "{:,.0f}".format
+    rough_share = partial(show_share, digits=3)
+    columns: list[_Column] = [
         ("risk target", "target", percent),
         ("deferred", "deferred", whole),
         (f"with {percent(level)} confidence", "deferred_surely", whole),
@@ -237,53 +301,58 @@ def _show_workload(model: dict[str, Any], level: float) -> Section:
         ("with the reviewer, of all", "together", rough_share),
         ("lowest confidence", "threshold", number),
     ]
-    table = make_table(targets, *(column for column in columns if column[1] in targets[0]))
+    measured = targets[0].keys()
+    table = make_table(targets, *(column for column in columns if column[1] in measured))
     title = "What does a risk target cost? Cases deferred per 1,000"
     return Section("workload", title, tables={"": table}, note=_explain_workload(model, level))
 
 
 def _plain_table(rows: list[dict[str, Any]]) -> WholeTable:
     """Return rows of counts and texts as a table."""
-    first, *others = rows[0]
-    return make_table(rows, (first, first, str), *((name, name, number) for name in others))
+    title, *headings = rows[0]
+    return make_table(rows, (title, title, str), *((name, name, number) for name in headings))
 
 
 def _tabulate_answers(confusion: dict[str, Any]) -> list[dict[str, Any]]:
     """Return how many cases of each class get which answer."""
+    answers = confusion["answers"]
+    lines = zip(confusion["true"], confusion["counts"], strict=True)
     return [
-        {"true class": name} | dict(zip(confusion["answers"], counts, strict=True))
-        for name, counts in zip(confusion["true"], confusion["counts"], strict=True)
+        {"true class": name} | dict(zip(answers, counts, strict=True)) for name, counts in lines
     ]
 
 
-def _tabulate_missed(one: dict[str, Any]) -> dict[str, Any]:
+def _tabulate_missed(rates: dict[str, Any]) -> dict[str, Any]:
     """Return how many cases of a class get another answer, always answering and abstaining."""
-    always = one["all"]["missed"]
-    row = {"class": one["class"], "cases": always["n_rows"]}
-    if "accepted" not in one:
+    always = rates["all"]["missed"]
+    row = {"class": rates["class"], "cases": always["n_rows"]}
+    if "accepted" not in rates:
         return row | {"missed": always["n_hits"]}
-    return row | {
-        "missed if always answering": always["n_hits"],
-        "deferred": always["n_rows"] - one["accepted"]["sensitivity"]["n_rows"],
-        "still missed": one["accepted"]["missed"]["n_hits"],
-    }
+    answered = rates["accepted"]["sensitivity"]
+    row["missed if always answering"] = always["n_hits"]
+    row["deferred"] = always["n_rows"] - answered["n_rows"]
+    row["still missed"] = rates["accepted"]["missed"]["n_hits"]
+    return row
 
 
-def _tabulate_rates(one: dict[str, Any]) -> list[dict[str, Any]]:
+def _tabulate_rates(rates: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rates of a class, always answering and abstaining, a row per rate."""
-    known = {rows: words for rows, words in _ROWS.items() if rows in one}
-    return [
-        {"class": f"{one['class']}: {name}"}
-        | {words: _with_interval(one[rows][name.lower()]) for rows, words in known.items()}
-        for name in _RATES
-    ]
+    table = []
+    for name in _RATES:
+        row = {"class": f"{rates['class']}: {name}"}
+        for rows, heading in _ROWS.items():
+            if rows in rates:
+                row[heading] = _with_interval(rates[rows][name.lower()])
+        table.append(row)
+    return table
 
 
 def _with_interval(rate: dict[str, Any]) -> str:
     """Return a share with its interval, "" where there are no rows."""
     if rate["value"] is None:
         return ""
-    return f"{show_share(rate['value'], 3)} ({' to '.join(_outwards(rate))})"
+    low, high = _outwards(rate)
+    return f"{show_share(rate['value'], 3)} ({low} to {high})"
 
 
 def _explain_classes(level: float) -> str:
@@ -299,91 +368,137 @@ def _explain_classes(level: float) -> str:
 
 def _explain_workload(model: dict[str, Any], level: float) -> str:
     """Say what is deferred now, and what the numbers of the targets guarantee."""
-    now = model["workload"]["deferred_now"]
-    first = f"{answer} " if (answer := model["workload"]["answer"]) else ""
-    first += "" if now is None else f"It now defers {now:,.0f} of 1,000 cases. "
-    if (capacity := model["workload"]["capacity"]) is not None:
-        first += (
-            f"Plan for {capacity:,} reviews per 1,000 cases; an estimated 95 % of batches need no "
-            "more. "
+    workload = model["workload"]
+    sentences = []
+    if workload["answer"]:
+        sentences.append(workload["answer"])
+    if workload["deferred_now"] is not None:
+        sentences.append(f"It now defers {workload['deferred_now']:,.0f} of 1,000 cases.")
+    if workload["capacity"] is not None:
+        sentences.append(
+            f"Plan for {workload['capacity']:,} reviews per 1,000 cases; an estimated 95 % of "
+            "batches need no more."
         )
-    return (
-        f"{first}Each line is an estimate. Its threshold was chosen on these same rows, so new "
+    sentences.append(
+        "Each line is an estimate. Its threshold was chosen on these same rows, so new "
         f"rows may show more errors. The numbers with {percent(level)} confidence hold for all "
         "targets at once, if these rows neither trained nor calibrated the model. A certificate "
         "for one target that is named before looking usually defers fewer."
     )
+    return " ".join(sentences)
 
 
 def _show_coverages(model: dict[str, Any]) -> Section:
-    shares = (("Accepted", "coverage", show_share), ("wrong among them", "risk", show_share))
-    table = make_table(model["coverages"], *shares, ("lowest confidence", "threshold", number))
+    table = make_table(
+        model["coverages"],
+        ("Accepted", "coverage", show_share),
+        ("wrong among them", "risk", show_share),
+        ("lowest confidence", "threshold", number),
+    )
     return Section("coverages", "If it accepts only its most confident rows", tables={"": table})
 
 
 def _show_metrics(model: dict[str, Any]) -> Section:
-    rows = []
-    for row in model["metrics"]:
-        show = number if "{number}" in SPECS[row["metric"]].meaning else show_share
-        known = [key for key in ("value", "low", "high") if row[key] is not None]
-        rows.append(row | {key: show(row[key]) for key in known})
-    found = ("metric", "value", "low", "high", "better")
-    table = make_table(rows, *((key.capitalize(), key, str) for key in found))
-    said = [f"{row['metric']}: {row['meaning']}" for row in rows]
-    return Section("metrics", "Metrics", said, {"": table})
+    metrics = model["metrics"]
+    columns: list[_Column] = [
+        (key.capitalize(), key, str) for key in ("metric", "value", "low", "high", "better")
+    ]
+    table = make_table([_write_metric(metric) for metric in metrics], *columns)
+    lines = [f"{metric['metric']}: {metric['meaning']}" for metric in metrics]
+    return Section("metrics", "Metrics", lines, {"": table})
+
+
+def _write_metric(metric: dict[str, Any]) -> dict[str, Any]:
+    """Return a metric with its numbers as text."""
+    is_number = "{number}" in SPECS[metric["metric"]].meaning
+    show = number if is_number else show_share
+    row = dict(metric)
+    for key in ("value", "low", "high"):
+        if row[key] is not None:
+            row[key] = show(row[key])
+    return row
 
 
 def _show_calibration(model: dict[str, Any]) -> Section:
-    rows = model["calibration"]
-    starts = ["" if r["state"] == "as given" else f"{r['state'].capitalize()}: " for r in rows]
-    said = [start + row["answer"] for start, row in zip(starts, rows, strict=True)]
-    means = (("claims", "mean_confidence", show_share), ("right", "accuracy", show_share))
-    errors = (("smooth ECE", "smooth_ece", show_share), ("ECE", "ece", show_share))
-    rest = (("Brier", "top_label_brier", number), ("CSR", "csr", number))
-    p_value = ("p", "csr_p_value", number)
-    table = make_table(rows, ("State", "state", str), *means, *errors, *rest, p_value)
+    states = model["calibration"]
+    table = make_table(
+        states,
+        ("State", "state", str),
+        ("claims", "mean_confidence", show_share),
+        ("right", "accuracy", show_share),
+        ("smooth ECE", "smooth_ece", show_share),
+        ("ECE", "ece", show_share),
+        ("Brier", "top_label_brier", number),
+        ("CSR", "csr", number),
+        ("p", "csr_p_value", number),
+    )
     note = (
         "Answers with a calibrated confidence of 0.9 are right in 90 % of cases. "
         "CSR is about 1 for a calibrated confidence, and far above 1 where there are errors near "
         "certainty; p is the probability that a calibrated model has a CSR as large."
     )
-    return Section("calibration", "Is the confidence calibrated?", said, {"": table}, note=note)
+    lines = [_describe_calibration(state) for state in states]
+    return Section("calibration", "Is the confidence calibrated?", lines, {"": table}, note=note)
+
+
+def _describe_calibration(calibration: dict[str, Any]) -> str:
+    """Say whether the confidence is calibrated, before or after a calibration."""
+    state = calibration["state"]
+    if state == "as given":
+        return calibration["answer"]
+    return f"{state.capitalize()}: {calibration['answer']}"
 
 
 def _show_subgroups(model: dict[str, Any]) -> Section:
-    rows = [
-        row
-        | {"name": f"{row['attribute']}: {row['subgroup']}"}
-        | {"left": row["n_rows"] - row["n_accepted"]}
-        for row in model["subgroups"]
-    ]
-    name = ("Subgroup", "name", str)
-    counts = (("rows", "n_rows", number), ("deferred", "left", number))
-    shares = (("accepted", "coverage", show_share), ("wrong among them", "risk", show_share))
-    table = make_table(rows, name, *counts, *shares, *_ENDS)
+    rows = []
+    for subgroup in model["subgroups"]:
+        name = f"{subgroup['attribute']}: {subgroup['subgroup']}"
+        n_deferred = subgroup["n_rows"] - subgroup["n_accepted"]
+        rows.append(subgroup | {"name": name, "left": n_deferred})
+    table = make_table(
+        rows,
+        ("Subgroup", "name", str),
+        ("rows", "n_rows", number),
+        ("deferred", "left", number),
+        ("accepted", "coverage", show_share),
+        ("wrong among them", "risk", show_share),
+        *_ENDS,
+    )
     tables = {"": table}
     if model["gaps"]:
-        what = {"coverage_gap": "accepted", "risk_gap": "wrong among them"}
-        rows = [
-            row | {"name": f"{row['attribute']}: {what[row['metric']]}"} for row in model["gaps"]
-        ]
-        value = ("largest difference", "value", show_share)
-        tables["Largest difference between two"] = make_table(rows, name, value, *_ENDS)
+        tables["Largest difference between two"] = _tabulate_gaps(model["gaps"])
     return Section("subgroups", "Subgroups", tables=tables)
 
 
+def _tabulate_gaps(gaps: list[dict[str, Any]]) -> WholeTable:
+    """Return how far two subgroups differ."""
+    words = {"coverage_gap": "accepted", "risk_gap": "wrong among them"}
+    rows = [row | {"name": f"{row['attribute']}: {words[row['metric']]}"} for row in gaps]
+    difference = ("largest difference", "value", show_share)
+    return make_table(rows, ("Subgroup", "name", str), difference, *_ENDS)
+
+
 def _show_errors(model: dict[str, Any]) -> Section:
-    rows = [
-        row
-        | {f"feature {name}": value for name, value in row["features"].items()}
-        | {"by": "answered" if row.get("accepted") else "deferred"}
-        for row in model["errors"]
-    ]
-    named = ("case", "id", str) if "id" in rows[0] else ("Row (from 0)", "row", str)
-    decided = [("decided", "by", str)] if "accepted" in rows[0] else []
-    answers = [("true", "true", str), ("answer", "answered", str)] if model["by_class"] else []
-    features = ((name, f"feature {name}", str) for name in rows[0]["features"])
-    confidence = ("confidence", "confidence", number)
-    table = make_table(rows, named, *answers, *decided, confidence, *features)
-    note = "Answered errors first." if decided else ""
+    errors = model["errors"]
+    columns: list[_Column] = [("Row (from 0)", "row", str)]
+    if "id" in errors[0]:
+        columns = [("case", "id", str)]
+    if model["by_class"]:
+        columns += [("true", "true", str), ("answer", "answered", str)]
+    note = ""
+    if "accepted" in errors[0]:
+        columns.append(("decided", "by", str))
+        note = "Answered errors first."
+    columns.append(("confidence", "confidence", number))
+    columns += [(name, f"feature {name}", str) for name in errors[0]["features"]]
+    table = make_table([_write_error(error) for error in errors], *columns)
     return Section("errors", "Most confident errors", tables={"": table}, note=note)
+
+
+def _write_error(error: dict[str, Any]) -> dict[str, Any]:
+    """Return an error with its features beside it, and what was decided."""
+    row = dict(error)
+    row["by"] = "answered" if error.get("accepted") else "deferred"
+    for name, value in error["features"].items():
+        row[f"feature {name}"] = value
+    return row
