@@ -11,6 +11,7 @@ import numbers
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,11 +32,15 @@ MOST_COPIES = 10
 _FIRST_ROWS = 100_000
 # A policy records so many rows by their confidence, if this share of them holds one of its own, and
 # recognises them where so many rows hold one.
-_RECORDED, _LEAST_OWN, _LEAST_FOUND = 500, 0.9, 20
+_RECORDED = 500
+_LEAST_OWN = 0.9
+_LEAST_FOUND = 20
 #: Fewer recognisable rows are as good as none.
 LEAST = 5
 # So many numbers are hashed at a time: they fit into the cache of a processor.
 _CELLS = 1 << 14
+# float32 holds all whole numbers below this one.
+_LARGEST_EXACT = 2.0**24
 # No more rows can hold a value of their own in a column of two values, such as one of several that
 # say which category a row has: such a column does not count.
 _FEW = 2
@@ -55,16 +60,60 @@ class Overlap(NamedTuple):
     @property
     def share(self) -> float:
         """The share of the recognisable rows that were recorded; 0 where none was checked."""
-        return self.n_seen / self.n_recognisable if self.is_checked else 0.0
+        if not self.is_checked:
+            return 0.0
+        return self.n_seen / self.n_recognisable
 
 
-class HashedRows(NamedTuple):
-    """A hash of each row, and of the distinct rows, ascending, copies and who is recognisable."""
+class HashedRows:
+    """The rows of a table by their hashes.
 
-    every: Hashes
-    hashes: Hashes
-    copies: IntArray
-    alone: BoolArray
+    Parameters
+    ----------
+    X : table, or None where it could not be read as one
+    every : ndarray of shape (n,)
+        A hash of each row.
+
+    Attributes
+    ----------
+    places : ndarray of shape (n,)
+        Which of the distinct rows each row is.
+    hashes : ndarray of shape (D,)
+        Of the distinct rows, in the order in which they occur.
+    """
+
+    def __init__(self, X: Any, every: Hashes) -> None:
+        self.X = X
+        self.every = every
+        self.places, self.hashes = pd.factorize(every)
+
+    def __len__(self) -> int:
+        return len(self.every)
+
+    @cached_property
+    def times(self) -> IntArray:
+        """How often each distinct row occurs."""
+        return np.bincount(self.places, minlength=len(self.hashes))
+
+    @cached_property
+    def copies(self) -> IntArray:
+        """How often each distinct row counts."""
+        return np.minimum(self.times, MOST_COPIES)
+
+    @cached_property
+    def first(self) -> IntArray:
+        """The first row that equals each distinct row."""
+        first = np.empty(len(self.hashes), dtype=np.int64)
+        # Of equal rows the first one is written last.
+        first[self.places[::-1]] = np.arange(len(self))[::-1]
+        return first
+
+    @cached_property
+    def alone(self) -> BoolArray:
+        """Which distinct rows are recognisable: they hold a value that no other one holds."""
+        if self.X is None:
+            return np.zeros(len(self.hashes), dtype=bool)
+        return _find_recognisable(self.X, self.first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +137,13 @@ class SeenRows:
     @classmethod
     def of(cls, X: Any) -> SeenRows:
         """Record rows; nothing is recorded of an X that cannot be read as a table."""
-        _, hashes, copies, alone = hash_rows(X)
-        share = float(np.sum(copies[alone]) / np.sum(copies)) if len(copies) else 0.0
-        own = hashes[alone]
-        return cls(own[:MOST].copy(), share, len(own) <= MOST)
+        rows = hash_rows(X)
+        share = 0.0
+        if len(rows):
+            n_recognisable = np.sum(rows.copies[rows.alone])
+            share = float(n_recognisable / np.sum(rows.copies))
+        recognisable = np.sort(rows.hashes[rows.alone])
+        return cls(recognisable[:MOST].copy(), share, len(recognisable) <= MOST)
 
     def overlap(self, rows: HashedRows) -> Overlap:
         """Count the recorded ones of some rows, and how many of these can be recognised.
@@ -102,21 +154,23 @@ class SeenRows:
         """
         if len(self.hashes) == 0:
             return Overlap(0, 0)
-        _, hashes, copies, alone = rows
+        copies = rows.copies
         if not self.complete:
-            n = int(np.searchsorted(hashes, self.hashes[-1], side="right"))
-            hashes, copies, alone = hashes[:n], copies[:n], alone[:n]
-        seen = alone & _are_among(hashes, self.hashes)
-        n_recognisable = min(int(np.sum(copies[alone])), round(self.share * int(np.sum(copies))))
-        return Overlap(min(int(np.sum(copies[seen])), n_recognisable), n_recognisable)
+            copies = np.where(rows.hashes <= self.hashes[-1], copies, 0)
+        is_seen = rows.alone & _are_among(rows.hashes, self.hashes)
+        n_here = int(np.sum(copies[rows.alone]))
+        n_there = round(self.share * int(np.sum(copies)))
+        n_recognisable = min(n_here, n_there)
+        n_seen = int(np.sum(copies[is_seen]))
+        return Overlap(min(n_seen, n_recognisable), n_recognisable)
 
     def find(self, rows: HashedRows) -> BoolArray:
         """Tell which of the rows are recorded, of those that can be recognised."""
-        every, hashes, _, alone = rows
-        return _are_among(every, hashes[alone & _are_among(hashes, self.hashes)])
+        is_seen = rows.alone & _are_among(rows.hashes, self.hashes)
+        return is_seen[rows.places]
 
 
-def find_copies(hashed: HashedRows, codes: IntArray) -> BoolArray | None:
+def find_copies(rows: HashedRows, codes: IntArray) -> BoolArray | None:
     """Tell which rows equal an earlier one, in all values and the class.
 
     Equal rows of several classes are a case that came back, and only recognisable rows count. The
@@ -124,20 +178,20 @@ def find_copies(hashed: HashedRows, codes: IntArray) -> BoolArray | None:
 
     Parameters
     ----------
-    hashed : HashedRows
+    rows : HashedRows
     codes : ndarray of shape (n,)
         The true classes.
     """
-    rows, (every, hashes, times, alone) = np.arange(len(codes)), hashed
-    if not np.any(alone):
+    if not np.any(rows.alone):
         return None
-    if not np.any(alone & (times > 1)):
+    is_copied = rows.alone & (rows.times > 1)
+    if not np.any(is_copied):
         return np.zeros(len(rows), dtype=bool)
-    place, first = np.searchsorted(hashes, every), np.empty(len(hashes), dtype=np.int64)
-    first[place[::-1]] = rows[::-1]  # of equal rows the first one is written last
-    alone = alone.copy()
-    alone[place[codes != codes[first[place]]]] = False
-    return alone[place] & (first[place] < rows)
+    original = rows.first[rows.places]
+    came_back = codes != codes[original]
+    is_copied[rows.places[came_back]] = False
+    is_later = np.arange(len(rows)) > original
+    return is_copied[rows.places] & is_later
 
 
 def find_tied_copies(
@@ -160,22 +214,52 @@ def find_tied_copies(
         Rows whose label is not known yet: it may be that of any other row. So what passes with and
         without copies passes whatever the labels will say.
     """
-    copies, known = np.zeros(len(confidence), dtype=bool), [x for x in columns if x is not None]
+    copies = np.zeros(len(confidence), dtype=bool)
     times = sizes[sizes > 1]
     if len(times) == 0:
         return copies
     if len(times) < LEAST or 2 * np.bincount(times).max() < len(times):
         return None
-    for n in (_FIRST_ROWS, len(confidence)):  # the first rows mostly tell
-        order = np.argsort(confidence[:n], kind="stable")
-        if unjudged is not None:  # last among equals, so that judged rows are neighbours
-            order = np.lexsort((unjudged[:n], confidence[:n]))
-        ties = np.append(False, np.diff(confidence[order]) == 0.0)
-        told = ties[1:] if unjudged is None else ties[1:] & ~unjudged[order][1:]
-        if any(np.any(column[order][1:][told] != column[order][:-1][told]) for column in known):
-            return None
-    copies[order[ties]] = True
+    table = _TiedRows(confidence, [x for x in columns if x is not None], unjudged)
+    if len(confidence) > _FIRST_ROWS and table.begin(_FIRST_ROWS).find_later() is None:
+        return None  # the first rows mostly tell
+    later = table.find_later()
+    if later is None:
+        return None
+    copies[later] = True
     return copies
+
+
+class _TiedRows(NamedTuple):
+    """Rows without features: a confidence, what else is known, and who is not judged yet."""
+
+    confidence: FloatArray
+    columns: list[Any]
+    unjudged: BoolArray | None
+
+    def begin(self, n: int) -> _TiedRows:
+        """Return the first rows."""
+        columns = [column[:n] for column in self.columns]
+        unjudged = None if self.unjudged is None else self.unjudged[:n]
+        return _TiedRows(self.confidence[:n], columns, unjudged)
+
+    def find_later(self) -> IntArray | None:
+        """Return the rows that share the confidence of an earlier one; None if some pair differs.
+
+        Rows that are not judged yet differ from none.
+        """
+        if self.unjudged is None:
+            order = np.argsort(self.confidence, kind="stable")
+        else:  # last among equals, so that judged rows are neighbours
+            order = np.lexsort((self.unjudged, self.confidence))
+        is_tied = np.diff(self.confidence[order]) == 0.0
+        earlier = order[:-1][is_tied]
+        later = order[1:][is_tied]
+        compared = slice(None) if self.unjudged is None else ~self.unjudged[later]
+        for column in self.columns:
+            if np.any(column[later][compared] != column[earlier][compared]):
+                return None
+        return later
 
 
 def with_and_without(*left_out: BoolArray | None) -> BoolArray | None:
@@ -227,26 +311,33 @@ def share_recorded(record: str, values: FloatArray, rows: IntArray) -> float | N
     recorded, rows are counted whose hashes are as small as those that are.
     """
     recorded = np.frombuffer(bytes.fromhex(record), ">u4").astype(np.uint64)
-    own = _find_own(values, rows) if len(recorded) else recorded
+    if len(recorded) == 0:
+        return None
+    own = _find_own(values, rows)
     by_chance = 1.0 - len(own) / float(np.sum(rows))
     if len(recorded) == _RECORDED:
         own = own[own <= recorded[-1]]
     if len(own) < _LEAST_FOUND:
         return None
-    n_found = int(np.sum(_are_among(own, recorded)))
-    return max(n_found / len(own), n_found / len(recorded) - by_chance)
+    n_met = int(np.sum(_are_among(own, recorded)))
+    share_here = n_met / len(own)
+    share_of_recorded = n_met / len(recorded)
+    return max(share_here, share_of_recorded - by_chance)
 
 
 def _find_own(values: FloatArray, rows: IntArray) -> Hashes:
     """Return 32 bits of a hash of each confidence that one row alone holds, ascending."""
-    bits = (np.round(values, 10) + 0.0).view(np.uint64)  # the last bits depend on the other rows
-    hashes = _hash_values(bits, np.array([0])) >> np.uint64(32)
+    rounded = np.round(values, 10) + 0.0  # the last bits depend on the other rows
+    hashes = _hash_values(rounded.view(np.uint64), np.array([0])) >> np.uint64(32)
     one = np.uint64(1)
-    marked = np.sort(hashes << one | (rows != 1).astype(np.uint64))  # the last bit: several rows
+    has_several = (rows != 1).astype(np.uint64)
+    marked = np.sort(hashes << one | has_several)
     hashes = marked >> one
+    is_single = marked & one == 0
     begins = np.ones(len(hashes) + 1, dtype=bool)
     begins[1:-1] = hashes[1:] != hashes[:-1]
-    return hashes[begins[:-1] & begins[1:] & (marked & one == 0)]
+    is_alone = begins[:-1] & begins[1:]
+    return hashes[is_alone & is_single]
 
 
 def hash_rows(X: Any) -> HashedRows:
@@ -254,31 +345,37 @@ def hash_rows(X: Any) -> HashedRows:
     try:
         # pandas warns about lists of different lengths.
         with warnings.catch_warnings(action="ignore"):
-            return _find_recognisable(row_hashes(X), X)
+            return HashedRows(X, row_hashes(X))
     except (TypeError, ValueError):
-        none = np.empty(0, dtype=np.uint64)
-        return HashedRows(none, none, none.astype(np.int64), none.astype(bool))
+        return HashedRows(None, np.empty(0, dtype=np.uint64))
 
 
-def _find_recognisable(every: Hashes, X: Any) -> HashedRows:
-    hashes, first, copies = np.unique(every, return_index=True, return_counts=True)
-    alone = np.zeros(len(hashes), dtype=bool)
+def _find_recognisable(X: Any, first: IntArray) -> BoolArray:
+    """Tell which distinct rows, of which `first` holds one each, have a value of their own."""
     if hasattr(X, "tocsr"):
-        rows = X.tocsr()[first]
-        owner = np.repeat(np.arange(len(first)), np.diff(rows.indptr))
-        own = _are_alone(_hash_values(_to_bits(rows.data), rows.indices))
-        several = np.bincount(rows.indices[own], minlength=rows.shape[1]) > _FEW
-        alone[owner[own & several[rows.indices]]] = True
-    else:
-        frame = _to_frame(X)
-        if frame.shape[1] == 1:  # its values are its rows: equal ones are no copies
-            return HashedRows(every, hashes, np.minimum(copies, MOST_COPIES), alone)
-        for values in _column_hashes(frame):
-            own = _are_alone(values[first])
-            alone |= own & (np.sum(own) > _FEW)
-            if np.all(alone):
-                break
-    return HashedRows(every, hashes, np.minimum(copies, MOST_COPIES), alone)
+        return _find_recognisable_sparse(X.tocsr()[first])
+    alone = np.zeros(len(first), dtype=bool)
+    frame = _to_frame(X)
+    if frame.shape[1] == 1:  # its values are its rows: equal ones are no copies
+        return alone
+    for values in _column_hashes(frame):
+        own = _are_alone(values[first])
+        if np.sum(own) > _FEW:
+            alone |= own
+        if np.all(alone):
+            break
+    return alone
+
+
+def _find_recognisable_sparse(rows: Any) -> BoolArray:
+    n, n_columns = rows.shape
+    alone = np.zeros(n, dtype=bool)
+    row = np.repeat(np.arange(n), np.diff(rows.indptr))
+    column = rows.indices
+    own = _are_alone(_hash_values(_to_bits(rows.data), column))
+    has_several = np.bincount(column[own], minlength=n_columns) > _FEW
+    alone[row[own & has_several[column]]] = True
+    return alone
 
 
 def _are_alone(values: Hashes) -> BoolArray:
@@ -300,19 +397,34 @@ def row_hashes(X: Any) -> Hashes:
     """
     if hasattr(X, "tocsr"):
         rows = X.tocsr()
-        sums = np.append(np.uint64(0), np.cumsum(_hash_values(_to_bits(rows.data), rows.indices)))
+        values = _hash_values(_to_bits(rows.data), rows.indices)
+        sums = np.append(np.uint64(0), np.cumsum(values))
         return np.asarray(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
     frame = _to_frame(X)
-    total = np.zeros(len(frame), dtype=np.uint64)
     if all(dtype.kind in "biuf" for dtype in frame.dtypes):
-        places = np.arange(frame.shape[1])
-        step = max(256, _CELLS // max(len(places), 1))
-        for rows in (slice(start, start + step) for start in range(0, len(frame), step)):
-            cells = frame.iloc[rows].to_numpy(dtype=np.float64, na_value=np.nan)
-            total[rows] = _hash_values(_to_bits(cells), places).sum(axis=1)
-        return total
+        return _hash_numbers(frame)
+    total = np.zeros(len(frame), dtype=np.uint64)
     for values in _column_hashes(frame):
         total += values
+    return total
+
+
+def _hash_numbers(frame: pd.DataFrame) -> Hashes:
+    """Return the hashes of rows of numbers, some rows at a time."""
+    total = np.empty(len(frame), dtype=np.uint64)
+    places = np.arange(frame.shape[1])
+    step = max(256, _CELLS // max(len(places), 1))
+    array = None
+    dtypes = set(frame.dtypes)
+    if len(dtypes) == 1 and isinstance(dtypes.pop(), np.dtype):
+        array = frame.to_numpy()  # its own memory
+    for start in range(0, len(frame), step):
+        rows = slice(start, start + step)
+        if array is None:
+            cells = frame.iloc[rows].to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            cells = array[rows]
+        total[rows] = _hash_values(_to_bits(cells), places).sum(axis=1)
     return total
 
 
@@ -326,22 +438,29 @@ def _to_frame(X: Any) -> pd.DataFrame:
 def _column_hashes(frame: pd.DataFrame) -> Iterator[Hashes]:
     """Yield the hashes of the values of each column."""
     for place in range(frame.shape[1]):
-        column: pd.Series = frame.iloc[:, place]
-        if column.dtype.kind in "biuf":
-            bits = _to_bits(column.to_numpy(dtype=np.float64, na_value=np.nan))
-        else:
-            is_number = np.zeros(len(column), dtype=bool)
-            if column.dtype == object:  # a table's column of numbers may be text in another
-                is_number = column.map(_is_number).to_numpy(bool)
-                numeric = _to_bits(column.where(is_number, 0.0).to_numpy(dtype=np.float64))
-                column = column.map(str)  # lists have no hash
-            if column.dtype.kind == "M" and isinstance(column.dtype, np.dtype):
-                column = column.astype("datetime64[ns]")  # a time has one hash in every unit
-            hashes = pd.util.hash_pandas_object(column, index=False, categorize=False)
-            bits = hashes.to_numpy().astype(np.uint64)
-            if np.any(is_number):
-                bits = np.where(is_number, numeric, bits)
+        bits = _read_column(frame.iloc[:, place])
         yield _hash_values(bits, np.array([place]))
+
+
+def _read_column(column: pd.Series) -> Hashes:
+    """Return numbers as bits, and anything else as a hash."""
+    if column.dtype.kind in "biuf":
+        return _to_bits(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    if column.dtype == object:  # a table's column of numbers may be text in another
+        is_number = column.map(_is_number).to_numpy(bool)
+        bits = _hash_cells(column.map(str))  # lists have no hash
+        if np.any(is_number):
+            plain = column.where(is_number, 0.0).to_numpy(dtype=np.float64)
+            bits = np.where(is_number, _to_bits(plain), bits)
+        return bits
+    if column.dtype.kind == "M" and isinstance(column.dtype, np.dtype):
+        column = column.astype("datetime64[ns]")  # a time has one hash in every unit
+    return _hash_cells(column)
+
+
+def _hash_cells(column: pd.Series) -> Hashes:
+    hashes = pd.util.hash_pandas_object(column, index=False, categorize=False)
+    return hashes.to_numpy().astype(np.uint64)
 
 
 def _is_number(cell: Any) -> bool:
@@ -355,18 +474,26 @@ def _to_bits(values: NDArray[Any]) -> Hashes:
     exact: FloatArray = values.astype(np.float64)
     with np.errstate(over="ignore"):
         numbers = exact.astype(np.float32).astype(np.float64)
-    np.copyto(numbers, exact, where=exact == np.rint(exact))
+    largest = max(numbers.max(initial=0.0), -numbers.min(initial=0.0))
+    if not largest < _LARGEST_EXACT:  # or nan
+        np.copyto(numbers, exact, where=exact == np.rint(exact))
+        np.copyto(numbers, np.nan, where=np.isnan(numbers))
     numbers += 0.0
-    np.copyto(numbers, np.nan, where=np.isnan(numbers))
     return numbers.view(np.uint64)
 
 
 def _hash_values(bits: Hashes, places: NDArray[Any]) -> Hashes:
     """Return a hash of each value and its column, 0 for the number 0 (splitmix64)."""
-    x = bits + (places.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x ^= x >> np.uint64(shift)
-        x *= np.uint64(factor)
-    x ^= x >> np.uint64(31)
-    x *= bits != 0
+    number = places.astype(np.uint64) + np.uint64(1)
+    x = bits + number * np.uint64(0x9E3779B97F4A7C15)
+    shifted = x >> np.uint64(30)
+    x ^= shifted
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    np.right_shift(x, np.uint64(27), out=shifted)
+    x ^= shifted
+    x *= np.uint64(0x94D049BB133111EB)
+    np.right_shift(x, np.uint64(31), out=shifted)
+    x ^= shifted
+    if not np.all(bits):
+        x *= bits != 0
     return x
