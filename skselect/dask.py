@@ -119,7 +119,8 @@ def state(
     0.75
     """
     dask = import_extra("dask", "dask")
-    truths, probas = _row_blocks(y_true), _row_blocks(_join_columns(y_proba))
+    truths = _row_blocks(y_true)
+    probas = _row_blocks(_join_columns(y_proba))
     if not truths:
         raise ValueError("y_true has no blocks of rows; at least one row is needed.")
     if len(truths) != len(probas):
@@ -128,11 +129,10 @@ def state(
             "one of them, as in y_true.rechunk(y_proba.chunks[0])."
         )
     if labels is None:
-        found = dask.compute(*[dask.delayed(_distinct_labels)(block) for block in truths])
-        labels = np.unique(np.concatenate([part for part in found if len(part)] or [[]]))
+        labels = _find_labels(truths)
     empty = SelectiveState(labels=labels, confidence=confidence)
     count = dask.delayed(_count_block, pure=True)
-    parts = [count(empty, *pair) for pair in zip(truths, probas, strict=True)]
+    parts = [count(empty, truth, proba) for truth, proba in zip(truths, probas, strict=True)]
     return _merge_all(parts)
 
 
@@ -216,7 +216,7 @@ def parquet_state(paths: Paths, **options: Any) -> SelectiveState:
     # A state may be larger than a file: use few parts, but enough to keep all workers busy.
     n_parts = min(len(files), 4 * _count_workers())
     count = dask.delayed(count_files, pure=True)
-    options = {**options, "progress": False}
+    options["progress"] = False
     parts = [count(files[k::n_parts], **options) for k in range(n_parts)]
     return _merge_all(parts)
 
@@ -257,8 +257,9 @@ def decide(policy: AbstentionPolicy, y_proba: Any) -> Any:
     classes = policy.classes.tolist()
     if not hasattr(y_proba, "map_partitions"):
         y_proba = frames.from_dask_array(_join_columns(y_proba), columns=classes)
-    example = pd.DataFrame(np.full((1, len(classes)), 1 / len(classes)), columns=classes)
-    return y_proba.map_partitions(policy.decide, meta=policy.decide(example).iloc[:0])
+    uniform = np.full((1, len(classes)), 1 / len(classes))
+    example = policy.decide(pd.DataFrame(uniform, columns=classes))
+    return y_proba.map_partitions(policy.decide, meta=example.iloc[:0])
 
 
 def local_classifier(model: Any) -> Any:
@@ -294,26 +295,44 @@ def local_classifier(model: Any) -> Any:
 
 def _join_columns(y_proba: Any) -> Any:
     """Join blocks of single columns, as Dask XGBoost returns them for two classes."""
-    has_columns = len(getattr(y_proba, "numblocks", ())) == 2
-    return y_proba.rechunk({1: -1}) if has_columns else y_proba
+    n_axes = len(getattr(y_proba, "numblocks", ()))
+    if n_axes == 2:
+        return y_proba.rechunk({1: -1})
+    return y_proba
 
 
 def _row_blocks(values: Any) -> list[Any]:
     """Return the blocks of rows of a collection."""
     if hasattr(values, "to_delayed"):
         # Optimising the graph may give two columns of one frame different partitions.
-        return list(np.ravel(values.to_delayed(optimize_graph=False)))
-    is_list_of_blocks = isinstance(values, list | tuple) and not any(map(np.isscalar, values))
-    return list(values) if is_list_of_blocks else [values]
+        blocks = values.to_delayed(optimize_graph=False)
+        return list(np.ravel(blocks))
+    if isinstance(values, list | tuple) and not any(map(np.isscalar, values)):
+        return list(values)
+    return [values]
+
+
+def _find_labels(blocks: list[Any]) -> Any:
+    """Return the labels that occur, in one pass over their blocks."""
+    dask = import_extra("dask", "dask")
+    find = dask.delayed(_distinct_labels)
+    by_block = dask.compute(*[find(block) for block in blocks])
+    parts = [labels for labels in by_block if len(labels)]
+    return np.unique(np.concatenate(parts or [[]]))
 
 
 def _distinct_labels(block: Any) -> Any:
-    return np.unique(check_labels(block)) if len(block) else []
+    if len(block) == 0:
+        return []
+    labels = check_labels(block)
+    return np.unique(labels)
 
 
 def _count_block(empty: SelectiveState, y_true: Any, y_proba: Any) -> SelectiveState:
     counted = empty.empty_twin()
-    return counted if len(y_true) == len(y_proba) == 0 else counted.update(y_true, y_proba)
+    if len(y_true) == len(y_proba) == 0:
+        return counted
+    return counted.update(y_true, y_proba)
 
 
 def _merge_all(parts: list[Any]) -> SelectiveState:
@@ -322,13 +341,14 @@ def _merge_all(parts: list[Any]) -> SelectiveState:
     merge = dask.delayed(SelectiveState.merge, pure=True)
     while len(parts) > 1:
         parts = [merge(*parts[k : k + _FAN_IN]) for k in range(0, len(parts), _FAN_IN)]
-    (found,) = dask.compute(parts[0])
-    return found
+    (merged,) = dask.compute(*parts)
+    return merged
 
 
 def _count_workers() -> int:
     try:
         distributed = import_extra("dask.distributed", "distributed")
-        return max(len(distributed.get_client().scheduler_info()["workers"]), 1)
+        workers = distributed.get_client().scheduler_info()["workers"]
+        return max(len(workers), 1)
     except (ImportError, ValueError):  # no cluster: threads of this process
         return 1

@@ -48,8 +48,10 @@ class KeyCounts:
     @property
     def nbytes(self) -> int:
         """Bytes in use."""
-        in_runs = (array for run in self.runs for array in run)
-        return sum(array.nbytes for array in (*in_runs, *self.unsorted, *self.pages.values()))
+        in_runs = sum(keys.nbytes + counts.nbytes for keys, counts in self.runs)
+        in_pages = sum(page.nbytes for page in self.pages.values())
+        not_sorted = sum(keys.nbytes for keys in self.unsorted)
+        return in_runs + in_pages + not_sorted
 
     def count(self, keys: KeyArray) -> None:
         """Count keys in any order; they are sorted once there are enough of them."""
@@ -59,12 +61,14 @@ class KeyCounts:
             self._sort()
 
     def _sort(self) -> None:
-        if self.unsorted:
-            keys = np.concatenate(self.unsorted)
-            keys.sort()
-            self.unsorted, self.n_unsorted = [], 0
-            starts = tie_blocks.run_starts(keys)
-            self.add(keys[starts], np.diff(starts, append=len(keys)))
+        if not self.unsorted:
+            return
+        keys = np.concatenate(self.unsorted)
+        keys.sort()
+        self.unsorted = []
+        self.n_unsorted = 0
+        starts = tie_blocks.run_starts(keys)
+        self.add(keys[starts], np.diff(starts, append=len(keys)))
 
     def add(self, keys: KeyArray, counts: IntArray) -> None:
         """Add counts of distinct keys in ascending order."""
@@ -73,8 +77,9 @@ class KeyCounts:
         elif len(keys):
             self.runs.append((keys, counts))
             self.n_pending += len(keys)
+            merged, _ = self.runs[0]
             # Waiting for more new keys than were merged before keeps the total cost linear.
-            if self.n_pending > 2 * len(self.runs[0][0]) + PAGED_FROM // 2:
+            if self.n_pending > 2 * len(merged) + PAGED_FROM // 2:
                 self._merge()
 
     def settle(self) -> None:
@@ -87,9 +92,9 @@ class KeyCounts:
         if len(self.runs) > 1 and not self._is_long():
             self.runs = [merge_runs(self.runs)]
         if self._is_long():
-            runs, self.runs = self.runs, []
-            for keys, counts in runs:
+            for keys, counts in self.runs:
                 self._add_to_pages(keys, counts)
+            self.runs = []
         self.n_pending = 0
 
     def _is_long(self) -> bool:
@@ -97,16 +102,17 @@ class KeyCounts:
         return self.dtype.itemsize == 4 and longest > PAGED_FROM
 
     def _add_to_pages(self, keys: KeyArray, counts: IntArray) -> None:
-        first, last = int(keys[0]) // PAGE, int(keys[-1]) // PAGE
-        cuts = np.searchsorted(keys, np.arange(first + 1, last + 1) * PAGE)
+        lowest = int(keys[0]) // PAGE
+        highest = int(keys[-1]) // PAGE
+        cuts = np.searchsorted(keys, np.arange(lowest + 1, highest + 1) * PAGE)
         ends = [*cuts.tolist(), len(keys)]
         start = 0
-        for number, end in zip(range(first, last + 1), ends, strict=True):
+        for number, end in zip(range(lowest, highest + 1), ends, strict=True):
             if end > start:
-                page = self.pages.get(number)
-                if page is None:
-                    page = self.pages[number] = np.zeros(PAGE, dtype=np.int64)
-                page[keys[start:end] - np.uint32(number * PAGE)] += counts[start:end]
+                if number not in self.pages:
+                    self.pages[number] = np.zeros(PAGE, dtype=np.int64)
+                places = keys[start:end] - np.uint32(number * PAGE)
+                self.pages[number][places] += counts[start:end]
             start = end
 
     def parts(self) -> Iterator[Runs]:
@@ -116,12 +122,14 @@ class KeyCounts:
         for number in sorted(self.pages):
             page = self.pages[number]
             used = np.flatnonzero(page)
-            yield (used + number * PAGE).astype(self.dtype), page[used]
+            keys = used + number * PAGE
+            yield keys.astype(self.dtype), page[used]
 
     def __deepcopy__(self, memo: Any) -> KeyCounts:
         """Return counters that can be added to; arrays of runs and unsorted keys never change."""
         twin = copy(self)
-        twin.runs, twin.unsorted = list(self.runs), list(self.unsorted)
+        twin.runs = list(self.runs)
+        twin.unsorted = list(self.unsorted)
         twin.pages = deepcopy(self.pages, memo)
         return twin
 
@@ -135,7 +143,8 @@ class Counts:
     """Rows and errors of each distinct confidence; float32 is counted separately."""
 
     def __init__(self) -> None:
-        self.narrow, self.wide = KeyCounts(np.uint32), KeyCounts(np.uint64)
+        self.narrow = KeyCounts(np.uint32)
+        self.wide = KeyCounts(np.uint64)
 
     @property
     def nbytes(self) -> int:
@@ -152,15 +161,17 @@ class Counts:
         wrong = np.repeat([0, 1], len(confidence))
         counters, keys = self._pack(np.tile(confidence, 2), wrong)
         number = np.concatenate([rows - errors, errors])
-        counted = number > 0
-        if np.any(counted):
-            counters.add(*merge_runs([(keys[counted], number[counted])]))
+        occurs = number > 0
+        if np.any(occurs):
+            run = (keys[occurs], number[occurs])
+            counters.add(*merge_runs([run]))
 
     def _pack(self, confidence: FloatArray, wrong: NDArray[Any]) -> tuple[KeyCounts, KeyArray]:
         """Return rows as keys, and the counters of their width."""
         narrow = tie_blocks.are_float32(confidence)
         keys = tie_blocks.pack(confidence, wrong, narrow=narrow)
-        return (self.narrow if narrow else self.wide), keys
+        counters = self.narrow if narrow else self.wide
+        return counters, keys
 
     def add_all(self, other: Counts) -> None:
         """Add the counts of another."""
@@ -174,22 +185,26 @@ class Counts:
 
     def blocks(self) -> SummedBlocks:
         """Return the tie blocks, the surest first."""
-        by_width = [list(_count_confidences(counts.parts())) for counts in (self.narrow, self.wide)]
-        parts = [part for found in by_width for part in found]
-        confidence, rows, errors = (np.concatenate(column) for column in zip(*parts, strict=True))
-        if all(by_width):  # a confidence may occur in both
+        narrow = list(_count_confidences(self.narrow.parts()))
+        wide = list(_count_confidences(self.wide.parts()))
+        columns = zip(*narrow, *wide, strict=True)
+        confidence, rows, errors = (np.concatenate(column) for column in columns)
+        if narrow and wide:  # a confidence may occur in both
             order, confidence = tie_blocks.descending_order(confidence)
             starts = tie_blocks.run_starts(confidence)
             confidence = confidence[starts]
-            rows, errors = (np.add.reduceat(column[order], starts) for column in (rows, errors))
+            rows = np.add.reduceat(rows[order], starts)
+            errors = np.add.reduceat(errors[order], starts)
         return blocks_from_counts(confidence, rows, errors)
 
 
 def merge_runs(runs: list[Runs]) -> Runs:
     """Merge runs into one, adding up the counts of equal keys."""
     keys = np.concatenate([keys for keys, _ in runs])
+    counts = np.concatenate([counts for _, counts in runs])
     order = np.argsort(keys, kind="stable")  # a stable sort merges sorted runs
-    keys, counts = keys[order], np.concatenate([counts for _, counts in runs])[order]
+    keys = keys[order]
+    counts = counts[order]
     starts = tie_blocks.run_starts(keys)
     return keys[starts], np.add.reduceat(counts, starts)
 
@@ -201,4 +216,6 @@ def _count_confidences(parts: Iterator[Runs]) -> Iterator[tuple[FloatArray, IntA
         starts = tie_blocks.run_starts(bits)
         wrong = np.where(keys & 1, counts, 0)
         confidence = tie_blocks.unpack_confidence(bits[starts])
-        yield confidence, np.add.reduceat(counts, starts), np.add.reduceat(wrong, starts)
+        n_rows = np.add.reduceat(counts, starts)
+        n_errors = np.add.reduceat(wrong, starts)
+        yield confidence, n_rows, n_errors

@@ -120,67 +120,90 @@ def parquet_state(
     0.75
     """
     pq = import_extra("pyarrow.parquet", "pyarrow")
-    given = [name is not None for name in (y_true, y_proba, confidence, loss)]
-    if given not in ([True, True, False, False], [False, False, True, True]):
-        raise ValueError(
-            "Name the columns of the label and of the probabilities, y_true= and y_proba=, or "
-            "those of a confidence and of the error, confidence= and loss=, and not both."
-        )
+    _check_named(y_true, y_proba, confidence, loss)
     if y_true is not None and labels is None:
         raise ValueError(
             "labels is missing: one batch of rows need not hold every class, so pass all "
             "classes in the order of the columns of y_proba."
         )
     state = SelectiveState(labels=labels)
-    count = state.update_confidence if y_true is None else state.update
-    proba = [y_proba] if isinstance(y_proba, str) else list(y_proba or [])
-    columns = [str(confidence), str(loss)] if y_true is None else [y_true, *proba]
+    if y_true is None:
+        count = state.update_confidence
+        columns = [str(confidence), str(loss)]
+    else:
+        count = state.update
+        of_classes = [y_proba] if isinstance(y_proba, str) else list(y_proba or [])
+        columns = [y_true, *of_classes]
     files = find_files(paths)
-    total = 0
+    n_rows = 0
     for file in files:  # check every file before counting the first row
-        found = read_parquet(pq.read_metadata, file)
-        names = found.schema.to_arrow_schema().names
-        check_columns(columns, names, str(file))
-        if twice := [name for name in columns if names.count(name) > 1]:
-            raise ValueError(f"{file} has several columns of the name {twice[0]!r}.")
-        total += found.num_rows
-    with row_bar(total, "evaluate_parquet", wanted=progress) as bar:
-        for path in files:
-            with pq.ParquetFile(path) as file:
-                for batch in file.iter_batches(_BATCH, columns=columns, use_threads=False):
-                    _count(count, batch, columns, path)
+        n_rows += _count_rows(pq, file, columns)
+    with row_bar(n_rows, "evaluate_parquet", wanted=progress) as bar:
+        for file in files:
+            with pq.ParquetFile(file) as opened:
+                for batch in opened.iter_batches(_BATCH, columns=columns, use_threads=False):
+                    _count(count, batch, columns, file)
                     bar.update(batch.num_rows)
     return state
 
 
+def _check_named(*columns: Any) -> None:
+    """Refuse anything but two columns: of label and probabilities, or of confidence and error."""
+    is_named = [name is not None for name in columns]
+    if is_named not in ([True, True, False, False], [False, False, True, True]):
+        raise ValueError(
+            "Name the columns of the label and of the probabilities, y_true= and y_proba=, or "
+            "those of a confidence and of the error, confidence= and loss=, and not both."
+        )
+
+
+def _count_rows(pq: Any, file: Path, columns: list[str]) -> int:
+    """Return how many rows a file says that it holds; refuse one without these columns."""
+    metadata = read_parquet(pq.read_metadata, file)
+    names = metadata.schema.to_arrow_schema().names
+    check_columns(columns, names, str(file))
+    for name in columns:
+        if names.count(name) > 1:
+            raise ValueError(f"{file} has several columns of the name {name!r}.")
+    return int(metadata.num_rows)
+
+
 def find_files(paths: Paths) -> list[Path]:
     """Return the files that paths, folders and patterns match, sorted, each once."""
-    given = [paths] if isinstance(paths, str | Path) else list(paths)
-    found: set[Path] = set()
-    for one in map(Path, given):
-        if one.is_file():
-            files = [one]
-        else:
-            files = list(one.rglob("*.parquet") if one.is_dir() else one.parent.glob(one.name))
-        if not files or not all(file.is_file() for file in files):
-            raise ValueError(
-                f"paths: {str(one)!r} is not a file, and there are no *.parquet files below it."
-            )
-        found.update(file.resolve() for file in files)
-    if not found:
+    patterns = [paths] if isinstance(paths, str | Path) else list(paths)
+    if not patterns:
         raise ValueError("paths is empty; name at least one file.")
-    return sorted(found)
+    files: set[Path] = set()
+    for pattern in map(Path, patterns):
+        matches = [pattern]
+        if pattern.is_dir():
+            matches = list(pattern.rglob("*.parquet"))
+        elif not pattern.is_file():
+            matches = list(pattern.parent.glob(pattern.name))
+        if not matches or not all(file.is_file() for file in matches):
+            raise ValueError(
+                f"paths: {str(pattern)!r} is not a file, and there are no *.parquet files below it."
+            )
+        files.update(file.resolve() for file in matches)
+    return sorted(files)
 
 
 def _count(count: Callable[[Any, Any], Any], batch: Any, columns: list[str], path: Path) -> None:
     """Count a batch: the first column, and the second one or a table of the others."""
     if batch.num_rows == 0:
         return
+    values = []
     for name in columns:
-        if n_nulls := batch.column(name).null_count:
-            raise ValueError(f"{path}: the column {name!r} has {n_nulls} missing values.")
-    first, *rest = (batch.column(name).to_numpy(zero_copy_only=False) for name in columns)
+        column = batch.column(name)
+        if column.null_count:
+            raise ValueError(f"{path}: the column {name!r} has {column.null_count} missing values.")
+        values.append(column.to_numpy(zero_copy_only=False))
+    subject, *others = values
+    if len(others) == 1:
+        (table,) = others
+    else:
+        table = np.column_stack(others)
     try:
-        count(first, rest[0] if len(rest) == 1 else np.column_stack(rest))
+        count(subject, table)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error

@@ -76,9 +76,9 @@ class SelectiveState(CountedRows):
     def __init__(
         self, *, labels: Any = None, confidence: arrays.ConfidenceSpec = "max_proba"
     ) -> None:
-        self.labels: arrays.LabelArray | None = (
-            None if labels is None else row_checks.check_classes(labels)
-        )
+        self.labels: arrays.LabelArray | None = None
+        if labels is not None:
+            self.labels = row_checks.check_classes(labels)
         self.confidence = confidence
         self.n_rows = 0
         self.n_errors = 0
@@ -86,10 +86,8 @@ class SelectiveState(CountedRows):
         self.counts = Counts()
 
     def __repr__(self) -> str:
-        return (
-            f"SelectiveState({self.n_rows} rows, {self.n_errors} errors, "
-            f"{self.nbytes / 2**20:.1f} MiB)"
-        )
+        n_mebibytes = self.nbytes / 2**20
+        return f"SelectiveState({self.n_rows} rows, {self.n_errors} errors, {n_mebibytes:.1f} MiB)"
 
     @property
     def nbytes(self) -> int:
@@ -145,7 +143,8 @@ class SelectiveState(CountedRows):
         ValueError
             If a confidence lies outside [0, 1], or a loss is neither 0 nor 1.
         """
-        return self._count(*check_seen_rows(confidence, loss))
+        values, wrong = check_seen_rows(confidence, loss)
+        return self._count(values, wrong)
 
     def _count(self, confidence: arrays.FloatArray, wrong: NDArray[Any]) -> Self:
         for start in range(0, len(confidence), _BATCH):
@@ -187,7 +186,8 @@ class SelectiveState(CountedRows):
         rows = _check_row_counts("n", n, len(values))
         errors = _check_row_counts("n_errors", n_errors, len(values), most=rows)
         state.counts.add_counts(values, rows, errors)
-        state.n_rows, state.n_errors = int(rows.sum()), int(errors.sum())
+        state.n_rows = int(rows.sum())
+        state.n_errors = int(errors.sum())
         return state
 
     def to_arrays(self) -> dict[str, Any]:
@@ -199,8 +199,8 @@ class SelectiveState(CountedRows):
             "confidence", "n" and "n_errors", the arguments of :meth:`from_counts`.
         """
         blocks = self._blocks()
-        rows, errors = blocks.rows, blocks.loss.astype(np.int64)
-        return {"confidence": blocks.confidence, "n": rows, "n_errors": errors}
+        n_errors = blocks.loss.astype(np.int64)
+        return {"confidence": blocks.confidence, "n": blocks.rows, "n_errors": n_errors}
 
     # Merging -----------------------------------------------------------------------------
 
@@ -225,12 +225,9 @@ class SelectiveState(CountedRows):
         vars(merged).update(vars(self), counts=deepcopy(self.counts))
         for other in others:
             check_is_kind(other, SelectiveState)
-            traits = {"confidence": (self.confidence, other.confidence)}
+            _check_equal("confidence", self.confidence, other.confidence)
             if self.labels is not None and other.labels is not None:
-                traits["labels"] = (self.labels.tolist(), other.labels.tolist())
-            for name, (own, theirs) in traits.items():
-                if own != theirs:
-                    raise ValueError(f"merge: the states differ in {name}: {own!r} and {theirs!r}.")
+                _check_equal("labels", self.labels.tolist(), other.labels.tolist())
             if merged.labels is None:
                 merged.labels = other.labels
             merged.counts.add_all(other.counts)
@@ -277,7 +274,8 @@ class SelectiveState(CountedRows):
         Series
         """
         check_has_rows(self.n_rows)
-        readers = [spec.name for spec, _ in requests(metrics) if spec.confidence == "probability"]
+        specs = [spec for spec, _ in requests(metrics)]
+        readers = [spec.name for spec in specs if spec.confidence == "probability"]
         if readers and isinstance(self.confidence, str) and self.confidence != "max_proba":
             raise ValueError(
                 f"metrics: {readers[0]!r} reads the probability of being right, but this state "
@@ -316,10 +314,11 @@ class SelectiveState(CountedRows):
         >>> state.select_threshold(objective="risk", target=.1).policy
         <AbstentionPolicy: 2 classes, threshold 0.75, certified>
         """
-        found = select_threshold(self.finalize(), objective=objective, **options)
+        selection = select_threshold(self.finalize(), objective=objective, **options)
         if self.labels is None or self.n_rated < self.n_rows:
-            return found
-        return replace(found, policy=found.to_policy(self.labels, confidence=self.confidence))
+            return selection
+        policy = selection.to_policy(self.labels, confidence=self.confidence)
+        return replace(selection, policy=policy)
 
     def interval(self, metric: str, *, confidence_level: float = 0.95) -> MetricInterval:
         """Return a metric of the ranking with its confidence interval for the population.
@@ -484,11 +483,12 @@ class SubgroupStates:
             check_is_kind(other, SubgroupStates)
         merged = SubgroupStates()
         merged.template = self.template.merge(*(other.template for other in others))
-        every: dict[Hashable, list[SelectiveState]] = {}
-        for one in (self, *others):
-            for key, state in one.states.items():
-                every.setdefault(key, []).append(state)
-        merged.states = {key: states[0].merge(*states[1:]) for key, states in every.items()}
+        states_of: dict[Hashable, list[SelectiveState]] = {}
+        for states in (self, *others):
+            for key, state in states.states.items():
+                states_of.setdefault(key, []).append(state)
+        for key, (state, *later) in states_of.items():
+            merged.states[key] = state.merge(*later)
         return merged
 
     def total(self) -> SelectiveState:
@@ -523,22 +523,27 @@ def read_piece(
 ) -> tuple[Outcomes, arrays.LabelArray]:
     """Return the outcomes of one batch of class probabilities, and all classes."""
     # One column is the probability of the second class.
-    known = [] if labels is None else labels.tolist()
-    second = known[1] if len(known) == 2 and np.ndim(y_proba) == 1 else None
+    second = None
+    if labels is not None and len(labels) == 2 and np.ndim(y_proba) == 1:
+        second = labels.tolist()[1]
     predictions = Predictions.from_proba(y_true, y_proba, labels=labels, pos_label=second)
     outcomes = Outcomes.from_predictions(predictions, confidence=confidence)
-    return outcomes, predictions.classes if labels is None else labels
+    if labels is None:
+        labels = predictions.classes
+    return outcomes, labels
 
 
 def check_unit_floats(name: str, values: Any) -> arrays.FloatArray:
     """Return confidences in [0, 1]; float32 stays float32, all else becomes float64."""
     array = arrays.as_array(values, name)
-    array = array if array.dtype == np.float32 else row_checks.check_vector(array, name)
+    if array.dtype != np.float32:
+        array = row_checks.check_vector(array, name)
     row_checks.check_one_per_row(array, name)
-    if not (array.min() >= 0 and array.max() <= 1):  # nan is neither
+    low = array.min()
+    high = array.max()
+    if not (low >= 0 and high <= 1):  # nan is neither
         raise ValueError(
-            f"{name} must lie in [0, 1] for every row, got values from {array.min():g} to "
-            f"{array.max():g}."
+            f"{name} must lie in [0, 1] for every row, got values from {low:g} to {high:g}."
         )
     return array
 
@@ -569,7 +574,8 @@ def _check_row_counts(
     """Return whole numbers from 0 on, one for each of n entries and none above `most`."""
     numbers = row_checks.check_vector(values, name)
     row_checks.check_length(name, numbers, n, "confidence")
-    if not (numbers.min() >= 0 and numbers.sum() <= 2.0**53 and np.all(numbers % 1 == 0)):
+    are_whole = np.all(numbers % 1 == 0)
+    if not (numbers.min() >= 0 and numbers.sum() <= 2.0**53 and are_whole):
         raise ValueError(
             f"{name} must hold whole numbers that are not negative and add up to at most 2^53."
         )
@@ -577,6 +583,11 @@ def _check_row_counts(
     if most is not None and np.any(whole > most):
         raise ValueError(f"{name} must not be larger than the number of rows, n.")
     return whole
+
+
+def _check_equal(name: str, here: Any, there: Any) -> None:
+    if here != there:
+        raise ValueError(f"merge: the states differ in {name}: {here!r} and {there!r}.")
 
 
 def check_is_kind(other: Any, kind: type) -> None:
