@@ -162,8 +162,8 @@ MUTANTS = [
     # Levels: the band's share is spent twice, rows that name certify too.
     _mutant("thresholds/_sequences.py", "(1.0 - self.band_share) * delta", "delta",
             "thresholds/test_sequences.py"),
-    _mutant("estimators/tuner.py", "return objectives, unseen.take(~names)",
-            "return objectives, unseen", "thresholds/test_sequences.py"),
+    _mutant("estimators/tuner.py", "unseen=unseen.take(~names)",
+            "unseen=unseen", "thresholds/test_sequences.py"),
     # Machine and reviewer: rows that name thresholds certify too, ties, half of delta, all missed.
     _mutant("objectives/system_risk.py", "LevelSequence(levels)), outcomes.take(~names)",
             "LevelSequence(levels)), outcomes", "test_objectives.py"),
@@ -225,7 +225,7 @@ MUTANTS = [
     _mutant("estimators/raw_classifier.py", "table[:, columns[known]] = own",
             "table[:, np.sort(columns[known])] = own",
             "estimators/test_raw_classifier.py", "estimators/test_classifier.py"),
-    _mutant("estimators/tuner.py", "wants_exact and not refits and",
+    _mutant("estimators/tuner.py", "wants_exact and not self._refits and",
             "wants_exact and", "estimators/test_tuner.py"),
     # Cascades: a tie that goes on, a rule from the rows that certify, costs and counts.
     _mutant("_lib/decide.py", "going = going[row_max(said) < cut]",

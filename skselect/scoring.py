@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics import check_scoring
 
 from skselect._lib import sklearn as private_sklearn
-from skselect._lib.arrays import BoolArray, FloatArray, LabelArray, reaches
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, reaches
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice, check_number, check_threshold
 from skselect._lib.checks.rows import (
@@ -55,25 +55,34 @@ def score_estimator(estimator: Any, X: Any, y_true: Any, sample_weight: Any = No
     The confidence is the estimator's own, to which its thresholds apply; the probability of being
     right is that of the answer, or the calibrated confidence.
     """
+    labels = check_labels(y_true)
     abstainer, inner_X = find_abstainer(estimator, X)
-    labels, threshold = check_labels(y_true), None
-    if abstainer is not None:
-        decisions = decide_rows(abstainer, inner_X)
-        classes = np.asarray(abstainer.classes_)
-        proba, y_pred = decisions.y_proba, decisions.y_pred
-        confidence, correctness = decisions.confidence, decisions.claim
-        threshold = decisions.threshold if abstainer.abstains else None
-    else:
+    if abstainer is None:
         proba = _predict_proba(estimator, X)
-        y_pred = row_argmax(proba)
-        classes = np.asarray(estimator.classes_)
-        confidence = correctness = max_proba(proba)
-    check_length("X", proba, len(labels), "y_true")
-    codes, weight = encode_labels(labels, classes), check_weight(sample_weight, len(labels))
-    predictions = Predictions(codes, y_pred, classes, proba, sample_weight=weight)
-    return score_rows(
-        predictions, confidence=confidence, correctness=correctness, threshold=threshold
+        confidence = max_proba(proba)
+        predictions = _compare(labels, proba, row_argmax(proba), estimator.classes_, sample_weight)
+        return score_rows(predictions, confidence=confidence, correctness=confidence)
+    decisions = decide_rows(abstainer, inner_X)
+    predictions = _compare(
+        labels, decisions.y_proba, decisions.y_pred, abstainer.classes_, sample_weight
     )
+    return score_rows(
+        predictions,
+        confidence=decisions.confidence,
+        correctness=decisions.claim,
+        threshold=decisions.threshold if abstainer.abstains else None,
+    )
+
+
+def _compare(
+    labels: LabelArray, proba: FloatArray, y_pred: IntArray, classes: Any, sample_weight: Any
+) -> Predictions:
+    """Return what was predicted beside checked labels."""
+    check_length("X", proba, len(labels), "y_true")
+    classes = np.asarray(classes)
+    codes = encode_labels(labels, classes)
+    weight = check_weight(sample_weight, len(labels))
+    return Predictions(codes, y_pred, classes, proba, sample_weight=weight)
 
 
 def _predict_proba(estimator: Any, X: Any) -> FloatArray:
@@ -142,10 +151,10 @@ class SelectiveScorer(private_sklearn.BaseScorer):
         self.__name__ = name
 
     def __repr__(self) -> str:
-        given = dict(self.params)
+        params = dict(self.params)
         if self.min_coverage:
-            given["min_coverage"] = self.min_coverage
-        arguments = "".join(f", {key}={value!r}" for key, value in given.items())
+            params["min_coverage"] = self.min_coverage
+        arguments = "".join(f", {key}={value!r}" for key, value in params.items())
         return f"get_scorer({self.name!r}{arguments})"
 
     def _score(
@@ -270,13 +279,14 @@ class _MultiScorer:
         self.__name__ = "selective_scoring"
 
     def __repr__(self) -> str:
-        return f"selective_scoring({', '.join(f'{k}={s!r}' for k, s in self.scorers.items())})"
+        arguments = [f"{key}={scorer!r}" for key, scorer in self.scorers.items()]
+        return f"selective_scoring({', '.join(arguments)})"
 
     def __call__(
         self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None
     ) -> dict[str, float]:
         rows = score_estimator(estimator, X, y_true, sample_weight)
-        return {key: s.score_rows(rows) for key, s in self.scorers.items()}
+        return {key: scorer.score_rows(rows) for key, scorer in self.scorers.items()}
 
 
 def selective_scoring(

@@ -6,8 +6,8 @@ import copy
 import math
 import numbers
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -87,7 +87,8 @@ from skselect.thresholds._sequences import are_tied, choose_combined, default_co
 
 # Under cv="auto" a larger share certifies, up to this one, where the usual share is less than so
 # many times the rows that certify without any error.
-_MOST_HELD_OUT, _ROOM_FOR_ERRORS = 0.6, 1.5
+_MOST_HELD_OUT = 0.6
+_ROOM_FOR_ERRORS = 1.5
 # Of fewer rows classes are often equal in size.
 _FEW_ROWS = 20
 # A smaller share of errors makes it likely that the rows trained a frozen part.
@@ -304,357 +305,56 @@ class ThresholdTuner(
         ValueError
             If a parameter is malformed or does not fit the others.
         """
-        base = self._base()
-        objectives, loss = self._check_objective(base)
-        (X, y), objective = indexable(X, y), first_of(objectives)
-        if reviewer_pred is not None or isinstance(objective, SystemRisk):
-            X, reviewer_pred = self._split_reviewer(objective, X, reviewer_pred)
-        given = fit_params if groups is None else fit_params | {"groups": groups}
-        rows = self._check_rows(base, objective, X, y, sample_weight, given)
-        said, name = reviewer_pred, "reviewer_pred"
-        reviewer = None if said is None else encode_reviewer(said, rows.classes, len(rows.y), name)
-        asked, subgroups, stated = self.shortlist, None, objectives
-        if asked is not None:
-            asked = results.check_shortlist(
-                asked, rows.weight, len(rows.classes), self.random_state
-            )
-        if self.group_by is not None:
-            subgroups = find_subgroups(by := Subgroups.read(self.group_by), X)
-            check_decided_by_row(by, X, subgroups)
-
-        fits = Fits(self, X, rows.y)
-        unseen, tested = self._predict_rows(base, rows, objective, fits)
-        model, what, seed = (
-            tested.model,
-            Loss.of(loss, rows.rule),
-            option_checks.check_seed(self.random_state),
-        )
-        trained = _rate_training_rows(tested, rows, unseen, objective)
-        if what.is_error and trained is not None:
-            objectives, unseen = self._name_levels(
-                objectives, trained, rows, unseen, subgroups, seed
-            )
-        if callable(base.confidence_in_use):
-            check_confidence_by_row(unseen.scores, base.confidence_in_use)
-        answered = None if reviewer is None else reviewer[unseen.rows]
-        predictions = replace(unseen.as_predictions(rows.classes, rows.rule), reviewer=answered)
-        outcomes = Outcomes.from_predictions(predictions, loss=loss)
-        outcomes = replace(outcomes, readings=unseen.readings)
-        caveats = self._doubt_few_errors(tested.caveats, objective, outcomes)
-        n = len(rows.codes)
-        sample = Sample(
-            outcomes=outcomes,
-            source=replace(predictions, y_proba=None),
-            groups=self._group(subgroups, predictions, unseen.rows),
-            loss=what,
-            bounded=base.confidence_is_bounded,
-            share=min(len(outcomes) / n, 1.0),
-            provenance=describe_tested(tested.splits, n, len(outcomes)) if tested.splits else "",
-            fingerprints={"model": certificates.scores_fingerprint(np.asarray(unseen.scores))},
-            seed=seed,
-            by_chance=objectives is not stated,
-        )
-        sample = self._in_order(objective, tested, sample.with_reviewer(objective), unseen.rows, n)
-        sample = sample.doubting(
-            *(() if groups is None else (certificates.GROUPED,)),
-            *caveats,
-            *self._compare_classes(base, rows, tested.splits, objective),
-        )
-        chosen = sample.choosing(objectives, asked)
-        start = _choose_start(objectives, model, chosen)
-        found = picking.pick(chosen, start, self.on_infeasible)
-        if min(found.thresholds.values()) < np.inf:
-            sample.warn()
-        values = None if sample.groups is None else sample.groups.subgroups
-        if asked is not None:
-            found = results.add_shortlist(
-                found, asked, predictions, outcomes, values, objective=objective,
-                caveats=sample.caveats, unknown=_find_unknown(model, rows.classes, unseen),
-            )  # fmt: skip
+        if groups is not None:
+            fit_params["groups"] = groups
+        plan = self._plan(X, y, sample_weight, reviewer_pred, fit_params)
+        fits = Fits(self, plan.rows.X, plan.rows.y)
+        tested = self._test_rows(plan, fits)
+        seed = option_checks.check_seed(self.random_state)
+        plan, tested = self._name_levels(plan, tested, seed)
+        sample = self._describe_rows(plan, tested, seed)
+        if groups is not None:
+            sample = sample.doubting(certificates.GROUPED)
+        selection = self._choose(plan, tested, sample)
+        model = tested.model
         if model is None:
-            model = base._fit_clone(rows, fits.tasks[-1], tested.scored)
-            model._record(rows)
-        self._keep(model, found, unseen, sample, tested, trained)
+            model = plan.base._fit_clone(plan.rows, fits.tasks[-1], tested.scored)
+            model._record(plan.rows)
+        self._keep(model, selection, sample, tested)
         fits.end()
         return self
 
-    def _check_rows(
-        self, base: SelectiveClassifier, goal: Objective, X: Any, y: Any, weight: Any, given: Any
-    ) -> TrainingRows:
-        """Check the rows before anything is trained.
-
-        Groups stay together in the folds of the calibration as well.
-        """
-        y = check_y(y)
-        check_trainable(len(y))
-        split = {name: given[name] for name in given if name == "groups"}
-        if routing_enabled():
-            weighted = given if weight is None else given | {"sample_weight": weight}
-            split = dict(process_routing(self, "fit", **weighted).splitter.split)
-            wanted = base.get_metadata_routing().consumes("fit", list(given))
-            given = {name: given[name] for name in wanted if name in given}
-        rows = make_rows(base, X, y, weight, given, fitted=_is_fitted(base))
-        if goal.guarantees:
-            check_importance(rows.weight, goal.largest_weight)
-        base.abstain_label = option_checks.check_abstain_label(base.abstain_label, rows.classes)
-        return replace(rows, tuning_params=split)
-
-    def _split_reviewer(self, objective: Objective, X: Any, given: Any) -> tuple[Any, Any]:
-        """Return X without a reviewer's answers, and these answers."""
-        if not isinstance(objective, SystemRisk):
-            if given is not None:
-                raise ValueError(
-                    "reviewer_pred goes with objective=SystemRisk(...), not with "
-                    f"{objective.name!r}; leave it out."
-                )
-            return X, None
-        column, names = objective.reviewer, arrays.column_names(X) or []
-        if column is not None:
-            if given is not None:
-                raise ValueError(
-                    f"reviewer_pred stands beside reviewer={column!r}; pass one of the two."
-                )
-            if column not in names:
-                raise ValueError(
-                    f"reviewer={column!r}: X has no such column; it has {names[:20]}. Where X is "
-                    "an array, pass fit(X, y, reviewer_pred=...)."
-                )
-            given = np.asarray(arrays.take_columns(X, [column]))[:, 0]
-        objective.check_reviewed(answered=given is not None)
-        return self._features(X), given
-
-    def _features(self, X: Any) -> Any:
-        """Return X without the column of a reviewer, which later rows need not have."""
-        column, names = getattr(self.objective, "reviewer", None), arrays.column_names(X) or []
-        kept = [name for name in names if name != column]
-        return X if column is None or len(kept) == len(names) else arrays.take_columns(X, kept)
-
-    def _group(
-        self, subgroups: Any, predictions: Predictions, rows: arrays.IntArray
-    ) -> Grouping | None:
-        """Return the subgroups of the rows that choose the threshold."""
-        if self.group_by is None:
-            return None
-        by = Subgroups.read(self.group_by)
-        values = predictions.answers if by.by_answer else take_rows(subgroups, rows)
-        return Grouping(name_groups(by.by), values, len(rows), by.by_answer, by.unseen)
-
-    def _predict_rows(
-        self, base: SelectiveClassifier, rows: TrainingRows, objective: Objective, fits: Fits
-    ) -> tuple[OutOfFold, _Tested]:
-        """Decide the rows that choose the threshold, and say what is known of them."""
-        n, cv, ready = len(rows.codes), self.cv, is_ready(base.estimator)
-        if _is_fitted(base) or (ready and not base._learns):
-            fits.begin(0)
-            model = base if _is_fitted(base) else base._fit_clone(rows)
-            chosen, splits, X = np.arange(n), [], rows.X
-            if not (cv is None or isinstance(cv, str | numbers.Real)):
-                chosen = find_tested_rows(read_splits(cv, rows, rows.tuning_params))
-                check_weighted_part(rows.weight, chosen, "the part that cv tests")
-            if len(chosen) < n:
-                splits, X = [(np.setdiff1d(np.arange(n), chosen), chosen)], take_rows(X, chosen)
-            unseen = OutOfFold.of(rows, chosen, **base._decide_by(model, rows, X))
-            unseen, caveats = self._compare_rows(base, rows, unseen, objective)
-            return unseen, _Tested(model, caveats, splits, order.TAKE_LATEST)
-        # A guarantee, or a list with rows set apart, is about the classifier held to it.
-        sets_apart = isinstance(self.shortlist, Shortlist) and self.shortlist.share > 0
-        wants_exact = objective.guarantees or sets_apart
-        refits = not isinstance(self.refit, str) and bool(self.refit)
-        if isinstance(cv, str):
-            holds_out = wants_exact and not refits and n * HELD_OUT >= LEAST_HELD_OUT
-            share = _share_held_out(objective, rows) if self.group_by is None else HELD_OUT
-            cv = share if holds_out else 5
-        is_share = isinstance(cv, float | np.floating)
-        if is_share:
-            groups = rows.tuning_params.get("groups")
-            splits = [holdout(float(cv), n, groups, self.random_state)]
-        else:
-            splits = read_splits(cv, rows, rows.tuning_params, self.random_state)
-        held_out, kept = len(splits) == 1, not refits
-        if isinstance(self.refit, str):
-            kept = held_out and wants_exact
-        if held_out:
-            name = f"cv={cv:g}" if is_share else "cv"
-            model, unseen = base._decide_held_out(rows, splits, name, fits, kept=kept)
-            unseen, caveats = self._compare_rows(model, rows, unseen, objective)
-            named = [] if is_share else splits
-            if kept:
-                return unseen, _Tested(model, caveats, named)
-            return unseen, _Tested(None, (certificates.REFITTED, *caveats), named)
-        if kept:
-            raise ValueError(
-                "refit=False needs one fitted classifier to keep: use a float cv such as cv=0.3, "
-                "one split cv=[(train, test)], or pass FrozenEstimator(fitted classifier)."
-            )
-        check_folds(splits, rows)
-        unseen, scored = base._decide_folds(rows, splits, self.n_jobs, fits)
-        caveat = certificates.SAME_ROWS if ready else certificates.FOLD_MODELS
-        advice = order.HOLD_OUT_LATEST if cv is None or isinstance(cv, numbers.Integral) else ""
-        return unseen, _Tested(None, (caveat,), splits, advice, scored)
-
-    def _compare_rows(
-        self, model: SelectiveClassifier, rows: TrainingRows, unseen: OutOfFold, goal: Objective
-    ) -> tuple[OutOfFold, tuple[Caveat, ...]]:
-        """Return the rows to be read with and without those seen before or twice, and caveats.
-
-        Where more than a fifth of them trained the classifier or what it asks, or not all that did
-        are known, no reading is a fair sample: an estimate.
-        """
-        if not (goal.guarantees or self.shortlist is not None):
-            return unseen, certificates.NO_CAVEATS
-        vouched = "fresh" in certificates.check_vouched(self.assume)
-        X = rows.X if len(unseen.rows) == len(rows.codes) else take_rows(rows.X, unseen.rows)
-        records = find_records(model, X)
-        known = [one for one in records if one is not None]
-        no_record = certificates.FRESH_BY_WORD if vouched else certificates.NO_RECORD
-        caveats = [] if len(known) == len(records) else [no_record]
-        is_precomputed = isinstance(find_inner(model.estimator), PrecomputedClassifier)
-        tables = [table for _, table in known] + ([] if is_precomputed else [X])
-        hashed = {key: seen_rows.hash_rows(x) for key, x in {id(x): x for x in tables}.items()}
-        overlaps = [record.overlap(hashed[id(table)]) for record, table in known]
-        most = max(
-            overlaps, key=lambda one: one.share, default=seen_rows.Overlap(0, seen_rows.LEAST)
-        )
-        seen = np.zeros(len(unseen.rows), dtype=bool)
-        if most.share > 0:
-            all_known = all(record.complete for record, _ in known)
-            limit = certificates.MOST_SEEN if all_known else _MOST_UNKNOWN
-            few = not vouched and most.share <= limit
-            asks = isinstance(model.confidence, ConfidenceLearner)
-            caveats.insert(0, certificates.trained_here(most, few=few, asks=asks, vouched=vouched))
-            if few:
-                seen = np.any([record.find(hashed[id(table)]) for record, table in known], axis=0)
-            elif not vouched:
-                warn_user(f"No certificate: {caveats[0].reason}.")
-        elif not caveats and not most.is_checked:
-            caveats.append(certificates.NOTHING_CHECKED)
-        copies = None if is_precomputed else seen_rows.find_copies(hashed[id(X)], unseen.codes)
-        if copies is None:  # X are predictions, or no row of X can be recognised
-            _, sizes = np.unique(unseen.confidence, return_counts=True)
-            copies = seen_rows.find_tied_copies(
-                unseen.confidence, sizes, unseen.codes, unseen.y_pred
-            )
-        caveats += certificates.copied_here(copies)
-        return replace(unseen, readings=seen_rows.with_and_without(seen, copies)), tuple(caveats)
-
-    def _doubt_few_errors(
-        self, caveats: tuple[Caveat, ...], goal: Objective, outcomes: Outcomes
-    ) -> tuple[Caveat, ...]:
-        """Say beside a frozen part that next to no row is wrong, as if they had trained it."""
-        n_errors, n = int(np.count_nonzero(outcomes.loss)), len(outcomes)
-        is_exact = goal.guarantees or self.shortlist is not None
-        known = any(one.violates == certificates.FRESH for one in caveats)
-        settled = known or "fresh" in certificates.check_vouched(self.assume)
-        if not is_exact or settled or n_errors >= _TOO_GOOD * n or not find_frozen(self.estimator):
-            return caveats
-        few = f"{n_errors} of {n} rows are answered wrongly, as if they had trained the classifier"
-        warns = (
-            "Did these rows train the frozen classifier? Almost none is answered wrongly. Only "
-            "rows that it has never seen certify it. If they are fresh, say so: assume='fresh'."
-        )
-        return (*caveats, Caveat(few, strikes=False, warns=warns))
-
-    def _name_levels(
-        self,
-        objectives: Objectives,
-        trained: arrays.FloatArray,
-        rows: TrainingRows,
-        unseen: OutOfFold,
-        subgroups: Any,
-        seed: int,
-    ) -> tuple[Objectives, OutOfFold]:
-        """Where confidences are tied, let a tenth of the rows name the levels that the others test.
-
-        Rows that trained the classifier tell by their confidence whether they are tied. The rows
-        that certify must not choose the rule.
-        """
-        wanted = any(isinstance(one, Risk) and one.is_open for one in each_of(objectives))
-        wanted &= not isinstance(objectives, list)  # which compares thresholds by their rows
-        n_levels = len(np.unique(trained))
-        if not wanted or n_levels == 1 or not are_tied(n_levels, len(trained)):
-            return objectives, unseen
-        predictions = unseen.as_predictions(rows.classes, rows.rule)
-        members = self._group(subgroups, predictions, unseen.rows)
-        objectives, names = picking.name_levels(
-            predictions, unseen.confidence, objectives, members, seed
-        )
-        return objectives, unseen.take(~names)
-
-    def _in_order(
-        self, objective: Objective, tested: _Tested, sample: Sample, rows: arrays.IntArray, n: int
-    ) -> Sample:
-        """Return the rows with the caveat that they depend on their order, if they do."""
-        advice, vouched = tested.advice, "independent" in certificates.check_vouched(self.assume)
-        if not advice:
-            return sample
-        if tested.splits and are_last(tested.splits, n):
-            advice = order.LEAVE_MARGIN
-        found = sample.take(np.argsort(rows)).in_order(objective, advice, vouched=vouched)
-        return replace(sample, caveats=found.caveats)
-
-    def _compare_classes(
-        self, base: SelectiveClassifier, rows: TrainingRows, splits: Splits, goal: Objective
-    ) -> tuple[Caveat, ...]:
-        """Return the caveat about classes that are balanced, or unlike those of training.
-
-        A guarantee about one class does not depend on their shares; weights may set these right.
-        """
-        vouched = "balanced" in certificates.check_vouched(self.assume)
-        wanted = goal.guarantees or self.shortlist is not None
-        if not (wanted and goal.given_class is None and arrays.are_constant(rows.weight)):
-            return ()
-        trained = getattr(base, "_class_counts", None)
-        codes = rows.codes[splits[0][1]] if splits and trained is not None else rows.codes
-        counts = np.bincount(codes, minlength=len(rows.classes))
-        spread = np.ptp(counts)
-        if trained is not None and order.class_p_value(counts, trained) <= order.CLASS_LEVEL:
-            here, there = counts / counts.sum(), trained / trained.sum()
-            k = np.argmax(np.round(np.abs(here - there), 9))
-            label = shown(rows.classes.tolist()[k])
-            found = f"class {label} is {percent(here[k])} of these rows and {percent(there[k])} of"
-            caveat = certificates.other_classes(
-                found, order.CLASS_LEVEL, equal=bool(spread <= 1), vouched=vouched
-            )
-            if caveat.strikes:
-                warn_user(f"No certificate: {caveat.reason}.")
-            return (caveat,)
-        equal = len(counts) > 1 and spread == 0 and len(codes) >= _FEW_ROWS
-        return (certificates.equal_classes(int(counts[0])),) if equal else ()
-
     # What is looked for ------------------------------------------------------------------
 
-    def _check_objective(self, base: SelectiveClassifier) -> tuple[Objectives, arrays.LossSpec]:
-        """Check every argument before anything is trained; return the objectives and the loss."""
-        base._check_parameters()
-        if isinstance(self.refit, str) and self.refit != "auto":
-            raise ValueError(f"refit must be True, False or 'auto', got {self.refit!r}.")
-        check_cv(self.cv, takes_share=True)
-        option_checks.check_choice("on_infeasible", self.on_infeasible, ["raise", "abstain"])
-        certificates.check_vouched(self.assume)
-        costs = None if base.cost_matrix is None else option_checks.check_costs(base.cost_matrix)
-        stated = read_objective(self.objective, self.target, self.delta)
-        loss = first_of(stated).choose_loss(has_costs=costs is not None)
-        what = Loss.of(loss, DecisionRule(base.decision, costs))
-        objectives = check_objective(stated, what, base.confidence_in_use)
-        if self.group_by is None:
-            for_all_rows(objectives)
-        else:
-            refuse_given(objectives, "group_by: each subgroup has its own guarantee.")
-        if isinstance(base.estimator, StagedClassifier) and not _is_fitted(base):
-            self._plan_cascade(base.estimator, objectives, what)
-        return objectives, loss
+    def _plan(
+        self, X: Any, y: Any, sample_weight: Any, reviewer_pred: Any, fit_params: dict[str, Any]
+    ) -> _Plan:
+        """Check every argument before anything is trained."""
+        base = self._make_base()
+        objectives, loss = self._check_objective(base)
+        objective = first_of(objectives)
+        X, y = indexable(X, y)
+        X, reviewer_pred = self._split_reviewer(objective, X, reviewer_pred)
+        rows = self._check_rows(base, objective, X, y, sample_weight, fit_params)
+        reviewer = None
+        if reviewer_pred is not None:
+            reviewer = encode_reviewer(reviewer_pred, rows.classes, len(rows.y), "reviewer_pred")
+        shortlist = None
+        if self.shortlist is not None:
+            shortlist = results.check_shortlist(
+                self.shortlist, rows.weight, len(rows.classes), self.random_state
+            )
+        subgroups = None
+        if self.group_by is not None:
+            by = Subgroups.read(self.group_by)
+            subgroups = find_subgroups(by, X)
+            check_decided_by_row(by, X, subgroups)
+        return _Plan(base, rows, objectives, loss, reviewer, shortlist, subgroups)
 
-    def _base(self) -> SelectiveClassifier:
+    def _make_base(self) -> SelectiveClassifier:
         """Return a SelectiveClassifier without threshold; it is fitted where a frozen one is."""
-        option_checks.check_has_fit(given := self.estimator)
-        inner = getattr(given, "estimator", None)
-        if isinstance(given, FrozenEstimator) and isinstance(inner, SelectiveClassifier):
-            check_is_fitted(inner)
-            base = copy.copy(inner)
-        else:
-            wraps = isinstance(given, SelectiveClassifier)
-            warn_if_fitted(inner if wraps and not hasattr(given, "estimator_") else given)
-            base = clone(given) if wraps else SelectiveClassifier(clone(given))
+        option_checks.check_has_fit(self.estimator)
+        base = self._copy_estimator()
         # By its name: importing the class would import most of scikit-learn.
         if type(base.estimator).__name__ == "CalibratedClassifierCV":
             warn_user(
@@ -663,47 +363,478 @@ class ThresholdTuner(
                 "that are fitted anyway."
             )
         base.threshold = None
-        base.random_state = self.random_state if base.random_state is None else base.random_state
+        if base.random_state is None:
+            base.random_state = self.random_state
         return base
+
+    def _copy_estimator(self) -> SelectiveClassifier:
+        """Return the fitted SelectiveClassifier that is frozen, or a clone that is not fitted."""
+        given = self.estimator
+        inner = getattr(given, "estimator", None)
+        if isinstance(given, FrozenEstimator) and isinstance(inner, SelectiveClassifier):
+            check_is_fitted(inner)
+            return copy.copy(inner)
+        if not isinstance(given, SelectiveClassifier):
+            warn_if_fitted(given)
+            return SelectiveClassifier(clone(given))
+        warn_if_fitted(given if hasattr(given, "estimator_") else inner)
+        return cast(SelectiveClassifier, clone(given))
+
+    def _check_objective(self, base: SelectiveClassifier) -> tuple[Objectives, arrays.LossSpec]:
+        """Check what is looked for; return the objectives and the loss."""
+        base._check_parameters()
+        if isinstance(self.refit, str) and self.refit != "auto":
+            raise ValueError(f"refit must be True, False or 'auto', got {self.refit!r}.")
+        check_cv(self.cv, takes_share=True)
+        option_checks.check_choice("on_infeasible", self.on_infeasible, ["raise", "abstain"])
+        certificates.check_vouched(self.assume)
+        costs = None
+        if base.cost_matrix is not None:
+            costs = option_checks.check_costs(base.cost_matrix)
+        requested = read_objective(self.objective, self.target, self.delta)
+        loss = first_of(requested).choose_loss(has_costs=costs is not None)
+        meaning = Loss.of(loss, DecisionRule(base.decision, costs))
+        objectives = check_objective(requested, meaning, base.confidence_in_use)
+        if self.group_by is None:
+            for_all_rows(objectives)
+        else:
+            refuse_given(objectives, "group_by: each subgroup has its own guarantee.")
+        if isinstance(base.estimator, StagedClassifier) and not _is_fitted(base):
+            self._plan_cascade(base.estimator, objectives, meaning)
+        return objectives, loss
 
     def _plan_cascade(self, cascade: StagedClassifier, objectives: Objectives, loss: Loss) -> None:
         """Tell a cascade the seed, and the risk of errors asked for, unless it has its own."""
-        targets = [one.target for one in each_of(objectives) if isinstance(one, Risk)]
+        targets = [
+            objective.target for objective in each_of(objectives) if isinstance(objective, Risk)
+        ]
         target = min(targets) if targets and loss.is_error else None
         cascade._plan_for(target, self.random_state)
+
+    def _split_reviewer(self, objective: Objective, X: Any, answers: Any) -> tuple[Any, Any]:
+        """Return X without a reviewer's answers, and these answers."""
+        if not isinstance(objective, SystemRisk):
+            if answers is not None:
+                raise ValueError(
+                    "reviewer_pred goes with objective=SystemRisk(...), not with "
+                    f"{objective.name!r}; leave it out."
+                )
+            return X, None
+        column = objective.reviewer
+        if column is not None:
+            if answers is not None:
+                raise ValueError(
+                    f"reviewer_pred stands beside reviewer={column!r}; pass one of the two."
+                )
+            names = arrays.column_names(X) or []
+            if column not in names:
+                raise ValueError(
+                    f"reviewer={column!r}: X has no such column; it has {names[:20]}. Where X is "
+                    "an array, pass fit(X, y, reviewer_pred=...)."
+                )
+            answers = np.asarray(arrays.take_columns(X, [column]))[:, 0]
+        objective.check_reviewed(answered=answers is not None)
+        return self._features(X), answers
+
+    def _features(self, X: Any) -> Any:
+        """Return X without the column of a reviewer, which later rows need not have."""
+        column = getattr(self.objective, "reviewer", None)
+        names = arrays.column_names(X) or []
+        if column is None or column not in names:
+            return X
+        return arrays.take_columns(X, [name for name in names if name != column])
+
+    def _check_rows(
+        self,
+        base: SelectiveClassifier,
+        objective: Objective,
+        X: Any,
+        y: Any,
+        weight: Any,
+        fit_params: dict[str, Any],
+    ) -> TrainingRows:
+        """Check the rows before anything is trained.
+
+        Groups stay together in the folds of the calibration as well.
+        """
+        y = check_y(y)
+        check_trainable(len(y))
+        tuning_params = {}
+        if "groups" in fit_params:
+            tuning_params["groups"] = fit_params["groups"]
+        if routing_enabled():
+            weighted = fit_params
+            if weight is not None:
+                weighted = fit_params | {"sample_weight": weight}
+            routed = process_routing(self, "fit", **weighted)
+            tuning_params = dict(routed.splitter.split)
+            consumed = base.get_metadata_routing().consumes("fit", list(fit_params))
+            fit_params = {name: fit_params[name] for name in consumed if name in fit_params}
+        rows = make_rows(base, X, y, weight, fit_params, fitted=_is_fitted(base))
+        if objective.guarantees:
+            check_importance(rows.weight, objective.largest_weight)
+        base.abstain_label = option_checks.check_abstain_label(base.abstain_label, rows.classes)
+        return replace(rows, tuning_params=tuning_params)
+
+    # The rows that choose the threshold --------------------------------------------------
+
+    def _test_rows(self, plan: _Plan, fits: Fits) -> _Tested:
+        """Decide the rows that choose the threshold, and say what is known of them."""
+        tested = self._decide_rows(plan, fits)
+        return replace(tested, trained=_rate_training_rows(tested, plan))
+
+    def _decide_rows(self, plan: _Plan, fits: Fits) -> _Tested:
+        """Decide the rows by a model that is ready, by one that did not see them, or by folds."""
+        base = plan.base
+        rows = plan.rows
+        if _is_fitted(base) or (is_ready(base.estimator) and not base._learns):
+            fits.begin(0)
+            return self._decide_by_ready(plan)
+        cv = self._find_cv(plan)
+        is_share = isinstance(cv, float | np.floating)
+        if is_share:
+            groups = rows.tuning_params.get("groups")
+            splits = [holdout(float(cv), len(rows.codes), groups, self.random_state)]
+        else:
+            splits = read_splits(cv, rows, rows.tuning_params, self.random_state)
+        is_held_out = len(splits) == 1
+        is_kept = not self._refits
+        if isinstance(self.refit, str):
+            is_kept = is_held_out and self._wants_exact(plan)
+        if is_held_out:
+            name = f"cv={cv:g}" if is_share else "cv"
+            tested = self._decide_held_out(plan, splits, name, fits, is_kept=is_kept)
+            return replace(tested, splits=[] if is_share else splits)
+        if is_kept:
+            raise ValueError(
+                "refit=False needs one fitted classifier to keep: use a float cv such as cv=0.3, "
+                "one split cv=[(train, test)], or pass FrozenEstimator(fitted classifier)."
+            )
+        return self._decide_by_folds(plan, check_folds(splits, rows), fits)
+
+    @property
+    def _refits(self) -> bool:
+        """Whether the user asks that the classifier is fitted again."""
+        return not isinstance(self.refit, str) and bool(self.refit)
+
+    def _wants_exact(self, plan: _Plan) -> bool:
+        """Tell whether a guarantee, or a list with rows set apart, is about the classifier kept."""
+        sets_apart = plan.shortlist is not None and plan.shortlist.share > 0
+        return plan.objective.guarantees or sets_apart
+
+    def _find_cv(self, plan: _Plan) -> Any:
+        """Return `cv`, with "auto" replaced by a share or a number of folds."""
+        if not isinstance(self.cv, str):
+            return self.cv
+        wants_exact = self._wants_exact(plan)
+        n_usual = len(plan.rows.codes) * HELD_OUT
+        holds_out = wants_exact and not self._refits and n_usual >= LEAST_HELD_OUT
+        if not holds_out:
+            return 5
+        return HELD_OUT if self.group_by is not None else _share_held_out(plan)
+
+    def _decide_by_ready(self, plan: _Plan) -> _Tested:
+        """Decide by a classifier that is fitted already: all rows, or those that `cv` tests."""
+        base = plan.base
+        rows = plan.rows
+        every_row = np.arange(len(rows.codes))
+        model = base if _is_fitted(base) else base._fit_clone(rows)
+        tested_rows = every_row
+        splits = []
+        X = rows.X
+        if not (self.cv is None or isinstance(self.cv, str | numbers.Real)):
+            tested_rows = find_tested_rows(read_splits(self.cv, rows, rows.tuning_params))
+            check_weighted_part(rows.weight, tested_rows, "the part that cv tests")
+        if len(tested_rows) < len(every_row):
+            splits = [(np.setdiff1d(every_row, tested_rows), tested_rows)]
+            X = take_rows(X, tested_rows)
+        unseen = OutOfFold.of(rows, tested_rows, **base._decide_by(model, rows, X))
+        unseen, caveats = self._compare_rows(base, plan, unseen)
+        return _Tested(unseen, model, caveats, splits, order.TAKE_LATEST)
+
+    def _decide_held_out(
+        self, plan: _Plan, splits: Splits, name: str, fits: Fits, *, is_kept: bool
+    ) -> _Tested:
+        """Decide the rows of one split by a model of the others, which may be kept."""
+        model, unseen = plan.base._decide_held_out(plan.rows, splits, name, fits, kept=is_kept)
+        unseen, caveats = self._compare_rows(model, plan, unseen)
+        if is_kept:
+            return _Tested(unseen, model, caveats)
+        return _Tested(unseen, None, (certificates.REFITTED, *caveats))
+
+    def _decide_by_folds(self, plan: _Plan, splits: Splits, fits: Fits) -> _Tested:
+        """Decide each row by the model of its fold."""
+        unseen, scored = plan.base._decide_folds(plan.rows, splits, self.n_jobs, fits)
+        caveat = certificates.FOLD_MODELS
+        if is_ready(plan.base.estimator):
+            caveat = certificates.SAME_ROWS
+        has_splitter = not (isinstance(self.cv, str | numbers.Integral) or self.cv is None)
+        advice = "" if has_splitter else order.HOLD_OUT_LATEST
+        return _Tested(unseen, None, (caveat,), splits, advice, scored)
+
+    def _name_levels(self, plan: _Plan, tested: _Tested, seed: int) -> tuple[_Plan, _Tested]:
+        """Where confidences are tied, let a tenth of the rows name the levels that the others test.
+
+        Rows that trained the classifier tell by their confidence whether they are tied. The rows
+        that certify must not choose the rule.
+        """
+        if not plan.loss_meaning.is_error or tested.trained is None:
+            return plan, tested
+        # Several guarantees compare thresholds by their rows.
+        if isinstance(plan.objectives, list):
+            return plan, tested
+        open_risks = [
+            objective
+            for objective in each_of(plan.objectives)
+            if isinstance(objective, Risk) and objective.is_open
+        ]
+        n_levels = len(np.unique(tested.trained))
+        if not open_risks or n_levels == 1 or not are_tied(n_levels, len(tested.trained)):
+            return plan, tested
+        unseen = tested.unseen
+        predictions = unseen.as_predictions(plan.rows.classes, plan.rows.rule)
+        groups = self._group(plan, predictions, unseen.rows)
+        objectives, names = picking.name_levels(
+            predictions, unseen.confidence, plan.objectives, groups, seed
+        )
+        by_chance = objectives is not plan.objectives
+        plan = replace(plan, objectives=objectives, by_chance=by_chance)
+        return plan, replace(tested, unseen=unseen.take(~names))
+
+    def _describe_rows(self, plan: _Plan, tested: _Tested, seed: int) -> Sample:
+        """Return the rows that choose the threshold, with all that is known and doubted of them."""
+        rows = plan.rows
+        unseen = tested.unseen
+        confidence = plan.base.confidence_in_use
+        if callable(confidence):
+            check_confidence_by_row(unseen.scores, confidence)
+        predictions = unseen.as_predictions(rows.classes, rows.rule)
+        if plan.reviewer is not None:
+            predictions = replace(predictions, reviewer=plan.reviewer[unseen.rows])
+        outcomes = Outcomes.from_predictions(predictions, loss=plan.loss)
+        outcomes = replace(outcomes, readings=unseen.readings)
+        n_rows = len(rows.codes)
+        provenance = ""
+        if tested.splits:
+            provenance = describe_tested(tested.splits, n_rows, len(outcomes))
+        sample = Sample(
+            outcomes=outcomes,
+            source=replace(predictions, y_proba=None),
+            groups=self._group(plan, predictions, unseen.rows),
+            loss=plan.loss_meaning,
+            bounded=plan.base.confidence_is_bounded,
+            share=min(len(outcomes) / n_rows, 1.0),
+            provenance=provenance,
+            fingerprints={"model": certificates.scores_fingerprint(np.asarray(unseen.scores))},
+            seed=seed,
+            by_chance=plan.by_chance,
+        )
+        return self._doubt_rows(plan, tested, sample)
+
+    def _group(
+        self, plan: _Plan, predictions: Predictions, rows: arrays.IntArray
+    ) -> Grouping | None:
+        """Return the subgroups of the rows that choose the threshold."""
+        if self.group_by is None:
+            return None
+        by = Subgroups.read(self.group_by)
+        subgroups = predictions.answers
+        if not by.by_answer:
+            subgroups = take_rows(plan.subgroups, rows)
+        return Grouping(name_groups(by.by), subgroups, len(rows), by.by_answer, by.unseen)
+
+    # What is doubted of them -------------------------------------------------------------
+
+    def _compare_rows(
+        self, model: SelectiveClassifier, plan: _Plan, unseen: OutOfFold
+    ) -> tuple[OutOfFold, tuple[Caveat, ...]]:
+        """Return the rows to be read with and without those seen before or twice, and caveats.
+
+        Where more than a fifth of them trained the classifier or what it asks, or not all that did
+        are known, no reading is a fair sample: an estimate.
+        """
+        if not self._is_exact(plan):
+            return unseen, certificates.NO_CAVEATS
+        X = plan.rows.X
+        if len(unseen.rows) < len(plan.rows.codes):
+            X = take_rows(X, unseen.rows)
+        hashed = _HashedTables()
+        seen, caveats = self._find_seen(model, X, hashed)
+        if isinstance(find_inner(model.estimator), PrecomputedClassifier):
+            copies = None  # X are predictions
+        else:
+            copies = seen_rows.find_copies(hashed.of(X), unseen.codes)
+        if copies is None:  # no row of X can be recognised
+            _, sizes = np.unique(unseen.confidence, return_counts=True)
+            copies = seen_rows.find_tied_copies(
+                unseen.confidence, sizes, unseen.codes, unseen.y_pred
+            )
+        readings = seen_rows.with_and_without(seen, copies)
+        return replace(unseen, readings=readings), (*caveats, *certificates.copied_here(copies))
+
+    def _is_exact(self, plan: _Plan) -> bool:
+        """Tell whether anything is said that must hold for new rows."""
+        return plan.objective.guarantees or self.shortlist is not None
+
+    def _vouches(self, assumption: str) -> bool:
+        return assumption in certificates.check_vouched(self.assume)
+
+    def _find_seen(
+        self, model: SelectiveClassifier, X: Any, hashed: _HashedTables
+    ) -> tuple[arrays.BoolArray, list[Caveat]]:
+        """Return which rows have trained the classifier, where these are few, and caveats."""
+        is_vouched = self._vouches("fresh")
+        seen = np.zeros(count_rows(X), dtype=bool)
+        records = _Records.of(model, X, hashed)
+        caveats = []
+        if not records.are_all:
+            caveats.append(certificates.FRESH_BY_WORD if is_vouched else certificates.NO_RECORD)
+        most = records.find_largest_overlap()
+        if not most.share > 0:
+            if not caveats and not most.is_checked:
+                caveats.append(certificates.NOTHING_CHECKED)
+            return seen, caveats
+        limit = certificates.MOST_SEEN if records.are_complete else _MOST_UNKNOWN
+        are_few = not is_vouched and most.share <= limit
+        asks = isinstance(model.confidence, ConfidenceLearner)
+        caveat = certificates.trained_here(most, few=are_few, asks=asks, vouched=is_vouched)
+        if are_few:
+            seen = records.find_seen()
+        elif not is_vouched:
+            warn_user(f"No certificate: {caveat.reason}.")
+        return seen, [caveat, *caveats]
+
+    def _doubt_rows(self, plan: _Plan, tested: _Tested, sample: Sample) -> Sample:
+        """Return the rows with what is doubted of them."""
+        few_errors = self._doubt_few_errors(plan, tested, sample.outcomes)
+        sample = sample.with_reviewer(plan.objective)
+        sample = self._doubt_order(plan, tested, sample)
+        classes = self._compare_classes(plan, tested)
+        return sample.doubting(*tested.caveats, *few_errors, *classes)
+
+    def _doubt_few_errors(
+        self, plan: _Plan, tested: _Tested, outcomes: Outcomes
+    ) -> tuple[Caveat, ...]:
+        """Say beside a frozen part that next to no row is wrong, as if they had trained it."""
+        if not self._is_exact(plan) or self._vouches("fresh"):
+            return ()
+        if any(caveat.violates == certificates.FRESH for caveat in tested.caveats):
+            return ()
+        n_rows = len(outcomes)
+        n_errors = int(np.count_nonzero(outcomes.loss))
+        if n_errors >= _TOO_GOOD * n_rows or not find_frozen(self.estimator):
+            return ()
+        reason = (
+            f"{n_errors} of {n_rows} rows are answered wrongly, as if they had trained the "
+            "classifier"
+        )
+        warns = (
+            "Did these rows train the frozen classifier? Almost none is answered wrongly. Only "
+            "rows that it has never seen certify it. If they are fresh, say so: assume='fresh'."
+        )
+        return (Caveat(reason, strikes=False, warns=warns),)
+
+    def _doubt_order(self, plan: _Plan, tested: _Tested, sample: Sample) -> Sample:
+        """Return the rows with the caveat that they depend on their order, if they do."""
+        advice = tested.advice
+        if not advice:
+            return sample
+        if tested.splits and are_last(tested.splits, len(plan.rows.codes)):
+            advice = order.LEAVE_MARGIN
+        in_order = sample.take(np.argsort(tested.unseen.rows))
+        in_order = in_order.in_order(plan.objective, advice, vouched=self._vouches("independent"))
+        return replace(sample, caveats=in_order.caveats)
+
+    def _compare_classes(self, plan: _Plan, tested: _Tested) -> tuple[Caveat, ...]:
+        """Return the caveat about classes that are balanced, or unlike those of training.
+
+        A guarantee about one class does not depend on their shares; weights may set these right.
+        """
+        rows = plan.rows
+        is_of_class = plan.objective.given_class is not None
+        if not self._is_exact(plan) or is_of_class or not arrays.are_constant(rows.weight):
+            return ()
+        codes = rows.codes
+        trained = getattr(plan.base, "_class_counts", None)
+        if trained is not None and tested.splits:
+            _, tested_rows = tested.splits[0]
+            codes = codes[tested_rows]
+        counts = np.bincount(codes, minlength=len(rows.classes))
+        is_equal = bool(np.ptp(counts) <= 1)
+        if trained is not None and order.class_p_value(counts, trained) <= order.CLASS_LEVEL:
+            difference = _name_difference(counts, trained, rows.classes)
+            caveat = certificates.other_classes(
+                difference, order.CLASS_LEVEL, equal=is_equal, vouched=self._vouches("balanced")
+            )
+            if caveat.strikes:
+                warn_user(f"No certificate: {caveat.reason}.")
+            return (caveat,)
+        if len(counts) > 1 and np.ptp(counts) == 0 and len(codes) >= _FEW_ROWS:
+            return (certificates.equal_classes(int(counts[0])),)
+        return ()
+
+    # The threshold -----------------------------------------------------------------------
+
+    def _choose(
+        self, plan: _Plan, tested: _Tested, sample: Sample
+    ) -> results.ThresholdSelection | results.GroupedSelection:
+        """Choose the threshold, or one for each subgroup, and the shortlist."""
+        choosing = sample.choosing(plan.objectives, plan.shortlist)
+        objectives = _choose_start(plan.objectives, tested.model, choosing)
+        selection = picking.pick(choosing, objectives, self.on_infeasible)
+        if min(selection.thresholds.values()) < np.inf:
+            sample.warn()
+        if plan.shortlist is None:
+            return selection
+        return results.add_shortlist(
+            selection,
+            plan.shortlist,
+            replace(sample.source, y_proba=tested.unseen.scores),
+            sample.outcomes,
+            sample.subgroups,
+            objective=plan.objective,
+            caveats=sample.caveats,
+            unknown=_find_unknown(tested, plan.rows),
+        )
 
     # What is kept --------------------------------------------------------------------------
 
     def _keep(
         self,
         model: SelectiveClassifier,
-        found: results.ThresholdSelection | results.GroupedSelection,
-        unseen: OutOfFold,
+        selection: results.ThresholdSelection | results.GroupedSelection,
         sample: Sample,
         tested: _Tested,
-        trained: arrays.FloatArray | None,
     ) -> None:
-        outcomes, groups = sample.outcomes, sample.groups
-        values = None if groups is None else groups.subgroups
-        accepted = found.accepts(outcomes.confidence, values)
-        own = vars(model._make_policy())
-        decides = {"abstain_label": model.abstain_label, "created": certificates.now()}
-        if (rule := own["cascade"]) is not None:
-            is_fresh = not any(one.strikes for one in sample.caveats)
-            decides["cascade"] = rule.count_asked(unseen.stage, is_fresh=is_fresh)
+        outcomes = sample.outcomes
+        accepted = selection.accepts(outcomes.confidence, sample.subgroups)
+        decides = dict(vars(model._make_policy()))
+        decides["abstain_label"] = model.abstain_label
+        decides["created"] = certificates.now()
+        cascade = decides["cascade"]
+        if cascade is not None:
+            is_fresh = not any(caveat.strikes for caveat in sample.caveats)
+            decides["cascade"] = cascade.count_asked(tested.unseen.stage, is_fresh=is_fresh)
         policy = results.make_policy(
-            found, outcomes, accepted, model_print=sample.fingerprints["model"],
-            rated_by_others=tested.model is None, trained=trained, **(own | decides),
-        )  # fmt: skip
+            selection,
+            outcomes,
+            accepted,
+            model_print=sample.fingerprints["model"],
+            rated_by_others=tested.model is None,
+            trained=tested.trained,
+            **decides,
+        )
         self.policy_: AbstentionPolicy = policy
-        model.threshold = found.threshold if found.groups is None else None
-        model._unseen = None
+        model.threshold = None
+        if selection.groups is None:
+            model.threshold = selection.threshold
+        model._unseen = None  # it has served
         self.estimator_: SelectiveClassifier = model
-        self.selection_ = replace(found, policy=policy)
-        self.curve_ = found.curve
-        self.certificates_ = found.certificates
-        self.thresholds_ = found.thresholds
-        self.cv_results_ = unseen.per_fold(outcomes, accepted)
+        self.selection_ = replace(selection, policy=policy)
+        self.curve_ = selection.curve
+        self.certificates_ = selection.certificates
+        self.thresholds_ = selection.thresholds
+        self.cv_results_ = tested.unseen.per_fold(outcomes, accepted)
 
     # What was found ----------------------------------------------------------------------
 
@@ -726,7 +857,8 @@ class ThresholdTuner(
 
     def _single(self, name: str) -> Any:
         """Return the value for all rows; raise where there is one per subgroup."""
-        if by := self.policy_.parts.by:
+        by = self.policy_.parts.by
+        if by:
             raise AttributeError(f"There is one {name} per {by}: see {name}s_, a dict.")
         return getattr(self.policy_, name)
 
@@ -770,36 +902,49 @@ class ThresholdTuner(
         0.05       0.499  0.032      0.751           True
         0.10       1.000  0.081      0.000           True
         """
-        found = self.selection_
-        counts = found.curve.counted and not found.curve.is_graded
-        if (
-            isinstance(found, results.GroupedSelection)
-            or not (counts and found.objective.guarantees)
-            or (isinstance(found.objective, SystemRisk) and found.objective.counts_deferred)
-            or isinstance(self.objective, list | tuple)
-        ):
-            raise ValueError(
-                "summary needs one threshold with a guarantee by counted errors, such as "
-                "objective='risk' without group_by; for others fit once for each target."
-            )
-        curve, bounded = found.curve, self.estimator_.confidence_is_bounded
-        only = (certificates.NOTHING.reason,)  # another target may accept something
-        own = cast(Certificate, found.certificate)
-        exact = own.is_certified or own.caveats == only
-        rows, loss = [], found.objective.about
-        for target in np.atleast_1d(targets).tolist():
-            objective = copy.copy(found.objective).set_params(target=target).check(loss)
-            n_blocks = objective.find(curve).n_blocks
-            coverage, risk = curve.working_point(n_blocks)
-            threshold = threshold_below(curve, n_blocks, bounded=bounded)
-            rows.append((coverage, loss.unit * risk, threshold, exact and n_blocks > 0))
-        columns = ["coverage", "risk", "threshold", "would_certify"]
-        table = pd.DataFrame(rows, pd.Index(np.atleast_1d(targets), name="target"), columns)
+        selection = self._find_explored()
+        index = pd.Index(np.atleast_1d(targets), name="target")
+        rows = [self._explore(selection, target) for target in np.atleast_1d(targets).tolist()]
+        table = pd.DataFrame(rows, index, ["coverage", "risk", "threshold", "would_certify"])
         table.attrs["note"] = (
             "An exploration: choosing among these targets after looking at them voids the "
             "guarantee. Name one, and fit again on fresh rows."
         )
         return table
+
+    def _find_explored(self) -> results.ThresholdSelection:
+        """Return the selection; refuse all but one threshold with guarantees by counted errors."""
+        selection = self.selection_
+        curve = selection.curve
+        if (
+            isinstance(selection, results.ThresholdSelection)
+            and selection.objective.guarantees
+            and not selection.objective.counts_deferred
+            and not isinstance(self.objective, list | tuple)
+            and curve.counted
+            and not curve.is_graded
+        ):
+            return selection
+        raise ValueError(
+            "summary needs one threshold with a guarantee by counted errors, such as "
+            "objective='risk' without group_by; for others fit once for each target."
+        )
+
+    def _explore(
+        self, selection: results.ThresholdSelection, target: float
+    ) -> tuple[float, float, float, bool]:
+        """Return coverage and risk at another target, its threshold, and whether it certifies."""
+        curve = selection.curve
+        loss = selection.objective.about
+        objective = copy.copy(selection.objective).set_params(target=target).check(loss)
+        n_blocks = objective.find(curve).n_blocks
+        coverage, risk = curve.working_point(n_blocks)
+        bounded = self.estimator_.confidence_is_bounded
+        threshold = threshold_below(curve, n_blocks, bounded=bounded)
+        certificate = cast(Certificate, selection.certificate)
+        # Where nothing was accepted, another target may accept something.
+        is_exact = certificate.is_certified or certificate.caveats == (certificates.NOTHING.reason,)
+        return coverage, loss.unit * risk, threshold, is_exact and n_blocks > 0
 
     def _read_rows(self, X: Any) -> RawScores:
         X = self._features(X)
@@ -833,30 +978,147 @@ class ThresholdTuner(
         return "policy_" in vars(self)
 
 
-class _Tested(NamedTuple):
-    """What is known of the rows that choose a threshold, beside what was decided of them.
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What a fit is to do, checked before anything is trained.
 
-    `model` decided them, where it is the final one. `splits` are those that a user named, else
-    empty. `advice` is what to do where the order of the rows matters, "" where that is not tested:
-    the models of a splitter's folds may change along the rows. `scored` are the raw scores of the
-    folds that serve the calibration of the refit too.
+    Parameters
+    ----------
+    base : SelectiveClassifier
+        How answers are found; without a threshold, and fitted where a frozen one is.
+    rows : TrainingRows
+    objectives : Objective, or list or mapping of them
+    loss : str, callable or ndarray
+        How a row's loss is computed.
+    reviewer : ndarray of shape (n,) or None
+        Codes of a reviewer's answers.
+    shortlist : Shortlist or None
+    subgroups : DataFrame or None
+        The subgroup of each row; None without subgroups, and where the answers are these.
+    by_chance : bool, default=False
+        Whether rows drawn by chance have named the levels of a rule.
     """
 
+    base: SelectiveClassifier
+    rows: TrainingRows
+    objectives: Objectives
+    loss: arrays.LossSpec
+    reviewer: Any
+    shortlist: Shortlist | None
+    subgroups: Any
+    by_chance: bool = False
+
+    @property
+    def objective(self) -> Objective:
+        """The objective, the first of several."""
+        return first_of(self.objectives)
+
+    @property
+    def loss_meaning(self) -> Loss:
+        """What a row's loss means."""
+        return Loss.of(self.loss, self.rows.rule)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tested:
+    """The rows that choose a threshold, what was decided of them, and how.
+
+    Parameters
+    ----------
+    unseen : OutOfFold
+        The rows, as models decide them that did not see them.
+    model : SelectiveClassifier or None
+        What decided them, where it is the final one.
+    caveats : tuple of Caveat
+    splits : list, default=[]
+        Those that a user named.
+    advice : str, default=HOLD_OUT_LATEST
+        What to do where the order of the rows matters, "" where that is not tested: the models of a
+        splitter's folds may change along the rows.
+    scored : OutOfFold or None, default=None
+        The raw scores of the folds, where they serve the calibration of the refit too.
+    trained : ndarray or None, default=None
+        The confidence of rows that trained the final model.
+    """
+
+    unseen: OutOfFold
     model: SelectiveClassifier | None
     caveats: tuple[Caveat, ...]
-    splits: Splits
+    splits: Splits = field(default_factory=list)
     advice: str = order.HOLD_OUT_LATEST
     scored: OutOfFold | None = None
+    trained: arrays.FloatArray | None = None
 
 
-def _share_held_out(objective: Objective, rows: TrainingRows) -> float:
+class _HashedTables:
+    """The hashes of tables, computed once for each: one table may stand for several models."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, seen_rows.HashedRows] = {}
+
+    def of(self, table: Any) -> seen_rows.HashedRows:
+        """Return the hashes of a table, which lives as long as this."""
+        if id(table) not in self._by_id:
+            self._by_id[id(table)] = seen_rows.hash_rows(table)
+        return self._by_id[id(table)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Records:
+    """Which rows trained the parts of a model, as far as these keep a record.
+
+    Parameters
+    ----------
+    known : list of (SeenRows, HashedRows)
+        Each record, and the rows to be looked for as its part got them.
+    are_all : bool
+        Whether every part keeps one.
+    """
+
+    known: list[tuple[seen_rows.SeenRows, seen_rows.HashedRows]]
+    are_all: bool
+
+    @classmethod
+    def of(cls, model: SelectiveClassifier, X: Any, hashed: _HashedTables) -> _Records:
+        """Return the records of a model, and X hashed as its parts get it."""
+        records = find_records(model, X)
+        kept = [record for record in records if record is not None]
+        known = [(record, hashed.of(table)) for record, table in kept]
+        return cls(known, len(kept) == len(records))
+
+    @property
+    def are_complete(self) -> bool:
+        """Whether each holds all rows that trained its part."""
+        return all(record.complete for record, _ in self.known)
+
+    def find_largest_overlap(self) -> seen_rows.Overlap:
+        """Return the overlap of the part that has seen the largest share of the rows."""
+        overlaps = [record.overlap(rows) for record, rows in self.known]
+        nothing = seen_rows.Overlap(0, seen_rows.LEAST)
+        return max(overlaps, key=lambda overlap: overlap.share, default=nothing)
+
+    def find_seen(self) -> arrays.BoolArray:
+        """Return which rows trained any part."""
+        found = [record.find(rows) for record, rows in self.known]
+        return np.asarray(np.any(found, axis=0))
+
+
+def _is_fitted(base: SelectiveClassifier) -> bool:
+    """Tell whether it is a classifier that was frozen after its fit."""
+    return hasattr(base, "_raw_classifier")
+
+
+def _share_held_out(plan: _Plan) -> float:
     """Return the share of rows that certifies: a larger one where a risk needs more of them."""
+    objective = plan.objective
+    rows = plan.rows
     if not isinstance(objective, Risk | GeneralizedRisk):
         return HELD_OUT
-    has_costs, level = rows.rule.cost_matrix is not None, objective.delta / objective.max_analyses
+    has_costs = rows.rule.cost_matrix is not None
     loss = Loss.of(objective.choose_loss(has_costs=has_costs), rows.rule)
-    wanted = _ROOM_FOR_ERRORS * math.log(1.0 / level) * loss.unit / objective.target
-    share = math.ceil(100.0 * wanted / len(rows.codes)) / 100.0
+    level = objective.delta / objective.max_analyses
+    n_wanted = _ROOM_FOR_ERRORS * math.log(1.0 / level) * loss.unit / objective.target
+    share = math.ceil(100.0 * n_wanted / len(rows.codes)) / 100.0
     return min(max(HELD_OUT, share), _MOST_HELD_OUT)
 
 
@@ -872,49 +1134,59 @@ def _choose_start(
         return objectives
     if not isinstance(objectives, Risk) or not objectives.is_open or objectives.is_of_class:
         return objectives
-    if (other := model._decide_unseen()) is None:
+    training = model._decide_unseen()
+    if training is None:
         return objectives
     level = objectives.delta / objectives.max_analyses
-    given = len(sample), objectives.target, level, objectives.min_coverage
-    wrong = (~other.right).astype(np.float64)
-    curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, other.confidence))
-    rule = choose_combined(curve, *given)
-    if rule is None or rule == default_combined(*given):
+    arguments = (len(sample), objectives.target, level, objectives.min_coverage)
+    wrong = (~training.right).astype(np.float64)
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, training.confidence))
+    rule = choose_combined(curve, *arguments)
+    if rule is None or rule == default_combined(*arguments):
         return objectives
     return replace(objectives, method=rule)
 
 
-def _is_fitted(base: SelectiveClassifier) -> bool:
-    """Tell whether it is a classifier that was frozen after its fit."""
-    return hasattr(base, "_raw_classifier")
-
-
-def _rate_training_rows(
-    tested: _Tested, rows: TrainingRows, unseen: OutOfFold, goal: Objective
-) -> arrays.FloatArray | None:
+def _rate_training_rows(tested: _Tested, plan: _Plan) -> arrays.FloatArray | None:
     """Return the confidence of up to 1,000 rows that trained the classifier, if it is kept.
 
     None where nothing is guaranteed, or no row given trained it.
     """
-    is_given = np.zeros(len(rows.codes), dtype=bool)
-    is_given[tested.splits[0][0] if tested.splits else slice(None)] = True
-    is_given[unseen.rows] = False
-    trained, model = np.flatnonzero(is_given), tested.model
-    if model is None or not goal.guarantees or len(trained) == 0:
+    model = tested.model
+    rows = plan.rows
+    trains = np.zeros(len(rows.codes), dtype=bool)
+    if tested.splits:
+        train, _ = tested.splits[0]
+        trains[train] = True
+    else:
+        trains[:] = True
+    trains[tested.unseen.rows] = False
+    if model is None or not plan.objective.guarantees or not np.any(trains):
         return None
-    X = take_rows(rows.X, some_of(trained))
-    confidence: arrays.FloatArray = model._decide_by(model, rows, X)["confidence"]
+    some = some_of(np.flatnonzero(trains))
+    decided = model._decide_by(model, rows, take_rows(rows.X, some))
+    confidence: arrays.FloatArray = decided["confidence"]
     return confidence
 
 
-def _find_unknown(
-    model: SelectiveClassifier | None, classes: arrays.LabelArray, unseen: OutOfFold
-) -> arrays.BoolArray | None:
+def _name_difference(
+    counts: arrays.IntArray, trained: arrays.IntArray, classes: arrays.LabelArray
+) -> str:
+    """Name the class whose share differs most from that among the rows of training."""
+    here = counts / counts.sum()
+    there = trained / trained.sum()
+    k = np.argmax(np.round(np.abs(here - there), 9))
+    label = shown(classes.tolist()[k])
+    return f"class {label} is {percent(here[k])} of these rows and {percent(there[k])} of"
+
+
+def _find_unknown(tested: _Tested, rows: TrainingRows) -> arrays.BoolArray | None:
     """Return the rows whose class the final model does not know: its training rows may lack it."""
-    if model is None:
+    if tested.model is None:
         return None
-    check_enough_classes(len(model.classes_))
-    return ~np.isin(classes[unseen.codes], model.classes_)
+    known = tested.model.classes_
+    check_enough_classes(len(known))
+    return ~np.isin(rows.classes[tested.unseen.codes], known)
 
 
 # Subgroups -----------------------------------------------------------------------------------
@@ -930,7 +1202,8 @@ def name_groups(group_by: Any) -> str:
 
 def find_subgroups(by: Subgroups, X: Any) -> Any:
     """Return the subgroup of each row of X; None where the answers are the subgroups."""
-    group_by, names = by.by, arrays.column_names(X)
+    group_by = by.by
+    names = arrays.column_names(X)
     if by.by_answer:
         if group_by in (names or []):
             raise ValueError(
@@ -940,18 +1213,26 @@ def find_subgroups(by: Subgroups, X: Any) -> Any:
         return None
     if callable(group_by):
         return check_subgroups(group_by(X), count_rows(X), "group_by", "X")
-    wanted = list(group_by) if isinstance(group_by, list | tuple) else [group_by]
-    table = np.asarray(X) if names is None else X
-    known = list(range(table.shape[1])) if names is None and table.ndim == 2 else names or []
-    missing = [one for one in wanted if not isinstance(one, str | int) or one not in known]
-    if missing or not wanted:
+    columns = list(group_by) if isinstance(group_by, list | tuple) else [group_by]
+    if names is not None:
+        _check_columns(group_by, columns, names)
+        return arrays.take_columns(X, columns)
+    table = np.asarray(X)
+    positions = list(range(table.shape[1])) if table.ndim == 2 else []
+    _check_columns(group_by, columns, positions)
+    return pd.DataFrame({column: table[:, column] for column in columns})
+
+
+def _check_columns(group_by: Any, columns: list[Any], known: list[Any]) -> None:
+    """Refuse columns that X has not."""
+    missing = [
+        column for column in columns if not isinstance(column, str | int) or column not in known
+    ]
+    if missing or not columns:
         raise ValueError(
             f"group_by={shown(group_by)}: X has no column {shown(missing)}; it has {known[:20]}. "
             "Pass columns of a dense X, a function of X, or 'predicted_class'."
         )
-    if names is None:
-        return pd.DataFrame({column: table[:, column] for column in wanted})
-    return arrays.take_columns(X, wanted)
 
 
 def check_decided_by_row(by: Subgroups, X: Any, subgroups: Any) -> None:
@@ -961,26 +1242,43 @@ def check_decided_by_row(by: Subgroups, X: Any, subgroups: Any) -> None:
     """
     if not callable(by.by):
         return
-    n = len(subgroups)
-    alone = np.linspace(0, n - 1, min(n, 20)).astype(np.int64)[:, None]
-    for rows in [*alone, *np.array_split(np.arange(n), 2)]:
-        which = f"rows {rows[0]} to {rows[-1]}" if len(rows) > 1 else f"row {rows[0]} alone"
-        try:
-            part = check_subgroups(by.by(take_rows(X, rows)), len(rows), "group_by", "X")
-            if part.shape[1] != subgroups.shape[1]:
-                widths = f"{part.shape[1]} columns there, {subgroups.shape[1]} for all rows"
-                raise ValueError(widths)  # noqa: TRY301 - said below
-        except Exception as error:
-            raise ValueError(
-                f"group_by: the function fails on {which} ({error!r}). {_BY_ROW}"
-            ) from error
-        both = [one.astype(object).to_numpy() for one in (subgroups.iloc[rows], part)]
-        codes, keys = subgroup_codes(pd.DataFrame(np.concatenate(both)), 2 * len(rows))
-        among_all, here = codes.reshape(2, -1)
-        other = np.flatnonzero(among_all != here)
-        if len(other):
-            was, now = ([*keys, None][one[other[0]]] for one in (among_all, here))
-            raise ValueError(
-                f"group_by: the function looks at rows together. Called on {which}, it puts row "
-                f"{rows[other[0]]} into {now!r}; among all {n} rows it is in {was!r}. {_BY_ROW}"
-            )
+    n_rows = len(subgroups)
+    alone = np.linspace(0, n_rows - 1, min(n_rows, 20)).astype(np.int64)[:, None]
+    halves = np.array_split(np.arange(n_rows), 2)
+    for rows in [*alone, *halves]:
+        _check_part(by.by, X, subgroups, rows)
+
+
+def _check_part(
+    group_by: Callable[[Any], Any], X: Any, subgroups: Any, rows: arrays.IntArray
+) -> None:
+    """Refuse a function that puts rows into other subgroups when it sees these alone."""
+    called_on = f"rows {rows[0]} to {rows[-1]}" if len(rows) > 1 else f"row {rows[0]} alone"
+    try:
+        part = check_subgroups(group_by(take_rows(X, rows)), len(rows), "group_by", "X")
+        if part.shape[1] != subgroups.shape[1]:
+            widths = f"{part.shape[1]} columns there, {subgroups.shape[1]} for all rows"
+            raise ValueError(widths)  # noqa: TRY301 - said below
+    except Exception as error:
+        raise ValueError(
+            f"group_by: the function fails on {called_on} ({error!r}). {_BY_ROW}"
+        ) from error
+    among_all, among_part, names = _encode_alike(subgroups.iloc[rows], part)
+    differs = np.flatnonzero(among_all != among_part)
+    if len(differs):
+        first = differs[0]
+        raise ValueError(
+            f"group_by: the function looks at rows together. Called on {called_on}, it puts row "
+            f"{rows[first]} into {names[among_part[first]]!r}; among all {len(subgroups)} rows it "
+            f"is in {names[among_all[first]]!r}. {_BY_ROW}"
+        )
+
+
+def _encode_alike(
+    subgroups: pd.DataFrame, others: pd.DataFrame
+) -> tuple[arrays.IntArray, arrays.IntArray, list[Any]]:
+    """Return the codes of two tables of subgroups, and their names; the last is for code -1."""
+    tables = [table.astype(object).to_numpy() for table in (subgroups, others)]
+    n_rows = len(subgroups)
+    codes, keys = subgroup_codes(pd.DataFrame(np.concatenate(tables)), 2 * n_rows)
+    return codes[:n_rows], codes[n_rows:], [*keys, None]

@@ -160,15 +160,8 @@ class CascadeClassifier(StagedClassifier, ClassifierMixin, private_sklearn.BaseC
             If a parameter is malformed, or a stage knows other classes than y.
         """
         self._check_parameters()
-        X, y = indexable(X, y)
-        y = check_y(y)
-        check_trainable(len(y))
-        classes, codes = np.unique(y, return_inverse=True)
-        self._check_classes(classes)
-        weight = check_weight(sample_weight, len(y), other="y")
-        params, split_params = self._route(weight, fit_params)
-        rows = TrainingRows(X, y, codes, classes, weight, split_params=split_params)
-        splits = make_folds(self.cv, rows, split_params, self.random_state)
+        rows, params = self._check_rows(X, y, sample_weight, fit_params)
+        splits = make_folds(self.cv, rows, rows.split_params, self.random_state)
         rows_by_stage = {name: replace(rows, params=params[name]) for name, _ in self.stages}
         predictions = {
             name: self._test_stage(rows_by_stage[name], stage, splits)
@@ -184,11 +177,25 @@ class CascadeClassifier(StagedClassifier, ClassifierMixin, private_sklearn.BaseC
         ]
         fitted = [raw.estimator for raw in self._raw_stages]
         self.stages_ = list(zip(rows_by_stage, fitted, strict=True))
-        self.classes_ = classes
+        self.classes_ = rows.classes
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(fitted[0], name):
                 setattr(self, name, getattr(fitted[0], name))
         return self
+
+    def _check_rows(
+        self, X: Any, y: Any, sample_weight: Any, fit_params: Mapping[str, Any]
+    ) -> tuple[TrainingRows, dict[str, dict[str, Any]]]:
+        """Return checked rows, and the arguments of fit of each stage."""
+        X, y = indexable(X, y)
+        y = check_y(y)
+        check_trainable(len(y))
+        classes, codes = np.unique(y, return_inverse=True)
+        self._check_classes(classes)
+        weight = check_weight(sample_weight, len(y), other="y")
+        params, split_params = self._route(weight, fit_params)
+        rows = TrainingRows(X, y, codes, classes, weight, split_params=split_params)
+        return rows, params
 
     def _check_classes(self, classes: LabelArray) -> None:
         """Refuse a fitted stage that knows other classes than y holds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -238,15 +238,11 @@ class LearnedConfidence(ConfidenceLearner, BaseEstimator):
         calibrations = _calibrate_auxiliary(answers)
         features = self._describe(answers, calibrations, columns)
         confidence = self._cross_fit(features, answers, cluster)
-        before, after, z = _compare_augrc(answers, confidence, cluster)
+        augrc = _compare_augrc(answers, confidence, cluster)
         score = self._fit_score(features, answers.right, answers.weight)
-        used = z > LEAST_Z or not self.guard
-        moves = "falls" if after < before else "rises"
-        why = (
-            f"out of fold AUGRC {moves} by {abs(100.0 * (after / before - 1.0)):.1f} %, from "
-            f"{before:.4f} to {after:.4f} (z = {z:.2f}, {n_rows} rows, {n_errors} errors)"
-        )
-        report = LearnedReport(used, why, n_rows, n_errors, before, after, z, score.by_name)
+        used = augrc.z > LEAST_Z or not self.guard
+        why = f"{augrc.describe()} (z = {augrc.z:.2f}, {n_rows} rows, {n_errors} errors)"
+        report = LearnedReport(used, why, n_rows, n_errors, *augrc, score.by_name)
         if not used:
             return None, report
         return replace(score, auxiliary=calibrations), report
@@ -416,18 +412,34 @@ def _fit_line(
     return LearnedScore(names, coefficients, intercept)
 
 
+class _Comparison(NamedTuple):
+    """AUGRC of the plain and of the learned confidence, and z of their difference."""
+
+    before: float
+    after: float
+    z: float
+
+    def describe(self) -> str:
+        moves = "falls" if self.after < self.before else "rises"
+        change = abs(100.0 * (self.after / self.before - 1.0))
+        return (
+            f"out of fold AUGRC {moves} by {change:.1f} %, from {self.before:.4f} to "
+            f"{self.after:.4f}"
+        )
+
+
 def _compare_augrc(
     answers: OutOfFold, learned: arrays.FloatArray, cluster: arrays.IntArray | None
-) -> tuple[float, float, float]:
-    """Return AUGRC of the plain and of the learned confidence, and z of their difference."""
+) -> _Comparison:
+    """Compare AUGRC of the plain and of the learned confidence."""
     if len(answers.right) < 3:
-        return math.nan, math.nan, math.nan
+        return _Comparison(math.nan, math.nan, math.nan)
     before = _find_augrc(answers, answers.confidence)
     after = _find_augrc(answers, learned)
     error = clustered_error(before.values - after.values, cluster)  # noqa: PD011
     gain = before.estimate - after.estimate
     z = gain / error if error > 0 else 0.0
-    return before.estimate, after.estimate, z
+    return _Comparison(before.estimate, after.estimate, z)
 
 
 def _find_augrc(answers: OutOfFold, confidence: arrays.FloatArray) -> RankedInfluence:
