@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -36,8 +36,6 @@ _SAME_ROWS = (
 )
 _SEVERAL = "several analyses of growing rows are planned"
 _QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-# What a policy takes from a selection.
-_CHOSEN = ("threshold", "certificate", "groups", "shortlist")
 
 
 class _Selection(NotebookText):
@@ -48,14 +46,25 @@ class _Selection(NotebookText):
     to_frame: Callable[..., pd.DataFrame]
     _card: Callable[[], str]
     curve: RiskCoverageCurve
+    shortlist: PolicyShortlist | None
     waiting: IntArray | None
     n_unjudged: int
+    if TYPE_CHECKING:
+        # One of the two has them by row, the other by subgroup.
+
+        @property
+        def threshold(self) -> Any: ...
+
+        @property
+        def certificate(self) -> Any: ...
+
+        @property
+        def groups(self) -> Any: ...
 
     @property
     def parts(self) -> GroupThresholds:
         """The thresholds and certificates; that for all rows is the subgroup "all"."""
-        own = cast(Any, self)
-        return own.groups or GroupThresholds.of_all(own.threshold, own.certificate)
+        return self.groups or GroupThresholds.of_all(self.threshold, self.certificate)
 
     @property
     def thresholds(self) -> dict[Any, float]:
@@ -74,8 +83,11 @@ class _Selection(NotebookText):
     @property
     def labels_used(self) -> int:
         """How many rows were judged: all, unless rows not judged yet count as errors."""
-        made = cast(Any, self).certificate  # a curve may be that of a reading without copies
-        return (self.curve.n_rows if made is None else made.n) - self.n_unjudged
+        if self.certificate is None:
+            return self.curve.n_rows - self.n_unjudged
+        # The curve may be that of a reading without copies.
+        n_rows: int = self.certificate.n
+        return n_rows - self.n_unjudged
 
     def next_to_judge(self, n: int) -> IntArray:
         """Return the positions, in the table given, of rows to judge next, the surest first.
@@ -147,8 +159,14 @@ class _Selection(NotebookText):
         >>> selection.to_policy(["no", "yes"])
         <AbstentionPolicy: 2 classes, threshold 0.75, certified>
         """
-        chosen = {name: getattr(self, name) for name in _CHOSEN}
-        return AbstentionPolicy(classes, **(decides | chosen))
+        return AbstentionPolicy(
+            classes,
+            threshold=self.threshold,
+            certificate=self.certificate,
+            groups=self.groups,
+            shortlist=self.shortlist,
+            **decides,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,13 +235,17 @@ class ThresholdSelection(_Selection):
     def __str__(self) -> str:
         if self.certificate is not None:
             return str(self.certificate)
-        value = "" if self.value is None else f" ({self.objective.name} {self.value:.4g})"
+        value = ""
+        if self.value is not None:
+            value = f" ({self.objective.name} {self.value:.4g})"
         text = (
             f"GUARANTEES NOTHING for new rows: threshold {self.threshold:.6g} by "
             f"{self.objective.name}{value}; on the {self.curve.n_rows} rows that chose it, "
             f"coverage {self.coverage:.4g} and risk {self.risk:.4g}."
         )
-        return wrap(text if self.shortlist is None else f"{text}\n{self.shortlist}")
+        if self.shortlist is not None:
+            text = f"{text}\n{self.shortlist}"
+        return wrap(text)
 
     def _card(self) -> str:
         """Return the threshold and what is guaranteed about it as HTML."""
@@ -266,24 +288,31 @@ class ThresholdSelection(_Selection):
         0        0.9          50         0            0.058    True   False
         1        0.8          60         1            0.077    True    True
         """
-        delta = self.objective.level if delta is None else delta
+        if delta is None:
+            delta = self.objective.level
         check_delta(delta)
-        curve, unit = self.curve, self.objective.about.unit
+        curve = self.curve
+        unit = self.objective.about.unit
         chosen = curve.n_blocks_at(self.threshold)
-        keep = _spread(len(curve), chosen, max_rows)
-        counted = curve.counted and not curve.is_graded
-        loss = curve.accepted_loss[keep]
-        table = {
-            "threshold": curve.thresholds[keep],
-            "n_accepted": curve.n_accepted[keep],
-            "n_errors" if counted else "total_loss": loss.astype(int) if counted else unit * loss,
-            "coverage": curve.coverage[keep],
-            "risk": unit * curve.selective_risk[keep],
-            "pointwise_bound": unit * _bound_pointwise(curve, keep, delta, counted=counted),
+        shown = _spread(len(curve), chosen, max_rows)
+        table: dict[str, Any] = {
+            "threshold": curve.thresholds[shown],
+            "n_accepted": curve.n_accepted[shown],
         }
+        has_errors = curve.counted and not curve.is_graded
+        loss = curve.accepted_loss[shown]
+        if has_errors:
+            table["n_errors"] = loss.astype(int)
+        else:
+            table["total_loss"] = unit * loss
+        table["coverage"] = curve.coverage[shown]
+        table["risk"] = unit * curve.selective_risk[shown]
+        bound = _bound_pointwise(curve, shown, delta, has_errors=has_errors)
+        table["pointwise_bound"] = unit * bound
         if isinstance(self.objective, Risk) and curve.counted:
             table["passes"] = table["pointwise_bound"] <= unit * self.objective.scaled_target
-        return pd.DataFrame(table | {"chosen": keep == chosen - 1})
+        table["chosen"] = shown == chosen - 1
+        return pd.DataFrame(table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,45 +358,54 @@ class GroupedSelection(_Selection):
     @property
     def groups(self) -> GroupThresholds:
         """The thresholds of the subgroups, as a policy stores them."""
-        thresholds = {group: found.threshold for group, found in self.selections.items()}
-        certificates = {group: found.certificate for group, found in self.selections.items()}
+        thresholds = {}
+        certificates = {}
+        for group, selection in self.selections.items():
+            thresholds[group] = selection.threshold
+            certificates[group] = selection.certificate
         return GroupThresholds(
             self.by, thresholds, certificates, self.unseen, self.by_answer, self.columns
         )
 
     def __repr__(self) -> str:
-        found = self.selections.values()
-        refused = sum(one.accepts_nothing for one in found)
-        return f"<GroupedSelection by {self.by}: {len(found)} subgroups, {refused} deferred>"
+        n_groups = len(self.selections)
+        n_deferred = sum(selection.accepts_nothing for selection in self.selections.values())
+        return f"<GroupedSelection by {self.by}: {n_groups} subgroups, {n_deferred} deferred>"
 
     def __str__(self) -> str:
+        paragraphs = []
         if any(self.certificates.values()):
-            parts = [str(self.groups)]
+            paragraphs.append(str(self.groups))
         else:
-            parts = [f"{self.by} {group!r}\n{found}" for group, found in self.selections.items()]
+            for group, selection in self.selections.items():
+                paragraphs.append(f"{self.by} {group!r}\n{selection}")
         if self.shortlist is not None:
-            parts.append(str(self.shortlist))
-        return "\n\n".join(parts)
+            paragraphs.append(str(self.shortlist))
+        return "\n\n".join(paragraphs)
 
     def _card(self) -> str:
         """Return what is guaranteed about each subgroup as HTML; one card says what is alike."""
         cards = self.groups.show()
-        named = "" if self.shortlist is None else show_card(str(self.shortlist), "open")
-        return f"{cards}{named}" if cards else NotebookText._repr_html_(self)
+        if not cards:
+            return NotebookText._repr_html_(self)
+        if self.shortlist is None:
+            return cards
+        shortlist = show_card(str(self.shortlist), "open")
+        return f"{cards}{shortlist}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per subgroup: rows, threshold, coverage, risk, certified or not."""
-        rows = {
-            group: {
-                "n": found.curve.n_rows,
-                "target": found.target,
-                "threshold": found.threshold,
-                "coverage": found.coverage,
-                "risk": found.risk,
-                "certified": found.certificate is not None and found.certificate.is_certified,
+        rows = {}
+        for group, selection in self.selections.items():
+            certificate = selection.certificate
+            rows[group] = {
+                "n": selection.curve.n_rows,
+                "target": selection.target,
+                "threshold": selection.threshold,
+                "coverage": selection.coverage,
+                "risk": selection.risk,
+                "certified": certificate is not None and certificate.is_certified,
             }
-            for group, found in self.selections.items()
-        }
         table = pd.DataFrame.from_dict(rows, orient="index")
         table.index = pd.Index(list(rows), name=self.by, tupleize_cols=False)
         return table
@@ -382,41 +420,47 @@ def _spread(n: int, chosen: int, max_rows: int | None) -> IntArray:
 
 
 def add_waiting(
-    found: ThresholdSelection | GroupedSelection,
+    selection: ThresholdSelection | GroupedSelection,
     hope: ThresholdSelection | GroupedSelection,
     outcomes: Outcomes,
     subgroups: Any,
-    given: BoolArray | None,
+    counted: BoolArray | None,
 ) -> ThresholdSelection | GroupedSelection:
     """Return a selection with the rows to judge next; `hope` is that if all of them are right.
 
     Errors at or above a threshold alone decide whether it passes, so rows below those of `hope`
-    change nothing, whatever their label. `given` are the rows that count, None for all.
+    change nothing, whatever their label. `counted` are the rows that count, None for all.
     """
-    n, waits, sure = len(outcomes), outcomes.unjudged, outcomes.confidence
-    assert waits is not None
-    waits = waits if given is None else waits & given
-    now, then = (one.parts.look_up(subgroups, n) for one in (found, hope))
-    rows = np.flatnonzero(waits & (sure >= then) & (now > then))
-    waiting = rows[np.argsort(-sure[rows], kind="stable")]
-    return replace(found, waiting=waiting, n_unjudged=int(np.sum(waits)))
+    unjudged = outcomes.unjudged
+    assert unjudged is not None
+    if counted is not None:
+        unjudged = unjudged & counted
+    threshold = selection.parts.look_up(subgroups, len(outcomes))
+    threshold_if_right = hope.parts.look_up(subgroups, len(outcomes))
+    confidence = outcomes.confidence
+    can_help = (confidence >= threshold_if_right) & (threshold > threshold_if_right)
+    rows = np.flatnonzero(unjudged & can_help)
+    surest_first = np.argsort(-confidence[rows], kind="stable")
+    n_unjudged = int(np.count_nonzero(unjudged))
+    return replace(selection, waiting=rows[surest_first], n_unjudged=n_unjudged)
 
 
 def _bound_pointwise(
-    curve: RiskCoverageCurve, keep: IntArray, delta: float, *, counted: bool
+    curve: RiskCoverageCurve, entries: IntArray, delta: float, *, has_errors: bool
 ) -> FloatArray:
     """Return the bound of each threshold as if it had been fixed beforehand."""
-    n_accepted = curve.n_accepted[keep]
-    if counted:
-        return np.asarray(clopper_pearson_upper(curve.accepted_loss[keep], n_accepted, delta))
+    n_accepted = curve.n_accepted[entries]
+    if has_errors:
+        n_errors = curve.accepted_loss[entries]
+        return np.asarray(clopper_pearson_upper(n_errors, n_accepted, delta))
     if not curve.counted:
-        return np.full(len(keep), np.nan)
-    means = np.clip(curve.selective_risk[keep], 0.0, 1.0)
+        return np.full(len(entries), np.nan)
+    means = np.clip(curve.selective_risk[entries], 0.0, 1.0)
     return np.asarray(hoeffding_bentkus_upper(means, n_accepted, delta))
 
 
 def make_policy(
-    found: ThresholdSelection | GroupedSelection,
+    selection: ThresholdSelection | GroupedSelection,
     outcomes: Outcomes,
     accepted: BoolArray,
     *,
@@ -429,7 +473,7 @@ def make_policy(
 
     Parameters
     ----------
-    found : ThresholdSelection or GroupedSelection
+    selection : ThresholdSelection or GroupedSelection
     outcomes : Outcomes
         Of all rows, also of those set apart for a shortlist.
     accepted : ndarray of bool, shape (n,)
@@ -444,25 +488,29 @@ def make_policy(
     **decides
         What decides beside the thresholds, as :meth:`ThresholdSelection.to_policy` takes it.
     """
-    curve = found.curve
-    if curve.n_rows != len(outcomes):  # chosen on a part of the rows
+    curve = selection.curve
+    if curve.n_rows != len(outcomes):
+        # The threshold was chosen on a part of the rows.
         curve = RiskCoverageCurve.from_outcomes(outcomes.all_counted)
-    prints, quantiles = {"data": fingerprint(curve)}, {}
+    fingerprints = {"data": fingerprint(curve)}
+    quantiles = {}
     if model_print is not None:
-        prints["model"] = model_print
+        fingerprints["model"] = model_print
     if not rated_by_others:
-        prints["rows"] = record_confidence(curve.thresholds, curve.block_rows)
-        values = np.quantile(outcomes.confidence, _QUANTILES)
-        quantiles = {f"{q:g}": float(v) for q, v in zip(_QUANTILES, values, strict=True)}
+        fingerprints["rows"] = record_confidence(curve.thresholds, curve.block_rows)
+        values = np.quantile(outcomes.confidence, _QUANTILES).tolist()
+        quantiles = {f"{q:g}": value for q, value in zip(_QUANTILES, values, strict=True)}
     if trained is not None:
-        prints["trained"] = record_confidence(*np.unique(trained, return_counts=True))
+        confidences, counts = np.unique(trained, return_counts=True)
+        fingerprints["trained"] = record_confidence(confidences, counts)
+    coverage = np.average(accepted, weights=outcomes.sample_weight)
     facts = {
-        "coverage": float(np.average(accepted, weights=outcomes.sample_weight)),
+        "coverage": float(coverage),
         "n": len(outcomes),
         "confidence_quantiles": quantiles,
-        "fingerprints": prints,
+        "fingerprints": fingerprints,
     }
-    return found.to_policy(**(decides | facts))
+    return selection.to_policy(**(decides | facts))
 
 
 # Shortlists ---------------------------------------------------------------------------------------
@@ -480,22 +528,24 @@ def check_shortlist(
     return replace(shortlist, random_state=check_seed(seed))
 
 
-def tuning_mask(asked: Shortlist, n: int, rows: BoolArray | None) -> BoolArray | None:
+def tuning_mask(shortlist: Shortlist, n: int, rows: BoolArray | None) -> BoolArray | None:
     """Return which of these `rows` choose the threshold; None stands for all n rows."""
-    if not asked.share:
+    if not shortlist.share:
         return rows
-    chooses = ~asked.set_apart(n) if rows is None else rows & ~asked.set_apart(n)
+    chooses = ~shortlist.set_apart(n)
+    if rows is not None:
+        chooses &= rows
     if not np.any(chooses):
         raise ValueError(
-            f"shortlist: share={asked.share:g} leaves none of these rows to choose the threshold; "
-            "use a smaller share."
+            f"shortlist: share={shortlist.share:g} leaves none of these rows to choose the "
+            "threshold; use a smaller share."
         )
     return chooses
 
 
 def add_shortlist(
-    found: ThresholdSelection | GroupedSelection,
-    asked: Shortlist,
+    selection: ThresholdSelection | GroupedSelection,
+    requested: Shortlist,
     predictions: Predictions,
     outcomes: Outcomes,
     subgroups: Any,
@@ -508,8 +558,8 @@ def add_shortlist(
 
     Parameters
     ----------
-    found : ThresholdSelection or GroupedSelection
-    asked : Shortlist
+    selection : ThresholdSelection or GroupedSelection
+    requested : Shortlist
     predictions : Predictions
         All rows, with probabilities.
     outcomes : Outcomes
@@ -521,48 +571,73 @@ def add_shortlist(
     unknown : ndarray of bool, shape (n,), default=None
         Rows whose true class the final classifier does not know.
     """
-    assert predictions.y_proba is not None
-    deferred = ~found.accepts(outcomes.confidence, subgroups)
-    if found.parts.unseen == "raise":
-        deferred &= found.parts.have(subgroups, len(deferred))
-    if asked.share:
-        deferred &= asked.set_apart(len(deferred))
-    readings = [deferred]
-    if outcomes.readings is not None:  # the list is long enough under each
-        readings = [deferred & rows for rows in outcomes.readings.T]
-    n_rows = min(int(np.sum(rows)) for rows in readings)
-    _refuse_too_few(n_rows, len(deferred), asked)
-    truth = predictions.y_true if unknown is None else np.where(unknown, -1, predictions.y_true)
-    least = min(
-        shortlist_cutoff(predictions.y_proba[rows], truth[rows], asked.level) for rows in readings
-    )
+    readings = _read_deferred(selection, requested, outcomes, subgroups)
+    n_rows = min(int(np.count_nonzero(rows)) for rows in readings)
+    _refuse_too_few(n_rows, len(outcomes), requested)
+    truth = predictions.y_true
+    if unknown is not None:
+        truth = np.where(unknown, -1, truth)
+    proba = predictions.y_proba
+    assert proba is not None
+    # The list is long enough under each reading.
+    least = min(shortlist_cutoff(proba[rows], truth[rows], requested.level) for rows in readings)
     if least == -np.inf:
         raise ArgumentError(
             "shortlist",
-            f"shortlist={asked.level:g} cannot be reached: the true class of more than "
-            f"{100 * (1 - asked.level):.3g} % of the deferred rows is unknown to the "
+            f"shortlist={requested.level:g} cannot be reached: the true class of more than "
+            f"{100 * (1 - requested.level):.3g} % of the deferred rows is unknown to the "
             "classifier.",
         )
+    reasons = _doubt_shortlist(requested, objective, caveats)
+    shortlist = PolicyShortlist(requested.level, least, selection.threshold, n_rows, reasons)
+    selection = replace(selection, shortlist=shortlist)
+    if selection.certificate is None:
+        return selection
+    certificate = replace(selection.certificate, shortlist=str(shortlist))
+    return replace(selection, certificate=certificate)
+
+
+def _read_deferred(
+    selection: ThresholdSelection | GroupedSelection,
+    requested: Shortlist,
+    outcomes: Outcomes,
+    subgroups: Any,
+) -> list[BoolArray]:
+    """Return the deferred rows that set the list, under each reading of the rows."""
+    deferred = ~selection.accepts(outcomes.confidence, subgroups)
+    if selection.parts.unseen == "raise":
+        deferred &= selection.parts.have(subgroups, len(outcomes))
+    if requested.share:
+        deferred &= requested.set_apart(len(outcomes))
+    if outcomes.readings is None:
+        return [deferred]
+    return [deferred & rows for rows in outcomes.readings.T]
+
+
+def _doubt_shortlist(
+    requested: Shortlist, objective: Objective, caveats: tuple[Caveat, ...]
+) -> tuple[str, ...]:
+    """Return why a shortlist is an estimate; none where it is certified."""
     reasons = [caveat.reason for caveat in caveats if caveat.strikes]
-    if not asked.share and not objective.ignores_rows:
-        reasons.insert(0, _SAME_ROWS.format(level=asked.level))
+    if not requested.share and not objective.ignores_rows:
+        reasons.insert(0, _SAME_ROWS.format(level=requested.level))
     if objective.max_analyses > 1:
         reasons.append(_SEVERAL)
-    shortlist = PolicyShortlist(asked.level, least, found.threshold, n_rows, tuple(reasons))
-    found = replace(found, shortlist=shortlist)
-    if found.certificate is not None:
-        return replace(found, certificate=replace(found.certificate, shortlist=str(shortlist)))
-    return found
+    return tuple(reasons)
 
 
-def _refuse_too_few(n: int, n_rows: int, asked: Shortlist) -> None:
-    needed = rows_for_quantile(asked.level)
-    if n < needed:
-        which = "deferred and set apart" if asked.share else "deferred"
-        raise ArgumentError(
-            "shortlist",
-            f"shortlist={asked.level:g} needs at least {needed} rows that are {which}, and {n} of "
-            f"these {n_rows} are. Use more rows, a lower level"
-            f"{', a larger share' if asked.share else ''}, a goal that defers more, or leave "
-            "shortlist out.",
-        )
+def _refuse_too_few(n: int, n_rows: int, requested: Shortlist) -> None:
+    needed = rows_for_quantile(requested.level)
+    if n >= needed:
+        return
+    which = "deferred"
+    larger_share = ""
+    if requested.share:
+        which = "deferred and set apart"
+        larger_share = ", a larger share"
+    raise ArgumentError(
+        "shortlist",
+        f"shortlist={requested.level:g} needs at least {needed} rows that are {which}, and {n} of "
+        f"these {n_rows} are. Use more rows, a lower level{larger_share}, a goal that defers more, "
+        "or leave shortlist out.",
+    )
