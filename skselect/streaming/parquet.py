@@ -128,7 +128,7 @@ def parquet_state(
         )
     state = SelectiveState(labels=labels)
     if y_true is None:
-        count = state.update_confidence
+        count: Callable[[Any, Any], Any] = state.update_confidence
         columns = [str(confidence), str(loss)]
     else:
         count = state.update
