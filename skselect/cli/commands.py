@@ -8,13 +8,12 @@ import math
 import os
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import numpy as np
 import pandas as pd
@@ -23,13 +22,22 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from skselect._lib import files
-from skselect._lib.arrays import BoolArray, FloatArray, LabelArray
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_count, check_number
 from skselect._lib.checks.rows import refuse_threshold_and_policy
 from skselect._lib.notebook import count, wrap
-from skselect.cli import BROKEN, OPEN, tables
-from skselect.cli.tables import PARQUET, Table, TableFile, open_table, read_layout
+from skselect.cli import BROKEN, OPEN, table_files, tables
+from skselect.cli.cells import is_empty, look_up, plain
+from skselect.cli.options import (
+    ApplyOptions,
+    CsvLayout,
+    EvaluateOptions,
+    MonitorOptions,
+    TuneOptions,
+)
+from skselect.cli.table_files import PARQUET, TableFile
+from skselect.cli.tables import Table, open_table
 from skselect.policy import policy as policies
 from skselect.policy.policy import AbstentionPolicy, External
 from skselect.predictions.confidence import LearnedScore
@@ -37,7 +45,12 @@ from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, cascade_of, find_column_order
 
 if TYPE_CHECKING:
+    from skselect.monitoring.monitor import SelectiveRiskMonitor
     from skselect.monitoring.status import MonitorStatus
+    from skselect.policy.policy import Decisions
+    from skselect.report.selective import SelectiveReport
+    from skselect.selection.results import GroupedSelection, ThresholdSelection
+    from skselect.thresholds import Shortlist
 
 # A command imports what only it needs in its function: `apply` starts without reports and fitting.
 # ruff: noqa: PLC0415
@@ -57,309 +70,550 @@ _HISTORY = ["run", "since", "cases", "known", "evidence", "alarm_line", "answer"
 _ENDINGS = (".csv", ".tsv", *PARQUET)
 
 
-def evaluate(given: Namespace) -> int:
+def evaluate(options: EvaluateOptions) -> int:
     """Report on a table, and whether a policy keeps its guarantee; return the exit code."""
     from skselect.report.data import check_case
     from skselect.report.render import render_text
-    from skselect.report.selective import selective_report
 
-    _check_outputs([given.table, given.policy], {"--html": given.html, "--csv": given.csv})
-    policy = None if given.policy is None else _read_policy(given.policy)
-    if policy is not None:
-        refuse_threshold_and_policy(given.threshold)
-    table = open_table(given.table, given, policy)
+    outputs = {"--html": options.html, "--csv": options.csv}
+    _check_outputs([options.table, options.policy], outputs)
+    policy = None
+    if options.policy is not None:
+        policy = _read_policy(options.policy)
+        refuse_threshold_and_policy(options.threshold)
+    table = open_table(options.table, options, policy)
     predictions, groups = table.predictions()
-    named = [*filter(None, [given.id]), *(given.features or [])]
-    shown = table.file.rows(named).apply(tables.plain).loc[groups.index] if named else None
+    report = _report_on(table, predictions, groups, policy, options)
+    if options.html is not None:
+        report.to_html(options.html, interactive=True)
+    if options.csv is not None:
+        metrics = pa.Table.from_pandas(report.to_frame(), preserve_index=False)
+        _write(metrics, options.csv, options.layout)
     if policy is not None:
         groups = _known_subgroups(policy, groups)
-    with files.waiting_line("computing the report", len(predictions)):
-        found = selective_report(
-            predictions, policy=policy, threshold=given.threshold,
-            ids=groups.index + 1 if shown is None or given.id is None else shown[given.id],
-            features=None if shown is None or not given.features else shown[given.features],
-            audits=given.audits, reviewing=given.reviewing and dict(given.reviewing),
-            subgroups=_subgroups(groups), title=given.title or table.name,
-        )  # fmt: skip
-    if given.html is not None:
-        found.to_html(given.html, interactive=True)
-    if given.csv is not None:
-        _write(pa.Table.from_pandas(found.to_frame(), preserve_index=False), given.csv, given)
-    check = check_case(found.cases[0], _subgroups(groups))
-    _print(render_text(found.contents, brief=given.brief))
-    written = [str(path) for path in (given.html, given.csv) if path is not None]
+    check = check_case(report.cases[0], _subgroups(groups))
+    _print(render_text(report.contents, brief=options.brief))
+    written = [str(path) for path in outputs.values() if path is not None]
     if written:
         _print(f"\nWritten: {', '.join(written)}")
     if check is not None:
         return _EXIT_CODES[check.verdict]
-    own = None if policy is None else policy.certificate
-    return OPEN if own is not None and own.reads_reviewer else 0
+    certificate = None if policy is None else policy.certificate
+    return OPEN if certificate is not None and certificate.reads_reviewer else 0
 
 
-def report(given: Namespace) -> int:
-    """Write the page of a report, and print the short form; return the exit code."""
-    given.brief = True
-    return evaluate(given)
+def _report_on(
+    table: Table,
+    predictions: Predictions,
+    groups: pd.DataFrame,
+    policy: AbstentionPolicy | None,
+    options: EvaluateOptions,
+) -> SelectiveReport:
+    """Return the report on the predictions of a table."""
+    from skselect.report.selective import selective_report
 
-
-def tune(given: Namespace) -> int:
-    """Choose a threshold, write the policy; return the exit code."""
-    from skselect.objectives import Risk
-    from skselect.selection.results import make_policy
-    from skselect.selection.select import select_threshold
-    from skselect.thresholds import Shortlist
-
-    out = _named_or_new("--out", given.out, "policy.json")
-    outputs = {"--out": out, "--python": given.python}
-    if given.next is not None:
-        outputs["--out-next"] = _named_or_new("--out-next", given.out_next, "next.csv")
-    _check_outputs(given.table, outputs)
-    table = open_table(given.table[0], given)
-    _refuse_misplaced_options(given, table)
-    objective, shortlist = _read_objective(given), None
-    if given.shortlist is not None:
-        level, share = (*given.shortlist, 0.0)[:2]
-        shortlist = Shortlist(level, share, random_state=given.seed)
-    confidence = given.confidence if table.proba else None
-    if len(given.table) > 1:
-        target = objective.target if isinstance(objective, Risk) else None
-        source, groups = _join_tables(table, given, target)
-    else:
-        source, groups = table.predictions()
-    outcomes = Outcomes.from_predictions(source, confidence=confidence)
-    with files.waiting_line("choosing a threshold", len(source)):
-        found = select_threshold(
-            source,
-            objective=objective,
+    ids: Any = groups.index + 1
+    features = None
+    if options.id is not None:
+        names = table.file.rows([options.id])[options.id]
+        ids = plain(names).loc[groups.index]
+    if options.features:
+        cells = table.file.rows(options.features)
+        features = cells.apply(plain).loc[groups.index]
+    if policy is not None:
+        groups = _known_subgroups(policy, groups)
+    reviewing = None
+    if options.reviewing:
+        reviewing = dict(options.reviewing)
+    with files.waiting_line("computing the report", len(predictions)):
+        return selective_report(
+            predictions,
+            policy=policy,
+            threshold=options.threshold,
+            ids=ids,
+            features=features,
+            audits=options.audits,
+            reviewing=reviewing,
             subgroups=_subgroups(groups),
-            confidence=confidence,
-            shortlist=shortlist,
-            assume=given.assume,
+            title=options.title or table.name,
         )
-    policy = make_policy(
-        found,
-        outcomes,
-        found.accepts(outcomes.confidence, _subgroups(groups)),
-        classes=table.classes,
-        confidence=confidence or External(str(table.confidence)),
-        cascade=cascade_of(source),
-        metadata={tables.COLUMNS: table.stored},
-    )
-    texts = {out: f"{policy.to_json(allow_external=True)}\n"}
-    if given.python is not None:
-        texts[given.python] = str(policy.to_python())
-    written = [str(path) for path in texts]
-    if given.next is not None:
-        rows = found.next_to_judge(given.next)
-        _write(table.file.cells().take(rows), outputs["--out-next"], given)
-        written.append(f"{outputs['--out-next']} ({count(len(rows), 'row')} to judge)")
-    files.write_together(texts)
-    _print(found)
+
+
+def report(options: EvaluateOptions) -> int:
+    """Write the page of a report, and print the short form; return the exit code."""
+    return evaluate(replace(options, brief=True))
+
+
+# Tuning -------------------------------------------------------------------------------------------
+
+
+def tune(options: TuneOptions) -> int:
+    """Choose a threshold, write the policy; return the exit code."""
+    outputs = _name_outputs(options)
+    _check_outputs(options.table, outputs)
+    table = open_table(options.table[0], options)
+    _refuse_misplaced_options(options, table)
+    selection, policy = _choose(table, options)
+    written = _write_results(selection, policy, table, outputs, options)
+    _print(selection)
     if policy.cascade is not None:
         _print(f"\n{wrap(str(policy.cascade))}")
-    if given.unjudged is not None and not len(found.next_to_judge(1)):
+    if options.unjudged is not None and not len(selection.next_to_judge(1)):
         _print("\nNo further label can raise the coverage: stop judging.")
     _print(f"\nWritten: {', '.join(written)}")
-    issued = [one for one in found.certificates.values() if one is not None]
-    return 0 if all(one.is_certified for one in issued) else OPEN
+    for certificate in selection.certificates.values():
+        if certificate is not None and not certificate.is_certified:
+            return OPEN
+    return 0
 
 
-def _read_objective(given: Namespace) -> Any:
+def _name_outputs(options: TuneOptions) -> dict[str, Path | None]:
+    """Return the files that `tune` writes, by the options that name them."""
+    outputs = {
+        "--out": _named_or_new("--out", options.out, "policy.json"),
+        "--python": options.python,
+    }
+    if options.next is not None:
+        outputs["--out-next"] = _named_or_new("--out-next", options.out_next, "next.csv")
+    return outputs
+
+
+def _choose(
+    table: Table, options: TuneOptions
+) -> tuple[ThresholdSelection | GroupedSelection, AbstentionPolicy]:
+    """Return the threshold for the objective of the options, and its policy."""
+    from skselect.selection.results import make_policy
+    from skselect.selection.select import select_threshold
+
+    objective = _read_objective(options)
+    shortlist = _read_shortlist(options)
+    confidence = options.confidence if table.proba else None
+    predictions, groups = _read_certifying(table, options, objective)
+    subgroups = _subgroups(groups)
+    outcomes = Outcomes.from_predictions(predictions, confidence=confidence)
+    with files.waiting_line("choosing a threshold", len(predictions)):
+        selection = select_threshold(
+            predictions,
+            objective=objective,
+            subgroups=subgroups,
+            confidence=confidence,
+            shortlist=shortlist,
+            assume=options.assume,
+        )
+    policy = make_policy(
+        selection,
+        outcomes,
+        selection.accepts(outcomes.confidence, subgroups),
+        classes=table.classes,
+        confidence=confidence or External(str(table.confidence)),
+        cascade=cascade_of(predictions),
+        metadata={tables.COLUMNS: table.stored},
+    )
+    return selection, policy
+
+
+def _write_results(
+    selection: ThresholdSelection | GroupedSelection,
+    policy: AbstentionPolicy,
+    table: Table,
+    outputs: Mapping[str, Path | None],
+    options: TuneOptions,
+) -> list[str]:
+    """Write the rows to judge next, then the policy; return what is written."""
+    texts = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        if option == "--out":
+            texts[path] = f"{policy.to_json(allow_external=True)}\n"
+        elif option == "--python":
+            texts[path] = str(policy.to_python())
+    written = [str(path) for path in texts]
+    if options.next is not None:
+        out_next = outputs["--out-next"]
+        rows = selection.next_to_judge(options.next)
+        _write(table.file.cells().take(rows), out_next, options.layout)
+        written.append(f"{out_next} ({count(len(rows), 'row')} to judge)")
+    files.write_together(texts)
+    return written
+
+
+def _read_certifying(
+    table: Table, options: TuneOptions, objective: Any
+) -> tuple[Predictions, pd.DataFrame]:
+    """Return the rows that certify, and their subgroups."""
+    from skselect.objectives import Risk
+
+    if len(options.table) == 1:
+        return table.predictions()
+    target = objective.target if isinstance(objective, Risk) else None
+    return _join_tables(table, options, target)
+
+
+def _read_shortlist(options: TuneOptions) -> Shortlist | None:
+    """Return how the probable classes of deferred rows are chosen, if they are."""
+    from skselect.thresholds import Shortlist
+
+    if options.shortlist is None:
+        return None
+    level, *shares = options.shortlist
+    share = shares[0] if shares else 0.0
+    return Shortlist(level, share, random_state=options.seed)
+
+
+def _read_objective(options: TuneOptions) -> Any:
     """Return the objective that the options state, or several as a list."""
     from skselect.objectives import name_options
 
-    names = ("delta", "max_analyses", "method", "min_coverage", "threshold_range")
-    options = {name: vars(given)[name] for name in (*names, "reviewer", "deferred_error")}
-    options["largest_weight"] = _largest_weight(given)
-    if (bound := given.overall_error) is not None:
-        options["overall_error"] = bound[0] if len(bound) == 1 else tuple(bound)
-    words, targets = given.objective or ["risk"], given.target or [None]
+    largest_weight = _largest_weight(options)
+    overall_error: Any = options.overall_error
+    if overall_error is not None:
+        overall_error = tuple(overall_error)
+        if len(overall_error) == 1:
+            overall_error = overall_error[0]
+    words = options.objective or ["risk"]
+    targets: Sequence[float | None] = options.target or [None]
     if len(words) != len(targets):
         raise ValueError("--target: give one for each --objective.")
-    stated = [name_options(*one, **options) for one in zip(words, targets, strict=True)]
-    return stated[0] if len(stated) == 1 else stated
+    objectives = []
+    for word, target in zip(words, targets, strict=True):
+        objective = name_options(
+            word,
+            target,
+            delta=options.delta,
+            max_analyses=options.max_analyses,
+            method=options.method,
+            min_coverage=options.min_coverage,
+            threshold_range=options.threshold_range,
+            reviewer=options.reviewer,
+            deferred_error=options.deferred_error,
+            largest_weight=largest_weight,
+            overall_error=overall_error,
+        )
+        objectives.append(objective)
+    return objectives[0] if len(objectives) == 1 else objectives
 
 
-def _largest_weight(given: Namespace) -> float | None:
+def _largest_weight(options: TuneOptions) -> float | None:
     """Return the limit of the weights of rows that were drawn with different probabilities."""
-    if given.audit_proba is None and given.min_audit_proba is None:
+    smallest = options.min_audit_proba
+    if options.audit_proba is None and smallest is None:
         return None
-    if None in (given.verdict, given.audit_proba, given.min_audit_proba):
+    if options.audit_proba is None or smallest is None or options.verdict is None:
         raise ValueError(
             "--audit-proba goes with --verdict and --min-audit-proba, the smallest of these "
             "probabilities."
         )
-    return 1.0 / check_number("--min-audit-proba", given.min_audit_proba, 0.0, 1.0, closed="right")
+    return 1.0 / check_number("--min-audit-proba", smallest, 0.0, 1.0, closed="right")
 
 
-def _refuse_misplaced_options(given: Namespace, table: Table) -> None:
+def _refuse_misplaced_options(options: TuneOptions, table: Table) -> None:
     """Refuse options of `tune` that do not go with the table."""
-    several = len(given.table) > 1
-    if not several and (given.costs, given.max_loss) != (None, None):
-        raise ValueError("--costs and --max-loss go with several tables, the stages of a cascade.")
-    if not several and given.id is not None:
-        _read_ids(table, given)
-    if given.unjudged is not None and (several or given.audit_proba is not None):
+    is_cascade = len(options.table) > 1
+    if not is_cascade:
+        if options.costs is not None or options.max_loss is not None:
+            raise ValueError(
+                "--costs and --max-loss go with several tables, the stages of a cascade."
+            )
+        if options.id is not None:
+            _read_ids(table, options.id)
+    if options.unjudged is not None and (is_cascade or options.audit_proba is not None):
         raise ValueError("--unjudged goes with one table, and without --audit-proba.")
-    if given.next is not None:
-        if given.unjudged is None:
+    if options.next is not None:
+        if options.unjudged is None:
             raise ValueError("--next goes with --unjudged wrong.")
-        check_count("--next", given.next)
-    if given.label in table.subgroups:
+        check_count("--next", options.next)
+    if options.label in table.subgroups:
         raise ValueError(
-            f"--subgroups: {given.label!r} is the true label, which nobody knows when the policy "
+            f"--subgroups: {options.label!r} is the true label, which nobody knows when the policy "
             "decides. For a guarantee about the rows of one true class, in Python: "
             "select_threshold(..., objective=GeneralizedRisk(0.01, given_class=...))."
         )
-    if given.shortlist is not None:
+    if options.shortlist is not None:
         if not table.proba:
             raise ValueError("--shortlist goes with --proba: it is made of the probabilities.")
-        if len(given.shortlist) > 2:
+        if len(options.shortlist) > 2:
             raise ValueError(
-                f"--shortlist takes a level and perhaps a share, got {given.shortlist}."
+                f"--shortlist takes a level and perhaps a share, got {options.shortlist}."
             )
         _refuse_unclear_lists(table.classes, "--shortlist")
 
 
-def apply(given: Namespace) -> int:
+# Applying -----------------------------------------------------------------------------------------
+
+
+def apply(options: ApplyOptions) -> int:
     """Decide every row of a table; return the exit code."""
-    inputs = [*given.table, given.policy, given.python]
-    _check_outputs(inputs, {"--out": given.out, "--ask": given.ask})
-    if given.out is not None and given.out.suffix.lower() not in ("", *_ENDINGS):
-        raise ValueError(
-            f"--out: the ending of {given.out.name!r} says what is written; choose a name that "
-            f"ends in {' or '.join(_ENDINGS)}."
-        )
-    policy = _read_policy(given.policy)
-    if given.python is not None:
-        _check_twin(given.python, given.policy)
-    table = open_table(given.table[0], given, policy)
-    asked, rows = None, table.file.rows([*table.used, *filter(None, [given.id])])
-    if _follows(policy, table, given):
-        asked, waiting = _ask_stages(policy, table, given, rows)
-        if given.ask is not None:
-            _write(pa.Table.from_pandas(waiting, preserve_index=False), given.ask, given)
+    inputs = [*options.table, options.policy, options.python]
+    _check_outputs(inputs, {"--out": options.out, "--ask": options.ask})
+    if options.out is not None:
+        _check_ending(options.out)
+    policy = _read_policy(options.policy)
+    if options.python is not None:
+        _check_twin(options.python, options.policy)
+    table = open_table(options.table[0], options, policy)
+    rows = table.file.rows([*table.used, options.id])
+    asked = None
+    if _follows(policy, table, options):
+        asked, waiting = _ask_stages(policy, table, options, rows)
+        if options.ask is not None:
+            listed = pa.Table.from_pandas(waiting, preserve_index=False)
+            _write(listed, options.ask, options.layout)
         if len(waiting):
-            return _say_who_waits(waiting, given)
-    decided, rated = _decide(policy, table, rows, asked, given.capacity)
-    accepted, decided = decided["accepted"], decided.add_prefix(given.prefix)
-    kept = table.file.cells(name for name in table.file.types if name not in table.proba)
-    taken = [name for name in decided.columns if name in kept.column_names]
+            return _say_who_waits(waiting, options)
+    decided, confidence = _decide(policy, table, rows, asked, options.capacity)
+    _write_decisions(decided.add_prefix(options.prefix), table, options)
+    counts = policies.count_at_quantiles(policy, confidence)
+    numbers = "--proba" if table.proba else "confidence"
+    policies.warn_if_far(policy, counts, len(confidence), numbers)
+    _say_how_many(decided["accepted"])
+    return 0
+
+
+def _say_how_many(accepted: pd.Series) -> None:
+    """Say how many rows are answered and deferred."""
+    n = len(accepted)
+    n_accepted = int(accepted.sum())
+    print(
+        f"{count(n, 'row')}: {n_accepted:,} answered ({100 * accepted.mean():.1f} %), "
+        f"{n - n_accepted:,} deferred.",
+        file=sys.stderr,
+    )
+
+
+def _check_ending(out: Path) -> None:
+    """Refuse a name that does not say what is written."""
+    if out.suffix.lower() not in ("", *_ENDINGS):
+        endings = " or ".join(_ENDINGS)
+        raise ValueError(
+            f"--out: the ending of {out.name!r} says what is written; choose a name that "
+            f"ends in {endings}."
+        )
+
+
+def _write_decisions(decided: pd.DataFrame, table: Table, options: ApplyOptions) -> None:
+    """Write the table with its decisions, without the probabilities."""
+    cells = table.file.cells(name for name in table.file.types if name not in table.proba)
+    taken = [name for name in decided.columns if name in cells.column_names]
     if taken:
         raise ValueError(
             f"The table has columns {taken} already; choose other names for the new ones, such as "
             "--prefix gate_."
         )
-    columns = {name: kept[name] for name in kept.column_names}
-    columns |= {name: pa.array(decided[name], from_pandas=True) for name in decided}
-    _write(pa.table(columns, metadata=kept.schema.metadata), given.out, given)
-    counts = policies.count_at_quantiles(policy, rated)
-    policies.warn_if_far(policy, counts, len(rated), "--proba" if table.proba else "confidence")
-    n_accepted = int(accepted.sum())
-    print(
-        f"{count(len(rows), 'row')}: {n_accepted:,} answered ({100 * accepted.mean():.1f} %), "
-        f"{len(rows) - n_accepted:,} deferred.",
-        file=sys.stderr,
-    )
-    return 0
+    columns = {name: cells[name] for name in cells.column_names}
+    for name in decided:
+        columns[name] = pa.array(decided[name], from_pandas=True)
+    _write(pa.table(columns, metadata=cells.schema.metadata), options.out, options.layout)
 
 
 # Watching -----------------------------------------------------------------------------------------
 
 
-def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
+def monitor(options: MonitorOptions, clock: Callable[[], float] = time.time) -> int:
     """Compute from the whole log whether the guarantee is kept; return the exit code.
 
     `clock` returns the seconds since 1970.
     """
-    from skselect.monitoring.log import KINDS, show_time
-    from skselect.monitoring.monitor import OPTIONS, SelectiveRiskMonitor
+    from skselect.monitoring.monitor import SelectiveRiskMonitor
 
-    _check_outputs([*given.table, given.policy], {"--history": given.history})
-    policy, past = _read_policy(given.policy), _read_alarm(given.history)
-    watched = SelectiveRiskMonitor(policy, **{name: vars(given)[name] for name in OPTIONS})
-    table, rows, kind = _read_log(given, policy)
-    if (kind == "time") != isinstance(given.label_delay, str):
-        wanted = "a number" if kind == "number" else f"a unit, such as {given.label_delay}D"
+    _check_outputs([*options.table, options.policy], {"--history": options.history})
+    policy = _read_policy(options.policy)
+    past_alarm = _read_alarm(options.history)
+    watched = SelectiveRiskMonitor(
+        policy,
+        target=options.target,
+        delta=options.delta,
+        label_delay=options.label_delay,
+        unlabelled=options.unlabelled,
+        min_audit_proba=options.min_audit_proba,
+        batch=options.batch,
+    )
+    log = _read_log(options, policy)
+    _check_delay(options.label_delay, log.kind)
+    span = _span_of(options, policy, log, clock)
+    stale = ""
+    if log.kind == "time":
+        stale = _find_stale(log.rows, span.now, options.max_age)
+    cases, remarks = _find_cases(log.rows, span.since)
+    status = _watch(watched, log, cases, span)
+    answer = _name_answer(status, stale)
+    if options.history is not None:
+        _append(options.history, span, len(cases), status, answer)
+    counted = _say_what_counts(len(cases), span, remarks)
+    if past_alarm is not None and answer != "alarm":
+        answer = "alarm"
+        verdict = status.tell(_recall(past_alarm, options.history, stale))
+    else:
+        verdict = status.tell(stale)
+    if len(cases) or answer == "alarm":
+        _print(verdict, "", counted, sep="\n")
+    else:  # the counts say first why nothing is known
+        _print(counted, verdict, sep="\n")
+    if answer == "ok":
+        return 0
+    return BROKEN if answer == "alarm" else OPEN
+
+
+class _Log(NamedTuple):
+    """What the files of a log hold: their columns, all rows, and of which kind the times are."""
+
+    table: Table
+    rows: pd.DataFrame
+    kind: str
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Which cases count, and when a run asks; times are as those of the log."""
+
+    kind: str
+    since: float
+    now: float
+    #: When labels are asked for: those of older cases should be known.
+    until: float
+    #: Whether the beginning is when the policy was made.
+    is_from_policy: bool
+
+    @property
+    def start(self) -> str:
+        """The beginning, as users know it."""
+        from skselect.monitoring.log import show_time
+
+        if self.since == -math.inf:
+            return "the first one"
+        return str(show_time(self.since, self.kind))
+
+
+def _span_of(
+    options: MonitorOptions, policy: AbstentionPolicy, log: _Log, clock: Callable[[], float]
+) -> _Span:
+    """Return the beginning and the present time. Numbers have no clock: the last row is now."""
+    kind = log.kind
+    is_time = kind == "time"
+    newest = float(np.max(log.rows["when"].to_numpy()))
+    now = newest
+    since = -math.inf
+    if options.now is not None:
+        now = _read_time("--now", options.now, kind)
+    elif is_time:
+        now = clock() * 1e6
+    if options.since is not None:
+        since = _read_time("--since", options.since, kind)
+    elif is_time:  # no policy was made at a number
+        since = _read_time("--since", policy.created, kind)
+    # No label means that the answer was correct only as far as the log goes.
+    until = now if options.unlabelled == "wait" else newest
+    return _Span(kind, since, now, until, is_from_policy=is_time and options.since is None)
+
+
+def _check_delay(label_delay: float | str, kind: str) -> None:
+    """Refuse a delay of labels that is not of the kind of the times."""
+    from skselect.monitoring.log import KINDS
+
+    if (kind == "time") != isinstance(label_delay, str):
+        wanted = "a number" if kind == "number" else f"a unit, such as {label_delay}D"
         raise ValueError(
             f"--label-delay: the times of the log are {KINDS[kind]}, so it needs {wanted}."
         )
-    when = rows["when"].to_numpy()
-    newest = float(np.max(when))
-    # Numbers have no clock, and no policy was made at one.
-    now, made = (clock() * 1e6, policy.created) if kind == "time" else (newest, -math.inf)
-    now = now if given.now is None else _read_time("--now", given.now, kind)
-    since = _read_time("--since", made if given.since is None else given.since, kind)
-    no_verdict = stale = _find_stale(given, rows, now) if kind == "time" else ""
-    cases, noted = _find_cases(rows)
-    early = when[cases["row"]] < since
-    cases, noted["earlier cases, left out (see --since)"] = cases[~early], int(np.sum(early))
-    # No label means that the answer was correct only as far as the log goes.
-    until = now if given.unlabelled == "wait" else newest
-    status = _watch(watched, table, rows, cases, kind, until)
-    answer = "stale" if stale else "overdue" if status.is_stuck else "ok"
-    answer = "alarm" if status.risk == "alarm" else answer
-    start = str(show_time(since, kind)) if since > -math.inf else "the first one"
-    if given.history is not None:
-        _append(given.history, [
-            str(show_time(now, kind)).partition(".")[0], start, len(cases),
-            status.n_known, status.evidence, status.worst.alarm_line, answer, status.alarm_when,
-        ])  # fmt: skip
-    start += " (when the policy was made)" if kind == "time" and given.since is None else ""
-    seen = "".join(f" {n:,} {what}." for what, n in noted.items() if n)
-    counted = wrap(f"Counted: {count(len(cases), 'case')} since {start}.{seen and ' Seen:'}{seen}")
-    if past is not None and answer != "alarm":
-        answer = "alarm"
-        no_verdict = (
-            f"ALARM on {past['run']}, in {given.history}: the guarantee was broken with a case of "
-            f"{past['alarm_when']}. The log of today raises none: labels were corrected, or rows "
-            "have changed. An alarm in the history stays; find out which of the two logs is true, "
-            f"and begin with a new --history file. {stale or 'What follows is that of today.'}"
-        )
-    told = status.tell(no_verdict)
-    known = len(cases) or answer == "alarm"  # else the counts say first why nothing is known
-    _print(*([told, "", counted] if known else [counted, told]), sep="\n")
-    return {"alarm": BROKEN, "ok": 0}.get(answer, OPEN)
 
 
 def _watch(
-    watched: Any, table: Table, rows: pd.DataFrame, cases: pd.DataFrame, kind: str, until: float
+    watched: SelectiveRiskMonitor, log: _Log, cases: pd.DataFrame, span: _Span
 ) -> MonitorStatus:
     """Tell a new monitor the cases in their order, and return what it knows at a time."""
     from skselect.monitoring.log import to_dates
 
-    shown, when = to_dates if kind == "time" else np.asarray, rows["when"].to_numpy()
-    with files.waiting_line("comparing decisions with labels", len(rows)):
-        for first in range(0, len(cases), _PIECE):
-            part = cases[first : first + _PIECE]
-            # A name may come back at another time; the number of a case does not.
-            numbers = list(map(str, range(first, first + len(part))))
-            decided, label = rows.iloc[part["row"]], part["label"].to_numpy()
-            given = rows.columns.intersection(["y_pred", "confidence", "audited", "audit_proba"])
-            proba = [name for name in rows if isinstance(name, int)]
-            groups = decided.filter(like="subgroup ").set_axis(list(table.subgroups), axis=1)
-            watched.update(
-                np.array([*table.classes.tolist(), None], dtype=object)[label],
-                decided[proba].to_numpy() if proba else None,
-                ids=numbers,
-                when=shown(when[part["row"]]),
-                subgroups=_subgroups(groups),
-                **{name: decided[name].infer_objects().to_numpy() for name in given},
-            )
-        status = watched.add_labels([], [], when=shown([until])[0]).status_
-    names = rows["id"].iloc[cases["row"]]
-    return replace(
-        status,
-        overdue=tuple(names.iloc[int(case)] for case in status.overdue),
-        blocked_by=status.blocked_by and names.iloc[int(status.blocked_by)],
+    as_times: Callable[[Any], Any] = to_dates if log.kind == "time" else np.asarray
+    with files.waiting_line("comparing decisions with labels", len(log.rows)):
+        for start in range(0, len(cases), _PIECE):
+            _tell_cases(watched, log, cases[start : start + _PIECE], start, as_times)
+        [asked_at] = as_times([span.until])
+        status = watched.add_labels([], [], when=asked_at).status_
+    names = log.rows["id"].iloc[cases["row"]]
+    overdue = tuple(names.iloc[int(case)] for case in status.overdue)
+    blocked_by = status.blocked_by
+    if blocked_by:
+        blocked_by = names.iloc[int(blocked_by)]
+    return replace(status, overdue=overdue, blocked_by=blocked_by)
+
+
+def _tell_cases(
+    watched: SelectiveRiskMonitor,
+    log: _Log,
+    cases: pd.DataFrame,
+    start: int,
+    as_times: Callable[[Any], Any],
+) -> None:
+    """Tell a monitor some cases, the first of which has the number `start`."""
+    # A name may come back at another time; the number of a case does not.
+    ids = [str(number) for number in range(start, start + len(cases))]
+    decided = log.rows.iloc[cases["row"]]
+    labels = np.array([*log.table.classes.tolist(), None], dtype=object)
+    proba_columns = [name for name in decided if isinstance(name, int)]
+    proba = decided[proba_columns].to_numpy() if proba_columns else None
+    groups = decided.filter(like="subgroup ").set_axis(list(log.table.subgroups), axis=1)
+    others = decided.columns.intersection(["y_pred", "confidence", "audited", "audit_proba"])
+    watched.update(
+        labels[cases["label"].to_numpy()],
+        proba,
+        ids=ids,
+        when=as_times(decided["when"].to_numpy()),
+        subgroups=_subgroups(groups),
+        **{name: decided[name].infer_objects().to_numpy() for name in others},
     )
 
 
-def _append(history: Path, values: list[Any]) -> None:
+def _name_answer(status: MonitorStatus, stale: str) -> str:
+    """Return what a history calls the answer of a run."""
+    if status.risk == "alarm":
+        return "alarm"
+    if stale:
+        return "stale"
+    return "overdue" if status.is_stuck else "ok"
+
+
+def _say_what_counts(n_cases: int, span: _Span, remarks: Mapping[str, int]) -> str:
+    """Say how many cases count, since when, and what is odd in the log."""
+    start = span.start
+    if span.is_from_policy:
+        start += " (when the policy was made)"
+    seen = [f"{n:,} {what}." for what, n in remarks.items() if n]
+    sentences = [f"Counted: {count(n_cases, 'case')} since {start}."]
+    if seen:
+        sentences += ["Seen:", *seen]
+    return wrap(" ".join(sentences))
+
+
+def _recall(run: Mapping[str, str], history: Path | None, stale: str) -> str:
+    """Say that an earlier run raised an alarm, and that the log of today raises none."""
+    return (
+        f"ALARM on {run['run']}, in {history}: the guarantee was broken with a case of "
+        f"{run['alarm_when']}. The log of today raises none: labels were corrected, or rows "
+        "have changed. An alarm in the history stays; find out which of the two logs is true, "
+        f"and begin with a new --history file. {stale or 'What follows is that of today.'}"
+    )
+
+
+def _append(history: Path, span: _Span, n_cases: int, status: MonitorStatus, answer: str) -> None:
     """Add a run to a history, which may be new."""
+    from skselect.monitoring.log import show_time
+
+    run, _, _ = str(show_time(span.now, span.kind)).partition(".")
+    values = [
+        run,
+        span.start,
+        n_cases,
+        status.n_known,
+        status.evidence,
+        status.worst.alarm_line,
+        answer,
+        status.alarm_when,
+    ]
     line = ",".join("" if value is None else str(value) for value in values)
     with history.open("a", encoding="utf-8") as file:
-        file.write(f"{line}\n" if file.tell() else f"{','.join(_HISTORY)}\n{line}\n")
+        if not file.tell():
+            file.write(f"{','.join(_HISTORY)}\n")
+        file.write(f"{line}\n")
 
 
 def _read_alarm(history: Path | None) -> dict[str, str] | None:
@@ -373,7 +627,10 @@ def _read_alarm(history: Path | None) -> dict[str, str] | None:
                 f"--history: {history.name} is no history of skselect monitor, for it does not "
                 f"begin with the columns {_HISTORY}; name a new file."
             )
-        return next((run for run in runs if run["answer"] == "alarm"), None)
+        for run in runs:
+            if run["answer"] == "alarm":
+                return run
+    return None
 
 
 def _read_time(option: str, value: Any, kind: str) -> float:
@@ -381,108 +638,157 @@ def _read_time(option: str, value: Any, kind: str) -> float:
     from skselect.monitoring.log import read_dates
 
     is_number = isinstance(value, int | float)
-    found = float(value) if is_number else float(read_dates([value])[0])
-    if math.isnan(found) or is_number != (kind == "number"):
+    moment = float(value) if is_number else float(read_dates([value])[0])
+    if math.isnan(moment) or is_number != (kind == "number"):
         wanted = "a number" if kind == "number" else "a date such as 2026-01-31T09:30"
         raise ValueError(f"{option} must be {wanted}, as the times of the log are, got {value!r}.")
-    return found
+    return moment
 
 
-def _find_stale(given: Namespace, rows: pd.DataFrame, now: float) -> str:
+def _find_stale(rows: pd.DataFrame, now: float, max_age: str | None) -> str:
     """Say that the newest date of the log is too old, nothing if it is not; refuse the future."""
     from skselect.monitoring.log import show_time, span_of_time
 
     when = rows["when"].to_numpy()
-    last, most = int(np.argmax(when)), span_of_time(given.max_age, "max_age")[0]
-    newest, days = show_time(when[last], "time"), np.unique(when // _DAY)
-    if when[last] > now + _DAY:
+    last_row = int(np.argmax(when))
+    age = now - when[last_row]
+    newest = show_time(when[last_row], "time")
+    largest_age, _ = span_of_time(max_age, "max_age")
+    if -age > _DAY:
         raise ValueError(
-            f"--time: case {rows['id'].iloc[last]!r} has {newest}, more than a day after now "
+            f"--time: case {rows['id'].iloc[last_row]!r} has {newest}, more than a day after now "
             f"({show_time(now, 'time')}); correct the date, or the clock."
         )
-    if most is None:  # a log of less than two weeks may not have shown its weekend
-        least = 1.0 if days[-1] - days[0] >= 14 else 4.0
-        most = 2.0 * float(np.max(np.diff(days), initial=least)) * _DAY
-    if now - when[last] <= most:
+    if largest_age is None:
+        largest_age = _usual_age(when)
+    if age <= largest_age:
         return ""
     return (
-        f"STALE: the newest row of the log is of {newest}, {(now - when[last]) / _DAY:.4g} days "
-        f"before now; at most {most / _DAY:.4g} days are expected (--max-age). Whether the "
+        f"STALE: the newest row of the log is of {newest}, {age / _DAY:.4g} days "
+        f"before now; at most {largest_age / _DAY:.4g} days are expected (--max-age). Whether the "
         "guarantee is kept now is not known; what follows was known then."
     )
 
 
-def _read_log(given: Namespace, policy: AbstentionPolicy) -> tuple[Table, pd.DataFrame, str]:
-    """Return the columns of the log, the rows of all files, and which kind of times they have."""
-    table = open_table(given.table[0], given, policy)
-    later = (TableFile.open(path, read_layout(given)) for path in given.table[1:])
-    parts = [_read_rows(replace(table, file=x), given, policy) for x in (table.file, *later)]
-    rows, kinds = zip(*parts, strict=True)
-    if len(set(kinds)) > 1:
+def _usual_age(when: FloatArray) -> float:
+    """Return twice the longest gap between days with rows."""
+    days = np.unique(when // _DAY)
+    # A log of less than two weeks may not have shown its weekend.
+    least = 1.0 if days[-1] - days[0] >= 14 else 4.0
+    longest_gap = float(np.max(np.diff(days), initial=least))
+    return 2.0 * longest_gap * _DAY
+
+
+def _read_log(options: MonitorOptions, policy: AbstentionPolicy) -> _Log:
+    """Read the files of a log."""
+    first_path, *later_paths = options.table
+    table = open_table(first_path, options, policy)
+    rows, kind = _read_rows(table, options, policy)
+    parts = [rows]
+    kinds = {kind}
+    for path in later_paths:
+        later = replace(table, file=TableFile.open(path, options.layout))
+        rows, kind = _read_rows(later, options, policy)
+        parts.append(rows)
+        kinds.add(kind)
+    if len(kinds) > 1:
         raise ValueError("--time: one file holds dates in this column, another one numbers.")
-    return table, pd.concat(rows, ignore_index=True), kinds[0]
+    return _Log(table, pd.concat(parts, ignore_index=True), kind)
 
 
 def _read_rows(
-    table: Table, given: Namespace, policy: AbstentionPolicy
+    table: Table, options: MonitorOptions, policy: AbstentionPolicy
 ) -> tuple[pd.DataFrame, str]:
     """Return the rows of a file, with columns of fixed names, and which kind of times they have.
 
     `is decided` tells the rows that hold a decision; the others bring a label only.
     """
-    name, file = given.id or "id", table.file
-    if name not in file.types and given.id is None:
+    file = table.file
+    id_column = options.id or "id"
+    if id_column not in file.types and options.id is None:
         raise ValueError(
             f"--id: {table.name} has no column 'id'; name the column of the cases' names."
         )
-    cells = file.rows([name, given.time, *table.used, *filter(None, [given.audited])])
-    when, kind = file.times(cells[given.time], given)
+    cells = file.rows([id_column, options.time, *table.used, options.audited])
+    when, kind = file.times(cells[options.time], options.time_format, dayfirst=options.dayfirst)
     numbers, is_decided = table.numbers(cells)
     rows = _known_subgroups(policy, cells[list(table.subgroups)]).add_prefix("subgroup ")
     rows["when"] = when
-    rows["id"] = pd.Series(file.names(cells[name]), cells.index, pd.ArrowDtype(pa.large_string()))
-    rows["label"] = table.known_codes(cells[str(table.label)]).astype(np.int32)
+    rows["id"] = _as_column(file.names(cells[id_column]), cells.index)
+    labels = cells[str(table.label)]
+    rows["label"] = table.known_codes(labels).astype(np.int32)
     if table.proba:
         rows[list(range(numbers.shape[1]))] = numbers
     else:
-        answers = table.known_codes(cells[table.answer])
+        answers = table.known_codes(cells[str(table.answer)])
         is_decided &= answers >= 0
-        rows["y_pred"], rows["confidence"] = table.classes[answers], numbers[:, 0]
-    rows["is decided"], decided = is_decided, cells[is_decided]
-    for option, read in (("audited", file.booleans), ("audit_proba", file.numbers)):
-        if (column := vars(given)[option]) is not None:
-            rows[option] = pd.Series(read(decided[column]), decided.index)
+        rows["y_pred"] = table.classes[answers]
+        rows["confidence"] = numbers[:, 0]
+    rows["is decided"] = is_decided
+    decided = cells[is_decided]
+    if options.audited is not None:
+        truths = file.booleans(decided[options.audited])
+        rows["audited"] = pd.Series(truths, decided.index)
+    if options.audit_proba is not None:
+        numbers = file.numbers(decided[options.audit_proba])
+        rows["audit_proba"] = pd.Series(numbers, decided.index)
     return rows, kind
 
 
-def _find_cases(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Find the cases in the rows of a log, whatever their order.
+def _as_column(names: Any, index: pd.Index) -> pd.Series:
+    """Return text in Arrow as a column."""
+    return pd.Series(names, index, pd.ArrowDtype(pa.large_string()))
+
+
+def _find_cases(rows: pd.DataFrame, since: float) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Find the cases in the rows of a log, whatever their order; leave out those before a time.
 
     Returns
     -------
     cases : DataFrame
         In the order of time, then of names: the row that holds the decision, and the code of the
         label, -1 where there is none. Of several decisions the first counts, of labels the last.
-    noted : dict
+    remarks : dict
         How many rows or cases are not as they should be.
     """
+    order, case = _number_cases(rows)
+    label = rows["label"].to_numpy()[order]
+    labelled = np.flatnonzero(label >= 0)
+    last_label = np.full(case[-1] + 1, -1, label.dtype)
+    last_label[case[labelled]] = label[labelled]  # of several the last one stays
+    corrected = _find_corrected(case[labelled], label[labelled])
+    decided = np.flatnonzero(rows["is decided"].to_numpy()[order])
+    first = decided[np.diff(case[decided], prepend=-1) > 0]
+    cases = pd.DataFrame({"row": order[first], "label": last_label[case[first]]})
+    is_early = rows["when"].to_numpy()[cases["row"]] < since
+    remarks = {
+        "cases without a probability, answer or confidence": len(last_label) - len(first),
+        "rows that decide a case again": len(decided) - len(first),
+        "cases with two labels, of which the later counts": len(corrected),
+        "earlier cases, left out (see --since)": int(np.sum(is_early)),
+    }
+    return cases[~is_early], remarks
+
+
+def _find_corrected(case: IntArray, label: IntArray) -> set[int]:
+    """Return the cases whose labels are not all the same; equal numbers stand together."""
+    is_same_case = np.diff(case) == 0
+    is_other_label = np.diff(label) != 0
+    return set(case[1:][is_same_case & is_other_label])
+
+
+def _number_cases(rows: pd.DataFrame) -> tuple[IntArray, IntArray]:
+    """Return the order of rows by time, then by name, and in it the number of each row's case."""
     keys = pa.table({"when": rows["when"].to_numpy(), "id": pa.array(rows["id"])})
     # Rows of one case keep their order.
     order = pc.sort_indices(keys, [("when", "ascending"), ("id", "ascending")]).to_numpy()
     keys = keys.take(order)
-    same = [pc.equal(keys[name][1:], keys[name][:-1]) for name in keys.column_names]
-    case = np.cumsum(np.append([False], ~pc.and_(*same).to_numpy()), dtype=np.int32)
-    label = rows["label"].to_numpy()[order]
-    told, decided = np.flatnonzero(label >= 0), np.flatnonzero(rows["is decided"].to_numpy()[order])
-    last = np.full(case[-1] + 1, -1, label.dtype)
-    last[case[told]] = label[told]  # of several the last one stays
-    others = (np.diff(case[told]) == 0) & (np.diff(label[told]) != 0)
-    first = decided[np.diff(case[decided], prepend=-1) > 0]
-    return pd.DataFrame({"row": order[first], "label": last[case[first]]}), {
-        "cases without a probability, answer or confidence": len(last) - len(first),
-        "rows that decide a case again": len(decided) - len(first),
-        "cases with two labels, of which the later counts": len(set(case[told[1:]][others])),
-    }
+    later = keys[1:]
+    earlier = keys[:-1]
+    is_same_time = pc.equal(later["when"], earlier["when"])
+    is_same_name = pc.equal(later["id"], earlier["id"])
+    is_next = ~pc.and_(is_same_time, is_same_name).to_numpy()
+    return order, np.cumsum(np.append([False], is_next), dtype=np.int32)
 
 
 # Files --------------------------------------------------------------------------------------------
@@ -490,27 +796,30 @@ def _find_cases(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
 
 def _named_or_new(option: str, named: Path | None, default: str) -> Path:
     """Return the file that an option names, else the default one, which must not exist yet."""
-    if named is None and Path(default).exists():
+    if named is not None:
+        return named
+    if Path(default).exists():
         raise ValueError(
             f"{option}: there is a file {default!r} already. Name another one, or, to replace it, "
             f"name it: {option} {default}."
         )
-    return named or Path(default)
+    return Path(default)
 
 
 def _check_outputs(inputs: Sequence[Path | None], outputs: Mapping[str, Path | None]) -> None:
     """Refuse the files of options that cannot be written, or that are used twice."""
-    taken = [os.path.realpath(path) for path in inputs if path is not None]
+    taken = {os.path.realpath(path) for path in inputs if path is not None}
     for option, path in outputs.items():
         if path is None:
             continue
         files.check_output(path, option)
-        if os.path.realpath(path) in taken:
+        real_path = os.path.realpath(path)
+        if real_path in taken:
             raise ValueError(
                 f"{option}: {str(path)!r} is read or written by this command already; choose "
                 "another name."
             )
-        taken.append(os.path.realpath(path))
+        taken.add(real_path)
 
 
 def _read_policy(path: Path) -> AbstentionPolicy:
@@ -533,57 +842,98 @@ def _check_twin(gate: Path, policy: Path) -> None:
     """Refuse a Python file that does not hold the policy of the policy file."""
     if not gate.is_file():
         raise ValueError(f"--python: there is no file {str(gate)!r}.")
-    held = None
-    with suppress(SyntaxError, ValueError, TypeError, LookupError, RecursionError):
-        body = ast.parse(gate.read_bytes()).body  # it is not run
-        values = {ast.unparse(x.targets[0]): x.value for x in body if isinstance(x, ast.Assign)}
-        held = ast.literal_eval(values["POLICY"])
-    if held != files.read_json(policy, "policy file"):
+    if _read_gate(gate) != files.read_json(policy, "policy file"):
         raise ValueError(
             f"--python: {gate.name} is not the Python file of {policy.name}, for it holds another "
             "policy, or none; write both again, with skselect tune --python or policy.to_python."
         )
 
 
-def _print(*said: object, sep: str = " ") -> None:
+def _read_gate(gate: Path) -> Any:
+    """Return the policy that a Python file holds, None if it holds none; the file is not run."""
+    with suppress(SyntaxError, ValueError, TypeError, LookupError, RecursionError):
+        values = {}
+        for statement in ast.parse(gate.read_bytes()).body:
+            if isinstance(statement, ast.Assign):
+                values[ast.unparse(statement.targets[0])] = statement.value
+        return ast.literal_eval(values["POLICY"])
+    return None
+
+
+def _print(*texts: object, sep: str = " ") -> None:
     """Print for a reader who may have closed the pipe, such as `head`; the exit code stays."""
     with suppress(BrokenPipeError):
-        print(*said, sep=sep)
+        print(*texts, sep=sep)
 
 
-def _write(cells: pa.Table, out: Path | None, given: Namespace) -> None:
+def _write(cells: pa.Table, out: Path | None, layout: CsvLayout) -> None:
     """Write a whole table as the ending says, as CSV to standard output if there is no file."""
-    layout = read_layout(given)
-    with ExitStack() as stack:
-        file: Any = sys.stdout
-        if out is not None:
-            part = stack.enter_context(files.whole_file(out))
-            if out.suffix.lower() in PARQUET:
-                pq.write_table(cells, part)
-                return
-            file = stack.enter_context(part.open("w", encoding=layout.encoding, newline=""))
-        elif layout.encoding != "utf-8" and isinstance(file, TextIOWrapper):
-            file.reconfigure(encoding=layout.encoding)
-        try:
-            tables.write_csv(cells, file, layout.between(out or Path()), layout.decimal)
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                f"--encoding: {layout.encoding} has no sign for {error.object[error.start]!r}, "
-                "which the table contains."
-            ) from error
-        file.flush()
+    if out is None:
+        if layout.encoding != "utf-8" and isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(encoding=layout.encoding)
+        _write_csv(cells, sys.stdout, Path(), layout)
+        return
+    with files.whole_file(out) as part:
+        if out.suffix.lower() in PARQUET:
+            pq.write_table(cells, part)
+            return
+        with part.open("w", encoding=layout.encoding, newline="") as file:
+            _write_csv(cells, file, out, layout)
+
+
+def _write_csv(cells: pa.Table, file: TextIO, path: Path, layout: CsvLayout) -> None:
+    """Write a table as CSV to an open file of that name."""
+    try:
+        table_files.write_csv(cells, file, layout.between(path), layout.decimal)
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"--encoding: {layout.encoding} has no sign for {error.object[error.start]!r}, "
+            "which the table contains."
+        ) from error
+    file.flush()
 
 
 # Cascades -----------------------------------------------------------------------------------------
 
 
+@dataclass
+class _Asked:
+    """What the stages of a cascade say, and which cases lack no number."""
+
+    proba: dict[str, FloatArray]
+    known: BoolArray
+
+    @classmethod
+    def before(cls, stages: Sequence[str], n_rows: int, n_columns: int) -> _Asked:
+        """Return what is known before any stage is asked."""
+        proba = {}
+        for stage in stages:
+            proba[stage] = np.full((n_rows, n_columns), np.nan)
+        return cls(proba, np.full(n_rows, True))
+
+    def hear(
+        self, stage: str, asks: BoolArray, numbers: FloatArray, lacks_number: BoolArray
+    ) -> None:
+        """Add what a stage says of the cases that ask it."""
+        self.known &= ~(asks & lacks_number)
+        is_read = asks & self.known
+        self.proba[stage][is_read] = numbers[is_read]
+
+    def fill(self, value: float) -> None:
+        """Give rows that lack a number a placeholder: they are deferred."""
+        for proba in self.proba.values():
+            proba[~self.known] = value
+
+
 def _stage(path: Path) -> str:
     """Return the stage that a table names: the file without its endings."""
-    return Path(path.stem).stem if path.suffix in (".gz", ".bz2", ".zst") else path.stem
+    if path.suffix in (".gz", ".bz2", ".zst"):
+        path = Path(path.stem)
+    return path.stem
 
 
 def _join_tables(
-    table: Table, given: Namespace, target: float | None
+    table: Table, options: TuneOptions, target: float | None
 ) -> tuple[Predictions, pd.DataFrame]:
     """Return what the stages together say of the certifying cases, and their subgroups."""
     from skselect.extras.join import certifying, join_stages
@@ -593,123 +943,159 @@ def _join_tables(
             "Several tables are the stages of a cascade, and tune reads their probabilities, "
             "--proba. For answers with a confidence call join_stages in Python."
         )
-    names = [_stage(path) for path in given.table]
+    names = [_stage(path) for path in options.table]
     if len(set(names)) < len(names):
         raise ValueError(
             f"TABLE: several tables have one name among {names}, and their names are those of the "
             "stages; rename the files."
         )
-    (first, groups), order = table.predictions(), _read_ids(table, given)
-    parts, stage = {names[0]: first}, replace(table, subgroups=(), reviewer=None)
-    for name, path in zip(names[1:], given.table[1:], strict=True):
-        later = replace(stage, file=TableFile.open(path, read_layout(given)))
-        (part, _), ids = later.predictions(), _read_ids(later, given)
-        both = f"{table.name} and {later.name}"
-        for other, lost in (table.name, order.difference(ids)), (later.name, ids.difference(order)):
-            if len(lost):
-                raise ValueError(
-                    f"--id: of {both}, only {other} has {_name_some(lost)}; each table needs all "
-                    "cases."
-                )
-        parts[name] = part.take(ids.get_indexer(order))
-        differs = parts[name].y_true != first.y_true
-        if differs.any():
-            raise ValueError(f"--label: {both} differ for {_name_some(order[differs])}.")
-    for path, part in zip(given.table, parts.values(), strict=True):
-        if found := find_column_order(part):
-            warn_user(f"{path.name}: {found}")
-    plan = {"target": target, "costs": given.costs, "max_loss": given.max_loss}
-    said = {name: value for name, value in plan.items() if value is not None}
-    return join_stages(parts, **said), certifying(groups)
+    predictions, groups = table.predictions()
+    ids = _read_ids(table, options.id)
+    stages = {names[0]: predictions}
+    of_stage = replace(table, subgroups=(), reviewer=None)
+    for name, path in zip(names[1:], options.table[1:], strict=True):
+        later = replace(of_stage, file=TableFile.open(path, options.layout))
+        stages[name] = _take_stage(later, options.id, table.name, ids, predictions.y_true)
+    _warn_of_columns(options.table, stages)
+    limits = {}
+    if options.max_loss is not None:
+        limits["max_loss"] = options.max_loss
+    joined = join_stages(stages, target=target, costs=options.costs, **limits)
+    return joined, certifying(groups)
 
 
-def _read_ids(table: Table, given: Namespace, rows: pd.DataFrame | None = None) -> pd.Index:
+def _warn_of_columns(paths: Sequence[Path], stages: Mapping[str, Predictions]) -> None:
+    """Warn of tables whose columns seem to be those of other classes."""
+    for path, stage in zip(paths, stages.values(), strict=True):
+        doubt = find_column_order(stage)
+        if doubt:
+            warn_user(f"{path.name}: {doubt}")
+
+
+def _take_stage(
+    later: Table, id_column: str | None, first: str, ids: pd.Index, truth: LabelArray
+) -> Predictions:
+    """Return what a later stage says of the cases of the first table, in its order."""
+    predictions, _ = later.predictions()
+    later_ids = _read_ids(later, id_column)
+    both = f"{first} and {later.name}"
+    only_in = {first: ids.difference(later_ids), later.name: later_ids.difference(ids)}
+    for name, lost in only_in.items():
+        if len(lost):
+            raise ValueError(
+                f"--id: of {both}, only {name} has {_name_some(lost)}; each table needs all cases."
+            )
+    predictions = predictions.take(later_ids.get_indexer(ids))
+    differs = predictions.y_true != truth
+    if differs.any():
+        raise ValueError(f"--label: {both} differ for {_name_some(ids[differs])}.")
+    return predictions
+
+
+def _read_ids(table: Table, column: str | None, rows: pd.DataFrame | None = None) -> pd.Index:
     """Return the names of the cases, each of which has one row."""
-    if given.id is None:
+    if column is None:
         raise ValueError(
             "--id is missing: name the column of the cases' names, which joins the tables of a "
             "cascade."
         )
-    rows = table.file.rows([given.id]) if rows is None else rows
-    names = pd.Index(table.file.names(rows[given.id]).to_pylist(), dtype=object)
-    if not names.is_unique:
-        twice = names[names.duplicated()].unique()
+    if rows is None:
+        rows = table.file.rows([column])
+    names = table.file.names(rows[column]).to_pylist()
+    ids = pd.Index(names, dtype=object)
+    if not ids.is_unique:
+        repeated = ids[ids.duplicated()].unique()
         raise ValueError(
-            f"--id: {table.name} has several rows for {_name_some(twice)}; each case has one."
+            f"--id: {table.name} has several rows for {_name_some(repeated)}; each case has one."
         )
-    return names
+    return ids
 
 
 def _name_some(ids: Sequence[Any] | pd.Index) -> str:
     """Say how many cases there are, and the names of the first ones."""
-    return f"{count(len(ids), 'case')} ({', '.join(map(repr, ids[:3]))}{', ...' * (len(ids) > 3)})"
+    names = [repr(name) for name in ids[:3]]
+    if len(ids) > 3:
+        names.append("...")
+    return f"{count(len(ids), 'case')} ({', '.join(names)})"
 
 
-def _follows(policy: AbstentionPolicy, table: Table, given: Namespace) -> bool:
+def _follows(policy: AbstentionPolicy, table: Table, options: ApplyOptions) -> bool:
     """Tell whether the tables are followed from stage to stage; refuse those that do not fit."""
     if policy.cascade is None or not table.proba:
-        if len(given.table) > 1 or given.id is not None or given.ask is not None:
+        if len(options.table) > 1 or options.id is not None or options.ask is not None:
             raise ValueError(
                 "--policy: several tables, --id and --ask go with the policy of a cascade and the "
                 "probabilities of its stages."
             )
         return False
-    stages, names = policy.cascade.names, [_stage(path) for path in given.table]
-    moved = (x in stages and x != y for x, y in zip(names, stages, strict=False))
-    if len(names) > len(stages) or any(moved):
+    stages = policy.cascade.names
+    names = [_stage(path) for path in options.table]
+    has_moved = False
+    for name, stage in zip(names, stages, strict=False):
+        has_moved = has_moved or (name in stages and name != stage)
+    if len(names) > len(stages) or has_moved:
         raise ValueError(
             f"--policy: its stages are {list(stages)}; give a table of each, in this order, got "
-            f"{[path.name for path in given.table]}."
+            f"{[path.name for path in options.table]}."
         )
     return True
 
 
 def _ask_stages(
-    policy: AbstentionPolicy, first: Table, given: Namespace, whole: pd.DataFrame
-) -> tuple[tuple[dict[str, FloatArray], BoolArray], pd.DataFrame]:
+    policy: AbstentionPolicy, table: Table, options: ApplyOptions, rows: pd.DataFrame
+) -> tuple[_Asked, pd.DataFrame]:
     """Follow the cases of the first table from stage to stage.
 
     Returns
     -------
-    asked : tuple of dict and ndarray of bool
-        What each stage says, and which cases lack no number.
+    asked : _Asked
     waiting : DataFrame
         The cases that must ask a stage whose table has no row of them, and that stage.
     """
     assert policy.cascade is not None
-    ids, names = _read_ids(first, given, whole), policy.cascade.names
-    known, stage = np.full(len(ids), True), np.full(len(ids), names[0], object)
-    proba = {name: np.full((len(ids), len(first.proba)), np.nan) for name in names}
-    for k, (name, path) in enumerate(zip(names, given.table, strict=False)):
+    names = policy.cascade.names
+    ids = _read_ids(table, options.id, rows)
+    asked = _Asked.before(names, len(ids), len(table.proba))
+    stage = np.full(len(ids), names[0], object)
+    for position, path in enumerate(options.table):
+        name = names[position]
         asks = stage == name
         if not asks.any():
             break
-        table, rows = first, whole
-        if k > 0:
-            table = replace(first, file=TableFile.open(path, read_layout(given)))
-            rows = table.file.rows([given.id, *table.proba])
-        numbers, complete = table.numbers(rows)
-        row = _read_ids(table, given, rows).get_indexer(ids)
-        known &= ~asks | (row < 0) | complete[row]
-        told = asks & known & (row >= 0)
-        proba[name][told] = numbers[row[told]]
-        stage = policy.begin(dict(list(proba.items())[: k + 1]))
-    waits = known & pd.notna(stage)
-    for said in proba.values():
-        said[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are deferred
-    return (proba, known), pd.DataFrame({given.id: ids[waits], "stage": stage[waits]})
+        if position > 0:
+            table = replace(table, file=TableFile.open(path, options.layout))
+            rows = table.file.rows([options.id, *table.proba])
+        asked.hear(name, asks, *_align(table, options.id, rows, ids))
+        stage = policy.begin({name: asked.proba[name] for name in names[: position + 1]})
+    waits = asked.known & pd.notna(stage)
+    asked.fill(1.0 / len(policy.classes))
+    waiting = {str(options.id): ids[waits], "stage": stage[waits]}
+    return asked, pd.DataFrame(waiting)
 
 
-def _say_who_waits(waiting: pd.DataFrame, given: Namespace) -> int:
+def _align(
+    table: Table, id_column: str | None, rows: pd.DataFrame, ids: pd.Index
+) -> tuple[FloatArray, BoolArray]:
+    """Return the numbers of cases, nan where the table has no row, and which rows lack one."""
+    numbers, complete = table.numbers(rows)
+    position = _read_ids(table, id_column, rows).get_indexer(ids)
+    has_row = position >= 0
+    numbers = numbers[position]
+    numbers[~has_row] = np.nan
+    return numbers, has_row & ~complete[position]
+
+
+def _say_who_waits(waiting: pd.DataFrame, options: ApplyOptions) -> int:
     """Say which cases must ask a further stage, and return the exit code."""
     stages = " or ".join(map(repr, waiting["stage"].unique()))
-    said = (
-        f"{_name_some(waiting[given.id].tolist())} must ask {stages}, and its table has no row of "
-        f"them. Nothing is decided yet; {given.ask or '--ask FILE'} lists them."
+    cases = _name_some(waiting[options.id].tolist())
+    message = (
+        f"{cases} must ask {stages}, and its table has no row of "
+        f"them. Nothing is decided yet; {options.ask or '--ask FILE'} lists them."
     )
-    if given.ask is None:
-        raise ValueError(said)
-    print(f"skselect: {said}", file=sys.stderr)
+    if options.ask is None:
+        raise ValueError(message)
+    print(f"skselect: {message}", file=sys.stderr)
     return OPEN
 
 
@@ -717,54 +1103,98 @@ def _say_who_waits(waiting: pd.DataFrame, given: Namespace) -> int:
 
 
 def _decide(
-    policy: AbstentionPolicy, table: Table, rows: pd.DataFrame, asked: Any, capacity: int | None
+    policy: AbstentionPolicy,
+    table: Table,
+    rows: pd.DataFrame,
+    asked: _Asked | None,
+    capacity: int | None,
 ) -> tuple[pd.DataFrame, FloatArray]:
     """Decide some rows, defer those that lack a number; also return the known confidences.
 
     `asked` is what the stages of a cascade say, and which rows lack no number.
     """
-    subgroups: Any = _subgroups(_known_subgroups(policy, rows[list(table.subgroups)]))
-    numbers, known = asked or table.numbers(rows)
-    # Rows that lack a number are deferred, and get placeholders.
+    groups = rows[list(table.subgroups)]
+    subgroups: Any = _subgroups(_known_subgroups(policy, groups))
     if table.proba:
-        if asked is None:
-            numbers[~known] = 1.0 / len(policy.classes)
-        decisions = policies.decide_given(policy, numbers, subgroups=subgroups)
+        decisions, known = _decide_proba(policy, table, rows, asked, subgroups)
     else:
-        _refuse_lists_of_answers(policy)
-        answers = rows[str(table.answer)]
-        known &= ~tables.is_empty(answers)
-        by_answer = policy.parts.by_answer
-        codes = table.known_codes(answers) if by_answer else np.zeros(len(rows), dtype=int)
-        sure = np.where(known, numbers[:, 0], 0.0)
-        said = policy.classes[codes]  # any class where only the confidence matters
-        decisions = policies.decide_given(policy, None, said, subgroups, confidence=sure)
+        decisions, known = _decide_answers(policy, table, rows, subgroups)
     decisions = policies.limit_deferred(policy, decisions, capacity, known)
-    decided, accepted = policy.frame(decisions, rows.index), decisions.accepted & known
-    decided["accepted"] = accepted
-    if not table.proba:
+    decided = policy.frame(decisions, rows.index)
+    decided["accepted"] = decisions.accepted & known
+    if table.proba:
+        decided = _blank_unknown(policy, decided, known)
+    else:
+        answers = rows[str(table.answer)]
         marks = decided.columns.intersection(["accepted", "over_capacity"])
-        decided = decided[marks].assign(decision=answers.where(accepted))
-        return decided[["decision", *marks]], decisions.confidence[known]
+        decided = decided[marks].assign(decision=answers.where(decided["accepted"]))
+        decided = decided[["decision", *marks]]
+    return decided, decisions.confidence[known]
+
+
+def _decide_proba(
+    policy: AbstentionPolicy,
+    table: Table,
+    rows: pd.DataFrame,
+    asked: _Asked | None,
+    subgroups: Any,
+) -> tuple[Decisions, BoolArray]:
+    """Decide rows of probabilities; also return which rows lack none of them."""
+    if asked is not None:
+        return policies.decide_given(policy, asked.proba, subgroups=subgroups), asked.known
+    numbers, known = table.numbers(rows)
+    # Rows that lack a number are deferred, and get placeholders.
+    numbers[~known] = 1.0 / len(policy.classes)
+    return policies.decide_given(policy, numbers, subgroups=subgroups), known
+
+
+def _decide_answers(
+    policy: AbstentionPolicy, table: Table, rows: pd.DataFrame, subgroups: Any
+) -> tuple[Decisions, BoolArray]:
+    """Decide answers that come with a confidence; also return which rows have both."""
+    numbers, known = table.numbers(rows)
+    _refuse_lists_of_answers(policy)
+    answers = rows[str(table.answer)]
+    known &= ~is_empty(answers)
+    codes = np.zeros(len(rows), dtype=int)  # any class where only the confidence matters
+    if policy.parts.by_answer:
+        codes = table.known_codes(answers)
+    confidence = np.where(known, numbers[:, 0], 0.0)
+    labels = policy.classes[codes]
+    decisions = policies.decide_given(policy, None, labels, subgroups, confidence=confidence)
+    return decisions, known
+
+
+def _blank_unknown(
+    policy: AbstentionPolicy, decided: pd.DataFrame, known: BoolArray
+) -> pd.DataFrame:
+    """Return decisions as a table holds them: nothing is said of rows that lack a number."""
     named = decided.columns.intersection(["label", "suggestion", "stage"])
     decided.loc[~known, named] = pd.NA
     decided.loc[~known, "confidence"] = np.nan
     if policy.shortlist is not None:
         _refuse_unclear_lists(policy.classes, "--policy")
         listed = decided["shortlist"].where(known, pd.NA)
-        texts = listed.map(lambda names: _SEPARATOR.join(map(str, names)), na_action="ignore")
+        texts = listed.map(_join_labels, na_action="ignore")
         decided["shortlist"] = texts.astype("string")
-    return decided.rename(columns={"label": "decision"}), decisions.confidence[known]
+    return decided.rename(columns={"label": "decision"})
+
+
+def _join_labels(labels: Sequence[Any]) -> str:
+    """Return a shortlist as a table holds it."""
+    return _SEPARATOR.join(map(str, labels))
 
 
 def _refuse_lists_of_answers(policy: AbstentionPolicy) -> None:
     """Refuse a shortlist of answers that come with a confidence."""
-    if policy.shortlist is not None:
-        asks = isinstance(policy.confidence, LearnedScore) and policy.confidence.asks
-        raise ValueError(
-            "--policy: its shortlist is made of the probabilities of all classes; "
-            f"{'call policy.decide in Python' if asks else 'name their columns, --proba'}."
-        )
+    if policy.shortlist is None:
+        return
+    remedy = "name their columns, --proba"
+    if isinstance(policy.confidence, LearnedScore) and policy.confidence.asks:
+        remedy = "call policy.decide in Python"
+    raise ValueError(
+        f"--policy: its shortlist is made of the probabilities of all classes; {remedy}."
+    )
 
 
 def _refuse_unclear_lists(classes: LabelArray, option: str) -> None:
@@ -780,19 +1210,40 @@ def _refuse_unclear_lists(classes: LabelArray, option: str) -> None:
 
 def _subgroups(groups: pd.DataFrame) -> pd.DataFrame | pd.Series | None:
     """Return several attributes as a table, a single one as a column, none as None."""
-    return None if groups.shape[1] == 0 else groups.iloc[:, 0] if groups.shape[1] == 1 else groups
+    n_columns = groups.shape[1]
+    if n_columns == 0:
+        return None
+    return groups if n_columns > 1 else groups.iloc[:, 0]
 
 
 def _known_subgroups(policy: AbstentionPolicy, groups: pd.DataFrame) -> pd.DataFrame:
     """Return subgroups with the policy's types: a text file may write 3 as "3" or "3.0"."""
     if not policy.parts.are_given:
-        return groups.apply(tables.plain)
-    keys = [key if isinstance(key, tuple) else (key,) for key in policy.parts.thresholds]
+        return groups.apply(plain)
     typed = {}
-    for k, name in enumerate(groups.columns):
-        own = list({key[k] for key in keys if k < len(key)})
-        codes, cells = pd.factorize(groups[name])
-        places = zip(tables.look_up(cells, own), cells, strict=True)
-        meant = [own[at] if at >= 0 else cell if at < -1 else None for at, cell in places]
-        typed[name] = np.array([*meant, None], dtype=object)[codes]
+    for position, name in enumerate(groups.columns):
+        values = _values_of(policy, position)
+        typed[name] = _type_cells(groups[name], values)
     return pd.DataFrame(typed, index=groups.index)
+
+
+def _values_of(policy: AbstentionPolicy, position: int) -> list[Any]:
+    """Return the values of an attribute for which a policy has thresholds."""
+    values = set()
+    for key in policy.parts.thresholds:
+        attributes = key if isinstance(key, tuple) else (key,)
+        if position < len(attributes):
+            values.add(attributes[position])
+    return list(values)
+
+
+def _type_cells(column: pd.Series, values: list[Any]) -> Any:
+    """Return cells as the values that they mean, None where they mean nothing."""
+    codes, cells = pd.factorize(column)
+    meanings = []
+    for place, cell in zip(look_up(cells, values), cells, strict=True):
+        if place >= 0:
+            meanings.append(values[place])
+        else:
+            meanings.append(cell if place < -1 else None)
+    return np.array([*meanings, None], dtype=object)[codes]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from argparse import Namespace
 from contextlib import suppress
 from typing import Any
 
@@ -21,7 +20,8 @@ from skselect._lib.checks.options import check_abstain_label
 from skselect._lib.checks.rows import check_columns, check_labels
 from skselect._lib.files import import_extra, whole_file
 from skselect._lib.notebook import percent, wrap
-from skselect.cli.tables import TableFile, read_layout
+from skselect.cli.options import DemoOptions
+from skselect.cli.table_files import TableFile
 from skselect.display.risk_coverage import RiskCoverageDisplay
 from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.tuner import ThresholdTuner
@@ -30,7 +30,8 @@ from skselect.objectives import Loss, Risk
 from skselect.predictions.predictions import Predictions
 
 # Shares of the rows; the other 45 % train the classifier and its calibration.
-_CERTIFY, _TEST = 0.30, 0.25
+_CERTIFY = 0.30
+_TEST = 0.25
 # The most levels of a category that scikit-learn's gradient boosting takes.
 _MAX_LEVELS = 255
 # Rows x features up to which one thread trains as fast as many.
@@ -39,54 +40,89 @@ _SMALL = 1_000_000
 _OPENMP = "OpenMP: on a Mac brew install libomp, on Debian and Ubuntu apt install libgomp1"
 
 
-def demo(given: Namespace) -> int:
+def demo(options: DemoOptions) -> int:
     """Run the demo, print what it finds, write the results; return the exit code."""
-    risk = Risk(given.target, delta=given.delta)
+    risk = Risk(options.target, delta=options.delta)
     risk.check(Loss())
-    if given.label is not None and given.data is None:
+    if options.label is not None and options.data is None:
         raise ValueError("--label goes with --data FILE; without it the demo reads digits.")
-    if given.out.exists() and not given.out.is_dir():
-        raise ValueError(f"--out must be a folder, but {str(given.out)!r} is a file.")
+    if options.out.exists() and not options.out.is_dir():
+        raise ValueError(f"--out must be a folder, but {str(options.out)!r} is a file.")
     import_extra("matplotlib", "matplotlib").use("Agg")
-    X, y, what = load(given)
-    booster, kind = make_booster(given.seed)
-    given.out.mkdir(parents=True, exist_ok=True)
+    X, y, name = load(options)
+    booster, kind = make_booster(options.seed)
+    options.out.mkdir(parents=True, exist_ok=True)
     # On a busy machine many threads may take minutes for what one thread does in seconds.
     with threadpool_limits(1 if X.size <= _SMALL else None):
-        _say(1, f"{what}: {len(y)} rows, {X.shape[1]} features, {len(np.unique(y))} classes")
-        X, X_test, y, y_test = _split(X, y, _TEST, given.seed)
-        X_train, X_fresh, y_train, y_fresh = _split(X, y, _CERTIFY / (1 - _TEST), given.seed)
-
-        _say(2, f"train {kind} on {len(y_train)} rows, without calibration")
-        raw = SelectiveClassifier(clone(booster)).fit(X_train, y_train)
-        _say(3, "train it again with out-of-fold temperature scaling")
-        model = SelectiveClassifier(
-            booster, calibration="temperature", cv=5, abstain_label=_find_free_label(y),
-            random_state=given.seed,
-        ).fit(X_train, y_train)  # fmt: skip
-
-        _say(4, f"certify risk <= {given.target:g} on {len(y_fresh)} fresh rows")
-        certified = ThresholdTuner(FrozenEstimator(model), risk, on_infeasible="abstain")
-        told = _fit_and_listen(certified, X_fresh, y_fresh)
-        _say(5, "explore (no guarantee): the threshold of the best CWSA+ on the same rows")
-        sharpest = ThresholdTuner(FrozenEstimator(model), "cwsa_plus")
-        _fit_and_listen(sharpest, X_fresh, y_fresh)
-
+        _say(1, f"{name}: {_count_all(X, y)}")
+        X, X_test, y, y_test = _split(X, y, _TEST, options.seed)
+        models, certified, warning = _fit_models(X, y, booster, kind, risk, options.seed)
         _say(6, f"evaluate everything on {len(y_test)} test rows")
-        columns = {"raw": raw, "calibrated": model, "best CWSA+": sharpest}
-        table = compare(columns | {f"risk <= {given.target:g}": certified}, X_test, y_test)
-        certified.policy_.to_json(given.out / "policy.json")
-        with whole_file(given.out / "metrics.csv") as part:
-            table.to_csv(part)
-        drawn = RiskCoverageDisplay.from_estimator(
-            certified, X_test, y_test, name="test rows", target=given.target
-        )
-        with whole_file(given.out / "risk_coverage.png") as part:
-            drawn.figure_.savefig(part, dpi=120, format="png")
-    print(f"\n{told or certified.certificate_}")
-    print(f"\n{describe(table, given.target, len(y_test))}")
-    print(f"\nWritten to {given.out}: policy.json, risk_coverage.png, metrics.csv")
+        table = compare(models, X_test, y_test)
+        _write_results(table, certified, X_test, y_test, options)
+    print(f"\n{warning or certified.certificate_}")
+    print(f"\n{describe(table, options.target, len(y_test))}")
+    print(f"\nWritten to {options.out}: policy.json, risk_coverage.png, metrics.csv")
     return 0
+
+
+def _fit_models(
+    X: pd.DataFrame, y: Any, booster: Any, kind: str, risk: Risk, seed: int
+) -> tuple[dict[str, Any], ThresholdTuner, str]:
+    """Train, calibrate and certify; return all models by name, the certified one, its warnings."""
+    X_train, X_fresh, y_train, y_fresh = _split(X, y, _CERTIFY / (1 - _TEST), seed)
+    target = f"risk <= {risk.target:g}"
+
+    _say(2, f"train {kind} on {len(y_train)} rows, without calibration")
+    raw = SelectiveClassifier(clone(booster)).fit(X_train, y_train)
+    _say(3, "train it again with out-of-fold temperature scaling")
+    calibrated = SelectiveClassifier(
+        booster,
+        calibration="temperature",
+        cv=5,
+        abstain_label=_find_free_label(y),
+        random_state=seed,
+    )
+    calibrated.fit(X_train, y_train)
+
+    _say(4, f"certify {target} on {len(y_fresh)} fresh rows")
+    certified = ThresholdTuner(FrozenEstimator(calibrated), risk, on_infeasible="abstain")
+    warning = _fit_and_listen(certified, X_fresh, y_fresh)
+    _say(5, "explore (no guarantee): the threshold of the best CWSA+ on the same rows")
+    explored = ThresholdTuner(FrozenEstimator(calibrated), "cwsa_plus")
+    _fit_and_listen(explored, X_fresh, y_fresh)
+    models = {
+        "raw": raw,
+        "calibrated": calibrated,
+        "best CWSA+": explored,
+        target: certified,
+    }
+    return models, certified, warning
+
+
+def _write_results(
+    table: pd.DataFrame,
+    certified: ThresholdTuner,
+    X_test: pd.DataFrame,
+    y_test: Any,
+    options: DemoOptions,
+) -> None:
+    """Write the policy, the metrics and the picture."""
+    certified.policy_.to_json(options.out / "policy.json")
+    with whole_file(options.out / "metrics.csv") as part:
+        table.to_csv(part)
+    display = RiskCoverageDisplay.from_estimator(
+        certified, X_test, y_test, name="test rows", target=options.target
+    )
+    with whole_file(options.out / "risk_coverage.png") as part:
+        display.figure_.savefig(part, dpi=120, format="png")
+
+
+def _count_all(X: pd.DataFrame, y: Any) -> str:
+    """Say how large a table is."""
+    n_rows, n_features = X.shape
+    n_classes = len(np.unique(y))
+    return f"{n_rows} rows, {n_features} features, {n_classes} classes"
 
 
 def _say(step: int, text: str) -> None:
@@ -96,12 +132,14 @@ def _say(step: int, text: str) -> None:
 def _split(X: pd.DataFrame, y: Any, share: float, seed: int) -> Any:
     """Split at random; stratify only where a class would be lost otherwise."""
     parts = train_test_split(X, y, test_size=share, random_state=seed)
+    _, _, y_first, _ = parts
     classes, counts = np.unique(y, return_counts=True)
-    if len(np.unique(parts[2])) == len(classes):
+    if len(np.unique(y_first)) == len(classes):
         return parts
     if counts.min() < 2:
+        rarest = str(classes[counts.argmin()])
         raise ValueError(
-            f"--label: a class has a single row, such as {str(classes[counts.argmin()])!r}; leave "
+            f"--label: a class has a single row, such as {rarest!r}; leave "
             "such rows out, or name a column of classes."
         )
     return train_test_split(X, y, test_size=share, random_state=seed, stratify=y)
@@ -111,7 +149,10 @@ def _find_free_label(y: Any) -> Any:
     """Return an abstain label that is not a class: mostly "auto"."""
     with suppress(ValueError):
         return check_abstain_label("auto", y)
-    return f"abstain{'_' * max(map(len, y))}" if y.dtype.kind == "U" else y.max() + 1
+    if y.dtype.kind != "U":
+        return y.max() + 1
+    n_signs = max(map(len, y))
+    return "abstain" + n_signs * "_"
 
 
 def _fit_and_listen(tuner: ThresholdTuner, X: pd.DataFrame, y: Any) -> str:
@@ -119,7 +160,7 @@ def _fit_and_listen(tuner: ThresholdTuner, X: pd.DataFrame, y: Any) -> str:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         tuner.fit(X, y)
-    return "\n".join(str(w.message) for w in caught)
+    return "\n".join(str(warning.message) for warning in caught)
 
 
 def compare(models: dict[str, Any], X: pd.DataFrame, y: Any) -> pd.DataFrame:
@@ -127,40 +168,62 @@ def compare(models: dict[str, Any], X: pd.DataFrame, y: Any) -> pd.DataFrame:
     table = {}
     for name, model in models.items():
         rows = Predictions.from_proba(y, model.predict_proba(X), labels=model.classes_)
-        right = rows.y_pred == rows.y_true
-        accepted = np.asarray(model.policy_.decide_arrays(model.raw_scores(X))["accepted"])
+        is_right = rows.y_pred == rows.y_true
+        decided = model.policy_.decide_arrays(model.raw_scores(X))
+        accepted = np.asarray(decided["accepted"])
+        accuracy = np.nan
         metrics: dict[str, Any] = {"augrc": {}, "csr": {}, "ece": {}}
         if accepted.any():
+            accuracy = is_right[accepted].mean()
             # CWSA+ needs a threshold; without one take 0.5, as the scorers do.
             threshold = model.policy_.threshold if model.abstains else 0.5
             metrics["cwsa_plus"] = {"threshold": threshold}
         table[name] = {
             "coverage": accepted.mean(),
-            "accuracy of its answers": right[accepted].mean() if accepted.any() else np.nan,
-            "accuracy if it always answered": right.mean(),
-        } | dict(evaluate(rows, metrics))
+            "accuracy of its answers": accuracy,
+            "accuracy if it always answered": is_right.mean(),
+            **evaluate(rows, metrics),
+        }
     return pd.DataFrame(table)
 
 
 def describe(table: pd.DataFrame, target: float, n: int) -> str:
     """Say what the table means, in words and per cents."""
+    always = "always answering"
+    certified = f"target: at most {percent(target)} wrong"
     names = {
-        "calibrated": "always answering",
-        f"risk <= {target:g}": f"target: at most {percent(target)} wrong",
+        "calibrated": always,
+        f"risk <= {target:g}": certified,
         "best CWSA+": "best CWSA+ (exploration, no guarantee)",
     }
-    coverage, accuracy = (table.loc[x, list(names)] for x in table.index[:2])
-    columns = ["answers on its own", "of these wrong", "deferred"]
-    shown = pd.DataFrame(dict(zip(columns, [coverage, 1 - accuracy, 1 - coverage], strict=True)))
-    shown = shown.rename(names).map(_share)
-    (_, wrong, _), (answered, of_these, deferred), _ = shown.itertuples(index=False, name=None)
-    also = "" if of_these == "-" else f" ({of_these} of these answers are wrong)"
-    words = (
+    coverage = table.loc["coverage", list(names)]
+    accuracy = table.loc["accuracy of its answers", list(names)]
+    shares = pd.DataFrame(
+        {
+            "answers on its own": coverage,
+            "of these wrong": 1 - accuracy,
+            "deferred": 1 - coverage,
+        }
+    )
+    shown = shares.rename(names).map(_share)
+    words = _say_in_words(n, shown.loc[always], shown.loc[certified])
+    return f"{wrap(words)}\n\n{shown.to_string()}"
+
+
+def _say_in_words(n: int, of_always: Any, of_target: Any) -> str:
+    """Say what always answering is worth beside answering with the threshold."""
+    wrong = of_always["of these wrong"]
+    answered = of_target["answers on its own"]
+    wrong_of_answered = of_target["of these wrong"]
+    deferred = of_target["deferred"]
+    also = ""
+    if wrong_of_answered != "-":
+        also = f" ({wrong_of_answered} of these answers are wrong)"
+    return (
         f"Always answering, the classifier is wrong in {wrong} of {n} test rows, which no step "
         f"above has seen. With the threshold for the target it answers {answered} of them on its "
         f"own{also} and leaves {deferred} to a person."
     )
-    return f"{wrap(words)}\n\n{shown.to_string()}"
 
 
 def _share(value: float) -> str:
@@ -170,27 +233,30 @@ def _share(value: float) -> str:
 # Data and model ------------------------------------------------------------------------------
 
 
-def load(given: Namespace) -> tuple[pd.DataFrame, Any, str]:
+def load(options: DemoOptions) -> tuple[pd.DataFrame, Any, str]:
     """Return features, labels and a name for the table."""
-    if given.data is None:
+    if options.data is None:
         digits = load_digits(as_frame=True)
         return digits.data, digits.target.to_numpy(), "handwritten digits"
-    frame = TableFile.open(given.data, read_layout(given), "--data").typed()
-    if given.label is None:
+    name = options.data.name
+    label = options.label
+    frame = TableFile.open(options.data, options.layout, "--data").typed()
+    if label is None:
         raise ValueError(f"--label must name the column to predict: {list(frame.columns)[:20]}.")
-    check_columns([given.label], list(frame.columns), given.data.name)
-    unknown = int(frame[given.label].isna().sum())
-    if unknown:
-        print(f"{unknown} rows without a {given.label!r} are left out.")
-        frame = frame.dropna(subset=given.label)
-    y = check_labels(frame[given.label], "--label")
+    check_columns([label], list(frame.columns), name)
+    n_unknown = int(frame[label].isna().sum())
+    if n_unknown:
+        print(f"{n_unknown} rows without a {label!r} are left out.")
+        frame = frame.dropna(subset=label)
+    y = check_labels(frame[label], "--label")
     if len(np.unique(y)) < 2:
-        raise ValueError(f"--label: column {given.label!r} has one class only.")
+        raise ValueError(f"--label: column {label!r} has one class only.")
     if frame.shape[1] < 2:
-        raise ValueError(f"{given.data.name} has no columns besides the label.")
+        raise ValueError(f"{name} has no columns besides the label.")
+    features = [_prepare(frame[column]) for column in frame if column != label]
     # Columns are named by numbers: XGBoost refuses names such as "Glucose [mg/dL]".
-    features = [_prepare(frame[name]) for name in frame if name != given.label]
-    return pd.concat(features, axis=1, keys=map(str, range(len(features)))), y, given.data.name
+    keys = map(str, range(len(features)))
+    return pd.concat(features, axis=1, keys=keys), y, name
 
 
 def _prepare(column: pd.Series) -> pd.Series:
@@ -200,9 +266,11 @@ def _prepare(column: pd.Series) -> pd.Series:
     if pd.api.types.is_numeric_dtype(column):  # or booleans
         numbers = column.astype("float64")
         return numbers.where(numbers.abs() <= np.finfo(np.float32).max)  # XGBoost uses float32
-    values = column.astype(str).where(column.notna()).astype("category")
-    fits = 0 < len(values.cat.categories) <= _MAX_LEVELS
-    return values if fits else values.cat.codes.astype("float64")
+    texts = column.astype(str).where(column.notna())
+    values = texts.astype("category")
+    if 0 < len(values.cat.categories) <= _MAX_LEVELS:
+        return values
+    return values.cat.codes.astype("float64")
 
 
 def make_booster(seed: int) -> tuple[Any, str]:
@@ -213,9 +281,10 @@ def make_booster(seed: int) -> tuple[Any, str]:
     try:
         from xgboost import XGBClassifier  # noqa: PLC0415 - an extra
     except (ImportError, ValueError) as error:
-        why = "" if isinstance(error, ImportError) else f" (XGBoost needs {_OPENMP})"
-        booster = HistGradientBoostingClassifier(max_iter=150, random_state=seed)
-        return booster, f"HistGradientBoosting{why}"
+        name = "HistGradientBoosting"
+        if not isinstance(error, ImportError):
+            name += f" (XGBoost needs {_OPENMP})"
+        return HistGradientBoostingClassifier(max_iter=150, random_state=seed), name
     booster = XGBClassifier(
         n_estimators=300, max_depth=8, learning_rate=0.05, subsample=0.8, colsample_bytree=0.6,
         tree_method="hist", enable_categorical=True, random_state=seed,

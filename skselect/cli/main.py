@@ -22,6 +22,7 @@ from skselect import __version__
 from skselect._lib.files import import_extra, naming_output
 from skselect._lib.notebook import terminal_width
 from skselect.cli import CUT_SHORT, INFEASIBLE, INTERRUPTED, WRONG_INPUT
+from skselect.cli.options import OPTIONS, DemoOptions
 from skselect.exceptions import InfeasibleTargetError
 
 _DEMO = """examples:
@@ -421,7 +422,9 @@ def _fill(text: str) -> str:
     filled: list[str] = []
     for is_prose, group in groupby(text.splitlines(), lambda line: line[:1].strip() != ""):
         lines = list(group)
-        filled += [fill(" ".join(lines), terminal_width())] if is_prose else lines
+        if is_prose:
+            lines = [fill(" ".join(lines), terminal_width())]
+        filled += lines
     return "\n".join(filled)
 
 
@@ -429,10 +432,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     is_closed = sys.stdout is None
     with _open_streams():
-        given, code = make_parser().parse_args(arguments), CUT_SHORT
+        parsed = make_parser().parse_args(arguments)
+        code = CUT_SHORT
         try:
             with _stopped_by_signals(), naming_output("standard output"):
-                code = _run(given, is_closed)
+                code = _run(parsed, is_closed)
                 sys.stdout.flush()
         except BrokenPipeError:  # the reader, such as `head`, has closed the pipe, perhaps early
             _abandon_output()
@@ -440,14 +444,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _say("interrupted.")
             return INTERRUPTED
         except InfeasibleTargetError as error:
-            reason = _name_options(error.reason, given)
+            reason = _name_options(error.reason, parsed)
             _say(
                 f"{reason} Nothing is written. Use fresh rows, for this --target or for a larger "
                 "one, or improve the model."
             )
             return INFEASIBLE
         except (ValueError, ImportError, OSError) as error:
-            _say(_name_options(error, given))
+            _say(_name_options(error, parsed))
             if isinstance(error, OSError):
                 _abandon_output()
             return WRONG_INPUT
@@ -478,9 +482,11 @@ def _stopped_by_signals() -> Iterator[None]:
     """Stop at SIGTERM and SIGHUP as at Ctrl-C, so that partial files are removed."""
     both = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}  # Windows has no SIGHUP
     is_main = threading.current_thread() is threading.main_thread()  # it alone may set handlers
-    numbers = [one for one in both if is_main and signal.getsignal(one) is signal.SIG_DFL]
-    for number in numbers:
-        signal.signal(number, _stop)
+    numbers = []
+    for number in both:
+        if is_main and signal.getsignal(number) is signal.SIG_DFL:
+            numbers.append(number)
+            signal.signal(number, _stop)
     try:
         yield
     finally:
@@ -492,40 +498,43 @@ def _stop(number: int, _: object) -> None:
     sys.exit(128 + number)
 
 
-def _run(given: argparse.Namespace, is_closed: bool) -> int:
+def _run(parsed: argparse.Namespace, is_closed: bool) -> int:
     """Call the command, which is imported late to keep --help fast."""
-    if is_closed and given.command == "apply" and given.out is None:
+    if is_closed and parsed.command == "apply" and parsed.out is None:
         raise ValueError("standard output is closed; name a file: --out decided.csv.")
     import_extra("pyarrow", "pyarrow")  # it reads and writes tables
-    if given.command == "demo":
+    options = OPTIONS[parsed.command](**vars(parsed))
+    if isinstance(options, DemoOptions):
         from skselect.cli.demo import demo  # noqa: PLC0415
 
-        return demo(given)
+        return demo(options)
     from skselect.cli import commands  # noqa: PLC0415
 
     def note(message: object) -> None:
-        _say(f"note: {_name_options(message, given)}")
+        _say(f"note: {_name_options(message, parsed)}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: note(message)
-        return int(getattr(commands, given.command)(given))
+        command = getattr(commands, options.command)
+        return int(command(options))
 
 
 def _say(message: object) -> None:
     print(f"skselect: {message}", file=sys.stderr)
 
 
-def _name_options(message: object, given: argparse.Namespace) -> str:
+def _name_options(message: object, parsed: argparse.Namespace) -> str:
     """Return a message with options in place of the arguments that it names.
 
     These are the argument that a message begins with, and all whose names are no English words.
     """
     text = str(message)
-    first = text.partition(" ")[0].rstrip(":")
-    for name in vars(given):
+    first_word, _, _ = text.partition(" ")
+    subject = first_word.rstrip(":")
+    for name in vars(parsed):
         option = f"--{name.replace('_', '-')}"
-        if name == first:
+        if name == subject:
             text = text.replace(name, option, 1)
         if "_" in name:
             text = re.sub(rf"(?<!['\"\w]){name}\b(=(?=[ .]))?", option, text)

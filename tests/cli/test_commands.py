@@ -23,7 +23,7 @@ from skselect._lib import files as _files
 from skselect._lib.arrays import draw_rows
 from skselect._lib.notebook import VERDICTS, unwrap
 from skselect.calibration._scopes import ClassCalibration
-from skselect.cli import BROKEN, CUT_SHORT, OPEN, commands, tables
+from skselect.cli import BROKEN, CUT_SHORT, OPEN, commands, table_files, tables
 from skselect.policy.subgroups import GroupThresholds, PolicyShortlist
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.predictions import cascade_of
@@ -820,14 +820,14 @@ def test_signals_leave_nothing_half_written(number, monkeypatch, refuse, request
     usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
     request.addfinalizer(partial(signal.signal, number, signal.signal(number, usual)))
     Path("d.csv").write_text("old")
-    write_csv = tables.write_csv
+    write_csv = table_files.write_csv
 
     def stopped(cells, file, *how):
         """Stop when the file is half written."""
         write_csv(cells[:1000], file, *how)
         os.kill(os.getpid(), number)
 
-    monkeypatch.setattr(tables, "write_csv", stopped)
+    monkeypatch.setattr(table_files, "write_csv", stopped)
     told = refuse("apply t.csv --policy policy.json --out d.csv", code=128 + number)
     assert told == ("skselect: interrupted.\n" if number == signal.SIGINT else "")
     assert signal.getsignal(number) is usual

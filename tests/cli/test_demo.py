@@ -3,7 +3,6 @@
 import datetime as dt
 import re
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from skselect import AbstentionPolicy
 from skselect._lib.notebook import unwrap
 from skselect.cli import demo
 from skselect.cli.main import make_parser
+from skselect.cli.options import DemoOptions
 from tests.refusals import check_refused
 
 KINDS = pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -43,7 +43,7 @@ def options(tmp_path):
             path = tmp_path / f"table.{kind}"
             getattr(table, f"to_{kind}")(path, index=False)
             given = {"data": path, "label": "answer"} | given
-        return Namespace(**(vars(parsed) | given))
+        return DemoOptions(**(vars(parsed) | given))
 
     return options
 

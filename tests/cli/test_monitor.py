@@ -1,7 +1,6 @@
 """skselect monitor: a fold over a log, in one file or several, in any order."""
 
 import re
-from argparse import Namespace
 from functools import partial
 from pathlib import Path
 
@@ -324,7 +323,7 @@ def test_a_dead_feed_is_stale(cases, watch, refused):
 def stale(when, now):
     """Return whether the newest of some days, numbers with fractions, is too old by default."""
     rows = pd.DataFrame({"id": "a", "when": np.asarray(when) * 86400e6})
-    return bool(commands._find_stale(Namespace(max_age=None), rows, now * 86400e6))
+    return bool(commands._find_stale(rows, now * 86400e6, None))
 
 
 @pytest.mark.parametrize("seed", mostly_slow(range(60), quick=4))

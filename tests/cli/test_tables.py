@@ -16,9 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skselect import AbstentionPolicy, Predictions
-from skselect.cli import tables
+from skselect.cli import table_files
+from skselect.cli.cells import look_up, text_to_numbers
 from skselect.cli.main import main, make_parser
-from skselect.cli.tables import CsvLayout, Table, TableFile, look_up, open_table
+from skselect.cli.options import CsvLayout, EvaluateOptions
+from skselect.cli.table_files import TableFile
+from skselect.cli.tables import Table, open_table
 from skselect.predictions.predictions import VERDICTS
 from tests.refusals import check_refused
 
@@ -62,7 +65,7 @@ paths = {}
 def opened(file, options):
     """Return the table that a command opens."""
     given = make_parser().parse_args(["evaluate", str(paths[file.name]), *options.split()])
-    return open_table(paths[file.name], given)
+    return open_table(paths[file.name], EvaluateOptions(**vars(given)))
 
 
 LABELS = {
@@ -186,7 +189,7 @@ def test_names_of_cases_are_text_and_seven_is_no_fraction(written):
     )],
 ])  # fmt: skip
 def test_text_that_means_numbers(text, expected):
-    assert tables.text_to_numbers(np.array(text)).tolist() == (expected or text)
+    assert text_to_numbers(np.array(text)).tolist() == (expected or text)
 
 
 @pytest.mark.parametrize(("known", "same", "others"), [
@@ -269,7 +272,7 @@ def test_what_is_no_number_is_named(word, wanted, written):
     ],
 )
 def test_files_that_are_no_tables(name, content, message, tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "_BLOCK", 64)  # bytes: rows are counted from block to block
+    monkeypatch.setattr(table_files, "_BLOCK", 64)  # bytes: rows are counted from block to block
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=message):
@@ -431,9 +434,9 @@ def test_cells_are_written_as_their_text_or_refused(cells, texts):
     table, file = pa.table({"id": range(len(cells)), "x": cells}), io.StringIO(newline="")
     if texts is None:
         with pytest.raises(ValueError, match=r"cannot hold column 'x', .* Write a \.parquet"):
-            tables.write_csv(table, file, "|", ";")
+            table_files.write_csv(table, file, "|", ";")
         assert not file.getvalue()
     else:
-        tables.write_csv(table, file, "|", ";")
+        table_files.write_csv(table, file, "|", ";")
         rows = zip(["id", *range(len(texts))], ["x", *texts], strict=True)
         assert file.getvalue() == "".join(f"{k}|{text}\n" for k, text in rows)
