@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -120,24 +121,31 @@ class GuaranteeCheck(Stated):
     ) -> GuaranteeCheck:
         """Write down what was found of a guarantee."""
         unit = guarantee.unit
+        about = guarantee.about
         counts = finding.counts
+        value = unit * finding.value
+        low = unit * finding.low
+        high = unit * finding.high
+        detectable = unit * finding.detectable
+        n_wrong = counts.n_errors + counts.n_missed
+        n_more = count_more(guarantee, finding, schedule)
         return cls(
             verdict=finding.verdict,
             objective=guarantee.word,
             target=guarantee.target,
             delta=guarantee.delta,
-            loss=guarantee.about.kind,
-            unit=guarantee.about.unit,
+            loss=about.kind,
+            unit=about.unit,
             cases=guarantee.cases,
-            value=unit * finding.value,
-            low=unit * finding.low,
-            high=unit * finding.high,
+            value=value,
+            low=low,
+            high=high,
             n=counts.n,
             n_accepted=counts.n_accepted,
-            n_errors=counts.n_errors + counts.n_missed,
+            n_errors=n_wrong,
             p_value=finding.p_value,
-            detectable=unit * finding.detectable,
-            n_more=count_more(guarantee, finding, schedule),
+            detectable=detectable,
+            n_more=n_more,
             since=guarantee.since,
             max_analyses=schedule.max_analyses,
             deferred_error=guarantee.reviewing.rate,
@@ -306,12 +314,13 @@ class PolicyCheck:
     def _repr_html_(self) -> str:
         lines = self._lines()
         numbers = {"of these cases answered": percent(self.coverage)}
-        if len(self.guarantees) == 1:
+        n = len(self.guarantees)
+        if n == 1:
             [check] = self.guarantees
             numbers |= check.as_objective.limit("target", check.value)
         else:
             n_kept = sum(check.verdict in ("no_breach", "confirmed") for check in self.guarantees)
-            numbers["guarantees without a breach"] = f"{n_kept} of {len(self.guarantees)}"
+            numbers["guarantees without a breach"] = f"{n_kept} of {n}"
         _, tone = VERDICTS[self.verdict]
         if tone == "good" and self.caveats:
             tone = "open"
@@ -338,24 +347,31 @@ class PolicyCheck:
             which = ""
         else:
             which = f" over all of {self.max_analyses} checks"
-        doubt = max(objectives.DOUBT, self.delta)
+        delta = percent(self.delta, up=True)
+        doubt = percent(max(objectives.DOUBT, self.delta))
+        intervals = "; ".join(self._intervals())
+        assumptions = "; ".join(self.assumptions)
         return (
-            f"BROKEN or CONFIRMED is wrong with probability at most {percent(self.delta, up=True)}"
-            f"{which}. Where every guarantee is kept, IN DOUBT appears in at most "
-            f"{percent(doubt)} of the checks. Intervals: "
-            f"{'; '.join(self._intervals())}. Assumptions (not proved): "
-            f"{'; '.join(self.assumptions)}. {self._tell_reused()}"
+            f"BROKEN or CONFIRMED is wrong with probability at most {delta}{which}. Where every "
+            f"guarantee is kept, IN DOUBT appears in at most {doubt} of the checks. Intervals: "
+            f"{intervals}. Assumptions (not proved): {assumptions}. {self._tell_reused()}"
         )
 
     def _intervals(self) -> list[str]:
         """Return the interval of each guarantee, and that of the coverage if none is about it."""
-        intervals = [check.interval for check in self.guarantees if not check.is_empty]
-        if any(check.as_objective.is_least and not check.cases for check in self.guarantees):
-            return intervals
-        low, high = self.coverage_interval
-        ends = f"{percent(low, up=False)} to {percent(high, up=True)}"
-        name = name_interval(self.delta, self.max_analyses)
-        return [*intervals, f"answered: {ends} ({name})"]
+        intervals = []
+        has_coverage = False
+        for check in self.guarantees:
+            if not check.is_empty:
+                intervals.append(check.interval)
+            if check.as_objective.is_least and not check.cases:
+                has_coverage = True
+        if not has_coverage:
+            low, high = self.coverage_interval
+            ends = f"{percent(low, up=False)} to {percent(high, up=True)}"
+            name = name_interval(self.delta, self.max_analyses)
+            intervals.append(f"answered: {ends} ({name})")
+        return intervals
 
     def _tell_reused(self) -> str:
         """Say what was checked about rows that were given to `fit`."""
@@ -381,15 +397,17 @@ class PolicyCheck:
         if self.same_rows or (self.is_of_fit and self.verdict != "broken"):
             return [self._refuse()]
         lines = self._answer()
-        if len(self.guarantees) > 1:  # what to do stands beside the verdict over all
-            lines[0] += f" {self._advice()}"
+        advice = self._advice()
+        is_one = len(self.guarantees) == 1
+        if not is_one:  # what to do stands beside the verdict over all
+            lines[0] += f" {advice}"
         if not brief:
+            coverage = percent(self.coverage)
             lines.append(
-                f"The policy answers {percent(self.coverage)} of these {self.n:,} cases "
-                f"({self.n_accepted:,})."
+                f"The policy answers {coverage} of these {self.n:,} cases ({self.n_accepted:,})."
             )
-        if len(self.guarantees) == 1:
-            lines.append(self._advice())
+        if is_one:
+            lines.append(advice)
         if not brief:
             lines.append(self.trust)
         return lines
@@ -408,14 +426,20 @@ class PolicyCheck:
         """Return the life of each guarantee; of several, how many have which verdict, first."""
         lives = [check.life for check in self.guarantees]
         if len(lives) > 1:
-            verdicts = [check.verdict for check in self.guarantees]
-            counts = []
-            for verdict, (word, _) in VERDICTS.items():
-                if verdict in verdicts:
-                    counts.append(f"{verdicts.count(verdict)} {word.lower()}")
-            word, _ = VERDICTS[self.verdict]
-            lives.insert(0, f"{word}: {len(lives)} guarantees ({', '.join(counts)}).")
+            lives.insert(0, self._count_verdicts())
         return [*lives, *self.caveats]
+
+    def _count_verdicts(self) -> str:
+        """Say how many guarantees have which verdict, that over all of them first."""
+        verdicts = [check.verdict for check in self.guarantees]
+        counts = []
+        for verdict, (word, _) in VERDICTS.items():
+            n = verdicts.count(verdict)
+            if n:
+                counts.append(f"{n} {word.lower()}")
+        word, _ = VERDICTS[self.verdict]
+        listed = ", ".join(counts)
+        return f"{word}: {len(verdicts)} guarantees ({listed})."
 
     def _advice(self) -> str:
         """Say what to do next."""
@@ -599,25 +623,22 @@ def check_decided(
     loss = sample.outcomes.loss
     accepted = sample.accepted
     assert accepted is not None
+    counts = objectives.Counts.of(loss, accepted)
+    graded = loss[accepted] if policy.rule.has_graded_costs else None
+    check = _gather(policy, checks, counts, graded)
+    assumptions = check.assumptions
+    if sample.drawn:
+        assumptions = (sample.drawn, *assumptions)
     doubts = (find_far(policy, answered, curve), draw_of(answered).doubt)
-    caveats = tuple(
-        f"This verdict is about rows like these only: {doubt}." for doubt in doubts if doubt
+    caveats = [f"This verdict is about rows like these only: {doubt}." for doubt in doubts if doubt]
+    check = replace(
+        check,
+        same_rows=chose_threshold(policy, curve),
+        reused=share_reused(policy, curve),
+        caveats=tuple(caveats),
+        assumptions=assumptions,
     )
-    check = _gather(
-        policy,
-        checks,
-        objectives.Counts.of(loss, accepted),
-        loss[accepted] if policy.rule.has_graded_costs else None,
-    )
-    return _without_reused(
-        replace(
-            check,
-            same_rows=chose_threshold(policy, curve),
-            reused=share_reused(policy, curve),
-            caveats=caveats,
-            assumptions=(*([sample.drawn] if sample.drawn else []), *check.assumptions),
-        )
-    )
+    return _without_reused(check)
 
 
 def _check_state(
@@ -625,28 +646,25 @@ def _check_state(
 ) -> PolicyCheck | None:
     """Check a policy on rows that were only counted; None where there is nothing to check."""
     _check_countable(policy, state, subgroups)
-    certificates_of_all = [(certificate, "") for certificate in find_requested(policy, request)]
-    tested = request.choose(certificates_of_all)
-    schedule = Schedule.of([1] * len(tested), request.max_analyses)
-    guarantees = [
-        request.guarantee(certificate, policy.rule, schedule) for certificate, _ in tested
-    ]
+    tested = request.choose([(certificate, "") for certificate in find_requested(policy, request)])
+    if not tested:
+        return None
     curve = state.finalize()
-    if any(isinstance(guarantee, objectives.SystemRisk) for guarantee in guarantees):
-        raise ArgumentError(
-            "objective",
-            "objective='system_risk': a state does not count the reviewer's errors; pass "
-            "Predictions.from_proba(..., reviewer=).",
-        )
     accepted = curve.accepted_at(np.array([policy.threshold]))
     counts = objectives.Counts(state.n_rows, int(accepted.weight[0]), int(accepted.loss[0]))
+    schedule = Schedule.of([1] * len(tested), request.max_analyses)
     checks = []
-    for guarantee in guarantees:
+    for certificate, _ in tested:
+        guarantee = request.guarantee(certificate, policy.rule, schedule)
+        if isinstance(guarantee, objectives.SystemRisk):
+            raise ArgumentError(
+                "objective",
+                "objective='system_risk': a state does not count the reviewer's errors; pass "
+                "Predictions.from_proba(..., reviewer=).",
+            )
         doubt = schedule.doubt(guarantee)
         finding = guarantee.test_counts(counts, anytime=schedule.is_anytime, doubt=doubt)
         checks.append(GuaranteeCheck.of(guarantee, finding, schedule))
-    if not checks:
-        return None
     # A state may hold float32 confidences, by which no row is recognised.
     check = _gather(policy, checks, counts, None)
     return _without_reused(replace(check, same_rows=chose_threshold(policy, curve)))
@@ -691,18 +709,16 @@ def _gather(
 
     `graded` are the losses of accepted rows, where they may lie between 0 and 1.
     """
-    unit = policy.rule.unit
-    max_analyses = checks[0].max_analyses
-    # Guarantees that are about none of the rows cannot fail here.
-    delta = math.fsum(check.delta for check in checks if check.n) or checks[0].delta
-    level = delta / (max_analyses or 1)
-    is_anytime = max_analyses is None
-    risk, risk_low, risk_high = objectives.find_mean(
-        counts.n_errors, counts.n_accepted, graded, level, anytime=is_anytime
+    first = checks[0]
+    max_analyses = first.max_analyses
+    delta = _sum_deltas(checks)
+    find_mean = partial(
+        objectives.find_mean, level=delta / (max_analyses or 1), anytime=max_analyses is None
     )
-    coverage, low, high = objectives.find_mean(
-        counts.n_accepted, counts.n, None, level, anytime=is_anytime
-    )
+    mean, *ends = find_mean(counts.n_errors, counts.n_accepted, graded)
+    coverage, *coverage_ends = find_mean(counts.n_accepted, counts.n, None)
+    low, high = [policy.rule.unit * end for end in ends]
+    about_reviewer = first.as_objective.reviewing.assumes
     return PolicyCheck(
         verdict=_first_verdict(checks),
         delta=delta,
@@ -711,16 +727,18 @@ def _gather(
         n_accepted=counts.n_accepted,
         n_errors=counts.n_errors,
         coverage=coverage,
-        coverage_interval=(low, high),
-        risk=unit * risk,
-        risk_interval=(unit * risk_low, unit * risk_high),
+        coverage_interval=(coverage_ends[0], coverage_ends[1]),
+        risk=policy.rule.unit * mean,
+        risk_interval=(low, high),
         max_analyses=max_analyses,
-        assumptions=(
-            *checks[0].as_objective.reviewing.assumes,
-            *_TRUSTED,
-            _name_rows(max_analyses),
-        ),
+        assumptions=(*about_reviewer, *_TRUSTED, _name_rows(max_analyses)),
     )
+
+
+def _sum_deltas(checks: Sequence[GuaranteeCheck]) -> float:
+    """Return the chance that one of the verdicts is wrong; what is about no row cannot be."""
+    deltas = [check.delta for check in checks if check.n]
+    return math.fsum(deltas) if deltas else checks[0].delta
 
 
 def _name_rows(max_analyses: int | None) -> str:

@@ -102,10 +102,12 @@ def check_answers_fit(
     policy: AbstentionPolicy, predictions: Predictions, which: str = "predictions"
 ) -> None:
     """Refuse predictions of other classes, or without the answers that a policy keeps."""
-    if policy.classes.tolist() != predictions.classes.tolist():
+    classes = policy.classes.tolist()
+    named = predictions.classes.tolist()
+    if classes != named:
         raise ValueError(
-            f"policy: it is for the classes {policy.classes.tolist()}, but the {which} are for "
-            f"{predictions.classes.tolist()}; pass labels= in the policy's order."
+            f"policy: it is for the classes {classes}, but the {which} are for {named}; pass "
+            "labels= in the policy's order."
         )
     if policy.rule.decision == "estimator" and predictions.rule.decision != "estimator":
         raise ValueError(
@@ -119,9 +121,11 @@ def check_answers_fit(
     if cascade is None or is_decided:
         return
     joined = predicting.cascade_of(predictions)
-    if joined is None or (joined.names, joined.cuts) != (cascade.names, cascade.cuts):
+    rule = (cascade.names, cascade.cuts)
+    if joined is None or (joined.names, joined.cuts) != rule:
+        stages = list(cascade.names)
         raise ValueError(
-            f"{which}: this policy asks the stages {list(cascade.names)} in turn, and these "
+            f"{which}: this policy asks the stages {stages} in turn, and these "
             "were not joined by its rule; pass the labels and a dict of the tables of the stages, "
             "or policy.cascade.join({stage: Predictions, ...})."
         )
@@ -150,10 +154,11 @@ def sample_of(
 
 def chose_threshold(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> bool:
     """Tell whether exactly these rows chose the policy's threshold, or made its certificate."""
-    digests = [policy.fingerprints.get("data")]
-    if policy.certificate is not None:
-        digests.append(policy.certificate.fingerprints.get("data"))
-    return certificates.fingerprint(curve) in digests
+    digest = certificates.fingerprint(curve)
+    if digest == policy.fingerprints.get("data"):
+        return True
+    certificate = policy.certificate
+    return certificate is not None and digest == certificate.fingerprints.get("data")
 
 
 def share_reused(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> float | None:
@@ -176,7 +181,9 @@ def find_far(policy: AbstentionPolicy, answered: Predictions, curve: RiskCoverag
     """Say where many rows have other confidences than those that tuned the policy, "" if not."""
     quantiles = np.array(list(policy.confidence_quantiles.values()))
     just_above = np.nextafter(quantiles, np.inf)
-    n_from = curve.accepted_at(np.append(quantiles, just_above)).weight
-    n_below = curve.n_rows - n_from.reshape(2, -1).T
+    thresholds = np.append(quantiles, just_above)
+    accepted = curve.accepted_at(thresholds)
+    n_from = accepted.weight.reshape(2, -1).T
+    n_below = curve.n_rows - n_from
     name = "confidence" if answered.y_proba is None else "y_proba"
     return describe_far(policy, n_below, curve.n_rows, name)

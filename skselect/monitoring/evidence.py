@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -27,10 +27,12 @@ from skselect.policy.subgroups import GroupThresholds
 
 #: Bets on cases are the best ones for risks that are so many times the target; half of the money
 #: enters within so many cases.
-ALTERNATIVES, PATIENCE = np.array([1.25, 1.6, 2.0, 3.0, 5.0]), 500
+ALTERNATIVES = np.array([1.25, 1.6, 2.0, 3.0, 5.0])
+PATIENCE = 500
 # Bets on shares lose so much of their money at a share of 0: a share varies less than a loss of 0
 # or 1. There are fewer batches than cases.
-_LOST, _PATIENCE_OF_SHARES = np.array([0.1, 0.25, 0.5, 0.75, 0.95]), 20
+_LOST = np.array([0.1, 0.25, 0.5, 0.75, 0.95])
+_PATIENCE_OF_SHARES = 20
 # Products are taken over so many cases, at fixed places in the sequence of cases: no batch changes
 # a bit of the state, and no product leaves the range of floats.
 _SPAN = 128
@@ -43,8 +45,14 @@ _EXPONENTS = np.geomspace(0.001, 5.0, 20)
 _GRAINS = 2.0**30
 
 # A plan draws so many answers, in so many streams at least and at most.
-_DRAWS, _LEAST_STREAMS, _MOST_STREAMS = 2_000_000, 100, 2000
-_MOST_LABELLED, _ALL_WRONG, _FINE = 50_000, 1000, 1.002
+_DRAWS = 2_000_000
+_LEAST_STREAMS = 100
+_MOST_STREAMS = 2000
+# So many answers at most are planned, so many wrong ones raise an alarm, and the risk that is
+# found is larger than one that is missed by this factor at most.
+_MOST_LABELLED = 50_000
+_ALL_WRONG = 1000
+_FINE = 1.002
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,14 +78,27 @@ class Evidence:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        arrays = {name: getattr(self, name).tolist() for name in ("carried", "product", "added")}
-        return {"n": self.n, **arrays}
+        return {
+            "n": self.n,
+            "carried": self.carried.tolist(),
+            "product": self.product.tolist(),
+            "added": self.added.tolist(),
+        }
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Evidence:
         """Rebuild it from :meth:`to_dict`."""
-        arrays = [np.array(stored[name], float) for name in ("carried", "product", "added")]
-        return cls(operator.index(stored["n"]), *(array.reshape(5) for array in arrays))
+        return cls(
+            n=operator.index(stored["n"]),
+            carried=_read_five(stored["carried"]),
+            product=_read_five(stored["product"]),
+            added=_read_five(stored["added"]),
+        )
+
+
+def _read_five(stored: Any) -> FloatArray:
+    """Return stored numbers, one per stake."""
+    return np.array(stored, float).reshape(5)
 
 
 class Bets(NamedTuple):
@@ -104,18 +125,21 @@ def bets_on_cases(target: float) -> Bets:
     target)). No q is above (1 + target) / 2, so that no bet loses more than half of its money.
     """
     risks = np.minimum(ALTERNATIVES * target, (1.0 + target) / 2.0)
-    return Bets(target, (risks - target) / (target * (1.0 - target)), PATIENCE)
+    stakes = (risks - target) / (target * (1.0 - target))
+    return Bets(target, stakes, PATIENCE)
 
 
 def bets_on_shares(most: float) -> Bets:
     """Return bets that the mean of shares, one per batch, is above what it was at most."""
-    return Bets(most, np.minimum(_LOST / most, 20.0), _PATIENCE_OF_SHARES)
+    stakes = np.minimum(_LOST / most, 20.0)
+    return Bets(most, stakes, _PATIENCE_OF_SHARES)
 
 
 def wealth_of(evidence: Evidence, bets: Bets) -> float:
     """Return the wealth after the cases so far; 1 before the first."""
     money = evidence.product * (evidence.carried + evidence.added)
-    return float(sum(money) / len(money) + bets.patience / (bets.patience + evidence.n))
+    waiting = bets.patience / (bets.patience + evidence.n)
+    return float(sum(money) / len(money) + waiting)
 
 
 def advance(
@@ -161,18 +185,19 @@ def _advance_in_span(old: Evidence, bets: Bets, payoff: FloatArray) -> tuple[Evi
     n_cases = payoff.shape[-1]
     before = bets.patience + old.n + np.arange(n_cases)
     enters = bets.patience / (before * (before + 1.0))
+    waiting = bets.patience / (before + 1.0)
     factors = 1.0 + np.multiply.outer(bets.stakes, payoff)
-    product = np.concatenate([old.product[..., None], factors], axis=-1)
-    product = np.multiply.accumulate(product, axis=-1)
+    factors = np.concatenate([old.product[..., None], factors], axis=-1)
+    product = np.multiply.accumulate(factors, axis=-1)
     shares = np.concatenate([old.added[..., None], enters / product[..., :-1]], axis=-1)
     added = np.add.accumulate(shares, axis=-1)
     money = product[..., 1:] * (old.carried[..., None] + added[..., 1:])
-    wealth = sum(money) / len(money) + bets.patience / (before + 1.0)
+    wealth = sum(money) / len(money) + waiting
     n = old.n + n_cases
-    if n % _SPAN == 0:
-        carried = np.minimum(money[..., -1], _RICHEST)
-        return Evidence(n, carried, np.ones_like(carried), np.zeros_like(carried)), wealth
-    return Evidence(n, old.carried, product[..., -1], added[..., -1]), wealth
+    if n % _SPAN:
+        return Evidence(n, old.carried, product[..., -1], added[..., -1]), wealth
+    carried = np.minimum(money[..., -1], _RICHEST)
+    return Evidence(n, carried, np.ones_like(carried), np.zeros_like(carried)), wealth
 
 
 def risk_interval(loss: float, weight: float, delta: float) -> tuple[float, float]:
@@ -206,22 +231,27 @@ def risk_interval(loss: float, weight: float, delta: float) -> tuple[float, floa
     """
     if weight <= 0.0:
         return 0.0, 1.0
-    mean, line = min(loss / weight, 1.0), math.log(2.0 / delta)
+    mean = min(loss / weight, 1.0)
+    line = math.log(2.0 / delta)
 
     def is_ruled_out(m: float, sign: float) -> bool:
-        growth = np.log1p(m * np.expm1(sign * _EXPONENTS))
-        logs = sign * _EXPONENTS * loss - weight * growth
+        exponents = sign * _EXPONENTS
+        growth = np.log1p(m * np.expm1(exponents))
+        logs = exponents * loss - weight * growth
         most = float(np.max(logs))
-        return most + math.log(float(np.mean(np.exp(logs - most)))) >= line
+        average = float(np.mean(np.exp(logs - most)))
+        return most + math.log(average) >= line
 
-    return _end(mean, 0.0, is_ruled_out, 1.0), _end(mean, 1.0, is_ruled_out, -1.0)
+    low = _find_end(mean, 0.0, lambda m: is_ruled_out(m, 1.0))
+    high = _find_end(mean, 1.0, lambda m: is_ruled_out(m, -1.0))
+    return low, high
 
 
-def _end(inside: float, outside: float, is_ruled_out: Any, sign: float) -> float:
+def _find_end(inside: float, outside: float, is_ruled_out: Callable[[float], bool]) -> float:
     """Return where the possible means end, between `inside` and 0 or 1, rounded outwards."""
     for _ in range(40):
         middle = (inside + outside) / 2.0
-        if is_ruled_out(middle, sign):
+        if is_ruled_out(middle):
             outside = middle
         else:
             inside = middle
@@ -303,10 +333,9 @@ def detectable_risk(
     check_count("n_labelled", n_labelled)
     check_count("n_before", n_before, 0)
     check_number("power", power, 0.0, 1.0, closed="neither")
-    bets, line = bets_on_cases(target), 1.0 / level
+    bets = bets_on_cases(target)
     start, _ = advance(Evidence(), bets, np.zeros(n_before), np.ones(n_before))
-    _, wealth = advance(start, bets, np.ones(_ALL_WRONG), np.ones(_ALL_WRONG))
-    least = int(np.argmax(wealth >= line)) + 1
+    least = _count_for_alarm(start, bets, 1.0 / level)
     if n_labelled < least:
         raise ArgumentError(
             "n_labelled",
@@ -316,49 +345,83 @@ def detectable_risk(
     n = min(n_labelled, _MOST_LABELLED)
     n_streams = min(max(_DRAWS // n, _LEAST_STREAMS), _MOST_STREAMS)
     draws = np.random.default_rng(0).random((n, n_streams)).T
-    low, high, wanted = target, 1.0, math.ceil(power * n_streams)
+    n_wanted = math.ceil(power * n_streams)
+    return _least_noticed(start, bets, draws, n_wanted, 1.0 / level)
+
+
+def _least_noticed(
+    start: Evidence, bets: Bets, draws: FloatArray, n_wanted: int, line: float
+) -> float:
+    """Return the least risk that raises an alarm in so many streams of answers."""
+    low = bets.target
+    high = 1.0
     while high > _FINE * low:
         middle = math.sqrt(low * high)
-        noticed = _raise_alarms(start, bets, draws < middle, line)
-        if np.sum(noticed) >= wanted:  # the others raise none at smaller risks either
-            high, draws = middle, draws[noticed]
+        notices = _raise_alarms(start, bets, draws < middle, line)
+        n_noticed = int(np.sum(notices))
+        if n_noticed >= n_wanted:  # the others raise none at smaller risks either
+            high = middle
+            draws = draws[notices]
         else:
-            low, wanted, draws = middle, wanted - int(np.sum(noticed)), draws[~noticed]
+            low = middle
+            draws = draws[~notices]
+            n_wanted -= n_noticed
     return high
+
+
+def _count_for_alarm(start: Evidence, bets: Bets, line: float) -> int:
+    """Return how many wrong answers in a row raise an alarm."""
+    wrong = np.ones(_ALL_WRONG)
+    _, wealth = advance(start, bets, wrong, np.ones(_ALL_WRONG))
+    return int(np.argmax(wealth >= line)) + 1
 
 
 def _read_watched(risk: Any, delta: float | None) -> tuple[float, float]:
     """Return the target and the delta of a risk of errors."""
-    stated, own = ("risk", risk) if isinstance(risk, numbers.Real) else (risk, None)
-    kind, target, level = read_guarantee(stated, own, delta)
+    if isinstance(risk, numbers.Real):
+        kind, target, level = read_guarantee("risk", risk, delta)
+    else:
+        kind, target, level = read_guarantee(risk, None, delta)
     is_error = getattr(risk, "loss", "auto") in ("auto", "zero_one")
     if kind is None or not (kind.is_selective and is_error):
         raise ValueError(
             f"risk must be a number or a Risk of errors, such as Risk(0.05), got {shown(risk)}: "
             "no other objective is planned."
         )
-    return kind(target).checked_target(Loss()), check_delta(0.05 if level is None else level)
+    target = kind(target).checked_target(Loss())
+    return target, check_delta(0.05 if level is None else level)
 
 
 def _raise_alarms(start: Evidence, bets: Bets, wrong: BoolArray, line: float) -> BoolArray:
     """Tell in which streams of answers, the rows of `wrong`, the wealth reaches a line."""
-    left = np.arange(len(wrong))
-    evidence = _take_streams(start, np.zeros(len(wrong), dtype=np.int64))
-    for first in range(0, wrong.shape[1], 2 * _SPAN):
-        loss = wrong[left, first : first + 2 * _SPAN].astype(np.float64)
+    n_streams, n = wrong.shape
+    streams = np.arange(n_streams)
+    silent = streams
+    evidence = _take_streams(start, np.zeros(n_streams, dtype=np.int64))
+    for first in range(0, n, 2 * _SPAN):
+        loss = wrong[silent, first : first + 2 * _SPAN].astype(np.float64)
         evidence, wealth = advance(evidence, bets, loss, np.ones(loss.shape[1]))
-        poor = np.all(wealth < line, axis=1)
-        left, evidence = left[poor], _take_streams(evidence, poor)
-    return ~np.isin(np.arange(len(wrong)), left)
+        is_poor = np.all(wealth < line, axis=1)
+        silent = silent[is_poor]
+        evidence = _take_streams(evidence, is_poor)
+    return ~np.isin(streams, silent)
 
 
 def _take_streams(evidence: Evidence, which: Any) -> Evidence:
     """Return the evidence of some streams."""
-    arrays = evidence.carried, evidence.product, evidence.added
-    return Evidence(evidence.n, *(array.reshape(len(array), -1)[:, which] for array in arrays))
+    return Evidence(
+        evidence.n,
+        carried=evidence.carried.reshape(5, -1)[:, which],
+        product=evidence.product.reshape(5, -1)[:, which],
+        added=evidence.added.reshape(5, -1)[:, which],
+    )
 
 
 # What is watched ----------------------------------------------------------------------------------
+
+
+# What cases have made of a guarantee that is watched, beside the evidence.
+_RESTORED = ("weight", "loss", "n_known", "n_counted", "n_errors", "alarm_at", "alarm_when")
 
 
 @dataclass
@@ -399,17 +462,20 @@ class Watched:
 
     def bet(self, loss: FloatArray, weight: FloatArray, when: FloatArray) -> FloatArray:
         """Take further outcomes; return the wealth after each."""
-        self.evidence, wealth = advance(self.evidence, bets_on_cases(self.target), loss, weight)
-        rich = np.flatnonzero(wealth >= 1.0 / self.delta)
-        if self.alarm_at is None and len(rich):
-            self.alarm_at = self.n_known + int(rich[0]) + 1
-            self.alarm_when = float(when[rich[0]])
+        bets = bets_on_cases(self.target)
+        self.evidence, wealth = advance(self.evidence, bets, loss, weight)
+        is_rich = wealth >= 1.0 / self.delta
+        if self.alarm_at is None and np.any(is_rich):
+            first = int(np.argmax(is_rich))
+            self.alarm_at = self.n_known + first + 1
+            self.alarm_when = float(when[first])
         bits = np.random.PCG64(0)
         bits.advance(2 * self.n_known)  # the same coins, however the cases are split into calls
         coins = np.random.Generator(bits).random((len(loss), 2))
-        counts, wrong = (coins < np.column_stack([weight, loss])).T
+        counts = coins[:, 0] < weight
+        is_wrong = coins[:, 1] < loss
         self.n_counted += int(np.sum(counts))
-        self.n_errors += int(np.sum(counts & wrong))
+        self.n_errors += int(np.sum(counts & is_wrong))
         self.n_known += len(loss)
         self.weight += float(np.sum(in_grains(weight)))
         self.loss += float(np.sum(in_grains(weight * loss)))
@@ -422,8 +488,7 @@ class Watched:
 
     def restore(self, stored: Mapping[str, Any]) -> None:
         """Take what cases have made of it from :meth:`to_dict`."""
-        names = "weight", "loss", "n_known", "n_counted", "n_errors", "alarm_at", "alarm_when"
-        for name in names:
+        for name in _RESTORED:
             setattr(self, name, stored[name])
         self.evidence = Evidence.from_dict(stored["evidence"])
 
@@ -441,25 +506,31 @@ def find_watched(
         raise _refuse(policy, target)
     schedule = Schedule.of([1] * len(tested), None)
     watched = []
+    losses = []
     for certificate, group in tested:
         guarantee = request.guarantee(certificate, policy.rule, schedule)
         watched.append(Watched(group, guarantee.scaled_target, guarantee.delta, guarantee.since))
-    return guarantee.about, watched
+        losses.append(guarantee.about)
+    return losses[0], watched
 
 
 def _find_risk(groups: GroupThresholds, group: Any) -> Certificate | None:
     """Return the guarantee of a largest risk or cost that is about all cases of a subgroup."""
-    own = groups.made.get(group)
-    for one in () if own is None else (own, *own.also):
-        about_all = one.cases == groups.name(group)
-        if is_guarantee(one) and about_all and one.as_objective.is_selective:
-            return one
+    first = groups.made.get(group)
+    if first is None:
+        return None
+    for certificate in (first, *first.also):
+        is_about_all = certificate.cases == groups.name(group)
+        is_selective = certificate.as_objective.is_selective
+        if is_guarantee(certificate) and is_about_all and is_selective:
+            return certificate
     return None
 
 
 def _refuse(policy: AbstentionPolicy, target: float | None) -> ArgumentError:
     """Return the error for a policy that guarantees nothing that is watched, or decides nothing."""
-    certificates, own = policy.parts.listed, policy.certificate
+    certificates = policy.parts.listed
+    first = policy.certificate
     check = "Check it with check_policy(policy, rows) on fresh labelled rows"
     if target is not None:
         why = "it defers all cases; nothing is watched."
@@ -469,9 +540,9 @@ def _refuse(policy: AbstentionPolicy, target: float | None) -> ArgumentError:
             f"watch the reviewer. {check} with the reviewer's answers (in a terminal: skselect "
             "evaluate --policy), or pass target= to watch the answers of the machine alone."
         )
-    elif is_guarantee(own) and own.cases:
+    elif is_guarantee(first) and first.cases:
         why = (
-            f"its certificate is only about cases {own.cases}, and the monitor does not watch "
+            f"its certificate is only about cases {first.cases}, and the monitor does not watch "
             f"these alone. {check} (in a terminal: skselect evaluate --policy), or pass target= "
             "to watch all answers together."
         )

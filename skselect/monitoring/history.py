@@ -6,7 +6,7 @@ import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,33 +41,71 @@ _SUMS = ["n", "n_accepted", "n_known", "weight", "loss"]
 def begin_batch(batches: Records, first: int, start: float) -> Records:
     """Return batches, oldest first, with a new one; where they are too many, two become one."""
     if len(batches) == MOST_BATCHES:
-        later, batches = batches[1::2], batches[::2].copy()
+        later = batches[1::2]
+        batches = batches[::2].copy()
         for name in _SUMS:
             batches[name] += later[name]
         batches["evidence"] = np.maximum(batches["evidence"], later["evidence"])
-    return np.append(batches, np.array([(first, start, 0, 0, 0, 0.0, 0.0, 0.0)], BATCH))
+    begun = np.zeros(1, BATCH)
+    begun["first"] = first
+    begun["start"] = start
+    return np.append(batches, begun)
 
 
 def enter_outcomes(batches: Records, cases: Records, loss: FloatArray, wealth: FloatArray) -> None:
     """Add outcomes of cases to the batches that they belong to, with the evidence after each."""
     place = np.searchsorted(batches["first"], cases["number"], side="right") - 1
+    weight = cases["weight"]
     np.add.at(batches["n_known"], place, 1)
-    np.add.at(batches["weight"], place, in_grains(cases["weight"]))
-    np.add.at(batches["loss"], place, in_grains(cases["weight"] * loss))
+    np.add.at(batches["weight"], place, in_grains(weight))
+    np.add.at(batches["loss"], place, in_grains(weight * loss))
     np.maximum.at(batches["evidence"], place, wealth)
 
 
 def latest_batches(batches: Records, n: int, counted: str) -> Records:
     """Return the latest batches: as few as hold `n` cases of the kind `counted`."""
-    held = np.cumsum(batches[counted][::-1])
-    return batches[max(len(batches) - 1 - int(np.searchsorted(held, n)), 0) :]
+    latest_first = batches[counted][::-1]
+    held = np.cumsum(latest_first)
+    n_batches = 1 + int(np.searchsorted(held, n))
+    return batches[-n_batches:]
 
 
 def runs(keys: FloatArray) -> list[slice]:
     """Return where neighbours are equal."""
-    starts = np.flatnonzero(keys[1:] != keys[:-1]) + 1
-    ends = [0, *starts.tolist(), len(keys)]
-    return [slice(a, b) for a, b in pairwise(ends) if b > a]
+    if len(keys) == 0:
+        return []
+    changes = np.flatnonzero(keys[1:] != keys[:-1]) + 1
+    ends = [0, *changes.tolist(), len(keys)]
+    return [slice(start, stop) for start, stop in pairwise(ends)]
+
+
+class Share(NamedTuple):
+    """A share of the cases that a policy stores of the rows that tuned it.
+
+    Parameters
+    ----------
+    what : {"answered", "deferred", "below", "above"}
+        What is counted: answers, deferred cases, or confidences below or above a value.
+    value : float
+    most : float
+        What the share was at most.
+    """
+
+    what: str
+    value: float
+    most: float
+
+    def count(self, accepted: BoolArray, confidence: FloatArray) -> int:
+        """Count the cases that belong to it."""
+        if self.what == "answered":
+            counted = accepted
+        elif self.what == "deferred":
+            counted = ~accepted
+        elif self.what == "below":
+            counted = confidence < self.value
+        else:
+            counted = confidence > self.value
+        return int(np.count_nonzero(counted))
 
 
 @dataclass
@@ -78,79 +116,90 @@ class Workload:
 
     Parameters
     ----------
-    shares : list of (str, float, float)
-        What is counted ("answered", "deferred", confidences "below" or "above" a value), that
-        value, and what the share was at most.
+    shares : list of Share
     evidence : list of Evidence
         One per share.
     counts : list of int
-        Cases of the open batch, one per share, and all of them at the end.
+        Cases of the open batch, one per share.
+    n : int, default=0
+        All cases of the open batch.
     changed : float, default=None
         When the batch was over that made the evidence large enough.
     """
 
-    shares: list[tuple[str, float, float]]
+    shares: list[Share]
     evidence: list[Evidence]
     counts: list[int]
+    n: int = 0
     changed: float | None = None
 
     @classmethod
     def of_policy(cls, policy: AbstentionPolicy) -> Workload:
         """Begin with what a policy stores about the rows that tuned it, if that is comparable."""
-        shares = []
-        if policy.coverage is not None and policy.n and _is_of_this_classifier(policy):
-            shares = [("answered", 0.0, policy.coverage), ("deferred", 0.0, 1 - policy.coverage)]
-            for name, value in policy.confidence_quantiles.items():
-                level = float(name)
-                if _OUTER <= level <= 1.0 - _OUTER:
-                    shares += [("below", value, level), ("above", value, 1.0 - level)]
-        found, n = [], policy.n or 0
-        for what, value, share in shares:
-            most = float(clopper_pearson_interval(round(share * n), n, _LEVEL)[1])
-            if most < 1.0:
-                found.append((what, value, most))
-        return cls(found, [Evidence()] * len(found), [0] * (len(found) + 1))
+        shares = _find_shares(policy)
+        return cls(shares, [Evidence()] * len(shares), [0] * len(shares))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         evidence = [evidence.to_dict() for evidence in self.evidence]
-        return {"evidence": evidence, "counts": self.counts, "changed": self.changed}
+        return {"evidence": evidence, "counts": [*self.counts, self.n], "changed": self.changed}
 
     def restore(self, stored: Mapping[str, Any]) -> None:
         """Take what the cases have made of it from :meth:`to_dict`."""
         pairs = zip(self.shares, stored["evidence"], strict=True)
         self.evidence = [Evidence.from_dict(saved) for _, saved in pairs]
-        counts = zip(self.counts, stored["counts"], strict=True)
-        self.counts = [operator.index(count) for _, count in counts]
+        *counts, n = [operator.index(count) for count in stored["counts"]]
+        self.counts = [count for _, count in zip(self.shares, counts, strict=True)]
+        self.n = n
         self.changed = stored["changed"]
 
     @property
     def wealth(self) -> float:
         """The evidence that a share is larger than it was; 1 before the first batch."""
-        each = [
-            wealth_of(evidence, bets_on_shares(most))
-            for evidence, (_, _, most) in zip(self.evidence, self.shares, strict=True)
-        ]
-        return sum(each) / len(each) if each else 1.0
+        if not self.shares:
+            return 1.0
+        total = 0.0
+        for evidence, share in zip(self.evidence, self.shares, strict=True):
+            total += wealth_of(evidence, bets_on_shares(share.most))
+        return total / len(self.shares)
 
     def count(self, accepted: BoolArray, confidence: FloatArray) -> None:
         """Add cases to the open batch."""
-        for i, (what, value, _) in enumerate(self.shares):
-            self.counts[i] += int(np.count_nonzero({
-                "answered": accepted, "deferred": ~accepted,
-                "below": confidence < value, "above": confidence > value,
-            }[what]))  # fmt: skip
-        self.counts[-1] += len(accepted)
+        for i, share in enumerate(self.shares):
+            self.counts[i] += share.count(accepted, confidence)
+        self.n += len(accepted)
 
     def close(self, delta: float, when: float) -> None:
         """End the open batch, and bet on its shares."""
-        n = self.counts[-1]
-        for i, (_, _, most) in enumerate(self.shares):
-            share = np.array([self.counts[i] / n])
-            self.evidence[i] = advance(self.evidence[i], bets_on_shares(most), share, np.ones(1))[0]
+        once = np.ones(1)
+        for i, share in enumerate(self.shares):
+            observed = np.array([self.counts[i] / self.n])
+            bets = bets_on_shares(share.most)
+            self.evidence[i], _ = advance(self.evidence[i], bets, observed, once)
         self.counts = [0] * len(self.counts)
+        self.n = 0
         if self.changed is None and self.shares and self.wealth >= 1.0 / delta:
             self.changed = when
+
+
+def _find_shares(policy: AbstentionPolicy) -> list[Share]:
+    """Return the shares that a policy stores, with what each was at most."""
+    coverage = policy.coverage
+    n = policy.n
+    if coverage is None or not n or not _is_of_this_classifier(policy):
+        return []
+    stored = [("answered", 0.0, coverage), ("deferred", 0.0, 1 - coverage)]
+    for name, value in policy.confidence_quantiles.items():
+        level = float(name)
+        if _OUTER <= level <= 1.0 - _OUTER:
+            stored.append(("below", value, level))
+            stored.append(("above", value, 1.0 - level))
+    shares = []
+    for what, value, share in stored:
+        _, most = clopper_pearson_interval(round(share * n), n, _LEVEL)
+        if most < 1.0:
+            shares.append(Share(what, value, float(most)))
+    return shares
 
 
 def _is_of_this_classifier(policy: AbstentionPolicy) -> bool:
@@ -159,7 +208,9 @@ def _is_of_this_classifier(policy: AbstentionPolicy) -> bool:
     Models of folds, and one that was fitted again, are as sure as no other. Only a certificate says
     that the classifier stayed; without one nothing is known, nor with one of other rows.
     """
-    made, data = policy.parts.listed, policy.fingerprints.get("data")
-    if policy.parts.by is None and any(one.fingerprints.get("data") != data for one in made):
-        return False
-    return bool(made) and all(UNCHANGED in one.assumptions for one in made)
+    certificates = policy.parts.listed
+    if policy.parts.by is None:
+        digest = policy.fingerprints.get("data")
+        if any(one.fingerprints.get("data") != digest for one in certificates):
+            return False
+    return bool(certificates) and all(UNCHANGED in one.assumptions for one in certificates)

@@ -21,8 +21,9 @@ from skselect.exceptions import ArgumentError
 #: What times are: dates, numbers, or only the places of cases in their order.
 KINDS = {"time": "dates", "number": "numbers", "none": "nothing"}
 #: What times are, by what pandas finds in a column.
-_INFERRED = dict.fromkeys(("integer", "floating", "mixed-integer-float"), "number")
-_INFERRED |= dict.fromkeys(("datetime64", "datetime", "date", "string", "empty"), "time")
+_NUMBERS = dict.fromkeys(("integer", "floating", "mixed-integer-float"), "number")
+_DATES = dict.fromkeys(("datetime64", "datetime", "date", "string", "empty"), "time")
+_INFERRED = _NUMBERS | _DATES
 
 
 def span_of_time(value: Any, name: str) -> tuple[float | None, str | None]:
@@ -38,10 +39,11 @@ def span_of_time(value: Any, name: str) -> tuple[float | None, str | None]:
     if isinstance(value, str) and value.strip().isdigit():  # pandas would take nanoseconds
         raise wrong
     try:
-        span = pd.Timedelta(value) / pd.Timedelta(1, unit="us")
+        span = pd.Timedelta(value)
     except (ValueError, TypeError) as error:
         raise wrong from error
-    return check_number(name, float(span), 0.0, math.inf, closed="left"), "time"
+    microseconds = float(span / pd.Timedelta(1, unit="us"))
+    return check_number(name, microseconds, 0.0, math.inf, closed="left"), "time"
 
 
 def batch_width(batch: Any) -> tuple[float, str | None]:
@@ -77,17 +79,16 @@ def read_times(
                 "batch in time, or when= in earlier calls."
             )
         return np.full(n, np.nan), "none"
-    is_dates = isinstance(when, pd.Series | pd.Index) and is_datetime64_any_dtype(when.dtype)
-    values = when if is_dates else as_array(when, "when").ravel()
     try:
-        found = _INFERRED[infer_dtype(values)] if values.size else kind
-        times = np.asarray(values, np.float64) if found == "number" else _microseconds(when)
+        times, inferred = _read_values(when)
     except (KeyError, ValueError, TypeError) as error:
         raise ValueError(
             "when must hold dates (datetimes, or text: 2026-01-31 or 2026-01-31T09:30:00+01:00) or "
             f"numbers, all of one kind, got {shown(when)}."
         ) from error
-    if values.size and kind not in (None, found):
+    if inferred is None:
+        inferred = kind
+    elif kind not in (None, inferred):
         raise ValueError(
             f"when must hold {KINDS[str(kind)]}, as label_delay, batch or earlier calls do, got "
             f"{shown(when)}."
@@ -96,12 +97,27 @@ def read_times(
         raise ValueError("when has missing or infinite values; each case needs its time.")
     if np.ndim(when) and np.shape(when) != (n,):
         raise ValueError(f"when must be one value or {n} values, got {shown(when)}.")
-    return np.broadcast_to(times, (n,)), found
+    return np.broadcast_to(times, (n,)), inferred
+
+
+def _read_values(when: Any) -> tuple[FloatArray, str | None]:
+    """Return times as numbers, and of which kind they are; None where there are none."""
+    values = when
+    if not (isinstance(when, pd.Series | pd.Index) and is_datetime64_any_dtype(when.dtype)):
+        values = as_array(when, "when").ravel()
+    if values.size == 0:
+        return np.empty(0), None
+    kind = _INFERRED[infer_dtype(values)]
+    if kind == "number":
+        return np.asarray(values, np.float64), kind
+    return _microseconds(when), kind
 
 
 def _microseconds(when: Any) -> FloatArray:
     """Return dates as microseconds since 1970 UTC; nan where one is missing."""
-    values = pd.Index([when] if np.ndim(when) == 0 else when)
+    if np.ndim(when) == 0:
+        when = [when]
+    values = pd.Index(when)
     times = read_dates(values)
     if np.any(np.isnan(times) & ~values.isna()):
         raise ValueError("a value is no date")
@@ -114,19 +130,24 @@ def read_dates(values: Any, form: str = "ISO8601") -> FloatArray:
     Texts have one form, for 1/2/2024 is a day in January, or in February. Without a time zone they
     are UTC.
     """
-    dates = pd.Index(values)
-    if not pd.api.types.is_string_dtype(dates):
-        found = pd.to_datetime(dates, utc=True, errors="coerce")
-        return np.where(found.isna(), np.nan, found.as_unit("us").asi8.astype(np.float64))
-    texts, times = dates.astype(str), np.full(len(dates), np.nan)
-    is_word = ~texts.str.match(r"\s*\d", na=False)  # pandas would read "now"
+    index = pd.Index(values)
+    if not pd.api.types.is_string_dtype(index):
+        return _count_microseconds(pd.to_datetime(index, utc=True, errors="coerce"))
+    texts = index.astype(str)
+    times = np.full(len(texts), np.nan)
+    begins_with_digit = texts.str.match(r"\s*\d", na=False)  # pandas would read "now"
     zoned = texts.str.contains(r"[T ].*(?:Z|[+-]\d\d(?::?\d\d)?)$", na=False)
     # Apart, since pandas 2 reads a text without a time zone in the zone of the text before it.
-    for part in (zoned & ~is_word, ~zoned & ~is_word):
-        found = pd.to_datetime(texts[part], utc=True, format=form, errors="coerce")
-        micro = found.as_unit("us").asi8.astype(np.float64)
-        times[part] = np.where(found.isna(), np.nan, micro)
+    for part in (zoned & begins_with_digit, ~zoned & begins_with_digit):
+        dates = pd.to_datetime(texts[part], utc=True, format=form, errors="coerce")
+        times[part] = _count_microseconds(dates)
     return times
+
+
+def _count_microseconds(dates: pd.DatetimeIndex) -> FloatArray:
+    """Return dates as microseconds since 1970 UTC, nan where one is missing."""
+    microseconds = dates.as_unit("us").asi8.astype(np.float64)
+    return np.where(dates.isna(), np.nan, microseconds)
 
 
 def to_dates(times: Any) -> pd.DatetimeIndex:
@@ -138,7 +159,9 @@ def show_time(time: float, kind: str | None) -> Any:
     """Return a time as users know it."""
     if kind == "time":
         return str(pd.Timestamp(int(time), unit="us"))
-    return f"case {int(time) + 1}" if kind == "none" else float(time)
+    if kind == "none":
+        return f"case {int(time) + 1}"
+    return float(time)
 
 
 # Cases --------------------------------------------------------------------------------------------
@@ -176,12 +199,15 @@ def check_names(ids: Any) -> LabelArray:
     if infer_dtype(values, skipna=False) == "string":
         return values.astype(object)
     names = np.empty(len(values), dtype=object)
-    # A column of integers in which one was missing holds 7.0 for 7.
-    names[:] = [
-        str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-        for value in values.tolist()
-    ]
+    names[:] = [_name_of(value) for value in values.tolist()]
     return names
+
+
+def _name_of(value: Any) -> str:
+    """Return a value as text; a column of integers in which one was missing holds 7.0 for 7."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
 
 
 def check_unique_ids(names: LabelArray, known: Any) -> None:
@@ -190,9 +216,10 @@ def check_unique_ids(names: LabelArray, known: Any) -> None:
     if len(distinct) == len(names) and distinct.isdisjoint(known):
         return
     column = pd.Series(names, dtype=object)
-    twice = column[column.duplicated() | column.isin(known)].tolist()
-    if twice:
-        raise ValueError(f"ids: each case needs a name of its own; not so {twice[:5]}.")
+    is_taken = column.duplicated() | column.isin(known)
+    taken = column[is_taken].tolist()
+    if taken:
+        raise ValueError(f"ids: each case needs a name of its own; not so {taken[:5]}.")
 
 
 def read_audits(
@@ -211,11 +238,13 @@ def read_audits(
         raise ValueError(
             f"audited must hold True or False for each of the {n} cases, got {shown(audited)}."
         )
-    chance = smallest if audit_proba is None else audit_proba
-    proba = as_array(chance, "audit_proba")
+    if audit_proba is None:
+        audit_proba = smallest
+    proba = as_array(audit_proba, "audit_proba")
     if proba.dtype.kind not in "iuf" or proba.shape not in ((), (n,)):
         raise ValueError(
-            f"audit_proba must be a number, or {n} numbers, one for each case, got {shown(chance)}."
+            f"audit_proba must be a number, or {n} numbers, one for each case, got "
+            f"{shown(audit_proba)}."
         )
     proba = np.broadcast_to(proba.astype(np.float64), (n,))
     if not np.all((proba >= smallest) & (proba <= 1.0)):

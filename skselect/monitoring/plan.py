@@ -71,12 +71,20 @@ def _by_bets(guarantee: Guarantee, values: FloatArray, schedule: Schedule) -> Ca
     def settles(more: int) -> bool:
         n = n_kept + more
         stakes, log_prior = bound_stakes(None if schedule.is_anytime else n, level)
+        mean, variance = _growth_of_bets(stakes, payoff, share)
         # The log of the wealth is a sum over rows, so that it is about normally distributed.
-        gain = np.log1p(np.multiply.outer(-stakes, payoff))
-        mean = np.einsum("ji,i->j", gain, share)  # not by BLAS, as in `dot`
-        variance = np.einsum("ji,i->j", (gain - mean[:, None]) ** 2, share)
         spread = np.sqrt(variance * more)
         wealth = special.logsumexp(log_prior + n * mean - surplus * spread)
         return bool(wealth >= -math.log(level))
 
     return settles
+
+
+def _growth_of_bets(
+    stakes: FloatArray, payoff: FloatArray, share: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return mean and variance of what a row adds to the log of the money on each stake."""
+    gain = np.log1p(np.multiply.outer(-stakes, payoff))
+    mean = np.einsum("ji,i->j", gain, share)  # not by BLAS, as in `dot`
+    variance = np.einsum("ji,i->j", (gain - mean[:, None]) ** 2, share)
+    return mean, variance
