@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from skselect._lib.files import digest_json, give_text, read_json, replace_nan, 
 from skselect.monitoring import evidence, history, log
 from skselect.monitoring.decided import check_is_policy
 from skselect.monitoring.status import GuaranteeStatus, MonitorStatus
-from skselect.objectives import DOUBT, Risk, read_guarantee
+from skselect.objectives import DOUBT, Finding, Risk, read_guarantee
 from skselect.policy.policy import AbstentionPolicy, External
 
 SCHEMA = "skselect.monitor"
@@ -41,6 +41,18 @@ _MISSING = -2
 
 #: What is counted, as :class:`MonitorStatus` holds it.
 _COUNTED = ("n_decided", "n_accepted", "n_unlabelled", "n_other")
+
+
+class _Decided(NamedTuple):
+    """Cases that the policy has decided.
+
+    An answer is a code; a guarantee is its number, -1 where there is none for the case.
+    """
+
+    accepted: BoolArray
+    confidence: FloatArray
+    answer: IntArray
+    guarantee: IntArray
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -168,23 +180,23 @@ class SelectiveRiskMonitor:
         self.min_audit_proba = check_number(
             "min_audit_proba", min_audit_proba, 0.0, 1.0, closed="right"
         )
-        self._age, age_kind = log.span_of_time(label_delay, "label_delay")
-        self.label_delay = label_delay
-        if unlabelled == "correct" and self._age is None:
+        age, age_kind = log.span_of_time(label_delay, "label_delay")
+        if unlabelled == "correct" and age is None:
             raise ValueError(
                 "label_delay is missing: unlabelled='correct' needs the age at which no label "
                 "means that the answer was correct, such as label_delay='30D'."
             )
+        self.label_delay = label_delay
+        self._age = math.inf if age is None else age
         self.batch = batch
         self._width, width_kind = log.batch_width(batch)
-        self._loss, self._found = evidence.find_watched(policy, target, self.delta)
-        kinds = {kind for kind in (age_kind, width_kind) if kind}
-        if len(kinds) > 1:
+        self._loss, self._watched = evidence.find_watched(policy, target, self.delta)
+        if age_kind and width_kind and age_kind != width_kind:
             raise ValueError(
                 "label_delay and batch must both be spans of time, or both numbers, got "
                 f"{label_delay!r} and {batch!r}."
             )
-        self._given_kind = kinds.pop() if kinds else None
+        self._given_kind = age_kind or width_kind
         self.reset()
 
     @_locked
@@ -198,7 +210,7 @@ class SelectiveRiskMonitor:
         -------
         self
         """
-        self._guarantees = [replace(guarantee) for guarantee in self._found]
+        self._guarantees = [replace(guarantee) for guarantee in self._watched]
         self._waiting = np.empty(0, log.CASE)
         self._counts = dict.fromkeys(_COUNTED, 0)
         self._history = np.empty(0, history.BATCH)
@@ -211,7 +223,8 @@ class SelectiveRiskMonitor:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            return copy.deepcopy({k: v for k, v in vars(self).items() if k != "_lock"})
+            state = {name: value for name, value in vars(self).items() if name != "_lock"}
+            return copy.deepcopy(state)
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         vars(self).update(state, _lock=threading.RLock())
@@ -307,30 +320,25 @@ class SelectiveRiskMonitor:
         UserWarning
             If cases wait, and none of 5 or more labels is for one of them.
         """
-        names = log.check_names(ids)
-        labels = np.empty(0, dtype=self.policy.classes.dtype)
-        if np.size(y) or len(names):
-            labels = row_checks.check_labels(y, "y")
-        row_checks.check_length("y", labels, len(names), "ids")
+        names, labels = self._read_labels(ids, y)
         truth = row_checks.encode_labels(labels, self.policy.classes, "y")
-        told = pd.DataFrame({"name": names, "truth": truth}).drop_duplicates()
-        if twice := told.loc[told["name"].duplicated(), "name"].tolist():
-            raise ValueError(
-                f"y has different labels for the same case, such as {twice[:5]}; pass one for each."
-            )
+        _refuse_two_labels(names, truth)
         times, kind, until = self._times_of_labels(when, len(names))
         cases = self._waiting
         place = pd.Index(cases["id"], dtype=object).get_indexer(names)
-        counts = place >= 0
-        self._refuse_unknown(labels[counts], truth[counts])
-        if len(names) >= _SEVERAL and len(cases) and not np.any(counts):
+        waits = place >= 0
+        self._refuse_unknown(labels[waits], truth[waits])
+        if len(cases) and len(names) >= _SEVERAL and not np.any(waits):
             warn_user(
                 f"ids: none of these {len(names):,} labels is for a case that waits. They are for "
                 f"cases such as {names[0]!r}; one that waits is called {cases['id'][0]!r}. Names "
                 "are compared as text."
             )
+        counts = waits
         if self.unlabelled == "correct":  # what came too late does not count
-            counts[counts] = times[counts] - cases["when"][place[counts]] <= float(self._age or 0.0)
+            age = times[waits] - cases["when"][place[waits]]
+            counts = waits.copy()
+            counts[waits] = age <= self._age
         place = place[counts]
         self._kind = kind
         cases["loss"][place] = self._losses(truth[counts], cases["answer"][place])
@@ -405,11 +413,8 @@ class SelectiveRiskMonitor:
 
     def _decide(
         self, y_proba: Any, y_pred: Any, subgroups: Any, confidence: Any, auxiliary: Any
-    ) -> tuple[BoolArray, FloatArray, IntArray, IntArray]:
-        """Return which cases the policy accepts, its confidence, answers, and their guarantees.
-
-        Answers are codes; a guarantee is its number, -1 where there is none for the case.
-        """
+    ) -> _Decided:
+        """Return which cases the policy accepts, its confidence, answers, and their guarantees."""
         decided = self.policy.decide_arrays(
             y_proba, y_pred=y_pred, confidence=confidence, subgroups=subgroups, auxiliary=auxiliary
         )
@@ -419,40 +424,73 @@ class SelectiveRiskMonitor:
         members = self.policy.parts.members(answers, subgroups)
         for number, guarantee in enumerate(self._guarantees):
             if guarantee.group in members:
-                numbers[members[guarantee.group]] = number
-        return decided["accepted"], decided["confidence"], codes, numbers
+                rows = members[guarantee.group]
+                numbers[rows] = number
+        return _Decided(decided["accepted"], decided["confidence"], codes, numbers)
 
     def _note(
-        self, decided: tuple[BoolArray, FloatArray, IntArray, IntArray],
-        labels: tuple[LabelArray, IntArray] | None, ids: Any, when: Any,
-        audited: Any, audit_proba: Any,
-    ) -> None:  # fmt: skip
+        self,
+        decided: _Decided,
+        labels: tuple[LabelArray, IntArray] | None,
+        ids: Any,
+        when: Any,
+        audited: Any,
+        audit_proba: Any,
+    ) -> None:
         """Check and count decided cases; those that were answered begin to wait."""
-        accepted, confidence, answer, guarantee = decided
-        n, truth = len(accepted), None if labels is None else labels[1]
-        if truth is not None:
-            row_checks.check_length("y", truth, n, "y_proba")
-        number = self._counts["n_decided"] + np.arange(n)
-        names = _names(ids, number, truth, accepted)
-        times, kind = self._read_when(when, number)
-        log.check_unique_ids(names, self._waiting["id"].tolist())
-        log.check_unique_ids(names[times == self._last_decided], list(self._latest))
-        weight, drawn = log.read_audits(audited, audit_proba, n, self.min_audit_proba)
-        loss = np.full(n, np.nan) if truth is None else self._losses(truth, answer)
-        waits = accepted & drawn & (guarantee >= 0)
+        cases, kind = self._read_cases(decided, labels, ids, when)
+        cases["weight"], drawn = log.read_audits(
+            audited, audit_proba, len(cases), self.min_audit_proba
+        )
+        waits = decided.accepted & drawn & (decided.guarantee >= 0)
         if labels is not None:
-            self._refuse_unknown(labels[0][waits], labels[1][waits])
-        cases = log.cases_of(
-            id=names, number=number, when=times, answer=answer, guarantee=guarantee,
-            weight=weight, loss=loss,
-        )  # fmt: skip
+            values, truth = labels
+            self._refuse_unknown(values[waits], truth[waits])
         # Nothing is changed before everything is checked.
         self._kind = kind
-        if ids is not None and n:
-            known = self._latest if times[-1] == self._last_decided else {}
-            self._latest = known | dict.fromkeys(names[times == times[-1]].tolist())
-        self._count(times, accepted, confidence)
+        if ids is not None and len(cases):
+            self._keep_latest(cases["id"], cases["when"])
+        self._count(cases["when"], decided.accepted, decided.confidence)
         self._waiting = np.append(self._waiting, cases[waits])
+
+    def _read_cases(
+        self, decided: _Decided, labels: tuple[LabelArray, IntArray] | None, ids: Any, when: Any
+    ) -> tuple[history.Records, str | None]:
+        """Return all decided cases as the log has them, and of which kind their times are."""
+        n = len(decided.accepted)
+        truth = None
+        loss = np.full(n, np.nan)
+        if labels is not None:
+            _, truth = labels
+            row_checks.check_length("y", truth, n, "y_proba")
+            loss = self._losses(truth, decided.answer)
+        number = self._counts["n_decided"] + np.arange(n)
+        names = _names(ids, number, truth, decided.accepted)
+        times, kind = self._read_when(when, number)
+        self._refuse_taken(names, times)
+        cases = log.cases_of(
+            id=names,
+            number=number,
+            when=times,
+            answer=decided.answer,
+            guarantee=decided.guarantee,
+            weight=np.ones(n),
+            loss=loss,
+        )
+        return cases, kind
+
+    def _refuse_taken(self, names: LabelArray, times: FloatArray) -> None:
+        """Refuse names of cases that wait, or were decided at the same instant as the last one."""
+        log.check_unique_ids(names, self._waiting["id"].tolist())
+        log.check_unique_ids(names[times == self._last_decided], list(self._latest))
+
+    def _keep_latest(self, names: LabelArray, times: FloatArray) -> None:
+        """Keep the names of the cases that were decided at the same instant as the last one."""
+        last = times[-1]
+        latest = dict.fromkeys(names[times == last].tolist())
+        if last == self._last_decided:
+            latest = self._latest | latest
+        self._latest = latest
 
     def _read_when(self, when: Any, number: IntArray) -> tuple[FloatArray, str | None]:
         """Return the times of decisions, which are the numbers of the cases if none are given."""
@@ -460,36 +498,46 @@ class SelectiveRiskMonitor:
         times, kind = log.read_times(when, len(number), self._kind, needed=needed)
         if when is None:
             times = number.astype(np.float64)
-        before = np.append(self._last_decided, times[:-1])[: len(times)]
-        back = np.flatnonzero(times < before)
-        if len(back):
-            last, found = (log.show_time(x[back[0]], kind) for x in (before, times))
+        if len(times) == 0:
+            return times, kind
+        before = np.append(self._last_decided, times[:-1])
+        goes_back = times < before
+        if np.any(goes_back):
+            first = int(np.argmax(goes_back))
+            last = log.show_time(before[first], kind)
+            earlier = log.show_time(times[first], kind)
             raise ValueError(
                 f"when must not go back: sort the table by it, and pass older tables first. "
-                f"The last case was decided at {last}; got {found} after it."
+                f"The last case was decided at {last}; got {earlier} after it."
             )
         return times, kind
 
     def _count(self, times: FloatArray, accepted: BoolArray, confidence: FloatArray) -> None:
         """Add decided cases to their batches."""
         first = self._counts["n_decided"]
-        number = first + np.arange(len(times))
-        by_count = isinstance(self.batch, int | np.integer)
-        keys = np.floor_divide(number if by_count else times, self._width)
+        places = times
+        if isinstance(self.batch, int | np.integer):
+            places = first + np.arange(len(times))
+        keys = np.floor_divide(places, self._width)
         for rows in history.runs(keys):
-            if keys[rows.start] != self._key:
-                if self._key is not None:
-                    self._workload.close(self._level, self._last_decided)
-                self._history = history.begin_batch(
-                    self._history, first + rows.start, times[rows.start]
-                )
-                self._key = float(keys[rows.start])
-            self._workload.count(accepted[rows], confidence[rows])
-            self._history["n"][-1] += rows.stop - rows.start
-            self._history["n_accepted"][-1] += np.count_nonzero(accepted[rows])
-            self._last_decided = float(times[rows.stop - 1])
+            key = float(keys[rows.start])
+            if key != self._key:
+                self._begin_batch(key, first + rows.start, times[rows.start])
+            answers = accepted[rows]
+            self._workload.count(answers, confidence[rows])
+            batch = self._history[-1:]
+            batch["n"] += len(answers)
+            batch["n_accepted"] += np.count_nonzero(answers)
+            self._last_decided = float(times[rows][-1])
         self._counts["n_decided"] += len(times)
         self._counts["n_accepted"] += int(np.count_nonzero(accepted))
+
+    def _begin_batch(self, key: float, first: int, start: float) -> None:
+        """Close the batch before, and begin another with the case of a number, decided at a time."""
+        if self._key is not None:
+            self._workload.close(self._level, self._last_decided)
+        self._history = history.begin_batch(self._history, first, start)
+        self._key = key
 
     def _enter(self) -> None:
         """Bet on cases in the order of decisions, up to the first that is still open."""
@@ -497,21 +545,20 @@ class SelectiveRiskMonitor:
         unlabelled = np.isnan(cases["loss"])
         is_open = unlabelled
         if self.unlabelled == "correct":
-            is_open = unlabelled & (self._labels_until - cases["when"] <= float(self._age or 0.0))
-        enters = np.zeros(len(is_open), dtype=bool)
-        wealth = np.empty(len(is_open))
+            age = self._labels_until - cases["when"]
+            is_open = unlabelled & (age <= self._age)
         loss = np.where(unlabelled, 0.0, cases["loss"])
+        enters = np.zeros(len(cases), dtype=bool)
+        wealth = np.empty(len(cases))
         for number, guarantee in enumerate(self._guarantees):
-            mine = np.flatnonzero(cases["guarantee"] == number)
-            rows = mine[: np.argmax(np.append(is_open[mine], True))]
+            rows = _before_first(cases["guarantee"] == number, is_open)
             if len(rows):
                 enters[rows] = True
-                own = guarantee.bet(loss[rows], cases["weight"][rows], cases["when"][rows])
-                wealth[rows] = own * (guarantee.delta / self._level)
+                money = guarantee.bet(loss[rows], cases["weight"][rows], cases["when"][rows])
+                wealth[rows] = money * (guarantee.delta / self._level)
         if np.any(enters):
-            entered, loss = cases[enters], loss[enters]
             self._counts["n_unlabelled"] += int(np.sum(unlabelled[enters]))
-            history.enter_outcomes(self._history, entered, loss, wealth[enters])
+            history.enter_outcomes(self._history, cases[enters], loss[enters], wealth[enters])
             self._waiting = cases[~enters]
 
     # Answering ---------------------------------------------------------------------------
@@ -520,62 +567,103 @@ class SelectiveRiskMonitor:
     @_locked
     def status_(self) -> MonitorStatus:
         """The answer, in words and numbers."""
-        cases, unit = self._waiting, self._loss.unit
-        known = history.latest_batches(self._history, _LATEST, "n_known")
-        decided = history.latest_batches(self._history, _LATEST, "n")
-        is_open = np.isnan(cases["loss"])
-        blocks = is_open & np.isin(cases["guarantee"], cases["guarantee"][~is_open])
-        now = max(self._last_decided, self._labels_until)
-        age = math.inf if self._age is None else self._age
-        overdue = cases["id"][is_open & (now - cases["when"] > age)]
-        workload = "ok" if self._workload.shares else "unknown"
-        changed = self._workload.changed
         return MonitorStatus(
             guarantees=tuple(self._status_of(guarantee) for guarantee in self._guarantees),
             by=self.policy.parts.by,
             loss=self._loss.kind,
-            latest_risk=_ratio(unit * known["loss"].sum(), known["weight"].sum()),
-            n_latest=int(known["n_known"].sum()),
-            **self._counts,
             n_known=sum(guarantee.n_known for guarantee in self._guarantees),
-            n_waiting=len(cases),
-            n_blocked=int(np.sum(~is_open)),
-            blocked_by=str(cases["id"][blocks][0]) if np.any(blocks) else None,
-            n_overdue=len(overdue),
-            overdue=tuple(overdue[:5].tolist()),
             unlabelled=self.unlabelled,
-            waiting_since=log.show_time(cases["when"][0], self._kind) if len(cases) else None,
-            coverage=_ratio(decided["n_accepted"].sum(), decided["n"].sum()),
             coverage_then=self.policy.coverage,
-            workload=workload if changed is None else "changed",
-            workload_when=None if changed is None else log.show_time(changed, self._kind),
+            **self._counts,
+            **self._status_of_latest(),
+            **self._status_of_waiting(),
+            **self._status_of_workload(),
         )
 
+    def _status_of_latest(self) -> dict[str, Any]:
+        """Return risk and coverage of the latest batches."""
+        known = history.latest_batches(self._history, _LATEST, "n_known")
+        decided = history.latest_batches(self._history, _LATEST, "n")
+        loss = self._loss.unit * known["loss"].sum()
+        weight = known["weight"].sum()
+        n_accepted = decided["n_accepted"].sum()
+        n_decided = decided["n"].sum()
+        return {
+            "latest_risk": _ratio(loss, weight),
+            "n_latest": int(known["n_known"].sum()),
+            "coverage": _ratio(n_accepted, n_decided),
+        }
+
+    def _status_of_waiting(self) -> dict[str, Any]:
+        """Return which cases wait, for what, and since when."""
+        cases = self._waiting
+        names = cases["id"]
+        is_open = np.isnan(cases["loss"])
+        blocked = cases[~is_open]
+        blocks = is_open & np.isin(cases["guarantee"], blocked["guarantee"])
+        now = max(self._last_decided, self._labels_until)
+        is_old = now - cases["when"] > self._age
+        overdue = names[is_open & is_old]
+        first_blocking = None
+        if np.any(blocks):
+            first_blocking = str(names[blocks][0])
+        since = None
+        if len(cases):
+            since = self._show_time(cases["when"][0])
+        return {
+            "n_waiting": len(cases),
+            "n_blocked": len(blocked),
+            "blocked_by": first_blocking,
+            "n_overdue": len(overdue),
+            "overdue": tuple(overdue[:5].tolist()),
+            "waiting_since": since,
+        }
+
+    def _status_of_workload(self) -> dict[str, Any]:
+        """Return whether the cases look as they did when the policy was tuned."""
+        changed = self._workload.changed
+        if changed is not None:
+            return {"workload": "changed", "workload_when": self._show_time(changed)}
+        word = "ok" if self._workload.shares else "unknown"
+        return {"workload": word, "workload_when": None}
+
     def _status_of(self, guarantee: evidence.Watched) -> GuaranteeStatus:
-        unit, when = self._loss.unit, guarantee.alarm_when
-        wealth = evidence.wealth_of(guarantee.evidence, evidence.bets_on_cases(guarantee.target))
+        unit = self._loss.unit
+        share = guarantee.delta / self._level
+        bets = evidence.bets_on_cases(guarantee.target)
+        wealth = evidence.wealth_of(guarantee.evidence, bets)
         low, high = evidence.risk_interval(guarantee.loss, guarantee.weight, guarantee.delta)
-        # Broken is what raised an alarm; cases that count as correct confirm nothing.
-        ends = float(guarantee.alarm_at is not None), 1.0 if self._counts["n_unlabelled"] else high
-        found = Risk(guarantee.target).judge(
-            guarantee.n_errors, guarantee.n_counted, (math.nan, *ends),
-            max(DOUBT / len(self._guarantees), guarantee.delta),
-        )  # fmt: skip
+        finding = self._judge(guarantee, high)
+        alarm_when = None
+        if guarantee.alarm_when is not None:
+            alarm_when = self._show_time(guarantee.alarm_when)
         return GuaranteeStatus(
-            verdict=found.verdict,
-            detectable=unit * found.detectable,
+            verdict=finding.verdict,
+            detectable=unit * finding.detectable,
             since=guarantee.since,
             group=guarantee.group,
             target=unit * guarantee.target,
             delta=guarantee.delta,
-            evidence=wealth * (guarantee.delta / self._level),
+            evidence=wealth * share,
             alarm_line=1.0 / self._level,
             alarm_at=guarantee.alarm_at,
-            alarm_when=None if when is None else log.show_time(when, self._kind),
+            alarm_when=alarm_when,
             n_known=guarantee.n_known,
             estimate=_ratio(unit * guarantee.loss, guarantee.weight),
             interval=(unit * low, unit * high),
         )
+
+    def _judge(self, guarantee: evidence.Watched, high: float) -> Finding:
+        """Return the verdict on a guarantee, `high` the upper end of the interval.
+
+        Broken is what raised an alarm; cases that count as correct confirm nothing.
+        """
+        low = 0.0 if guarantee.alarm_at is None else 1.0
+        if self._counts["n_unlabelled"]:
+            high = 1.0
+        doubt = max(DOUBT / len(self._guarantees), guarantee.delta)
+        stated = Risk(guarantee.target)
+        return stated.judge(guarantee.n_errors, guarantee.n_counted, (math.nan, low, high), doubt)
 
     @property
     @_locked
@@ -599,7 +687,8 @@ class SelectiveRiskMonitor:
         """
         rows = pd.DataFrame(self._history)
         known = rows["weight"] > 0
-        risk = self._loss.unit * rows["loss"] / rows["weight"].where(known)
+        weight = rows["weight"].where(known)
+        risk = self._loss.unit * rows["loss"] / weight
         return pd.DataFrame(
             {
                 "start": self._dates(rows["start"]),
@@ -651,13 +740,15 @@ class SelectiveRiskMonitor:
         """
         # A confidence of which the policy's own file holds only the name, too.
         is_named = isinstance(self.policy.confidence, External)
+        policy = self.policy.to_json(allow_external=is_named)
+        waiting = pd.DataFrame(self._waiting).to_dict("list")
         stored: dict[str, Any] = {
             "schema": SCHEMA,
             "version": VERSION,
-            "policy": json.loads(str(self.policy.to_json(allow_external=is_named))),
+            "policy": json.loads(str(policy)),
             "options": {name: log.plain_span(getattr(self, name)) for name in OPTIONS},
             "guarantees": [guarantee.to_dict() for guarantee in self._guarantees],
-            "waiting": replace_nan(pd.DataFrame(self._waiting).to_dict("list")),
+            "waiting": replace_nan(waiting),
             "counts": self._counts,
             "history": self._history.tolist(),
             "workload": self._workload.to_dict(),
@@ -710,15 +801,17 @@ class SelectiveRiskMonitor:
         for guarantee, saved in zip(self._guarantees, stored["guarantees"], strict=True):
             guarantee.restore(saved)
         self._waiting = log.cases_of(**stored["waiting"])
-        self._counts = {name: operator.index(stored["counts"][name]) for name in _COUNTED}
-        self._history = np.array([tuple(batch) for batch in stored["history"]], history.BATCH)
+        counts = stored["counts"]
+        self._counts = {name: operator.index(counts[name]) for name in _COUNTED}
+        batches = [tuple(batch) for batch in stored["history"]]
+        self._history = np.array(batches, history.BATCH)
         self._workload.restore(stored["workload"])
-        self._key, self._kind = stored["batch_key"], stored["kind"]
+        self._key = stored["batch_key"]
+        self._kind = stored["kind"]
         if self._kind not in (None, *log.KINDS):
             raise ValueError(f"kind is {self._kind!r}")
-        for name in ("last_decided", "labels_until"):
-            time = stored[name]
-            setattr(self, f"_{name}", -math.inf if time is None else float(time))
+        self._last_decided = _read_finite(stored["last_decided"])
+        self._labels_until = _read_finite(stored["labels_until"])
         self._latest = dict.fromkeys(stored["latest"])
 
     # What several of the above need -----------------------------------------------------------
@@ -728,28 +821,41 @@ class SelectiveRiskMonitor:
         """The chance of a false alarm of all guarantees together."""
         return sum(guarantee.delta for guarantee in self._guarantees)
 
+    def _read_labels(self, ids: Any, y: Any) -> tuple[LabelArray, LabelArray]:
+        """Return the names of cases, and a label for each."""
+        names = log.check_names(ids)
+        labels = np.empty(0, dtype=self.policy.classes.dtype)
+        if np.size(y) or len(names):
+            labels = row_checks.check_labels(y, "y")
+        row_checks.check_length("y", labels, len(names), "ids")
+        return names, labels
+
     def _known_labels(self, y: Any) -> tuple[LabelArray, IntArray]:
         """Return true labels, some of which may be missing, and their codes."""
         values = row_checks.label_array(y, "y")
-        values = values if values.ndim == 1 else row_checks.check_labels(values, "y")
-        known = ~np.asarray(pd.isna(values))
+        if values.ndim != 1:
+            values = row_checks.check_labels(values, "y")
+        is_known = ~np.asarray(pd.isna(values))
         truth = np.full(values.shape, _MISSING, dtype=np.int64)
-        if np.any(known) or not values.size:
-            truth[known] = row_checks.encode_labels(
-                row_checks.check_labels(values[known], "y"), self.policy.classes, "y"
-            )
+        if np.any(is_known) or not values.size:
+            labels = row_checks.check_labels(values[is_known], "y")
+            truth[is_known] = row_checks.encode_labels(labels, self.policy.classes, "y")
         return values, truth
 
     def _dates(self, times: Any) -> Any:
         """Return times as users know them: dates, if they are."""
         return log.to_dates(times) if self._kind == "time" else times
 
+    def _show_time(self, time: float) -> Any:
+        """Return a time as users know it."""
+        return log.show_time(time, self._kind)
+
     def _refuse_unknown(self, labels: LabelArray, truth: IntArray) -> None:
         """Refuse labels that are none of the classes."""
-        if len(strange := labels[truth == -1]):
-            row_checks.encode_known(
-                row_checks.check_labels(strange, "y"), self.policy.classes, "y", _REMEDY
-            )
+        unknown = labels[truth == -1]
+        if len(unknown):
+            checked = row_checks.check_labels(unknown, "y")
+            row_checks.encode_known(checked, self.policy.classes, "y", _REMEDY)
 
     def _losses(self, truth: IntArray, answer: IntArray) -> FloatArray:
         """Return the loss of each answer, as a share of the largest cost; nan if not known."""
@@ -764,10 +870,11 @@ class SelectiveRiskMonitor:
         if when is None and self.unlabelled == "wait":
             return np.empty(0), self._kind, -math.inf
         if np.ndim(when) == 0 and when is not None:  # the labels may be none
-            times, kind = log.read_times([when], 1, self._kind, needed=True)
-            return np.broadcast_to(times, (n,)), kind, float(times[0])
+            [until], kind = log.read_times([when], 1, self._kind, needed=True)
+            return np.full(n, until), kind, float(until)
         times, kind = log.read_times(when, n, self._kind, needed=True)
-        return times, kind, float(np.max(times, initial=-math.inf))
+        until = float(np.max(times, initial=-math.inf))
+        return times, kind, until
 
 
 _REMEDY = (
@@ -776,10 +883,31 @@ _REMEDY = (
 )
 
 
+def _before_first(mine: BoolArray, is_open: BoolArray) -> IntArray:
+    """Return the cases of a guarantee up to the first of them that is still open."""
+    rows = np.flatnonzero(mine)
+    is_open = is_open[rows]
+    if not np.any(is_open):
+        return rows
+    return rows[: np.argmax(is_open)]
+
+
+def _refuse_two_labels(names: LabelArray, truth: IntArray) -> None:
+    """Refuse different labels for one case."""
+    labels = pd.DataFrame({"name": names, "truth": truth}).drop_duplicates()
+    has_two = labels["name"].duplicated()
+    twice = labels.loc[has_two, "name"].tolist()
+    if twice:
+        raise ValueError(
+            f"y has different labels for the same case, such as {twice[:5]}; pass one for each."
+        )
+
+
 def _names(ids: Any, number: IntArray, truth: IntArray | None, accepted: BoolArray) -> LabelArray:
     """Return the names of cases; those that come with their labels need none of their own."""
     if ids is None and truth is not None:
-        if np.any(accepted & (truth == _MISSING)):
+        waits = accepted & (truth == _MISSING)
+        if np.any(waits):
             raise ValueError(
                 "ids is missing: accepted cases without a label wait for it, and need a name."
             )
@@ -795,3 +923,7 @@ def _ratio(one: float, other: float) -> float:
 
 def _finite_or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+def _read_finite(stored: float | None) -> float:
+    return -math.inf if stored is None else float(stored)

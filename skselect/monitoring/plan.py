@@ -59,25 +59,28 @@ def _by_counts(guarantee: Guarantee, counts: Counts, schedule: Schedule) -> Call
 
 def _by_bets(guarantee: Guarantee, values: FloatArray, schedule: Schedule) -> Callable[[int], bool]:
     """Tell how many more values like these show that their mean is too large."""
-    level = guarantee.level
-    least = 1.0 - guarantee.largest
     n_kept = schedule.kept(len(values))
-    # The complements are too small.
-    complements, counts = np.unique(1.0 - values, return_counts=True)
-    share = counts / np.sum(counts)
-    payoff = (complements - least) / (1.0 - least)
+    share, payoff = _find_payoffs(values, 1.0 - guarantee.largest)
     surplus = stats.norm.ppf(schedule.power)
 
     def settles(more: int) -> bool:
         n = n_kept + more
-        stakes, log_prior = bound_stakes(None if schedule.is_anytime else n, level)
+        stakes, log_prior = bound_stakes(None if schedule.is_anytime else n, guarantee.level)
         mean, variance = _growth_of_bets(stakes, payoff, share)
         # The log of the wealth is a sum over rows, so that it is about normally distributed.
         spread = np.sqrt(variance * more)
         wealth = special.logsumexp(log_prior + n * mean - surplus * spread)
-        return bool(wealth >= -math.log(level))
+        return bool(wealth >= -math.log(guarantee.level))
 
     return settles
+
+
+def _find_payoffs(values: FloatArray, least: float) -> tuple[FloatArray, FloatArray]:
+    """Return how often each payoff occurs, and the payoffs of bets that complements are small."""
+    complements, counts = np.unique(1.0 - values, return_counts=True)
+    share = counts / np.sum(counts)
+    payoff = (complements - least) / (1.0 - least)
+    return share, payoff
 
 
 def _growth_of_bets(

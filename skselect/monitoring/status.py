@@ -141,12 +141,13 @@ class MonitorStatus(NotebookText):
     @property
     def worst(self) -> GuaranteeStatus:
         """The guarantee with an alarm, else with the most evidence against it."""
-        return max(self.guarantees, key=lambda one: (one.risk == "alarm", one.evidence))
+        return max(self.guarantees, key=lambda each: (each.risk == "alarm", each.evidence))
 
     @property
     def verdict(self) -> str:
         """The first of the five words that one of the guarantees has."""
-        return min((one.verdict for one in self.guarantees), key=list(VERDICTS).index)
+        verdicts = {each.verdict for each in self.guarantees}
+        return next(verdict for verdict in VERDICTS if verdict in verdicts)
 
     @property
     def is_stuck(self) -> bool:
@@ -196,9 +197,13 @@ class MonitorStatus(NotebookText):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold; undefined numbers become None."""
-        said = {one: getattr(self, one) for one in ("verdict", "risk", "is_below_so_far")}
-        stored = {**said, **asdict(self)}
-        stored["guarantees"] = [{"risk": one.risk, **asdict(one)} for one in self.guarantees]
+        answer = {
+            "verdict": self.verdict,
+            "risk": self.risk,
+            "is_below_so_far": self.is_below_so_far,
+        }
+        stored = answer | asdict(self)
+        stored["guarantees"] = [{"risk": each.risk, **asdict(each)} for each in self.guarantees]
         return replace_nan(stored) | {"text": str(self)}
 
     def __str__(self) -> str:
@@ -219,36 +224,43 @@ class MonitorStatus(NotebookText):
         """
         first = self._alarm(instead) if self.risk == "alarm" else self._answer(instead)
         lines = [first, self._numbers(), self._labels(), self._workload()]
-        return wrap("\n".join(line for line in lines if line))
+        text = "\n".join(line for line in lines if line)
+        return wrap(text)
 
     def _repr_html_(self) -> str:
         worst = self.worst
-        numbers = Risk(worst.target).on(self._loss).limit("target", worst.estimate)
+        guarantee = Risk(worst.target).on(self._loss)
+        numbers = guarantee.limit("target", worst.estimate)
         line = rounded(worst.alarm_line, 4)
         numbers[f"evidence of a breach, alarm at {line}"] = rounded(worst.evidence, 3)
-        tone = "open" if self.is_stuck and self.risk == "ok" else VERDICTS[self.verdict][1]
+        _, tone = VERDICTS[self.verdict]
+        if self.is_stuck and self.risk == "ok":
+            tone = "open"
         return show_card(str(self), tone, numbers)
 
     def _answer(self, instead: str) -> str:
         if self.is_stuck and not instead:
             have = "overdue case has" if self.n_overdue == 1 else "overdue cases have"
             instead = f"CANNOT GO ON: {self.n_overdue:,} {have} no label."
-        life = self._life("" if instead else self.worst.verdict)
-        if len(self.guarantees) > 1:
-            first = instead or f"{VERDICTS[self.verdict][0]}."
-            instead = (
-                f"{first} Of {len(self.guarantees)} guarantees, this one is closest to an alarm."
-            )
+        verdict = "" if instead else self.worst.verdict
+        life = self._life(verdict)
+        n = len(self.guarantees)
+        if n > 1:
+            word, _ = VERDICTS[self.verdict]
+            first = instead or f"{word}."
+            instead = f"{first} Of {n} guarantees, this one is closest to an alarm."
         return f"{instead} {life} No alarm so far.".lstrip()
 
     def _alarm(self, instead: str) -> str:
         worst = self.worst
-        others = sum(guarantee.risk == "alarm" for guarantee in self.guarantees) - 1
-        more = f" There is an alarm for {count(others, 'more subgroup')}." if others else ""
-        often = percent(sum(guarantee.delta for guarantee in self.guarantees))
+        life = self._life()
+        n_others = sum(each.risk == "alarm" for each in self.guarantees) - 1
+        if n_others:
+            life += f" There is an alarm for {count(n_others, 'more subgroup')}."
+        often = percent(sum(each.delta for each in self.guarantees))
         return (
             f"{instead}\nALARM with case {worst.alarm_at} of known outcome (decided: "
-            f"{worst.alarm_when}): the guarantee is broken. {self._life()}{more} Such a monitor "
+            f"{worst.alarm_when}): the guarantee is broken. {life} Such a monitor "
             f"raises a false alarm in at most {often} of deployments, however long they run.\n"
             "What to do: defer more cases, or all; look for what has changed. Then certify the "
             "policy on fresh rows, or fit and certify a new one. Begin again with reset(), or with "
@@ -256,12 +268,14 @@ class MonitorStatus(NotebookText):
         ).lstrip()
 
     def _life(self, verdict: str = "") -> str:
-        worst, found = self.worst, "no outcome is known yet"
+        worst = self.worst
+        outcome = "no outcome is known yet"
         if worst.n_known:
-            found = f"{self._amount(worst.estimate)} in {worst.n_known:,} cases of known outcome"
+            estimate = self._amount(worst.estimate)
+            outcome = f"{estimate} in {worst.n_known:,} cases of known outcome"
         cases = "" if self.by is None else f"of {self.by} {worst.group!r}"
-        stated = Risk(worst.target).on(self._loss, cases)
-        return stated.tell_life(worst.since, verdict, found, worst.detectable)
+        guarantee = Risk(worst.target).on(self._loss, cases)
+        return guarantee.tell_life(worst.since, verdict, outcome, worst.detectable)
 
     @property
     def _loss(self) -> Loss:
@@ -272,63 +286,74 @@ class MonitorStatus(NotebookText):
         if not worst.n_known:
             return ""
         low, high = worst.interval
-        ends = f"{self._loss.amount(low, up=False)} to {self._loss.amount(high)}"
-        latest = ""
+        interval = f"{self._loss.amount(low, up=False)} to {self._loss.amount(high)}"
         if len(self.guarantees) == 1 and self.n_latest < self.n_known:
-            latest = f"; of the latest {self.n_latest:,}: {self._amount(self.latest_risk)}"
+            latest = self._amount(self.latest_risk)
+            interval += f"; of the latest {self.n_latest:,}: {latest}"
         below = ""
         if self.is_below_so_far and worst.risk == "ok":
             below = (
                 f" With {percent(1 - worst.delta / 2)} confidence, however often you look, the "
                 "mean risk so far is below the target; that says nothing about the risk now."
             )
-        line, evidence = rounded(worst.alarm_line, 4), rounded(worst.evidence, 3)
+        line = rounded(worst.alarm_line, 4)
+        evidence = rounded(worst.evidence, 3)
         against = f"{evidence}; an alarm is raised at {line} and stays."
         if worst.risk == "alarm":
             against = f"it reached {line}, the alarm line, with that case; now it is {evidence}."
         return (
-            f"Interval for the mean risk so far: {ends}{latest}.{below} Evidence against the "
+            f"Interval for the mean risk so far: {interval}.{below} Evidence against the "
             f"guarantee: {against}"
         )
 
     def _amount(self, value: float) -> str:
-        wrong = " wrong" if self._loss.is_error else " on average"
-        return self._loss.amount(value, up=None) + wrong
+        amount = self._loss.amount(value, up=None)
+        if self._loss.is_error:
+            return f"{amount} wrong"
+        return f"{amount} on average"
 
     def _labels(self) -> str:
-        said = []
+        lines = []
         if self.n_waiting:
             since = self.waiting_since
-            said.append(f"{self.n_waiting:,} answered cases are waiting, the oldest since {since}.")
+            lines.append(
+                f"{self.n_waiting:,} answered cases are waiting, the oldest since {since}."
+            )
         if self.n_blocked:
-            said.append(
+            lines.append(
                 f"{self.n_blocked:,} of them have a label, but wait behind case "
                 f"{self.blocked_by!r}, which has none."
             )
         if self.n_overdue:
-            cases = f"{count(self.n_overdue, 'case')}, such as {', '.join(map(repr, self.overdue))}"
-            said.append(f"Overdue without a label: {cases}: " + {
-                "wait": "nothing decided after the first of them counts until its label arrives.",
-                "correct": "they count as correct as soon as labels are complete up to now.",
-            }[self.unlabelled])  # fmt: skip
+            lines.append(self._overdue())
         if self.n_unlabelled:
-            said.append(f"{self.n_unlabelled:,} cases count as correct because no label arrived.")
+            lines.append(f"{self.n_unlabelled:,} cases count as correct because no label arrived.")
         if self.n_other:
-            said.append(
+            lines.append(
                 f"{self.n_other:,} labels were not used: their cases were deferred, not audited or "
                 "already counted, or have an unknown name."
             )
-        return " ".join(said)
+        return " ".join(lines)
+
+    def _overdue(self) -> str:
+        names = ", ".join(map(repr, self.overdue))
+        then = "they count as correct as soon as labels are complete up to now."
+        if self.unlabelled == "wait":
+            then = "nothing decided after the first of them counts until its label arrives."
+        cases = count(self.n_overdue, "case")
+        return f"Overdue without a label: {cases}, such as {names}: {then}"
 
     def _workload(self) -> str:
         if not self.n_decided:
             return ""
-        then = "" if self.coverage_then is None else f" ({percent(self.coverage_then)} when tuned)"
-        of_all = "" if self.by is None else ", all subgroups together"
-        text = f"The policy answers {percent(self.coverage)} of the latest cases{of_all}{then}."
-        if self.workload == "changed":
-            text = (
-                f"WARNING since {self.workload_when}: coverage or confidences are not what they "
-                f"were when the policy was tuned. {text} That says nothing about errors."
-            )
-        return text
+        text = f"The policy answers {percent(self.coverage)} of the latest cases"
+        if self.by is not None:
+            text += ", all subgroups together"
+        if self.coverage_then is not None:
+            text += f" ({percent(self.coverage_then)} when tuned)"
+        if self.workload != "changed":
+            return f"{text}."
+        return (
+            f"WARNING since {self.workload_when}: coverage or confidences are not what they "
+            f"were when the policy was tuned. {text}. That says nothing about errors."
+        )
