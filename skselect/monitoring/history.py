@@ -95,7 +95,7 @@ class Share(NamedTuple):
     value: float
     most: float
 
-    def count(self, accepted: BoolArray, confidence: FloatArray) -> int:
+    def count_cases(self, accepted: BoolArray, confidence: FloatArray) -> int:
         """Count the cases that belong to it."""
         if self.what == "answered":
             counted = accepted
@@ -166,7 +166,7 @@ class Workload:
     def count(self, accepted: BoolArray, confidence: FloatArray) -> None:
         """Add cases to the open batch."""
         for i, share in enumerate(self.shares):
-            self.counts[i] += share.count(accepted, confidence)
+            self.counts[i] += share.count_cases(accepted, confidence)
         self.n += len(accepted)
 
     def close(self, delta: float, when: float) -> None:

@@ -517,7 +517,7 @@ class SelectiveRiskMonitor:
         first = self._counts["n_decided"]
         places = times
         if isinstance(self.batch, int | np.integer):
-            places = first + np.arange(len(times))
+            places = first + np.arange(len(times), dtype=np.float64)
         keys = np.floor_divide(places, self._width)
         for rows in history.runs(keys):
             key = float(keys[rows.start])
@@ -533,7 +533,7 @@ class SelectiveRiskMonitor:
         self._counts["n_accepted"] += int(np.count_nonzero(accepted))
 
     def _begin_batch(self, key: float, first: int, start: float) -> None:
-        """Close the batch before, and begin another with the case of a number, decided at a time."""
+        """Close the batch before, and begin another with its first case, decided at `start`."""
         if self._key is not None:
             self._workload.close(self._level, self._last_decided)
         self._history = history.begin_batch(self._history, first, start)
@@ -574,7 +574,10 @@ class SelectiveRiskMonitor:
             n_known=sum(guarantee.n_known for guarantee in self._guarantees),
             unlabelled=self.unlabelled,
             coverage_then=self.policy.coverage,
-            **self._counts,
+            n_decided=self._counts["n_decided"],
+            n_accepted=self._counts["n_accepted"],
+            n_unlabelled=self._counts["n_unlabelled"],
+            n_other=self._counts["n_other"],
             **self._status_of_latest(),
             **self._status_of_waiting(),
             **self._status_of_workload(),
