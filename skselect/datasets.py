@@ -19,21 +19,61 @@ def __dir__() -> list[str]:
     return __all__
 
 
+def _sharp(u: FloatArray) -> FloatArray:
+    return 0.5 * u**6
+
+
+def _mean_sharp(u: FloatArray) -> FloatArray:
+    return 0.5 * u**6 / 7
+
+
+def _gradual(u: FloatArray) -> FloatArray:
+    return 0.3 * u**2
+
+
+def _mean_gradual(u: FloatArray) -> FloatArray:
+    return 0.1 * u**2
+
+
+def _weak(u: FloatArray) -> FloatArray:
+    return 0.02 + 0.2 * u
+
+
+def _mean_weak(u: FloatArray) -> FloatArray:
+    return 0.02 + 0.1 * u
+
+
+def _steep(u: FloatArray) -> FloatArray:
+    return np.where(u <= 0.6, 0.002, 0.25)
+
+
+def _mean_steep(u: FloatArray) -> FloatArray:
+    beyond_step = 0.25 - 0.1488 / np.maximum(u, 0.6)
+    return np.where(u <= 0.6, 0.002, beyond_step)
+
+
+def _overconfident_top(u: FloatArray) -> FloatArray:
+    """Err more often in the surest tenth than in the rest: the risk falls before it rises."""
+    return np.where(u < 0.1, 0.2, 0.01 + 0.1 * u)
+
+
+def _mean_overconfident_top(u: FloatArray) -> FloatArray:
+    below_top = 0.01 + 0.05 * u + 0.0185 / np.maximum(u, 0.1)
+    return np.where(u < 0.1, 0.2, below_top)
+
+
+def _constant(u: FloatArray) -> FloatArray:
+    return np.full_like(u, 0.1)
+
+
 #: The error rate at each rank u (0 is the surest), and its mean over [0, u].
 RISKS: dict[str, tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]] = {
-    "sharp": (lambda u: 0.5 * u**6, lambda u: 0.5 * u**6 / 7),
-    "gradual": (lambda u: 0.3 * u**2, lambda u: 0.1 * u**2),
-    "weak": (lambda u: 0.02 + 0.2 * u, lambda u: 0.02 + 0.1 * u),
-    "steep": (
-        lambda u: np.where(u <= 0.6, 0.002, 0.25),
-        lambda u: np.where(u <= 0.6, 0.002, 0.25 - 0.1488 / np.maximum(u, 0.6)),
-    ),
-    # The surest tenth errs more often than the rest: the risk falls before it rises.
-    "overconfident_top": (
-        lambda u: np.where(u < 0.1, 0.2, 0.01 + 0.1 * u),
-        lambda u: np.where(u < 0.1, 0.2, 0.01 + 0.05 * u + 0.0185 / np.maximum(u, 0.1)),
-    ),
-    "constant": (lambda u: np.full_like(u, 0.1), lambda u: np.full_like(u, 0.1)),
+    "sharp": (_sharp, _mean_sharp),
+    "gradual": (_gradual, _mean_gradual),
+    "weak": (_weak, _mean_weak),
+    "steep": (_steep, _mean_steep),
+    "overconfident_top": (_overconfident_top, _mean_overconfident_top),
+    "constant": (_constant, _constant),
 }
 
 
@@ -100,7 +140,8 @@ def make_risk_profile(
         t = np.clip(np.asarray(threshold, dtype=np.float64), 0.0, None)
         if n_levels is not None:  # rows above the next lower level were rounded up
             # 1e-9: a level must not become the next one by a rounding error.
-            t = (np.maximum(np.ceil(t * n_levels - 1e-9), 1.0) - 1.0) / n_levels
+            level = np.ceil(t * n_levels - 1e-9)
+            t = (np.maximum(level, 1.0) - 1.0) / n_levels
         return np.maximum(1.0 - t, 0.0)
 
     def selective_risk(threshold: Any) -> Any:
@@ -109,7 +150,11 @@ def make_risk_profile(
 
     y_pred = rng.integers(2, size=n_samples)
     return Bunch(
-        confidence=confidence, chance=1.0 - rate(rank), correct=correct,
-        y_true=np.where(correct, y_pred, 1 - y_pred), y_pred=y_pred,
-        coverage=coverage, selective_risk=selective_risk,
-    )  # fmt: skip
+        confidence=confidence,
+        chance=1.0 - rate(rank),
+        correct=correct,
+        y_true=np.where(correct, y_pred, 1 - y_pred),
+        y_pred=y_pred,
+        coverage=coverage,
+        selective_risk=selective_risk,
+    )
