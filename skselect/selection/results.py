@@ -159,14 +159,13 @@ class _Selection(NotebookText):
         >>> selection.to_policy(["no", "yes"])
         <AbstentionPolicy: 2 classes, threshold 0.75, certified>
         """
-        return AbstentionPolicy(
-            classes,
-            threshold=self.threshold,
-            certificate=self.certificate,
-            groups=self.groups,
-            shortlist=self.shortlist,
-            **decides,
-        )
+        chosen = {
+            "threshold": self.threshold,
+            "certificate": self.certificate,
+            "groups": self.groups,
+            "shortlist": self.shortlist,
+        }
+        return AbstentionPolicy(classes, **(decides | chosen))
 
 
 @dataclass(frozen=True, eq=False)
