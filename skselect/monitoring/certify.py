@@ -194,8 +194,9 @@ def _find_reused(
     if policy.fingerprints.get("data") == certificates.fingerprint(curve):
         return (certificates.CHOSEN_HERE,), True
     if share is None:
-        is_tuned = "data" in policy.fingerprints
-        return ((certificates.MAY_HAVE_CHOSEN,) if is_tuned else ()), False
+        if "data" in policy.fingerprints:
+            return (certificates.MAY_HAVE_CHOSEN,), False
+        return (), False
     if share > certificates.MOST_SEEN:
         return (certificates.OF_FIT,), True
     return (), False
@@ -277,9 +278,6 @@ def _tell_breaches(checks: list[GuaranteeCheck]) -> list[str]:
     """Return a text for each guarantee that is not confirmed, those that are broken first."""
     texts = []
     for verdict, start in _STARTS.items():
-        texts += [
-            f"{start} It says: {check.statement}. Found: {check.found}."
-            for check in checks
-            if check.verdict == verdict and not check.is_empty
-        ]
+        alike = [check for check in checks if check.verdict == verdict and not check.is_empty]
+        texts += [f"{start} It says: {check.statement}. Found: {check.found}." for check in alike]
     return texts
