@@ -86,8 +86,9 @@ class RowsDisplay(ABC):
         %(data)s
         %(options)s
         """
-        own = {option: options.pop(option) for option in cls._options.keys() & options}
-        return cls._draw_rows(score_proba(y_true, y_proba, **options), name=name, ax=ax, **own)
+        of_picture = {option: options.pop(option) for option in cls._options.keys() & options}
+        rows = score_proba(y_true, y_proba, **options)
+        return cls._draw_rows(rows, name=name, ax=ax, **of_picture)
 
     @classmethod
     def from_estimator(
@@ -114,7 +115,8 @@ class RowsDisplay(ABC):
             True labels.
         %(options)s
         """
-        rows = score_estimator(estimator, X, y, options.pop("sample_weight", None))
+        sample_weight = options.pop("sample_weight", None)
+        rows = score_estimator(estimator, X, y, sample_weight)
         if "threshold" in cls._options:
             options["threshold"] = rows.single_threshold
         if name is None and cls._names_estimator:
@@ -122,7 +124,9 @@ class RowsDisplay(ABC):
         return cls._draw_rows(rows, name=name, ax=ax, **options)
 
 
-def _write(cls: type[RowsDisplay], name: str, own: Mapping[str, Any], shared: type[Any]) -> None:
+def _write(
+    cls: type[RowsDisplay], name: str, of_picture: Mapping[str, Any], shared: type[Any]
+) -> None:
     """Give a picture a constructor that shows its own keywords and the shared ones."""
     function = getattr(RowsDisplay, name).__func__
 
@@ -131,11 +135,15 @@ def _write(cls: type[RowsDisplay], name: str, own: Mapping[str, Any], shared: ty
         return function(*args, **options)
 
     signature = inspect.signature(function)
-    shown = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    shown += [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=own[n]) for n in own]
-    constructor.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+    parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    for option, default in of_picture.items():
+        parameters.append(inspect.Parameter(option, kind, default=default))
+    signature = signature.replace(parameters=parameters)
+    constructor.__signature__ = signature  # type: ignore[attr-defined]
     constructor.__qualname__ = f"{cls.__name__}.{name}"
-    setattr(cls, name, classmethod(write_options(constructor, shared)))
+    documented = write_options(constructor, shared)
+    setattr(cls, name, classmethod(documented))
 
 
 class CurveDisplay(RowsDisplay):
@@ -171,11 +179,16 @@ class CurveDisplay(RowsDisplay):
         ImportError
             If matplotlib is not installed.
         """
-        ax = new_figure() if ax is None else ax
-        self._draw(ax, self.name if name is None else name, full_names(curve_kwargs))
-        if ax.get_legend_handles_labels()[0]:
+        if ax is None:
+            ax = new_figure()
+        if name is None:
+            name = self.name
+        self._draw(ax, name, full_names(curve_kwargs))
+        handles, _ = ax.get_legend_handles_labels()
+        if handles:
             ax.legend(frameon=False, loc=self._legend)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return self
 
     @property
@@ -187,14 +200,15 @@ class CurveDisplay(RowsDisplay):
         """Return the curves of this kind that are on the axes already."""
         return [line for line in ax.lines if line.get_gid() == self._kind]
 
-    def _style(self, ax: Any, label: str | None, given: dict[str, Any]) -> dict[str, Any]:
+    def _style(self, ax: Any, name: str | None, look: dict[str, Any]) -> dict[str, Any]:
         """Return the look of the next curve, which has a colour of its own."""
-        color = COLORS[len(self._lines(ax)) % len(COLORS)]
-        return {"color": color, "label": label, "gid": self._kind} | given
+        n_lines = len(self._lines(ax))
+        label = None if name is None else legend_name(name)
+        return {"color": COLORS[n_lines % len(COLORS)], "label": label, "gid": self._kind} | look
 
     @abstractmethod
-    def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
-        """Draw on the axes; `given` are options of the lines or points."""
+    def _draw(self, ax: Any, name: str | None, look: dict[str, Any]) -> None:
+        """Draw on the axes; `look` are options of the lines or points."""
 
     @classmethod
     def from_models(
@@ -224,11 +238,12 @@ class CurveDisplay(RowsDisplay):
                 "from_models(y, {'forest': forest.predict_proba(X), ...}). from_estimator draws a "
                 "fitted model."
             )
-        shown: dict[str, Any] = {}
+        displays: dict[str, Any] = {}
         for name in check_models(y_probas, None):
-            shown[name] = cls.from_predictions(y_true, y_probas[name], name=name, ax=ax, **options)
-            ax = shown[name].ax_
-        return shown
+            display = cls.from_predictions(y_true, y_probas[name], name=name, ax=ax, **options)
+            displays[name] = display
+            ax = display.ax_
+        return displays
 
     @classmethod
     def from_subgroups(
@@ -265,21 +280,28 @@ class CurveDisplay(RowsDisplay):
         dict of subgroup to display
             Each has the same ``ax_``.
         """
-        given = {"labels": labels, "pos_label": pos_label}
-        rows = Predictions.from_proba(y_true, y_proba, **given, sample_weight=sample_weight)
+        rows = Predictions.from_proba(
+            y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
+        )
         check_has_proba(rows.y_proba, cls.__name__)
         check_shared_confidence(options.get("confidence"))
         codes, keys = subgroup_codes(subgroups, len(rows))
         check_some_subgroup(keys)
-        options, shown = options | given | {"labels": rows.classes}, {}
+        displays: dict[Any, Any] = {}
         for key, members in zip(keys, rows_of_codes(codes, len(keys)), strict=True):
             part = rows.take(members)
-            shown[key] = cls.from_predictions(
-                rows.classes[part.y_true], part.y_proba, name=f"{key} ({len(part):,})",
-                sample_weight=part.sample_weight, ax=ax, **options,
-            )  # fmt: skip
-            ax = shown[key].ax_
-        return shown
+            displays[key] = cls.from_predictions(
+                rows.classes[part.y_true],
+                part.y_proba,
+                name=f"{key} ({len(part):,})",
+                labels=rows.classes,
+                pos_label=pos_label,
+                sample_weight=part.sample_weight,
+                ax=ax,
+                **options,
+            )
+            ax = displays[key].ax_
+        return displays
 
 
 def legend_name(name: Any) -> str:
@@ -305,15 +327,20 @@ def draw_band(ax: Any, x: FloatArray, low: FloatArray, high: FloatArray, color: 
     """Shade a band without rescaling the axes: for few rows it is very wide."""
     from matplotlib.collections import PolyCollection  # noqa: PLC0415 - an extra
 
-    outline = np.concatenate([np.column_stack([x, low]), np.column_stack([x, high])[::-1]])
+    lower_edge = np.column_stack([x, low])
+    upper_edge = np.column_stack([x, high])
+    outline = np.concatenate([lower_edge, upper_edge[::-1]])
     band = PolyCollection([outline], facecolor=color, alpha=0.15, linewidth=0, zorder=1)
     ax.add_collection(band, autolim=False)
 
 
 def draw_target(ax: Any, target: float | None, loss: str) -> None:
     """Draw a target of the risk as a line, once for all curves."""
-    label = "" if target is None else f"target {Loss(loss).amount(target)}"
-    if label and label not in ax.get_legend_handles_labels()[1]:
+    if target is None:
+        return
+    label = f"target {Loss(loss).amount(target)}"
+    _, labels = ax.get_legend_handles_labels()
+    if label not in labels:
         ax.axhline(target, color="0.35", linestyle="--", linewidth=1, label=label)
 
 
@@ -327,10 +354,13 @@ def new_figure(n_rows: int = 1, size: tuple[float, float] = (6.4, 4.2)) -> Any:
     """Return the axes, or an array of several, of a new figure; `size` is in inches."""
     plt = import_extra("matplotlib.pyplot", "matplotlib")
     with plt.rc_context(STYLE):
-        return plt.subplots(n_rows, figsize=size, sharex=True, layout="constrained")[1]
+        _, axes = plt.subplots(n_rows, figsize=size, sharex=True, layout="constrained")
+    return axes
 
 
 def thin(x: Any, y: Any) -> tuple[Any, Any]:
     """Return at most `MAX_POINTS` points, evenly spread, both ends kept."""
-    keep = evenly(len(x), MAX_POINTS)
-    return (x, y) if keep is None else (x[keep], y[keep])
+    entries = evenly(len(x), MAX_POINTS)
+    if entries is None:
+        return x, y
+    return x[entries], y[entries]

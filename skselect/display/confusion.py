@@ -102,8 +102,9 @@ class SelectiveConfusionDisplay:
 
         `options` are `normalize` and `display_labels`, as in the class, and those of :meth:`plot`.
         """
-        given = {"labels": labels, "pos_label": pos_label, "sample_weight": sample_weight}
-        rows = Predictions.from_proba(y_true, y_proba, **given)
+        rows = Predictions.from_proba(
+            y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
+        )
         accepted = compute_confidence(rows, confidence) >= check_threshold(threshold)
         return cls._draw_decisions(rows, accepted, **options)
 
@@ -115,20 +116,29 @@ class SelectiveConfusionDisplay:
 
         `options` are `normalize` and `display_labels`, as in the class, and those of :meth:`plot`.
         """
-        found = score_estimator(estimator, X, y, sample_weight)
+        rows = score_estimator(estimator, X, y, sample_weight)
         accepted = None
-        if found.threshold is not None:
-            accepted = found.outcomes.confidence >= found.threshold
-        return cls._draw_decisions(found.predictions, accepted, **options)
+        if rows.threshold is not None:
+            accepted = rows.outcomes.confidence >= rows.threshold
+        return cls._draw_decisions(rows.predictions, accepted, **options)
 
     @classmethod
     def from_policy(
-        cls, policy: AbstentionPolicy, *rows: Any, subgroups: Any = None, **options: Any
+        cls,
+        policy: AbstentionPolicy,
+        y_true: Any,
+        y_proba: Any = None,
+        *others: Any,
+        subgroups: Any = None,
+        **options: Any,
     ) -> Self:
         """Draw what a policy decides; arguments as in :func:`skselect.check_policy`.
 
         `options` are `normalize` and `display_labels`, as in the class, and those of :meth:`plot`.
         """
+        rows = (y_true, y_proba, *others)
+        if y_proba is None and not others:
+            rows = (y_true,)
         answered, accepted, _ = decide_labelled(policy, rows, subgroups, cls.__name__)
         return cls._draw_decisions(answered, accepted, **options)
 
@@ -143,12 +153,16 @@ class SelectiveConfusionDisplay:
         **options: Any,
     ) -> Self:
         """Count rows, turn the counts into shares where asked, and draw."""
-        n, names = len(rows.classes), rows.classes if display_labels is None else display_labels
-        counts = count_decisions(rows.y_true, rows.y_pred, accepted, n, rows.sample_weight)
+        n_classes = len(rows.classes)
+        counts = count_decisions(rows.y_true, rows.y_pred, accepted, n_classes, rows.sample_weight)
         if normalize is not None:
-            total = counts.sum(axis=1, keepdims=True) if normalize == "true" else counts.sum()
+            total = counts.sum()
+            if normalize == "true":
+                total = counts.sum(axis=1, keepdims=True)
             counts = counts / np.where(total == 0, 1, total)  # a class without cases
-        return cls(counts, display_labels=names, normalize=normalize).plot(**options)
+        if display_labels is None:
+            display_labels = rows.classes
+        return cls(counts, display_labels=display_labels, normalize=normalize).plot(**options)
 
     def plot(
         self,
@@ -190,9 +204,10 @@ class SelectiveConfusionDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        ax = new_figure() if ax is None else ax
-        values, (n_lines, n_columns) = self.confusion_matrix, self.confusion_matrix.shape
-        n_classes = n_columns - 1
+        if ax is None:
+            ax = new_figure()
+        values = self.confusion_matrix
+        n_classes = values.shape[1] - 1
         style = {"cmap": cmap, "vmin": 0, "interpolation": "nearest"} | dict(im_kw or {})
         self.im_ = ax.imshow(values[:, :-1], **style)
         ax.axvspan(n_classes - 0.5, n_classes + 0.5, color=_GREY, linewidth=0, zorder=0)
@@ -200,28 +215,51 @@ class SelectiveConfusionDisplay:
         ax.grid(visible=False)  # lines would cross the values
         self.text_ = None
         if include_values:
-            self.text_ = np.empty(values.shape, dtype=object)
-            for line, column in np.ndindex(*values.shape):
-                value = values[line, column]
-                red, green, blue, _ = self.im_.cmap(self.im_.norm(value))
-                dark = column < n_classes and 0.3 * red + 0.59 * green + 0.11 * blue < 0.5
-                own = {"ha": "center", "va": "center", "color": "white" if dark else "0.1"}
-                self.text_[line, column] = ax.text(
-                    column, line, self._format(value, values_format), **(own | dict(text_kw or {}))
-                )
-        given = range(n_classes) if self.display_labels is None else self.display_labels
-        names = [legend_name(name) for name in given]
-        unknown = ["unknown class"] if n_lines > n_classes else []
-        ax.set(xticks=range(n_columns), xticklabels=[*names, "abstains"], xlabel="Answer")
-        ax.set(yticks=range(n_lines), yticklabels=[*names, *unknown], ylabel="True class")
-        ax.set(xlim=(-0.5, n_classes + 0.5), ylim=(n_lines - 0.5, -0.5))
-        angle = {"horizontal": 0.0, "vertical": 90.0}.get(xticks_rotation, xticks_rotation)
-        ax.tick_params(axis="x", rotation=angle)
+            self.text_ = self._write_values(ax, values_format, dict(text_kw or {}))
+        self._name_classes(ax)
+        angles = {"horizontal": 0.0, "vertical": 90.0}
+        ax.tick_params(axis="x", rotation=angles.get(xticks_rotation, xticks_rotation))
         if colorbar:
             bar = ax.figure.colorbar(self.im_, ax=ax)
             bar.ax.yaxis.set_major_formatter(lambda value, _: self._format(value, None))
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return self
+
+    def _write_values(self, ax: Any, values_format: str | None, look: dict[str, Any]) -> Any:
+        """Write each value into its cell, on dark colours in white."""
+        values = self.confusion_matrix
+        n_classes = values.shape[1] - 1
+        texts = np.empty(values.shape, dtype=object)
+        for line, column in np.ndindex(*values.shape):
+            value = values[line, column]
+            is_deferred = column == n_classes
+            color = "0.1" if is_deferred or not self._is_dark(value) else "white"
+            style = {"ha": "center", "va": "center", "color": color} | look
+            text = self._format(value, values_format)
+            texts[line, column] = ax.text(column, line, text, **style)
+        return texts
+
+    def _is_dark(self, value: Any) -> bool:
+        """Tell whether the colour of a value is dark."""
+        red, green, blue, _ = self.im_.cmap(self.im_.norm(value))
+        return bool(0.3 * red + 0.59 * green + 0.11 * blue < 0.5)
+
+    def _name_classes(self, ax: Any) -> None:
+        """Name the lines and columns, and fit the axes to them."""
+        n_lines, n_columns = self.confusion_matrix.shape
+        n_classes = n_columns - 1
+        labels = self.display_labels
+        if labels is None:
+            labels = range(n_classes)
+        columns = [legend_name(label) for label in labels]
+        lines = list(columns)
+        columns.append("abstains")
+        if n_lines > n_classes:
+            lines.append("unknown class")
+        ax.set(xticks=range(n_columns), xticklabels=columns, xlabel="Answer")
+        ax.set(yticks=range(n_lines), yticklabels=lines, ylabel="True class")
+        ax.set(xlim=(-0.5, n_classes + 0.5), ylim=(n_lines - 0.5, -0.5))
 
     def _format(self, value: Any, values_format: str | None) -> str:
         if values_format is not None:

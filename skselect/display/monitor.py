@@ -15,6 +15,8 @@ from skselect.objectives import Loss
 
 # Evidence beyond so many times the alarm line is drawn there: it would hide what came before.
 _HIGHEST = 1e4
+# Of the evidence and of the risk behind it.
+_COLOR = common.COLORS[0]
 
 
 @dataclass(eq=False, repr=False)
@@ -73,9 +75,10 @@ class MonitorDisplay:
         """Draw a monitor; several guarantees share the lines, and that of one target."""
         status = monitor.status_
         targets = {guarantee.target for guarantee in status.guarantees}
+        target = targets.pop() if len(targets) == 1 else None
         display = cls(
             monitor.to_frame(),
-            target=targets.pop() if len(targets) == 1 else None,
+            target=target,
             is_share=Loss(status.loss).is_error,
             name=name,
         )
@@ -109,41 +112,65 @@ class MonitorDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        top, bottom = new_figure(2, (6.4, 5.0)) if axes is None else axes
-        history, first = self.history, common.COLORS[0]
-        evidence = history["evidence"].clip(upper=_HIGHEST * history["alarm_line"])
-
-        def draw(ax: Any, values: Any, color: str, label: str, given: Any = None) -> Any:
-            style = {"color": color, "marker": ".", "label": label} | common.full_names(given)
-            return ax.plot(history["start"], values, **style)[0]
-
+        if axes is None:
+            axes = new_figure(2, (6.4, 5.0))
+        if name is None:
+            name = self.name
+        top, bottom = axes
         self.lines_ = {
-            "evidence": draw(top, evidence, first, "evidence", evidence_kwargs),
-            "risk": draw(bottom, history["risk"], first, "selective risk", risk_kwargs),
+            "evidence": self._draw_evidence(top, evidence_kwargs),
+            "risk": self._draw_line(bottom, "risk", "selective risk", _COLOR, risk_kwargs),
         }
         if self.is_share:  # a cost has other units than the coverage
-            self.lines_["coverage"] = draw(
-                bottom, history["coverage"], common.COLORS[3], "coverage"
-            )
-        top.set(yscale="log", ylabel="Evidence of a breach (log scale)")
-        if len(history):
-            line = history["alarm_line"].iloc[0]
-            top.axhline(
-                line, color=common.MARK, linestyle="--", linewidth=1, label=f"alarm at {line:g}"
-            )
-            for start in history.loc[history["evidence"] >= line, "start"].iloc[:1]:
-                for ax in (top, bottom):
-                    ax.axvline(start, color=common.MARK, linestyle=":", linewidth=1, label="alarm")
+            color = common.COLORS[3]
+            self.lines_["coverage"] = self._draw_line(bottom, "coverage", "coverage", color)
+            common.show_percent(bottom.yaxis)
+        self._mark_alarm(top, bottom)
         common.draw_target(bottom, self.target, "zero_one" if self.is_share else "cost")
         bottom.set(ylabel="Share" if self.is_share else "Mean cost", ylim=(0, None))
-        dates = isinstance(history["start"].dtype, pd.DatetimeTZDtype)
-        bottom.set_xlabel("Time of the decision" if dates else "Start of the batch")
-        if self.is_share:
-            common.show_percent(bottom.yaxis)
-        name = self.name if name is None else name
+        has_dates = isinstance(self.history["start"].dtype, pd.DatetimeTZDtype)
+        bottom.set_xlabel("Time of the decision" if has_dates else "Start of the batch")
         if name:
             top.set_title(common.legend_name(name))
         for ax in (top, bottom):
             ax.legend(frameon=False, loc="best")
-        self.axes_, self.figure_ = (top, bottom), top.figure
+        self.axes_ = (top, bottom)
+        self.figure_ = top.figure
         return self
+
+    def _draw_line(
+        self,
+        ax: Any,
+        column: str,
+        label: str,
+        color: str,
+        look: Mapping[str, Any] | None = None,
+        highest: Any = None,
+    ) -> Any:
+        """Draw a column of the history, up to a largest value of each batch."""
+        values = self.history[column].clip(upper=highest)
+        style = {"color": color, "marker": ".", "label": label} | common.full_names(look)
+        (line,) = ax.plot(self.history["start"], values, **style)
+        return line
+
+    def _draw_evidence(self, ax: Any, look: Mapping[str, Any] | None) -> Any:
+        """Draw the evidence and the alarm line."""
+        alarm_lines = self.history["alarm_line"]
+        highest = _HIGHEST * alarm_lines
+        line = self._draw_line(ax, "evidence", "evidence", _COLOR, look, highest)
+        ax.set(yscale="log", ylabel="Evidence of a breach (log scale)")
+        if len(alarm_lines):
+            height = alarm_lines.iloc[0]
+            label = f"alarm at {height:g}"
+            ax.axhline(height, color=common.MARK, linestyle="--", linewidth=1, label=label)
+        return line
+
+    def _mark_alarm(self, *axes: Any) -> None:
+        """Mark the batch with the first alarm, where there is one."""
+        is_alarm = self.history["evidence"] >= self.history["alarm_line"]
+        starts = self.history.loc[is_alarm, "start"]
+        if len(starts):
+            for ax in axes:
+                ax.axvline(
+                    starts.iloc[0], color=common.MARK, linestyle=":", linewidth=1, label="alarm"
+                )

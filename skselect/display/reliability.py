@@ -85,19 +85,22 @@ class ReliabilityDisplay(CurveDisplay):
         error = float(evaluate(outcomes, ["smooth_ece"])["smooth_ece"])
         return cls(reliability(outcomes, n_bins, strategy), name=name, error=error).plot(ax)
 
-    def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
-        curve, label = self.curve, None if name is None else legend_name(name)
+    def _draw(self, ax: Any, name: str | None, look: dict[str, Any]) -> None:
         if self.error is not None:
-            label = f"{label or 'classifier'}: smooth ECE {100 * self.error:.1f} %"
-        drawn = self._lines(ax)
-        if not drawn:
-            ax.axline((0, 0), slope=1, color="0.6", linewidth=1, zorder=0)
-        style = self._style(ax, label, {"marker": "o", "markersize": 4} | given)
-        (self.line_,) = ax.plot(curve["confidence"], curve["accuracy"], **style)
-        color = self.line_.get_color()
-        ax.vlines(curve["confidence"], curve["low"], curve["high"], color=color, alpha=0.35)
+            name = f"{name or 'classifier'}: smooth ECE {100 * self.error:.1f} %"
+        style = self._style(ax, name, {"marker": "o", "markersize": 4} | look)
+        curve = self.curve
         lowest = float(curve[["confidence", "accuracy", "low"]].min(axis=None))
-        bottom = min(lowest - 0.02, ax.get_ylim()[0] if drawn else 1.0)
+        bottom = lowest - 0.02
+        if self._lines(ax):
+            bottom_before, _ = ax.get_ylim()
+            bottom = min(bottom, bottom_before)
+        else:
+            ax.axline((0, 0), slope=1, color="0.6", linewidth=1, zorder=0)
+        confidence = curve["confidence"]
+        (self.line_,) = ax.plot(confidence, curve["accuracy"], **style)
+        color = self.line_.get_color()
+        ax.vlines(confidence, curve["low"], curve["high"], color=color, alpha=0.35)
         ends = (bottom, 1.02)
         ax.set(xlabel="Confidence", ylabel="Share of right answers", xlim=ends, ylim=ends)
         show_percent(ax.yaxis)
@@ -156,7 +159,8 @@ class ConfidenceWeightedRocDisplay(CurveDisplay):
     pos_label: Any = None
 
     def __post_init__(self) -> None:
-        self.fpr, self.tpr = np.asarray(self.fpr), np.asarray(self.tpr)
+        self.fpr = np.asarray(self.fpr)
+        self.tpr = np.asarray(self.tpr)
 
     @classmethod
     @partial(write_options, options=CountOptions)
@@ -170,7 +174,8 @@ class ConfidenceWeightedRocDisplay(CurveDisplay):
         %(data)s
         %(options)s
         """
-        pos_label, shape = options.get("pos_label"), np.shape(y_proba)
+        pos_label = options.get("pos_label")
+        shape = np.shape(y_proba)
         if len(shape) == 2 and shape[1] > 2:
             options["pos_label"] = None
         rows = score_proba(y_true, y_proba, **options)
@@ -178,16 +183,23 @@ class ConfidenceWeightedRocDisplay(CurveDisplay):
 
     @classmethod
     def _draw_rows(cls, rows: ScoredRows, *, pos_label: Any = None, **options: Any) -> Self:
-        owner, predictions = "ConfidenceWeightedRocDisplay", rows.by_correctness.predictions
+        predictions = rows.by_correctness.predictions
         label = _resolve_one_class(predictions.classes, pos_label)
         place = predictions.classes.tolist().index(label)
-        score, positive, mass = set_apart(predictions, place, owner)
-        weight = predictions.sample_weight
+        score, positive, mass = set_apart(predictions, place, "ConfidenceWeightedRocDisplay")
         fpr, tpr, _ = roc_points(score, positive, mass)
-        plain = roc_points(score, positive, np.ones(len(score)) if weight is None else weight)
-        area = float(np.trapezoid(tpr, fpr))
-        shown = cls(fpr, tpr, cw_auc=area, plain=plain[:2], name=options["name"], pos_label=label)
-        return shown.plot(options["ax"])
+        weight = predictions.sample_weight
+        if weight is None:
+            weight = np.ones(len(score))
+        plain_fpr, plain_tpr, _ = roc_points(score, positive, weight)
+        return cls(
+            fpr,
+            tpr,
+            cw_auc=float(np.trapezoid(tpr, fpr)),
+            plain=(plain_fpr, plain_tpr),
+            name=options["name"],
+            pos_label=label,
+        ).plot(options["ax"])
 
     def plot(
         self,
@@ -219,28 +231,32 @@ class ConfidenceWeightedRocDisplay(CurveDisplay):
         """
         super().plot(ax, name=name, curve_kwargs=curve_kwargs)
         if self.plain is not None:
-            fpr, tpr = self.plain
-            named = _prefix(self.name if name is None else name)
-            label, color = f"{named}AUC {np.trapezoid(tpr, fpr):.3f}", self.line_.get_color()
-            style = {"color": color, "linestyle": "--", "linewidth": 1, "label": label}
-            self.ax_.plot(*thin(fpr, tpr), **(style | full_names(plain_kwargs)))
+            self._draw_plain(*self.plain, self.name if name is None else name, plain_kwargs)
             self.ax_.legend(frameon=False, loc=self._legend)
         return self
 
-    def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
+    def _draw(self, ax: Any, name: str | None, look: dict[str, Any]) -> None:
         if not self._lines(ax):
             ax.axline((0, 0), slope=1, color="0.6", linewidth=1, zorder=0)
-        value = "weighted" if self.cw_auc is None else f"cwAUC {self.cw_auc:.3f}"
-        style = self._style(ax, _prefix(name) + value, given)
+        area = "weighted" if self.cw_auc is None else f"cwAUC {self.cw_auc:.3f}"
+        style = self._style(ax, _prefix(name) + area, look)
         (self.line_,) = ax.plot(*thin(self.fpr, self.tpr), **style)
-        of = "" if self.pos_label is None else f" of {legend_name(self.pos_label)}"
-        ax.set(xlabel=f"False positive rate{of}", ylabel=f"True positive rate{of}")
+        of_class = "" if self.pos_label is None else f" of {legend_name(self.pos_label)}"
+        ax.set(xlabel=f"False positive rate{of_class}", ylabel=f"True positive rate{of_class}")
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
         show_percent(ax.xaxis, ax.yaxis)
 
+    def _draw_plain(
+        self, fpr: Any, tpr: Any, name: str | None, look: Mapping[str, Any] | None
+    ) -> None:
+        """Draw the curve without weights."""
+        style = {"color": self.line_.get_color(), "linestyle": "--", "linewidth": 1}
+        style["label"] = f"{legend_name(_prefix(name))}AUC {np.trapezoid(tpr, fpr):.3f}"
+        self.ax_.plot(*thin(fpr, tpr), **(style | full_names(look)))
+
 
 def _prefix(name: str | None) -> str:
-    return f"{legend_name(name)}: " if name else ""
+    return f"{name}: " if name else ""
 
 
 def _resolve_one_class(classes: LabelArray, pos_label: Any) -> Any:

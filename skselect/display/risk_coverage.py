@@ -144,22 +144,23 @@ class RiskCoverageDisplay(common.CurveDisplay):
                 "selection must be what select_threshold returns, or tuner.selection_, got "
                 f"{type(selection).__name__}."
             )
-        curve, objective = selection.curve, selection.objective
-        countable = curve.counted and not curve.is_graded
-        bounds = simultaneous_band(curve, objective.level) if band and countable else None
-        target = objective.target if isinstance(objective, Risk) else None
+        curve = selection.curve
+        objective = selection.objective
+        bounds = None
+        if band and curve.counted and not curve.is_graded:
+            bounds = simultaneous_band(curve, objective.level)
         return cls(
             curve,
             name=name,
             threshold=selection.threshold,
-            target=target,
+            target=objective.target if isinstance(objective, Risk) else None,
             certificate=selection.certificate,
             band=bounds,
             loss=objective.about.kind,
             unit=objective.about.unit,
         ).plot(ax)
 
-    def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
+    def _draw(self, ax: Any, name: str | None, look: dict[str, Any]) -> None:
         points = self.curve.arrays(
             "coverage",
             "selective_risk",
@@ -167,65 +168,87 @@ class RiskCoverageDisplay(common.CurveDisplay):
             "accepted_weight",
             max_points=common.MAX_POINTS,
         )
-        if (n_few := int(np.sum(points["accepted_weight"] < common.FEW))) < len(points["coverage"]):
-            points = {of: values[n_few:] for of, values in points.items()}
-        style = self._style(ax, None if name is None else common.legend_name(name), given)
-        (self.line_,) = ax.plot(points["coverage"], self.unit * points["selective_risk"], **style)
+        n_few = np.count_nonzero(points["accepted_weight"] < common.FEW)
+        if n_few < len(points["coverage"]):
+            points = {array: values[n_few:] for array, values in points.items()}
+        coverage = points["coverage"]
+        style = self._style(ax, name, look)
+        (self.line_,) = ax.plot(coverage, self.unit * points["selective_risk"], **style)
         if self.confidence_level is not None:
             low, high = common.risk_interval(self.curve, points, self.confidence_level)
-            low, high = self.unit * low, self.unit * high
-            common.draw_band(ax, points["coverage"], low, high, self.line_.get_color())
-            ax.update_datalim([(1.0, high[-1])])
+            color = self.line_.get_color()
+            common.draw_band(ax, coverage, self.unit * low, self.unit * high, color)
+            ax.update_datalim([(1.0, self.unit * high[-1])])
         common.draw_target(ax, self.target, self.loss)
         if self.band is not None:
             self._draw_band(ax)
-        made, loss = self.certificate, Loss(self.loss, self.unit)
-        if made is not None and made.n_accepted and not made.reviewer:  # whose errors it lacks
-            self._draw_guarantee(ax, made)
+        certificate = self.certificate
+        # The curve does not count the errors of a reviewer.
+        if certificate is not None and certificate.n_accepted and not certificate.reviewer:
+            self._draw_guarantee(ax, certificate)
         _mark_threshold(ax, self.curve, self.threshold, self._describe)
+        self._label_axes(ax)
+
+    def _label_axes(self, ax: Any) -> None:
+        """Name the axes, and fit them to all curves."""
+        loss = Loss(self.loss, self.unit)
         risk = "Selective risk: errors\namong accepted cases"
         if not loss.is_error:
-            risk = f"Mean {'cost' if loss.is_cost else 'loss'}\nof accepted cases"
+            noun = "cost" if loss.is_cost else "loss"
+            risk = f"Mean {noun}\nof accepted cases"
         ax.set(xlabel="Coverage: share of accepted cases", ylabel=risk, xlim=(0, 1.02))
-        ax.autoscale(axis="y")  # fit all curves on these axes
+        ax.autoscale(axis="y")
         ax.set_ylim(bottom=0)
-        common.show_percent(*(ax.xaxis, ax.yaxis) if loss.is_error else (ax.xaxis,))
+        common.show_percent(ax.xaxis)
+        if loss.is_error:
+            common.show_percent(ax.yaxis)
 
     def _draw_band(self, ax: Any) -> None:
         """Draw the bound for all thresholds at once, where there is one."""
         band = np.asarray(self.band)
-        known = band < 1.0
-        if not np.any(known):
+        is_bounded = band < 1.0
+        if not np.any(is_bounded):
             return
-        x, y = common.thin(self.curve.coverage[known], band[known])
+        x, y = common.thin(self.curve.coverage[is_bounded], band[is_bounded])
         label = "bound for all thresholds at once"
         ax.plot(x, self.unit * y, drawstyle="steps-pre", label=label, **_BOUND)
-        made = self.certificate
-        if made is not None and made.as_objective.is_selective:
-            least = min(max(made.rows_needed / made.n, made.min_coverage), 1.0)
-            label = f"too few to certify {made.bound}"
+        certificate = self.certificate
+        if certificate is not None and certificate.as_objective.is_selective:
+            share_needed = certificate.rows_needed / certificate.n
+            least = min(max(share_needed, certificate.min_coverage), 1.0)
+            label = f"too few to certify {certificate.bound}"
             ax.axvspan(0, least, color="0.86", zorder=0, linewidth=0, label=label)
 
     def _draw_guarantee(self, ax: Any, certificate: Certificate) -> None:
         """Draw a line from the risk and the coverage of these rows to the guaranteed limit."""
-        x, y, target = certificate.coverage, certificate.risk, certificate.target
-        bound, stated = certificate.bound, certificate.as_objective
-        limit, text = (x, target / x), f"at most {bound} over all cases"
-        if stated.is_selective:
-            limit, text = (x, target), f"at most {bound}"
-        elif stated.is_least:
-            limit, text = (target, y), f"coverage at least {bound}"
-        sure = certificate.is_certified
-        word = f"{'' if sure else 'not '}certified"
-        ends = {"marker": "|" if limit[1] == y else "_", "markevery": [1]}
-        style = {"color": common.MARK, "linewidth": 2, "linestyle": "-" if sure else ":"}
-        ax.plot([x, limit[0]], [y, limit[1]], label=f"{word}: {text}", **ends, **style)
+        coverage = certificate.coverage
+        risk = certificate.risk
+        bound = certificate.bound
+        objective = certificate.as_objective
+        if objective.is_least:
+            limit = (certificate.target, risk)
+            text = f"coverage at least {bound}"
+        elif objective.is_selective:
+            limit = (coverage, certificate.target)
+            text = f"at most {bound}"
+        else:
+            limit = (coverage, certificate.target / coverage)
+            text = f"at most {bound} over all cases"
+        largest_coverage, largest_risk = limit
+        style = {"color": common.MARK, "linewidth": 2, "markevery": [1]}
+        style["marker"] = "|" if largest_risk == risk else "_"
+        style["linestyle"] = "-" if certificate.is_certified else ":"
+        word = "certified" if certificate.is_certified else "not certified"
+        x = [coverage, largest_coverage]
+        ax.plot(x, [risk, largest_risk], label=f"{word}: {text}", **style)
 
     def _describe(self, coverage: float, risk: float) -> tuple[float, float, str]:
         """Return the place of a threshold, and what it does."""
-        y = self.unit * risk
-        found = f"{100 * y:.1f} % wrong" if Loss(self.loss).is_error else f"mean {y:.3g}"
-        return coverage, y, f"accepts {100 * coverage:.0f} %, {found}"
+        loss = self.unit * risk
+        text = f"mean {loss:.3g}"
+        if Loss(self.loss).is_error:
+            text = f"{100 * loss:.1f} % wrong"
+        return coverage, loss, f"accepts {100 * coverage:.0f} %, {text}"
 
 
 @dataclass(eq=False, repr=False)
@@ -319,30 +342,30 @@ class WorkloadDisplay(common.CurveDisplay):
                 )
         check_review({name: value for name, value in vars(self).items() if value is not None})
 
-    def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
+    def _draw(self, ax: Any, name: str | None, look: dict[str, Any]) -> None:
         if self.minutes is not None:
             self._draw_hours(ax, self.minutes / 60.0)
         # From the risk of answering every row on, nothing is deferred.
-        targets = np.linspace(0.0, min(1.25 * self.curve.mean_loss + 1e-3, 1.0), _TARGETS)
-        style = self._style(ax, None if name is None else common.legend_name(name), given)
-        error, risk = self.deferred_error, self.curve.selective_risk
+        largest = min(1.25 * self.curve.mean_loss + 1e-3, 1.0)
+        targets = np.linspace(0.0, largest, _TARGETS)
+        style = self._style(ax, name, look)
+        error = self.deferred_error
+        risk = self.curve.selective_risk
+        wrong = "answers"
         if error is not None:
             risk = self.curve.generalized_risk + error * (1.0 - self.curve.coverage)
+            wrong = "cases,\nreviewer included"
         deferred = count_deferred(self.curve, risk, targets)
         (self.line_,) = ax.plot(targets, deferred, drawstyle="steps-post", **style)
         if self.confidence_level is not None:
             self._draw_bound(ax, targets, self.confidence_level)
         _mark_threshold(ax, self.curve, self.threshold, partial(_describe_work, error))
         if self.hours is not None:
-            share, said = plan_hours(self.curve, vars(self), error)
-            look = {"color": style["color"], "linestyle": ":"}
-            ax.axhline(1000.0 * share, label=textwrap.fill(said, _LEGEND), **look)
-        about = "answers" if error is None else "cases,\nreviewer included"
-        ax.set(
-            xlabel=f"Risk target: share of wrong {about}",
-            ylabel="Deferred per 1,000",
-            ylim=(0, 1020),
-        )
+            share, plan = plan_hours(self.curve, vars(self), error)
+            label = textwrap.fill(plan, _LEGEND)
+            ax.axhline(1000.0 * share, label=label, color=style["color"], linestyle=":")
+        ax.set(xlabel=f"Risk target: share of wrong {wrong}", ylabel="Deferred per 1,000")
+        ax.set_ylim(0, 1020)
         ax.autoscale(axis="x")  # fit all curves on these axes
         ax.set_xlim(left=0)
         common.show_percent(ax.xaxis)
@@ -351,66 +374,75 @@ class WorkloadDisplay(common.CurveDisplay):
     def _draw_hours(self, ax: Any, hours: float) -> None:
         """Add an axis with the hours of review, or what they cost; `hours` are those of a case."""
         unit = hours * (self.hourly_cost or 1.0)
-        scale = (lambda cases: unit * cases, lambda shown: shown / unit)
-        what = f"{'Hours' if self.hourly_cost is None else 'Cost'} of review per 1,000"
-        own, drawn = f"{self._kind} {what} {unit}", [one.get_label() for one in ax.child_axes]
-        if own in drawn:
+        noun = "Hours" if self.hourly_cost is None else "Cost"
+        title = f"{noun} of review per 1,000"
+        label = f"{self._kind} {title} {unit}"
+        labels = [str(child.get_label()) for child in ax.child_axes]
+        if label in labels:
             return  # another model has drawn it
-        if any(str(one).startswith(self._kind) for one in drawn):
+        if any(other.startswith(self._kind) for other in labels):
             raise ValueError(
                 "minutes and hourly_cost must be those of the first display on the same axes, "
                 "whose second axis they share; draw this one on axes of its own."
             )
+        scale = (lambda n_cases: unit * n_cases, lambda work: work / unit)
         axis = ax.secondary_yaxis("right", functions=scale)
-        axis.set_label(own)
-        axis.set_ylabel(what)
+        axis.set_label(label)
+        axis.set_ylabel(title)
         axis.yaxis.set_major_formatter("{x:,.4g}" if unit < 1.0 else "{x:,.0f}")
 
     def _draw_bound(self, ax: Any, targets: FloatArray, level: float) -> None:
         """Draw the deferrals that keep the risk within all targets, where any do."""
-        surely = count_deferred(self.curve, simultaneous_band(self.curve, 1.0 - level), targets)
-        some = surely < 1000.0
-        if not np.any(some):
+        band = simultaneous_band(self.curve, 1.0 - level)
+        deferred = count_deferred(self.curve, band, targets)
+        is_bounded = deferred < 1000.0
+        if not np.any(is_bounded):
             return
+        x = targets[is_bounded]
         label = f"with {percent(level, up=False)} confidence"
-        ax.plot(targets[some], surely[some], drawstyle="steps-post", label=label, **_BOUND)
+        ax.plot(x, deferred[is_bounded], drawstyle="steps-post", label=label, **_BOUND)
 
 
 def plan_hours(
-    curve: RiskCoverageCurve, work: Mapping[str, Any], error: float | None,
+    curve: RiskCoverageCurve,
+    work: Mapping[str, Any],
+    error: float | None,
     certified: float | None = None,
-) -> tuple[float, str]:  # fmt: skip
+) -> tuple[float, str]:
     """Return which share of the cases the hours of review take, and what that leaves to do.
 
     `work` holds hours, minutes (of a case) and cases by name. `error` is the share of the deferred
     cases that the reviewer gets wrong, `certified` the share that a certified policy answers.
     """
-    show, cases, hours = partial(rounded, digits=3), work["cases"], work["hours"]
+    cases = work["cases"]
+    hours = work["hours"]
     n_taken = int(min(60.0 * hours / work["minutes"] * (1.0 + ROUNDING), cases))
-    told = f"{hours:,.10g} hours are enough for {n_taken:,} of {cases:,.10g} cases"
+    plan = f"{hours:,.10g} hours are enough for {n_taken:,} of {cases:,.10g} cases"
     if n_taken == cases:
-        return 1.0, f"{told}, so none must be answered automatically."
+        return 1.0, f"{plan}, so none must be answered automatically."
     share = 1.0 - n_taken / cases
     n_blocks = 1 + int(np.searchsorted(curve.coverage[:-1], share - ROUNDING))
     coverage, risk = curve.working_point(n_blocks)
-    told += f", so {show(100.0 * share, up=True)} % must be answered automatically. The risk "
-    told += f"there is {show(100.0 * risk)} % (estimate)"
+    show = partial(rounded, digits=3)
+    plan += f", so {show(100.0 * share, up=True)} % must be answered automatically. "
+    plan += f"The risk there is {show(100.0 * risk)} % (estimate)"
     if error is not None:
         together = coverage * risk + error * (1.0 - coverage)
-        told += f"; with the reviewer {show(100.0 * together)} % of all cases are wrong"
+        plan += f"; with the reviewer {show(100.0 * together)} % of all cases are wrong"
     if certified is not None:
-        told += f"; the certificate allows {show(100.0 * certified, up=False)} %"
-    return n_taken / cases, f"{told}."
+        plan += f"; the certificate allows {show(100.0 * certified, up=False)} %"
+    return n_taken / cases, f"{plan}."
 
 
 def _describe_work(
     deferred_error: float | None, coverage: float, risk: float
 ) -> tuple[float, float, str]:
     """Return the place of a threshold, and what it does."""
-    deferred, who = 1000.0 * (1.0 - coverage), ""
-    if deferred_error is not None:
-        risk, who = coverage * risk + deferred_error * (1.0 - coverage), " in all"
-    return risk, deferred, f"{deferred:,.0f} per 1,000, {100 * risk:.1f} % wrong{who}"
+    deferred = 1000.0 * (1.0 - coverage)
+    if deferred_error is None:
+        return risk, deferred, f"{deferred:,.0f} per 1,000, {100 * risk:.1f} % wrong"
+    together = coverage * risk + deferred_error * (1.0 - coverage)
+    return together, deferred, f"{deferred:,.0f} per 1,000, {100 * together:.1f} % wrong in all"
 
 
 def _mark_threshold(
@@ -422,10 +454,11 @@ def _mark_threshold(
     """Mark what a threshold does: its coverage and risk are described as a place and in words."""
     if threshold is None:
         return
-    n_blocks = int(curve.n_blocks_accepted(np.array([threshold]))[0])
+    n_blocks = curve.n_blocks_accepted(np.array([threshold])).item()
     if n_blocks == 0:  # only the legend says so
         ax.scatter([], [], marker="x", color=common.MARK, label="accepts nothing")
         return
-    x, y, said = describe(*curve.working_point(n_blocks))
-    label = f"threshold {threshold:.3g}: {said}"
+    coverage, risk = curve.working_point(n_blocks)
+    x, y, text = describe(coverage, risk)
+    label = f"threshold {threshold:.3g}: {text}"
     ax.plot([x], [y], "o", color=common.MARK, markersize=8, zorder=3, label=label)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from skselect._lib.arrays import FloatArray
+from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks.options import check_choice, check_count
 from skselect._lib.checks.rows import check_unit_confidence
 from skselect.curve.curve import RiskCoverageCurve
@@ -82,48 +82,60 @@ class ThresholdDisplay(common.CurveDisplay):
     name: str | None = None
     confidence_level: float | None = None
 
-    def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
-        chosen = list(METRICS) if self.metrics is None else list(self.metrics)
-        if not chosen:
+    def _draw(self, ax: Any, name: str | None, look: dict[str, Any]) -> None:
+        metrics = list(METRICS) if self.metrics is None else list(self.metrics)
+        if not metrics:
             raise ValueError("metrics is empty; name at least one, or pass None for all.")
-        for metric in chosen:
+        for metric in metrics:
             check_choice("metrics", metric, METRICS)
         grid = self._grid()
         earlier = self._lines(ax)
         left = min([grid[0], *(line.get_xdata()[0] for line in earlier)])
-        dashes = _DASHES[len({line.get_linestyle() for line in earlier}) % len(_DASHES)]
-        least = int(self.curve.first_reaching(common.FEW))
-        enough = self.curve.n_blocks_accepted(grid) > least
-        self.lines_ = {}
-        for metric in chosen:
-            shown, color = METRICS[metric]
-            label = f"{common.legend_name(name)}: {shown}" if name else shown
-            style = {"color": color, "linestyle": dashes} | given
-            values = self._values(metric, grid)
-            (self.lines_[metric],) = ax.plot(grid, values, **(style | {"gid": self._kind} | _PALE))
-            firm = enough | (metric == "coverage")  # of all rows, so that it is never a mean of few
-            ax.plot(grid, np.where(firm, values, np.nan), **({"label": label} | style))
-        if self.confidence_level is not None and "selective_accuracy" in chosen:
+        linestyles = {line.get_linestyle() for line in earlier}
+        look = {"linestyle": _DASHES[len(linestyles) % len(_DASHES)]} | look
+        n_few = int(self.curve.first_reaching(common.FEW))
+        is_firm = self.curve.n_blocks_accepted(grid) > n_few
+        prefix = f"{name}: " if name else ""
+        self.lines_ = {
+            metric: self._draw_metric(ax, metric, grid, is_firm, prefix, look) for metric in metrics
+        }
+        if self.confidence_level is not None and "selective_accuracy" in metrics:
             self._draw_band(ax, grid, self.confidence_level)
         _draw_threshold(ax, self.threshold)
-        ax.set(
-            xlabel="Threshold: least accepted confidence",
-            ylabel="Per cent",
-            xlim=(left, 1.0),
-        )
+        ax.set(xlabel="Threshold: least accepted confidence", ylabel="Per cent", xlim=(left, 1.0))
         common.show_percent(ax.yaxis)
-        note = f"pale: fewer than {common.FEW} accepted rows"
-        if not np.all(enough) and note not in ax.get_legend_handles_labels()[1]:
-            ax.plot([], [], color="0.7", linewidth=1.0, label=note)
+        if not np.all(is_firm):
+            _explain_pale(ax)
+
+    def _draw_metric(
+        self,
+        ax: Any,
+        metric: str,
+        grid: FloatArray,
+        is_firm: BoolArray,
+        prefix: str,
+        look: dict[str, Any],
+    ) -> Any:
+        """Draw a metric, pale where few rows are accepted; return the pale line."""
+        label, color = METRICS[metric]
+        style = {"color": color} | look
+        values = self._values(metric, grid)
+        (pale_line,) = ax.plot(grid, values, **(style | {"gid": self._kind} | _PALE))
+        if metric != "coverage":  # which is of all rows, so that it is never a mean of few
+            values = np.where(is_firm, values, np.nan)
+        ax.plot(grid, values, **({"label": common.legend_name(prefix + label)} | style))
+        return pale_line
 
     def _draw_band(self, ax: Any, grid: FloatArray, level: float) -> None:
         """Draw the exact interval of the selective accuracy at each threshold."""
         accepted = self.curve.accepted_at(grid)
         points = {"accepted_loss": accepted.loss, "accepted_weight": accepted.weight}
         low, high = common.risk_interval(self.curve, points, level)
-        some = accepted.weight > 0
+        is_used = accepted.weight > 0
         color = self.lines_["selective_accuracy"].get_color()
-        common.draw_band(ax, grid[some], 1.0 - high[some], 1.0 - low[some], color)
+        lowest = 1.0 - high[is_used]
+        highest = 1.0 - low[is_used]
+        common.draw_band(ax, grid[is_used], lowest, highest, color)
 
     def _grid(self) -> FloatArray:
         """Return thresholds from just below the least confidence up to just below 1."""
@@ -137,12 +149,15 @@ class ThresholdDisplay(common.CurveDisplay):
     def _values(self, metric: str, grid: FloatArray) -> FloatArray:
         """Return the metric at each threshold, nan where nothing is accepted."""
         accepted = self.curve.accepted_at(grid)
-        some = accepted.weight > 0
-        if metric in ("cwsa", "cwsa_plus"):
-            return np.where(some, self.curve.cwsa_at(grid, plus=metric == "cwsa_plus"), np.nan)
         if metric == "coverage":
             return accepted.weight / self.curve.total_weight
-        return 1.0 - np.where(some, accepted.loss / np.where(some, accepted.weight, 1.0), np.nan)
+        is_used = accepted.weight > 0
+        if metric == "selective_accuracy":
+            weight = np.where(is_used, accepted.weight, 1.0)
+            values = 1.0 - accepted.loss / weight
+        else:
+            values = self.curve.cwsa_at(grid, plus=metric == "cwsa_plus")
+        return np.where(is_used, values, np.nan)
 
 
 @dataclass(eq=False, repr=False)
@@ -193,9 +208,9 @@ class ConfidenceHistogramDisplay(common.RowsDisplay):
     threshold: float | None = None
 
     def __post_init__(self) -> None:
-        self.edges, self.right, self.wrong = (
-            np.asarray(values, dtype=np.float64) for values in (self.edges, self.right, self.wrong)
-        )
+        self.edges = np.asarray(self.edges, dtype=np.float64)
+        self.right = np.asarray(self.right, dtype=np.float64)
+        self.wrong = np.asarray(self.wrong, dtype=np.float64)
 
     @classmethod
     def _draw_rows(cls, rows: ScoredRows, **options: Any) -> Self:
@@ -213,17 +228,24 @@ class ConfidenceHistogramDisplay(common.RowsDisplay):
     ) -> Self:
         """Draw outcomes."""
         check_count("n_bins", n_bins)
-        c, loss = outcomes.confidence, outcomes.loss
-        weight = np.ones(len(c)) if outcomes.sample_weight is None else outcomes.sample_weight
-        low, high = float(np.min(c)), float(np.max(c))
+        confidence = outcomes.confidence
+        loss = outcomes.loss
+        weight = outcomes.sample_weight
+        if weight is None:
+            weight = np.ones(len(loss))
+        low = float(np.min(confidence))
+        high = float(np.max(confidence))
         if not math.isfinite(high - low):
             raise ValueError(
                 f"confidence: from {low:g} to {high:g} is too wide a range to draw; rescale it."
             )
-        high = max(high, 1.0) if low >= 0 else high  # named confidences end at 1
-        edges = np.linspace(low, high if high > low else low + 1.0, n_bins + 1)
-        wrong = np.histogram(c, edges, weights=weight * loss)[0]
-        right = np.histogram(c, edges, weights=weight * (1.0 - loss))[0]
+        if low >= 0:
+            high = max(high, 1.0)  # named confidences end at 1
+        if high <= low:
+            high = low + 1.0
+        edges = np.linspace(low, high, n_bins + 1)
+        wrong, _ = np.histogram(confidence, edges, weights=weight * loss)
+        right, _ = np.histogram(confidence, edges, weights=weight * (1.0 - loss))
         return cls(edges, right, wrong, name=name, threshold=threshold).plot(ax)
 
     def plot(
@@ -254,42 +276,48 @@ class ConfidenceHistogramDisplay(common.RowsDisplay):
         ImportError
             If matplotlib is not installed.
         """
-        ax = new_figure() if ax is None else ax
+        if ax is None:
+            ax = new_figure()
+        if name is None:
+            name = self.name
         self.bars_ = {
-            "right": self._draw(ax, self.right, 1.0, "right", common.COLORS[0], right_kwargs),
-            "wrong": self._draw(ax, self.wrong, -1.0, "wrong", common.COLORS[4], wrong_kwargs),
+            "right": self._draw("right", ax, self.right, common.COLORS[0], right_kwargs),
+            "wrong": self._draw("wrong", ax, -self.wrong, common.COLORS[4], wrong_kwargs),
         }
         ax.axhline(0.0, color="0.45", linewidth=0.8)
         _draw_threshold(ax, self.threshold)
         ax.set(xlabel="Confidence", ylabel="Right answers (up),\nwrong ones (down)")
         common.show_percent(ax.yaxis)
-        name = self.name if name is None else name
         if name:
             ax.set_title(common.legend_name(name))
         ax.legend(frameon=False, loc="upper left")
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return self
 
     def _draw(
-        self, ax: Any, counts: FloatArray, way: float, what: str, color: str,
-        given: Mapping[str, Any] | None,
-    ) -> Any:  # fmt: skip
-        """Draw the shares of one kind up or down."""
-        total = float(np.sum(counts))
-        label = f"{what}: {total:,.{0 if total == round(total) else 1}f}"
+        self, kind: str, ax: Any, counts: FloatArray, color: str, look: Mapping[str, Any] | None
+    ) -> Any:
+        """Draw the shares of one kind of answers, downwards if the counts are negative."""
+        total = abs(float(np.sum(counts)))
+        n_decimals = 0 if total == round(total) else 1
+        label = f"{kind}: {total:,.{n_decimals}f}"
         style = {"color": color, "label": label, "fill": True, "linewidth": 0}
-        return ax.stairs(
-            way * counts / (total or 1.0), self.edges, **(style | common.full_names(given))
-        )
+        shares = counts / (total or 1.0)
+        return ax.stairs(shares, self.edges, **(style | common.full_names(look)))
+
+
+def _explain_pale(ax: Any) -> None:
+    """Say in the legend what pale lines are, once for all curves."""
+    label = f"pale: fewer than {common.FEW} accepted rows"
+    _, labels = ax.get_legend_handles_labels()
+    if label not in labels:
+        ax.plot([], [], color="0.7", linewidth=1.0, label=label)
 
 
 def _draw_threshold(ax: Any, threshold: float | None) -> None:
     """Mark a chosen threshold by a line, if it is finite."""
-    if threshold is not None and np.isfinite(threshold):
-        ax.axvline(
-            threshold,
-            color=common.MARK,
-            linestyle="--",
-            linewidth=1,
-            label=f"threshold {threshold:.3g}",
-        )
+    if threshold is None or not np.isfinite(threshold):
+        return
+    label = f"threshold {threshold:.3g}"
+    ax.axvline(threshold, color=common.MARK, linestyle="--", linewidth=1, label=label)

@@ -111,8 +111,8 @@ class _Mean(NamedTuple):
         interval = f"{percent(self.level, up=False)} interval {least} to {most}"
         width = self.high - self.low
         if width > _WIDEST:
-            needed = math.ceil(self.n * (width / _WIDEST) ** 2)
-            needed = float(rounded(needed, 2, up=True))
+            exact = math.ceil(self.n * (width / _WIDEST) ** 2)
+            needed = float(rounded(exact, 2, up=True))
             return Answer(
                 "unclear",
                 f"Cannot be told with {count(self.n, 'row')}: {self} ({interval}). It takes about "

@@ -224,7 +224,7 @@ def _count_missed(rates: dict[str, Any], verb: str) -> str:
 
 def make_sections(model: dict[str, Any], level: float) -> list[Section]:
     """Return what is shown of one model, in this order; what is missing or empty is left out."""
-    makers = {
+    makers: dict[str, Callable[[dict[str, Any]], Section]] = {
         "workload": partial(_show_workload, level=level),
         "certificate": _show_certificate,
         "subgroups": _show_subgroups,
