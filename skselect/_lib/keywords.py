@@ -183,33 +183,40 @@ def write_options(
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name))
         for name in names
     ]
-    said = _OPTIONS | ({"confidence": _CORRECTNESS} if options in OF_CORRECTNESS else {})
-    # Python 3.13 strips the indentation itself, earlier versions leave it.
-    text = inspect.cleandoc(function.__doc__ or "")
-    placed = {**_PARAGRAPHS, "%(options)s": "\n".join(said[name] for name in names)}
-    placed["%(default)s"] = str(defaults.get("strategy"))
-    for placeholder, words in placed.items():
-        text = text.replace(placeholder, words)
-    function.__doc__ = text
+    descriptions = dict(_OPTIONS)
+    if options in OF_CORRECTNESS:
+        descriptions["confidence"] = _CORRECTNESS
+    described = "\n".join(descriptions[name] for name in names)
+    _fill_docstring(function, described, defaults.get("strategy"))
     signature = inspect.signature(function)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    known = signature.replace(parameters=[*own, *shared])
+    complete = signature.replace(parameters=[*own, *shared])
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         for name in kwargs:
-            if name not in known.parameters:
+            if name not in complete.parameters:
+                hint = did_you_mean(name, list(complete.parameters))
                 raise TypeError(
-                    f"{function.__qualname__}() got an unexpected keyword argument {name!r}."
-                    f"{did_you_mean(name, list(known.parameters))}"
+                    f"{function.__qualname__}() got an unexpected keyword argument {name!r}.{hint}"
                 )
         return function(*args, **kwargs)
 
-    wrapper.__signature__ = known  # type: ignore[attr-defined]
+    wrapper.__signature__ = complete  # type: ignore[attr-defined]
     return cast("_Function", wrapper)
+
+
+def _fill_docstring(function: Callable[..., Any], described: str, strategy: Any) -> None:
+    """Put shared paragraphs, the text of shared parameters and a default into a docstring."""
+    # Python 3.13 strips the indentation itself, earlier versions leave it.
+    text = inspect.cleandoc(function.__doc__ or "")
+    paragraphs = _PARAGRAPHS | {"%(options)s": described, "%(default)s": str(strategy)}
+    for placeholder, paragraph in paragraphs.items():
+        text = text.replace(placeholder, paragraph)
+    function.__doc__ = text
 
 
 def options_of(function: Callable[..., Any]) -> type[Any]:
     """Return the set of shared keywords that a function takes."""
-    named = function.__annotations__["options"]
-    return next(one for one in _SETS if named == f"Unpack[{one.__name__}]")
+    annotation = function.__annotations__["options"]
+    return next(options for options in _SETS if annotation == f"Unpack[{options.__name__}]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Unpack
@@ -65,16 +66,20 @@ def tabulate_metric(
     spec: MetricSpec, part: ScoredRows, parameters: Mapping[str, Any], how: Sampling | None
 ) -> dict[str, Any]:
     """Return a row of the table: one metric of the rows of one subgroup. It may warn of a nan."""
-    low = high = np.nan
+    low = math.nan
+    high = math.nan
     shaky = False
     try:
         if how is None:
             value = spec.value(part, parameters)
-            n_errors = count_errors(spec, part, parameters)[1]
+            _, n_errors = count_errors(spec, part, parameters)
         else:
-            found = find_interval(measure(spec, part, parameters, how))
-            value, low, high, shaky = found.estimate, found.low, found.high, is_shaky(found)
-            n_errors = found.n_errors
+            interval = find_interval(measure(spec, part, parameters, how))
+            value = interval.estimate
+            low = interval.low
+            high = interval.high
+            n_errors = interval.n_errors
+            shaky = is_shaky(interval)
     except ValueError as error:
         if spec.of_subgroups:
             raise
@@ -87,9 +92,69 @@ def tabulate_metric(
         "high": high,
         "n_rows": len(part.outcomes) if weight is None else float(np.sum(weight)),
         "n_errors": n_errors,
-        "contribution": np.nan,
+        "contribution": math.nan,
         "shaky": shaky,
     }
+
+
+class Request(NamedTuple):
+    """A metric that was asked for, with the rows that it reads."""
+
+    spec: MetricSpec
+    rows: ScoredRows
+    parameters: dict[str, Any]
+
+
+def _tabulate_groups(
+    requested: list[Request], frame: pd.DataFrame, exists: BoolArray, how: Sampling | None
+) -> list[dict[str, Any]]:
+    """Return a record per subgroup and metric, all rows first."""
+    terms = {}
+    tables = {}
+    for request in requested:
+        tables[id(request.rows)] = request.rows
+        if request.spec.row_terms is not None:
+            terms[request.spec.name] = request.spec.row_terms(
+                request.rows.outcomes, **request.parameters
+            )
+    records = []
+    for attribute, group, members in _groups(frame, exists):
+        # One sort for all metrics that read the same rows.
+        parts = {key: rows.take(members) for key, rows in tables.items()}
+        for request in requested:
+            if request.spec.of_subgroups:
+                continue
+            part = parts[id(request.rows)]
+            record = tabulate_metric(request.spec, part, request.parameters, how)
+            if request.spec.name in terms:
+                record["contribution"] = float(np.sum(terms[request.spec.name][members]))
+            records.append({"attribute": attribute, "subgroup": group} | record)
+    return records
+
+
+def _tabulate_gaps(
+    requested: list[Request], frame: pd.DataFrame, exists: BoolArray, how: Sampling | None
+) -> list[dict[str, Any]]:
+    """Return a record per attribute and metric that compares its subgroups."""
+    records = []
+    for attribute, column in frame.items():
+        for spec, rows, parameters in requested:
+            if spec.of_subgroups:
+                parameters_of_gap = parameters | {"subgroups": column[exists]}
+                record = tabulate_metric(spec, rows.take(exists), parameters_of_gap, how)
+                records.append({"attribute": str(attribute), "subgroup": "all"} | record)
+    return records
+
+
+def _warn_if_shaky(shaky: pd.DataFrame) -> None:
+    """Warn of the rows of a table whose intervals rest on few errors."""
+    if len(shaky) == 0:
+        return
+    names = [f"{row.metric} of {row.subgroup}" for row in shaky.itertuples()]
+    listed = ", ".join(names[:10])
+    if len(names) > 10:
+        listed += " ..."
+    warn_user(f"intervals rest on fewer than {FEW_ERRORS} errors and may be far off: {listed}.")
 
 
 @share_options
@@ -168,49 +233,24 @@ def metrics_by_group(
     5        m            cwsa   0.20          0.10
     """
     check_given(subgroups, "subgroups", "metrics_by_group")
-    wanted = requests(metrics, {"subgroups": subgroups})
-    level = 0.95 if confidence_level is None else confidence_level
-    checked = Sampling.checked(method, level, n_resamples, random_state)
+    specs = requests(metrics, {"subgroups": subgroups})
+    how: Sampling | None = Sampling.checked(
+        method, 0.95 if confidence_level is None else confidence_level, n_resamples, random_state
+    )
     scored = _score(y_true, y_proba, confidence_level, **options)
-    label = options.get("pos_label")
-    whole = [
-        (spec, spec.choose_rows(scored), add_pos_label(spec, parameters, y_proba, label))
-        for spec, parameters in wanted
-    ]
+    requested = []
+    for spec, named_parameters in specs:
+        parameters = add_pos_label(spec, named_parameters, y_proba, options.get("pos_label"))
+        requested.append(Request(spec, spec.choose_rows(scored), parameters))
     exists = scored.outcomes.weight > 0
-    how = None if confidence_level is None else checked
+    if confidence_level is None:
+        how = None
     frame = check_subgroups(subgroups, len(exists))
-    terms = {
-        spec.name: spec.row_terms(rows.outcomes, **parameters)
-        for spec, rows, parameters in whole
-        if spec.row_terms is not None
-    }
-    records, distinct = [], {id(rows): rows for _, rows, _ in whole}
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # the table shows nan
-        for attribute, group, members in _groups(frame, exists):
-            parts = {key: rows.take(members) for key, rows in distinct.items()}  # one sort for all
-            for spec, rows, parameters in whole:
-                if not spec.of_subgroups:
-                    found = tabulate_metric(spec, parts[id(rows)], parameters, how)
-                    if spec.name in terms:
-                        found["contribution"] = float(np.sum(terms[spec.name][members]))
-                    records.append({"attribute": attribute, "subgroup": group} | found)
-        for name, column in frame.items():
-            given = {"subgroups": column[exists]}
-            records += [
-                {"attribute": str(name), "subgroup": "all"}
-                | tabulate_metric(spec, rows.take(exists), parameters | given, how)
-                for spec, rows, parameters in whole
-                if spec.of_subgroups
-            ]
+        records = _tabulate_groups(requested, frame, exists, how)
+        records += _tabulate_gaps(requested, frame, exists, how)
     table = pd.DataFrame(records)
-    shaky = table[table.pop("shaky")]
-    if len(shaky):
-        names = [f"{row.metric} of {row.subgroup}" for row in shaky.itertuples()]
-        warn_user(
-            f"intervals rest on fewer than {FEW_ERRORS} errors and may be far off: "
-            f"{', '.join(names[:10])}{' ...' if len(names) > 10 else ''}."
-        )
+    _warn_if_shaky(table[table.pop("shaky")])
     return table
 
 
@@ -226,18 +266,21 @@ class Rate(NamedTuple):
     n_hits: FloatArray
     n_rows: FloatArray
 
+    def of_class(self, k: int) -> dict[str, float]:
+        """Return the entries of one class by name."""
+        return {name: values[k] for name, values in self._asdict().items()}
+
 
 def rate_classes(
     predictions: Predictions, accepted: BoolArray | None, level: float | None
 ) -> dict[str, dict[str, Rate]]:
     """Return the rates of each class if it answers "all" rows, and of the "accepted" ones."""
     every = np.ones(len(predictions), dtype=bool)
-    in_class = _count(predictions, every)[0]
-    return {
-        name: _rates(predictions, rows, in_class, level)
-        for name, rows in (("all", every), ("accepted", accepted))
-        if rows is not None
-    }
+    in_class, _, _ = _count(predictions, every)
+    rates = {"all": _rates(predictions, every, in_class, level)}
+    if accepted is not None:
+        rates["accepted"] = _rates(predictions, accepted, in_class, level)
+    return rates
 
 
 def _count(predictions: Predictions, rows: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -245,25 +288,27 @@ def _count(predictions: Predictions, rows: BoolArray) -> tuple[FloatArray, Float
 
     Code -1, a class that is not known, comes last.
     """
-    truth, answer, weight = predictions.y_true, predictions.y_pred, predictions.sample_weight
-    n_classes = len(predictions.classes)
+    truth = predictions.y_true
+    answer = predictions.y_pred
+    weight = predictions.sample_weight
+    n_codes = len(predictions.classes) + 1
 
     def add_up(codes: Any, chosen: BoolArray) -> Any:
-        return sum(
-            np.bincount(
-                codes[part][chosen[part]] % (n_classes + 1),
-                None if weight is None else weight[part][chosen[part]],
-                n_classes + 1,
-            )
-            for part in spans(len(codes))
-        )
+        total: Any = 0
+        for part in spans(len(codes)):
+            is_chosen = chosen[part]
+            chosen_codes = codes[part][is_chosen] % n_codes
+            chosen_weight = None if weight is None else weight[part][is_chosen]
+            total = total + np.bincount(chosen_codes, chosen_weight, n_codes)
+        return total
 
     return add_up(truth, rows), add_up(answer, rows), add_up(truth, rows & (truth == answer))
 
 
 def _add_others(counts: FloatArray) -> FloatArray:
     """Return the sum of all other counts for each one; no rounding leaves a rest where it is 0."""
-    before, after = np.cumsum(counts[:-1]), np.cumsum(counts[:0:-1])[::-1]
+    before = np.cumsum(counts[:-1])
+    after = np.cumsum(counts[:0:-1])[::-1]
     return np.append(0, before) + np.append(after, 0)
 
 
@@ -272,27 +317,33 @@ def _rates(
 ) -> dict[str, Rate]:
     """Return the rates of each class among some rows; those missed, among `in_class`: all cases."""
     true, answered, right = _count(predictions, rows)
-    others, other_answers = _add_others(true), _add_others(answered)
-    neither = np.maximum(others - answered + right, 0)  # sums of weights round
-    counted = {
-        "sensitivity": (right, true),
-        "specificity": (neither, others),
-        "ppv": (right, answered),
-        "npv": (neither, other_answers),
-        "missed": (true - right, in_class),
+    others = _add_others(true)
+    # Sums of weights round.
+    neither = np.maximum(others - answered + right, 0)
+
+    def rate(n_hits: FloatArray, n_rows: FloatArray) -> Rate:
+        return _rate(n_hits[:-1], n_rows[:-1], level)
+
+    return {
+        "sensitivity": rate(right, true),
+        "specificity": rate(neither, others),
+        "ppv": rate(right, answered),
+        "npv": rate(neither, _add_others(answered)),
+        "missed": rate(true - right, in_class),
     }
-    return {name: _rate(hits[:-1], n_rows[:-1], level) for name, (hits, n_rows) in counted.items()}
 
 
 def _rate(n_hits: FloatArray, n_rows: FloatArray, level: float | None) -> Rate:
-    some = n_rows > 0
-    value = np.divide(n_hits, n_rows, out=np.full(len(n_hits), np.nan), where=some)
-    value = np.minimum(value, 1.0)  # sums of weights round
-    low = high = np.full(len(n_hits), np.nan)
+    has_rows = n_rows > 0
+    value = np.divide(n_hits, n_rows, out=np.full(len(n_hits), np.nan), where=has_rows)
+    # Sums of weights round.
+    value = np.minimum(value, 1.0)
+    low = np.full(len(n_hits), np.nan)
+    high = low
     if level is not None:
-        low, high = (
-            np.where(some, end, np.nan) for end in clopper_pearson_interval(n_hits, n_rows, level)
-        )
+        low, high = clopper_pearson_interval(n_hits, n_rows, level)
+        low = np.where(has_rows, low, np.nan)
+        high = np.where(has_rows, high, np.nan)
     return Rate(value, low, high, n_hits, n_rows)
 
 
@@ -363,11 +414,10 @@ def metrics_by_class(
     scored = _score(y_true, y_proba, confidence_level, **options)
     accepted = accepted_rows(scored.outcomes, threshold)
     rates = rate_classes(scored.predictions, accepted, confidence_level)
-    records = [
-        {"class": label, "rows": rows, "metric": name}
-        | {column: values[k] for column, values in rate._asdict().items()}
-        for k, label in enumerate(scored.predictions.classes.tolist())
-        for rows, found in rates.items()
-        for name, rate in found.items()
-    ]
+    records = []
+    for k, label in enumerate(scored.predictions.classes.tolist()):
+        for rows, rates_of_rows in rates.items():
+            for name, rate in rates_of_rows.items():
+                record = {"class": label, "rows": rows, "metric": name}
+                records.append(record | rate.of_class(k))
     return pd.DataFrame(records)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, stdtr
 
-from skselect._lib.arrays import ROUNDING, FloatArray, IntArray
+from skselect._lib.arrays import ROUNDING, ConfidenceSpec, FloatArray, IntArray, LossSpec
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_models, check_shared_confidence
 from skselect._lib.checks.rows import check_clusters, check_same_rows, refuse_weights
@@ -61,39 +61,52 @@ def _p_value(difference: float, error: float, cluster: IntArray | None) -> float
     if math.isnan(difference) or not error > ROUNDING:
         return math.nan  # all rows or draws are equal: the error is unknown
     z = abs(difference) / error
-    return float(2.0 * (ndtr(-z) if cluster is None else stdtr(max(cluster.max(), 1), -z)))
+    if cluster is None:
+        return float(2.0 * ndtr(-z))
+    return float(2.0 * stdtr(max(cluster.max(), 1), -z))
 
 
 def _find_errors(measured: Sequence[Measured], how: Sampling) -> FloatArray:
     """Return the standard error of the difference of each two of K models, shape (K, K)."""
-    error = np.zeros((len(measured), len(measured)))
-    closed = [model.influence.values for model in measured if model.influence is not None]  # noqa: PD011
-    is_closed = len(closed) == len(measured)
-    if not is_closed:
+    values = [model.influence.values for model in measured if model.influence is not None]  # noqa: PD011
+    has_closed_form = len(values) == len(measured)
+    if not has_closed_form:
         resamplers = [Resampler(model.spec, model.rows, model.parameters) for model in measured]
-        drawn = bootstrap(resamplers, how)
+        values = list(bootstrap(resamplers, how).T)
+    error = np.zeros((len(measured), len(measured)))
     for i, j in combinations(range(len(measured)), 2):
-        if is_closed:
-            error[i, j] = error[j, i] = clustered_error(closed[i] - closed[j], how.cluster)
-            continue
-        differences = drawn[:, i] - drawn[:, j]
-        differences = differences[np.isfinite(differences)]
-        error[i, j] = error[j, i] = np.std(differences, ddof=1) if len(differences) > 1 else np.nan
+        differences = values[i] - values[j]
+        if has_closed_form:
+            error[i, j] = clustered_error(differences, how.cluster)
+        else:
+            error[i, j] = _standard_deviation(differences[np.isfinite(differences)])
+        error[j, i] = error[i, j]
     return error
 
 
+def _standard_deviation(values: FloatArray) -> float:
+    if len(values) < 2:
+        return math.nan
+    return float(np.std(values, ddof=1))
+
+
 def _compare_with_one(
-    estimates: FloatArray, error: FloatArray, one: int, baseline: str | None, how: Sampling
+    estimates: FloatArray, error: FloatArray, reference: int, baseline: str | None, how: Sampling
 ) -> dict[str, Any]:
     """Return Holm's p-value of each model against one, and which could be as good as this.
 
     The family of tests are all pairs of models, or those with the baseline.
     """
-    n = len(estimates)
-    pairs = [(i, j) for i, j in combinations(range(n), 2) if baseline is None or one in (i, j)]
-    each = [_p_value(estimates[i] - estimates[j], error[i, j], how.cluster) for i, j in pairs]
-    adjusted = dict(zip(pairs, holm(np.array(each)), strict=True))
-    p_values = np.array([adjusted.get((min(k, one), max(k, one)), 1.0) for k in range(n)])
+    pairs = list(combinations(range(len(estimates)), 2))
+    if baseline is not None:
+        pairs = [pair for pair in pairs if reference in pair]
+    single = [_p_value(estimates[i] - estimates[j], error[i, j], how.cluster) for i, j in pairs]
+    p_values = np.ones(len(estimates))
+    for (i, j), adjusted in zip(pairs, holm(np.array(single)), strict=True):
+        if i == reference:
+            p_values[j] = adjusted
+        elif j == reference:
+            p_values[i] = adjusted
     tied = pd.array(p_values > 1.0 - how.level, dtype="boolean")
     tied[np.isnan(p_values)] = pd.NA
     name = "tied_with_best" if baseline is None else "tied_with_baseline"
@@ -108,38 +121,70 @@ def compared(
     baseline: str | None = None,
 ) -> pd.DataFrame:
     """Return the table of :func:`compare_models`, with columns `shaky` and `hangs`."""
-    names = list(models)
     measured = [measure(spec, model, parameters, how) for model in models.values()]
     intervals = [find_interval(model) for model in measured]
     estimates = np.array([model.estimate for model in measured])
     error = _find_errors(measured, how)
     scores = np.array([spec.as_score(value) for value in estimates])
-    if baseline is None and np.all(np.isnan(scores)):
-        raise ValueError(f"metric: {spec.name!r} is undefined (nan) for every model.")
-    reference = int(np.nanargmax(scores)) if baseline is None else names.index(baseline)
-    if math.isnan(estimates[reference]):
-        raise ValueError(f"baseline: {spec.name!r} is undefined (nan) for it.")
-    tests = _compare_with_one(estimates, error, reference, baseline, how)
-    difference = estimates - estimates[reference]
-    reach = quantile(how.level, how.cluster) * error[reference]
-    # What a confident error takes from the difference: one of the model, or of the reference.
-    unseen = np.array([model.confident_error for model in measured])
-    taken = np.maximum(-np.sign(difference) * unseen, np.sign(difference) * unseen[reference])
-    found = pd.DataFrame(
+    reference = _find_reference(list(models), scores, spec, baseline)
+    table = pd.DataFrame(
         {
             "estimate": estimates,
             "low": [interval.low for interval in intervals],
             "high": [interval.high for interval in intervals],
-            "difference": difference,
-            "difference_low": difference - reach,
-            "difference_high": difference + reach,
-            **tests,
-            "hangs": (tests["p_value"] <= 1.0 - how.level) & (np.abs(difference) - taken <= reach),
+            **_find_differences(measured, error, reference, baseline, how),
             "shaky": [is_shaky(interval) for interval in intervals],
         },
-        index=pd.Index(names),
+        index=pd.Index(list(models)),
     )
-    return found.iloc[np.argsort(-scores, kind="stable")]
+    return table.iloc[np.argsort(-scores, kind="stable")]
+
+
+def _find_differences(
+    measured: Sequence[Measured],
+    error: FloatArray,
+    reference: int,
+    baseline: str | None,
+    how: Sampling,
+) -> dict[str, Any]:
+    """Return the columns of the table that are about differences to one model."""
+    estimates = np.array([model.estimate for model in measured])
+    tests = _compare_with_one(estimates, error, reference, baseline, how)
+    difference = estimates - estimates[reference]
+    reach = quantile(how.level, how.cluster) * error[reference]
+    left = np.abs(difference) - _taken_by_errors(measured, difference, reference)
+    return {
+        "difference": difference,
+        "difference_low": difference - reach,
+        "difference_high": difference + reach,
+        **tests,
+        "hangs": (tests["p_value"] <= 1.0 - how.level) & (left <= reach),
+    }
+
+
+def _find_reference(
+    names: list[str], scores: FloatArray, spec: MetricSpec, baseline: str | None
+) -> int:
+    """Return the place of the model that the others are compared with: the baseline or the best."""
+    if baseline is None:
+        if np.all(np.isnan(scores)):
+            raise ValueError(f"metric: {spec.name!r} is undefined (nan) for every model.")
+        return int(np.nanargmax(scores))
+    reference = names.index(baseline)
+    if math.isnan(scores[reference]):
+        raise ValueError(f"baseline: {spec.name!r} is undefined (nan) for it.")
+    return reference
+
+
+def _taken_by_errors(
+    measured: Sequence[Measured], difference: FloatArray, reference: int
+) -> FloatArray:
+    """Return what a confident error takes from each difference: of the model, or the reference."""
+    confident_error = np.array([model.confident_error for model in measured])
+    sign = np.sign(difference)
+    of_model = -sign * confident_error
+    of_reference = sign * confident_error[reference]
+    return np.maximum(of_model, of_reference)
 
 
 # Public functions ------------------------------------------------------------------------
@@ -260,40 +305,52 @@ def compare_models(
     check_direction(parameters)
     names = check_models(y_probas, baseline)
     parameters = add_pos_label(spec, parameters, y_probas[names[0]], options.get("pos_label"))
-    confidence, loss = options.pop("confidence", None), options.pop("loss", "zero_one")
+    confidence = options.pop("confidence", None)
+    loss = options.pop("loss", "zero_one")
     check_shared_confidence(confidence)
     tables = {name: read_predictions(y_true, y_probas[name], options) for name in names}
     check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
-    for table in tables.values():
-        refuse_weights(table.sample_weight, "a comparison")
-    found = compared(
-        {
-            name: score_rows(replace(table, sample_weight=None), confidence=confidence, loss=loss)
-            for name, table in tables.items()
-        },
-        spec,
-        parameters,
-        how._replace(cluster=check_clusters(cluster, len(tables[names[0]]))),
-        baseline,
-    )
-    shaky, hanging = (
-        [name for name in names if marks[name]]
-        for marks in (found.pop("shaky"), found.pop("hangs"))
-    )
-    if shaky:
-        warn_user(
-            f"{spec.name}: the estimates of {shaky} rest on fewer than {FEW_ERRORS} errors; "
-            "intervals and p-values may be far off."
-        )
-    if hanging:
-        warn_user(
-            f"{spec.name}: if the surest right answer of one model were wrong, the differences of "
-            f"{hanging} from {found.index[0] if baseline is None else baseline!r} would be within "
-            "chance; these rows cannot rule that out."
-        )
-    whole = WholeTable(found)
+    models = _score_models(tables, confidence, loss)
+    how = how._replace(cluster=check_clusters(cluster, len(tables[names[0]])))
+    comparison = compared(models, spec, parameters, how, baseline)
+    _warn_if_doubtful(comparison, names, spec, baseline)
+    whole = WholeTable(comparison)
     whole.attrs["note"] = NOTE
     return whole
+
+
+def _score_models(
+    tables: Mapping[str, Predictions], confidence: ConfidenceSpec | None, loss: LossSpec
+) -> dict[str, ScoredRows]:
+    """Compute loss and confidence of each row of each model; refuse weights."""
+    for table in tables.values():
+        refuse_weights(table.sample_weight, "a comparison")
+    models = {}
+    for name, table in tables.items():
+        unweighted = replace(table, sample_weight=None)
+        models[name] = score_rows(unweighted, confidence=confidence, loss=loss)
+    return models
+
+
+def _warn_if_doubtful(
+    comparison: pd.DataFrame, names: list[str], spec: MetricSpec, baseline: str | None
+) -> None:
+    """Take the columns `shaky` and `hangs` out of a comparison, and warn of their models."""
+    shaky = comparison.pop("shaky")
+    hangs = comparison.pop("hangs")
+    few = [name for name in names if shaky[name]]
+    if few:
+        warn_user(
+            f"{spec.name}: the estimates of {few} rest on fewer than {FEW_ERRORS} errors; "
+            "intervals and p-values may be far off."
+        )
+    hanging = [name for name in names if hangs[name]]
+    if hanging:
+        reference = comparison.index[0] if baseline is None else baseline
+        warn_user(
+            f"{spec.name}: if the surest right answer of one model were wrong, the differences of "
+            f"{hanging} from {reference!r} would be within chance; these rows cannot rule that out."
+        )
 
 
 def read_predictions(y_true: Any, given: Any, options: Mapping[str, Any]) -> Predictions:

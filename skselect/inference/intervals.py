@@ -30,7 +30,7 @@ from skselect.bounds._pointwise import (
 )
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.influence import RankedInfluence
-from skselect.curve.tie_blocks import blocks_from_counts
+from skselect.curve.tie_blocks import SummedBlocks, blocks_from_counts
 from skselect.metrics import _threshold
 from skselect.metrics._calibration_errors import where_filled
 from skselect.metrics._calibration_tests import run_ecce_test
@@ -67,8 +67,13 @@ class Sampling(NamedTuple):
         check_choice("method", method, ["analytic", "bootstrap", *others])
         level = check_number("confidence_level", level, 0.0, 1.0, closed="neither")
         check_count("n_resamples", n_resamples, 2)
-        how = {"closed_forms": method == "analytic", "cells": method == "cell_bootstrap"}
-        return cls(check_generator(random_state), level, n_resamples, **how)
+        return cls(
+            check_generator(random_state),
+            level,
+            n_resamples,
+            closed_forms=method == "analytic",
+            cells=method == "cell_bootstrap",
+        )
 
 
 def bootstrap(resamplers: Sequence[Resampler | BinResampler], how: Sampling) -> FloatArray:
@@ -80,12 +85,14 @@ def bootstrap(resamplers: Sequence[Resampler | BinResampler], how: Sampling) -> 
     """
     values = np.empty((how.n_resamples, len(resamplers)))
     n = resamplers[0].rows.n_rows
-    place = np.argsort(_canonical_order(resamplers)) if how.cluster is None else np.arange(n)
+    place = np.arange(n)
+    if how.cluster is None:
+        place = np.argsort(_canonical_order(resamplers))
     places = [place[resampler.order] for resampler in resamplers]
     for draw in range(how.n_resamples):
         counts = draw_counts(n, how.cluster, how.rng)
-        each = zip(resamplers, places, strict=True)
-        values[draw] = [resampler.value(counts.take(rows)) for resampler, rows in each]
+        for model, resampler in enumerate(resamplers):
+            values[draw, model] = resampler.value(counts.take(places[model]))
     return values
 
 
@@ -94,13 +101,15 @@ def draw_counts(n: int, cluster: IntArray | None, rng: np.random.Generator) -> I
     if cluster is None:
         return np.bincount(rng.integers(0, n, n), minlength=n)
     n_clusters = int(cluster.max()) + 1
-    return np.bincount(rng.integers(0, n_clusters, n_clusters), minlength=n_clusters)[cluster]
+    drawn = rng.integers(0, n_clusters, n_clusters)
+    return np.bincount(drawn, minlength=n_clusters)[cluster]
 
 
 def _canonical_order(resamplers: Sequence[Resampler | BinResampler]) -> IntArray:
     """Return an order of the rows that does not depend on the one they came in."""
     keys: list[Any] = []
-    for rows in (resampler.rows for resampler in resamplers):
+    for resampler in resamplers:
+        rows = resampler.rows
         keys += [rows.outcomes.loss, rows.outcomes.confidence]
         keys += [rows.predictions.y_true, rows.predictions.y_pred]
     return np.lexsort(keys)
@@ -122,17 +131,22 @@ class Resampler:
                 f"estimator={parameters['estimator']!r} has no weighted form, which the bootstrap "
                 "needs; leave it out, or use method='analytic' with augrc."
             )
-        self.spec, self.rows, self.parameters = spec, rows, parameters
+        self.spec = spec
+        self.rows = rows
+        self.parameters = parameters
         outcomes = rows.outcomes
         # Losses and confidences are sorted once; predictions stay in their order.
-        is_sorted = spec.needs != "predictions"
-        sure, wrong = -outcomes.confidence, -outcomes.loss
-        self.order = np.lexsort((wrong, sure)) if is_sorted else np.arange(len(outcomes))
-        self.loss, self.confidence = outcomes.loss[self.order], outcomes.confidence[self.order]
+        if spec.needs == "predictions":
+            self.order = np.arange(len(outcomes))
+        else:
+            self.order = np.lexsort((-outcomes.loss, -outcomes.confidence))
+        self.loss = outcomes.loss[self.order]
+        self.confidence = outcomes.confidence[self.order]
 
     def value(self, counts: IntArray) -> float:
         """Return the metric where the rows, in the order of `order`, count so often each."""
-        return _value_of_draw(self.spec, self._source(counts.astype(np.float64)), self.parameters)
+        source = self._source(counts.astype(np.float64))
+        return _value_of_draw(self.spec, source, self.parameters)
 
     def _source(self, weight: FloatArray) -> Any:
         if self.spec.needs == "predictions":
@@ -159,7 +173,9 @@ class BinResampler:
 
     def __init__(self, rows: ScoredRows, n_bins: int = 15, strategy: str = "uniform") -> None:
         outcomes = rows.outcomes
-        self.rows, self.n_bins, self.strategy = rows, n_bins, strategy
+        self.rows = rows
+        self.n_bins = n_bins
+        self.strategy = strategy
         self.order = np.argsort(outcomes.confidence, kind="stable")
         confidence = outcomes.confidence[self.order]
         self.gap = (1.0 - outcomes.loss[self.order]) - confidence
@@ -177,8 +193,10 @@ class BinResampler:
         """Return the ECE where the rows, in the order of `order`, count so often each."""
         starts = self.starts
         if self.strategy == "quantile":
-            starts = self._find_starts(self.reach[where_filled(np.cumsum(counts), self.n_bins)])
-        return float(np.abs(np.add.reduceat(counts * self.gap, starts)).sum() / counts.sum())
+            full_at = where_filled(np.cumsum(counts), self.n_bins)
+            starts = self._find_starts(self.reach[full_at])
+        gaps = np.add.reduceat(counts * self.gap, starts)
+        return float(np.abs(gaps).sum() / counts.sum())
 
 
 def _value_of_draw(spec: MetricSpec, source: Any, parameters: Mapping[str, Any]) -> float:
@@ -196,22 +214,33 @@ def cell_bootstrap(
     draws are shifted by the effect of these ties on the metric.
     """
     n = curve.n_rows
-    filled = curve.accepted_weight / n * N_CELLS
-    starts = np.flatnonzero(np.diff(np.ceil(filled), prepend=0.0) > 0)
+    cell = np.ceil(curve.accepted_weight / n * N_CELLS)
+    starts = np.flatnonzero(np.diff(cell, prepend=0.0) > 0)
     size = np.add.reduceat(curve.block_weight, starts)
     wrong = np.add.reduceat(curve.block_loss, starts)
+    right = size - wrong
     centre = np.add.reduceat(curve.block_weight * curve.thresholds, starts) / size
-    chance = np.concatenate([size - wrong, wrong]) / n
 
-    def value(right: FloatArray, wrong: FloatArray) -> float:
-        drawn = right + wrong > 0
-        rows, lost = (right + wrong)[drawn], wrong[drawn]
-        cells = blocks_from_counts(centre[drawn], rows.astype(np.int64), lost.astype(np.int64))
-        return _value_of_draw(spec, RiskCoverageCurve(cells), parameters)
+    def value(n_right: FloatArray, n_wrong: FloatArray) -> float:
+        drawn = RiskCoverageCurve(_fill_cells(centre, n_right, n_wrong))
+        return _value_of_draw(spec, drawn, parameters)
 
-    shift = float(spec.kernel(curve, **parameters)) - value(size - wrong, wrong)
-    draws = (how.rng.multinomial(n, chance).astype(np.float64) for _ in range(how.n_resamples))
-    return shift + np.array([value(*np.split(draw, 2)) for draw in draws])
+    shift = float(spec.kernel(curve, **parameters)) - value(right, wrong)
+    chance = np.concatenate([right, wrong]) / n
+    values = np.empty(how.n_resamples)
+    for draw in range(how.n_resamples):
+        right, wrong = np.split(how.rng.multinomial(n, chance).astype(np.float64), 2)
+        values[draw] = value(right, wrong)
+    return shift + values
+
+
+def _fill_cells(centre: FloatArray, right: FloatArray, wrong: FloatArray) -> SummedBlocks:
+    """Return the cells of which a row is drawn, as blocks of equal confidence."""
+    n_rows = right + wrong
+    drawn = n_rows > 0
+    return blocks_from_counts(
+        centre[drawn], n_rows[drawn].astype(np.int64), wrong[drawn].astype(np.int64)
+    )
 
 
 # From so many rows on, drawing from cells takes less time. They are far narrower than bins.
@@ -293,8 +322,9 @@ class Measured:
         right = np.flatnonzero(outcomes.loss < 1.0)
         if len(right) == 0 or self.spec.needs == "predictions":
             return 0.0
+        surest = right[np.argmax(outcomes.confidence[right])]
         loss = outcomes.loss.copy()
-        loss[right[np.argmax(outcomes.confidence[right])]] = 1.0
+        loss[surest] = 1.0
         turned = ScoredRows(replace(outcomes, loss=loss))
         return self.spec.value(turned, self.parameters) - self.estimate
 
@@ -316,81 +346,132 @@ def measure(
     return Measured(spec, rows, parameters, how, estimate, influence)
 
 
-#: Low, high, standard error and method if there is no interval.
-_NO_ENDS = (math.nan, math.nan, math.nan, "none")
+class Ends(NamedTuple):
+    """An interval, with the standard error and the name of the method behind it."""
+
+    low: float
+    high: float
+    error: float
+    method: str
+
+    def within(self, least: float, most: float) -> Ends:
+        """Return the ends, no further than a range reaches."""
+        low = min(max(self.low, least), most)
+        high = min(max(self.high, least), most)
+        return self._replace(low=low, high=high)
+
+
+#: Where there is no interval.
+_NO_ENDS = Ends(math.nan, math.nan, math.nan, "none")
 
 
 def find_interval(measured: Measured) -> MetricInterval:
     """Return the interval of a metric that has been measured."""
-    spec, rows, parameters = measured.spec, measured.rows, measured.parameters
-    how = measured.how
-    if math.isnan(measured.estimate):
-        low, high, error, used = _NO_ENDS
-    elif spec.of_subgroups:
-        if how.cluster is not None:
-            raise ValueError(
-                f"cluster: the bounds of {spec.name!r} are those of independent rows; pass one row "
-                "of each cluster."
-            )
-        shares = SubgroupShares.of(spec.name, rows.outcomes, **parameters)
-        low, high, error, used = *gap_interval(shares, how.level), math.nan, "simultaneous"
-    elif measured.influence is not None:
-        low, high, error, used = interval_around(measured.influence, how.level, how.cluster)
-        least, most = spec.limits
-        low, high = min(max(low, least), most), min(max(high, least), most)
-    elif isinstance(rows.source, RiskCoverageCurve):  # no rows to draw
-        low, high, error, used = _NO_ENDS
-    else:
-        low, high, error, used = _percentiles(_draw(measured), how.level)
-        low, high = _reach(low, high, measured.confident_error, *spec.limits)
-        if spec.chance_raises != "nothing" and used == "bootstrap":
-            rejected = how.cluster is None and _rejects_calibration(rows, how.level)
-            low = min(low, measured.estimate) if rejected else 0.0
-    n_accepted, n_errors = count_errors(spec, rows, parameters)
+    ends = _find_ends(measured)
+    n_accepted, n_errors = count_errors(measured.spec, measured.rows, measured.parameters)
     return MetricInterval(
-        metric=spec.name,
+        metric=measured.spec.name,
         estimate=measured.estimate,
-        low=low,
-        high=high,
-        standard_error=error,
-        confidence_level=how.level,
-        method=used,
-        n_rows=rows.n_rows,
+        low=ends.low,
+        high=ends.high,
+        standard_error=ends.error,
+        confidence_level=measured.how.level,
+        method=ends.method,
+        n_rows=measured.rows.n_rows,
         n_accepted=n_accepted,
         n_errors=n_errors,
     )
 
 
+def _find_ends(measured: Measured) -> Ends:
+    spec = measured.spec
+    how = measured.how
+    if math.isnan(measured.estimate):
+        return _NO_ENDS
+    if spec.of_subgroups:
+        return _gap_ends(measured)
+    if measured.influence is not None:
+        return interval_around(measured.influence, how.level, how.cluster).within(*spec.limits)
+    if isinstance(measured.rows.source, RiskCoverageCurve):  # no rows to draw
+        return _NO_ENDS
+    return _bootstrap_ends(measured)
+
+
+def _gap_ends(measured: Measured) -> Ends:
+    """Return the bounds of a metric that compares subgroups."""
+    spec = measured.spec
+    if measured.how.cluster is not None:
+        raise ValueError(
+            f"cluster: the bounds of {spec.name!r} are those of independent rows; pass one row "
+            "of each cluster."
+        )
+    shares = SubgroupShares.of(spec.name, measured.rows.outcomes, **measured.parameters)
+    low, high = gap_interval(shares, measured.how.level)
+    return Ends(low, high, math.nan, "simultaneous")
+
+
+def _bootstrap_ends(measured: Measured) -> Ends:
+    """Return percentiles of the draws, which reach further by a confident error."""
+    spec = measured.spec
+    how = measured.how
+    ends = _percentiles(_draw(measured), how.level)
+    low, high = _reach(ends.low, ends.high, measured.confident_error, *spec.limits)
+    if spec.chance_raises != "nothing" and ends.method == "bootstrap":
+        if how.cluster is None and _rejects_calibration(measured.rows, how.level):
+            low = min(low, measured.estimate)
+        else:
+            low = 0.0
+    return ends._replace(low=low, high=high)
+
+
 def interval_around(
     influence: Influence | RankedInfluence, level: float, cluster: IntArray | None = None
-) -> tuple[float, float, float, str]:
-    """Return low, high, standard error and the name of the method."""
-    estimate, error = influence.estimate, influence.standard_error(cluster)
-    z = quantile(level, cluster)
-    scale, unseen = influence.scale, influence.confident_error
-    if isinstance(influence, RankedInfluence) and estimate in (0.0, 1.0) and cluster is None:
+) -> Ends:
+    """Return the interval of an estimate from what each row adds."""
+    estimate = influence.estimate
+    error = influence.standard_error(cluster)
+    scale = influence.scale
+    is_separated = estimate in (0.0, 1.0) and scale == "logit" and cluster is None
+    if is_separated and isinstance(influence, RankedInfluence) and influence.n_pairs > 0:
+        # Of this many independent pairs all are ordered alike [Hoeffding 1963, section 5].
         n_pairs = influence.n_pairs
-        if scale == "logit" and n_pairs > 0:
-            # Of this many independent pairs all are ordered alike [Hoeffding 1963, section 5].
-            return *clopper_pearson_interval(estimate * n_pairs, n_pairs, level), error, "pairs"
+        low, high = clopper_pearson_interval(estimate * n_pairs, n_pairs, level)
+        return Ends(low, high, error, "pairs")
     if not error > ROUNDING * max(abs(estimate), 1.0) and scale != "proportion":
-        return math.nan, math.nan, error, "none"  # all rows are equal
+        return _NO_ENDS._replace(error=error)  # all rows are equal
+    return _normal_ends(influence, error, quantile(level, cluster), cluster)
+
+
+def _normal_ends(
+    influence: Influence | RankedInfluence, error: float, z: float, cluster: IntArray | None
+) -> Ends:
+    """Return the interval that reaches `z` standard errors, on the scale of the influence."""
+    estimate = influence.estimate
+    scale = influence.scale
+    unseen = influence.confident_error
     if scale == "proportion" and cluster is None:
         assert influence.n_trials is not None
-        return *_wilson(estimate, influence.n_trials, z), error, "wilson"
+        low, high = _wilson(estimate, influence.n_trials, z)
+        return Ends(low, high, error, "wilson")
     if scale == "log" and estimate > 0:
-        factor = math.exp(min(z * error / estimate, 700.0))  # exp(710) is infinite
-        return *_reach(estimate / factor, estimate * factor, unseen, 0.0), error, "log"
+        # exp(710) is infinite.
+        factor = math.exp(min(z * error / estimate, 700.0))
+        low, high = _reach(estimate / factor, estimate * factor, unseen, 0.0)
+        return Ends(low, high, error, "log")
     if scale in ("logit", "proportion") and 0 < estimate < 1:
         odds = math.log(estimate / (1.0 - estimate))
         step = z * error / (estimate * (1.0 - estimate))
-        low, high = float(expit(odds - step)), float(expit(odds + step))
-        return *_reach(low, high, unseen, 0.0, 1.0), error, "logit"
-    if scale in ("identity", "signed share"):
-        least, most = (-1.0, 1.0) if scale == "signed share" else (-math.inf, math.inf)
-        ends = estimate - z * error, estimate + z * error
-        return *_reach(*ends, unseen, least, most), error, "normal"
-    return math.nan, math.nan, error, "none"  # at the edge of its range
+        low = float(expit(odds - step))
+        high = float(expit(odds + step))
+        low, high = _reach(low, high, unseen, 0.0, 1.0)
+        return Ends(low, high, error, "logit")
+    if scale == "identity":
+        low, high = _reach(estimate - z * error, estimate + z * error, unseen)
+        return Ends(low, high, error, "normal")
+    if scale == "signed share":
+        low, high = _reach(estimate - z * error, estimate + z * error, unseen, -1.0, 1.0)
+        return Ends(low, high, error, "normal")
+    return _NO_ENDS._replace(error=error)  # at the edge of its range
 
 
 def _reach(
@@ -408,14 +489,17 @@ def gap_interval(shares: SubgroupShares, level: float) -> tuple[float, float]:
     one of the K (K - 1) differences is. For the same two, in reverse order, that bound is wrong
     only if the upper end is. So all bounds but this one share the other half of 1 - level.
     """
-    failure, n_pairs = (1.0 - level) / 2.0, len(shares.names) * (len(shares.names) - 1)
+    failure = (1.0 - level) / 2.0
+    n_pairs = len(shares.names) * (len(shares.names) - 1)
     low, high = _corner_bounds(shares, failure)
-    most = np.max(high - _least_other(low[::-1]))
+    upper_end = np.max(high - _least_other(low[::-1]))
     low, high = _corner_bounds(shares, failure / (n_pairs - 1))
     # With many subgroups, of those that seem to differ most: fewer pairs never raise the end.
-    first, last = (np.argsort(ends.mean(axis=0))[:_MOST_APART] for ends in (-low, high))
-    apart = low[:, first, np.newaxis] - high[::-1, np.newaxis, last]
-    return max(0.0, float(np.max(np.min(apart, axis=0)))), float(most)
+    largest = np.argsort(-low.mean(axis=0))[:_MOST_APART]
+    smallest = np.argsort(high.mean(axis=0))[:_MOST_APART]
+    apart = low[:, largest, np.newaxis] - high[::-1, np.newaxis, smallest]
+    lower_end = np.max(np.min(apart, axis=0))
+    return max(0.0, float(lower_end)), float(upper_end)
 
 
 def _corner_bounds(shares: SubgroupShares, delta: float) -> tuple[FloatArray, FloatArray]:
@@ -430,15 +514,22 @@ def _corner_bounds(shares: SubgroupShares, delta: float) -> tuple[FloatArray, Fl
     cosines = np.cos(np.arange(_N_CORNERS) / _N_CORNERS * np.pi / 2.0)
 
     def excess(radius: float) -> float:
-        x, beyond = ndtr(radius * cosines), ndtr(-radius * cosines)
-        return float(beyond[0] + np.sum(-np.diff(x, append=0.0) * beyond[::-1])) - delta
+        inside = ndtr(radius * cosines)
+        beyond = ndtr(-radius * cosines)
+        squares = -np.diff(inside, append=0.0) * beyond[::-1]
+        return float(beyond[0] + np.sum(squares)) - delta
 
-    fails = ndtr(-brentq(excess, 0.0, 40.0) * cosines)
-    n, graded = shares.under, shares.is_graded
-    bound: Callable[..., Any] = hoeffding_bentkus_upper if graded else clopper_pearson_upper
-    sides = np.array([shares.over, n - shares.over]) / (np.maximum(n, 1.0) if graded else 1.0)
-    high, right = (np.array([bound(side, n, d) for d in fails]) for side in sides)
-    return 1.0 - right, high
+    failures = ndtr(-brentq(excess, 0.0, 40.0) * cosines)
+    over = shares.over
+    rest = shares.under - over
+    bound: Callable[..., Any] = clopper_pearson_upper
+    if shares.is_graded:
+        bound = hoeffding_bentkus_upper
+        over = over / np.maximum(shares.under, 1.0)
+        rest = rest / np.maximum(shares.under, 1.0)
+    high = np.array([bound(over, shares.under, failure) for failure in failures])
+    high_of_rest = np.array([bound(rest, shares.under, failure) for failure in failures])
+    return 1.0 - high_of_rest, high
 
 
 def _least_other(values: FloatArray) -> FloatArray:
@@ -457,30 +548,35 @@ def quantile(confidence_level: float, cluster: IntArray | None) -> float:
 
 def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
     """Return Wilson's score interval."""
-    centre = (share + z * z / (2.0 * n)) / (1.0 + z * z / n)
-    half = z / (1.0 + z * z / n) * math.sqrt(share * (1.0 - share) / n + (z / (2.0 * n)) ** 2)
-    return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
+    shrinkage = 1.0 + z * z / n
+    centre = (share + z * z / (2.0 * n)) / shrinkage
+    half = z / shrinkage * math.sqrt(share * (1.0 - share) / n + (z / (2.0 * n)) ** 2)
+    low = max(0.0, min(share, centre - half))
+    high = min(1.0, max(share, centre + half))
+    return low, high
 
 
 def _draw(measured: Measured) -> FloatArray:
     """Return the metric in each draw of rows, of clusters, or of rows from cells."""
-    spec, rows, parameters = measured.spec, measured.rows, measured.parameters
+    spec = measured.spec
+    rows = measured.rows
     how = measured.how
-    if not (how.cells or _bins_many(measured)):
-        bins = spec.name == "ece"
-        one = BinResampler(rows, **parameters) if bins else Resampler(spec, rows, parameters)
-        return bootstrap([one], how)[:, 0]
+    if not how.cells and not _bins_many(measured):
+        if spec.name == "ece":
+            return bootstrap([BinResampler(rows, **measured.parameters)], how)[:, 0]
+        return bootstrap([Resampler(spec, rows, measured.parameters)], how)[:, 0]
     if how.cluster is not None:
         raise ValueError(
             "cluster goes with method='analytic' and 'bootstrap': cells mix rows of all clusters."
         )
     row_checks.check_countable(rows.curve)
-    return cell_bootstrap(spec, rows.curve, parameters, how)
+    return cell_bootstrap(spec, rows.curve, measured.parameters, how)
 
 
 def _bins_many(measured: Measured) -> bool:
     """Tell whether a metric of bins stays what it is where rows are drawn from cells."""
-    outcomes, how = measured.rows.outcomes, measured.how
+    outcomes = measured.rows.outcomes
+    how = measured.how
     return (
         how.closed_forms
         and how.cluster is None
@@ -491,34 +587,38 @@ def _bins_many(measured: Measured) -> bool:
     )
 
 
-def _percentiles(drawn: FloatArray, level: float) -> tuple[float, float, float, str]:
-    """Return low, high, standard error and method from the metric in each draw."""
+def _percentiles(drawn: FloatArray, level: float) -> Ends:
+    """Return the interval from the metric in each draw."""
     drawn = drawn[np.isfinite(drawn)]  # draws in which the metric has no value
     if len(drawn) < 2 or np.ptp(drawn) <= ROUNDING:
         return _NO_ENDS  # all draws are equal
-    low, high = np.quantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0]).tolist()
-    return low, high, float(np.std(drawn, ddof=1)), "bootstrap"
+    shares = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+    low, high = np.quantile(drawn, shares).tolist()
+    return Ends(low, high, float(np.std(drawn, ddof=1)), "bootstrap")
 
 
 def _rejects_calibration(rows: ScoredRows, level: float) -> bool:
     """Tell whether a test finds the classifier miscalibrated."""
     if is_graded(rows.outcomes.loss):
         return False
-    found = run_ecce_test(rows.outcomes)
-    least = min(found.mad_p_value, found.r_p_value)
-    return found.has_many_rows and least <= (1.0 - level) / 2.0
+    test = run_ecce_test(rows.outcomes)
+    p_value = min(test.mad_p_value, test.r_p_value)
+    return test.has_many_rows and p_value <= (1.0 - level) / 2.0
 
 
 def count_errors(
     spec: MetricSpec, rows: ScoredRows, parameters: Mapping[str, Any]
 ) -> tuple[int | None, float]:
     """Count the errors that a metric rests on: for one at a threshold, accepted rows and theirs."""
-    outcomes, n_accepted = rows.outcomes, None
-    loss = outcomes.loss if outcomes.sample_weight is None else outcomes.weight * outcomes.loss
-    if spec.at_threshold:
-        accepted = _threshold.accepted_rows(outcomes, parameters.get("threshold", 0.5))
-        loss, n_accepted = loss.compress(accepted), int(np.count_nonzero(accepted))
-    return n_accepted, float(loss.sum())
+    outcomes = rows.outcomes
+    loss = outcomes.loss
+    if outcomes.sample_weight is not None:
+        loss = outcomes.weight * loss
+    if not spec.at_threshold:
+        return None, float(loss.sum())
+    accepted = _threshold.accepted_rows(outcomes, parameters.get("threshold", 0.5))
+    n_errors = float(loss.compress(accepted).sum())
+    return int(np.count_nonzero(accepted)), n_errors
 
 
 def is_shaky(interval: MetricInterval) -> bool:
@@ -642,9 +742,9 @@ def metric_interval(
     parameters = add_pos_label(spec, parameters, y_proba, options.get("pos_label"))
     rows = read_scored(y_true, y_proba, **options)
     how = how._replace(cluster=row_checks.check_clusters(cluster, rows.n_rows))
-    found = find_interval(measure(spec, rows, parameters, how))
-    _warn_if_shaky(found)
-    return found
+    interval = find_interval(measure(spec, rows, parameters, how))
+    _warn_if_shaky(interval)
+    return interval
 
 
 def read_scored(
@@ -686,14 +786,14 @@ def find_curve_interval(
     check_choice("metric", metric, ranking)
     row_checks.check_countable(curve)
     how = Sampling.checked("analytic", confidence_level, 2, None)
-    found = find_interval(measure(SPECS[metric], ScoredRows(curve), {}, how))
-    _warn_if_shaky(found)
-    return found
+    interval = find_interval(measure(SPECS[metric], ScoredRows(curve), {}, how))
+    _warn_if_shaky(interval)
+    return interval
 
 
-def _warn_if_shaky(found: MetricInterval) -> None:
-    if is_shaky(found):
+def _warn_if_shaky(interval: MetricInterval) -> None:
+    if is_shaky(interval):
         warn_user(
-            f"{found.metric}: the interval rests on {found.n_errors:g} errors; with fewer than "
-            f"{FEW_ERRORS} it may be far off."
+            f"{interval.metric}: the interval rests on {interval.n_errors:g} errors; with fewer "
+            f"than {FEW_ERRORS} it may be far off."
         )

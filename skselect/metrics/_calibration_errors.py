@@ -20,6 +20,7 @@ from skselect._lib.checks.rows import check_has_proba, check_unit_confidence, wa
 from skselect._lib.keywords import BinOptions, ClassBinOptions, WeighedRowOptions
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.curve.tie_blocks import Chunk
 from skselect.metrics._metric import compute, compute_by_correctness, defaults_of, metric
 from skselect.metrics._rows import Influence, ScoredRows, mean_of
 from skselect.predictions.outcomes import Outcomes
@@ -43,7 +44,8 @@ def _equal_width(confidence: FloatArray, n_bins: int) -> IntArray:
     scaled -= floor
     # Near an edge k/n the product may round to the wrong side: compare with the edge itself.
     if scaled.min() < 1e-9 or scaled.max() > 1.0 - 1e-9:
-        near = np.flatnonzero((scaled < 1e-9) | (scaled > 1.0 - 1e-9))
+        is_near = (scaled < 1e-9) | (scaled > 1.0 - 1e-9)
+        near = np.flatnonzero(is_near)
         edges = np.arange(n_bins + 1) / n_bins
         place = np.searchsorted(edges, confidence[near], side="left") - 1
         bins[near] = np.maximum(place, 0)
@@ -57,13 +59,15 @@ def _quantiles(confidence: FloatArray, weight: FloatArray | None, n_bins: int) -
         ranks = -(-np.arange(1, n_bins) * len(confidence) // n_bins)
         return np.sort(confidence)[ranks - 1]
     order = np.argsort(confidence)
-    return confidence[order][where_filled(np.cumsum(weight[order]), n_bins)]
+    full_at = where_filled(np.cumsum(weight[order]), n_bins)
+    return confidence[order][full_at]
 
 
 def where_filled(filled: FloatArray | IntArray, n_bins: int) -> IntArray:
     """Return the row at which each bin but the last one is full, from the weight up to each row."""
     wanted = np.arange(1, n_bins) * filled[-1] / n_bins * (1.0 - ROUNDING)
-    return np.minimum(np.searchsorted(filled, wanted, side="left"), len(filled) - 1)
+    place = np.searchsorted(filled, wanted, side="left")
+    return np.minimum(place, len(filled) - 1)
 
 
 def bin_sums(
@@ -74,15 +78,21 @@ def bin_sums(
     `columns` gives the values of a slice of the rows.
     """
     _check_bins(n_bins, strategy)
-    edges = None if strategy == "uniform" else _quantiles(confidence, weight, n_bins)
+    edges = None
+    if strategy == "quantile":
+        edges = _quantiles(confidence, weight, n_bins)
     total: Any = 0.0
     for rows in spans(len(confidence)):
-        part = confidence[rows]
-        bins = _equal_width(part, n_bins) if edges is None else np.searchsorted(edges, part)
-        added: Any = columns(rows)
-        if weight is not None:
-            added = (weight[rows] * column for column in added)
-        sums = [np.bincount(bins, one if np.ndim(one) else None, n_bins) for one in added]
+        if edges is None:
+            bins = _equal_width(confidence[rows], n_bins)
+        else:
+            bins = np.searchsorted(edges, confidence[rows])
+        sums = []
+        for column in columns(rows):
+            values: Any = column
+            if weight is not None:
+                values = weight[rows] * column
+            sums.append(np.bincount(bins, values if np.ndim(values) else None, n_bins))
         total = total + np.array(sums)
     return np.asarray(total)
 
@@ -95,21 +105,27 @@ def _check_bins(n_bins: int, strategy: str) -> None:
 def _gaps(curve: RiskCoverageCurve, n_bins: int, strategy: str) -> FloatArray:
     """Return the sum of (a - c) and the weight of each bin, whatever the order of the rows."""
     _check_bins(n_bins, strategy)
-    if strategy == "quantile":  # blocks come surest first, quantiles last
+    edges = np.arange(1, n_bins) / n_bins
+    if strategy == "quantile":
+        # Blocks come surest first, quantiles last.
         edges = _quantiles(curve.thresholds[::-1], curve.block_weight[::-1], n_bins)
-    else:
-        edges = np.arange(1, n_bins) / n_bins
     sums = np.zeros((3, n_bins))
-    for _, part in curve.blocks.chunks():
-        coarse, fine = _halves(part.confidence)
-        columns = (part.right - part.weight * coarse, part.weight * fine, part.weight)
-        # A bin is a run of blocks: count the blocks above each edge.
-        above = len(part) - np.searchsorted(part.confidence[::-1], edges, side="right")
-        ends = [0, *above[::-1].tolist(), len(part)]
-        for number, (start, end) in enumerate(pairwise(ends), start=1):
-            if end > start:
-                sums[:, -number] += [column[start:end].sum() for column in columns]
-    return np.stack([sums[0] - sums[1], sums[2]])
+    for _, chunk in curve.blocks.chunks():
+        _add_bins(sums, chunk, edges)
+    coarse_gap, fine_part, size = sums
+    return np.stack([coarse_gap - fine_part, size])
+
+
+def _add_bins(sums: FloatArray, chunk: Chunk, edges: FloatArray) -> None:
+    """Add what the blocks of a chunk have in each bin: a - coarse c, fine c, and weight."""
+    coarse, fine = _halves(chunk.confidence)
+    columns = [chunk.right - chunk.weight * coarse, chunk.weight * fine, chunk.weight]
+    # A bin is a run of blocks: count the blocks above each edge.
+    above = len(chunk) - np.searchsorted(chunk.confidence[::-1], edges, side="right")
+    ends = [0, *above[::-1].tolist(), len(chunk)]
+    for k, (start, end) in enumerate(pairwise(ends), start=1):
+        if end > start:
+            sums[:, -k] += [column[start:end].sum() for column in columns]
 
 
 def _halves(confidence: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -119,7 +135,8 @@ def _halves(confidence: FloatArray) -> tuple[FloatArray, FloatArray]:
     """
     # Adding 1.5 times a power of two drops the bits for which a float has no room.
     coarse = (confidence + 1.5 * 2.0**26) - 1.5 * 2.0**26
-    return coarse, (confidence - coarse + 0.375) - 0.375
+    fine = (confidence - coarse + 0.375) - 0.375
+    return coarse, fine
 
 
 # Kernels ---------------------------------------------------------------------------------
@@ -137,28 +154,27 @@ def mce(curve: RiskCoverageCurve, n_bins: int = 15, strategy: str = "uniform") -
     curve.check_unit("maximum_calibration_error")
     gap, size = _gaps(curve, n_bins, strategy)
     filled = size > 0
-    return float(np.max(np.abs(gap[filled]) / size[filled]))
+    gap_of_bin = np.abs(gap[filled]) / size[filled]
+    return float(np.max(gap_of_bin))
 
 
 def classwise_ece(predictions: Predictions, n_bins: int = 15, strategy: str = "uniform") -> float:
     """Return the mean over classes of the ECE of each class's probability."""
     proba = check_has_proba(predictions.y_proba, "classwise_calibration_error")
-    errors = [
-        ece(
-            RiskCoverageCurve.from_outcomes(
-                Outcomes(predictions.y_true != k, column, predictions.sample_weight)
-            ),
-            n_bins,
-            strategy,
-        )
-        for k, column in enumerate(proba.T)  # one class at a time is in memory
-    ]
+    errors = []
+    # One class at a time is in memory.
+    for k, column in enumerate(proba.T):
+        outcomes = Outcomes(predictions.y_true != k, column, predictions.sample_weight)
+        curve = RiskCoverageCurve.from_outcomes(outcomes)
+        errors.append(ece(curve, n_bins, strategy))
     return float(np.mean(errors))
 
 
 def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile") -> float:
     """Return the root of the mean squared gap, less the part that chance adds."""
-    c, loss, weight = outcomes.confidence, outcomes.loss, outcomes.sample_weight
+    c = outcomes.confidence
+    loss = outcomes.loss
+    weight = outcomes.sample_weight
     check_unit_confidence(c, "debiased_calibration_error")
     warn_small_weights(weight, "debiased_l2")
 
@@ -167,12 +183,13 @@ def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile"
         return [1.0, c[rows], right, right * right]
 
     sums = bin_sums(c, weight, columns, n_bins, strategy)
-    size = sums[0]
-    counted = size > 1 + ROUNDING  # the variance of one row is unknown
-    confidence, accuracy, square = sums[1:, counted] / size[counted]
-    variance = np.maximum(square - accuracy**2, 0.0) / (size[counted] - 1.0)
-    total = np.sum(size[counted] * ((accuracy - confidence) ** 2 - variance))
-    return float(np.sqrt(max(total, 0.0) / np.sum(size)))
+    # The variance of one row is unknown.
+    counted = sums[0] > 1 + ROUNDING
+    size = sums[0, counted]
+    confidence, accuracy, square = sums[1:, counted] / size
+    variance = np.maximum(square - accuracy**2, 0.0) / (size - 1.0)
+    total = np.sum(size * ((accuracy - confidence) ** 2 - variance))
+    return float(np.sqrt(max(total, 0.0) / np.sum(sums[0])))
 
 
 def reliability(
@@ -180,16 +197,21 @@ def reliability(
 ) -> pd.DataFrame:
     """Return mean confidence, accuracy with its interval, and share of each filled bin."""
     level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
-    c, loss, weight = outcomes.confidence, outcomes.loss, outcomes.sample_weight
+    c = outcomes.confidence
+    loss = outcomes.loss
+    weight = outcomes.sample_weight
     check_unit_confidence(c, "reliability_curve")
-    sure, right, size = bin_sums(c, weight, lambda r: [c[r], 1.0 - loss[r], 1.0], n_bins, strategy)
-    filled = size > 0
-    sure, right, size = sure[filled], right[filled], size[filled]
+
+    def columns(rows: slice) -> list[FloatArray | float]:
+        return [c[rows], 1.0 - loss[rows], 1.0]
+
+    sums = bin_sums(c, weight, columns, n_bins, strategy)
+    filled = sums[2] > 0
+    sure, right, size = sums[:, filled]
     low, high = np.full((2, len(size)), np.nan)
     if are_constant(weight) and not is_graded(loss):
         unit = 1.0 if weight is None else weight[0]
-        right_rows, rows = np.round(right / unit), np.round(size / unit)
-        low, high = clopper_pearson_interval(right_rows, rows, level)
+        low, high = clopper_pearson_interval(np.round(right / unit), np.round(size / unit), level)
     return pd.DataFrame(
         {
             "confidence": sure / size,
@@ -205,7 +227,8 @@ def reliability(
 
 
 def top_label_brier_influence(rows: ScoredRows) -> Influence:
-    return mean_of((1.0 - rows.outcomes.loss - rows.outcomes.confidence) ** 2, "log")
+    gap = 1.0 - rows.outcomes.loss - rows.outcomes.confidence
+    return mean_of(gap**2, "log")
 
 
 # Public functions ------------------------------------------------------------------------
@@ -473,26 +496,31 @@ def smooth_ece(outcomes: Outcomes) -> float:
 
     if excess(0.0) <= 1e-15:  # every residual is zero
         return 0.0
-    return float(brentq(excess, 0.0, 1.0, xtol=1e-9)) if excess(1.0) < 0 else 1.0
+    if excess(1.0) >= 0:
+        return 1.0
+    return float(brentq(excess, 0.0, 1.0, xtol=1e-9))
 
 
 def _residual_cells(outcomes: Outcomes, confidence: FloatArray) -> FloatArray:
     """Split each row's (a - c)/n between the two cells whose centres are nearest to c."""
     weight = outcomes.sample_weight
-    sums, sums_above = np.zeros(_CELLS + 2), np.zeros(_CELLS + 2)
+    sums = np.zeros(_CELLS + 2)
+    sums_above = np.zeros(_CELLS + 2)
     for rows in spans(len(confidence)):
         residual = 1.0 - outcomes.loss[rows] - confidence[rows]
         if weight is not None:
             residual = residual * weight[rows]
         place = confidence[rows] * _CELLS + 0.5
-        cell = place.astype(np.int64)  # 0 and _CELLS + 1 lie outside: added to their neighbours
+        # 0 and _CELLS + 1 lie outside: they are added to their neighbours.
+        cell = place.astype(np.int64)
         above = residual * (place - cell)
         np.add.at(sums, cell, residual - above)
         np.add.at(sums_above, cell, above)
     sums[1:] += sums_above[: _CELLS + 1]
     sums[1] += sums[0]
     sums[_CELLS] += sums[_CELLS + 1]
-    return sums[1 : _CELLS + 1] / (len(confidence) if weight is None else np.sum(weight))
+    total = len(confidence) if weight is None else np.sum(weight)
+    return sums[1 : _CELLS + 1] / total
 
 
 def cumulative_gaps(curve: RiskCoverageCurve) -> FloatArray:
@@ -510,7 +538,9 @@ def largest_cumulative_gap(curve: RiskCoverageCurve) -> float:
 def range_of_cumulative_gaps(curve: RiskCoverageCurve) -> float:
     """Return the range of the cumulative gaps, zero included."""
     gaps = cumulative_gaps(curve)
-    return float(max(np.max(gaps), 0.0) - min(np.min(gaps), 0.0))
+    highest = max(np.max(gaps), 0.0)
+    lowest = min(np.min(gaps), 0.0)
+    return float(highest - lowest)
 
 
 def isotonic_distance(curve: RiskCoverageCurve) -> float:

@@ -67,22 +67,25 @@ def _mean_over(
 ) -> tuple[float, float]:
     """Return the mean loss of the right rows, or of the wrong ones, and their weight."""
     weight = predictions.sample_weight
-    weight = np.ones(len(h)) if weight is None else weight
-    rows = ((predictions.y_pred == predictions.y_true) == right) & (weight > 0)
+    if weight is None:
+        weight = np.ones(len(h))
+    is_right = predictions.y_pred == predictions.y_true
+    rows = (is_right == right) & (weight > 0)
     if not np.any(rows):
         return math.nan, 0.0
     weight = weight[rows]
-    return float(np.average(loss(h[rows]), weights=weight)), float(np.sum(weight))
+    mean = np.average(loss(h[rows]), weights=weight)
+    return float(mean), float(np.sum(weight))
 
 
 def cau(predictions: Predictions, lambda_: float = 1.0, eps: float = 1e-8) -> float:
     """Return CAU_1 + lambda CAU_0; a part without rows is left out, with a warning."""
     check_number("lambda_", lambda_, 0.0)
     parts = find_components(predictions, eps)
-    named = [("CAU_1", parts.cau_1, "right rows"), ("CAU_0", parts.cau_0, "errors")]
-    for name, value, rows in named:
-        if math.isnan(value):
-            warn_user(f"cau: there are no {rows}, so {name} is left out.")
+    if math.isnan(parts.cau_1):
+        warn_user("cau: there are no right rows, so CAU_1 is left out.")
+    if math.isnan(parts.cau_0):
+        warn_user("cau: there are no errors, so CAU_0 is left out.")
     return float(np.nansum([parts.cau_1, lambda_ * parts.cau_0]))
 
 

@@ -180,20 +180,24 @@ class Influence:
 
 def mean_of(terms: arrays.FloatArray, scale: str) -> Influence:
     """Return the influence of a mean over rows."""
-    return Influence(float(np.mean(terms)), terms, np.broadcast_to(1.0, terms.shape), scale)
+    ones = np.broadcast_to(1.0, terms.shape)
+    return Influence(float(np.mean(terms)), terms, ones, scale)
 
 
 def ratio_of(over: NDArray[Any], under: NDArray[Any], scale: str) -> Influence | None:
     """Return the influence of sum(over)/sum(under)."""
     total = float(np.sum(under))
-    return Influence(float(np.sum(over)) / total, over, under, scale) if total > 0 else None
+    if not total > 0:
+        return None
+    return Influence(float(np.sum(over)) / total, over, under, scale)
 
 
 def share_of(events: NDArray[Any], trials: arrays.BoolArray) -> Influence | None:
     """Return the influence of a share of the rows in `trials`, 0/1 or graded."""
     if arrays.is_graded(events):
         return ratio_of(events, trials, "logit")
-    n_events, n_trials = np.count_nonzero(events), np.count_nonzero(trials)
+    n_events = np.count_nonzero(events)
+    n_trials = np.count_nonzero(trials)
     if n_trials == 0:
         return None
     return Influence(n_events / n_trials, events, trials, "proportion", float(n_trials))

@@ -6,6 +6,7 @@ The public functions take labels and probabilities.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Unpack
@@ -35,8 +36,9 @@ __all__ += ["selective_confusion_matrix", "selective_cost_score", "selective_ris
 
 def coverage(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
     """Return the weighted share of accepted rows."""
-    kept, _ = _accepted(curve, threshold)
-    return min(kept / curve.total_weight, 1.0)  # sums of floats round
+    accepted, _ = _accepted(curve, threshold)
+    # Sums of floats round.
+    return min(accepted / curve.total_weight, 1.0)
 
 
 def selective_risk(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
@@ -47,7 +49,7 @@ def selective_risk(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
             f"No row is accepted at threshold={threshold}: selective risk and selective accuracy "
             "are undefined (nan)."
         )
-        return float("nan")
+        return math.nan
     return loss / weight
 
 
@@ -58,7 +60,8 @@ def selective_accuracy(curve: RiskCoverageCurve, threshold: float = 0.5) -> floa
 
 def generalized_risk(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
     """Return the loss of the accepted rows over the weight of all rows."""
-    return _accepted(curve, threshold)[1] / curve.total_weight
+    _, loss = _accepted(curve, threshold)
+    return loss / curve.total_weight
 
 
 def selective_cost(
@@ -83,14 +86,17 @@ def cwsa_plus(
 
 def _accepted(curve: RiskCoverageCurve, threshold: float) -> tuple[float, float]:
     """Return weight and loss of what is accepted."""
-    found = curve.accepted_at(np.array([threshold], dtype=np.float64))
-    return float(found.weight[0]), float(found.loss[0])
+    accepted = curve.accepted_at(np.array([threshold], dtype=np.float64))
+    return float(accepted.weight[0]), float(accepted.loss[0])
 
 
 def _cwsa(curve: RiskCoverageCurve, threshold: float, normalize: str, *, plus: bool) -> float:
     check_choice("normalize", normalize, ["selected", "all"])
-    value = float(curve.cwsa_at(np.array([threshold], dtype=np.float64), plus=plus)[0])
-    return value if normalize == "selected" else value * coverage(curve, threshold)
+    values = curve.cwsa_at(np.array([threshold], dtype=np.float64), plus=plus)
+    value = float(values[0])
+    if normalize == "all":
+        value *= coverage(curve, threshold)
+    return value
 
 
 # Kernels that read rows ----------------------------------------------------------------------
@@ -107,10 +113,12 @@ def relative_to(outcomes: Outcomes, threshold: FloatArray) -> Outcomes:
     An accepted row keeps its weight phi in CWSA, as its confidence becomes (1 + phi)/2. Where a
     threshold or a confidence lies outside [0, 1], phi is not defined and taken as 1.
     """
-    unit = np.all((outcomes.confidence >= 0) & (outcomes.confidence <= 1))
-    phi = definition.phi(outcomes.confidence, np.where(unit & (threshold >= 0), threshold, 1.0))
-    confidence = np.where(accepted_rows(outcomes, threshold), (1.0 + phi) / 2.0, 0.0)
-    return Outcomes(outcomes.loss, confidence, outcomes.sample_weight)
+    confidence = outcomes.confidence
+    is_unit = np.all((confidence >= 0) & (confidence <= 1))
+    phi = definition.phi(confidence, np.where(is_unit & (threshold >= 0), threshold, 1.0))
+    accepted = accepted_rows(outcomes, threshold)
+    relative = np.where(accepted, (1.0 + phi) / 2.0, 0.0)
+    return Outcomes(outcomes.loss, relative, outcomes.sample_weight)
 
 
 def cwsa_terms(
@@ -120,9 +128,11 @@ def cwsa_terms(
     check_choice("normalize", normalize, ["selected", "all"])
     check_unit_confidence(outcomes.confidence, "CWSA")
     weight = outcomes.weight
-    counted = weight[accepted_rows(outcomes, threshold)] if normalize == "selected" else weight
-    terms = definition.row_terms(outcomes.loss, outcomes.confidence, threshold, sign, weight)
+    counted = weight
+    if normalize == "selected":
+        counted = weight[accepted_rows(outcomes, threshold)]
     norm = np.sum(counted)
+    terms = definition.row_terms(outcomes.loss, outcomes.confidence, threshold, sign, weight)
     return terms / norm if norm > 0 else np.zeros_like(terms)
 
 
@@ -158,32 +168,42 @@ class SubgroupShares(NamedTuple):
                 "of them, or all to metrics_by_group."
             )
         exists = outcomes.weight > 0
-        codes, found = pd.factorize(frame.iloc[:, 0][exists], use_na_sentinel=False)
-        names = found.tolist()
+        codes, subgroup_names = pd.factorize(frame.iloc[:, 0][exists], use_na_sentinel=False)
+        names = subgroup_names.tolist()
         if len(names) < 2:
             raise ValueError(
                 "subgroups must name at least two subgroups, since a gap is a difference between "
                 f"two; {frame.columns[0]!r} has only {names[0]!r}."
             )
         accepted = np.where(accepted_rows(outcomes, threshold), outcomes.weight, 0.0)
-        sides, graded = (accepted, outcomes.weight), False
         if metric == "risk_gap":
-            sides, graded = (accepted * outcomes.loss, accepted), is_graded(outcomes.loss)
-        over, under = (np.bincount(codes, side[exists], len(names)) for side in sides)
-        return cls(names, over.astype(np.float64), under.astype(np.float64), graded)
+            over = accepted * outcomes.loss
+            under = accepted
+            graded = is_graded(outcomes.loss)
+        else:
+            over = accepted
+            under = outcomes.weight
+            graded = False
+
+        def add_up(side: FloatArray) -> FloatArray:
+            return np.bincount(codes, side[exists], len(names)).astype(np.float64)
+
+        return cls(names, add_up(over), add_up(under), graded)
 
     def gap(self) -> float:
         """Return the largest difference; warn of subgroups that have no share."""
-        some = self.under > 0
-        if not np.all(some):
-            silent = [self.names[k] for k in np.flatnonzero(~some)]
-            few = "" if np.sum(some) > 1 else " Fewer than two are left: the gap is nan."
+        has_share = self.under > 0
+        if not np.all(has_share):
+            silent = [self.names[k] for k in np.flatnonzero(~has_share)]
+            few = ""
+            if np.sum(has_share) <= 1:
+                few = " Fewer than two are left: the gap is nan."
             warn_user(
                 f"No row is accepted in the subgroups {shown(silent)}: they have no selective risk "
                 f"and are left out of the gap.{few}"
             )
-        shares = self.over[some] / self.under[some]
-        return float(np.ptp(shares)) if len(shares) > 1 else float("nan")
+        shares = self.over[has_share] / self.under[has_share]
+        return float(np.ptp(shares)) if len(shares) > 1 else math.nan
 
 
 def coverage_gap(outcomes: Outcomes, subgroups: Any, threshold: float = 0.5) -> float:
@@ -207,8 +227,9 @@ def _share(
     def influence(
         rows: metric_rows.ScoredRows, threshold: float = 0.5
     ) -> metric_rows.Influence | None:
-        outcomes = rows.outcomes
-        return metric_rows.share_of(*sides(accepted_rows(outcomes, threshold), outcomes.loss))
+        accepted = accepted_rows(rows.outcomes, threshold)
+        events, trials = sides(accepted, rows.outcomes.loss)
+        return metric_rows.share_of(events, trials)
 
     return influence
 
@@ -217,9 +238,8 @@ def selective_cost_influence(
     rows: metric_rows.ScoredRows, threshold: float = 0.5, abstention_cost: float = 0.1
 ) -> metric_rows.Influence:
     accepted = accepted_rows(rows.outcomes, threshold)
-    return metric_rows.mean_of(
-        accepted * rows.outcomes.loss + abstention_cost * (1.0 - accepted), "identity"
-    )
+    cost = accepted * rows.outcomes.loss + abstention_cost * (1.0 - accepted)
+    return metric_rows.mean_of(cost, "identity")
 
 
 def cwsa_influence(
@@ -234,7 +254,8 @@ def cwsa_influence(
     terms = definition.row_terms(outcomes.loss, outcomes.confidence, threshold, sign)
     if normalize == "all":
         return metric_rows.mean_of(terms, scale)
-    return metric_rows.ratio_of(terms, accepted_rows(rows.outcomes, threshold), scale)
+    accepted = accepted_rows(outcomes, threshold)
+    return metric_rows.ratio_of(terms, accepted, scale)
 
 
 # Public functions ------------------------------------------------------------------------
@@ -749,7 +770,7 @@ def count_decisions(
     `accepted` None: it answers every row.
     """
     n = n_classes + 1
-    counts = np.zeros(n * n, np.int64 if weight is None else np.float64)
+    counts = np.zeros(n * n, dtype=np.int64 if weight is None else np.float64)
     step = max(SPAN, n * n)
     for start in range(0, len(y_true), step):
         rows = slice(start, start + step)
@@ -757,7 +778,8 @@ def count_decisions(
         if accepted is not None:
             answers = np.where(accepted[rows], answers, n_classes)
         truth = np.where(y_true[rows] < 0, n_classes, y_true[rows])
-        counts += np.bincount(truth * n + answers, None if weight is None else weight[rows], n * n)
+        weight_of_rows = None if weight is None else weight[rows]
+        counts += np.bincount(truth * n + answers, weight_of_rows, n * n)
     table = counts.reshape(n, n)
     return table if np.any(table[-1]) else table[:-1]
 
