@@ -739,3 +739,38 @@ def test_certificates_at_every_look_keep_their_guarantee(name, order, request):
     assert broken_at_some_look(name, order, "wrong", draws) <= allowed(0.1, draws)
     if (name, order) == ("flat", "top"):  # left out, and certified again after each batch
         assert broken_at_some_look(name, "easy topic first", "drop", 10) > allowed(0.1, 10)
+
+
+def draw_rare_class(rng, n_sick):
+    """Return rows of which the surest 84 % are nearly all right, in a class that is rare, too."""
+    n = 1000
+    is_sick = rng.random(n) < n_sick / n
+    u = rng.random(n)
+    is_wrong = rng.random(n) < np.where(u < 0.16, 0.95, 0.005)
+    y = np.where(is_sick, "sick", "ok")
+    answer = np.where(is_wrong, np.where(is_sick, "ok", "sick"), y)
+    p = 0.5 + u / 2
+    columns = np.where((answer == "sick")[:, None], np.c_[1 - p, p], np.c_[p, 1 - p])
+    return sk.Predictions.from_proba(y, columns, labels=["ok", "sick"])
+
+
+RARE = [
+    ("given_class", 3, 25),
+    *((about, n, 1000) for about in ("given_class", "given_prediction") for n in (3, 10, 30)),
+]
+
+
+@pytest.mark.parametrize(("about", "n_sick", "draws"), mostly_slow(RARE, unpack=True))
+def test_a_coverage_of_a_rare_class_in_a_list_is_not_certified_falsely(about, n_sick, draws):
+    # Risk(.05) ends at a coverage of about .88 in each class, so Coverage(.9) fails below it.
+    objective = [sk.Risk(0.05), sk.Coverage(0.9, **{about: "sick"})]
+    n_false = 0
+    for seed in range(draws):
+        rows = draw_rare_class(np.random.default_rng(seed), n_sick)
+        if 1 not in rows.y_true or 1 not in rows.y_pred:
+            continue
+        found = sk.select_threshold(rows, objective=objective, on_infeasible="abstain")
+        # The true coverage is that of the threshold, in this class as in all rows.
+        coverage = 2 * (1 - max(found.threshold, 0.5))
+        n_false += found.certificate.is_certified and coverage < 0.9
+    assert n_false <= 0.05 * draws + 3 * np.sqrt(0.05 * 0.95 * draws)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skselect._lib.arrays import BoolArray
 from skselect._lib.checks import warn_user
 from skselect.curve.curve import RiskCoverageCurve, threshold_below
 from skselect.exceptions import InfeasibleTargetError
@@ -204,7 +205,10 @@ def settle_together(
     `curve` is that of all rows. Each guarantee is tested at its share of delta.
     """
     passing = [guarantee.find_passing() for guarantee in guarantees]
-    passing_entries = [_pass_on(curve, entries) for entries in passing]
+    passing_entries = [
+        _pass_on(curve, guarantee.objective, entries)
+        for guarantee, entries in zip(guarantees, passing, strict=True)
+    ]
     choice = _choosing(guarantees).choose(curve, Passing(np.all(passing_entries, axis=0)))
     threshold = threshold_below(curve, choice.n_blocks, bounded=guarantees[0].bounded)
     threshold = max(threshold, guarantees[0].least)
@@ -225,11 +229,17 @@ def settle_together(
 
 
 def _pass_on(
-    curve: RiskCoverageCurve, passing: Sequence[tuple[RiskCoverageCurve, Passing]]
-) -> np.ndarray:
+    curve: RiskCoverageCurve,
+    objective: Objective,
+    passing: Sequence[tuple[RiskCoverageCurve, Passing]],
+) -> BoolArray:
     """Return which entries of a curve pass, where readings of a part of its rows passed."""
     every_entry = Passing(np.ones(len(curve), dtype=bool))
-    return pass_all([(curve, every_entry), *passing]).entries
+    entries = pass_all([(curve, every_entry), *passing]).entries
+    if isinstance(objective, Coverage):
+        # The threshold below all rows accepts everything, which keeps any coverage.
+        entries[-1] = True
+    return entries
 
 
 def _choosing(guarantees: Sequence[ObjectiveOnRows]) -> Guarantee:

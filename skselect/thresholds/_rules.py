@@ -274,7 +274,7 @@ def mean_generalized_risk(curve: RiskCoverageCurve, target: float, *_: float) ->
 
 @lru_cache(maxsize=1024)
 def coverage_rank(n: int, target: float, delta: float) -> int:
-    """Return the smallest k with P(Beta(k, n + 1 - k) >= target) >= 1 - delta, n if none has it.
+    """Return the smallest k with P(Beta(k, n + 1 - k) >= target) >= 1 - delta; n + 1 if none.
 
     The coverage of "as sure as the k-th surest of n rows" on new rows has that distribution
     (ties only make it larger).
@@ -283,15 +283,19 @@ def coverage_rank(n: int, target: float, delta: float) -> int:
     def reached(k: int) -> bool:
         return bool(special.betaincc(k, n + 1.0 - k, target) >= 1.0 - delta)
 
-    ranks = range(pointwise.smallest_rank(n, target), n)
-    n_failing = bisect_left(ranks, True, key=reached)  # the probability rises with k
-    return min(ranks.start + n_failing, n)
+    ranks = range(pointwise.smallest_rank(n, target), n + 1)
+    # The probability rises with k.
+    n_failing = bisect_left(ranks, True, key=reached)
+    return ranks.start + n_failing
 
 
 def certified_coverage(
     curve: RiskCoverageCurve, target: float, delta: float, *_: float
 ) -> BoolArray:
-    """Pass where the coverage on new rows is at least `target`, by rank."""
+    """Pass where the coverage on new rows is at least `target`, by rank.
+
+    Too few rows pass nothing: accepting all of them is not accepting everything.
+    """
     rank = coverage_rank(curve.n_rows, target, delta)
     return np.arange(len(curve)) >= curve.first_reaching(rank)
 
@@ -319,7 +323,7 @@ def mean_coverage(curve: RiskCoverageCurve, target: float, *_: float) -> BoolArr
 
     The coverage of "as sure as the k-th surest of n rows" has the mean k/(n + 1).
     """
-    rank = min(pointwise.smallest_rank(curve.n_rows + 1, target), curve.n_rows)
+    rank = pointwise.smallest_rank(curve.n_rows + 1, target)
     return np.arange(len(curve)) >= curve.first_reaching(rank)
 
 

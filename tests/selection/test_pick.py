@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 from skselect import (
     AbstentionPolicy,
@@ -92,6 +92,33 @@ def test_a_threshold_of_several_guarantees_passes_each_at_its_share(together):
     for statement in (made.statement, *(one.statement for one in made.also)):
         assert statement in unwrap(str(made))
     assert "With 95 % confidence, all of these guarantees hold" in unwrap(str(made))
+
+
+@pytest.mark.filterwarnings("ignore:Each of these guarantees")
+@pytest.mark.parametrize("about", ["given_class", "given_prediction"])
+@pytest.mark.parametrize("target", [0.5, 0.9])
+def test_a_list_proves_no_coverage_that_too_few_rows_cannot_prove(about, target, rng):
+    n = 400
+    is_rare = np.arange(n) < 5
+    wrong = np.arange(n) >= 300
+    y = np.where(is_rare, "rare", "often")
+    answer = np.where(wrong & ~is_rare, "rare", y) if about == "given_class" else y
+    proba = np.linspace(0.99, 0.51, n)
+    columns = np.where(
+        (answer == "rare")[:, None], np.c_[1 - proba, proba], np.c_[proba, 1 - proba]
+    )
+    order = rng.permutation(n)
+    rows = Predictions.from_proba(y[order], columns[order], labels=["often", "rare"])
+    objectives = [Risk(0.2), Coverage(target, **{about: "rare"})]
+    found = select_threshold(rows, objective=objectives, on_infeasible="abstain")
+    for certificate in (found.certificate, *found.certificate.also):
+        if certificate.objective == "coverage" and found.certificate.is_certified:
+            k, m = certificate.n_accepted, certificate.n
+            is_proven = beta.sf(target, k, m + 1 - k) >= 1 - 0.05 / 2
+            assert is_proven or found.threshold <= 0
+    # Risk(0.2) passes thresholds that accept all five, and five rows do not prove nine tenths.
+    if target == 0.9:
+        assert not found.certificate.is_certified or found.threshold <= 0
 
 
 def test_each_of_several_counts_its_own_rows(together):

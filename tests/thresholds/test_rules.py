@@ -210,11 +210,11 @@ def test_threshold_below_accepts_exactly_the_blocks(case):
 @pytest.mark.parametrize(
     ("n", "target"), [(100, 0.07), (100, 0.14), (100, 0.55), (500, 0.9), (20, 0.5), (2, 0.99)]
 )
-def test_coverage_rank_is_the_smallest_that_holds_or_the_last(n, target):
+def test_coverage_rank_is_the_smallest_that_holds_or_none(n, target):
     curve = RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(n), np.arange(n)))
     holds = [k for k in range(1, n + 1) if stats.beta.sf(target, k, n + 1 - k) >= 0.9]
-    assert _rules.coverage_rank(n, target, 0.1) == min(holds, default=n)
-    expected = list(range(min(holds, default=n) - 1, n))
+    assert _rules.coverage_rank(n, target, 0.1) == min(holds, default=n + 1)
+    expected = [k - 1 for k in holds]
     assert passed(_rules.certified_coverage, curve, target, 0.1) == expected
 
 
