@@ -101,8 +101,10 @@ class AbstainingMixin:
         ValueError
             If X has no rows, as scikit-learn's classifiers do (``policy_.decide`` accepts it).
         """
-        rows, policy = self._read_rows(X), self.policy_
-        return policy.labels(policies.apply_policy(policy, *rows))
+        rows = self._read_rows(X)
+        policy = self.policy_
+        decisions = policies.apply_policy(policy, *rows)
+        return policy.labels(decisions)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return (calibrated) class probabilities of shape (n, K); never masked."""
@@ -138,9 +140,12 @@ class AbstainingMixin:
             abstains, most probable first; else NA), for a cascade `stage`, which gave the answer,
             with `capacity` also `over_capacity`.
         """
-        rows, policy = self._read_rows(X), self.policy_
-        decisions = policies.limit_deferred(policy, policies.apply_policy(policy, *rows), capacity)
-        return policy.frame(decisions, policies.find_index(X, len(decisions.accepted)))
+        rows = self._read_rows(X)
+        policy = self.policy_
+        decisions = policies.apply_policy(policy, *rows)
+        decisions = policies.limit_deferred(policy, decisions, capacity)
+        index = policies.find_index(X, len(decisions.accepted))
+        return policy.frame(decisions, index)
 
     def raw_scores(self, X: Any) -> Any:
         """Return what ``policy_.decide`` takes: the wrapped classifier's own output.
@@ -150,7 +155,10 @@ class AbstainingMixin:
         A service that has the classifier and the policy file computes these.
         """
         cascade = find_cascade(self._raw().estimator)
-        return self._read_rows(X)[0] if cascade is None else cascade.stage_proba(X)
+        if cascade is not None:
+            return cascade.stage_proba(X)
+        scores, *_ = self._read_rows(X)
+        return scores
 
     def raw_auxiliary(self, X: Any) -> dict[str, FloatArray]:
         """Return what ``policy_.decide`` takes as `auxiliary`.
@@ -159,7 +167,8 @@ class AbstainingMixin:
         of each auxiliary model, and the values of each further column. It is empty for any other
         confidence, and where the learned one is not used.
         """
-        return self._read_rows(X)[3]
+        _, _, _, auxiliary, _ = self._read_rows(X)
+        return auxiliary
 
     @available_if(has_decision_values)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:
@@ -257,11 +266,13 @@ def find_abstainer(estimator: Any, X: Any) -> tuple[Any, Any]:
             return estimator, X
         steps = getattr(estimator, "steps", None)
         if steps:
-            if find_abstainer(steps[-1][1], None)[0] is None:
+            _, last = steps[-1]
+            abstainer, _ = find_abstainer(last, None)
+            if abstainer is None:
                 return None, X
             if len(steps) > 1 and X is not None:
                 X = estimator[:-1].transform(X)
-            estimator = steps[-1][1]
+            estimator = last
         elif hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         elif isinstance(estimator, FrozenEstimator):
@@ -277,11 +288,14 @@ def find_frozen(estimator: Any) -> list[FrozenEstimator]:
     """
     if isinstance(estimator, FrozenEstimator):
         return [estimator]
+    parts = estimator
     if hasattr(estimator, "get_params") and not isinstance(estimator, type):
-        estimator = estimator.get_params(deep=False)
-    parts = estimator.values() if isinstance(estimator, Mapping) else estimator
-    is_list = isinstance(estimator, Mapping | list | tuple)
-    return [frozen for part in (parts if is_list else []) for frozen in find_frozen(part)]
+        parts = estimator.get_params(deep=False)
+    if isinstance(parts, Mapping):
+        parts = list(parts.values())
+    if not isinstance(parts, list | tuple):
+        return []
+    return [frozen for part in parts for frozen in find_frozen(part)]
 
 
 def find_records(estimator: Any, X: Any) -> list[tuple[SeenRows, Any] | None]:
@@ -294,23 +308,25 @@ def find_records(estimator: Any, X: Any) -> list[tuple[SeenRows, Any] | None]:
     if isinstance(estimator, AbstainingMixin):
         return estimator._find_records(X)
     if isinstance(estimator, FrozenEstimator):
-        keeps_none = find_abstainer(estimator, None)[0] is None
-        return [None] * keeps_none + find_records(estimator.estimator, X)
+        abstainer, _ = find_abstainer(estimator, None)
+        inner_records = find_records(estimator.estimator, X)
+        return [None, *inner_records] if abstainer is None else inner_records
     if hasattr(estimator, "best_estimator_"):
         return find_records(estimator.best_estimator_, X)
     if hasattr(estimator, "stages_"):  # each stage of a cascade gets rows of X
-        return [one for _, stage in estimator.stages_ for one in find_records(stage, X)]
+        return [record for _, stage in estimator.stages_ for record in find_records(stage, X)]
     frozen = find_frozen(estimator)
-    found: list[tuple[SeenRows, Any] | None] = [None] * len(frozen)
-    if steps := getattr(estimator, "steps", None):
-        last = steps[-1][1]
+    records: list[tuple[SeenRows, Any] | None] = [None] * len(frozen)
+    steps = getattr(estimator, "steps", None)
+    if steps:
+        _, last = steps[-1]
         if X is not None and len(steps) > 1 and find_records(last, None):
             X = estimator[:-1].transform(X)
-        return found + find_records(last, X)
+        return records + find_records(last, X)
     for part in frozen:
         with contextlib.suppress(Exception):  # a wrapper may give it other columns than X has
-            found += find_records(part, X)
-    return found
+            records += find_records(part, X)
+    return records
 
 
 def check_own_proba(proba: FloatArray, n: int, n_classes: int, estimator: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import numbers
 from collections.abc import Mapping
 from dataclasses import replace
@@ -252,20 +251,26 @@ class SelectiveClassifier(
         `n_checked` rows are compared with the probabilities.
         """
         learns = self._learns and len(rows.classes) > 1
-        fits, parts = Fits(self, rows.X, rows.y), self._folds(rows) if learns and not scored else []
-        n_fits = 0 if self._is_frozen else 1 + len(parts)
-        whole, *each_fold = fits.begin(n_fits, first=["all rows"], n_folds=len(parts))
+        fits = Fits(self, rows.X, rows.y)
+        splits: Splits = []
+        if learns and not scored:
+            splits = self._folds(rows)
+        n_fits = 0 if self._is_frozen else 1 + len(splits)
+        whole, *each_fold = fits.begin(n_fits, first=["all rows"], n_folds=len(splits))
         raw = rows.fit(self.estimator, whole)
-        own = self._check_scores(rows, raw, n_checked)
+        own_scores = self._check_scores(rows, raw, n_checked)
         self.calibration_: Calibration | None = None
         self.confidence_: Any = None
-        cascade = None if self._is_frozen else base.find_cascade(raw.estimator)
-        self._unseen = getattr(cascade, "_unseen", None)
+        self._unseen = None
+        if not self._is_frozen:
+            cascade = base.find_cascade(raw.estimator)
+            self._unseen = getattr(cascade, "_unseen", None)
         if learns:
-            self._unseen = self._learn(rows, scored or own, parts, each_fold)
+            self._unseen = self._learn(rows, scored or own_scores, splits, each_fold)
         self.estimator_ = raw.estimator
         self._raw_classifier = raw
-        self._confidence_at_fit, self._created = self.confidence_in_use, now()
+        self._confidence_at_fit = self.confidence_in_use
+        self._created = now()
         fits.end()
         return self
 
@@ -285,11 +290,11 @@ class SelectiveClassifier(
 
     def _folds(self, rows: TrainingRows) -> Splits:
         """Return the folds whose predictions fit the calibration and the learned confidence."""
-        asks = isinstance(self.confidence, ConfidenceLearner)
-        if self._is_frozen and not (asks or self.calibration == "auto"):
+        learns_confidence = isinstance(self.confidence, ConfidenceLearner)
+        if self._is_frozen and not (learns_confidence or self.calibration == "auto"):
             return []
         # No model of a frozen classifier's folds can lack a class.
-        find_folds = read_splits if self._is_frozen and not asks else make_folds
+        find_folds = read_splits if self._is_frozen and not learns_confidence else make_folds
         return find_folds(self.cv, rows, rows.split_params, self.random_state)
 
     @property
@@ -298,26 +303,29 @@ class SelectiveClassifier(
 
     def _check_response(self, response: str, classes: LabelArray) -> None:
         """Refuse a classifier without probabilities, unless its decision values are calibrated."""
-        if response != "predict_proba":
-            lacks = f"{type(self.estimator).__name__} has no predict_proba"
-            row_checks.check_more_classes(classes, f"{lacks}, and nothing can be calibrated")
-            if self.calibration is None:
-                raise ValueError(
-                    f"estimator: {lacks}; choose calibration='temperature' to turn its decision "
-                    "values into probabilities."
-                )
-            option_checks.check_scope(self.calibration_scope, response, self.estimator)
+        if response == "predict_proba":
+            return
+        lacks = f"{type(self.estimator).__name__} has no predict_proba"
+        row_checks.check_more_classes(classes, f"{lacks}, and nothing can be calibrated")
+        if self.calibration is None:
+            raise ValueError(
+                f"estimator: {lacks}; choose calibration='temperature' to turn its decision "
+                "values into probabilities."
+            )
+        option_checks.check_scope(self.calibration_scope, response, self.estimator)
 
     def _check_scores(self, rows: TrainingRows, raw: RawClassifier, n_checked: int) -> OutOfFold:
         """Return what is said of the rows; refuse a classifier whose answers do not fit them."""
         self._check_response(raw.response, rows.classes)
-        every = np.arange(len(rows.codes))
+        scored_rows = np.arange(len(rows.codes))
+        X = rows.X
         # The own scores of a classifier that is fitted here teach nothing: some are enough.
-        some = every if self._is_frozen else some_of(every, n_checked)
-        X = rows.X if len(some) == len(every) else take_rows(rows.X, some)
+        if not self._is_frozen and len(scored_rows) > n_checked:
+            scored_rows = some_of(scored_rows, n_checked)
+            X = take_rows(X, scored_rows)
         scores, stage = raw.ask(X)
         raw.check_decision(X, scores, rows.rule.decision)
-        return OutOfFold.of(rows, some, scores=scores, response=raw.response, stage=stage)
+        return OutOfFold.of(rows, scored_rows, scores=scores, response=raw.response, stage=stage)
 
     @property
     def _learns(self) -> bool:
@@ -325,51 +333,68 @@ class SelectiveClassifier(
         return self.calibration is not None or isinstance(self.confidence, ConfidenceLearner)
 
     def _learn(
-        self, rows: TrainingRows, own: OutOfFold, parts: Splits, tasks: list[FitTask]
+        self, rows: TrainingRows, own_scores: OutOfFold, splits: Splits, tasks: list[FitTask]
     ) -> OutOfFold:
         """Fit the calibration and the learned confidence; return the rows that fitted them."""
-        auxiliary, unseen = {}, own
+        auxiliary = {}
         if isinstance(self.confidence, ConfidenceLearner):
             self.confidence_ = clone(self.confidence)
             auxiliary = self.confidence_._find_auxiliary(self.estimator, rows.X)
-        if parts:
-            answers = self.confidence_ is not None and rows.rule.decision == "estimator"
-            say = partial(
-                score_rows, estimator=self.estimator, own_answers=answers, auxiliary=auxiliary
-            )
-            unseen = predict_folds(say, rows, parts, self.n_jobs, tasks)
-            unseen = unseen.take(np.argsort(unseen.rows))
-        if parts and not (self._is_frozen and self.confidence_ is None):
-            known = find_known_rows(parts, rows.codes)[unseen.rows]
-            option_checks.warn_unseen(known, unseen.codes, "they are left out of the calibration")
-            unseen = unseen.take(known)
+        unseen = own_scores
+        if splits:
+            unseen = self._score_unseen(rows, splits, tasks, auxiliary)
         if self.calibration is not None:
             self.calibration_ = self._calibrate(rows, unseen)
         if self.confidence_ is not None:
             self.confidence_._learn(auxiliary, rows, unseen, self.calibration_)
-            columns = self.confidence_._read_columns(rows.X)
-            columns = {name: x[unseen.rows] for name, x in columns.items()}
+            columns = {
+                name: values[unseen.rows]
+                for name, values in self.confidence_._read_columns(rows.X).items()
+            }
             unseen = replace(unseen, auxiliary={**unseen.auxiliary, **columns})
         return unseen
+
+    def _score_unseen(
+        self, rows: TrainingRows, splits: Splits, tasks: list[FitTask], auxiliary: dict[str, Any]
+    ) -> OutOfFold:
+        """Return what models of the folds say of the rows, in the order of these."""
+        wants_answers = self.confidence_ is not None and rows.rule.decision == "estimator"
+        score = partial(
+            score_rows, estimator=self.estimator, own_answers=wants_answers, auxiliary=auxiliary
+        )
+        unseen = predict_folds(score, rows, splits, self.n_jobs, tasks)
+        unseen = unseen.take(np.argsort(unseen.rows))
+        if self._is_frozen and self.confidence_ is None:
+            return unseen
+        known = find_known_rows(splits, rows.codes)[unseen.rows]
+        option_checks.warn_unseen(known, unseen.codes, "they are left out of the calibration")
+        return unseen.take(known)
 
     def _decide_unseen(self) -> OutOfFold | None:
         """Return out-of-fold rows of the fit, as it would rate them now, None where there are none.
 
         They have fitted the calibration and the learned confidence.
         """
-        unseen, policy = self._unseen, self._make_policy()
+        unseen = self._unseen
+        policy = self._make_policy()
         if unseen is None or (unseen.y_pred is None and self.decision == "estimator"):
             return None
-        found = apply_policy(policy, unseen.scores, unseen.y_pred, auxiliary_proba=unseen.auxiliary)
-        return replace(unseen, **_as_said(found))
+        decisions = apply_policy(
+            policy, unseen.scores, unseen.y_pred, auxiliary_proba=unseen.auxiliary
+        )
+        return replace(unseen, **_fields_of(decisions))
 
     def _calibrate(self, rows: TrainingRows, unseen: OutOfFold) -> Calibration:
         """Fit the calibration to raw scores of rows that the classifier did not see."""
-        known = RawRows(
-            unseen.response, unseen.scores, unseen.codes, len(rows.classes), unseen.weight,
+        raw_rows = RawRows(
+            unseen.response,
+            unseen.scores,
+            unseen.codes,
+            len(rows.classes),
+            unseen.weight,
             self.confidence_in_use,
-        )  # fmt: skip
-        return fit_calibration(self.calibration, self.calibration_scope, known, unseen.fold)
+        )
+        return fit_calibration(self.calibration, self.calibration_scope, raw_rows, unseen.fold)
 
     # Out of fold, for the tuner -------------------------------------------------------------
 
@@ -380,30 +405,40 @@ class SelectiveClassifier(
 
         Return the raw scores as well where they also serve the calibration of the refit.
         """
-        option_checks.warn_unseen(
-            find_known_rows(splits, rows.codes), rows.codes, "they count as wrong answers"
-        )
-        n_folds, n_final = len(splits), self._count_fits(rows)
+        known = find_known_rows(splits, rows.codes)
+        option_checks.warn_unseen(known, rows.codes, "they count as wrong answers")
+        n_folds = len(splits)
+        n_final = self._count_fits(rows)
         shared, again = self._share_folds(rows, splits)
-        n_fits = (1 if again else n_final) + n_folds * (1 if shared else n_final)
+        n_fits_of_folds = n_folds if shared else n_folds * n_final
+        n_fits_of_refit = 1 if again else n_final
+        n_fits = n_fits_of_refit + n_fits_of_folds
         *tasks, _ = fits.begin(n_fits, n_folds=n_folds, last=["all rows"])  # the last is the refit
         if not shared:
             return predict_folds(self._decide_fold, rows, splits, n_jobs, tasks), None
         scored = predict_folds(self._score_fold, rows, splits, n_jobs, tasks)
-        in_order = scored.take(np.argsort(scored.rows)) if again else None
-        return self._calibrate_folds(rows, scored), in_order
+        decided = self._calibrate_folds(rows, scored)
+        if not again:
+            return decided, None
+        return decided, scored.take(np.argsort(scored.rows))
 
-    def _score_fold(self, known: TrainingRows, X: Any, task: FitTask | None) -> dict[str, Any]:
-        rule, estimator = known.rule.decision, self.estimator
-        own = rule == "estimator"
-        said = score_rows(known, X, task, estimator=estimator, decision=rule, own_answers=own)
-        self._check_response(said["response"], known.classes)
-        return said
+    def _score_fold(self, training: TrainingRows, X: Any, task: FitTask | None) -> dict[str, Any]:
+        decision = training.rule.decision
+        fields = score_rows(
+            training,
+            X,
+            task,
+            estimator=self.estimator,
+            decision=decision,
+            own_answers=decision == "estimator",
+        )
+        self._check_response(fields["response"], training.classes)
+        return fields
 
-    def _decide_fold(self, known: TrainingRows, X: Any, task: FitTask | None) -> dict[str, Any]:
+    def _decide_fold(self, training: TrainingRows, X: Any, task: FitTask | None) -> dict[str, Any]:
         with row_checks.silence_repeats():  # the fit on all rows warns
-            model = self._fit_clone(known, task, n_checked=CHECKED_IN_FOLD)
-        return self._decide_by(model, known, X)
+            model = self._fit_clone(training, task, n_checked=CHECKED_IN_FOLD)
+        return self._decide_by(model, training, X)
 
     def _share_folds(self, rows: TrainingRows, splits: Splits) -> tuple[bool, bool]:
         """Tell whether the folds of the threshold serve the calibration too, and that of the refit.
@@ -414,42 +449,70 @@ class SelectiveClassifier(
         refit would take the same folds, or as many that chance draws. Without a calibration the
         scores of the folds are all that is needed, unless least costs lack a class.
         """
-        n, learnt = len(rows.codes), isinstance(self.confidence, ConfidenceLearner)
-        least = 3 if self.calibration == "auto" else 2
-        if self.calibration is None and not learnt:
-            n_known = (len(np.unique(rows.codes[train])) for train, _ in splits)
-            return self.decision != "min_cost" or min(n_known) == len(rows.classes), False
-        if learnt or is_ready(self.estimator) or len(splits) < least:
+        n_rows = len(rows.codes)
+        learns_confidence = isinstance(self.confidence, ConfidenceLearner)
+        if self.calibration is None and not learns_confidence:
+            if self.decision != "min_cost":
+                return True, False
+            n_known = [len(np.unique(rows.codes[train])) for train, _ in splits]
+            return min(n_known) == len(rows.classes), False
+        n_least = 3 if self.calibration == "auto" else 2
+        if learns_confidence or is_ready(self.estimator) or len(splits) < n_least:
             return False, False
-        if not (are_partition(splits, n) and np.all(find_known_rows(splits, rows.codes))):
+        if not (are_partition(splits, n_rows) and np.all(find_known_rows(splits, rows.codes))):
             return False, False
+        is_number = isinstance(self.cv, numbers.Integral)
         is_seeded = isinstance(self.random_state, numbers.Integral)
         is_grouped = rows.split_params.get("groups") is not None  # chance keeps no group together
-        if isinstance(self.cv, numbers.Integral) and not (is_seeded or is_grouped):
+        if is_number and not (is_seeded or is_grouped):
             return True, self.cv == len(splits)
-        own = self._folds(rows)
-        shared = self.cv is None or isinstance(self.cv, numbers.Integral) or are_partition(own, n)
-        same = map(np.array_equal, chain.from_iterable(own), chain.from_iterable(splits))
-        return shared, shared and len(own) == len(splits) and all(same)
+        own_splits = self._folds(rows)
+        if not (self.cv is None or is_number or are_partition(own_splits, n_rows)):
+            return False, False
+        return True, _are_same(own_splits, splits)
 
     def _calibrate_folds(self, rows: TrainingRows, scored: OutOfFold) -> OutOfFold:
         """Decide each fold by the calibration, if any, fitted to what the others say of theirs."""
         decided = []
         for k in np.unique(scored.fold):
-            own, calibration = scored.take(scored.fold == k), None
+            fold = scored.take(scored.fold == k)
+            calibration = None
             if self.calibration is not None:
                 with row_checks.silence_repeats():  # the fit on all rows warns
                     calibration = self._calibrate(rows, scored.take(scored.fold != k))
-            decides = (self.confidence_in_use, calibration, own.response, rows.rule)
-            policy = AbstentionPolicy(rows.classes, 0.0, *decides)
-            found = apply_policy(policy, own.scores, own.y_pred, stage=own.stage)
-            decided.append(replace(own, response="predict_proba", **_as_said(found)))
+            policy = AbstentionPolicy(
+                rows.classes,
+                threshold=0.0,
+                confidence=self.confidence_in_use,
+                calibration=calibration,
+                response=fold.response,
+                rule=rows.rule,
+            )
+            decisions = apply_policy(policy, fold.scores, fold.y_pred, stage=fold.stage)
+            decided.append(replace(fold, response="predict_proba", **_fields_of(decisions)))
         return OutOfFold.join(decided)
 
     def _decide_held_out(
         self, rows: TrainingRows, splits: Splits, cv: str, fits: Fits, *, kept: bool
     ) -> tuple[SelectiveClassifier, OutOfFold]:
         """Fit on some rows and decide others; `cv` is its name, `kept`: there is no refit."""
+        ((train, test),) = splits
+        self._check_held_out(rows, splits, cv, kept=kept)
+        last = [] if kept else ["all rows"]
+        n_fits = (1 + len(last)) * self._count_fits(rows)
+        task, *_ = fits.begin(n_fits, first=["the rows not held out"], last=last)
+        training = rows.take(train)
+        if kept:
+            model = self._fit_clone(training, task)
+        else:
+            with row_checks.silence_repeats():  # the fit on all rows warns
+                model = self._fit_clone(training, task)
+        model._record(training)
+        fields = self._decide_by(model, rows, take_rows(rows.X, test), kept=kept)
+        return model, OutOfFold.of(rows, test, **fields)
+
+    def _check_held_out(self, rows: TrainingRows, splits: Splits, cv: str, *, kept: bool) -> None:
+        """Refuse a split of which a part is too small; warn of classes that are all held out."""
         ((train, test),) = splits
         if len(test) < LEAST_HELD_OUT:
             raise ValueError(
@@ -459,20 +522,11 @@ class SelectiveClassifier(
             )
         check_weighted_part(rows.weight, train, f"the training part of {cv}")
         check_weighted_part(rows.weight, test, f"the part that {cv} holds out")
-        seen = find_known_rows(splits, rows.codes)
+        known = find_known_rows(splits, rows.codes)
         if not kept:
-            option_checks.warn_unseen(seen, rows.codes, "they count as wrong answers")
-        elif not np.all(seen):
-            _tell_unknown_classes(cv, rows, seen)
-        last = [] if kept else ["all rows"]
-        n_fits = (1 + len(last)) * self._count_fits(rows)
-        task = fits.begin(n_fits, first=["the rows not held out"], last=last)[0]
-        known = rows.take(train)
-        with contextlib.nullcontext() if kept else row_checks.silence_repeats():
-            model = self._fit_clone(known, task)
-        model._record(known)
-        said = self._decide_by(model, rows, take_rows(rows.X, test), kept=kept)
-        return model, OutOfFold.of(rows, test, **said)
+            option_checks.warn_unseen(known, rows.codes, "they count as wrong answers")
+        elif not np.all(known):
+            _warn_of_unknown_classes(cv, rows, known)
 
     def _fit_clone(
         self,
@@ -488,9 +542,11 @@ class SelectiveClassifier(
         present = np.unique(rows.codes)
         if len(present) < len(rows.classes) and not is_ready(model.estimator):
             rows = replace(
-                rows, classes=rows.classes[present], codes=np.searchsorted(present, rows.codes),
+                rows,
+                classes=rows.classes[present],
+                codes=np.searchsorted(present, rows.codes),
                 rule=_leave_out_costs(model, rows.rule, present),
-            )  # fmt: skip
+            )
         with run(task, model, rows.X, rows.y):
             model._fit_checked(rows, scored, n_checked)
         return model
@@ -503,17 +559,20 @@ class SelectiveClassifier(
         The confidence of such a model is computed among all classes, as that of the final one
         will be; a model that is `kept` is the final one.
         """
-        said = _as_said(apply_policy(model._make_policy(), *model._read_rows(X)))
-        if len(model.classes_) == len(rows.classes):
-            return said
+        decisions = apply_policy(model._make_policy(), *model._read_rows(X))
+        fields = _fields_of(decisions)
+        n_classes = len(rows.classes)
+        if len(model.classes_) == n_classes:
+            return fields
         columns = np.flatnonzero(np.isin(rows.classes, model.classes_))
-        proba = spread(said["scores"], columns, len(rows.classes), 0.0)
-        y_pred, confidence = columns[said["y_pred"]], said["confidence"]
-        learnt = isinstance(self.confidence, ConfidenceLearner)
+        proba = spread(decisions.y_proba, columns, n_classes, 0.0)
+        y_pred = columns[decisions.y_pred]
+        confidence = decisions.confidence
         # What was fitted to errors does not change.
-        if not (kept or learnt or model.calibrates_confidence):
+        is_fitted = model.calibrates_confidence or isinstance(self.confidence, ConfidenceLearner)
+        if not (kept or is_fitted):
             confidence = confidence_of_answers(proba, y_pred, self.confidence_in_use, rows.rule)
-        return said | {"scores": proba, "y_pred": y_pred, "confidence": confidence}
+        return fields | {"scores": proba, "y_pred": y_pred, "confidence": confidence}
 
     # Parameters ----------------------------------------------------------------------------
 
@@ -528,39 +587,44 @@ class SelectiveClassifier(
         """Refuse parameters that are malformed or contradict each other."""
         option_checks.check_parameters(self, self._parameters)
         option_checks.check_has_costs(self.decision, self.cost_matrix)
-        confidence, scope = self.confidence_in_use, self.calibration_scope
-        if isinstance(confidence, ConfidenceLearner):
-            option_checks.check_learnable(self.decision)
-            if scope == "confidence":
-                raise ValueError(
-                    "confidence=LearnedConfidence(...) is itself fitted to how often answers are "
-                    "right; use calibration_scope='probabilities', which calibrates what it reads."
-                )
-        elif isinstance(confidence, type) or not callable(confidence):
-            option_checks.check_choice(
-                "confidence", confidence, ["auto", *CONFIDENCES, *ANSWER_CONFIDENCES]
-            )
-            option_checks.check_confidence_fits(confidence, self.decision, self.cost_matrix)
+        self._check_confidence()
         if self.threshold is not None:
-            number = option_checks.check_threshold(self.threshold)
-            if self.confidence_is_bounded and 1 < number < np.inf:
+            threshold = option_checks.check_threshold(self.threshold)
+            if self.confidence_is_bounded and 1 < threshold < np.inf:
                 raise ValueError(
                     f"threshold={self.threshold!r} can never be reached, because "
-                    f"confidence={confidence!r} lies in [0, 1]. Write 80 % as 0.8; to accept "
-                    "nothing on purpose, pass inf."
+                    f"confidence={self.confidence_in_use!r} lies in [0, 1]. Write 80 % as 0.8; to "
+                    "accept nothing on purpose, pass inf."
                 )
-        if scope == "confidence" and self.decision != "argmax":
+        if self.calibration_scope == "confidence" and self.decision != "argmax":
             raise ValueError(
                 "calibration_scope='confidence' learns how often the most probable class is right, "
                 f"but decision={self.decision!r} may choose another class; use 'probabilities'."
             )
-        kind = calibrator_name(self.calibration) if self.calibrates_confidence else None
-        if kind == "temperature" and confidence != "max_proba":
+        confidence = self.confidence_in_use
+        if not self.calibrates_confidence or confidence == "max_proba":
+            return
+        if calibrator_name(self.calibration) == "temperature":
             raise ValueError(
                 "calibration='temperature' keeps the confidence 1/2 where it is, which only means "
                 f"something for confidence='max_proba', got confidence={confidence!r}. With "
                 "calibration_scope='confidence' use 'smooth_isotonic', 'venn_abers' or 'platt'."
             )
+
+    def _check_confidence(self) -> None:
+        """Refuse a confidence that is unknown, or does not fit how answers are chosen."""
+        confidence = self.confidence_in_use
+        if isinstance(confidence, ConfidenceLearner):
+            option_checks.check_learnable(self.decision)
+            if self.calibration_scope == "confidence":
+                raise ValueError(
+                    "confidence=LearnedConfidence(...) is itself fitted to how often answers are "
+                    "right; use calibration_scope='probabilities', which calibrates what it reads."
+                )
+        elif isinstance(confidence, type) or not callable(confidence):
+            known = ["auto", *CONFIDENCES, *ANSWER_CONFIDENCES]
+            option_checks.check_choice("confidence", confidence, known)
+            option_checks.check_confidence_fits(confidence, self.decision, self.cost_matrix)
 
     def _find_label(self, classes: LabelArray) -> Any:
         """Return the abstain label; None for a classifier that never abstains."""
@@ -571,24 +635,29 @@ class SelectiveClassifier(
     # What the fitted classifier knows ------------------------------------------------------
 
     def _find_records(self, X: Any) -> list[tuple[SeenRows, Any] | None]:
-        record, learner = getattr(self, "_seen_rows", None), getattr(self, "confidence_", None)
-        found: list[tuple[SeenRows, Any] | None] = [] if record is None else [(record, X)]
-        asked = [getattr(self, "estimator_", self.estimator)]
+        records: list[tuple[SeenRows, Any] | None] = []
+        record = getattr(self, "_seen_rows", None)
+        if record is not None:
+            records.append((record, X))
+        models = [getattr(self, "estimator_", self.estimator)]
+        learner = getattr(self, "confidence_", None)
         if learner is not None:
-            asked += [model.estimator for model in learner.auxiliary_.values()]
-            found += [None] * len(base.find_frozen(learner.estimator))  # it gets features, not X
-        # What is fitted here is fitted to the rows of the record.
-        return found + [
-            one for x in asked if base.find_frozen(x) for one in base.find_records(x, X)
-        ]
+            models += [model.estimator for model in learner.auxiliary_.values()]
+            records += [None] * len(base.find_frozen(learner.estimator))  # it gets features, not X
+        for model in models:
+            # What is fitted here is fitted to the rows of the record.
+            if base.find_frozen(model):
+                records += base.find_records(model, X)
+        return records
 
     # The decision inside -----------------------------------------------------------------
 
     @property
     def confidence_in_use(self) -> Any:
         """The parameter `confidence`, with "auto" replaced by the default of the decision."""
-        auto = isinstance(self.confidence, str) and self.confidence == "auto"
-        return DecisionRule(self.decision).default_confidence if auto else self.confidence
+        if isinstance(self.confidence, str) and self.confidence == "auto":
+            return DecisionRule(self.decision).default_confidence
+        return self.confidence
 
     @property
     def confidence_is_bounded(self) -> bool:
@@ -619,19 +688,14 @@ class SelectiveClassifier(
         raw = self._raw()
         cascade = base.find_cascade(raw.estimator)
         rule = DecisionRule.checked(self.decision, self.cost_matrix, raw.classes)
-        confidence, fitted = self.confidence_in_use, getattr(self, "_confidence_at_fit", None)
-        learns = isinstance(confidence, ConfidenceLearner)
-        if (learns or self.calibrates_confidence) and confidence != fitted:
-            raise ValueError("confidence is not the one that fit has learnt with; call fit again.")
-        if learns:  # the learned one only where it is used
-            score = None if self.confidence_ is None else self.confidence_.score_
-            confidence = rule.default_confidence if score is None else score
-        never = 0.0 if self.confidence_is_bounded else -np.inf
+        threshold = self.threshold
+        if threshold is None:
+            threshold = 0.0 if self.confidence_is_bounded else -np.inf
         return trusted(
             AbstentionPolicy,
             classes=raw.classes,
-            threshold=never if self.threshold is None else float(self.threshold),
-            confidence=confidence,
+            threshold=float(threshold),
+            confidence=self._find_confidence(rule),
             rule=rule,
             calibration=getattr(self, "calibration_", None),
             response=raw.response,
@@ -640,6 +704,19 @@ class SelectiveClassifier(
             cascade=None if cascade is None else cascade.cascade_,
             created=getattr(self, "_created", None) or now(),
         )
+
+    def _find_confidence(self, rule: DecisionRule) -> Any:
+        """Return the confidence of the policy: what was learnt, where it is used."""
+        confidence = self.confidence_in_use
+        learns = isinstance(confidence, ConfidenceLearner)
+        is_fitted = learns or self.calibrates_confidence
+        if is_fitted and confidence != getattr(self, "_confidence_at_fit", None):
+            raise ValueError("confidence is not the one that fit has learnt with; call fit again.")
+        if not learns:
+            return confidence
+        if self.confidence_ is None or self.confidence_.score_ is None:
+            return rule.default_confidence
+        return self.confidence_.score_
 
     def _raw(self) -> RawClassifier:
         if hasattr(self, "_raw_classifier"):
@@ -662,9 +739,10 @@ class SelectiveClassifier(
         if not hasattr(self, "_raw_classifier"):
             raw.check_decision(X, scores, self.decision)  # not checked yet: fit was not called
         y_pred = raw.predict_codes(X) if self.decision == "estimator" else None
-        learnt = self.confidence_ if isinstance(self.confidence, ConfidenceLearner) else None
-        asked = {} if learnt is None else learnt._ask(X)
-        return scores, y_pred, None, asked, stage
+        auxiliary = {}
+        if isinstance(self.confidence, ConfidenceLearner) and self.confidence_ is not None:
+            auxiliary = self.confidence_._ask(X)
+        return scores, y_pred, None, auxiliary, stage
 
     # scikit-learn ------------------------------------------------------------------------
 
@@ -685,8 +763,10 @@ def check_y(y: Any) -> LabelArray:
 def frozen_classes(estimator: Any) -> LabelArray:
     """Return the classes of a fitted classifier, as plain labels."""
     option_checks.check_has_fit(estimator)
-    message = "the classifier inside FrozenEstimator is not fitted; fit it before freezing it."
-    check_is_fitted(estimator, msg=f"estimator: {message}")
+    message = (
+        "estimator: the classifier inside FrozenEstimator is not fitted; fit it before freezing it."
+    )
+    check_is_fitted(estimator, msg=message)
     return row_checks.check_classes(estimator.classes_, "classes_")
 
 
@@ -702,14 +782,16 @@ def make_rows(
     elif is_ready(owner.estimator):
         classes = frozen_classes(owner.estimator)
     else:
-        row_checks.check_more_classes(
-            classes := np.unique(y), "a classifier learns to tell classes apart"
-        )
+        classes = np.unique(y)
+        row_checks.check_more_classes(classes, "a classifier learns to tell classes apart")
     rule = DecisionRule.checked(owner.decision, owner.cost_matrix, classes)
     codes = row_checks.encode_known(y, classes, "y", "The classifier was not trained on them.")
     weight = row_checks.check_weight(weight, len(codes), other="y")
-    routed = ({}, {}) if fitted else route_fit(owner, weight, fit_params)
-    return TrainingRows(X, y, codes, classes, weight, *routed, rule=rule)
+    params: dict[str, Any] = {}
+    split_params: dict[str, Any] = {}
+    if not fitted:
+        params, split_params = route_fit(owner, weight, fit_params)
+    return TrainingRows(X, y, codes, classes, weight, params, split_params, rule=rule)
 
 
 def warn_if_fitted(estimator: Any) -> None:
@@ -720,11 +802,13 @@ def warn_if_fitted(estimator: Any) -> None:
         return
     if isinstance(estimator, FrozenEstimator) or not get_tags(estimator).requires_fit:
         return
-    but = " (its frozen parts stay as they are)" if base.find_frozen(estimator) else ""
+    exception = ""
+    if base.find_frozen(estimator):
+        exception = " (its frozen parts stay as they are)"
     warn_user(
         f"estimator: this {type(estimator).__name__} is already fitted, but it is not frozen, so a "
-        f"clone of it is fitted again on the rows given{but}. Pass FrozenEstimator(estimator) "
-        "(sklearn.frozen) to use it as it is."
+        f"clone of it is fitted again on the rows given{exception}. Pass "
+        "FrozenEstimator(estimator) (sklearn.frozen) to use it as it is."
     )
 
 
@@ -743,11 +827,11 @@ def _leave_out_costs(
     return DecisionRule()
 
 
-def _tell_unknown_classes(cv: str, rows: TrainingRows, seen: BoolArray) -> None:
+def _warn_of_unknown_classes(cv: str, rows: TrainingRows, known: BoolArray) -> None:
     """Warn of classes that a kept classifier does not know; with costs, refuse them."""
-    unknown = rows.classes[np.unique(rows.codes[~seen])].tolist()
+    unknown = rows.classes[np.unique(rows.codes[~known])].tolist()
     held_out = (
-        f"{cv}: {np.sum(~seen)} of {len(seen)} rows belong to the classes {unknown} and are all "
+        f"{cv}: {np.sum(~known)} of {len(known)} rows belong to the classes {unknown} and are all "
         "held out, so that the kept classifier does not know these classes"
     )
     if rows.rule.cost_matrix is not None:
@@ -758,7 +842,7 @@ def _tell_unknown_classes(cv: str, rows: TrainingRows, seen: BoolArray) -> None:
     warn_user(f"{held_out}; they count as wrong answers.")
 
 
-def _as_said(decisions: Decisions) -> dict[str, Any]:
+def _fields_of(decisions: Decisions) -> dict[str, Any]:
     """Return decisions as what an OutOfFold holds."""
     return {
         "scores": decisions.y_proba,
@@ -766,3 +850,11 @@ def _as_said(decisions: Decisions) -> dict[str, Any]:
         "confidence": decisions.confidence,
         "stage": decisions.stage,
     }
+
+
+def _are_same(splits: Splits, others: Splits) -> bool:
+    """Tell whether two lists of splits hold the same rows in the same order."""
+    if len(splits) != len(others):
+        return False
+    parts = zip(chain.from_iterable(splits), chain.from_iterable(others), strict=True)
+    return all(np.array_equal(part, other) for part, other in parts)

@@ -66,15 +66,17 @@ def check_folds(splits: Splits, rows: TrainingRows) -> Splits:
     for k, (train, _) in enumerate(splits, start=1):
         check_weighted_part(rows.weight, train, f"the training part of fold {k} of {len(splits)}")
     tested = find_tested_rows(splits)
-    seen, codes = find_known_rows(splits, rows.codes)[tested], rows.codes[tested]
-    n_rows = np.bincount(codes, minlength=len(rows.classes))
-    n_unseen = np.bincount(codes[~seen], minlength=len(rows.classes))
+    codes = rows.codes[tested]
+    known = find_known_rows(splits, rows.codes)[tested]
+    n_classes = len(rows.classes)
+    n_rows = np.bincount(codes, minlength=n_classes)
+    n_unknown = np.bincount(codes[~known], minlength=n_classes)
     # A class with a single row is left alone: no fold can do better.
-    lost = np.flatnonzero((n_rows > 1) & (2 * n_unseen > n_rows))
-    if lost.size or not np.any(seen):
-        k = lost[0] if lost.size else codes[0]
+    lost = np.flatnonzero((n_rows > 1) & (2 * n_unknown > n_rows))
+    if len(lost) or not np.any(known):
+        k = lost[0] if len(lost) else codes[0]
         raise ValueError(
-            f"cv: {n_unseen[k]} of the {n_rows[k]} rows of class {rows.classes.tolist()[k]!r} are "
+            f"cv: {n_unknown[k]} of the {n_rows[k]} rows of class {rows.classes.tolist()[k]!r} are "
             "predicted by models that were trained without that class, so all their answers would "
             "be wrong. This happens with KFold on sorted rows, and with groups where one group has "
             "all rows of a class. Use StratifiedKFold (an integer cv does) or shuffle=True; a "
@@ -88,26 +90,20 @@ def read_splits(
 ) -> Splits:
     """Return the rows of each fold, whatever will be trained on them; see :func:`make_folds`."""
     check_cv(cv)
-    splitter, n = find_splitter(cv, rows.y, params, random_state), len(rows.codes)
+    splitter = find_splitter(cv, rows.y, params, random_state)
+    n_rows = len(rows.codes)
+    splits = []
     with warnings.catch_warnings():
         # scikit-learn warns of a class with fewer rows than folds, which is allowed here.
         warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
-        splits = [
-            (_find_positions(train, n, "training"), _find_positions(test, n, "test"))
-            for train, test in splitter.split(rows.X, rows.y, **params)
-        ]
+        for train, test in splitter.split(rows.X, rows.y, **params):
+            training_rows = _find_positions(train, n_rows, "training")
+            test_rows = _find_positions(test, n_rows, "test")
+            splits.append((training_rows, test_rows))
     if not splits:
         raise ValueError("cv yields no folds; an iterator can be used once only, so pass a list.")
     for train, test in splits:
-        if not len(test):
-            raise ValueError("cv: a test part has no rows.")
-        trains = np.bincount(train, minlength=n) > 0
-        both = np.unique(test[trains[test]])
-        if len(both):
-            raise ValueError(
-                f"cv: {len(both)} rows are in both parts of a split, the first is row {both[0]}. A "
-                "row that trains the classifier cannot test it."
-            )
+        _check_parts(train, test, n_rows)
     tested = find_tested_rows(splits)
     if np.any(tested[1:] == tested[:-1]):
         raise ValueError(
@@ -117,12 +113,27 @@ def read_splits(
     return splits
 
 
+def _check_parts(train: IntArray, test: IntArray, n_rows: int) -> None:
+    """Refuse a split that tests nothing, or rows that also train."""
+    if not len(test):
+        raise ValueError("cv: a test part has no rows.")
+    trains = np.bincount(train, minlength=n_rows) > 0
+    both = np.unique(test[trains[test]])
+    if len(both):
+        raise ValueError(
+            f"cv: {len(both)} rows are in both parts of a split, the first is row {both[0]}. A "
+            "row that trains the classifier cannot test it."
+        )
+
+
 def check_cv(cv: Any, *, takes_share: bool = False) -> None:
     """Refuse what makes no folds; with `takes_share` floats and "auto" are allowed."""
     is_float = isinstance(cv, float | np.floating)
-    if takes_share and is_float and not (cv >= 1 and float(cv).is_integer()):
+    is_whole = is_float and cv >= 1 and float(cv).is_integer()
+    is_auto = takes_share and isinstance(cv, str) and cv == "auto"
+    if takes_share and is_float and not is_whole:
         check_number("cv", float(cv), 0.0, 1.0, closed="neither")
-    elif is_float or (isinstance(cv, str) and not (takes_share and cv == "auto")):
+    elif is_float or (isinstance(cv, str) and not is_auto):
         share = "a share of the rows, 'auto', " if takes_share else ""
         raise ValueError(
             f"cv must be an integer, {share}a splitter or a list of splits, got {cv!r}. To use a "
@@ -131,37 +142,39 @@ def check_cv(cv: Any, *, takes_share: bool = False) -> None:
         )
     if isinstance(cv, numbers.Integral) and cv < 2:
         raise ValueError(f"cv must be at least 2 folds, got {cv}.")
-    if isinstance(cv, tuple | list) and not all(map(_is_split, cv)):
+    if isinstance(cv, tuple | list) and not all(_is_split(split) for split in cv):
+        entries = ", ".join(shown(entry) for entry in cv[:4])
         raise ValueError(
             "cv must be a list of splits (train, test), each part with positions of rows, a "
             "boolean mask or a slice, and not the rows themselves; for one split write "
-            f"cv=[(train, test)]; got a {type(cv).__name__} of "
-            f"{', '.join(shown(part) for part in cv[:4])}."
+            f"cv=[(train, test)]; got a {type(cv).__name__} of {entries}."
         )
 
 
 def _is_split(split: Any) -> bool:
     """Tell whether an entry of a list of splits is a pair of positions, masks or slices."""
-    return (
-        hasattr(split, "__len__")
-        and len(split) == 2
-        and all(isinstance(half, slice) or np.ndim(half) == 1 for half in split)
-    )
+    if not hasattr(split, "__len__") or len(split) != 2:
+        return False
+    return all(isinstance(part, slice) or np.ndim(part) == 1 for part in split)
 
 
-def _find_positions(part: Any, n: int, name: str) -> IntArray:
+def _find_positions(part: Any, n_rows: int, name: str) -> IntArray:
     """Return the rows of one part of a split as positions."""
-    rows = np.arange(n)[part] if isinstance(part, slice) else np.asarray(part)
-    if rows.dtype == bool and rows.shape == (n,):
+    if isinstance(part, slice):
+        return np.arange(n_rows)[part]
+    rows = np.asarray(part)
+    if rows.dtype == bool and rows.shape == (n_rows,):
         rows = np.flatnonzero(rows)
     if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
         raise ValueError(
             f"cv: a {name} part must hold positions of rows, or be a slice or a boolean mask with "
-            f"{n} entries, got {shown(part)}."
+            f"{n_rows} entries, got {shown(part)}."
         )
-    outside = rows[(rows < 0) | (rows >= n)]
-    if outside.size:
-        raise ValueError(f"cv: a {name} part names row {outside[0]}; the rows are 0 to {n - 1}.")
+    outside = rows[(rows < 0) | (rows >= n_rows)]
+    if len(outside):
+        raise ValueError(
+            f"cv: a {name} part names row {outside[0]}; the rows are 0 to {n_rows - 1}."
+        )
     return rows.astype(np.int64)
 
 
@@ -169,10 +182,11 @@ def find_splitter(
     cv: Any, y: LabelArray, params: Mapping[str, Any], random_state: Any = None
 ) -> Any:
     """Return the splitter that `cv` means; see :func:`make_folds`."""
-    if cv is None or isinstance(cv, numbers.Integral):
-        kind = StratifiedKFold if params.get("groups") is None else StratifiedGroupKFold
-        return kind(5 if cv is None else int(cv), shuffle=True, random_state=random_state)
-    return as_splitter(cv, y, classifier=True)
+    if not (cv is None or isinstance(cv, numbers.Integral)):
+        return as_splitter(cv, y, classifier=True)
+    kind = StratifiedKFold if params.get("groups") is None else StratifiedGroupKFold
+    n_folds = 5 if cv is None else int(cv)
+    return kind(n_folds, shuffle=True, random_state=random_state)
 
 
 def check_weighted_part(weight: FloatArray | None, rows: IntArray, part: str) -> None:
@@ -191,18 +205,20 @@ def find_tested_rows(splits: Splits) -> IntArray:
 
 def find_known_rows(splits: Splits, codes: IntArray) -> BoolArray:
     """Tell for each row whether the model of its fold is trained on its class."""
-    seen = np.ones(len(codes), dtype=bool)
+    known = np.ones(len(codes), dtype=bool)
+    n_codes = codes.max() + 1
     for train, test in splits:
-        seen[test] = np.bincount(codes[train], minlength=codes.max() + 1)[codes[test]] > 0
-    return seen
+        n_training_rows = np.bincount(codes[train], minlength=n_codes)
+        known[test] = n_training_rows[codes[test]] > 0
+    return known
 
 
 def are_partition(splits: Splits, n: int) -> bool:
     """Tell whether each of `n` rows is tested once, by a model of all rows of the other folds."""
     every_row = np.arange(n)
-    return np.array_equal(find_tested_rows(splits), every_row) and all(
-        np.array_equal(np.sort(np.concatenate(split)), every_row) for split in splits
-    )
+    if not np.array_equal(find_tested_rows(splits), every_row):
+        return False
+    return all(np.array_equal(np.sort(np.concatenate(split)), every_row) for split in splits)
 
 
 # The rows that choose a threshold ------------------------------------------------------------
@@ -232,15 +248,18 @@ def are_last(splits: Splits, n: int) -> bool:
 
 def describe_tested(splits: Splits, n: int, n_chosen: int) -> str:
     """Say which of `n` rows are tested, and how many of them choose a threshold; "" for all."""
-    n_tested, one = len(find_tested_rows(splits)), len(splits) == 1
-    some = f"{n_chosen} of " if n_chosen < n_tested else ""
+    n_tested = len(find_tested_rows(splits))
+    is_one_split = len(splits) == 1
+    part = f"{n_chosen} of " if n_chosen < n_tested else ""
     if are_last(splits, n):
-        last = f"{some}the last {percent(n_tested / n)} of the rows ({n_tested} of {n})"
-        return last if one else f"{last}, each decided by a model of earlier rows"
-    does = "holds out" if one else "tests"
-    if some:
-        return f"{some}the {n_tested} rows that cv {does}"
-    return "" if n_tested == n else f"{n_tested} of {n} rows, which cv {does}"
+        last = f"{part}the last {percent(n_tested / n)} of the rows ({n_tested} of {n})"
+        return last if is_one_split else f"{last}, each decided by a model of earlier rows"
+    verb = "holds out" if is_one_split else "tests"
+    if part:
+        return f"{part}the {n_tested} rows that cv {verb}"
+    if n_tested == n:
+        return ""
+    return f"{n_tested} of {n} rows, which cv {verb}"
 
 
 # What is said of the rows --------------------------------------------------------------------
@@ -285,29 +304,38 @@ class OutOfFold:
     readings: BoolArray | None = None
 
     @classmethod
-    def of(cls, rows: TrainingRows, which: IntArray, fold: int = 0, **said: Any) -> OutOfFold:
+    def of(cls, rows: TrainingRows, which: IntArray, fold: int = 0, **fields: Any) -> OutOfFold:
         """Put some of the rows together with what one model says of them."""
+        codes = rows.codes[which]
         weight = None if rows.weight is None else rows.weight[which]
-        codes, folds = rows.codes[which], np.full(len(which), fold)
-        return cls(rows=which, codes=codes, weight=weight, fold=folds, **said)
+        folds = np.full(len(which), fold)
+        return cls(rows=which, codes=codes, weight=weight, fold=folds, **fields)
 
     @classmethod
     def join(cls, parts: Sequence[OutOfFold]) -> OutOfFold:
         """Put the rows of several folds together, one fold after another."""
-        return cls(
-            **{name: _join([getattr(part, name) for part in parts]) for name in vars(parts[0])}
-        )
+        fields = {}
+        for name in vars(parts[0]):
+            values = [getattr(part, name) for part in parts]
+            fields[name] = _join(values)
+        return cls(**fields)
 
     def take(self, rows: IntArray | BoolArray) -> OutOfFold:
         """Return some of the rows."""
-        return replace(self, **{name: _take(value, rows) for name, value in vars(self).items()})
+        fields = {name: _take(value, rows) for name, value in vars(self).items()}
+        return replace(self, **fields)
 
     def as_predictions(self, classes: LabelArray, rule: DecisionRule) -> Predictions:
         """Return the rows with what was decided of them."""
         return Predictions(
-            y_true=self.codes, y_pred=self.y_pred, classes=classes, y_proba=self.scores,
-            confidence=self.confidence, sample_weight=self.weight, rule=rule,
-        )  # fmt: skip
+            y_true=self.codes,
+            y_pred=self.y_pred,
+            classes=classes,
+            y_proba=self.scores,
+            confidence=self.confidence,
+            sample_weight=self.weight,
+            rule=rule,
+        )
 
     @property
     def right(self) -> BoolArray:
@@ -319,13 +347,13 @@ class OutOfFold:
         weight = outcomes.weight
         n_rows = np.bincount(self.fold)
         total = np.bincount(self.fold, weights=weight)
-        kept = np.bincount(self.fold, weights=weight * accepted)
-        lost = np.bincount(self.fold, weights=weight * accepted * outcomes.loss)
-        nothing = np.full(len(n_rows), np.nan)
+        answered = np.bincount(self.fold, weights=weight * accepted)
+        loss = np.bincount(self.fold, weights=weight * accepted * outcomes.loss)
+        unknown = np.full(len(n_rows), np.nan)
         return {
             "n_rows": n_rows,
-            "coverage": np.divide(kept, total, out=nothing.copy(), where=total > 0),
-            "selective_risk": np.divide(lost, kept, out=nothing, where=kept > 0),
+            "coverage": np.divide(answered, total, out=unknown.copy(), where=total > 0),
+            "selective_risk": np.divide(loss, answered, out=unknown, where=answered > 0),
         }
 
 
@@ -333,14 +361,18 @@ def _join(values: list[Any]) -> Any:
     """Put what is said of several folds together."""
     if isinstance(values[0], Mapping):
         return {name: np.concatenate([value[name] for value in values]) for name in values[0]}
-    return np.concatenate(values) if isinstance(values[0], np.ndarray) else values[-1]
+    if isinstance(values[0], np.ndarray):
+        return np.concatenate(values)
+    return values[-1]
 
 
 def _take(value: Any, rows: IntArray | BoolArray) -> Any:
     """Return what is said of some rows."""
     if isinstance(value, Mapping):
         return {name: table[rows] for name, table in value.items()}
-    return value[rows] if isinstance(value, np.ndarray) else value
+    if isinstance(value, np.ndarray):
+        return value[rows]
+    return value
 
 
 #: Fits a model to known rows and returns what it says of others: the fields of an OutOfFold.
@@ -356,23 +388,25 @@ def predict_folds(
 ) -> OutOfFold:
     """Let a model for each fold say something of the rows that it did not see, fold by fold."""
     no_task: list[FitTask | None] = [None] * len(splits)
-    each = enumerate(zip(splits, tasks or no_task, strict=True))
+    task_by_fold = tasks or no_task
+    jobs = []
+    for k, (split, task) in enumerate(zip(splits, task_by_fold, strict=True)):
+        jobs.append(delayed(_predict_fold)(say, rows, split, k, task))
     # The models stay where they were fitted: only what they say travels back.
-    return OutOfFold.join(
-        Parallel(n_jobs=n_jobs)(
-            delayed(_predict_fold)(say, rows, *split, k, task) for k, (split, task) in each
-        )
-    )
+    parts = Parallel(n_jobs=n_jobs)(jobs)
+    return OutOfFold.join(parts)
 
 
 def _predict_fold(
-    say: Say, rows: TrainingRows, train: IntArray, test: IntArray, k: int, task: FitTask | None
+    say: Say, rows: TrainingRows, split: tuple[IntArray, IntArray], k: int, task: FitTask | None
 ) -> OutOfFold:
-    return OutOfFold.of(rows, test, k, **say(rows.take(train), take_rows(rows.X, test), task))
+    train, test = split
+    fields = say(rows.take(train), take_rows(rows.X, test), task)
+    return OutOfFold.of(rows, test, k, **fields)
 
 
 def score_rows(
-    known: TrainingRows,
+    training: TrainingRows,
     X: Any,
     task: FitTask | None,
     *,
@@ -385,14 +419,19 @@ def score_rows(
 
     Where a `decision` is given, a classifier whose answers do not fit it is refused.
     """
-    raw = known.fit(estimator, task)
+    raw = training.fit(estimator, task)
     scores, stage = raw.ask(X)
     if decision is not None:
         raw.check_decision(X, scores, decision, CHECKED_IN_FOLD)
+    y_pred = raw.predict_codes(X) if own_answers else None
+    auxiliary_proba = {}
+    if auxiliary:
+        models = training.fit_auxiliary(auxiliary)
+        auxiliary_proba = ask_auxiliary(models, X)
     return {
         "scores": scores,
         "response": raw.response,
-        "y_pred": raw.predict_codes(X) if own_answers else None,
+        "y_pred": y_pred,
         "stage": stage,
-        "auxiliary": ask_auxiliary(known.fit_auxiliary(auxiliary), X) if auxiliary else {},
+        "auxiliary": auxiliary_proba,
     }

@@ -98,9 +98,9 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
         proba = self.predict_proba(X)
         row_checks.check_weight(sample_weight, len(proba), other="X")
         if y is not None:
-            codes = row_checks.encode_known(
-                row_checks.check_labels(y, "y"), self.classes_, "y", "Pass every class as classes=."
-            )
+            labels = row_checks.check_labels(y, "y")
+            remedy = "Pass every class as classes=."
+            codes = row_checks.encode_known(labels, self.classes_, "y", remedy)
             row_checks.check_length("X", proba, len(codes), "y")
         return self
 
@@ -127,20 +127,9 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
         classes = self.classes_
         scores = self._check_scores(X, classes)
         if self.kind == "logit":
-            _warn_like_proba(scores)
-            with np.errstate(invalid="ignore"):  # a row of -inf only: nan, refused below
-                one = scores.shape[1] == 1
-                scores = expit(scores) if one else softmax(scores, axis=1)
+            scores = _read_logits(scores)
         elif self.kind == "logprob":
-            highest = float(np.max(scores, initial=-np.inf, where=~np.isnan(scores)))
-            if highest > RANGE_TOLERANCE:
-                raise ValueError(
-                    "X must hold logarithms of probabilities, none above 0, got values up to "
-                    f"{highest:g}; logits need kind='logit'."
-                )
-            logs = np.minimum(scores, 0.0)
-            spreads = self.missing == "spread" and logs.shape[1] > 1
-            scores = spread_rest(logs) if spreads else np.exp(logs)
+            scores = _read_logs(scores, spreads=self.missing == "spread")
         if scores.shape[1] == 1 and len(classes) == 2:
             scores = np.column_stack([1.0 - scores, scores])
         return row_checks.check_proba(scores, "X")
@@ -151,33 +140,74 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_scores(self, X: Any, classes: LabelArray) -> FloatArray:
         """Return the numbers of the classes' columns as a matrix."""
-        names, places = column_names(X), None
-        if self.columns is not None:
-            places = _check_columns(self.columns, names, np.shape(X), classes)
-        elif names is not None and len(names) > 1:
-            remedy = "or name those that hold predictions with columns="
-            places = row_checks.match_columns(names, classes, "X", remedy)
+        names = column_names(X)
+        positions = self._find_positions(X, names, classes)
         if len(classes) == 2:
             row_checks.refuse_one_row_or_two(X if hasattr(X, "shape") else as_array(X, "X"), "X")
-        if places is not None and names is not None:  # further columns may hold text
-            X = take_columns(X, [names[place] for place in places])
-        elif places is not None:
-            X = as_array(X, "X")[:, places]
+        if positions is not None and names is not None:  # further columns may hold text
+            X = take_columns(X, [names[position] for position in positions])
+        elif positions is not None:
+            X = as_array(X, "X")[:, positions]
         table: FloatArray = as_floats(as_array(X, "X"), "X")
-        table = table[:, None] if table.ndim == 1 else table
+        if table.ndim == 1:
+            table = table[:, None]
         if table.ndim != 2 or len(table) == 0:
             raise ValueError(f"X must have one row per case, got the shape {table.shape}.")
-        # Minus infinity is a logit.
-        unknown = np.isnan(table) & (self.missing != "spread" or table.shape[1] == 1)
-        bad = np.flatnonzero(np.any(unknown | (table == np.inf), axis=0))
-        if len(bad):
-            place = int(bad[0]) if places is None else places[bad[0]]
-            column = place if names is None else names[place]
-            raise ValueError(f"X has NaN or infinite values, first in the column {column!r}.")
+        self._check_finite(table, positions, names)
         if (table.shape[1], len(classes)) != (1, 2):
             remedy = "; name those that hold predictions with columns="
             row_checks.check_class_columns(table.shape[1], classes, "X", remedy)
         return table
+
+    def _find_positions(
+        self, X: Any, names: list[Any] | None, classes: LabelArray
+    ) -> list[int] | None:
+        """Return which columns hold the classes, None where all do, in their order."""
+        if self.columns is not None:
+            return _check_columns(self.columns, names, np.shape(X), classes)
+        if names is None or len(names) == 1:
+            return None
+        remedy = "or name those that hold predictions with columns="
+        return row_checks.match_columns(names, classes, "X", remedy)
+
+    def _check_finite(
+        self, table: FloatArray, positions: list[int] | None, names: list[Any] | None
+    ) -> None:
+        """Refuse missing and infinite values; minus infinity is a logit."""
+        is_bad = table == np.inf
+        if self.missing != "spread" or table.shape[1] == 1:
+            is_bad |= np.isnan(table)
+        bad = np.flatnonzero(np.any(is_bad, axis=0))
+        if len(bad):
+            column: Any = int(bad[0])
+            if positions is not None:
+                column = positions[column]
+            if names is not None:
+                column = names[column]
+            raise ValueError(f"X has NaN or infinite values, first in the column {column!r}.")
+
+
+def _read_logits(logits: FloatArray) -> FloatArray:
+    """Return probabilities; a single column holds log-odds."""
+    _warn_like_proba(logits)
+    with np.errstate(invalid="ignore"):  # a row of -inf only: nan, refused later
+        if logits.shape[1] == 1:
+            return np.asarray(expit(logits))
+        return np.asarray(softmax(logits, axis=1))
+
+
+def _read_logs(logs: FloatArray, *, spreads: bool) -> FloatArray:
+    """Return probabilities; those that are missing may share what the others leave."""
+    highest = float(np.max(logs, initial=-np.inf, where=~np.isnan(logs)))
+    if highest > RANGE_TOLERANCE:
+        raise ValueError(
+            "X must hold logarithms of probabilities, none above 0, got values up to "
+            f"{highest:g}; logits need kind='logit'."
+        )
+    logs = np.minimum(logs, 0.0)
+    if spreads and logs.shape[1] > 1:
+        return spread_rest(logs)
+    return np.exp(logs)
 
 
 def spread_rest(logs: FloatArray) -> FloatArray:
@@ -211,29 +241,32 @@ def _check_columns(
 ) -> list[int]:
     """Return the positions of the columns that hold the classes."""
     n_classes = len(classes)
-    is_one = isinstance(columns, str) or not np.iterable(columns)
-    wanted = [columns] if is_one else list(columns)
-    if len(wanted) != n_classes and (len(wanted), n_classes) != (1, 2):
-        raise ValueError(f"columns names {len(wanted)} columns for {n_classes} classes.")
+    is_single = isinstance(columns, str) or not np.iterable(columns)
+    requested = [columns] if is_single else list(columns)
+    if len(requested) != n_classes and (len(requested), n_classes) != (1, 2):
+        raise ValueError(f"columns names {len(requested)} columns for {n_classes} classes.")
     known = list(range(shape[1])) if names is None else names
-    if len(set(wanted)) != len(wanted):
-        raise ValueError(f"columns={shown(wanted)} names a column twice: one class, one column.")
-    missing = [column for column in wanted if column not in known]
+    if len(set(requested)) != len(requested):
+        raise ValueError(f"columns={shown(requested)} names a column twice: one class, one column.")
+    missing = [column for column in requested if column not in known]
     if missing:
         raise ValueError(f"columns: X has no {shown(missing)}; it has {known[:20]}.")
-    given, labels = [str(c) for c in wanted], [str(label) for label in classes.tolist()]
-    if names is not None and given != labels and sorted(given) == sorted(labels):
+    texts = [str(column) for column in requested]
+    labels = [str(label) for label in classes.tolist()]
+    if names is not None and texts != labels and sorted(texts) == sorted(labels):
         raise ValueError(
-            f"columns={shown(wanted)} names the classes {classes.tolist()} in another order, so "
+            f"columns={shown(requested)} names the classes {classes.tolist()} in another order, so "
             "that answers would be swapped. List the columns in the order of classes."
         )
-    return [known.index(column) for column in wanted]
+    return [known.index(column) for column in requested]
 
 
 def _warn_like_proba(values: FloatArray) -> None:
     """Warn where logits look like probabilities."""
-    inside = np.all((values >= 0.0) & (values <= 1.0))
-    if values.shape[1] > 1 and inside and np.allclose(values.sum(axis=1), 1.0, atol=1e-6):
+    are_shares = np.all((values >= 0.0) & (values <= 1.0))
+    if values.shape[1] == 1 or not are_shares:
+        return
+    if np.allclose(values.sum(axis=1), 1.0, atol=1e-6):
         warn_user(
             "X looks like probabilities: all values lie in [0, 1] and every row sums to one. "
             "As logits they would make all classes nearly equally likely; use kind='proba'."

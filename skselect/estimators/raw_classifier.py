@@ -52,38 +52,47 @@ class RawClassifier:
         A class that the classifier does not know has probability 0, or the decision value
         nan.
         """
-        return self.ask(X)[0]
+        scores, _ = self.ask(X)
+        return scores
 
     def ask(self, X: Any) -> tuple[FloatArray, IntArray | None]:
         """Return raw scores, and which stage of a cascade gave those of each row."""
-        n, n_own, stage = private_sklearn.count_rows(X), len(self.columns), None
-        if self.response == "predict_proba":
-            cascade = find_cascade(self.estimator)
-            if cascade is None:
-                own = self.estimator.predict_proba(X)
-            else:
-                own, stage = cascade.follow(X)
-            own = check_proba(own, "predict_proba(X)")
-            check_own_proba(own, n, n_own, self.estimator)
-            return spread(own, self.columns, len(self.classes), 0.0), stage
+        if self.response == "decision_function":
+            return self._ask_values(X), None
+        stage = None
+        cascade = find_cascade(self.estimator)
+        if cascade is None:
+            own = self.estimator.predict_proba(X)
+        else:
+            own, stage = cascade.follow(X)
+        own = check_proba(own, "predict_proba(X)")
+        n_rows = private_sklearn.count_rows(X)
+        check_own_proba(own, n_rows, len(self.columns), self.estimator)
+        return spread(own, self.columns, len(self.classes), 0.0), stage
+
+    def _ask_values(self, X: Any) -> FloatArray:
+        """Return checked decision values."""
+        n_rows = private_sklearn.count_rows(X)
+        n_own = len(self.columns)
         own = np.asarray(self.estimator.decision_function(X), dtype=np.float64)
         name = f"estimator: decision_function of {type(self.estimator).__name__}"
-        if own.shape != ((n,) if n_own == 2 else (n, n_own)):
+        if own.shape != ((n_rows,) if n_own == 2 else (n_rows, n_own)):
             raise ValueError(
-                f"{name} gives values of shape {own.shape} for {n} rows and {n_own} classes; "
+                f"{name} gives values of shape {own.shape} for {n_rows} rows and {n_own} classes; "
                 "one column per class is needed (for SVC: decision_function_shape='ovr')."
             )
-        bad = np.flatnonzero(~np.isfinite(own).reshape(n, -1).all(axis=1))
+        is_finite = np.isfinite(own).reshape(n_rows, -1).all(axis=1)
+        bad = np.flatnonzero(~is_finite)
         if len(bad):
             raise ValueError(
-                f"{name} gives NaN or infinite values in {len(bad)} of {n} rows, first in row "
+                f"{name} gives NaN or infinite values in {len(bad)} of {n_rows} rows, first in row "
                 f"{bad[0]}; they say nothing about the answer."
             )
-        if own.ndim == 1 and len(self.classes) == 2:
-            return own, None
         if own.ndim == 1:
+            if len(self.classes) == 2:
+                return own
             own = np.column_stack([-own, own])
-        return spread(own, self.columns, len(self.classes), np.nan), None
+        return spread(own, self.columns, len(self.classes), np.nan)
 
     def predict_codes(self, X: Any) -> IntArray:
         """Return what the classifier itself predicts, as codes of the task's classes."""
@@ -91,12 +100,8 @@ class RawClassifier:
 
     def _encode(self, answers: Any) -> IntArray:
         """Return the classifier's own answers as codes of its own classes."""
-        return encode_known(
-            check_labels(answers, "predict(X)"),
-            np.asarray(self.estimator.classes_),
-            "predict(X)",
-            "",
-        )
+        labels = check_labels(answers, "predict(X)")
+        return encode_known(labels, np.asarray(self.estimator.classes_), "predict(X)", "")
 
     def check_decision(
         self, X: Any, scores: FloatArray, decision: str, n_checked: int = MOST_CHECKED
@@ -107,29 +112,17 @@ class RawClassifier:
         With decision values this is checked for two classes only: with more, the class that SVC
         predicts may differ from that of its largest value in a few rows.
         """
-        abstainer, _ = find_abstainer(self.estimator, None)
-        if abstainer is not None and abstainer.abstains:
-            raise ValueError(
-                f"estimator: the {type(abstainer).__name__} inside abstains by itself. Pass the "
-                "classifier without a threshold (threshold=None), or wrap the whole Pipeline "
-                "instead of its last step."
-            )
-        inner, is_proba = find_inner(self.estimator), self.response == "predict_proba"
-        inner = getattr(inner, "best_estimator_", getattr(inner, "estimator_", inner))
-        inner = find_inner(inner)
-        shape = "ovr" if is_proba else getattr(inner, "decision_function_shape", "ovr")
-        if shape == "ovo" and len(self.columns) > 2:
-            raise ValueError(
-                f"estimator: the columns of decision_function of {type(inner).__name__} compare "
-                "pairs of classes. One column per class is needed: decision_function_shape='ovr'."
-            )
+        self._check_inner()
+        is_proba = self.response == "predict_proba"
         if decision != "argmax" or not (is_proba or scores.ndim == 1):
             return
         some = some_of(np.arange(len(scores)), n_checked)
-        X, scores = private_sklearn.take_rows(X, some), scores[some]
+        X = private_sklearn.take_rows(X, some)
+        scores = scores[some]
         own = scores[:, self.columns] if is_proba else np.column_stack([-scores, scores])
         answers = self.estimator.predict(X)
-        if np.array_equal(answers, np.asarray(self.estimator.classes_)[own.argmax(axis=1)]):
+        best = np.asarray(self.estimator.classes_)[own.argmax(axis=1)]
+        if np.array_equal(answers, best):
             return
         codes = self._encode(answers)
         chosen = own[np.arange(len(codes)), codes]
@@ -142,6 +135,26 @@ class RawClassifier:
                 "it, or probabilities that were fitted apart from the decision). Its confidence "
                 "would not belong to its answer. Choose decision='estimator' to keep its own "
                 "answers."
+            )
+
+    def _check_inner(self) -> None:
+        """Refuse a classifier that abstains, and decision values that compare pairs of classes."""
+        abstainer, _ = find_abstainer(self.estimator, None)
+        if abstainer is not None and abstainer.abstains:
+            raise ValueError(
+                f"estimator: the {type(abstainer).__name__} inside abstains by itself. Pass the "
+                "classifier without a threshold (threshold=None), or wrap the whole Pipeline "
+                "instead of its last step."
+            )
+        if self.response == "predict_proba" or len(self.columns) <= 2:
+            return
+        inner = find_inner(self.estimator)
+        inner = getattr(inner, "best_estimator_", getattr(inner, "estimator_", inner))
+        inner = find_inner(inner)
+        if getattr(inner, "decision_function_shape", "ovr") == "ovo":
+            raise ValueError(
+                f"estimator: the columns of decision_function of {type(inner).__name__} compare "
+                "pairs of classes. One column per class is needed: decision_function_shape='ovr'."
             )
 
 
@@ -164,8 +177,10 @@ def spread(own: FloatArray, columns: IntArray, n_classes: int, missing: float) -
 
 def some_of(rows: IntArray, most: int = MOST_CHECKED) -> IntArray:
     """Return up to `most` of the rows, evenly spread."""
-    n = len(rows)
-    return rows[np.linspace(0, n - 1, most).astype(np.int64)] if n > most else rows
+    if len(rows) <= most:
+        return rows
+    places = np.linspace(0, len(rows) - 1, most)
+    return rows[places.astype(np.int64)]
 
 
 def wrap_fitted(estimator: Any, classes: LabelArray) -> RawClassifier:
@@ -176,9 +191,8 @@ def wrap_fitted(estimator: Any, classes: LabelArray) -> RawClassifier:
             "classes_."
         )
     own = np.asarray(estimator.classes_)
-    if np.array_equal(own, classes):
-        columns = np.arange(len(classes))
-    else:
+    columns = np.arange(len(classes))
+    if not np.array_equal(own, classes):
         remedy = "y must hold every class of a classifier."
         columns = encode_known(check_labels(own, "classes_"), classes, "classes_", remedy)
     return RawClassifier(estimator, classes, columns, find_response(estimator))
@@ -227,8 +241,8 @@ def route_fit(
     params = dict(fit_params)
     if not private_sklearn.routing_enabled():
         groups = params.pop("groups", None)
-        params |= pass_weight(owner.estimator, weight)
-        return params, {} if groups is None else {"groups": groups}
+        split_params = {} if groups is None else {"groups": groups}
+        return params | pass_weight(owner.estimator, weight), split_params
     if weight is not None:
         params["sample_weight"] = weight
     routed = process_routing(owner, "fit", **params)
@@ -287,37 +301,39 @@ class TrainingRows:
     def take(self, rows: IntArray) -> TrainingRows:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
-        X, y, codes = private_sklearn.take_rows(self.X, rows), self.y[rows], self.codes[rows]
-        both = ("params", "split_params")
-        taken: Any = {
-            name: private_sklearn.take_params(self.X, getattr(self, name), rows) for name in both
-        }
-        return replace(self, X=X, y=y, codes=codes, weight=weight, **taken)
+        return replace(
+            self,
+            X=private_sklearn.take_rows(self.X, rows),
+            y=self.y[rows],
+            codes=self.codes[rows],
+            weight=weight,
+            params=private_sklearn.take_params(self.X, self.params, rows),
+            split_params=private_sklearn.take_params(self.X, self.split_params, rows),
+        )
 
     def fit(self, estimator: Any, task: FitTask | None = None) -> RawClassifier:
         """Fit a clone of a classifier (a frozen one is not fitted)."""
-        fitted, y, params = clone(estimator), self.y, dict(self.params)
+        fitted = clone(estimator)
         if isinstance(fitted, FrozenEstimator):
             return wrap_fitted(fitted, self.classes)
-        # XGBoost refuses labels other than 0..k-1, of which none may be missing.
-        kinds = type(find_inner(fitted)).__mro__
-        if by_codes := any(kind.__module__.split(".")[0] == "xgboost" for kind in kinds):
-            known, y = np.unique(self.codes, return_inverse=True)
-            if params.get("eval_set") is not None:
-                classes = self.classes[known]
-                remedy = "Each of its classes must occur in every part that is trained on."
-                params["eval_set"] = [
-                    (
-                        rows,
-                        encode_known(check_labels(labels, "eval_set"), classes, "eval_set", remedy),
-                    )
-                    for rows, labels in params["eval_set"]
-                ]
-        with run(task, fitted, self.X, y):
-            fitted.fit(self.X, y, **params)
-        if by_codes:
-            return RawClassifier(fitted, self.classes, known, find_response(fitted))
+        if _takes_codes(fitted):
+            return self._fit_to_codes(fitted, task)
+        with run(task, fitted, self.X, self.y):
+            fitted.fit(self.X, self.y, **self.params)
         return wrap_fitted(fitted, self.classes)
+
+    def _fit_to_codes(self, estimator: Any, task: FitTask | None) -> RawClassifier:
+        """Fit a classifier to labels 0..k-1, of which none is missing."""
+        present, y = np.unique(self.codes, return_inverse=True)
+        params = dict(self.params)
+        if params.get("eval_set") is not None:
+            classes = self.classes[present]
+            params["eval_set"] = [
+                (X, _encode_evaluated(labels, classes)) for X, labels in params["eval_set"]
+            ]
+        with run(task, estimator, self.X, y):
+            estimator.fit(self.X, y, **params)
+        return RawClassifier(estimator, self.classes, present, find_response(estimator))
 
     def fit_auxiliary(self, models: Mapping[str, Any]) -> dict[str, RawClassifier]:
         """Fit clones of classifiers whose opinion is asked; weights reach those that take them."""
@@ -325,16 +341,28 @@ class TrainingRows:
         for name, model in models.items():
             if is_ready(model):
                 columns = _match_classes(f"auxiliary[{name!r}]", model.classes_, self.classes)
-                raw = RawClassifier(clone(model), self.classes, columns, "predict_proba")
+                fitted[name] = RawClassifier(clone(model), self.classes, columns, "predict_proba")
             else:
-                raw = replace(self, params=_name_weights(model, self.weight)).fit(model)
-            fitted[name] = raw
+                rows = replace(self, params=_name_weights(model, self.weight))
+                fitted[name] = rows.fit(model)
         return fitted
 
 
 def ask_auxiliary(models: Mapping[str, RawClassifier], X: Any) -> dict[str, FloatArray]:
     """Return the probabilities that each of the fitted auxiliary models gives, by its name."""
     return {name: model.scores(X) for name, model in models.items()}
+
+
+def _takes_codes(estimator: Any) -> bool:
+    """Tell whether a classifier is XGBoost's, which refuses labels other than 0..k-1."""
+    kinds = type(find_inner(estimator)).__mro__
+    return any(kind.__module__.split(".")[0] == "xgboost" for kind in kinds)
+
+
+def _encode_evaluated(labels: Any, classes: LabelArray) -> IntArray:
+    """Return the labels of an evaluation set as positions among the classes trained on."""
+    remedy = "Each of its classes must occur in every part that is trained on."
+    return encode_known(check_labels(labels, "eval_set"), classes, "eval_set", remedy)
 
 
 def _match_classes(name: str, own: Any, classes: LabelArray) -> IntArray:
@@ -344,23 +372,26 @@ def _match_classes(name: str, own: Any, classes: LabelArray) -> IntArray:
     """
     own = check_labels(np.asarray(own), f"{name}.classes_")
     columns = encode_labels(own, classes, f"{name}.classes_")
-    lacks = np.setdiff1d(np.arange(len(classes)), columns)
-    if len(lacks) and np.any(columns < 0):
+    missing = np.setdiff1d(np.arange(len(classes)), columns)
+    further = own[columns < 0]
+    if len(missing) and len(further):
         raise ValueError(
-            f"{name} has labels that are not among the classes, {own[columns < 0][:5].tolist()}, "
-            f"and lacks {classes[lacks][:5].tolist()}, which are. Give it the labels of y."
+            f"{name} has labels that are not among the classes, {further[:5].tolist()}, "
+            f"and lacks {classes[missing][:5].tolist()}, which are. Give it the labels of y."
         )
     return columns
 
 
 def _name_weights(estimator: Any, weight: FloatArray | None) -> dict[str, FloatArray]:
     """Return the weights under the name by which `fit` takes them; nothing if it takes none."""
-    if private_sklearn.routing_enabled():
-        wants = get_routing_for_object(estimator).consumes("fit", ["sample_weight"])
-        name = "sample_weight" if wants else None
-    else:
+    if weight is None:
+        return {}
+    if not private_sklearn.routing_enabled():
         name = private_sklearn.weight_parameter(estimator)
-    return {} if weight is None or name is None else {name: weight}
+        return {} if name is None else {name: weight}
+    if get_routing_for_object(estimator).consumes("fit", ["sample_weight"]):
+        return {"sample_weight": weight}
+    return {}
 
 
 def check_trainable(n: int) -> None:
@@ -396,8 +427,10 @@ def run(task: FitTask | None, model: Any, X: Any, y: Any) -> Iterator[None]:
     if task is None:
         yield
         return
-    start, takes_callbacks = time.perf_counter(), hasattr(model, "set_callbacks")
-    pass_on = task.context.propagate_callback_context if takes_callbacks else contextlib.nullcontext
+    start = time.perf_counter()
+    pass_on = contextlib.nullcontext
+    if hasattr(model, "set_callbacks"):
+        pass_on = task.context.propagate_callback_context
     with pass_on(model):
         task.context.call_on_fit_task_begin(estimator=task.owner, X=X, y=y)
         yield
@@ -417,7 +450,8 @@ class Fits:
     """
 
     def __init__(self, owner: Any, X: Any, y: Any) -> None:
-        self._owner, self._rows = owner, {"X": X, "y": y}
+        self._owner = owner
+        self._rows = {"X": X, "y": y}
         self._context: Any = None
         self.tasks: list[FitTask] = []
 
@@ -425,19 +459,27 @@ class Fits:
         self, n_fits: int, *, first: Sequence[str] = (), n_folds: int = 0, last: Sequence[str] = ()
     ) -> list[FitTask]:
         """Say what will be fitted, and how often the classifier inside; return the tasks."""
-        folds = [f"{n_folds} fold{'s' * (n_folds > 1)}"] if n_folds else []
         if n_fits:
+            folds = [_count(n_folds, "fold")] if n_folds else []
             steps = ", then ".join([*first, *folds, *last])
-            _say(self._owner, f"Fitting {steps}, totalling {n_fits} fit{'s' * (n_fits > 1)}")
-        names = [*first, *(f"fold {k + 1} of {n_folds}" for k in range(n_folds)), *last]
+            _say(self._owner, f"Fitting {steps}, totalling {_count(n_fits, 'fit')}")
+        folds = [f"fold {k + 1} of {n_folds}" for k in range(n_folds)]
+        names = [*first, *folds, *last]
         self._context = private_sklearn.begin_fit(self._owner, len(names), **self._rows)
-        tasks = [(name, self._context.subcontext(task_name=name)) for name in names]
-        self.tasks = [FitTask(self._owner, name, context) for name, context in tasks]
+        self.tasks = []
+        for name in names:
+            context = self._context.subcontext(task_name=name)
+            self.tasks.append(FitTask(self._owner, name, context))
         return self.tasks
 
     def end(self) -> None:
         """Tell the callbacks that all is done."""
         self._context.call_on_fit_task_end(estimator=self._owner, **self._rows)
+
+
+def _count(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural for more than one."""
+    return f"{n} {noun}s" if n > 1 else f"{n} {noun}"
 
 
 def _say(owner: Any, text: str) -> None:

@@ -81,7 +81,7 @@ class Cascade:
         n_stages = len(names)
         sizes = (len(self.cuts) + 1, len(self.costs), len(self.calibrations))
         if n_stages < 2 or sizes != (n_stages, n_stages, n_stages):
-            raise ValueError(f"cascade: {sizes} entries do not fit the stages {list(self.names)}.")
+            raise ValueError(f"cascade: {sizes} entries do not fit the stages {list(names)}.")
         check_stages_named(self.names, self.costs)
         counts = [check_count("cascade: n_asked", count, 0) for count in (*self.n_asked, self.n)]
         if self.n_asked and (len(self.n_asked) != n_stages or max(counts) > self.n):
@@ -164,16 +164,18 @@ class Cascade:
         """Return the answer of each row, from those of its stage."""
         by_stage = y_pred if isinstance(y_pred, Mapping) else {self.names[0]: y_pred}
         n_rows = len(stage)
-        asked = {k: self.names[k] for k in np.unique(stage)}
-        if any(name not in by_stage or len(by_stage[name]) != n_rows for name in asked.values()):
+        asked = np.unique(stage)
+        names = [self.names[k] for k in asked]
+        if any(name not in by_stage or len(by_stage[name]) != n_rows for name in names):
             raise ValueError(
-                f"y_pred must be a dict with the answers of {[*asked.values()]} to all "
-                f"{n_rows} rows, as for the confidence, got {shown(y_pred)}."
+                f"y_pred must be a dict with the answers of {names} to all {n_rows} rows, as for "
+                f"the confidence, got {shown(y_pred)}."
             )
         answers = np.empty(n_rows, dtype=object)
-        for k, name in asked.items():
+        for k, name in zip(asked, names, strict=True):
             rows = stage == k
-            answers[rows] = np.asarray(by_stage[name], dtype=object)[rows]
+            of_stage = np.asarray(by_stage[name], dtype=object)
+            answers[rows] = of_stage[rows]
         return answers
 
     def count_asked(self, stage: IntArray, *, is_fresh: bool) -> Cascade:
@@ -192,10 +194,15 @@ class Cascade:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Cascade:
         """Rebuild a rule from plain values."""
-        lists = {name: tuple(stored[name]) for name in ("names", "costs", "n_asked")}
-        cuts = tuple(threshold_from_json(cut) for cut in stored["cuts"])
-        maps = tuple(x if x is None else restore_calibration(x) for x in stored["calibrations"])
-        return cls(**{**stored, **lists, "cuts": cuts, "calibrations": maps})
+        fields = dict(stored)
+        for name in ("names", "costs", "n_asked"):
+            fields[name] = tuple(stored[name])
+        fields["cuts"] = tuple(threshold_from_json(cut) for cut in stored["cuts"])
+        fields["calibrations"] = tuple(
+            None if calibration is None else restore_calibration(calibration)
+            for calibration in stored["calibrations"]
+        )
+        return cls(**fields)
 
     # As text -----------------------------------------------------------------------------
 
@@ -234,10 +241,11 @@ def check_stages_named(names: Sequence[str], costs: Any) -> tuple[float, ...]:
     values: list[Any] = []
     if np.iterable(costs) and not isinstance(costs, str):
         values = list(costs)
-    if len(values) != len(names):
+    n_stages = len(names)
+    if len(values) != n_stages:
         raise ValueError(
-            f"costs must hold what asking each of the {len(names)} stages adds, such as "
-            f"{list(range(len(names)))}, got {shown(costs)}."
+            f"costs must hold what asking each of the {n_stages} stages adds, such as "
+            f"{list(range(n_stages))}, got {shown(costs)}."
         )
     return tuple(check_number("costs", cost, 0.0, np.inf, closed="left") for cost in values)
 
@@ -284,10 +292,11 @@ def _judged_in_all(stages: Mapping[str, Any]) -> Mapping[str, Any]:
             "stages: no case was judged in all of them; judge the same cases, and pass tables with "
             "the same rows in the same order."
         )
-    if len(shared) < n_judged:
+    n_left_out = n_judged - len(shared)
+    if n_left_out:
         warn_user(
-            f"stages: {n_judged - len(shared):,} of {n_judged:,} judged cases are left out, for "
-            "they were not judged in all stages."
+            f"stages: {n_left_out:,} of {n_judged:,} judged cases are left out, for they were not "
+            "judged in all stages."
         )
     judged = {}
     for (name, part), position in zip(stages.items(), known, strict=True):
@@ -304,10 +313,12 @@ def _check_stage(name: str, part: Any, first: Any) -> None:
             f"stages[{name!r}] must be Predictions, with probabilities in all stages or in "
             f"none, got {shown(part)}."
         )
-    if part.classes.tolist() != first.classes.tolist():
+    classes = part.classes.tolist()
+    first_classes = first.classes.tolist()
+    if classes != first_classes:
         raise ValueError(
-            f"stages[{name!r}] has the classes {part.classes.tolist()[:10]}, the first stage "
-            f"{first.classes.tolist()[:10]}; pass labels= with all classes to both."
+            f"stages[{name!r}] has the classes {classes[:10]}, the first stage "
+            f"{first_classes[:10]}; pass labels= with all classes to both."
         )
     refuse_unjudged(part, "a stage of a cascade")
     same_rows = len(part) == len(first)
