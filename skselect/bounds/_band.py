@@ -16,8 +16,11 @@ from scipy import fft, special
 from skselect._lib.arrays import FloatArray, IntArray, stays_within
 from skselect.bounds._pointwise import critical_counts, rows_for_certificate, smallest_rank
 
-#: Number of ranks at which the band is tested; all ranks would gain 0.2 points of coverage.
+#: Number of ranks, evenly spread; all ranks would gain 0.2 points of coverage.
 GRID_SIZE = 256
+# The band is also tested at so many ranks below this share of the rows, spread geometrically.
+_SMALL_SIZE = 64
+_SMALL_SHARE = 0.1
 # Number of ranks that the union bound tests: more give a finer grid and smaller limits.
 UNION_TESTS = 20
 # Probability cut off in each tail of the walk; it counts as failure.
@@ -56,7 +59,7 @@ def walk_band(
     Returns
     -------
     ranks, limits : ndarray of shape (m,)
-        m <= 256, both empty when `n` rows cannot certify the target at all.
+        m <= 320, both empty when `n` rows cannot certify the target at all.
 
     Notes
     -----
@@ -125,7 +128,7 @@ class _Search:
     """
 
     def __init__(self, n: int, target: float, delta: float, min_coverage: float) -> None:
-        ranks = even_ranks(n, target, delta, min_coverage)
+        ranks = band_ranks(n, target, delta, min_coverage)
         self.ranks = ranks
         self.target = target
         self.delta = delta
@@ -323,9 +326,9 @@ def limits_from_start(
     sequence_ranks = even_ranks(n, target, delta, max(min_coverage, least_start))
     if len(sequence_ranks) == 0:
         return sequence_ranks, sequence_ranks, sequence_ranks
-    band_ranks, limits = walk_band(n, target, band_share * delta, min_coverage)
-    ranks = np.unique(np.concatenate([band_ranks, sequence_ranks]))
-    n_before = np.searchsorted(band_ranks, ranks, side="right")
+    walk_ranks, limits = walk_band(n, target, band_share * delta, min_coverage)
+    ranks = np.union1d(walk_ranks, sequence_ranks)
+    n_before = np.searchsorted(walk_ranks, ranks, side="right")
     band = np.append(-1, limits)[n_before]
     return ranks, band, _limits_beside(ranks, band, n, target, delta)
 
@@ -413,7 +416,7 @@ def refuses_surely(
     if not fail_all(starts, (1.0 + _SLACK) * delta):
         return False
     band_level = BAND_SHARE * delta
-    ranks = even_ranks(n, target, band_level, min_coverage)
+    ranks = band_ranks(n, target, band_level, min_coverage)
     return fail_all(ranks, band_level)
 
 
@@ -476,6 +479,20 @@ def even_ranks(
     ranks = np.ceil(np.linspace(smallest, n, size)).astype(np.int64)
     rises = np.diff(ranks, prepend=0) > 0
     return ranks[rises]
+
+
+@lru_cache(maxsize=2048)
+def band_ranks(n: int, target: float, delta: float, min_coverage: float) -> IntArray:
+    """Return the ranks of the band: even ones from a tenth of the rows on, below it geometric ones.
+
+    They depend on the number of rows and on what was fixed beforehand alone.
+    """
+    ranks = even_ranks(n, target, delta, max(min_coverage, _SMALL_SHARE))
+    smallest = max(smallest_rank(n, min_coverage), rows_for_certificate(target, delta))
+    if len(ranks) == 0 or smallest >= ranks[0]:
+        return ranks
+    small = np.rint(np.geomspace(smallest, ranks[0], _SMALL_SIZE))
+    return np.union1d(small.astype(np.int64), ranks)
 
 
 def crossing_probability(ranks: IntArray, limits: IntArray, risk: float) -> float:

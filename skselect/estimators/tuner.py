@@ -1138,7 +1138,8 @@ def _choose_start(
     if training is None:
         return objectives
     level = objectives.delta / objectives.max_analyses
-    arguments = (len(sample), objectives.target, level, objectives.min_coverage)
+    least = objectives.least_coverage(len(sample))
+    arguments = (len(sample), objectives.target, level, least)
     wrong = (~training.right).astype(np.float64)
     curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, training.confidence))
     rule = choose_combined(curve, *arguments)

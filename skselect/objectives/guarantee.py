@@ -270,7 +270,8 @@ class Guarantee(Objective):
         outcomes: Outcomes | None = None,  # noqa: ARG002
     ) -> Passing:
         """Return the thresholds that pass on a curve, whose rows are `outcomes` where known."""
-        return Passing(self.rule(curve, self.scaled_target, self.level, self.min_coverage))
+        least = self.least_coverage(curve.n_rows)
+        return Passing(self.rule(curve, self.scaled_target, self.level, least))
 
     def choose(self, curve: RiskCoverageCurve, passing: Passing) -> Found:
         """Choose the lowest threshold that passes; inf where none does."""
@@ -367,10 +368,9 @@ class Guarantee(Objective):
 
         def write(about_least: str) -> str:
             reasons = [*advice]
-            if self.min_coverage > 0:
-                reasons.append(
-                    f"only accepted shares of at least min_coverage={self.min_coverage:g} count"
-                )
+            least = self.least_coverage(curve.n_rows)
+            if least > 0:
+                reasons.append(f"only accepted shares of at least min_coverage={least:g} count")
             if about_least:
                 reasons.append(about_least)
             sentences = ". ".join(reason[0].upper() + reason[1:] for reason in reasons)
@@ -399,7 +399,7 @@ class Guarantee(Objective):
     def _describe_least(self, curve: RiskCoverageCurve) -> tuple[float | None, str]:
         """Return the smallest target that could be met, if it is known, and say so."""
         if not self.guarantees:
-            allowed = reaches(curve.coverage, self.min_coverage)
+            allowed = reaches(curve.coverage, self.least_coverage(curve.n_rows))
             least = self.about.unit * float(np.min(self._observed(curve)[allowed]))
             return least, f"the smallest risk of any accepted set of these rows is {least:.4g}"
         least = self.about.unit * self._least_target(curve)

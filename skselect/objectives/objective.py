@@ -45,7 +45,7 @@ def refuse_without_levels(*_: Any) -> BoolArray:
     )
 
 
-def check_min_coverage(min_coverage: Any, auto: float) -> float:
+def check_min_coverage(min_coverage: Any, auto: Any) -> Any:
     """Return the least coverage that counts, for "auto" that of the objective."""
     if isinstance(min_coverage, str) and min_coverage == "auto":
         return auto
@@ -107,6 +107,10 @@ class Objective:
     share: float = 1.0
     #: When it was certified, and by how many rows; "" where no certificate guarantees it.
     since: str = ""
+
+    def least_coverage(self, n: int) -> float:  # noqa: ARG002
+        """Return the least coverage that counts on so many rows."""
+        return float(self.min_coverage)
 
     # As scikit-learn's estimators: nothing is checked or copied before use.
 

@@ -62,7 +62,8 @@ class Risk(Guarantee):
           by itself if the training rows have few levels; "bonferroni".
         - Estimates: "sgr", "mean". No guarantee: "empirical".
     min_coverage : float in [0, 1] or "auto", default="auto"
-        Smaller accepted sets are not considered. "auto": 0.1, or 0 for "empirical".
+        Smaller accepted sets are not considered. "auto": a tenth of the rows that certify, or 200
+        of them if these are fewer; 0 for "empirical".
     loss : {"auto", "zero_one", "cost"} or callable, default="auto"
         How wrong an answer is. "auto": its cost where there is a cost matrix. A callable
         ``(y_true, y_pred) -> loss`` returns values in [0, 1]. A loss between 0 and 1 counts as an
@@ -112,7 +113,8 @@ class Risk(Guarantee):
     loss: LossSpec = "auto"
 
     def _check(self, loss: Loss, confidence: Any) -> None:
-        least = 0.1 if self.guarantees else 0.0
+        # What "auto" means depends on the number of rows.
+        least = "auto" if self.guarantees else 0.0
         self.min_coverage = check_min_coverage(self.min_coverage, least)
         super()._check(loss, confidence)
 
@@ -146,18 +148,27 @@ class Risk(Guarantee):
         passing = super().passes(curve, outcomes)
         if not isinstance(self.method, LevelSequence):
             return passing
-        levels = self.method.find_passed(curve, self.scaled_target, self.level, self.min_coverage)
+        least = self.least_coverage(curve.n_rows)
+        levels = self.method.find_passed(curve, self.scaled_target, self.level, least)
         return passing._replace(levels=levels)
 
+    def least_coverage(self, n: int) -> float:
+        """Return the least coverage that counts on so many rows."""
+        if isinstance(self.min_coverage, str):
+            return rules.least_coverage(n)
+        return super().least_coverage(n)
+
     def _least_target(self, curve: RiskCoverageCurve) -> float:
-        return rules.least_risk_target(self.rule, curve, self.level, self.min_coverage)
+        least = self.least_coverage(curve.n_rows)
+        return rules.least_risk_target(self.rule, curve, self.level, least)
 
     def _advise_rows(self, curve: RiskCoverageCurve) -> tuple[list[str], int | None]:
         advice, needed = super()._advise_rows(curve)
         if not advice or self.plan.guarantee == "mean":
             return advice, needed
         rows = "fresh rows" if self.max_analyses == 1 else "rows"
-        needed = rules.rows_like_these(curve, self.scaled_target, self.level, self.min_coverage)
+        least = self.least_coverage(curve.n_rows)
+        needed = rules.rows_like_these(curve, self.scaled_target, self.level, least)
         if needed is None:
             advice.append(
                 "more rows like these will not help, because even their most confident answers "
@@ -185,7 +196,8 @@ class Risk(Guarantee):
         if not self.is_open or not are_tied(len(curve), curve.n_rows):
             return False
         sequence = LevelSequence.of(curve, curve.n_rows, self.scaled_target, self.level)
-        levels = sequence.find_passed(curve, self.scaled_target, self.level, self.min_coverage)
+        least = self.least_coverage(curve.n_rows)
+        levels = sequence.find_passed(curve, self.scaled_target, self.level, least)
         return len(levels) > 0
 
 

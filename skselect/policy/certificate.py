@@ -442,7 +442,7 @@ class Certificate(Stated, NotebookText):
             risk=loss.unit * risk,
             pointwise_bound=bound,
             rows_needed=objective.rows_needed(),
-            min_coverage=objective.min_coverage,
+            min_coverage=objective.least_coverage(counts[0].n),
             loss=loss.kind,
             unit=loss.unit,
             cases=objective.cases,

@@ -22,7 +22,7 @@ from skselect.bounds import _band as bands
 from skselect.bounds._pointwise import critical_counts, least_count, smallest_rank
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
-from skselect.thresholds._rules import passing_runs
+from skselect.thresholds._rules import least_coverage, passing_runs
 
 # Targets that people ask for, and others between them.
 _ASKED = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)
@@ -34,7 +34,6 @@ _BETWEEN = (
 BAND_SHARES = dict.fromkeys(_ASKED, 0.7 / len(_ASKED)) | dict.fromkeys(
     _BETWEEN, 0.3 / len(_BETWEEN)
 )
-_LEAST_COVERAGE = 0.1
 # One way to be accepted: the ranks that must all pass, and how many errors each may have.
 _Way = tuple[IntArray, IntArray]
 # Takes n and k; returns the ways in which k of n rows may be accepted.
@@ -108,7 +107,7 @@ def rows_needed(
     (149, 386)
     >>> from skselect import Risk
     >>> rows_needed(Risk(0.05, max_analyses=2), expected_risk=0.03, coverage=0.7)
-    2656
+    2672
     """
     target, delta, method = _read_plan(risk, delta)
     start = 0.0
@@ -146,7 +145,7 @@ def rows_needed(
         )
 
     def find_ways(n: int, k: int) -> list[_Way]:
-        return _ways(method, n, k, target, delta, min(_LEAST_COVERAGE, coverage))
+        return _ways(method, n, k, target, delta, min(least_coverage(n), coverage))
 
     if expected_risk is None:
         return _rows_for_errors(find_ways, expected_errors, coverage, exact=fixed)

@@ -162,6 +162,14 @@ def pass_all(tests: Sequence[tuple[RiskCoverageCurve, Passing]]) -> Passing:
 # Selective risk ----------------------------------------------------------------------------
 
 
+def least_coverage(n: int) -> float:
+    """Return what ``min_coverage="auto"`` is: a tenth of the rows, or 200 if these are fewer.
+
+    It depends on nothing else: where it moved with the target, a larger target could certify less.
+    """
+    return min(0.1, 200.0 / n)
+
+
 def empirical_risk(
     curve: RiskCoverageCurve, target: float, _: float, min_coverage: float
 ) -> BoolArray:

@@ -9,7 +9,9 @@ from scipy.stats import binom
 
 from skselect.bounds import combined_limits, walk_band
 from skselect.bounds._band import (
+    band_ranks,
     crossing_probability,
+    even_ranks,
     limits_from_start,
     refuses_surely,
     sequence_limits,
@@ -40,10 +42,29 @@ def test_crossing_and_staying_probability_are_sums_over_all_walks(ranks, limits,
 
 
 def test_band_never_spends_more_than_delta_and_is_nearly_all_of_it():
-    for n, risk, delta in [(300, 0.05, 0.05), (1000, 0.02, 0.1), (5000, 0.05, 0.05)]:
-        ranks, limits = walk_band(n, risk, delta, 0.1)
+    for n, risk, delta, least in [
+        (300, 0.05, 0.05, 0.1), (1000, 0.02, 0.1, 0.1), (5000, 0.05, 0.05, 0.1),
+        (5000, 0.05, 0.05, 0.04), (60_000, 0.01, 0.05, 1 / 300),
+    ]:  # fmt: skip
+        ranks, limits = walk_band(n, risk, delta, least)
         spent = crossing_probability(ranks, limits, risk)
         assert 0.9 * delta <= spent <= delta
+
+
+@pytest.mark.parametrize("n", [2001, 5000, 100_000])
+def test_ranks_of_a_band_are_even_from_a_tenth_on_and_geometric_below_it(n):
+    ranks = band_ranks(n, 0.1, 0.05, 200 / n)
+    assert ranks[0] == 200
+    assert len(ranks) <= 320
+    even = even_ranks(n, 0.1, 0.05, 0.1)
+    assert ranks[ranks >= even[0]].tolist() == even.tolist()
+    small = np.unique(np.append(ranks[ranks < even[0]], even[0]))
+    share = (even[0] / 200) ** (1 / 63)
+    assert np.all(small[1:] <= np.maximum(small[:-1] * share + 1, small[:-1] + 1))
+    # With a tenth or more, or where fewer rows could not pass, there are even ones alone.
+    for target, least in ((0.1, 0.1), (0.1, 0.3), (0.5 / n, 0.0)):
+        alone = even_ranks(n, target, 0.05, least).tolist()
+        assert band_ranks(n, target, 0.05, least).tolist() == alone
 
 
 @pytest.mark.parametrize("n", [60, 150, 400, 3000])
@@ -125,10 +146,14 @@ def test_sequence_and_band_together_spend_at_most_delta(n, risk, delta, least, s
 
 
 @pytest.mark.parametrize(
-    ("n", "risk", "share"), [(300, 0.09, 0.2), (1000, 0.01, 0.2), (1000, 0.5, 1), (9000, 0.03, 0.5)]
-)
-def test_counts_of_a_sequence_are_the_largest_that_a_band_beside_it_allows(n, risk, share):
-    ranks, band, sequence = limits_from_start(n, risk, 0.1, 0.1, share)
+    ("n", "risk", "share", "least"),
+    [
+        (300, 0.09, 0.2, 0.1), (1000, 0.01, 0.2, 0.1), (1000, 0.5, 1, 0.1),
+        (9000, 0.03, 0.5, 0.1), (9000, 0.03, 0.2, 1 / 45),
+    ],
+)  # fmt: skip
+def test_counts_of_a_sequence_are_the_largest_that_a_band_beside_it_allows(n, risk, share, least):
+    ranks, band, sequence = limits_from_start(n, risk, 0.1, least, share)
     for place in range(0, len(ranks), 11):
         # To pass the sequence at a rank, or the band, is to pass a band that is wider from there.
         for count, within in ((sequence[place], True), (sequence[place] + 1, False)):
@@ -160,7 +185,7 @@ def test_the_combined_start_passes_low_risks_more_surely_than_its_neighbours():
     assert binom.cdf(sequence[start], ranks[start], 0.02 / 3) >= best - 0.05
 
 
-@pytest.mark.parametrize("n", [30, 61, 200, 1000])
+@pytest.mark.parametrize("n", [30, 61, 200, 1000, 3000])
 def test_what_is_refused_surely_passes_no_limit(n, rng):
     """Most refusals are sure, and no walk that the band or the sequence accepts is refused."""
     sure = n_refused = 0

@@ -136,7 +136,7 @@ def test_weighted_rows_are_refused():
 @pytest.mark.parametrize("coverage", [0.66, 0.7, 0.8])
 def test_a_plan_for_few_tests_holds_between_them(coverage):
     n = rows_needed(Risk(0.05, method="bonferroni"), expected_risk=0.03, coverage=coverage)
-    ranks, limits = union_limits(n, 0.05, 0.05, 0.1)
+    ranks, limits = union_limits(n, 0.05, 0.05, min(0.1, 200 / n))
     k = next(k for k in range(1, n + 1) if k / n >= coverage)
     assert stats.binom.cdf(limits[ranks <= k][-1], k, 0.03) >= 0.8
 

@@ -14,6 +14,7 @@ from scipy import stats
 from scipy.stats import binom
 
 from skselect import (
+    InfeasibleTargetError,
     Outcomes,
     Risk,
     RiskCoverageCurve,
@@ -26,6 +27,7 @@ from skselect.curve.curve import threshold_below
 from skselect.objectives import Loss
 from skselect.thresholds import LevelSequence, Shortlist, _rules
 from tests.brute import examples, named, proba_cases
+from tests.common import mostly_slow
 from tests.thresholds.cases import curves, passed, profile
 
 
@@ -101,6 +103,59 @@ def test_least_band_target_of_a_set_is_met_and_a_smaller_one_is_not():
         ranks, limits = walk_band(500, target, 0.05, 0.1)
         assert (limits[ranks <= 300][-1] >= 12) == meets
     assert _rules.least_band_target(20, 20, 20, 0.05, 0.1) == 1  # nothing but errors
+
+
+@pytest.mark.parametrize(
+    ("n", "least"), [(40, 0.1), (2000, 0.1), (2001, 200 / 2001), (5000, 0.04), (10**6, 0.0002)]
+)
+def test_a_tenth_of_the_rows_or_200_of_them_must_be_accepted(n, least):
+    assert _rules.least_coverage(n) == least
+
+
+def draw_surest_8_percent(rng, n=10_000):
+    """Of the surest 8 % one in 200 is wrong, of the others every third."""
+    u = rng.random(n)
+    return Outcomes(rng.random(n) < np.where(u < 0.08, 0.005, 1 / 3), 1 - u)
+
+
+def test_the_surest_8_percent_are_answered_where_they_are_800_rows(rng):
+    for _ in range(3):
+        found = select_threshold(draw_surest_8_percent(rng), objective=Risk(0.05))
+        assert 0.075 < found.coverage < 0.1
+        assert found.certificate.is_certified
+        assert found.certificate.min_coverage == 0.02
+    with pytest.raises(InfeasibleTargetError, match=r"at least min_coverage=0\.1 count"):
+        select_threshold(draw_surest_8_percent(rng), objective=Risk(0.05, min_coverage=0.1))
+    small = draw_surest_8_percent(rng, 4000)
+    with pytest.raises(InfeasibleTargetError, match=r"at least min_coverage=0\.05 count"):
+        select_threshold(small, objective=Risk(0.001))
+
+
+@pytest.mark.parametrize("method", ["combined", "band"])
+@pytest.mark.parametrize(
+    ("risk", "draws"),
+    mostly_slow(
+        [
+            (lambda u: np.full_like(u, 0.050005), 60),
+            (lambda u: np.full_like(u, 0.050005), 1000),
+            (lambda u: 0.05 * (1 + 0.9 * np.sin(200 * u - 1.3)), 1000),
+        ],
+        unpack=True,
+    ),
+)
+def test_small_sets_spend_no_more_than_delta(method, risk, draws):
+    """All sets above the target by a hair, and small ones that cross it."""
+    n, target, delta = 4000, 0.05, 0.05
+    grid = np.linspace(0, 1, 100_001)
+    mean = np.cumsum(risk(grid)) / np.arange(1, len(grid) + 1)
+    rng, false = np.random.default_rng(5), 0
+    for _ in range(draws):
+        u = np.sort(rng.random(n))
+        curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(n) < risk(u), 1 - u))
+        rule = Risk.methods[method].find
+        passing = rule(curve, target, delta, _rules.least_coverage(n))
+        false += np.any(passing & (np.interp(u, grid, mean) > target))
+    assert false / draws <= delta + 3 * np.sqrt(delta * (1 - delta) / draws)
 
 
 def test_rows_needed_is_about_what_it_takes_and_none_where_more_would_not_help(rng):
