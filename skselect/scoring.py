@@ -16,7 +16,6 @@ from skselect._lib.checks.options import check_choice, check_number, check_thres
 from skselect._lib.checks.rows import (
     check_labels,
     check_length,
-    check_proba,
     check_weight,
     encode_labels,
 )
@@ -92,9 +91,7 @@ def _predict_proba(estimator: Any, X: Any) -> FloatArray:
             "confidence. Wrap it in SelectiveClassifier(..., calibration='temperature'), or choose "
             "a classifier with probabilities."
         )
-    proba = check_proba(estimator.predict_proba(X), "predict_proba(X)")
-    check_own_proba(proba, private_sklearn.count_rows(X), len(estimator.classes_), estimator)
-    return proba
+    return check_own_proba(estimator.predict_proba(X), X, estimator)
 
 
 def _curve_at(rows: ScoredRows, threshold: float | None) -> tuple[RiskCoverageCurve, float]:

@@ -16,7 +16,15 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
-from skselect._lib.checks.rows import check_labels, check_length, check_weight, encode_labels
+from skselect._lib.checks.rows import (
+    check_labels,
+    check_length,
+    check_proba,
+    check_weight,
+    encode_labels,
+    order_columns,
+)
+from skselect._lib.sklearn import count_rows
 from skselect.estimators.interfaces import StagedClassifier
 from skselect.policy import policy as policies
 from skselect.policy.seen_rows import SeenRows
@@ -186,7 +194,9 @@ class AbstainingMixin:
         -------
         ndarray of shape (n,) or (n, K)
         """
-        return np.asarray(self._raw().estimator.decision_function(self._features(X)))
+        estimator = self._raw().estimator
+        values = estimator.decision_function(self._features(X))
+        return np.asarray(order_columns(values, estimator.classes_, "decision_function(X)"))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows that are both accepted and right.
@@ -329,11 +339,16 @@ def find_records(estimator: Any, X: Any) -> list[tuple[SeenRows, Any] | None]:
     return records
 
 
-def check_own_proba(proba: FloatArray, n: int, n_classes: int, estimator: Any) -> None:
-    """Refuse probabilities that do not have one row per case and one column per class."""
-    if proba.shape != (n, n_classes):
+def check_own_proba(table: Any, X: Any, estimator: Any) -> FloatArray:
+    """Return what a classifier says of X: a row per case and a column per class, in their order."""
+    table = order_columns(table, estimator.classes_, "predict_proba(X)")
+    proba = check_proba(table, "predict_proba(X)")
+    n_rows = count_rows(X)
+    n_classes = len(estimator.classes_)
+    if proba.shape != (n_rows, n_classes):
         raise ValueError(
             f"estimator: predict_proba of {type(estimator).__name__} gives the shape {proba.shape} "
-            f"for {n} rows and a classes_ of length {n_classes}; one row per case and one column "
-            "per class are needed."
+            f"for {n_rows} rows and a classes_ of length {n_classes}; one row per case and one "
+            "column per class are needed."
         )
+    return proba

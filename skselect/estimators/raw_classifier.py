@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object, process_routi
 
 from skselect._lib import sklearn as private_sklearn
 from skselect._lib.arrays import FloatArray, IntArray, LabelArray
-from skselect._lib.checks.rows import check_labels, check_proba, encode_known, encode_labels
+from skselect._lib.checks.rows import check_labels, encode_known, encode_labels, order_columns
 from skselect._lib.decide import RANGE_TOLERANCE
 from skselect.estimators.base import check_own_proba, find_abstainer, find_cascade
 from skselect.predictions.decisions import DecisionRule
@@ -65,17 +65,17 @@ class RawClassifier:
             own = self.estimator.predict_proba(X)
         else:
             own, stage = cascade.follow(X)
-        own = check_proba(own, "predict_proba(X)")
-        n_rows = private_sklearn.count_rows(X)
-        check_own_proba(own, n_rows, len(self.columns), self.estimator)
+        own = check_own_proba(own, X, self.estimator)
         return spread(own, self.columns, len(self.classes), 0.0), stage
 
     def _ask_values(self, X: Any) -> FloatArray:
         """Return checked decision values."""
         n_rows = private_sklearn.count_rows(X)
         n_own = len(self.columns)
-        own = np.asarray(self.estimator.decision_function(X), dtype=np.float64)
         name = f"estimator: decision_function of {type(self.estimator).__name__}"
+        values = self.estimator.decision_function(X)
+        values = order_columns(values, self.estimator.classes_, name)
+        own = np.asarray(values, dtype=np.float64)
         if own.shape != ((n_rows,) if n_own == 2 else (n_rows, n_own)):
             raise ValueError(
                 f"{name} gives values of shape {own.shape} for {n_rows} rows and {n_own} classes; "

@@ -15,7 +15,7 @@ import numpy as np
 
 from skselect._lib.arrays import ConfidenceSpec, FloatArray, IntArray
 from skselect._lib.checks.options import check_choice
-from skselect._lib.checks.rows import check_confidence, check_length
+from skselect._lib.checks.rows import check_confidence, check_length, order_columns
 from skselect._lib.decide import CONFIDENCES, OWN_FEATURES, find_features, rate, weigh
 from skselect.predictions.decisions import DecisionRule
 
@@ -114,9 +114,10 @@ class LearnedScore:
             coefficients = dict(zip(self.names, self.coefficients, strict=True))
             return weigh(features, coefficients, self.intercept)
         table = np.column_stack([features[name] for name in self.names])
-        column = list(self.classifier.classes_).index(1)
-        chance = self.classifier.predict_proba(table)[:, column]
-        return np.asarray(chance, dtype=np.float64)
+        classes = list(self.classifier.classes_)
+        proba = self.classifier.predict_proba(table)
+        proba = np.asarray(order_columns(proba, classes, "predict_proba(X)"), dtype=np.float64)
+        return proba[:, classes.index(1)]
 
 
 def confidence_of_answers(

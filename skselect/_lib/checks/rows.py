@@ -511,6 +511,16 @@ def match_columns(
     return [position[label] for label in wanted]
 
 
+def order_columns(table: Any, classes: Any, name: str) -> Any:
+    """Return what an estimator says of its classes, the columns of a table in their order."""
+    names = arrays.column_names(table)
+    if names is None:
+        return table
+    remedy = "or return an array with its columns in the order of classes_"
+    positions = match_columns(names, np.asarray(classes), name, remedy)
+    return arrays.as_array(table, name)[:, positions]
+
+
 def check_simplex(proba: arrays.LabelArray, name: str) -> arrays.LabelArray:
     """Return rows of probabilities: float32 as they are, other dtypes as float64."""
     if proba.dtype not in (np.float32, np.float64):
