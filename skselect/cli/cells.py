@@ -59,7 +59,10 @@ def is_empty(column: pd.Series) -> BoolArray:
 
 
 def is_missing(column: pd.Series) -> BoolArray:
-    """Tell which cells hold nothing, or a word that means so."""
+    """Tell which cells of a column of numbers hold nothing, or a word that means so.
+
+    In a column of text every word is a value, and :func:`is_empty` tells what is missing.
+    """
     cells = as_arrow(column)
     if is_text(cells.type):
         cells = _without_words(cells)
@@ -134,12 +137,14 @@ def look_up(cells: Iterable[Any], known: Iterable[Any], decimal: str = ".") -> l
     """Return the position of each cell among known values, -1: it is missing, -2: it is none.
 
     Of known numbers, the texts "1" and "1.0" mean the number 1 ("1,0" with decimal commas), and
-    "01", "+1", "1e0" and "1_0" mean none.
+    "01", "+1", "1e0" and "1_0" mean none. Words such as NA are missing numbers, but text.
     """
     places: dict[Any, int] = {}
+    reads_words = True
     for position, value in enumerate(known):
         places[str(value)] = position
         places[value] = position
+        reads_words = reads_words and not isinstance(value, str)
 
     def place(cell: Any) -> int:
         with suppress(KeyError, ValueError, TypeError):
@@ -149,6 +154,8 @@ def look_up(cells: Iterable[Any], known: Iterable[Any], decimal: str = ".") -> l
             number = float(text)
             if _without_zeros(str(number)) == _without_zeros(text):
                 return places[number]
+        if isinstance(cell, str) and not reads_words:
+            return -1 if cell == "" else -2
         return -1 if means_missing(cell) else -2
 
     return [place(cell) for cell in cells]

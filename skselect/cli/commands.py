@@ -28,7 +28,7 @@ from skselect._lib.checks.options import check_count, check_number
 from skselect._lib.checks.rows import refuse_threshold_and_policy
 from skselect._lib.notebook import count, wrap
 from skselect.cli import BROKEN, OPEN, table_files, tables
-from skselect.cli.cells import is_empty, look_up, plain
+from skselect.cli.cells import look_up, plain
 from skselect.cli.options import (
     ApplyOptions,
     CsvLayout,
@@ -153,8 +153,12 @@ def tune(options: TuneOptions) -> int:
     _check_outputs(options.table, outputs)
     table = open_table(options.table[0], options)
     _refuse_misplaced_options(options, table)
-    selection, policy = _choose(table, options)
-    written = _write_results(selection, policy, table, outputs, options)
+    selection, policy, rows = _choose(table, options)
+    to_judge = None
+    if options.next is not None:
+        positions = selection.next_to_judge(options.next)
+        to_judge = table.file.cells().take(rows[positions].to_numpy())
+    written = _write_results(policy, to_judge, outputs, options)
     _print(selection)
     if policy.cascade is not None:
         _print(f"\n{wrap(str(policy.cascade))}")
@@ -180,8 +184,8 @@ def _name_outputs(options: TuneOptions) -> dict[str, Path | None]:
 
 def _choose(
     table: Table, options: TuneOptions
-) -> tuple[ThresholdSelection | GroupedSelection, AbstentionPolicy]:
-    """Return the threshold for the objective of the options, and its policy."""
+) -> tuple[ThresholdSelection | GroupedSelection, AbstentionPolicy, pd.Index]:
+    """Return the threshold for the objective of the options, its policy, and which rows count."""
     from skselect.selection.results import make_policy
     from skselect.selection.select import select_threshold
 
@@ -209,13 +213,12 @@ def _choose(
         cascade=cascade_of(predictions),
         metadata={tables.COLUMNS: table.stored},
     )
-    return selection, policy
+    return selection, policy, groups.index
 
 
 def _write_results(
-    selection: ThresholdSelection | GroupedSelection,
     policy: AbstentionPolicy,
-    table: Table,
+    to_judge: pa.Table | None,
     outputs: Mapping[str, Path | None],
     options: TuneOptions,
 ) -> list[str]:
@@ -229,11 +232,10 @@ def _write_results(
         elif option == "--python":
             texts[path] = str(policy.to_python())
     written = [str(path) for path in texts]
-    if options.next is not None:
+    if to_judge is not None:
         out_next = outputs["--out-next"]
-        rows = selection.next_to_judge(options.next)
-        _write(table.file.cells().take(rows), out_next, options.layout)
-        written.append(f"{out_next} ({count(len(rows), 'row')} to judge)")
+        _write(to_judge, out_next, options.layout)
+        written.append(f"{out_next} ({count(len(to_judge), 'row')} to judge)")
     files.write_together(texts)
     return written
 
@@ -721,7 +723,7 @@ def _read_rows(
         rows[list(range(numbers.shape[1]))] = numbers
     else:
         answers = table.known_codes(cells[str(table.answer)])
-        is_decided &= answers >= 0
+        is_decided &= table.answered(cells)
         rows["y_pred"] = table.classes[answers]
         rows["confidence"] = numbers[:, 0]
     rows["is decided"] = is_decided
@@ -1155,7 +1157,7 @@ def _decide_answers(
     numbers, known = table.numbers(rows)
     _refuse_lists_of_answers(policy)
     answers = rows[str(table.answer)]
-    known &= ~is_empty(answers)
+    known &= table.answered(rows)
     codes = np.zeros(len(rows), dtype=int)  # any class where only the confidence matters
     if policy.parts.by_answer:
         codes = table.known_codes(answers)

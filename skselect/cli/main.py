@@ -89,11 +89,12 @@ accepted only. With --capacity it appends over_capacity. The whole table is in m
 one use skselect.dask.decide in Python.
 
 A row is deferred if it lacks a probability, the answer or the confidence, or if its subgroup is
-unknown. A number is missing if its cell is empty or contains NA, N/A, NaN, null, None or -. CSV is
-written as it is read: with the same separator, decimal sign and encoding. It cannot hold lists and
-bytes: name a .parquet file for these. Text is copied unchanged, so a spreadsheet may run cells such
-as =HYPERLINK(...) as formulas. If the policy has a learned confidence that asks other models, name
-the columns suggestion and confidence of policy.decide: --answer, --confidence-column.
+unknown. A number is missing if its cell is empty or contains NA, N/A, NaN, null, None or -; a text
+only if its cell is empty: None is an answer. CSV is written as it is read: with the same separator,
+decimal sign and encoding. It cannot hold lists and bytes: name a .parquet file for these. Text is
+copied unchanged, so a spreadsheet may run cells such as =HYPERLINK(...) as formulas. If the policy
+has a learned confidence that asks other models, name the columns suggestion and confidence of
+policy.decide: --answer, --confidence-column.
 
 For the policy of a cascade give a table of each stage, in their order. The later ones need only the
 cases that ask them: --ask says which these are. The command also appends the column stage.
@@ -125,9 +126,10 @@ STALE: no row is newer than --max-age. That is told from the times of the rows o
 Times are numbers, or dates in ISO 8601 (2026-01-31, 2026-01-31T09:30:00+01:00; UTC if there is no
 zone); --dayfirst and --time-format read other dates. A date more than a day after now is refused.
 With dates --label-delay has a unit, such as 30D. --now stands for the clock, also in the history.
-Numbers have no clock: pass --now, or the last row counts as now. Labels and probabilities are
-missing if cells are empty or contain NA, N/A, NaN, null, None or -. Rows that lack a probability,
-the answer or the confidence are deferred and left out.
+Numbers have no clock: pass --now, or the last row counts as now. Numbers and verdicts are missing
+if cells are empty or contain NA, N/A, NaN, null, None or -; labels and answers in words only if
+their cells are empty. Rows that lack a probability, the answer or the confidence are deferred and
+left out.
 
 examples:
   skselect monitor log.csv --policy policy.json --label truth --time decided --id claim \\

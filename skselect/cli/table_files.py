@@ -23,7 +23,9 @@ import pyarrow.parquet as pq
 
 from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks import rows as row_checks
+from skselect._lib.checks import warn_user
 from skselect._lib.files import read_parquet
+from skselect._lib.notebook import count
 from skselect.cli.cells import (
     as_arrow,
     first_failure,
@@ -189,6 +191,16 @@ class TableFile:
                 f"{self.name}: column {column.name!r} has {int(missing.sum())} missing "
                 f"values, the first in row {first_row}; leave such rows out, "
                 f"or fill them in{more}."
+            )
+
+    def tell_words(self, column: pd.Series) -> None:
+        """Say how many cells of a column are words that mean missing."""
+        cells = column[is_missing(column) & ~is_empty(column)].astype(str)
+        words = cells[cells.str.strip() != ""]
+        if len(words):
+            warn_user(
+                f"{self.name}: {count(len(words), 'cell')} of column {column.name!r} counted as "
+                f"missing, because of a word such as {words.iloc[0]!r}."
             )
 
     def error(self, column: pd.Series, position: Any, wanted: str) -> ValueError:

@@ -15,6 +15,7 @@ from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, lo
 from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import shown, warn_user
 from skselect._lib.decide import RANGE_TOLERANCE, SUM_TOLERANCE
+from skselect._lib.notebook import count
 from skselect.cli.cells import (
     is_empty,
     is_missing,
@@ -103,8 +104,9 @@ class Table:
 
     def codes(self, column: pd.Series) -> IntArray:
         """Return the class of each cell, -1 where it is missing, -2 where it is no class."""
-        if self.is_judged and column.name == self.answer:  # each is predicted to be right
-            return -is_missing(column).astype(np.int64)
+        if self._is_free_text(column):  # each answer is predicted to be right
+            return -is_empty(column).astype(np.int64)
+        self._tell_words(column)
         positions, cells = pd.factorize(column)
         if self._is_verdict(column):
             words = ["" if means_missing(cell) else cell for cell in cells]
@@ -133,6 +135,41 @@ class Table:
         self.file.refuse_missing(column, codes < 0)
         return codes
 
+    def answered(self, rows: pd.DataFrame) -> BoolArray:
+        """Tell which rows hold an answer; probabilities always give one."""
+        if self.answer is None:
+            return np.full(len(rows), True)
+        answers = rows[self.answer]
+        if self._is_free_text(answers) or self._has_text_classes():
+            return ~is_empty(answers)
+        return ~is_missing(answers)
+
+    def _take_answered(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows that hold an answer, and say how many others are left out."""
+        is_answered = self.answered(rows)
+        n_empty = len(rows) - int(is_answered.sum())
+        if n_empty == 0:
+            return rows
+        if n_empty == len(rows):
+            raise ValueError(f"{self.name}: column {self.answer!r} holds no answer.")
+        warn_user(
+            f"{self.name}: {count(n_empty, 'row')} without an answer (column {self.answer!r} is "
+            "empty) are left out: skselect apply defers them, and all shares are of the others."
+        )
+        return rows[is_answered]
+
+    def _tell_words(self, column: pd.Series) -> None:
+        """Say how many labels are words that mean missing: in numbers and verdicts alone."""
+        if self._is_verdict(column) or not self._has_text_classes():
+            self.file.tell_words(column)
+
+    def _has_text_classes(self) -> bool:
+        return self.classes.dtype.kind == "U"
+
+    def _is_free_text(self, column: pd.Series) -> bool:
+        """Tell whether a column holds answers that are judged, which may be any text."""
+        return self.is_judged and column.name == self.answer
+
     def _is_verdict(self, column: pd.Series) -> bool:
         """Tell whether a column says which answers are right."""
         return self.is_judged and column.name == self.label
@@ -142,6 +179,8 @@ class Table:
     def numbers(self, rows: pd.DataFrame) -> tuple[FloatArray, BoolArray]:
         """Return the probabilities, or the confidence in one column, and which rows have all."""
         names = list(self.proba) or [str(self.confidence)]
+        for name in names:
+            self.file.tell_words(rows[name])
         lacks_number = np.any([is_missing(rows[name]) for name in names], axis=0)
         known = ~lacks_number
         whole_rows = rows.loc[known, names]  # nothing else in the other rows counts
@@ -192,7 +231,7 @@ class Table:
 
     def _labelled(self) -> tuple[Predictions, pd.DataFrame]:
         """Return rows with labels and the subgroups."""
-        rows = self.file.rows(self.used)
+        rows = self._take_answered(self.file.rows(self.used))
         labels = rows[str(self.label)]
         truth = self.known_codes(labels)
         unjudged = None
@@ -226,7 +265,7 @@ class Table:
 
     def _verdicts(self) -> tuple[Predictions, pd.DataFrame]:
         """Read verdicts with the confidences of all rows, and the subgroups of those that count."""
-        rows = self.file.rows(self.used)
+        rows = self._take_answered(self.file.rows(self.used))
         truth = self.known_codes(rows[str(self.label)])
         is_judged = truth >= 0
         counts = is_judged | self.keeps_unjudged
@@ -413,8 +452,7 @@ def _classes_of(
             listed = text_to_numbers(listed)
         return row_checks.check_classes(listed, "--classes")
     columns = [label, *filter(None, [roles.answer])]
-    keeps_unjudged = options.unjudged is not None
-    return _find_classes(file, columns, skips=label if keeps_unjudged else None)
+    return _find_classes(file, columns)
 
 
 def _refuse_what_it_cannot_read(policy: AbstentionPolicy, by_answer: bool, command: str) -> None:
@@ -440,29 +478,44 @@ def _refuse_what_it_cannot_read(policy: AbstentionPolicy, by_answer: bool, comma
         )
 
 
-def _find_classes(file: TableFile, names: Sequence[str], skips: str | None = None) -> LabelArray:
-    """Return the classes that occur, sorted; in a CSV file as numbers if all are numbers.
+def _find_classes(file: TableFile, names: Sequence[str]) -> LabelArray:
+    """Return the classes that occur in the columns of labels and answers, sorted.
 
-    In the column that `skips` names, words that mean missing are no classes.
+    A column of a CSV file holds numbers if all its cells are numbers, or words that mean missing.
     """
     rows = file.rows(names)
-    labels: set[Any] = set()
-    for name in names:
-        column = rows[name]
-        is_left_out = is_missing(column) if name == skips else is_empty(column)
-        present = column[~is_left_out]
-        labels.update(present.unique().tolist())
-    if not labels:
+    columns = [_find_labels(file, rows[name]) for name in names]
+    if all(len(labels) == 0 for labels in columns):
         raise ValueError(f"--classes is missing: column {names[0]!r} holds no label yet.")
-    classes = row_checks.check_labels(list(labels), f"column {names[0]!r}")
+    label_kind, *other_kinds = (labels.dtype.kind for labels in columns if len(labels))
+    is_text = label_kind == "U"
+    if any((kind == "U") != is_text for kind in other_kinds):
+        if not file.is_text:
+            raise ValueError(
+                f"columns {names[0]!r} and {names[1]!r}: one holds text and the other does not; "
+                "write labels and answers alike."
+            )
+        columns = [_find_labels(file, rows[name], as_text=True) for name in names]
+    classes = np.unique(np.concatenate(columns))
     if len(names) == len(classes) == 1:
         raise ValueError(
             f"column {names[0]!r} holds the class {classes.tolist()[0]!r} only; name all classes, "
             "in the order of --proba: --classes ..."
         )
-    if file.is_text:
-        classes = text_to_numbers(classes)
-    return np.unique(classes)
+    return classes
+
+
+def _find_labels(file: TableFile, column: pd.Series, *, as_text: bool = False) -> LabelArray:
+    """Return the labels that occur in a column; in a CSV file as numbers if all are numbers."""
+    present = column[~is_empty(column)].unique().tolist()
+    if not present:
+        return np.array([], dtype="U1")
+    labels = row_checks.check_labels(present, f"column {column.name!r}")
+    if not file.is_text or as_text:
+        return labels
+    without_words = np.array([label for label in present if not means_missing(label)])
+    numbers = text_to_numbers(without_words)
+    return labels if numbers.dtype.kind == "U" else numbers
 
 
 def _name_columns(file: TableFile, classes: LabelArray) -> tuple[str, ...]:
