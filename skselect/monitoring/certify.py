@@ -6,7 +6,6 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -182,8 +181,7 @@ def _decide_fresh(
             answered, f"objective={guarantee.name!r}, where it reads costs or a reviewer,"
         )
     sample = sample_of(answered, accepted, confidence, meaning.kind)
-    sample = replace(sample, seed=_SEED, sort=cache(RiskCoverageCurve.from_outcomes))
-    return sample.with_reviewer(guarantee)
+    return replace(sample, seed=_SEED).with_reviewer(guarantee)
 
 
 def _find_reused(

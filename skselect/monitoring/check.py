@@ -36,7 +36,7 @@ from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Stated
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.predictions import Predictions, draw_of, rows_given
-from skselect.selection.sample import Sample
+from skselect.selection.sample import Grouping, Sample
 
 _TRUSTED = (certificates.INDEPENDENT, certificates.FRESH, certificates.FIXED)
 _GROWING = "rows are only added between two checks, whatever their outcomes"
@@ -81,6 +81,9 @@ class GuaranteeCheck(Stated):
         How often the growing table may be checked; None: as often as one likes.
     deferred_error : float or None
         The share of the deferred cases that the reviewer is assumed to get wrong.
+    readings : tuple of str
+        The verdicts with and without rows that equal an earlier one; empty where none does. Where
+        they differ, `verdict` is what holds in both, and each bound is the wider one.
 
     Examples
     --------
@@ -114,6 +117,7 @@ class GuaranteeCheck(Stated):
     since: str = ""
     max_analyses: int | None = None
     deferred_error: float | None = None
+    readings: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -129,6 +133,7 @@ class GuaranteeCheck(Stated):
         detectable = unit * finding.detectable
         n_wrong = counts.n_errors + counts.n_missed
         n_more = count_more(guarantee, finding, schedule)
+        readings = tuple(reading.verdict for reading in finding.readings)
         return cls(
             verdict=finding.verdict,
             objective=guarantee.word,
@@ -149,6 +154,7 @@ class GuaranteeCheck(Stated):
             since=guarantee.since,
             max_analyses=schedule.max_analyses,
             deferred_error=guarantee.reviewing.rate,
+            readings=readings,
         )
 
     @property
@@ -245,6 +251,9 @@ class PolicyCheck:
         than those that tuned it, as training rows do, or probabilities that are calibrated twice.
     assumptions : tuple of str
         What is not proved; first how the rows were drawn, where :class:`Predictions` say it.
+    copies : int
+        Rows that equal an earlier one, label included, such as those of a file that was read twice.
+        Each verdict holds with and without them.
 
     Examples
     --------
@@ -276,6 +285,7 @@ class PolicyCheck:
     reused: float | None = None
     caveats: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
+    copies: int = 0
 
     @property
     def n_more(self) -> int | None:
@@ -427,7 +437,27 @@ class PolicyCheck:
         lives = [check.life for check in self.guarantees]
         if len(lives) > 1:
             lives.insert(0, self._count_verdicts())
+        if self.copies:
+            lives.append(self._tell_copies())
         return [*lives, *self.caveats]
+
+    def _tell_copies(self) -> str:
+        """Say how many rows equal an earlier one, and what the verdict is without them."""
+        start = f"{self.copies:,} of these {self.n:,} rows equal an earlier one, label included"
+        differing = [check for check in self.guarantees if len(set(check.readings)) > 1]
+        if not differing:
+            return f"{start}: the verdict is the same with and without them."
+        if len(self.guarantees) > 1:
+            n = len(self.guarantees)
+            return (
+                f"{start}: without them {len(differing)} of {n} verdicts differ, and what holds "
+                "with and without them stands."
+            )
+        [(with_them, _), (without, _)] = [VERDICTS[word] for word in differing[0].readings]
+        return (
+            f"{start}: with them the verdict would be {with_them}, without them {without}. What "
+            "holds in both readings stands."
+        )
 
     def _count_verdicts(self) -> str:
         """Say how many guarantees have which verdict, that over all of them first."""
@@ -595,8 +625,7 @@ def check_policy(
         tables = (Predictions, CountedRows)
         decided = decide_labelled(policy, rows, subgroups, "check_policy", tables)
         sample = sample_of(*decided, policy.rule.default_loss)
-        curve = RiskCoverageCurve.from_outcomes(sample.outcomes)
-        check = check_decided(policy, sample, subgroups, curve, request)
+        check = check_decided(policy, sample, subgroups, request)
     if check is None:
         raise ValueError(
             "target is missing: this policy guarantees nothing that labelled rows can check. Say "
@@ -606,39 +635,63 @@ def check_policy(
 
 
 def check_decided(
-    policy: AbstentionPolicy,
-    sample: Sample,
-    subgroups: Any,
-    curve: RiskCoverageCurve,
-    request: Request,
+    policy: AbstentionPolicy, sample: Sample, subgroups: Any, request: Request
 ) -> PolicyCheck | None:
-    """Check a policy on rows that it has decided; None where there is nothing to check.
-
-    `curve` is that of its confidence.
-    """
+    """Check a policy on rows that it has decided; None where there is nothing to check."""
+    curve = sample.sort(sample.outcomes)
+    sample = _with_copies(sample, policy, subgroups)
     checks = check_guarantees(policy, sample, subgroups, request)
     if not checks:
         return None
-    answered = sample.source
     loss = sample.outcomes.loss
     accepted = sample.accepted
     assert accepted is not None
-    counts = objectives.Counts.of(loss, accepted)
     graded = loss[accepted] if policy.rule.has_graded_costs else None
-    check = _gather(policy, checks, counts, graded)
-    assumptions = check.assumptions
-    if sample.drawn:
-        assumptions = (sample.drawn, *assumptions)
-    doubts = (find_far(policy, answered, curve), draw_of(answered).doubt)
-    caveats = [f"This verdict is about rows like these only: {doubt}." for doubt in doubts if doubt]
+    check = _gather(policy, checks, objectives.Counts.of(loss, accepted), graded)
     check = replace(
         check,
         same_rows=chose_threshold(policy, curve),
         reused=share_reused(policy, curve),
-        caveats=tuple(caveats),
-        assumptions=assumptions,
+        caveats=_find_unlike(policy, sample, curve),
+        assumptions=_assume(sample, check.assumptions),
+        copies=_count_copies(sample),
     )
     return _without_reused(check)
+
+
+def _with_copies(sample: Sample, policy: AbstentionPolicy, subgroups: Any) -> Sample:
+    """Return rows to be read with and without copies; those of other subgroups are none."""
+    if policy.parts.are_given:
+        groups = Grouping(str(policy.parts.by), subgroups, len(sample))
+        sample = replace(sample, groups=groups)
+    return sample.with_copies
+
+
+def _count_copies(sample: Sample) -> int:
+    """Return how many rows one of the readings leaves out."""
+    readings = sample.outcomes.readings
+    if readings is None:
+        return 0
+    is_left_out = ~np.all(readings, axis=1)
+    return int(np.count_nonzero(is_left_out))
+
+
+def _find_unlike(
+    policy: AbstentionPolicy, sample: Sample, curve: RiskCoverageCurve
+) -> tuple[str, ...]:
+    """Say why rows may be unlike the cases of the policy."""
+    doubts = (find_far(policy, sample.source, curve), draw_of(sample.source).doubt)
+    return tuple(
+        f"This verdict is about rows like these only: {doubt}." for doubt in doubts if doubt
+    )
+
+
+def _assume(sample: Sample, assumptions: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what is assumed: how the rows were drawn first, then about copies of them."""
+    about_copies = [caveat.assumes for caveat in sample.caveats]
+    if sample.drawn:
+        return (sample.drawn, *assumptions, *about_copies)
+    return (*assumptions, *about_copies)
 
 
 def _check_state(
@@ -662,12 +715,22 @@ def _check_state(
                 "objective='system_risk': a state does not count the reviewer's errors; pass "
                 "Predictions.from_proba(..., reviewer=).",
             )
-        doubt = schedule.doubt(guarantee)
-        finding = guarantee.test_counts(counts, anytime=schedule.is_anytime, doubt=doubt)
-        checks.append(GuaranteeCheck.of(guarantee, finding, schedule))
-    # A state may hold float32 confidences, by which no row is recognised.
+        checks.append(_check_counts(guarantee, counts, schedule))
     check = _gather(policy, checks, counts, None)
-    return _without_reused(replace(check, same_rows=chose_threshold(policy, curve)))
+    # A state may hold float32 confidences, by which no row is recognised.
+    check = replace(check, same_rows=chose_threshold(policy, curve))
+    if len(curve) < curve.n_rows:  # ties may be copies
+        check = replace(check, assumptions=(*check.assumptions, certificates.UNSOUGHT.assumes))
+    return _without_reused(check)
+
+
+def _check_counts(
+    guarantee: objectives.Guarantee, counts: objectives.Counts, schedule: Schedule
+) -> GuaranteeCheck:
+    """Compare a guarantee with rows that were only counted."""
+    doubt = schedule.doubt(guarantee)
+    finding = guarantee.test_counts(counts, anytime=schedule.is_anytime, doubt=doubt)
+    return GuaranteeCheck.of(guarantee, finding, schedule)
 
 
 def _check_countable(policy: AbstentionPolicy, state: CountedRows, subgroups: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -132,21 +132,25 @@ def check_answers_fit(
 
 
 def sample_of(
-    answered: Predictions, accepted: BoolArray, confidence: FloatArray, loss: str
+    answered: Predictions,
+    accepted: BoolArray,
+    confidence: FloatArray,
+    loss: str,
+    curve: RiskCoverageCurve | None = None,
 ) -> Sample:
-    """Return decided rows as a sample, with the losses of a kind and those of a reviewer."""
+    """Return decided rows as a sample, with the losses of a kind and those of a reviewer.
+
+    They are sorted once, where `curve` does not hold them sorted already.
+    """
     outcomes = Outcomes(
         compute_loss(answered, loss),
         confidence,
         reviewer_loss=reviewer_loss(answered),
         unjudged=answered.unjudged,
     )
-    return Sample(
-        outcomes=outcomes,
-        source=answered,
-        accepted=accepted,
-        drawn=predicting.draw_of(answered).assumed,
-    )
+    sort = cache(RiskCoverageCurve.from_outcomes if curve is None else lambda _: curve)
+    drawn = predicting.draw_of(answered).assumed
+    return Sample(outcomes=outcomes, source=answered, accepted=accepted, drawn=drawn, sort=sort)
 
 
 # Rows of `fit`, and rows of another kind ----------------------------------------------------------

@@ -270,6 +270,7 @@ def _read_for(guarantee: objectives.Guarantee, rows: Sample, rule: DecisionRule)
         loss=compute_loss(rows.source, kind),
         confidence=rows.outcomes.confidence,
         reviewer_loss=missed,
+        readings=rows.outcomes.readings,
     )
     is_graded = rule.has_graded_costs and guarantee.about.is_cost
     return replace(rows, outcomes=outcomes, is_graded=is_graded)

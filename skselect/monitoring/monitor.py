@@ -256,8 +256,9 @@ class SelectiveRiskMonitor:
             One name per case. Its label will be found by it. Compared as text. No case that waits,
             or was decided at the same instant as the last one, has the same name.
         when : array-like of shape (n,) or a single value, default=None
-            When the cases were decided: dates, or numbers. It must not go back. None: there are
-            no times, only the order.
+            When the cases were decided: dates, or numbers. It must not go back, so that no case
+            counts twice. None: there are no times, only the order; then a name is free again as
+            soon as its case has entered.
         y_pred : array-like of shape (n,), default=None
             The classifier's own answers. For a policy with ``decision="estimator"`` or with
             `confidence`.

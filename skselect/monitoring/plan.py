@@ -24,6 +24,10 @@ _TOO_MANY = 10**9
 
 def count_more(guarantee: Guarantee, finding: Finding, schedule: Schedule) -> int | None:
     """Return how many more rows like these would settle a test; None where no number would do."""
+    if finding.readings:
+        alike = [reading._replace(verdict=finding.verdict) for reading in finding.readings]
+        numbers = [count_more(guarantee, reading, schedule) for reading in alike]
+        return None if None in numbers else max(numbers)  # type: ignore[type-var]
     if finding.verdict == "not_tested":
         _, n = guarantee.count(finding.counts)
         return guarantee.rows_to_test(schedule.doubt(guarantee), schedule.kept(n))

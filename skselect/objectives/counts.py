@@ -49,6 +49,7 @@ class Finding(NamedTuple):
     `p_value` is the exact chance of such rows, or worse, at the target. Rows like these would put a
     true share of `detectable`, or worse, in doubt with probability .95; nan where none. It rests on
     `counts`, and on the `values` whose mean must be small, None where the counts say all.
+    `readings` are what each of several readings of the rows shows.
     """
 
     verdict: str
@@ -59,6 +60,7 @@ class Finding(NamedTuple):
     detectable: float
     counts: Counts = Counts(0, 0, 0)
     values: FloatArray | None = None
+    readings: tuple[Finding, ...] = ()
 
 
 def find_mean(

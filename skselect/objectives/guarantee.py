@@ -136,14 +136,53 @@ class Guarantee(Objective):
         even if one looks whenever rows were added. What is kept is in doubt with probability
         `doubt` at most.
         """
-        loss = sample.outcomes.loss
-        accepted = sample.accepted
-        assert accepted is not None
-        counts = Counts.of(loss, accepted, sample.outcomes.reviewer_loss)
+        readings = sample.outcomes.readings
+        if readings is None:
+            return self._test_rows(sample, ..., anytime, doubt)
+        findings = [self._test_rows(sample, rows, anytime, doubt) for rows in readings.T]
+        return self._join(findings, doubt)
+
+    def _test_rows(self, sample: Sample, rows: Any, anytime: bool, doubt: float) -> Finding:
+        """Test it on some of the rows."""
+        assert sample.accepted is not None
+        accepted = sample.accepted[rows]
+        loss = sample.outcomes.loss[rows]
+        missed = None
+        if sample.outcomes.reviewer_loss is not None:
+            missed = sample.outcomes.reviewer_loss[rows]
+        counts = Counts.of(loss, accepted, missed)
         values = None
         if sample.is_graded or self.reviewing.rate is not None:
             values = self.values(loss, accepted)
         return self.test_counts(counts, values, anytime=anytime, doubt=doubt)
+
+    def _join(self, findings: list[Finding], doubt: float) -> Finding:
+        """Return what holds in each reading of the rows, of which the first holds all rows.
+
+        Where the verdicts differ, the word is the one that claims less: no word but "broken" and
+        "in doubt" beside each other leaves a doubt, and no bound is nearer than the widest.
+        """
+        first = findings[0]
+        verdicts = {finding.verdict for finding in findings}
+        sizes = [self.count(finding.counts)[1] for finding in findings]
+        if len(verdicts) == 1:
+            verdict = first.verdict
+        elif verdicts <= {"broken", "in_doubt"}:
+            verdict = "in_doubt"
+        elif all(self.is_tested_by(n, doubt) for n in sizes):
+            verdict = "no_breach"
+        else:
+            verdict = "not_tested"
+        detectable = np.array([finding.detectable for finding in findings])
+        farthest = detectable.min() if self.is_least else detectable.max()
+        return first._replace(
+            verdict=verdict,
+            low=min(finding.low for finding in findings),
+            high=max(finding.high for finding in findings),
+            p_value=max(finding.p_value for finding in findings),
+            detectable=float(farthest),
+            readings=tuple(findings),
+        )
 
     def test_counts(
         self,

@@ -219,9 +219,14 @@ def check_case(case: Case, subgroups: Any) -> PolicyCheck | None:
     certificate = policy.certificate
     if certificate is not None and certificate.reads_reviewer and predictions.reviewer is None:
         return None
-    confidence = case.scored.outcomes.confidence
-    sample = sample_of(predictions, case.accepted, confidence, policy.rule.default_loss)
-    return check_decided(policy, sample, subgroups, case.scored.curve, Request())
+    sample = sample_of(
+        predictions,
+        case.accepted,
+        case.scored.outcomes.confidence,
+        policy.rule.default_loss,
+        case.scored.curve,
+    )
+    return check_decided(policy, sample, subgroups, Request())
 
 
 def _verdict(case: Case, options: Options) -> dict[str, str] | None:

@@ -968,3 +968,91 @@ def test_ten_broken_guarantees_are_said_and_the_others_counted(policy, n_groups,
     assert all(repr(site) in line for site, line in zip(sites, notice[:10], strict=False))
     more = [f"The same is true of {others} more subgroups."] if others else []
     assert notice[10:] == more
+
+
+# Rows that equal earlier ones ---------------------------------------------------------------------
+
+
+def read_again(seed, risk, n=600, times=1):
+    """Return labels and probabilities of drawn rows, all answered, each so many times."""
+    rng = np.random.default_rng(seed)
+    proba = rng.uniform(0.5, 1.0, n)
+    y = np.where(rng.random(n) < risk, 0, 1)
+    proba = np.column_stack([1.0 - proba, proba])
+    return np.tile(y, times), np.tile(proba, (times, 1))
+
+
+EVERYTHING = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.0)
+
+
+@pytest.mark.parametrize("times", [2, 5, 10])
+def test_a_file_that_was_read_several_times_proves_no_more_than_once(times):
+    differing = 0
+    for seed in range(20):
+        for risk in (0.03, 0.051, 0.075):
+            once = check_policy(EVERYTHING, *read_again(seed, risk), target=0.05)
+            check = check_policy(EVERYTHING, *read_again(seed, risk, times=times), target=0.05)
+            [single], [several] = once.guarantees, check.guarantees
+            assert check.copies == 600 * (times - 1)
+            assert several.readings[1] == once.verdict
+            assert several.low <= single.low
+            assert several.high >= single.high
+            if once.verdict in ("no_breach", "not_tested"):
+                assert check.verdict == once.verdict
+            if check.verdict in ("broken", "confirmed"):
+                assert once.verdict == check.verdict
+            differing += len(set(several.readings)) > 1
+    assert differing > 0
+
+
+def test_what_copies_change_is_said_and_assumed():
+    y, proba = read_again(0, 0.0, 40, times=10)
+    check = check_policy(EVERYTHING, y, proba, target=0.05)
+    assert check.guarantees[0].readings == ("confirmed", "not_tested")
+    assert check.verdict == "not_tested"
+    text = unwrap(str(check))
+    assert "360 of these 400 rows equal an earlier one, label included: with them the" in text
+    assert "CONFIRMED, without them NOT TESTED" in text
+    assert certificates.ALL_COPIES in check.assumptions
+    same = check_policy(EVERYTHING, *read_again(0, 0.0, 400, times=2), target=0.05)
+    assert same.verdict == "confirmed"
+    assert "the verdict is the same with and without them" in unwrap(str(same))
+    assert same.n_more == 0
+    alone = check_policy(EVERYTHING, *read_again(0, 0.0, 40), target=0.05)
+    assert check.n_more >= alone.n_more - 1 > 0
+
+
+def test_rows_that_may_be_copies_but_cannot_be_found_are_assumed_to_be_none():
+    tied = rows_with(2, 400, 600)
+    assert certificates.UNSOUGHT.assumes in check_policy(EVERYTHING, tied, target=0.05).assumptions
+    distinct = check_policy(EVERYTHING, *read_again(0, 0.02), target=0.05)
+    assert certificates.UNSOUGHT.assumes not in distinct.assumptions
+
+
+def test_in_a_growing_table_the_original_of_a_copy_stays_the_first():
+    y, proba = read_again(3, 0.05, 300)
+    for n_again in (0, 20, 100, 300):
+        table = np.r_[y, y[:n_again]], np.vstack([proba, proba[:n_again]])
+        check = check_policy(EVERYTHING, *table, target=0.05)
+        alone = check_policy(EVERYTHING, y, proba, target=0.05)
+        assert check.copies == n_again
+        if n_again:
+            assert check.guarantees[0].readings[1] == alone.verdict
+
+
+def test_own_guarantees_are_told_with_and_without_copies():
+    kept = guaranteeing(EVERYTHING, threshold=0.0)
+    y, proba = read_again(1, 0.06, 300, times=5)
+    notice = certify(kept, y, proba, target=0.2).notice
+    assert not notice.startswith(NOT_MET)
+    assert certify(kept, *read_again(1, 0.06, 1500), target=0.2).notice.startswith(NOT_MET)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("risk", "word"), [(0.051, "confirmed"), (0.049, "broken")])
+@pytest.mark.parametrize("times", [5, 10])
+def test_copies_make_no_false_verdict_more_frequent(risk, word, times):
+    n_draws = 1000
+    tables = (read_again(seed, risk, times=times) for seed in range(n_draws))
+    n_false = sum(check_policy(EVERYTHING, *table, target=0.05).verdict == word for table in tables)
+    assert n_false <= stats.binom.ppf(0.999, n_draws, 0.05)

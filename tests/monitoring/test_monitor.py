@@ -783,3 +783,18 @@ def test_mean_risk_is_rarely_said_to_be_below_where_it_is_not(start):
         k = int(np.argmax(wealth[run])) + 1
         found = risk_interval(float(total[run, k - 1]), float(k), delta)[1] < target
         assert found == is_below[run, k - 1]
+
+
+def test_names_and_times_let_no_case_count_twice(rng):
+    P, y = rows(rng, 300)
+    names = np.arange(300)
+    days = pd.date_range("2026-01-01", periods=300, freq="h")
+    monitor = watching().add_decisions(P[:200], ids=names[:200], when=days[:200])
+    check_refused("when", lambda: monitor.add_decisions(P, ids=names, when=days))
+    monitor.add_labels(names[:200], y[:200])
+    check_refused("when", lambda: monitor.add_decisions(P, ids=names, when=days))
+    # The case of the last instant has entered, and its name is known all the same.
+    check_refused("ids", lambda: monitor.update(y[199:], P[199:], ids=names[199:], when=days[199:]))
+    assert monitor.status_.n_decided == 200
+    waiting = watching().add_decisions(P, ids=names)
+    check_refused("ids", lambda: waiting.add_decisions(P, ids=names))
