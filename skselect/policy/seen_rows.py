@@ -246,20 +246,29 @@ class _TiedRows(NamedTuple):
     def find_later(self) -> IntArray | None:
         """Return the rows that share the confidence of an earlier one; None if some pair differs.
 
-        Rows that are not judged yet differ from none.
+        The original is the first by position, whoever was judged first.
         """
-        if self.unjudged is None:
-            order = np.argsort(self.confidence, kind="stable")
-        else:  # last among equals, so that judged rows are neighbours
-            order = np.lexsort((self.unjudged, self.confidence))
-        is_tied = np.diff(self.confidence[order]) == 0.0
-        earlier = order[:-1][is_tied]
-        later = order[1:][is_tied]
-        compared = slice(None) if self.unjudged is None else ~self.unjudged[later]
-        for column in self.columns:
-            if np.any(column[later][compared] != column[earlier][compared]):
+        order = np.argsort(self.confidence, kind="stable")
+        earlier, later = self._pair_ties(order)
+        if self.unjudged is not None:
+            # Last among equals, so that judged rows are neighbours: the others differ from none.
+            judged_first = np.lexsort((self.unjudged, self.confidence))
+            earlier, compared = self._pair_ties(judged_first)
+            are_judged = ~self.unjudged[compared]
+            if self._differ(earlier[are_judged], compared[are_judged]):
                 return None
+        elif self._differ(earlier, later):
+            return None
         return later
+
+    def _pair_ties(self, order: IntArray) -> tuple[IntArray, IntArray]:
+        """Return neighbours of equal confidence in an order of the rows."""
+        is_tied = np.diff(self.confidence[order]) == 0.0
+        return order[:-1][is_tied], order[1:][is_tied]
+
+    def _differ(self, earlier: IntArray, later: IntArray) -> bool:
+        """Tell whether some pair differs in a column."""
+        return any(np.any(column[later] != column[earlier]) for column in self.columns)
 
 
 def with_and_without(*left_out: BoolArray | None) -> BoolArray | None:

@@ -38,7 +38,8 @@ def pick_by_group(sample: Sample, objectives: Objectives, on_infeasible: str) ->
     assert sample.groups is not None
     members = sample.split_by_group()
     each_objective = objective_by_group(objectives, list(members))
-    sizes = _count_rows(sample, members)
+    # All rows, whatever their readings: labels decide these, and must not divide delta.
+    sizes = [len(rows) for rows in members.values()]
     divisors = divide_delta(each_objective, sizes, sample.loss)
     selections = {}
     for (group, rows), objective, divisor in zip(
@@ -60,14 +61,6 @@ def pick_by_group(sample: Sample, objectives: Objectives, on_infeasible: str) ->
         by_answer=sample.groups.by_answer,
         columns=columns,
     )
-
-
-def _count_rows(sample: Sample, members: Mapping[Any, IntArray]) -> list[int]:
-    """Return how many rows of each subgroup count at least, under each reading."""
-    readings = sample.outcomes.readings
-    if readings is None:
-        return [len(rows) for rows in members.values()]
-    return [int(readings[rows].sum(axis=0).min()) for rows in members.values()]
 
 
 def objective_by_group(objectives: Objectives, groups: list[Any]) -> list[Objective]:

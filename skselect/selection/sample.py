@@ -51,6 +51,12 @@ class Grouping:
     unseen: str = "abstain"
 
     @cached_property
+    def codes(self) -> IntArray:
+        """The number of the subgroup of each row; -1 where it has none."""
+        codes, _ = subgroup_codes(self.subgroups, self.n_rows)
+        return codes
+
+    @cached_property
     def members(self) -> dict[Any, IntArray]:
         """The rows of each subgroup that has any."""
         codes, keys = subgroup_codes(self.subgroups, self.n_rows)
@@ -219,11 +225,16 @@ class Sample(Origin):
 
     @property
     def with_copies(self) -> Self:
-        """The rows, to be read with and without those that seem to be copies of others."""
+        """The rows, to be read with and without those that seem to be copies of others.
+
+        Rows of different subgroups are no copies.
+        """
         outcomes = self.outcomes
         columns: list[Any] = [outcomes.loss, outcomes.reviewer_loss, outcomes.sample_weight]
         if isinstance(self.source, Predictions):
             columns += [self.source.y_true, self.source.y_pred]
+        if self.groups is not None:
+            columns.append(self.groups.codes)
         block_sizes = self.sort(outcomes.all_counted).block_rows
         copies = find_tied_copies(
             outcomes.confidence, block_sizes, *columns, unjudged=outcomes.unjudged

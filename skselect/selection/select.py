@@ -209,12 +209,12 @@ def _doubt(
 ) -> Sample:
     """Return the rows with their subgroups, and with what is doubted of them."""
     objective = first_of(objectives)
-    if objective.guarantees:
-        sample = sample.with_copies
-    groups = None
     if subgroups is not None:
         groups = _read_subgroups(subgroups, sample.source, objectives)
-    sample = replace(sample.with_reviewer(objective), groups=groups)
+        sample = replace(sample, groups=groups)
+    if objective.guarantees:
+        sample = sample.with_copies
+    sample = sample.with_reviewer(objective)
     return sample.in_order(objective, order.TAKE_LATEST, vouched="independent" in vouched)
 
 

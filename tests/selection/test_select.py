@@ -39,6 +39,7 @@ from skselect.predictions.predictions import draw_of
 from skselect.selection.order import TAKE_LATEST, find_order
 from skselect.thresholds import Combined, FixedSequence, LevelSequence, Shortlist
 from skselect.thresholds._rules import combined_risk, least_risk_target, rows_like_these
+from tests.common import mostly_slow
 from tests.refusals import check_refused, refusals
 
 
@@ -612,6 +613,49 @@ def test_what_passes_with_unjudged_rows_passes_with_every_label(pool, objective,
     assert (late.threshold, late.coverage, len(late.waiting)) == (
         plain.threshold, plain.coverage, 0,
     )  # fmt: skip
+
+
+def check_look(rng, objective):
+    """Check that no subgroup passes at one look what it does not pass when all rows are judged."""
+    n = int(rng.integers(30, 120))
+    sure = np.repeat(rng.random(n), 2)
+    by = rng.choice(["x", "y"], 2 * n) if rng.random() < 0.7 else np.repeat("x", 2 * n)
+    wrong = rng.random(2 * n) < rng.choice([0.0, 0.03, 0.1])
+    if rng.random() < 0.5:
+        wrong = np.repeat(wrong[::2], 2)
+    judged = rng.random(2 * n) < rng.random()
+    if rng.random() < 0.5:
+        # Right rows first, the order that flatters most.
+        judged &= ~wrong
+    early = select_from(sure, wrong, judged, objective, subgroups=by)
+    late = select_from(sure, wrong, np.ones(2 * n, dtype=bool), objective, subgroups=by)
+    for group, threshold in late.thresholds.items():
+        accepted_early = early.accepts(sure, by) & (by == group)
+        assert early.thresholds[group] >= threshold or not np.any(
+            accepted_early & (sure < threshold)
+        )
+
+
+LOOKS = [Risk(0.1, delta=0.3), Risk(0.2, delta=0.3, method="band"), GeneralizedRisk(0.2)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("draws", mostly_slow([40, 10_000]))
+def test_subgroups_pass_at_no_look_what_fails_when_all_rows_are_judged(draws):
+    rng = np.random.default_rng(1342)
+    for k in range(draws):
+        check_look(rng, LOOKS[k % len(LOOKS)])
+
+
+def test_rows_of_other_subgroups_are_no_copies():
+    sure = np.repeat(np.linspace(0.9, 0.3, 60), 2)
+    right = np.zeros(120, dtype=bool)
+    by = np.tile(["x", "y"], 60)
+    alone = select_from(sure, right, ~right, Risk(0.3))
+    apart = select_from(sure, right, ~right, Risk(0.3), subgroups=by)
+    assert "60 of these 120 rows equal an earlier one" in str(alone.certificate.caveats)
+    for certificate in apart.certificates.values():
+        assert "equal an earlier one" not in str(certificate.caveats)
 
 
 def test_rows_that_may_turn_out_to_be_copies_are_left_out_from_the_first_look():
