@@ -7,6 +7,7 @@ import math
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -659,11 +660,14 @@ class ThresholdTuner(
         if len(unseen.rows) < len(plan.rows.codes):
             X = take_rows(X, unseen.rows)
         hashed = _HashedTables()
-        seen, caveats = self._find_seen(model, X, hashed)
+        records = _Records.of(model, X, hashed)
+        seen, caveats = self._find_seen(model, records, len(unseen.rows))
         if isinstance(find_inner(model.estimator), PrecomputedClassifier):
             copies = None  # X are predictions
         else:
-            copies = seen_rows.find_copies(hashed.of(X), unseen.codes)
+            rows = hashed.of(X)
+            recognise_all = records.recognise_all(rows)
+            copies = seen_rows.find_copies(rows, unseen.codes, recognise_all=recognise_all)
         if copies is None:  # no row of X can be recognised
             _, sizes = np.unique(unseen.confidence, return_counts=True)
             copies = seen_rows.find_tied_copies(
@@ -680,15 +684,22 @@ class ThresholdTuner(
         return assumption in certificates.check_vouched(self.assume)
 
     def _find_seen(
-        self, model: SelectiveClassifier, X: Any, hashed: _HashedTables
+        self, model: SelectiveClassifier, records: _Records, n_rows: int
     ) -> tuple[arrays.BoolArray, list[Caveat]]:
         """Return which rows have trained the classifier, where these are few, and caveats."""
         is_vouched = self._vouches("fresh")
-        seen = np.zeros(count_rows(X), dtype=bool)
-        records = _Records.of(model, X, hashed)
+        seen = np.zeros(n_rows, dtype=bool)
         caveats = []
         if not records.are_all:
             caveats.append(certificates.FRESH_BY_WORD if is_vouched else certificates.NO_RECORD)
+        if records.are_old:
+            caveats.append(certificates.OLD_RECORD)
+        n_others = records.count_others()
+        if n_others:
+            others = certificates.others_trained(n_others, vouched=is_vouched)
+            caveats.append(others)
+            if not is_vouched:
+                warn_user(f"No certificate: {others.reason}.")
         most = records.find_largest_overlap()
         if not most.share > 0:
             if not caveats and not most.is_checked:
@@ -1091,11 +1102,28 @@ class _Records:
         """Whether each holds all rows that trained its part."""
         return all(record.complete for record, _ in self.known)
 
+    @property
+    def are_old(self) -> bool:
+        """Whether one does not say how many of its rows are equal by chance."""
+        return any(record.twins is None for record, _ in self.known)
+
+    def recognise_all(self, rows: seen_rows.HashedRows) -> bool:
+        """Tell whether equal ones of these rows are no chance, as the training rows of a part."""
+        return any(record.is_of_few_twins for record, table in self.known if table is rows)
+
+    @cached_property
+    def overlaps(self) -> list[seen_rows.Overlap]:
+        """The overlap of each part."""
+        return [record.overlap(rows) for record, rows in self.known]
+
     def find_largest_overlap(self) -> seen_rows.Overlap:
         """Return the overlap of the part that has seen the largest share of the rows."""
-        overlaps = [record.overlap(rows) for record, rows in self.known]
         nothing = seen_rows.Overlap(0, seen_rows.LEAST)
-        return max(overlaps, key=lambda overlap: overlap.share, default=nothing)
+        return max(self.overlaps, key=lambda overlap: overlap.share, default=nothing)
+
+    def count_others(self) -> int:
+        """Return how many rows, beyond chance, trained a part but cannot be recognised."""
+        return max((overlap.n_others for overlap in self.overlaps), default=0)
 
     def find_seen(self) -> arrays.BoolArray:
         """Return which rows trained any part."""

@@ -99,6 +99,11 @@ NO_RECORD = Caveat(
 )
 #: The same where the user says that they did not.
 FRESH_BY_WORD = NO_RECORD._replace(reason=f"{NO_RECORD.reason} (assume='fresh' says no)")
+OLD_RECORD = Caveat(
+    "the record of the training rows was saved by an older version, which recognises only rows "
+    "with a value of their own",
+    strikes=False,
+)
 NOTHING_CHECKED = Caveat(
     "no row can be recognised, so skselect cannot tell whether copies of these rows also trained "
     "the classifier",
@@ -133,6 +138,15 @@ def trained_here(overlap: Overlap, *, few: bool, asks: bool, vouched: bool) -> C
     if vouched:
         return Caveat(f"{found}, overruled by assume='fresh'", FRESH, strikes=False)
     return Caveat(f"{found}, and only fresh rows certify (assume='fresh' overrules this)", FRESH)
+
+
+def others_trained(n: int, *, vouched: bool) -> Caveat:
+    """Return the caveat about rows that trained the classifier and cannot be told from others."""
+    found = f"about {n:,} more of these rows equal training rows than chance explains"
+    found += ", and it cannot be told which"
+    if vouched:
+        return Caveat(f"{found}, overruled by assume='fresh'", FRESH, strikes=False)
+    return Caveat(f"{found}; only fresh rows certify (assume='fresh' overrules this)", FRESH)
 
 
 def copied_here(copies: BoolArray | None, included: str = "label included") -> tuple[Caveat, ...]:

@@ -1,8 +1,12 @@
 """A record of rows, so that a certificate recognises those that it must not rest on.
 
-A row is recognisable if it holds a value that no other distinct row of its table holds in the
-same column. Only recognisable rows are counted: rows of few values are equal by chance. A table of
-one column, and columns in which at most two rows hold such a value, do not count.
+Rows may be equal by chance. How often says the table that is recorded: a new row equals one of its
+rows with the probability that one of its own rows equals another one, its twin. Where that is rare,
+every row is recognised by all its values. New rows must have few twins, too, or each of them as
+many (a file that was read twice): else the recorded table may have lost its twins before the fit.
+Elsewhere a row is recognisable if it holds a value that no other distinct row of its table holds in
+the same column; a table of one column, and columns in which at most two rows hold such a value, do
+not count then.
 """
 
 from __future__ import annotations
@@ -37,6 +41,12 @@ _LEAST_OWN = 0.9
 _LEAST_FOUND = 20
 #: Fewer recognisable rows are as good as none.
 LEAST = 5
+#: Every row is recognised by all its values if at most this share of the rows has a twin.
+_FEW_TWINS = 0.01
+# Rows that cannot be recognised were met beyond chance if their share is larger than that of twins
+# by so many standard errors, and if there are more than so many of them.
+_SURPRISING = 3.0
+_HANDFUL = 5
 # So many numbers are hashed at a time: they fit into the cache of a processor.
 _CELLS = 1 << 14
 # float32 holds all whole numbers below this one.
@@ -47,10 +57,14 @@ _FEW = 2
 
 
 class Overlap(NamedTuple):
-    """How many rows were recorded, of how many that can be recognised in both tables."""
+    """How many rows were recorded, of how many that can be recognised in both tables.
+
+    `n_others` is how many rows were recorded, beyond chance, that cannot be recognised.
+    """
 
     n_seen: int
     n_recognisable: int
+    n_others: int = 0
 
     @property
     def is_checked(self) -> bool:
@@ -96,6 +110,15 @@ class HashedRows:
         return np.bincount(self.places, minlength=len(self.hashes))
 
     @cached_property
+    def have_few_twins(self) -> bool:
+        """Whether few rows occur more often than most of them do."""
+        if len(self) == 0:
+            return False
+        usual = np.bincount(self.times).argmax()
+        n_twins = np.sum(self.times[self.times > usual])
+        return bool(n_twins <= _FEW_TWINS * len(self))
+
+    @cached_property
     def copies(self) -> IntArray:
         """How often each distinct row counts."""
         return np.minimum(self.times, MOST_COPIES)
@@ -116,9 +139,51 @@ class HashedRows:
         return _find_recognisable(self.X, self.first)
 
 
+class Twins(NamedTuple):
+    """How many rows of a table equal another one of it, and how many exactly one other."""
+
+    n: int
+    n_rows: int
+    n_in_pairs: int
+
+    @classmethod
+    def of(cls, rows: HashedRows) -> Twins:
+        """Count the twins of a table."""
+        times = rows.times
+        n_twins = int(np.sum(times[times > 1]))
+        n_in_pairs = 2 * int(np.count_nonzero(times == 2))
+        return cls(n_twins, len(rows), n_in_pairs)
+
+    @property
+    def share(self) -> float:
+        """The probability that a new row equals one of the table by chance."""
+        return self.n / self.n_rows
+
+    @property
+    def are_few(self) -> bool:
+        """Whether equal rows are no chance."""
+        return self.n_rows > 0 and self.share <= _FEW_TWINS
+
+    def find_surprise(self, n_met: int, n: int) -> float:
+        """Return how many standard errors more of `n` new rows were met than have a twin.
+
+        The share of twins is the Good-Turing estimate of the probability that a row is met. Its
+        variance is that of Esty, "A normal limit law for a nonparametric estimator of the coverage
+        of a random sample", 1983; the share is pooled, as in a test of two shares.
+        """
+        pooled = (self.n + n_met) / (self.n_rows + n)
+        spread = pooled * (1.0 - pooled)
+        of_twins = (spread + self.n_in_pairs / self.n_rows) / self.n_rows
+        of_met = spread / n
+        excess = n_met / n - self.share
+        if excess <= 0.0:
+            return 0.0
+        return float(excess / np.sqrt(of_twins + of_met))
+
+
 @dataclass(frozen=True, eq=False)
 class SeenRows:
-    """Hashes of the recognisable rows of a table, at most `MOST` of them.
+    """Hashes of the distinct rows of a table, at most `MOST` of them.
 
     Parameters
     ----------
@@ -127,23 +192,42 @@ class SeenRows:
     share : float in [0, 1]
         How many of the table's rows are recognisable.
     complete : bool
-        Whether these are all recognisable rows.
+        Whether these are all rows.
+    alone : ndarray of bool, shape (k,), default=None
+        Which of the rows are recognisable; None for all.
+    twins : Twins, default=None
+        How many rows of the table equal another one. None in the record of an older version, which
+        holds recognisable rows alone.
     """
 
     hashes: Hashes
     share: float
     complete: bool
+    alone: BoolArray | None = None
+    twins: Twins | None = None
+
+    @property
+    def is_of_few_twins(self) -> bool:
+        """Whether rows that equal a recorded one are no chance."""
+        return self.twins is not None and self.twins.are_few
+
+    def recognises_all(self, rows: HashedRows) -> bool:
+        """Tell whether every one of these rows is recognised by all its values."""
+        return self.is_of_few_twins and rows.have_few_twins
 
     @classmethod
     def of(cls, X: Any) -> SeenRows:
         """Record rows; nothing is recorded of an X that cannot be read as a table."""
         rows = hash_rows(X)
+        twins = Twins.of(rows)
+        order = np.argsort(rows.hashes)[:MOST]
+        hashes = rows.hashes[order]
+        complete = len(rows.hashes) <= MOST
         share = 0.0
         if len(rows):
             n_recognisable = np.sum(rows.copies[rows.alone])
             share = float(n_recognisable / np.sum(rows.copies))
-        recognisable = np.sort(rows.hashes[rows.alone])
-        return cls(recognisable[:MOST].copy(), share, len(recognisable) <= MOST)
+        return cls(hashes, share, complete, rows.alone[order], twins)
 
     def overlap(self, rows: HashedRows) -> Overlap:
         """Count the recorded ones of some rows, and how many of these can be recognised.
@@ -154,23 +238,51 @@ class SeenRows:
         """
         if len(self.hashes) == 0:
             return Overlap(0, 0)
-        copies = rows.copies
+        is_counted = np.ones(len(rows.hashes), dtype=bool)
         if not self.complete:
-            copies = np.where(rows.hashes <= self.hashes[-1], copies, 0)
-        is_seen = rows.alone & _are_among(rows.hashes, self.hashes)
-        n_here = int(np.sum(copies[rows.alone]))
-        n_there = round(self.share * int(np.sum(copies)))
-        n_recognisable = min(n_here, n_there)
-        n_seen = int(np.sum(copies[is_seen]))
-        return Overlap(min(n_seen, n_recognisable), n_recognisable)
+            is_counted = rows.hashes <= self.hashes[-1]
+        copies = np.where(is_counted, rows.copies, 0)
+        is_known = self._find_known(rows)
+        n_recognisable = int(np.sum(copies))
+        if not self.recognises_all(rows):
+            n_here = int(np.sum(copies[rows.alone]))
+            n_there = round(self.share * n_recognisable)
+            n_recognisable = min(n_here, n_there)
+        n_seen = int(np.sum(copies[is_known]))
+        times = np.where(is_counted, rows.times, 0)
+        n_others = self._count_others(rows.hashes, times, is_known)
+        return Overlap(min(n_seen, n_recognisable), n_recognisable, n_others)
+
+    def _find_known(self, rows: HashedRows) -> BoolArray:
+        """Tell which of the distinct rows are recorded, of those that can be recognised."""
+        if self.recognises_all(rows):
+            return _are_among(rows.hashes, self.hashes)
+        recognisable = self.hashes
+        if self.alone is not None:
+            recognisable = self.hashes[self.alone]
+        return rows.alone & _are_among(rows.hashes, recognisable)
+
+    def _count_others(self, hashes: Hashes, times: IntArray, is_known: BoolArray) -> int:
+        """Return how many rows were met, beyond chance, that cannot be recognised."""
+        n = int(np.sum(times))
+        if self.twins is None or self.twins.are_few or n == 0:
+            return 0
+        is_met = _are_among(hashes, self.hashes)
+        n_met = int(np.sum(times[is_met]))
+        n_known = int(np.sum(times[is_known]))
+        n_others = round(n_met - n_known - self.twins.share * n)
+        if n_others <= _HANDFUL or self.twins.find_surprise(n_met, n) <= _SURPRISING:
+            return 0
+        return n_others
 
     def find(self, rows: HashedRows) -> BoolArray:
         """Tell which of the rows are recorded, of those that can be recognised."""
-        is_seen = rows.alone & _are_among(rows.hashes, self.hashes)
-        return is_seen[rows.places]
+        return self._find_known(rows)[rows.places]
 
 
-def find_copies(rows: HashedRows, codes: IntArray) -> BoolArray | None:
+def find_copies(
+    rows: HashedRows, codes: IntArray, *, recognise_all: bool = False
+) -> BoolArray | None:
     """Tell which rows equal an earlier one, in all values and the class.
 
     Equal rows of several classes are a case that came back, and only recognisable rows count. The
@@ -181,10 +293,13 @@ def find_copies(rows: HashedRows, codes: IntArray) -> BoolArray | None:
     rows : HashedRows
     codes : ndarray of shape (n,)
         The true classes.
+    recognise_all : bool, default=False
+        Whether equal rows are no chance, as a record of such rows says (`SeenRows`).
     """
-    if not np.any(rows.alone):
+    alone = np.ones(len(rows.hashes), dtype=bool) if recognise_all else rows.alone
+    if not np.any(alone):
         return None
-    is_copied = rows.alone & (rows.times > 1)
+    is_copied = alone & (rows.times > 1)
     if not np.any(is_copied):
         return np.zeros(len(rows), dtype=bool)
     original = rows.first[rows.places]
