@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
+from enum import Enum
 from inspect import currentframe
 from typing import Any
 
@@ -630,7 +631,7 @@ def check_subgroup(key: Any) -> Any:
     """Return a subgroup as plain values that a JSON file can hold."""
     if isinstance(key, tuple):
         return tuple(check_subgroup(part) for part in key)
-    plain = key.item() if isinstance(key, np.generic) else key
+    plain = plain_value(key)
     finite = not isinstance(plain, float) or math.isfinite(plain)
     if not isinstance(plain, str | int | float | bool) or not finite:
         raise ValueError(
@@ -639,6 +640,17 @@ def check_subgroup(key: Any) -> Any:
             "pd.cut(X['age'], [0, 50, 100], labels=['young', 'old'])."
         )
     return plain
+
+
+def plain_value(value: Any) -> Any:
+    """Return a label or subgroup as a plain value: a member of an Enum by its value."""
+    if isinstance(value, Enum):
+        return plain_value(value.value)
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, str):  # a subclass of str may print other text than it is equal to
+        return str.__str__(value)
+    return value
 
 
 #: Packages whose lines are none of the user's: this one, and those that call it for the user.

@@ -42,7 +42,7 @@ from skselect.policy import policy as policies
 from skselect.policy.policy import AbstentionPolicy, External
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions, cascade_of, find_column_order
+from skselect.predictions.predictions import Predictions, cascade_of
 
 if TYPE_CHECKING:
     from skselect.monitoring.monitor import SelectiveRiskMonitor
@@ -958,20 +958,11 @@ def _join_tables(
     for name, path in zip(names[1:], options.table[1:], strict=True):
         later = replace(of_stage, file=TableFile.open(path, options.layout))
         stages[name] = _take_stage(later, options.id, table.name, ids, predictions.y_true)
-    _warn_of_columns(options.table, stages)
     limits = {}
     if options.max_loss is not None:
         limits["max_loss"] = options.max_loss
     joined = join_stages(stages, target=target, costs=options.costs, **limits)
     return joined, certifying(groups)
-
-
-def _warn_of_columns(paths: Sequence[Path], stages: Mapping[str, Predictions]) -> None:
-    """Warn of tables whose columns seem to be those of other classes."""
-    for path, stage in zip(paths, stages.values(), strict=True):
-        doubt = find_column_order(stage)
-        if doubt:
-            warn_user(f"{path.name}: {doubt}")
 
 
 def _take_stage(

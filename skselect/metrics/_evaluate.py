@@ -27,7 +27,7 @@ from skselect.metrics import (
 from skselect.metrics._metric import ROWS, MetricSpec
 from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions, read_rows, warn_of_columns
+from skselect.predictions.predictions import Predictions, read_rows
 
 #: The modules of metrics.
 FAMILIES = [_threshold, _areas, _error_detection, _confidence_weighted, _csr]
@@ -119,9 +119,7 @@ def evaluate(
     else:
         scored = score_rows(source, confidence=confidence, loss=loss)
     values = {spec.name: spec.value(scored, parameters) for spec, parameters in requested}
-    series = pd.Series(values)
-    warn_of_columns(source)
-    return series
+    return pd.Series(values)
 
 
 def _are_names(values: Any) -> bool:

@@ -79,7 +79,6 @@ def decide_labelled(
     if purpose != "certify":
         predicting.refuse_unjudged(predictions, purpose)
     check_answers_fit(policy, predictions)
-    predicting.warn_of_columns(predictions)
     if predictions.y_proba is None:  # only the threshold is applied
         confidence = compute_confidence(predictions, None)
         accepted = accept_answers(policy, confidence, predictions.answers, subgroups)

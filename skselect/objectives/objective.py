@@ -12,6 +12,7 @@ import numpy as np
 from skselect._lib.arrays import BoolArray, LossSpec
 from skselect._lib.checks import did_you_mean, shown
 from skselect._lib.checks.options import check_choice, check_number
+from skselect._lib.decide import plain_value
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError, InfeasibleTargetError
 from skselect.objectives.loss import Loss
@@ -228,14 +229,13 @@ class Objective:
             label = getattr(self, name)
             if label is None:
                 continue
+            label = plain_value(label)
             predictions = check_is_predictions(source, name)
             classes = predictions.classes.tolist()
             if label not in classes:
                 raise ValueError(
                     f"{name} must be one of the classes {classes[:10]}, got {shown(label)}."
                 )
-            if isinstance(label, np.generic):
-                label = label.item()
             rows, cases = rows_of_class(predictions, side, label)
             if not np.any(rows):
                 raise ValueError(f"{name}={label!r}: there is no such row.")

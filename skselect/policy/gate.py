@@ -33,6 +33,7 @@ from skselect._lib.decide import (
     find_thresholds,
     follow_tables,
     follow_to_end,
+    plain_value,
     read_auxiliary,
     refuse_ignored,
     refuse_subgroups,
@@ -185,7 +186,7 @@ def read_texts(y_pred: Any, n: int) -> Array:
             f"y_pred must hold one answer per confidence, {n}, and none may be missing; got the "
             f"shape {answers.shape}."
         )
-    return answers
+    return np.fromiter(map(plain_value, answers), dtype=object, count=n)
 
 
 def read_answers(y_pred: Any, n: int) -> Array:
@@ -198,14 +199,15 @@ def read_answers(y_pred: Any, n: int) -> Array:
         raise ValueError(f"y_pred must be one-dimensional, got the shape {labels.shape}.")
     if len(labels) != n:
         raise ValueError(f"y_pred has {len(labels)} rows, but y_proba has {n}.")
+    answers = [plain_value(x) for x in labels.tolist()]
     code = {label: k for k, label in enumerate(policy["classes"].tolist())}
-    unknown = {str(x) for x in labels.tolist() if type(x).__hash__ is None or x not in code}
+    unknown = {str(x) for x in answers if type(x).__hash__ is None or x not in code}
     if unknown:
         raise ValueError(
             f"y_pred has labels that are not among the classes {list(code)[:10]}: "
             f"{sorted(unknown)[:5]}. The policy was made for these classes only."
         )
-    return np.array([code[label] for label in labels.tolist()], dtype=np.int64)
+    return np.array([code[answer] for answer in answers], dtype=np.int64)
 
 
 def read_subgroups(subgroups: Any, n: int) -> tuple[Array, list[Any]]:
@@ -247,7 +249,7 @@ def read_columns(subgroups: Any) -> list[list[Any]]:
 
 def find_key(parts: tuple[Any, ...]) -> Any:
     """Return a subgroup: a plain value, or a tuple of several; None where one is missing."""
-    plain = [part.item() if isinstance(part, np.generic) else part for part in parts]
+    plain = [plain_value(part) for part in parts]
     for x in plain:  # pandas' NA is known by its name: `NA != NA` has no truth value
         if x is None or type(x).__name__ == "NAType" or bool(x != x):  # noqa: PLR0124
             return None

@@ -255,6 +255,7 @@ class AbstentionPolicy(NotebookText):
         self._check_confidence()
         if self.abstain_label is not None:
             check_abstain_label(self.abstain_label, self.classes)
+            object.__setattr__(self, "abstain_label", kernel.plain_value(self.abstain_label))
         if self.calibration is not None:
             self.calibration.check_fits(len(self.classes), self.response)
         elif self.response == "decision_function":

@@ -37,6 +37,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import partial
 from inspect import currentframe
 from pathlib import Path

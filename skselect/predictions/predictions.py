@@ -19,10 +19,12 @@ from skselect._lib.arrays import (
     as_array,
     column_names,
     look_up_codes,
+    spans,
 )
 from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import check_choice, check_given
+from skselect._lib.decide import plain_value
 from skselect._lib.notebook import percent
 from skselect.exceptions import ArgumentError
 from skselect.predictions.decisions import DecisionRule
@@ -153,7 +155,7 @@ class Predictions:
         Parameters
         ----------
         y_true : array-like of shape (n,)
-            True labels. Numbers, strings or booleans.
+            True labels. Numbers, strings or booleans; members of an Enum count as their values.
         y_proba : array-like of shape (n, K) or (n,)
             Class probabilities. In [0, 1]. The rows of (n, K) sum to one (within 0.001) and the
             columns are in the order of `labels`; the columns of a DataFrame are matched by name.
@@ -191,6 +193,13 @@ class Predictions:
             If an argument is empty, has missing or impossible values, or does not fit the
             others; the message names the argument and the remedy.
         """
+        row_checks.check_same_order(
+            y_true=y_true,
+            y_proba=y_proba,
+            sample_weight=sample_weight,
+            y_pred=y_pred,
+            reviewer=reviewer,
+        )
         is_waiting: BoolArray | None = None
         if check_choice("unjudged", unjudged, ["refuse", "wrong"]) == "wrong":
             y_true, is_waiting = _fill_unjudged(y_true, labels)
@@ -205,7 +214,7 @@ class Predictions:
         if is_waiting is not None:
             codes = np.where(is_waiting, -1, codes)
         answers = _encode_answers(y_pred, decision, classes, n)
-        return cls(
+        predictions = cls(
             y_true=codes,
             y_pred=rule.choose(proba, answers),
             classes=classes,
@@ -215,6 +224,8 @@ class Predictions:
             reviewer=None if reviewer is None else encode_reviewer(reviewer, classes, n),
             unjudged=is_waiting,
         )
+        warn_of_columns(predictions)
+        return predictions
 
     @classmethod
     def from_labels(
@@ -233,7 +244,7 @@ class Predictions:
         Parameters
         ----------
         y_true, y_pred : array-like of shape (n,)
-            True and predicted labels.
+            True and predicted labels, written alike. Members of an Enum count as their values.
         confidence : array-like of shape (n,)
             How sure the classifier is of each row. A finite number; larger is surer.
         labels : array-like of shape (K,), default=None
@@ -256,6 +267,13 @@ class Predictions:
             If an argument is empty, has missing or impossible values, or does not fit the
             others.
         """
+        row_checks.check_same_order(
+            y_true=y_true,
+            y_pred=y_pred,
+            confidence=confidence,
+            sample_weight=sample_weight,
+            reviewer=reviewer,
+        )
         truth = row_checks.check_labels(y_true)
         n = len(truth)
         answers = row_checks.check_labels(y_pred, "y_pred")
@@ -265,7 +283,10 @@ class Predictions:
         if not row_checks.same_kind(truth, answers):
             row_checks.encode_labels(answers, truth, "y_pred")  # raises: the labels differ in kind
         if labels is None:
-            classes = np.unique(np.concatenate([truth, answers]))
+            labels_seen = row_checks.distinct_labels(truth)
+            answers_seen = row_checks.distinct_labels(answers)
+            row_checks.check_vocabulary(labels_seen, answers_seen)
+            classes = np.union1d(labels_seen, answers_seen)
         else:
             classes = row_checks.check_classes(labels)
         rule = DecisionRule.checked("estimator", cost_matrix, classes)
@@ -322,6 +343,7 @@ class Predictions:
         0  right  right         0.9
         1  wrong  right         0.3
         """
+        row_checks.check_same_order(verdict=verdict, confidence=confidence, audit_proba=audit_proba)
         codes = _check_verdicts(verdict)
         is_judged: BoolArray = codes >= 0
         scores = as_array(confidence, "confidence")
@@ -430,7 +452,7 @@ def are_verdicts(predictions: Predictions) -> bool:
 
 def _check_votes(votes: Any) -> LabelArray:
     """Return votes, one row per case and one column per sample, none of them missing."""
-    cells = as_array(votes, "votes")
+    cells = row_checks.label_array(votes, "votes")
     if cells.ndim != 2 or 0 in cells.shape:
         raise ValueError(
             "votes must have one row per case and one column per sample, got the shape "
@@ -513,7 +535,7 @@ def read_verdicts(values: Any) -> IntArray:
     codes, distinct = pd.factorize(cells.astype(object))
     verdicts = []
     for cell in distinct:
-        word = str(cell).strip().lower()
+        word = str(plain_value(cell)).strip().lower()
         verdicts.append(_WORDS.get(word, UNREADABLE))
     return look_up_codes(verdicts, codes, missing=-1)
 
@@ -542,6 +564,11 @@ def find_column_order(rows: Any) -> str:
         return ""
     if len(rows.classes) > _MOST_COLUMNS:
         return ""
+    if len(rows.classes) == 2 and rows.rule.decision == "argmax":
+        # The other order of two columns is wrong where this one is right.
+        n_right = np.count_nonzero(rows.y_pred == rows.y_true)
+        if 3 * n_right > len(rows):
+            return ""
     table = _count_answers(rows, rows.y_proba)
     order = _find_better_order(table)
     if order is None:
@@ -565,9 +592,14 @@ def _count_answers(predictions: Predictions, proba: FloatArray) -> IntArray:
     answers = predictions.y_pred
     if predictions.rule.decision != "argmax":
         answers = proba.argmax(axis=1)
-    is_known = predictions.y_true >= 0
-    cells = (answers * k + predictions.y_true)[is_known]
-    return np.bincount(cells, minlength=k * k).reshape(k, k)
+    has_unknown = predictions.y_true.min() < 0
+    table = np.zeros(k * k, dtype=np.int64)
+    for rows in spans(len(answers)):
+        cells = answers[rows] * k + predictions.y_true[rows]
+        if has_unknown:
+            cells = cells[predictions.y_true[rows] >= 0]
+        table += np.bincount(cells, minlength=k * k)
+    return table.reshape(k, k)
 
 
 def _find_better_order(table: IntArray) -> IntArray | None:
@@ -783,6 +815,7 @@ def _find_classes(truth: LabelArray, labels: Any, names: list[Any] | None) -> La
     if labels is not None:
         return row_checks.check_classes(labels)
     seen = row_checks.distinct_labels(truth)
+    row_checks.warn_of_spellings(seen)
     if names is None or len(names) == len(seen):
         return seen
     named = np.sort(_read_class_names(names, seen))

@@ -13,6 +13,7 @@ import pandas as pd
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray
 from skselect._lib.checks import warn_user
+from skselect._lib.decide import plain_value
 from skselect._lib.notebook import percent
 from skselect.exceptions import InfeasibleTargetError
 from skselect.objectives import Cost, Coverage, Loss, Objective, Objectives
@@ -67,6 +68,8 @@ def objective_by_group(objectives: Objectives, groups: list[Any]) -> list[Object
     """Return the objective of each subgroup: the same for all, or one each from a mapping."""
     if isinstance(objectives, Objective):
         return [objectives] * len(groups)
+    assert isinstance(objectives, Mapping)
+    objectives = {plain_value(group): stated for group, stated in objectives.items()}
     missing = [group for group in groups if group not in objectives]
     extra = [group for group in objectives if group not in groups]
     if missing or extra:

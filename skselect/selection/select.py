@@ -42,7 +42,6 @@ from skselect.predictions.predictions import (
     read_rows,
     refuse_unjudged,
     rows_given,
-    warn_of_columns,
 )
 from skselect.selection import order, results
 from skselect.selection import pick as picking
@@ -230,7 +229,6 @@ def _choose(
             selection = _choose_while_judging(sample, choosing, objectives, on_infeasible)
     except InfeasibleTargetError as error:
         raise _explain(error, sample.source) from None
-    warn_of_columns(sample.source)
     if min(selection.thresholds.values()) < np.inf:
         sample.warn()
     if shortlist is None:

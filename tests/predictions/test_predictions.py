@@ -1,5 +1,7 @@
 """Predictions: labels and probabilities of every kind in, class codes out."""
 
+import enum
+import warnings
 from collections import Counter
 from itertools import permutations
 
@@ -13,6 +15,8 @@ from hypothesis import strategies as st
 import skselect as sk
 from skselect._lib.checks.rows import check_proba, distinct_labels, encode_labels
 from skselect.display import SelectiveConfusionDisplay
+from skselect.inference import compare_models, metric_interval
+from skselect.metrics import augrc_score
 from skselect.predictions.predictions import draw_of, find_column_order
 from tests.kinds import CONTAINERS, NAMES, TABLES, TWO
 from tests.refusals import check_refused, refusals
@@ -301,6 +305,116 @@ def test_what_does_not_go_together_is_named(argument, call):
     check_refused(argument, call)
 
 
+# Labels that are no plain strings -----------------------------------------------------------
+
+
+class Answer(str, enum.Enum):  # noqa: UP042 - whose str() is not its value
+    NO = "no"
+    YES = "yes"
+
+
+class Plain(enum.Enum):
+    NO = "no"
+    YES = "yes"
+
+
+class Number(enum.Enum):
+    NO = 0
+    YES = 1
+
+
+class Mute(str):
+    """Prints other text than it is equal to."""
+
+    __slots__ = ()
+
+    def __str__(self):
+        return "x"
+
+
+#: What makes a label of a plain one.
+DRESSED = {
+    "str Enum": Answer,
+    "Enum": Plain,
+    "StrEnum": enum.StrEnum("Word", {"NO": "no", "YES": "yes"}),
+    "subclass of str": Mute,
+    "numpy": np.str_,
+}
+OBJECTS = {
+    "list": list,
+    "tuple": tuple,
+    "array": lambda labels: np.fromiter(labels, dtype=object, count=len(labels)),
+    "Series": lambda labels: pd.Series(labels, dtype=object),
+    "Categorical": pd.Categorical,
+}
+
+
+@pytest.mark.parametrize("dress", DRESSED.values(), ids=DRESSED)
+@pytest.mark.parametrize("container", OBJECTS.values(), ids=OBJECTS)
+def test_labels_of_any_type_keep_what_they_are(dress, container):
+    """Answers of which 2 in 6 are wrong, in a type that numpy would melt into one class."""
+    words = np.array(["no", "yes"])
+    y_true = container([dress(word) for word in words[TRUTH]])
+    y_pred = container([dress(word) for word in words[PREDICTED]])
+    expected = sk.Predictions.from_labels(words[TRUTH], words[PREDICTED], np.arange(6.0))
+    for rows in [
+        sk.Predictions.from_labels(y_true, y_pred, np.arange(6.0), reviewer=y_true),
+        sk.Predictions.from_labels(words[TRUTH], y_pred, np.arange(6.0), reviewer=y_true),
+        sk.Predictions.from_proba(y_true, PROBA, decision="estimator", y_pred=y_pred),
+        sk.Predictions.from_proba(y_true, PROBA, labels=[dress("no"), dress("yes")]),
+    ]:
+        assert rows.classes.tolist() == ["no", "yes"]
+        assert type(rows.classes.tolist()[0]) is str
+        assert rows.y_true.tolist() == expected.y_true.tolist()
+        assert rows.y_pred.tolist() == expected.y_pred.tolist()
+    assert rows.rule.decision == "argmax"
+
+
+def test_single_labels_of_any_type_are_plain_values():
+    words = np.array(["no", "yes"])[TRUTH]
+    for kind in [Answer, Plain]:
+        frame = pd.DataFrame(PROBA, columns=[kind.NO, kind.YES])
+        assert sk.Predictions.from_proba(words, frame).classes.tolist() == ["no", "yes"]
+        one = sk.Predictions.from_proba(words[:1], [0.9], pos_label=kind.NO)
+        assert one.classes.tolist() == ["no", "not no"]
+        votes, _ = sk.Predictions.count_votes([[kind.NO, kind.YES, kind.NO]])
+        assert votes.tolist() == ["no"]
+        rows = sk.Predictions.from_labels(words, words, np.arange(6.0))
+        about = sk.Risk(0.4, delta=0.5, given_class=kind.NO)
+        assert sk.select_threshold(rows, objective=about).certificate.n == 3
+        policy = sk.AbstentionPolicy(np.array(["a", "b"]), 0.6, abstain_label=kind.NO)
+        assert policy.abstain_label == "no"
+    assert sk.Predictions.from_labels([Number.NO, 1], [0, Number.YES], [1, 2]).classes.tolist() == [
+        0, 1]  # fmt: skip
+    verdict = enum.Enum("verdict", {"GOOD": "right", "BAD": "wrong"}, type=str)
+    judged = sk.Predictions.from_verdicts([verdict.GOOD, verdict.BAD, None], [0.9, 0.8, 0.7])
+    assert judged.y_true.tolist() == [0, 1]
+
+
+def test_labels_that_an_array_would_change_are_refused():
+    """A trailing NUL, and a whole number that no float is: two classes would be one."""
+    containers = [list, lambda x: np.array(x, dtype=object)]
+    for labels in (["a", "a\0"] * 3, [2**53 + 1, 0.5] * 3):
+        for container in [*containers, pd.Categorical] if labels[0] == "a" else containers:
+            message = check_refused(
+                "y_true", sk.Predictions.from_labels, container(labels), labels, np.arange(6.0)
+            )
+            assert repr(labels[0]) in message or repr(labels[1]) in message
+    for labels in ([b"a", b"b"], np.array([b"a", b"b"])):
+        check_refused("y_true", sk.Predictions.from_proba, labels, PAIR)
+
+
+def test_policies_and_gate_files_answer_in_plain_values():
+    for kind in [Answer, Plain]:
+        policy = sk.AbstentionPolicy(np.array([kind.NO, kind.YES], dtype=object), 0.6)
+        gate = {}
+        exec(policy.to_python(), gate)
+        for decide in (policy.decide_arrays, gate["decide"]):
+            decided = decide(y_pred=[kind.YES, kind.NO, kind.YES], confidence=[0.9, 0.7, 0.2])
+            assert decided["label"].tolist() == ["yes", "no", None]
+            assert {type(label) for label in decided["suggestion"].tolist()} == {str}
+
+
 # Rows by position ------------------------------------------------------------------------
 
 
@@ -481,8 +595,11 @@ def test_the_order_of_the_columns_is_found(order, rng):
     answers = np.where(rng.random(400) < 0.8, truth, rng.integers(0, 4, 400))
     right = 0.7 * np.eye(4)[answers] + 0.3 * rng.dirichlet(np.ones(4), 400)
     classes = np.array(["zebra", "ant", "dog", "cat"])
-    rows = sk.Predictions.from_proba(classes[truth], right[:, order], labels=classes)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rows = sk.Predictions.from_proba(classes[truth], right[:, order], labels=classes)
     said = find_column_order(rows)
+    assert [str(warning.message) for warning in caught] == [said] * bool(said)
     assert bool(said) == (order != (0, 1, 2, 3))
     if said:
         counts = {
@@ -514,13 +631,89 @@ def test_a_wrong_order_of_columns_is_named_in_every_place(swapped, rng):
     truth = rng.integers(0, 2, 500)
     p = np.where(rng.random(500) < 0.9, truth, 1 - truth) * 0.8 + 0.1
     rows = truth, (np.column_stack([p, 1 - p]) if swapped == "columns" else 1 - p)
-    with pytest.warns(UserWarning, match=r"another order, \[1, 0\]"):
-        sk.evaluate(*rows)
-    with pytest.raises(sk.InfeasibleTargetError, match=r"another order, \[1, 0\]"):
-        sk.select_threshold(*rows, objective="risk", target=0.05)
-    with pytest.warns(UserWarning, match=r"another order, \[1, 0\]"):
-        sk.select_threshold(*rows, objective="selective_accuracy")
     policy = sk.AbstentionPolicy(np.array([0, 1]), threshold=0.7)
-    with pytest.warns(UserWarning, match=r"another order, \[1, 0\]"):
-        sk.check_policy(policy, *rows, target=0.05)
-    assert "another order, [1, 0]" in str(sk.selective_report(*rows)).replace("\n  ", " ")
+    doors = [
+        lambda: sk.Predictions.from_proba(*rows),
+        lambda: sk.Outcomes.from_proba(*rows),
+        lambda: sk.RiskCoverageCurve.from_proba(*rows),
+        lambda: sk.evaluate(*rows),
+        lambda: augrc_score(*rows),
+        lambda: metric_interval(*rows, "augrc"),
+        lambda: compare_models(truth, {"a": rows[1], "b": rows[1]}, "augrc"),
+        lambda: sk.RiskCoverageDisplay.from_predictions(*rows),
+        lambda: sk.select_threshold(*rows, objective="selective_accuracy"),
+        lambda: sk.check_policy(policy, *rows, target=0.05),
+        lambda: sk.selective_report(*rows),
+    ]
+    for door in doors:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            door()
+        assert any("another order, [1, 0]" in str(warning.message) for warning in caught)
+    with pytest.warns(UserWarning, match=r"another order, \[1, 0\]") as caught:
+        report = sk.selective_report(*rows)
+    assert "another order, [1, 0]" in str(report).replace("\n  ", " ")
+    with (
+        pytest.warns(UserWarning, match=r"another order, \[1, 0\]"),
+        pytest.raises(sk.InfeasibleTargetError, match=r"another order, \[1, 0\]"),
+    ):
+        sk.select_threshold(*rows, objective="risk", target=0.05)
+
+
+SPELLINGS = {
+    "case": ("Positive", "POSITIVE"),
+    "a blank at the end": ("yes", "yes "),
+    "blanks inside": ("family car", "family  car"),
+    "zeros in front": ("7", "007"),
+    "the format of a number": ("1", "1.0"),
+    "a decimal comma": ("1.5", "1,5"),
+}
+
+
+@pytest.mark.parametrize("pair", SPELLINGS.values(), ids=SPELLINGS)
+def test_labels_and_answers_are_of_one_vocabulary(pair):
+    """No answer that occurs as a label is refused; classes that are nearly alike are named."""
+    label, answer = pair
+    for other in [answer, "LABEL_1"]:
+        with pytest.raises(ValueError, match="y_pred: no answer is a label") as caught:
+            sk.Predictions.from_labels([label] * 3, [other] * 3, [1, 2, 3])
+        assert repr(label) in str(caught.value)
+        assert repr(other) in str(caught.value)
+    # A third class is the same in both.
+    table = ["no", label, label], ["no", answer, "no"], [1, 2, 3]
+    with pytest.warns(UserWarning, match="count as two") as caught:
+        sk.Predictions.from_labels(*table)
+    assert repr(label) in str(caught[0].message)
+    assert repr(answer) in str(caught[0].message)
+    sk.Predictions.from_labels(*table, labels=["no", *pair])
+    with pytest.warns(UserWarning, match="count as two"):
+        sk.Predictions.from_proba(pair, np.eye(2))
+    sk.Predictions.from_proba(pair, np.eye(2), labels=pair)
+
+
+def test_numbers_are_one_class_in_any_format():
+    rows = sk.Predictions.from_labels([1, 2, 1], [1.0, 2.0, 2.0], [1, 2, 3])
+    assert rows.classes.tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="y_pred"):
+        sk.Predictions.from_labels([1, 2, 1], ["1", "2", "2"], [1, 2, 3])
+
+
+def test_rows_of_one_index_in_another_order_are_refused(rng):
+    names = [f"case {k}" for k in range(6)]
+    y = pd.Series([0, 1] * 3, index=names)
+    p = pd.DataFrame(rng.dirichlet([1, 1], 6), index=names)
+    shuffled = rng.permutation(names)
+    sk.Predictions.from_proba(y, p)
+    sk.Predictions.from_proba(y.loc[shuffled], p.reset_index(drop=True))
+    score = p.max(axis=1)
+    for name, call in [
+        ("y_proba", lambda: sk.Predictions.from_proba(y.loc[shuffled], p)),
+        ("y_proba", lambda: sk.evaluate(y, p.loc[shuffled])),
+        ("sample_weight", lambda: sk.Predictions.from_proba(
+            y, p, sample_weight=score.loc[shuffled])),
+        ("reviewer", lambda: sk.Predictions.from_proba(y, p, reviewer=y.loc[shuffled])),
+        ("y_pred", lambda: sk.Predictions.from_labels(y, y.loc[shuffled], score)),
+        ("confidence", lambda: sk.Predictions.from_labels(y, y, score.loc[shuffled])),
+        ("confidence", lambda: sk.Predictions.from_verdicts(y, score.loc[shuffled])),
+    ]:  # fmt: skip
+        assert "another order" in check_refused(name, call)

@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array
 from skselect._lib.checks import LONG, did_you_mean, shown, warn_user
 from skselect._lib.checks.rows import plain_labels
+from skselect._lib.decide import plain_value
 from skselect.exceptions import ArgumentError
 
 
@@ -364,6 +365,7 @@ def check_shared_confidence(confidence: Any) -> None:
 def check_abstain_label(label: Any, classes: LabelArray) -> Any:
     """Return the abstain label: not one of the classes, and of a type that can hold both."""
     plain = plain_labels(np.asarray(classes), "classes")
+    label = plain_value(label)
     is_text = plain.dtype.kind in "US"
     is_bool = plain.dtype.kind == "b"
     if isinstance(label, str) and label == "auto":

@@ -8,14 +8,23 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
+from enum import Enum
 from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_object_dtype
 
 from skselect._lib import arrays
 from skselect._lib.checks import did_you_mean, shown, warn_user
-from skselect._lib.decide import FEW, RANGE_TOLERANCE, SPAN, SUM_TOLERANCE, as_floats
+from skselect._lib.decide import (
+    FEW,
+    RANGE_TOLERANCE,
+    SPAN,
+    SUM_TOLERANCE,
+    as_floats,
+    plain_value,
+)
 from skselect.exceptions import ArgumentError
 
 
@@ -56,13 +65,22 @@ def check_listed_labels(
 
 
 def plain_labels(labels: arrays.LabelArray, name: str) -> arrays.LabelArray:
-    """Turn an array of objects or of StringDType into a plain one, of one kind of labels."""
+    """Turn an array of objects or of StringDType into a plain one, of one kind of labels.
+
+    Members of an Enum count by their value, strings of a subclass by what they are equal to.
+    """
+    if labels.dtype.kind == "S":
+        _refuse_kind("bytes", name)
     if labels.dtype.kind in "cmMV":
         _refuse_kind(labels.dtype.name, name)
     if labels.dtype.kind not in "OT":
         return labels
     objects = labels.tolist()
-    kinds = {_kind_of_label(cls) for cls in set(map(type, objects))}
+    types = set(map(type, objects))
+    if any(map(_is_dressed, types)):
+        objects = [plain_value(label) for label in objects]
+        types = set(map(type, objects))
+    kinds = {_kind_of_label(cls) for cls in types}
     if len(kinds) != 1:
         raise ValueError(
             f"{name} mixes labels of different kinds ({', '.join(sorted(kinds))}); "
@@ -76,7 +94,25 @@ def plain_labels(labels: arrays.LabelArray, name: str) -> arrays.LabelArray:
         raise ValueError(
             f"{name} holds fractions, or whole numbers of more than 64 bits; pass them as strings."
         )
+    _check_given_back(objects, name)
     return plain
+
+
+def _is_dressed(cls: type) -> bool:
+    """Tell whether labels of a type may print other text than they are equal to."""
+    return issubclass(cls, Enum) or (issubclass(cls, str) and cls is not str)
+
+
+def _check_given_back(labels: list[Any], name: str) -> None:
+    """Refuse labels that an array cannot hold as they are, such as text that ends with NUL."""
+    distinct = list(set(labels))
+    stored = np.array(distinct)
+    for label, back in zip(distinct, stored.tolist(), strict=True):
+        if back != label:
+            raise ValueError(
+                f"{name} holds {label!r}, which an array of {stored.dtype} would turn into "
+                f"{back!r}; give the classes plain names, such as 'a' and 'b'."
+            )
 
 
 def _kind_of_label(cls: type) -> str:
@@ -179,6 +215,91 @@ def encode_known(
             f"{unknown[:5].tolist()}. {remedy}"
         )
     return codes
+
+
+#: A number as text: 1, 01, 1.0 and 1,0 are one.
+_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
+
+
+def warn_of_spellings(classes: arrays.LabelArray, name: str = "y_true") -> None:
+    """Warn of classes that differ only in case, blanks, zeros in front or the format of a number.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (K,)
+        The classes that occur, each once.
+    name : str
+        Where they occur, as the user calls it.
+    """
+    if classes.dtype.kind not in "US":
+        return
+    first_of: dict[str, str] = {}
+    for label in classes.tolist():
+        other = first_of.setdefault(_plain_spelling(label), label)
+        if other != label:
+            warn_user(
+                f"{name}: the classes {other!r} and {label!r} differ only in case, blanks, zeros "
+                "in front or the format of a number, and count as two. Write them alike, or pass "
+                "labels= with all classes if they are two."
+            )
+
+
+def _plain_spelling(label: str) -> str:
+    """Return what is left of a label without case, blanks, and the format of a number."""
+    text = "".join(label.split()).casefold()
+    if not _NUMBER.fullmatch(text):
+        return text
+    return repr(float(text.replace(",", ".")))
+
+
+def check_vocabulary(
+    labels: arrays.LabelArray,
+    answers: arrays.LabelArray,
+    name: str = "y_true",
+    answer_name: str = "y_pred",
+) -> None:
+    """Refuse answers none of which is a label that occurs; warn of classes that are nearly alike.
+
+    Parameters
+    ----------
+    labels, answers : ndarray
+        The labels and the answers that occur, each once.
+    name, answer_name : str
+        What the user calls them.
+    """
+    if len(labels) and len(answers) and not np.any(np.isin(answers, labels)):
+        raise ValueError(
+            f"{answer_name}: no answer is a label that occurs in {name}. An answer is "
+            f"{answers[:1].item()!r}, a label {labels[:1].item()!r}: write both alike, or pass "
+            "labels= with all classes if every answer is wrong."
+        )
+    warn_of_spellings(np.union1d(labels, answers), f"{name}, {answer_name}")
+
+
+def check_same_order(**columns: Any) -> None:
+    """Refuse pandas objects of one index in different orders: their rows would be mixed up.
+
+    Indexes of other names say nothing: a table of probabilities often counts its rows anew.
+    """
+    indexes = {
+        name: column.index
+        for name, column in columns.items()
+        if isinstance(column, pd.Series | pd.DataFrame)
+    }
+    if len(indexes) < 2:
+        return
+    first, *others = indexes
+    index = indexes[first]
+    for name in others:
+        other = indexes[name]
+        if len(other) != len(index) or other.equals(index) or not index.is_unique:
+            continue
+        if other.is_unique and index.isin(other).all():
+            raise ValueError(
+                f"{name}: its index has the same names as that of {first} in another order, so "
+                f"that rows would be mixed up. Pass {name}.loc[{first}.index] if the names are "
+                f"those of the cases, else {name}.to_numpy()."
+            )
 
 
 def check_two_classes(classes: arrays.LabelArray, option: str, remedy: str = "") -> None:
@@ -296,7 +417,7 @@ def refuse_own_confidence(confidence: Any, loss: Any) -> None:
 def check_subgroups(
     values: Any, n: int, name: str = "subgroups", other: str = "y_true"
 ) -> pd.DataFrame:
-    """Return subgroups as a frame, one column per attribute."""
+    """Return subgroups as a frame, one column per attribute; members of an Enum by their value."""
     if hasattr(values, "to_pandas"):
         values = values.to_pandas()
     elif hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray):
@@ -316,7 +437,15 @@ def check_subgroups(
     check_length(name, frame, n, other)
     if frame.shape[1] == 0:
         raise ValueError(f"{name} has no columns; pass the subgroup of each row.")
-    return frame.reset_index(drop=True)
+    frame = frame.reset_index(drop=True)
+    for position, dtype in enumerate(frame.dtypes):
+        if not is_object_dtype(dtype):
+            continue
+        column = frame.iloc[:, position].to_numpy()
+        if any(map(_is_dressed, set(map(type, column)))):
+            plain = pd.Series(map(plain_value, column), dtype=object)
+            frame.isetitem(position, plain.array)
+    return frame
 
 
 def _subgroups_of_one_attribute(values: Any) -> pd.DataFrame:
@@ -493,6 +622,7 @@ def match_columns(
     remedy: str = "or pass an array with its columns in the order of the classes",
 ) -> list[int]:
     """Return the position of each class among the columns of a table, by name."""
+    names = [plain_value(column) for column in names]
     wanted = classes.tolist()
     position = {column: i for i, column in enumerate(names)}
     if not all(label in position for label in wanted):
@@ -614,6 +744,7 @@ def check_has_proba(proba: arrays.FloatArray | None, metric: str) -> arrays.Floa
 def resolve_pos_label(classes_seen: arrays.LabelArray, pos_label: Any) -> Any:
     """Return the class that a one-dimensional probability belongs to, as scikit-learn does."""
     known = classes_seen.tolist()
+    pos_label = plain_value(pos_label)
     if pos_label is not None:
         if len(known) > 1 and pos_label not in known:
             raise ValueError(f"pos_label={shown(pos_label)} is not one of the classes {known[:5]}.")
