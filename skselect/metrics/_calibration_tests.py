@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -86,22 +86,6 @@ def _check_counts(weight: FloatArray) -> None:
         )
 
 
-class _Pool(NamedTuple):
-    """Neighbouring blocks: the first one, and the right answers and rows of all."""
-
-    start: int
-    right: float
-    size: float
-
-    def joins(self, last: _Pool, n_min: int, n_max: int) -> bool:
-        """Tell whether it and the pool before it become one."""
-        size = last.size + self.size
-        if size <= n_min:
-            return True
-        falls = last.right * self.size >= self.right * last.size
-        return falls and size <= n_max
-
-
 def _pool(right: list[float], size: list[float], n_min: int, n_max: int) -> list[int]:
     """Return where each bin starts, among blocks of equal confidence in ascending order.
 
@@ -114,15 +98,26 @@ def _pool(right: list[float], size: list[float], n_min: int, n_max: int) -> list
     while tail > 0 and n_tail < n_min:
         tail -= 1
         n_tail += size[tail]
-    pools: list[_Pool] = []
+    starts: list[int] = []
+    rights: list[float] = []
+    sizes: list[float] = []
     for block in range(tail):
-        pool = _Pool(block, right[block], size[block])
-        while pools and pool.joins(pools[-1], n_min, n_max):
-            last = pools.pop()
-            pool = _Pool(last.start, last.right + pool.right, last.size + pool.size)
-        pools.append(pool)
-    starts = [pool.start for pool in pools]
-    if not pools or pools[-1].size + n_tail > n_max:
+        start = block
+        k = right[block]
+        n = size[block]
+        while starts:
+            joint = sizes[-1] + n
+            falls = rights[-1] * n >= k * sizes[-1]
+            if joint > n_min and not (falls and joint <= n_max):
+                break
+            start = starts.pop()
+            k += rights.pop()
+            n = joint
+            sizes.pop()
+        starts.append(start)
+        rights.append(k)
+        sizes.append(n)
+    if not starts or sizes[-1] + n_tail > n_max:
         starts.append(tail)
     return starts
 
