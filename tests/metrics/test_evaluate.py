@@ -8,7 +8,7 @@ import pytest
 import skselect as sk
 from skselect.metrics import SPECS
 from skselect.scoring import get_scorer
-from tests.brute import assert_close, named
+from tests.brute import assert_close
 from tests.metrics.test_laws import (
     REQUIRED,
     FixedAnswers,
@@ -126,15 +126,15 @@ def paths(name, scored):
         yield "report", reported[name]
 
 
+@pytest.mark.parametrize("name", SPECS)
 @pytest.mark.parametrize("scored", JUDGED)
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_every_way_to_a_metric_ends_in_the_same_number(scored):
-    for name, spec in SPECS.items():
-        with named(name):
-            found = dict(paths(name, scored))
-            by_scorer, value = found.pop("scorer"), found["evaluate"]
-            assert_close(by_scorer, spec.as_score(value))
-            assert_close(list(found.values()), [value] * len(found))
+def test_every_way_to_a_metric_ends_in_the_same_number(name, scored):
+    values = dict(paths(name, scored))
+    by_scorer = values.pop("scorer")
+    value = values["evaluate"]
+    assert_close(by_scorer, SPECS[name].as_score(value))
+    assert_close(list(values.values()), [value] * len(values))
 
 
 @pytest.mark.parametrize("name", ["csr_test", "ecd_test", "ecce_test", "t_cal_test"])

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import make_scorer
@@ -59,22 +59,6 @@ WITHOUT_CONFIDENCE = {
 OF_MANY_CLASSES = sorted(set(SPECS) - TWO_CLASSES)
 
 
-def for_each(cases):
-    """Make one test of a check: it is run for each case, which is named where one fails."""
-
-    def decorate(check):
-        def test():
-            for case in cases:
-                arguments = case if isinstance(case, tuple) else (case,)
-                with brute.named(*arguments):
-                    check(*arguments)
-
-        test.__name__, test.__doc__ = check.__name__, check.__doc__
-        return test
-
-    return decorate
-
-
 def shared_arguments(function_name):
     """Return the arguments that a function shares with others, in their order."""
     shared = ["confidence", "loss", "labels", "pos_label", "sample_weight"]
@@ -112,7 +96,7 @@ def some_predictions(n_classes, n=60, seed=0, right=0.7):
 # The table -------------------------------------------------------------------------------
 
 
-@for_each(SPECS)
+@pytest.mark.parametrize("name", SPECS)
 def test_the_table_is_consistent(name):
     spec = SPECS[name]
     assert spec.name == name
@@ -140,11 +124,12 @@ def test_metrics_for_comparison_with_published_values_stand_last_and_are_named()
     assert len(names) == 9
 
 
-@for_each(
+@pytest.mark.parametrize(
+    ("name", "parameters"),
     product(
         [name for name, spec in SPECS.items() if spec.row_terms],
         [{}, {"threshold": 0.7}, {"normalize": "all"}],
-    )
+    ),
 )
 def test_what_the_rows_add_sums_up_to_the_metric(name, parameters):
     y_true, y_proba = some_predictions(3)
@@ -161,7 +146,7 @@ def test_every_public_score_is_in_the_table():
     assert not SPECS.keys() & GAPS.keys()
 
 
-@for_each(["coverage_gap", "risk_gap"])
+@pytest.mark.parametrize("name", ["coverage_gap", "risk_gap"])
 def test_what_compares_subgroups_is_refused_where_rows_are_sorted_or_drawn(name):
     spec, (y_true, y_proba) = GAPS[name], some_predictions(2)
     assert (spec.of_subgroups, spec.at_threshold, spec.better) == (True, True, "lower")
@@ -187,17 +172,17 @@ PUBLIC = sorted(
 )
 
 
-def test_a_metric_has_the_parameters_of_its_kernel():
-    for name, spec in SPECS.items():
-        with brute.named(name):
-            own = inspect.signature(spec.function).parameters
-            for parameter, known in spec.parameters.items():
-                assert own[parameter].default == known.default
-            assert len(own) == len(
-                spec.parameters.keys()
-                | {"y_true", "y_proba"}
-                | set(shared_arguments(spec.function.__name__))
-            )
+@pytest.mark.parametrize("name", SPECS)
+def test_a_metric_has_the_parameters_of_its_kernel(name):
+    spec = SPECS[name]
+    parameters = inspect.signature(spec.function).parameters
+    for of_kernel, known in spec.parameters.items():
+        assert parameters[of_kernel].default == known.default
+    assert set(parameters) == (
+        spec.parameters.keys()
+        | {"y_true", "y_proba"}
+        | set(shared_arguments(spec.function.__name__))
+    )
 
 
 def test_every_metric_takes_labels_and_probabilities():
@@ -205,7 +190,7 @@ def test_every_metric_takes_labels_and_probabilities():
     assert set(PUBLIC) > WITHOUT_LOSS | WITHOUT_CONFIDENCE
 
 
-@for_each(PUBLIC)
+@pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_metric_names_the_shared_arguments(name):
     parameters = inspect.signature(DOORS[name]).parameters
     shared = shared_arguments(name)
@@ -315,63 +300,77 @@ CASES = st.one_of(
 )
 
 
-@brute.examples(150)
+def score_case(name, case, pick, threshold):
+    """Return the parameters that this draw tries, and the metric."""
+    parameters = chosen_parameters(name, pick, threshold, case.weight, len(case.y_true))
+    return parameters, score(name, case.y_true, case.y_proba, parameters, **case.options)
+
+
+def is_scored(name, case):
+    if name in TWO_CLASSES and len(case.labels) > 2:
+        return False
+    return name not in WHOLE_WEIGHTS or is_whole(case.weight)
+
+
+@pytest.mark.parametrize("name", SPECS)
+@brute.examples(100)
 @given(case=CASES, pick=SEEDS, threshold=ANYWHERE, seed=SEEDS, scale=SCALES)
-def test_every_metric_is_its_definition_and_obeys_the_laws(case, pick, threshold, seed, scale):
-    """Each draw of rows serves all metrics."""
-    values, asked, rows, n_rows = {}, {}, case.rows(), len(case.y_true)
-    for name in SPECS:
-        if name in TWO_CLASSES and len(case.labels) > 2:
+def test_every_metric_is_its_definition_and_obeys_the_laws(
+    name, case, pick, threshold, seed, scale
+):
+    assume(is_scored(name, case))
+    parameters, value = score_case(name, case, pick, threshold)
+    check_value(name, parameters, value)
+    check_definition(name, parameters, value, case, case.rows())
+    near = precision(name, parameters)
+    for law, y_true, y_proba, weight in said_otherwise(name, case, seed, scale):
+        if parameters in UNWEIGHTED.get(name, []) and weight is not None:
             continue
-        if name in WHOLE_WEIGHTS and not is_whole(case.weight):
-            continue
-        asked[name] = parameters = chosen_parameters(name, pick, threshold, case.weight, n_rows)
-        with brute.named(name, parameters):
-            values[name] = value = score(
-                name, case.y_true, case.y_proba, parameters, **case.options
-            )
-            check_value(name, parameters, value)
-            check_definition(name, parameters, value, case, rows)
-            near = precision(name, parameters)
-            for law, y_true, y_proba, weight in said_otherwise(name, case, seed, scale):
-                if parameters in UNWEIGHTED.get(name, []) and weight is not None:
-                    continue
-                options = {"labels": case.labels, "sample_weight": weight}
-                with brute.named(law):
-                    again = score(name, y_true, y_proba, parameters, **options)
-                    brute.assert_close(again, value, rel=near, tiny=near)
+        options = {"labels": case.labels, "sample_weight": weight}
+        with brute.named(law, parameters):
+            again = score(name, y_true, y_proba, parameters, **options)
+            brute.assert_close(again, value, rel=near, tiny=near)
+
+
+@brute.examples(50)
+@given(case=CASES, pick=SEEDS, threshold=ANYWHERE)
+def test_all_metrics_together_are_each_by_itself(case, pick, threshold):
+    names = [name for name in SPECS if is_scored(name, case)]
+    scores = {name: score_case(name, case, pick, threshold) for name in names}
+    requested = {name: parameters for name, (parameters, _) in scores.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        together = sk.evaluate(case.y_true, case.y_proba, metrics=asked, **case.options)
-    assert together.index.tolist() == list(asked)
-    brute.assert_close(together, list(values.values()))
+        together = sk.evaluate(case.y_true, case.y_proba, metrics=requested, **case.options)
+    assert together.index.tolist() == names
+    brute.assert_close(together, [value for _, value in scores.values()])
 
 
-@brute.examples(150)
+def takes_rows(name, case):
+    """Tell whether a metric reads confidences and losses of this kind."""
+    if np.any((case.confidence < 0) | (case.confidence > 1)):
+        return SPECS[name].confidence == "any" and name != "aumcc"
+    if set(case.loss) <= {0.0, 1.0}:
+        return name not in WHOLE_WEIGHTS or is_whole(case.weight)
+    return name not in WHOLE_WEIGHTS and name != "debiased_l2"
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+@brute.examples(100)
 @given(
     case=st.one_of(brute.row_cases(max_rows=30), brute.row_cases(max_rows=30, unit=False)),
     pick=SEEDS, threshold=ANYWHERE,
 )  # fmt: skip
-def test_losses_and_confidences_of_every_kind_meet_the_definitions(case, pick, threshold):
+def test_losses_and_confidences_of_every_kind_meet_the_definitions(name, case, pick, threshold):
     """Graded losses everywhere, and confidences of any size where only their order counts."""
-    probable = np.all((case.confidence >= 0) & (case.confidence <= 1))
-    whole = is_whole(case.weight) and set(case.loss) <= {0.0, 1.0}
-    n_rows = len(case.loss)
-    for name in OF_ROWS:
-        if not probable and (SPECS[name].confidence != "any" or name == "aumcc"):
-            continue
-        if (name in WHOLE_WEIGHTS and not whole) or (
-            name == "debiased_l2" and not set(case.loss) <= {0.0, 1.0}
-        ):
-            continue
-        parameters = chosen_parameters(name, pick, threshold, case.weight, n_rows)
-        with brute.named(name, parameters), warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            value = brute.of_rows(SPECS[name].function, case, **parameters)
-            check_definition(name, parameters, value, case, case.rows)
+    assume(takes_rows(name, case))
+    parameters = chosen_parameters(name, pick, threshold, case.weight, len(case.loss))
+    with brute.named(parameters), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        value = brute.of_rows(SPECS[name].function, case, **parameters)
+        check_definition(name, parameters, value, case, case.rows)
 
 
-@for_each(SPECS)
+@pytest.mark.parametrize("name", SPECS)
 def test_a_metric_that_is_always_defined_or_free_of_scale_is_silent(name):
     y_true, y_proba = some_predictions(most_classes(name))
     with warnings.catch_warnings():
@@ -387,7 +386,7 @@ def test_a_metric_that_is_always_defined_or_free_of_scale_is_silent(name):
 COUNTING = [name for name, spec in SPECS.items() if not spec.scale_free]
 
 
-@for_each(COUNTING)
+@pytest.mark.parametrize("name", COUNTING)
 def test_a_metric_that_counts_rows_depends_on_the_scale_and_warns_of_small_weights(name):
     y_true, y_proba = some_predictions(3, right=0.4)
     parameters = {"eps": 0.2} if name == "p_risk" else None  # else 1 at any scale
@@ -414,7 +413,7 @@ def containers_and_kinds(name, kinds):
     return [*product(["array"], kinds), *product(CONTAINERS, ["strings"])]
 
 
-@for_each(SPECS)
+@pytest.mark.parametrize("name", SPECS)
 def test_two_classes_may_have_labels_of_every_kind(name):
     codes, y_proba = some_predictions(2)
     expected, of_one = score(name, codes, y_proba), score(name, codes, y_proba, pos_label=1)
@@ -436,7 +435,7 @@ def test_two_classes_may_have_labels_of_every_kind(name):
         assert score(name, codes, kind) == expected
 
 
-@for_each(OF_MANY_CLASSES)
+@pytest.mark.parametrize("name", OF_MANY_CLASSES)
 def test_three_classes_may_have_labels_and_probabilities_of_every_kind(name):
     codes, y_proba = some_predictions(3)
     expected = score(name, codes, y_proba)
@@ -459,7 +458,7 @@ def test_three_classes_may_have_labels_and_probabilities_of_every_kind(name):
     brute.assert_close(found, expected)
 
 
-@for_each(product(SPECS, [slice(None), 1]))
+@pytest.mark.parametrize(("name", "columns"), product(SPECS, [slice(None), 1]))
 def test_float32_probabilities_count_as_their_float64_values(name, columns):
     rng = np.random.default_rng(0)
     p = rng.random(60).astype(np.float32)
@@ -472,7 +471,7 @@ def test_float32_probabilities_count_as_their_float64_values(name, columns):
         assert score(name, y_true, single, **options) == score(name, y_true, double, **options)
 
 
-@for_each([name for name in SPECS if takes(name, "confidence")])
+@pytest.mark.parametrize("name", [name for name in SPECS if takes(name, "confidence")])
 def test_a_confidence_may_be_a_name_an_array_or_a_function(name):
     y_true, y_proba = some_predictions(most_classes(name))
     for confidence in ["margin", "entropy", "gini"]:
@@ -487,7 +486,7 @@ def test_a_confidence_may_be_a_name_an_array_or_a_function(name):
             assert score(name, y_true, y_proba, confidence=confidence) == expected
 
 
-@for_each([name for name in SPECS if takes(name, "loss")])
+@pytest.mark.parametrize("name", [name for name in SPECS if takes(name, "loss")])
 def test_the_loss_may_be_a_function(name):
     y_true, y_proba = some_predictions(3)
     expected = score(name, y_true, y_proba)
@@ -557,7 +556,7 @@ def value_and_warnings(name, case, **options):
     return value, told
 
 
-@for_each(SPECS)
+@pytest.mark.parametrize("name", SPECS)
 def test_values_at_the_edge_are_those_of_the_definition_and_of_the_table(name):
     values, all_told = [], []
     for situation, case in edges_of(name).items():
@@ -601,7 +600,7 @@ def scored(name, y_true, y_proba, **parameters):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@for_each(SPECS)
+@pytest.mark.parametrize("name", SPECS)
 def test_a_scorer_at_the_edge_is_the_metric_with_its_sign_or_what_the_table_says(name):
     spec = SPECS[name]
     for situation, case in edges_of(name).items():
@@ -615,7 +614,7 @@ def test_a_scorer_at_the_edge_is_the_metric_with_its_sign_or_what_the_table_says
             brute.assert_close(scored(name, case.y_true, case.y_proba, **REQUIRED[name]), expected)
 
 
-@for_each([name for name, spec in SPECS.items() if spec.signed])
+@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.signed])
 def test_the_scorer_of_a_signed_metric_prefers_zero(name):
     y_proba = np.tile([0.75, 0.25], (8, 1))
     values = []
@@ -644,7 +643,7 @@ BAD = {
 }
 
 
-@for_each(SPECS)
+@pytest.mark.parametrize("name", SPECS)
 def test_every_metric_names_a_bad_argument(name):
     for case, (arguments, options, message) in BAD.items():
         if {"confidence", "loss"} & set(options) <= set(
@@ -712,12 +711,10 @@ AT_ODDS = [
 BY_FUNCTION = {spec.function.__name__: spec for spec in SPECS.values()}
 
 
-@for_each(
-    [({function: {parameter: value}}, parameter)
+@pytest.mark.parametrize(("call", "message"), [({function: {parameter: value}}, parameter)
      for functions, parameter, values in REFUSED
      for function, value in product(functions.split(), values)]
-    + [({function: options}, message) for function, options, message in AT_ODDS]
-)  # fmt: skip
+    + [({function: options}, message) for function, options, message in AT_ODDS])  # fmt: skip
 def test_a_bad_parameter_is_named_by_the_function_and_by_evaluate(call, message):
     ((function, options),) = call.items()
     with pytest.raises(ValueError, match=message):
@@ -733,7 +730,7 @@ PROBABLE += ["cw_confusion_matrix", "cw_roc_curve", "reliability_curve"]
 PROBABLE += ["csr_test", "ecce_test", "ecd_test", "t_cal_test"]
 
 
-@for_each([*PROBABLE, *CWSA.split()])
+@pytest.mark.parametrize("name", [*PROBABLE, *CWSA.split()])
 def test_what_reads_probabilities_refuses_other_confidences(name):
     whose = r"CWSA.*confidence.*\[0, 1\]" if name.startswith("cwsa") else r"confidences in \[0, 1\]"
     for confidence in ([1.5, 0.2, 0.3, 0.4], [-0.5, 0.2, 0.3, 0.4], lambda p: -p[:, 0]):
@@ -757,7 +754,7 @@ LABELLED = [
 ]  # fmt: skip
 
 
-@for_each(LABELLED)
+@pytest.mark.parametrize(("labels", "options"), LABELLED)
 def test_a_metric_is_a_scorer(labels, options):
     """It gives what fitting on each fold and scoring the probabilities of its test rows gives."""
     y = np.array(labels)[np.minimum(CODES, len(labels) - 1)]
@@ -784,7 +781,7 @@ def test_a_metric_is_a_scorer(labels, options):
                 brute.assert_close(found[f"test_{name}"], expected[name])
 
 
-@for_each(SPECS)
+@pytest.mark.parametrize("name", SPECS)
 def test_a_scorer_passes_weights_on(name):
     scorer = make_scorer(SPECS[name].function, response_method="predict_proba", **REQUIRED[name])
     y = np.minimum(CODES, most_classes(name) - 1)
