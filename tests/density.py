@@ -17,6 +17,10 @@ from functools import cache
 from pathlib import Path
 
 
+#: What may begin with a docstring.
+HOLDERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
 @cache
 def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(errors="ignore"))
@@ -32,9 +36,8 @@ def code_lines(path: Path) -> int:
     prose: set[int] = set()
     for node in ast.walk(parse(path)):
         body = getattr(node, "body", None)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            if body and is_docstring(body[0]):
-                prose |= set(range(body[0].lineno, body[0].end_lineno + 1))
+        if isinstance(node, HOLDERS) and body and is_docstring(body[0]):
+            prose |= set(range(body[0].lineno, body[0].end_lineno + 1))
     lines = enumerate(text.splitlines(), 1)
     return sum(
         bool(x.strip()) and not x.strip().startswith("#") and i not in prose for i, x in lines
