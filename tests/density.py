@@ -16,7 +16,6 @@ import sys
 from functools import cache
 from pathlib import Path
 
-
 #: What may begin with a docstring.
 HOLDERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
