@@ -33,6 +33,7 @@ document.getElementById("page").onload = async event => {{
 """
 # What may not reach beyond the page, unless a box around it can be scrolled.
 _LOOK = """
+  page.querySelectorAll("details").forEach(part => part.open = true);
   const width = document.getElementById("page").clientWidth;
   const scrolls = e => e && e !== page.body && e !== page.documentElement &&
     (["auto", "scroll"].includes(view.getComputedStyle(e).overflowX) || scrolls(e.parentElement));

@@ -142,6 +142,8 @@ def _show_numbers(numbers: Mapping[str, str]) -> str:
         for name, value in numbers.items()
         if value
     ]
+    if not cells:
+        return ""
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:.4em 2.2em;margin:.7em 0">'
         f"{''.join(cells)}</div>"

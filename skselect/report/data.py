@@ -13,10 +13,10 @@ import pandas as pd
 from skselect._lib.arrays import ROUNDING, BoolArray, FloatArray, IntArray, is_graded, rows_of_codes
 from skselect._lib.checks.options import choose_draws
 from skselect._lib.checks.rows import check_has_proba, check_subgroups
-from skselect._lib.notebook import count
+from skselect._lib.notebook import count, rounded
 from skselect.bounds._csr import run_csr_test
 from skselect.bounds._pointwise import clopper_pearson_interval
-from skselect.curve.curve import count_deferred, count_within
+from skselect.curve.curve import RiskCoverageCurve, count_deferred, count_within
 from skselect.display.risk_coverage import plan_hours
 from skselect.inference.by_group import Rate, rate_classes, tabulate_metric
 from skselect.inference.intervals import Sampling, interval_around
@@ -27,12 +27,15 @@ from skselect.metrics._threshold import count_decisions
 from skselect.monitoring.check import PolicyCheck, check_decided
 from skselect.monitoring.decided import check_answers_fit, chose_threshold, sample_of
 from skselect.monitoring.guarantees import Request
+from skselect.objectives import Loss
 from skselect.policy.certificate import Certificate, threshold_to_json
 from skselect.policy.policy import AbstentionPolicy, accept_answers, apply_policy
 from skselect.policy.subgroups import name_of_subgroups, subgroup_codes
 from skselect.predictions.confidence import LearnedScore
+from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, are_verdicts, find_column_order
+from skselect.report.glance import UNKNOWN_MODEL
 from skselect.report.questions import (
     assess_calibration,
     explain_metric,
@@ -48,6 +51,8 @@ _MANY_SUBGROUPS = 10
 _COVERAGES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 _CALIBRATION = ("ece", "smooth_ece", "top_label_brier", "csr")
 _TARGETS = (0.005, 0.01, 0.02, 0.05, 0.1)
+# Limits of the mean cost of an answer, as shares of that of always answering.
+_COST_SHARES = (0.1, 0.2, 0.3, 0.5, 0.75)
 #: Of more classes the report shows those that are missed most often.
 MOST_CLASSES = 10
 #: Bounds for all thresholds at once have at least this confidence.
@@ -188,7 +193,10 @@ def make_contents(case: Case, options: Options) -> dict[str, Any]:
         "columns": find_column_order(case.scored.predictions),
         "verdict": _verdict(case, options),
         "metrics": _metrics(case, options.level),
+        "always": _counts(errors, np.ones(len(errors), dtype=bool), options.level),
         "decisions": _decisions(case, options.level),
+        "costs": _costs(case),
+        "guarantee": _guarantee(case),
         "by_class": _by_class(case, options.level),
         "workload": _workload(case, options),
         "coverages": _coverages(case),
@@ -204,7 +212,7 @@ def _name_model(case: Case) -> str:
     if case.name != UNNAMED:
         return case.name
     classifier = None if case.policy is None else case.policy.metadata.get("classifier")
-    return str(classifier or "Model")
+    return str(classifier or UNKNOWN_MODEL)
 
 
 # Its guarantee ----------------------------------------------------------------------------
@@ -269,6 +277,36 @@ def _deferred(policy: AbstentionPolicy, case: Case, subgroups: Any) -> list[str]
         names[_MANY_SUBGROUPS:] = [f"{n_more:,} more"]
     listed = ", ".join(names)
     return [f"Nothing is guaranteed for {parts.by} {listed}: all of them are deferred."]
+
+
+def _guarantee(case: Case) -> dict[str, str]:
+    """Say what is guaranteed, beside the share of answers and beside that of wrong ones."""
+    words = {"coverage": "", "risk": ""}
+    if case.accepted is None:
+        return words
+    words["risk"] = "nothing is guaranteed"
+    parts = None if case.policy is None else case.policy.parts
+    if parts is None:
+        return words
+    certified = [certificate for certificate in parts.listed if certificate.is_certified]
+    if parts.by is not None:
+        if certified:
+            words["risk"] = f"a guarantee for each of {count(len(certified), parts.by)}"
+        return words
+    limits = []
+    for certificate in certified:
+        objective = certificate.as_objective
+        is_of_all = not certificate.cases
+        if objective.is_least and is_of_all:
+            words["coverage"] = f"guaranteed: at least {certificate.bound}"
+            words["risk"] = "no limit is guaranteed"
+        elif objective.is_selective and Loss(certificate.loss).is_error and is_of_all:
+            limits.append(f"at most {certificate.bound}")
+        else:
+            limits.append(certificate.statement)
+    if limits:
+        words["risk"] = f"guaranteed: {'; '.join(limits)}"
+    return words
 
 
 def _certificate(case: Case) -> dict[str, Any] | None:
@@ -371,10 +409,36 @@ def _decisions(case: Case, level: float) -> dict[str, Any] | None:
     outcomes = case.scored.outcomes
     counts = _counts(outcomes.loss, case.accepted, level)
     if rows.rule.cost_matrix is not None and np.any(case.accepted):
-        costs = Outcomes.of(rows, confidence=outcomes.confidence, loss="cost").loss
-        mean_share = float(np.mean(costs[case.accepted]))
-        counts["mean_cost"] = rows.rule.unit * mean_share
+        costs = find_costs(case).loss
+        counts["mean_cost"] = rows.rule.unit * float(np.mean(costs[case.accepted]))
     return counts
+
+
+def find_costs(case: Case) -> Outcomes:
+    """Return what each answer costs, as a share of the largest cost."""
+    confidence = case.scored.outcomes.confidence
+    return Outcomes.of(case.scored.predictions, confidence=confidence, loss="cost")
+
+
+def _costs(case: Case) -> dict[str, float | None] | None:
+    """Return what the answers cost in all; None without a cost matrix."""
+    rows = case.scored.predictions
+    rule = rows.rule
+    if rule.cost_matrix is None:
+        return None
+    outcomes = find_costs(case)
+    accepted = find_accepted(case)
+    answered = rule.unit * float(np.sum(outcomes.loss[accepted]))
+    together = None
+    if rows.reviewer is not None:
+        of_reviewer = rule.costs(rows.y_true, rows.reviewer)
+        of_reviewer[rows.reviewer < 0] = 1.0  # an answer that is no class costs most
+        together = answered + rule.unit * float(np.sum(of_reviewer[~accepted]))
+    return {
+        "always": rule.unit * float(np.sum(outcomes.loss)),
+        "answered": answered,
+        "together": together,
+    }
 
 
 def _counts(loss: FloatArray, accepted: BoolArray, level: float) -> dict[str, Any]:
@@ -505,12 +569,39 @@ def _workload(case: Case, options: Options) -> dict[str, Any]:
     if "hours" in options.review:
         error = options.review.get("error")
         _, answer = plan_hours(case.scored.curve, options.review, error, _certified_share(case))
+    has_costs = case.scored.predictions.rule.cost_matrix is not None
     return {
         "deferred_now": deferred_now,
         "capacity": capacity,
-        "targets": _place_targets(case, options),
+        "in_costs": has_costs,
+        "targets": _place_costs(case, options) if has_costs else _place_targets(case, options),
         "answer": answer,
     }
+
+
+def _place_costs(case: Case, options: Options) -> list[dict[str, Any]]:
+    """Return what each limit of the mean cost defers on these rows."""
+    unit = case.scored.predictions.rule.unit
+    curve = RiskCoverageCurve.from_outcomes(find_costs(case))
+    targets = _choose_cost_targets(case, unit * curve.mean_loss)
+    points = []
+    for target in targets:
+        n_blocks = int(count_within(curve.selective_risk, np.array([target / unit])).item())
+        coverage, risk = curve.working_point(n_blocks)
+        point = _place_target(case, options.review, target, curve, n_blocks)
+        point["risk"] = unit * risk
+        point["errors_cost"] = 1000.0 * coverage * unit * risk if n_blocks else 0.0
+        points.append(point)
+    return points
+
+
+def _choose_cost_targets(case: Case, mean_cost: float) -> list[float]:
+    """Return limits of the mean cost of an answer, that of the policy among them."""
+    targets = {float(rounded(share * mean_cost, 2)) for share in _COST_SHARES}
+    certificate = None if case.policy is None else case.policy.certificate
+    if certificate is not None and certificate.as_objective.is_selective:
+        targets.add(certificate.target)
+    return sorted(target for target in targets if target > 0)
 
 
 def _place_targets(case: Case, options: Options) -> list[dict[str, Any]]:
@@ -522,8 +613,12 @@ def _place_targets(case: Case, options: Options) -> list[dict[str, Any]]:
     if curve.counted and options.level >= LEAST_LEVEL:
         band = simultaneous_band(curve, 1.0 - options.level)
         deferred_surely = count_deferred(curve, band, targets)
-    columns = (targets.tolist(), n_blocks.tolist(), deferred_surely.tolist())
-    return [_place_target(case, options.review, *values) for values in zip(*columns, strict=True)]
+    points = []
+    for target, n, deferred in zip(targets, n_blocks, deferred_surely, strict=True):
+        point = _place_target(case, options.review, float(target), curve, int(n))
+        point["deferred_surely"] = float(deferred)
+        points.append(point)
+    return points
 
 
 def _choose_targets(case: Case) -> FloatArray:
@@ -531,35 +626,35 @@ def _choose_targets(case: Case) -> FloatArray:
     certificate = None if case.policy is None else case.policy.certificate
     if certificate is None or not certificate.as_objective.is_selective:
         return np.array(_TARGETS)
-    if case.scored.predictions.rule.cost_matrix is not None:  # its target is a cost
-        return np.array(_TARGETS)
     return np.unique([*_TARGETS, certificate.target])
 
 
 def _place_target(
-    case: Case, review: Mapping[str, float], target: float, n_blocks: int, deferred_surely: float
+    case: Case,
+    review: Mapping[str, float],
+    target: float,
+    curve: RiskCoverageCurve,
+    n_blocks: int,
 ) -> dict[str, Any]:
-    """Return what a risk target costs, and what its threshold does."""
-    curve = case.scored.curve
+    """Return what a target costs, and what its threshold does."""
     coverage, risk = curve.working_point(n_blocks)
     deferred = 1000.0 * (1.0 - coverage)
     threshold = curve.thresholds[n_blocks - 1] if n_blocks else np.inf
     point = {
         "target": target,
         "deferred": deferred,
-        "deferred_surely": deferred_surely,
         "coverage": coverage,
         "risk": risk,
         "threshold": threshold if n_blocks else np.nan,
     }
+    rows = case.scored.predictions
     if "minutes" in review:
         point["hours"] = deferred * review["minutes"] / 60.0
     if "hourly_cost" in review:
         point["cost"] = point["hours"] * review["hourly_cost"]
-    if "error" in review:
+    if "error" in review and rows.rule.cost_matrix is None:
         missed = review["error"] * (1.0 - coverage)
         point["together"] = missed + (coverage * risk if n_blocks else 0.0)
-    rows = case.scored.predictions
     if rows.reviewer is not None:
         is_answered = case.scored.outcomes.confidence >= threshold
         answers = np.where(is_answered, rows.y_pred, rows.reviewer)
@@ -586,8 +681,19 @@ def find_claims(case: Case) -> list[tuple[str, ScoredRows]]:
     policy = case.policy
     if policy is None or policy.calibration is None or case.raw.y_proba is None:
         return [("as given", after)]
-    before = score_rows(case.raw).by_correctness
-    return [("before calibration", before), ("after calibration", after)]
+    return [("before calibration", _claim_before(case)), ("after calibration", after)]
+
+
+def _claim_before(case: Case) -> ScoredRows:
+    """Return the answers of the policy with the probabilities that they had before calibration."""
+    raw = case.raw
+    answers = case.scored.predictions.y_pred
+    if np.array_equal(answers, raw.y_pred):
+        return score_rows(raw).by_correctness
+    same_answers = Predictions(
+        raw.y_true, answers, raw.classes, raw.y_proba, rule=DecisionRule("estimator")
+    )
+    return score_rows(same_answers, confidence="chosen_proba").by_correctness
 
 
 def _calibration(case: Case, options: Options) -> list[dict[str, Any]]:
@@ -644,6 +750,8 @@ def _errors(case: Case, options: Options) -> list[dict[str, Any]]:
     }
     if case.accepted is not None:
         columns["accepted"] = case.accepted[worst].tolist()
+    if rows.rule.cost_matrix is not None:
+        columns["cost"] = (rows.rule.unit * find_costs(case).loss[worst]).tolist()
     if options.ids is not None:
         columns["id"] = _to_json_values(options.ids.iloc[worst])
     features = pd.DataFrame(index=worst)
@@ -655,13 +763,16 @@ def _errors(case: Case, options: Options) -> list[dict[str, Any]]:
 
 
 def _find_worst(case: Case, n_errors: int) -> IntArray:
-    """Return the rows of the most confident errors, answered ones first."""
+    """Return the rows of the most confident, or costliest, errors; answered ones first."""
     outcomes = case.scored.outcomes
     wrong = np.flatnonzero(outcomes.loss > 0)
     is_deferred: BoolArray = np.zeros(len(wrong), dtype=bool)
     if case.accepted is not None:
         is_deferred = ~case.accepted[wrong]
-    order = np.lexsort((-outcomes.confidence[wrong], is_deferred))
+    costs = np.zeros(len(wrong))
+    if case.scored.predictions.rule.cost_matrix is not None:
+        costs = find_costs(case).loss[wrong]
+    order = np.lexsort((-outcomes.confidence[wrong], -costs, is_deferred))
     return wrong[order][:n_errors]
 
 
@@ -699,7 +810,7 @@ def _subgroups(case: Case, options: Options) -> dict[str, Any]:
 def _count_subgroups(case: Case, column: Any, level: float) -> list[dict[str, Any]]:
     """Return the counts of each subgroup that has rows; rows without one come last."""
     loss = case.scored.outcomes.loss
-    accepted = _find_accepted(case)
+    accepted = find_accepted(case)
     codes, keys = subgroup_codes(column, len(loss))
     names = [*map(str, keys), "(missing)"]
     members = rows_of_codes(codes % len(names), len(names))  # -1, missing, comes last
@@ -712,7 +823,7 @@ def _count_subgroups(case: Case, column: Any, level: float) -> list[dict[str, An
 
 def _measure_gaps(case: Case, column: Any, sampling: Sampling) -> list[dict[str, Any]]:
     """Return the largest differences between two subgroups, with their intervals."""
-    confidence = _find_accepted(case).astype(np.float64)
+    confidence = find_accepted(case).astype(np.float64)
     decided = ScoredRows(Outcomes(case.scored.outcomes.loss, confidence))
     gaps = ["risk_gap"] if case.accepted is None else list(GAPS)
     differences = []
@@ -723,7 +834,7 @@ def _measure_gaps(case: Case, column: Any, sampling: Sampling) -> list[dict[str,
     return differences
 
 
-def _find_accepted(case: Case) -> BoolArray:
+def find_accepted(case: Case) -> BoolArray:
     """Return which rows are accepted: all without a threshold."""
     if case.accepted is None:
         return np.ones(len(case.scored.outcomes.loss), dtype=bool)

@@ -14,6 +14,7 @@ from skselect.curve.curve import RiskCoverageCurve, count_within, threshold_belo
 from skselect.objectives import Loss
 from skselect.policy.certificate import Certificate
 from skselect.report.data import LEAST_LEVEL, Case
+from skselect.report.questions import show_share
 from skselect.thresholds import simultaneous_band
 
 _STOPS = 250
@@ -153,7 +154,7 @@ def _mark_threshold(
     case: Case, certificate: Certificate | None, words: list[str]
 ) -> dict[str, Any] | None:
     """Return name and label of the mark, None without; `words` of its stop say what it is."""
-    if _find_threshold(case) is None:
+    if case.threshold is None or _find_threshold(case) is None:
         return None
     name = "the chosen threshold" if case.policy is None else "the policy's threshold"
     label = name
@@ -163,7 +164,7 @@ def _mark_threshold(
         label = f"certified: at most {certificate.bound}"
         remark = f"This is {name}; its bound is that of the certificate."
         words[2] = f"≤ {certificate.bound}"
-    words[0] = f"{case.threshold:.6g}"
+    words[0] = _shorten(case.scored.curve, case.threshold)
     words[-1] = remark
     return {"name": name, "label": label}
 
@@ -175,10 +176,10 @@ def _describe_stop(
     n_deferred = n_rows - n_accepted
     per_thousand = -(-1000 * n_deferred // n_rows)
     answers = count(n_accepted, "answer")
-    share = percent(n_errors / n_accepted)
+    share = show_share(n_errors / n_accepted)
     return [
         threshold,
-        percent(n_accepted / n_rows),
+        show_share(n_accepted / n_rows),
         f"≤ {percent(bound)}" if bound < 1 else "no bound",
         f"{per_thousand:,}",
         f"Wrong in these rows: {n_errors:,} of {answers} ({share}).",
@@ -195,6 +196,16 @@ def _write_thresholds(curve: RiskCoverageCurve, n_blocks: IntArray) -> list[str]
         same = curve.n_blocks_accepted(texts.astype(np.float64)) == n_blocks
         shortest[same] = texts[same]
     return ["any" if text == "-inf" else text for text in shortest.tolist()]
+
+
+def _shorten(curve: RiskCoverageCurve, threshold: float) -> str:
+    """Return a threshold with as few digits as accept the same rows."""
+    n_blocks = curve.n_blocks_accepted(np.array([threshold])).item()
+    for digits in (3, 4, 6, 9):
+        text = f"{threshold:.{digits}g}"
+        if curve.n_blocks_accepted(np.array([float(text)])).item() == n_blocks:
+            return text
+    return f"{threshold:.17g}"
 
 
 def _explain_trust(case: Case, level: float) -> str:

@@ -167,7 +167,7 @@ def verify_guarantee(policy: AbstentionPolicy, check: PolicyCheck | None) -> Ans
             "nothing", "NOTHING TO CHECK: it guarantees nothing that these rows can check."
         )
     if not check.same_rows:
-        return Answer(check.verdict, check.summary)
+        return Answer(check.verdict, _round_found(check))
     issued = [certificate for certificate in policy.parts.listed if certificate.n_accepted]
     if not all(certificate.is_certified for certificate in issued):
         return Answer("not_tested", check.summary)
@@ -179,6 +179,18 @@ def verify_guarantee(policy: AbstentionPolicy, check: PolicyCheck | None) -> Ans
         f"CERTIFIED on these rows: {guarantee}. These rows chose the threshold, so only "
         "fresh labelled rows can test it.",
     )
+
+
+def _round_found(check: PolicyCheck) -> str:
+    """Return the summary of a check; what was found has the digits that a report has elsewhere."""
+    text = check.summary
+    for guarantee in check.guarantees:
+        objective = guarantee.as_objective
+        value = guarantee.value
+        shorter = show_share(value) if objective.about.is_error else f"{value:.3g}"
+        exact = objective.amount(value, up=None)
+        text = text.replace(guarantee.found, guarantee.found.replace(exact, shorter, 1))
+    return text
 
 
 def plan_monitor(check: PolicyCheck | None, audits: Any) -> str:
@@ -245,7 +257,7 @@ def explain_metric(spec: MetricSpec, value: float) -> str:
     if math.isnan(value):
         return f"It has no value here: {spec.undefined.split(':')[0]}."
     return spec.meaning.format(
-        share=show_share(value, 3),
+        share=show_share(value),
         points=f"{rounded(100 * value, 2)} points",
         number=show_number(value),
     )
@@ -259,8 +271,18 @@ def show_number(value: float) -> str:
     return text
 
 
-def show_share(share: float, digits: int = 4) -> str:
-    """Return a share as a percentage; only 1 is shown as 100 %."""
+def show_amount(value: float) -> str:
+    """Return a sum of costs or hours with three digits, a large one as a whole number."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def show_p_value(value: float) -> str:
+    """Return a p-value, of which small ones only say that they are small."""
+    return "< 0.001" if value < 0.001 else f"{value:.2g}"
+
+
+def show_share(share: float, digits: int = 3) -> str:
+    """Return a share as a percentage with three digits; only 1 is shown as 100 %."""
     shown = rounded(100.0 * share, digits)
     if shown == "100" and share < 1:
         shown = rounded(100.0 * share, digits, up=False)

@@ -15,6 +15,7 @@ import pandas as pd
 
 from skselect._lib.files import import_extra
 from skselect._lib.notebook import VERDICTS, show_card, wrap
+from skselect.curve.curve import RiskCoverageCurve
 from skselect.display import (
     ConfidenceHistogramDisplay,
     ReliabilityDisplay,
@@ -23,23 +24,27 @@ from skselect.display import (
 )
 from skselect.display.common import new_figure
 from skselect.display.risk_coverage import RiskCoverageDisplay
-from skselect.report.data import LEAST_LEVEL, Case, find_claims, is_unit
+from skselect.report.data import LEAST_LEVEL, Case, find_claims, find_costs, is_unit
 from skselect.report.explorer import make_explorer
-from skselect.report.questions import show_share
+from skselect.report.glance import draw, make_bars, make_figures
 from skselect.report.sections import (
     EXPLORER,
     FOOTNOTE,
     Section,
     describe_model,
+    describe_more,
     describe_rows,
     make_comparison,
     make_sections,
+    make_title,
 )
 
 # Inches, so that letters are readable where a picture is as wide as a phone.
 _SIZE = (4.4, 3.6)
 # The colours of what a report says where it checks nothing.
 _TONES = {"certified": "good", "nothing": "open"}
+# What the first picture shows, where a page has lost its style.
+_COLORS = {"right": "#0a58a8", "person": "#d1d9e0", "wrong": "#b34700"}
 # Letters in a line of such a picture: above or below it, and beside its axis.
 _LEGEND = 48
 _LABEL = 28
@@ -47,11 +52,14 @@ _LABEL = 28
 
 def render_text(contents: dict[str, Any], *, brief: bool = False) -> str:
     """Return a report as text; a brief one ends with what a risk target costs."""
-    parts = [_underline(contents["title"], "="), wrap(describe_rows(contents))]
+    parts = [_underline(make_title(contents), "="), wrap(describe_rows(contents))]
     comparison = make_comparison(contents)
     if comparison is not None:
         parts += _write_section(comparison)
-    for model in contents["models"].values():
+    models = contents["models"].values()
+    for model in models:
+        if len(models) > 1:
+            parts.append(_underline(model["name"], "-"))
         parts += _write_model(model, contents["confidence_level"], brief=brief)
     parts.append(wrap(FOOTNOTE))
     return "\n\n".join(parts)
@@ -59,7 +67,7 @@ def render_text(contents: dict[str, Any], *, brief: bool = False) -> str:
 
 def _write_model(model: dict[str, Any], level: float, *, brief: bool) -> list[str]:
     """Return the paragraphs about one model."""
-    parts = [_underline(model["name"], "-")]
+    parts = []
     if model["verdict"] is not None:
         parts.append(wrap(model["verdict"]["text"]))
     parts.append(wrap("\n".join(describe_model(model, level))))
@@ -109,13 +117,14 @@ def render_page(
         together = _draw_comparison(cases)
     with pd.option_context("display.max_colwidth", None):
         page = template.render(
-            title=contents["title"],
+            title=make_title(contents),
             rows=describe_rows(contents),
             models=models,
             comparison=make_comparison(contents),
             together=together,
             footnote=FOOTNOTE,
             interactive=any(model["explorer"] for model in models),
+            colors=_COLORS,
         )
     return str(page).replace(" %", "\N{NO-BREAK SPACE}%")
 
@@ -134,7 +143,9 @@ def _show_model(
         "name": model["name"],
         "verdict": _show_verdict(model),
         "certificates": "" if case.policy is None else case.policy.parts.show(),
-        "said": describe_model(model, level),
+        "figures": make_figures(model, level),
+        "glance": draw(make_bars(model)),
+        "said": describe_more(model),
         "explorer": explorer,
         "sections": sections,
         "pictures": _draw_pictures(case, level),
@@ -144,21 +155,13 @@ def _show_model(
 def _show_verdict(model: dict[str, Any]) -> str:
     """Return the verdict on a policy as HTML, "" without one."""
     verdict = model["verdict"]
-    decided = model["decisions"]
     if verdict is None:
         return ""
-    numbers = {}
-    if decided:
-        n_deferred = decided["n_rows"] - decided["n_accepted"]
-        numbers["answered"] = show_share(decided["coverage"])
-        if decided["risk"] is not None:
-            numbers["wrong among them"] = show_share(decided["risk"])
-        numbers["cases for a person"] = f"{n_deferred:,}"
     word = verdict["verdict"]
     tone = _TONES.get(word)
     if tone is None:
         _, tone = VERDICTS[word]
-    return show_card(verdict["text"], tone, numbers)
+    return show_card(verdict["text"], tone)
 
 
 # Pictures ---------------------------------------------------------------------------------
@@ -183,6 +186,8 @@ def _draw_pictures(case: Case, level: float) -> dict[str, list[tuple[str, str]]]
         pictures.append(_draw_reliability(case))
     if is_unit(case.scored.outcomes):
         pictures.append(_draw_metrics(case, level_of_intervals))
+    if case.scored.predictions.rule.cost_matrix is not None:
+        return {"pictures": pictures, "workload": [_draw_costs(case)]}
     return {"pictures": pictures, "workload": [_draw_workload(case, level)]}
 
 
@@ -192,6 +197,13 @@ def _draw_risk(case: Case, level: float | None) -> tuple[str, str]:
     )
     caption = "The share of errors among accepted rows, from the most confident rows to all."
     return _draw(caption, display.plot)
+
+
+def _draw_costs(case: Case) -> tuple[str, str]:
+    curve = RiskCoverageCurve.from_outcomes(find_costs(case))
+    unit = case.scored.predictions.rule.unit
+    display = RiskCoverageDisplay(curve, threshold=case.threshold, loss="cost", unit=unit)
+    return _draw("What an answer costs, from the most confident rows to all.", display.plot)
 
 
 def _draw_confidences(case: Case) -> tuple[str, str]:

@@ -9,10 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from skselect._lib.notebook import count, percent, rounded
+from skselect._lib.notebook import count, percent
 from skselect._lib.table import WholeTable
 from skselect.metrics._evaluate import SPECS
-from skselect.report.questions import show_number, show_share
+from skselect.report.glance import UNKNOWN_MODEL, describe_costs, make_figures, outwards
+from skselect.report.questions import show_amount, show_number, show_p_value, show_share
 
 # A column of a table: its heading, its key in the rows, and how a value is written.
 _Column = tuple[str, str, Callable[[Any], str]]
@@ -72,6 +73,10 @@ class Section:
     note: str = ""
 
 
+# Classes in the title, and in the line below it.
+_MOST_IN_TITLE = 3
+_MOST_CLASSES = 10
+
 # The columns of an interval.
 _ENDS: tuple[_Column, ...] = (("low", "low", show_share), ("high", "high", show_share))
 
@@ -81,15 +86,40 @@ _ENDS: tuple[_Column, ...] = (("low", "low", show_share), ("high", "high", show_
 
 def describe_rows(contents: dict[str, Any]) -> str:
     """Say what a report rests on."""
-    has_classes = any(model["by_class"] for model in contents["models"].values())
-    kind = "class " if has_classes else ""
-    classes = ", ".join(f"{kind}{name}: {n:,}" for name, n in contents["classes"].items())
+    kind = "class " if _have_classes(contents) else ""
+    sizes = [f"{kind}{name}: {n:,}" for name, n in contents["classes"].items()]
+    n_more = len(sizes) - _MOST_CLASSES
+    if n_more > 0:
+        sizes[_MOST_CLASSES:] = [f"and {n_more:,} more"]
+    rows = f"{count(contents['n_rows'], 'row')} ({', '.join(sizes)})"
+    names = [model["name"] for model in contents["models"].values()]
+    if len(names) == 1 and names != [UNKNOWN_MODEL]:
+        rows = f"{names[0]} on {rows}"
     level = show_share(contents["confidence_level"])
     created = contents["created"][:16].replace("T", " ")
-    return (
-        f"{count(contents['n_rows'], 'row')} ({classes}); each single interval "
-        f"has {level} confidence; made on {created}"
-    )
+    return f"{rows}; each single interval has {level} confidence; made on {created}"
+
+
+def make_title(contents: dict[str, Any]) -> str:
+    """Return the user's title, or what the rows are."""
+    if contents["title"] is not None:
+        return contents["title"]
+    n_rows = contents["n_rows"]
+    if not _have_classes(contents):
+        return count(n_rows, "judged answer")
+    classes = list(contents["classes"])
+    cases = count(n_rows, "case")
+    if len(classes) > _MOST_IN_TITLE:
+        return f"{len(classes):,} classes: {cases}"
+    names = " or ".join(classes)
+    if names[0].isdigit():
+        names = f"Class {names}"
+    return f"{names[0].upper()}{names[1:]}: {cases}"
+
+
+def _have_classes(contents: dict[str, Any]) -> bool:
+    """Tell whether the rows have classes; judged answers are only right or wrong."""
+    return any(model["by_class"] for model in contents["models"].values())
 
 
 def make_comparison(contents: dict[str, Any]) -> Section | None:
@@ -105,7 +135,7 @@ def make_comparison(contents: dict[str, Any]) -> Section | None:
         ("AUGRC", "estimate", show_share),
         *_ENDS,
         ("above the best", "difference", show_share),
-        ("p", "p_value", number),
+        ("p", "p_value", show_p_value),
         ("as good?", "as_good", str),
     )
     note = (
@@ -132,51 +162,26 @@ EXPLORER = Section("explorer", "Choose a threshold")
 
 
 def describe_model(model: dict[str, Any], level: float) -> list[str]:
-    """Say how many rows are left for people, how good the others are, and what is missed."""
+    """Say how much is answered, how much of that is wrong, and what waits for people."""
+    figures = make_figures(model, level)
+    return [*map(str, figures), *describe_more(model)]
+
+
+def describe_more(model: dict[str, Any]) -> list[str]:
+    """Say what the three numbers leave out: costs, what is missed, and always answering."""
     lines = []
     if model["columns"]:
         lines.append(model["columns"])
-    decided = model["decisions"]
-    if decided is not None:
-        n_rows = decided["n_rows"]
-        n_deferred = n_rows - decided["n_accepted"]
-        lines.append(f"{n_deferred:,} of {count(n_rows, 'case')} for a person to read.")
-        lines.append(describe_decisions(decided, level))
+    lines += describe_costs(model)
     if model["by_class"]:
         lines += describe_missed(model["by_class"])
     else:
         lines.append(describe_wrong(model))
-    accuracy = show_share(model["accuracy"], 3)
-    errors = count(model["n_errors"], "error")
-    lines.append(f"Without abstaining, {accuracy} of the answers would be right ({errors}).")
+    if model["decisions"] is not None:
+        accuracy = show_share(model["accuracy"])
+        errors = count(model["n_errors"], "error")
+        lines.append(f"Without abstaining, {accuracy} of the answers would be right ({errors}).")
     return lines
-
-
-def describe_decisions(decided: dict[str, Any], level: float) -> str:
-    """Say how much is accepted and how much of that is wrong."""
-    n_accepted = decided["n_accepted"]
-    if not n_accepted:
-        return f"It answers none of the {count(decided['n_rows'], 'row')}."
-    coverage = show_share(decided["coverage"], 3)
-    risk = show_share(decided["risk"], 3)
-    interval = ""
-    if decided["low"] is not None:
-        low, high = _outwards(decided)
-        interval = f" ({show_share(level)} interval {low} % to {high} %)"
-    cost = ""
-    if "mean_cost" in decided:
-        cost = f"; they cost {decided['mean_cost']:.4g} each"
-    return (
-        f"It answers {coverage} of the rows ({n_accepted:,}), {risk} of them wrongly"
-        f"{interval}{cost}."
-    )
-
-
-def _outwards(interval: dict[str, Any]) -> tuple[str, str]:
-    """Return the ends of an interval in per cent."""
-    low = rounded(100 * interval["low"], 3, up=False)
-    high = rounded(100 * interval["high"], 3, up=True)
-    return low, high
 
 
 def describe_wrong(model: dict[str, Any]) -> str:
@@ -289,22 +294,35 @@ def _show_classes(model: dict[str, Any], level: float) -> Section:
 
 def _show_workload(model: dict[str, Any], level: float) -> Section:
     targets = model["workload"]["targets"]
-    whole = "{:,.0f}".format
-    rough_share = partial(show_share, digits=3)
-    columns: list[_Column] = [
-        ("risk target", "target", percent),
-        ("deferred", "deferred", whole),
-        (f"with {percent(level)} confidence", "deferred_surely", whole),
-        ("hours", "hours", number),
-        ("cost", "cost", whole),
-        ("wrong in these rows", "risk", rough_share),
-        ("with the reviewer, of all", "together", rough_share),
-        ("lowest confidence", "threshold", number),
-    ]
-    measured = targets[0].keys()
-    table = make_table(targets, *(column for column in columns if column[1] in measured))
     title = "What does a risk target cost? Cases deferred per 1,000"
+    columns: list[_Column] = [
+        ("target", "target", percent),
+        ("deferred", "deferred", _write_deferred),
+        (f"{percent(level)} sure", "deferred_surely", _write_deferred),
+        ("hours", "hours", show_amount),
+        ("cost", "cost", show_amount),
+        ("wrong here", "risk", show_share),
+        ("with reviewer", "together", show_share),
+        ("least confidence", "threshold", number),
+    ]
+    if model["workload"]["in_costs"]:
+        title = "What does a limit on the cost take? Cases deferred per 1,000"
+        columns = [
+            ("mean cost", "target", number),
+            ("deferred", "deferred", _write_deferred),
+            ("hours", "hours", show_amount),
+            ("review costs", "cost", show_amount),
+            ("errors cost", "errors_cost", show_amount),
+            ("least confidence", "threshold", number),
+        ]
+    measured = [column for column in columns if targets and column[1] in targets[0]]
+    table = make_table(targets, *measured)
     return Section("workload", title, tables={"": table}, note=_explain_workload(model, level))
+
+
+def _write_deferred(n_deferred: float) -> str:
+    """Return how many of 1,000 cases are deferred; where all are, no threshold keeps the target."""
+    return "all" if n_deferred >= 1000 else f"{n_deferred:,.0f}"
 
 
 def _plain_table(rows: list[dict[str, Any]]) -> WholeTable:
@@ -351,7 +369,7 @@ def _with_interval(rate: dict[str, Any]) -> str:
     """Return a share with its interval, "" where there are no rows."""
     if rate["value"] is None:
         return ""
-    low, high = _outwards(rate)
+    low, high = outwards(rate)
     return f"{show_share(rate['value'], 3)} ({low} to {high})"
 
 
@@ -381,9 +399,18 @@ def _explain_workload(model: dict[str, Any], level: float) -> str:
         )
     sentences.append(
         "Each line is an estimate. Its threshold was chosen on these same rows, so new "
-        f"rows may show more errors. The numbers with {percent(level)} confidence hold for all "
-        "targets at once, if these rows neither trained nor calibrated the model. A certificate "
-        "for one target that is named before looking usually defers fewer."
+        "rows may show more errors. Where all are deferred, no threshold keeps the target."
+    )
+    if workload["in_costs"]:
+        sentences.append(
+            "Errors cost so much per 1,000 cases, if a person who is always right decides those "
+            "deferred."
+        )
+        return " ".join(sentences)
+    sentences.append(
+        f"The numbers that are {percent(level)} sure hold for all targets at once, if these rows "
+        "neither trained nor calibrated the model. A certificate for one target that is named "
+        "before looking usually defers fewer."
     )
     return " ".join(sentences)
 
@@ -430,7 +457,7 @@ def _show_calibration(model: dict[str, Any]) -> Section:
         ("ECE", "ece", show_share),
         ("Brier", "top_label_brier", number),
         ("CSR", "csr", number),
-        ("p", "csr_p_value", number),
+        ("p", "csr_p_value", show_p_value),
     )
     note = (
         "Answers with a calibrated confidence of 0.9 are right in 90 % of cases. "
@@ -489,10 +516,14 @@ def _show_errors(model: dict[str, Any]) -> Section:
     if "accepted" in errors[0]:
         columns.append(("decided", "by", str))
         note = "Answered errors first."
+    title = "Most confident errors"
+    if "cost" in errors[0]:
+        title = "Costliest errors"
+        columns.append(("cost", "cost", number))
     columns.append(("confidence", "confidence", number))
     columns += [(name, f"feature {name}", str) for name in errors[0]["features"]]
     table = make_table([_write_error(error) for error in errors], *columns)
-    return Section("errors", "Most confident errors", tables={"": table}, note=note)
+    return Section("errors", title, tables={"": table}, note=note)
 
 
 def _write_error(error: dict[str, Any]) -> dict[str, Any]:

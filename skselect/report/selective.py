@@ -127,7 +127,7 @@ def selective_report(
     pos_label: Any = None,
     confidence_level: float = 0.95,
     n_errors: int = 10,
-    title: str = "Selective classification report",
+    title: str | None = None,
     random_state: Any = 0,
 ) -> SelectiveReport:
     """Report how far a model's confidence can be trusted, as text, table or web page.
@@ -232,11 +232,13 @@ def selective_report(
         data.make_case(name, table, policies[name], threshold, subgroups)
         for name, table in tables.items()
     )
-    return SelectiveReport(_make_contents(cases, options, str(title)), cases)
+    if title is not None:
+        title = str(title)
+    return SelectiveReport(_make_contents(cases, options, title), cases)
 
 
 def _make_contents(
-    cases: tuple[data.Case, ...], options: data.Options, title: str
+    cases: tuple[data.Case, ...], options: data.Options, title: str | None
 ) -> dict[str, Any]:
     """Return the whole report as plain values."""
     rows = cases[0].raw

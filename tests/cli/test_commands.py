@@ -27,6 +27,7 @@ from skselect.cli import BROKEN, CUT_SHORT, OPEN, commands, table_files, tables
 from skselect.policy.subgroups import GroupThresholds, PolicyShortlist
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.predictions import cascade_of
+from skselect.report.questions import verify_guarantee
 from skselect.thresholds import Shortlist
 from tests.brute import named
 from tests.cli.conftest import call
@@ -727,7 +728,7 @@ def test_the_report_says_which_rows_a_certificate_is_about(frame, columns, polic
     for file, sites in [(policy, None), ("sites.json", frame["site"])]:
         said = run(f"evaluate t.csv {columns} --policy {file}", code=OPEN).out
         accepted = read(file).accepts(sure, subgroups=sites)
-        for words in ("CERTIFIED", "These rows chose", f"rows ({accepted.sum():,})"):
+        for words in ("CERTIFIED", "These rows chose", f"answered ({accepted.sum():,} of"):
             assert words in said
     write(frame.iloc[:2000], "other.csv")
     said = run(f"evaluate other.csv {columns} --policy {policy}", code=OPEN).out
@@ -762,7 +763,8 @@ def test_the_exit_code_says_whether_the_guarantee_still_holds(
         rows = sk.Predictions.from_labels(later["truth"], later["said"], later["score"])
     expected = sk.check_policy(read(policy), rows)
     assert expected.verdict == verdict
-    assert unwrap(said).count(f"\n{expected.summary}\n") == 1
+    answer = verify_guarantee(read(policy), expected)
+    assert unwrap(said).count(f"\n{answer.text}\n") == 1
     assert said.count(f"{VERDICTS[verdict][0]}. ") == 1
     sk.AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.9).to_json("plain.json")
     said = run(f"evaluate t.csv {PROBA} --policy plain.json").out
@@ -974,7 +976,7 @@ def test_what_a_learned_confidence_decided_is_read_back(frame, calibrated, group
     assert 0 < found["accepted"].mean() < 1
     assert found["decision"].dropna().tolist() == decided["label"].dropna().tolist()
     said = run(f"evaluate decided.csv --label truth --policy policy.json {DECIDED}").out
-    assert f"rows ({decided['accepted'].sum():,})" in " ".join(said.split())
+    assert f"answered ({decided['accepted'].sum():,} of" in " ".join(said.split())
 
 
 def test_what_a_table_cannot_give_is_refused(calibrated, refuse):

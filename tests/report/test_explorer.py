@@ -58,11 +58,11 @@ def test_each_stop_says_what_the_band_and_the_rows_say(n, decimals):
         accepted = confidence >= float(threshold)
         k, errors = int(accepted.sum()), int(wrong[accepted].sum())
         assert bound == ("no bound" if band[k] == 1 else f"≤ {100 * band[k]:g} %")
-        assert float(share(coverage)) == pytest.approx(k / n, rel=1e-3)
+        assert float(share(coverage)) == pytest.approx(k / n, rel=5e-3)
         assert int(deferred.replace(",", "")) == -(-1000 * (n - k) // n)
         assert re.match(rf"Wrong in these rows: {errors:,} of {k:,} answers? \(", found)
         shown = float(share(re.search(r"\((.*)\)", found)[1]))
-        assert shown == pytest.approx(errors / k, rel=1e-3)
+        assert shown == pytest.approx(errors / k, rel=5e-3)
         assert own == ""
         met.append(k)
     assert met == sorted(met)
@@ -75,7 +75,9 @@ def test_what_is_certified_is_marked(policy):
     page = sk.selective_report(None, rows, policy=policy).to_html(interactive=True)
     [stops] = read_stops(page)
     [own] = [stop for stop in stops if stop[-1]]
-    assert own[2] == f"{policy.threshold:.6g}"
+    confidence = rows.y_proba.max(axis=1)
+    assert len(own[2]) < 6
+    assert np.array_equal(confidence >= float(own[2]), policy.accepts(confidence))
     assert own[-1] == "This is the certified threshold; its bound is that of the certificate."
     assert own[4] == "≤ 6 %"
     assert f'value="{stops.index(own)}" autocomplete' in page

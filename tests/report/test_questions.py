@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 import skselect as sk
-from skselect._lib.notebook import TONES
+from skselect._lib.notebook import TONES, percent
 from skselect.bounds._csr import run_csr_test
 from skselect.metrics._evaluate import SPECS
 from skselect.monitoring import detectable_risk
@@ -103,7 +103,7 @@ def test_yes_and_unclear_show_their_interval(rng):
 def test_the_best_model_is_named_where_chance_is_ruled_out():
     best = {"model": "a", "estimate": 0.0123456, "tied_with_best": True}
     others = [best | {"model": "b", "tied_with_best": tied} for tied in (False, True, None)]
-    start = "a has the smallest AUGRC (1.235 %), "
+    start = "a has the smallest AUGRC (1.23 %), "
     assert which_is_best([best, others[0]]) == f"{start}by more than chance."
     for open_ in others[1:]:
         said = which_is_best([best, others[0], open_])
@@ -127,7 +127,7 @@ def verdict_on(policy, rows, **options):
     (model,) = report.to_dict()["models"].values()
     said, verdict = model["verdict"]["text"].split("\n")[0], model["verdict"]["verdict"]
     text, page = (" ".join(shown.split()) for shown in (str(report), report.to_html()))
-    assert text.index(said) < text.index("for a person to read")
+    assert text.index(said) < text.index("of the cases are answered")
     head, rest = re.fullmatch(r"([A-Z][A-Z ]+[A-Z])\W*(.*)", said).groups()
     card = html.unescape(page[page.index("skselect-card") :]).replace("\N{NO-BREAK SPACE}", " ")
     tone = {
@@ -149,7 +149,10 @@ def test_the_verdict_is_that_of_a_check(rng):
     for verdict, rows in expected.items():
         check = sk.check_policy(policy, rows)
         assert check.verdict == verdict
-        assert verdict_on(policy, rows) == (verdict, check.summary.split("\n")[0])
+        [guarantee] = check.guarantees
+        found = guarantee.found.replace(percent(guarantee.value), show_share(guarantee.value))
+        expected_text = check.summary.split("\n")[0].replace(guarantee.found, found)
+        assert verdict_on(policy, rows) == (verdict, expected_text)
     assert verdict_on(PLAIN, draw(rng, 50, 0.1))[0] == "nothing"
     plain = sk.selective_report(None, draw(rng, 50, 0.1), threshold=0.8).to_dict()
     assert plain["models"]["model"]["verdict"] is None
@@ -224,5 +227,5 @@ def test_what_a_metric_says_holds_its_value(name):
 
 
 def test_only_all_is_shown_as_100_percent():
-    shown = {1.0: "100 %", 0.99999: "99.99 %", 0.9731: "97.31 %", 0.5: "50 %", 1e-6: "0.0001 %"}
+    shown = {1.0: "100 %", 0.99999: "99.9 %", 0.9731: "97.3 %", 0.5: "50 %", 1e-6: "0.0001 %"}
     assert {share: show_share(share) for share in shown} == shown
