@@ -90,18 +90,20 @@ def _pool(right: list[float], size: list[float], n_min: int, n_max: int) -> list
     """Return where each bin starts, among blocks of equal confidence in ascending order.
 
     Neighbours are pooled while together they have at most `n_min` rows, or while the accuracy
-    would fall and they have at most `n_max`. Each step depends on the pools before, so this is a
-    loop over the distinct confidences, with plain numbers.
+    would fall and they have at most `n_max`. The last blocks, of fewer than `n_min` rows each, are
+    set aside until they have as many, and join the last pool if it keeps to `n_max`. Each step
+    depends on the pools before, so this is a loop over the distinct confidences, with plain
+    numbers.
     """
-    tail = len(size)
-    n_tail = 0.0
-    while tail > 0 and n_tail < n_min:
-        tail -= 1
-        n_tail += size[tail]
+    n_pooled = len(size)
+    n_aside = 0.0
+    while n_pooled > 0 and n_aside < n_min and size[n_pooled - 1] < n_min:
+        n_pooled -= 1
+        n_aside += size[n_pooled]
     starts: list[int] = []
     rights: list[float] = []
     sizes: list[float] = []
-    for block in range(tail):
+    for block in range(n_pooled):
         start = block
         k = right[block]
         n = size[block]
@@ -117,8 +119,8 @@ def _pool(right: list[float], size: list[float], n_min: int, n_max: int) -> list
         starts.append(start)
         rights.append(k)
         sizes.append(n)
-    if not starts or sizes[-1] + n_tail > n_max:
-        starts.append(tail)
+    if n_pooled < len(size) and (not starts or sizes[-1] + n_aside > n_max):
+        starts.append(n_pooled)
     return starts
 
 
@@ -603,7 +605,7 @@ def tce_score(
     alpha : float in (0, 1), default=0.05
         Level of the decision. Each test is at this level.
     n_min, n_max : int, default=10, 1000
-        Fewest and most rows of a bin (tied rows stay in one bin).
+        Fewest and most rows of a bin (rows of one confidence stay in one bin, however many).
     %(options)s
         Weights must be whole numbers (repeated rows) and losses 0 or 1.
 
@@ -621,8 +623,10 @@ def tce_score(
     -----
     The rows, in order of confidence, are pooled into bins of increasing accuracy and of
     `n_min` to `n_max` rows (PAVA-BC); each confidence is tested against the errors of its bin
-    by the two-sided binomial test [1]_. Tied rows are pooled first, so that the order of the
-    rows never matters.
+    by the two-sided binomial test [1]_. Where confidences are equal, the published code takes the
+    rows one by one, in the order in which they happen to stand. Here they are one block, so that
+    the order never matters: a block of `n_min` rows or more is pooled only if the accuracy falls,
+    and only the last rows that are fewer join the bin below whatever their accuracy.
 
     References
     ----------
@@ -633,8 +637,8 @@ def tce_score(
     --------
     >>> import numpy as np
     >>> from skselect.metrics import tce_score
-    >>> y_true = np.repeat([0, 1], [40, 60])
-    >>> tce_score(y_true, np.repeat([.6, .9], 50))
+    >>> y_true = np.repeat([0, 1, 0, 1], [40, 60, 40, 60])  # 60 % right at .6 and at .9
+    >>> tce_score(y_true, np.repeat([.6, .9], 100))
     50.0
     """
     return compute_by_correctness(

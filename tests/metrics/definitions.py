@@ -343,10 +343,11 @@ def brier(rows):
 def pava_bc(rows, n_min=10, n_max=1000):
     """Return the bins: lists of rows. Rows of equal confidence count as one piece.
 
-    The last pieces that hold n_min rows together are set aside. The others are taken in
-    ascending order; after each, the last two bins become one while they have at most n_min
-    rows together, or at most n_max and an accuracy that does not rise. What was set aside is
-    a bin of its own, or part of the last one if that keeps to n_max.
+    The last pieces are set aside until they hold n_min rows together, but none that holds as many
+    by itself, nor what lies below it. The others are taken in ascending order; after each, the
+    last two bins become one while they have at most n_min rows together, or at most n_max and an
+    accuracy that does not rise. What was set aside is a bin of its own, or part of the last one if
+    that keeps to n_max.
     """
 
     def accuracy(part):
@@ -354,7 +355,7 @@ def pava_bc(rows, n_min=10, n_max=1000):
 
     pieces = [[r for r in rows if r.confidence == c] for c in reversed(brute.levels(rows))]
     aside, found = [], []
-    while pieces and weight_of(aside) < n_min:
+    while pieces and weight_of(aside) < n_min and weight_of(pieces[-1]) < n_min:
         aside = pieces.pop() + aside
     for piece in pieces:
         found.append(piece)
@@ -364,6 +365,8 @@ def pava_bc(rows, n_min=10, n_max=1000):
             if size > n_min and not (size <= n_max and falls):
                 break
             found[-2:] = [found[-2] + found[-1]]
+    if not aside:
+        return found
     if found and weight_of(found[-1] + aside) <= n_max:
         found[-1] = found[-1] + aside
     else:

@@ -403,6 +403,57 @@ def test_a_metric_that_counts_rows_depends_on_the_scale_and_warns_of_small_weigh
             metric(y_true, y_proba, **small, **REQUIRED[name])
 
 
+# Chance --------------------------------------------------------------------------------
+
+#: What compares accuracy with confidence; 0 for a classifier that is calibrated exactly.
+ERRORS_OF_CALIBRATION = [
+    "ece", "mce", "classwise_ece", "debiased_l2", "smooth_ece", "ecce_mad", "ecce_r",
+    "isotonic_distance", "ecd",
+]  # fmt: skip
+LEVELS = [[0.8], [0.6, 0.9], [0.55, 0.75, 0.95], list(np.linspace(0.55, 0.97, 8))]
+
+
+def calibrated_levels(levels, n_rows, rng):
+    """Return labels and probabilities; each level is as often right as it says, but for chance."""
+    confidence = np.repeat(levels, n_rows)
+    is_right = rng.random(len(confidence)) < confidence
+    return np.where(is_right, 0, 1), np.column_stack([confidence, 1 - confidence])
+
+
+def mean_on_levels(name, levels, n_rows, n_draws, rng):
+    """Return the mean size of a metric over draws of calibrated levels."""
+    draws = [calibrated_levels(levels, n_rows, rng) for _ in range(n_draws)]
+    return np.mean([abs(score(name, *rows, labels=[0, 1])) for rows in draws])
+
+
+@pytest.mark.parametrize("levels", LEVELS, ids=len)
+@pytest.mark.parametrize("name", ERRORS_OF_CALIBRATION)
+def test_on_calibrated_levels_an_error_is_what_chance_gives(name, levels, rng):
+    """A hundred times as many rows make it a tenth."""
+    assert mean_on_levels(name, levels, 50, 40, rng) < 0.2
+    assert mean_on_levels(name, levels, 5000, 10, rng) < 0.02
+
+
+@pytest.mark.parametrize("n_rows", [12, 60, 300])
+@pytest.mark.parametrize("levels", LEVELS, ids=len)
+def test_on_calibrated_levels_tce_is_its_level(levels, n_rows, rng):
+    """5 %, and 3.5 standard errors of 100 draws in which whole levels are rejected or not."""
+    error = 100 * math.sqrt(0.05 * 0.95 / 100)
+    assert mean_on_levels("tce", levels, n_rows, 100, rng) < 5 + 3.5 * error
+
+
+@pytest.mark.parametrize("levels", LEVELS, ids=len)
+@pytest.mark.parametrize("name", ["ecce_test", "ecd_test", "t_cal_test", "csr_test"])
+def test_on_calibrated_levels_a_test_keeps_its_level(name, levels, rng):
+    test = getattr(sk.metrics, name)
+    options = {"n_draws": 99, "random_state": 0} if name in ("ecd_test", "csr_test") else {}
+    p_values = []
+    for _ in range(150):
+        result = test(*calibrated_levels(levels, 40, rng), labels=[0, 1], **options)
+        p_values.append(result.mad_p_value if name == "ecce_test" else result.p_value)
+    assert np.mean(np.array(p_values) <= 0.05) < 0.05 + 3.5 * math.sqrt(0.05 * 0.95 / 150)
+
+
 # Labels and probabilities of every kind --------------------------------------------------
 
 
