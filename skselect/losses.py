@@ -366,7 +366,8 @@ class SoftCWSAObjective(_Objective):
 
     References
     ----------
-    .. [1] Shahnazari et al., "Trust, or don't predict", arXiv 2505.18622, 2025, eq. 1.
+    .. [1] Shahnazari et al., "Trust, or don't predict", arXiv 2505.18622, 2025,
+       section 3.2.
 
     Examples
     --------

@@ -10,8 +10,8 @@ confidence c >= t and loss l, adds the term
     phi(c, t) (1 - l + sign l)   with   phi(c, t) = (c - t)/(1 - t),
 
 where the sign is -1 for CWSA, which subtracts errors, and 0 for CWSA+, which counts them as 0.
-Both are weighted means of the terms over the accepted rows (eq. 1-3 of Shahnazari et al.,
-"Trust, or don't predict", arXiv 2505.18622, 2025).
+Both are weighted means of the terms over the accepted rows (sections 3.2 and 3.3 of Shahnazari et
+al., "Trust, or don't predict", arXiv 2505.18622, 2025).
 
 Because phi = 1 - (1 - c)/(1 - t), sums of terms follow from the weight of the accepted rows and
 from their sums of 1 - c, the shortfalls. These are exact near c = 1, where sums of c cancel.

@@ -465,7 +465,7 @@ def ecd_score(
     -------
     float
         Above 0: overconfident, below: underconfident; near 0 for a calibrated classifier.
-        Its scorer takes the absolute value.
+        Its scorer, "neg_ecd", is minus the distance from 0.
 
     %(raises_unit)s
 

@@ -568,7 +568,7 @@ def cw_accuracy_score(y_true: Any, y_proba: Any, **options: Unpack[WeighedRowOpt
 
     Notes
     -----
-    cwA = sum w c (1 - l) / sum w c (definition 2 of [1]_).
+    cwA = sum w c (1 - l) / sum w c (definition 4 of [1]_).
 
     References
     ----------

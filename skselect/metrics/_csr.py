@@ -42,8 +42,8 @@ def csr_score(
     Returns
     -------
     float
-        Not negative. At most 1 in the mean for a classifier that is not overconfident;
-        lower is safer.
+        Not negative. 1 in the mean for a calibrated classifier; above, it is overconfident near
+        certainty, below, underconfident. Its scorer, "neg_csr", is minus the distance from 1.
 
     %(raises_unit)s
 
@@ -53,7 +53,7 @@ def csr_score(
 
     Notes
     -----
-    CSR = (1/n) sum over wrong rows of 1/(1 - c) (definition 4 of [1]_). It detects
+    CSR = (1/n) sum over wrong rows of 1/(1 - c) (definition 2 of [1]_). It detects
     overconfidence in the tail; it is not a test of calibration. One error at confidence 1, as
     after isotonic calibration, adds 1/(n eps): the value then depends on `eps` above all.
 
@@ -185,7 +185,7 @@ def csr_test(
     ----------
     .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
        assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026,
-       definition 4 and proposition 6.
+       definition 2 and proposition 6.
 
     Examples
     --------

@@ -267,7 +267,7 @@ def failure_average_precision_score(
     :Formula: ``sum of (gain in recall) x precision of finding errors``
     :Use for: searching for rare errors
     :Not for: comparing classifiers: more errors raise it
-    :Source: Traub et al. 2024
+    :Source: Hendrycks & Gimpel 2017
 
     Parameters
     ----------
@@ -294,13 +294,15 @@ def failure_average_precision_score(
 
     Notes
     -----
-    Sum over thresholds of (increase in recall) x precision, tied rows together. A random ranking
-    gets the share of what is looked for: a classifier with more errors gets a higher AUPR-Error
-    for the same ranking [1]_, so values of different classifiers cannot be compared.
+    Sum over thresholds of (increase in recall) x precision, tied rows together [1]_. A random
+    ranking gets the share of what is looked for: a classifier with more errors gets a higher
+    AUPR-Error for the same ranking [2]_, so values of different classifiers cannot be compared.
 
     References
     ----------
-    .. [1] %(augrc)s
+    .. [1] Hendrycks & Gimpel, "A baseline for detecting misclassified and out-of-distribution
+       examples in neural networks", 2017.
+    .. [2] %(augrc)s
 
     Examples
     --------

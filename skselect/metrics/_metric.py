@@ -180,8 +180,8 @@ class MetricSpec:
     scale_free : bool
         Whether multiplying all weights by a constant changes nothing.
     best : float or None
-        The best value, where it lies inside the range. If it is 0, the sign tells the
-        direction, and scorers take the absolute value.
+        The best value, where it lies inside the range: scorers return minus the distance to it.
+        If it is 0, the sign tells the direction.
     row_terms : callable or None
         ``row_terms(outcomes, **parameters)``: what each row adds, for a metric that is a sum
         over rows.
@@ -315,8 +315,8 @@ class MetricSpec:
 
     def as_score(self, value: float) -> float:
         """Return a value of the metric as a score: larger is better."""
-        if self.signed:
-            value = abs(value)
+        if self.best is not None:
+            return -abs(value - self.best)
         return value if self.greater_is_better else -value
 
     def check_parameters(self, parameters: Mapping[str, Any]) -> None:

@@ -634,8 +634,8 @@ def cwsa_score(y_true: Any, y_proba: Any, **options: Unpack[CwsaOptions]) -> flo
     Notes
     -----
     CWSA(t) = sum over {c >= t} of w phi(c) (1 - 2 l) / sum over {c >= t} of w, with
-    phi(c) = (c - t)/(1 - t) (eq. 1-3 of [1]_). Algorithm 1 of [1]_ divides by the accepted rows,
-    as this does; its Table 3 and the last rows of its Table 2 divide by all.
+    phi(c) = (c - t)/(1 - t) (section 3.2 of [1]_). Algorithm 1 of [1]_ divides by the accepted
+    rows, as this does; its Table 3 and the last rows of its Table 2 divide by all.
 
     It rewards sharp probabilities even if their ranking is no better. Choose calibrators by log
     loss or CSR, and thresholds by CWSA.

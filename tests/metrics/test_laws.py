@@ -665,16 +665,30 @@ def test_a_scorer_at_the_edge_is_the_metric_with_its_sign_or_what_the_table_says
             brute.assert_close(scored(name, case.y_true, case.y_proba, **REQUIRED[name]), expected)
 
 
-@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.signed])
-def test_the_scorer_of_a_signed_metric_prefers_zero(name):
+@pytest.mark.parametrize("name", SPECS)
+def test_a_score_is_best_where_the_metric_is(name):
+    spec = SPECS[name]
+    low, high = np.clip(spec.limits, -10, 10)
+    best = spec.best
+    if best is None:
+        best = high if spec.greater_is_better else low
+    others = [value for value in np.linspace(low, high, 41) if value != best]
+    assert all(spec.as_score(value) < spec.as_score(best) for value in others)
+
+
+@pytest.mark.parametrize("name", ["csr", "ecd"])
+def test_a_scorer_prefers_the_calibrated_model(name):
+    """Of eight rows at .75, six are right; fewer and more are worse."""
     y_proba = np.tile([0.75, 0.25], (8, 1))
-    values = []
+    scores = []
     for n_right in range(9):
         y_true = np.where(np.arange(8) < n_right, 0, 1)
         value = score(name, y_true, y_proba, labels=[0, 1])
-        values.append(scored(name, y_true, y_proba))
-        assert values[-1] == -abs(value)
-    assert np.argmax(values) == 6
+        scores.append(scored(name, y_true, y_proba))
+        assert scores[-1] == -abs(value - SPECS[name].best)
+    assert np.argmax(scores) == 6
+    assert np.all(np.diff(scores[:7]) > 0)
+    assert np.all(np.diff(scores[6:]) < 0)
 
 
 # Bad input -------------------------------------------------------------------------------
