@@ -152,6 +152,16 @@ def write_together(texts: Mapping[Path, str]) -> None:
 # JSON files that end with a digest of what they say ----------------------------------------------
 
 
+def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; refuse a key that stands twice, of which readers take either."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {repeated!r} stands twice in one object")
+    return content
+
+
 def read_json(path_or_text: Any, kind: str) -> Any:
     """Return the content of a JSON file, or of the text itself; `kind` names the file in errors."""
     if not isinstance(path_or_text, str | os.PathLike):
@@ -173,7 +183,12 @@ def read_json(path_or_text: Any, kind: str) -> Any:
             ) from error
     try:
         # Bytes may be UTF-16 or begin with a byte order mark, as Windows writes them.
-        return json.loads(source, parse_float=_parse_finite, parse_constant=_parse_finite)
+        return json.loads(
+            source,
+            parse_float=_parse_finite,
+            parse_constant=_parse_finite,
+            object_pairs_hook=distinct_keys,
+        )
     except (ValueError, RecursionError) as error:
         raise ValueError(f"This is not a {kind}; it is damaged JSON: {error}") from error
 

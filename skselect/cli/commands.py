@@ -35,7 +35,8 @@ from skselect.cli.options import (
     MonitorOptions,
     TuneOptions,
 )
-from skselect.cli.table_files import PARQUET, TableFile
+from skselect.cli.reading import PARQUET
+from skselect.cli.table_files import TableFile
 from skselect.cli.tables import Table, open_table
 from skselect.policy import policy as policies
 from skselect.policy.policy import AbstentionPolicy, External
@@ -157,7 +158,7 @@ def tune(options: TuneOptions) -> int:
     if options.next is not None:
         positions = selection.next_to_judge(options.next)
         to_judge = table.file.cells().take(rows[positions].to_numpy())
-    written = _write_results(policy, to_judge, outputs, options)
+    written = _write_results(policy, to_judge, outputs, table.file.layout)
     _print(selection)
     if policy.cascade is not None:
         _print(f"\n{wrap(str(policy.cascade))}")
@@ -219,7 +220,7 @@ def _write_results(
     policy: AbstentionPolicy,
     to_judge: pa.Table | None,
     outputs: Mapping[str, Path | None],
-    options: TuneOptions,
+    layout: CsvLayout,
 ) -> list[str]:
     """Write the rows to judge next, then the policy; return what is written."""
     texts = {}
@@ -233,7 +234,7 @@ def _write_results(
     written = [str(path) for path in texts]
     if to_judge is not None:
         out_next = outputs["--out-next"]
-        _write(to_judge, out_next, options.layout)
+        _write(to_judge, out_next, layout)
         written.append(f"{out_next} ({count(len(to_judge), 'row')} to judge)")
     files.write_together(texts)
     return written
@@ -359,7 +360,7 @@ def apply(options: ApplyOptions) -> int:
         asked, waiting = _ask_stages(policy, table, options, rows)
         if options.ask is not None:
             listed = pa.Table.from_pandas(waiting, preserve_index=False)
-            _write(listed, options.ask, options.layout)
+            _write(listed, options.ask, table.file.layout)
         if len(waiting):
             return _say_who_waits(waiting, options)
     decided, confidence = _decide(policy, table, rows, asked, options.capacity)
@@ -404,7 +405,8 @@ def _write_decisions(decided: pd.DataFrame, table: Table, options: ApplyOptions)
     columns = {name: cells[name] for name in cells.column_names}
     for name in decided:
         columns[name] = pa.array(decided[name], from_pandas=True)
-    _write(pa.table(columns, metadata=cells.schema.metadata), options.out, options.layout)
+    decisions = pa.table(columns, metadata=cells.schema.metadata)
+    _write(decisions, options.out, table.file.layout)
 
 
 # Watching -----------------------------------------------------------------------------------------
@@ -870,8 +872,8 @@ def _print(*texts: object, sep: str = " ") -> None:
 def _write(cells: pa.Table, out: Path | None, layout: CsvLayout) -> None:
     """Write a whole table as the ending says, as CSV to standard output if there is no file."""
     if out is None:
-        if layout.encoding != "utf-8" and isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(encoding=layout.encoding)
+        if isinstance(sys.stdout, TextIOWrapper):  # no letter and no line end is translated
+            sys.stdout.reconfigure(encoding=layout.encoding, errors="strict", newline="")
         _write_csv(cells, sys.stdout, Path(), layout)
         return
     with files.whole_file(out) as part:
@@ -885,7 +887,8 @@ def _write(cells: pa.Table, out: Path | None, layout: CsvLayout) -> None:
 def _write_csv(cells: pa.Table, file: TextIO, path: Path, layout: CsvLayout) -> None:
     """Write a table as CSV to an open file of that name."""
     try:
-        table_files.write_csv(cells, file, layout.between(path), layout.decimal)
+        separator = layout.between(path)
+        table_files.write_csv(cells, file, separator, layout.decimal, layout.newline)
     except UnicodeEncodeError as error:
         raise ValueError(
             f"--encoding: {layout.encoding} has no sign for {error.object[error.start]!r}, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import io
 import os
 import re
 import signal
@@ -11,7 +12,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -209,10 +210,10 @@ _CSV: list[Option] = [
             default="utf-8", metavar="NAME"),
 ]
 _TABLE: list[Option] = [
-    _option("table", "CSV file (.gz, .bz2, .zst: packed), JSONL file (.jsonl, .ndjson: one object "
-            "per line, all with the same keys), Parquet file (.parquet, .pq), the first sheet of "
-            "an Excel file (.xlsx, .xlsm; needs openpyxl), or - for CSV on standard input. Errors "
-            "count its rows from 1, the first one below the header",
+    _option("table", "CSV, JSON (an array of objects, or one object per line, all with the same "
+            "keys), Parquet or Feather file, also packed (.gz, .bz2, .xz, .zst, a .zip of one "
+            "file), the first sheet of an Excel file (.xlsx, .xlsm; needs openpyxl), or - for "
+            "standard input. Errors count its rows from 1, the first one below the header",
             type=Path, metavar="TABLE"),
 ]
 _TABLES: list[Option] = [
@@ -462,13 +463,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _open_streams() -> Iterator[None]:
-    """Send output that was closed by ``>&-`` to os.devnull."""
+    """Send output that was closed by ``>&-`` to os.devnull; no letter stops a message."""
     with (
         Path(os.devnull).open("w", encoding="utf-8") as nowhere,
         redirect_stdout(sys.stdout or nowhere),
         redirect_stderr(sys.stderr or nowhere),
+        _taking_any_letter(sys.stdout),
+        _taking_any_letter(sys.stderr),
     ):
         yield
+
+
+@contextmanager
+def _taking_any_letter(stream: Any) -> Iterator[None]:
+    """Have a stream write a code for a letter that its encoding lacks."""
+    if not isinstance(stream, io.TextIOWrapper):
+        yield
+        return
+    usual = stream.errors
+    stream.reconfigure(errors="backslashreplace")
+    try:
+        yield
+    finally:
+        with suppress(OSError, ValueError):  # its reader may be gone
+            stream.reconfigure(errors=usual)
 
 
 def _abandon_output() -> None:

@@ -17,11 +17,14 @@ class CsvLayout:
         What stands between cells; None is a tab for the ending .tsv, else a comma.
     decimal : {".", ","}
     encoding : str
+    newline : str
+        How lines end; not an option, but as in the table that was read.
     """
 
     separator: str | None = None
     decimal: str = "."
     encoding: str = "utf-8"
+    newline: str = "\n"
 
     def between(self, path: Path) -> str:
         """Return what stands between the cells of a file."""

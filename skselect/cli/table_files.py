@@ -1,30 +1,23 @@
-"""Tables in CSV, JSONL, Parquet and Excel files: read, asked for their cells, and written."""
+"""Tables that were read: their cells as numbers, times, names and truths; and CSV, written."""
 
 from __future__ import annotations
 
-import csv
 import io
-import json
 import re
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
-from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as arrow_csv
-import pyarrow.parquet as pq
 
 from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import warn_user
-from skselect._lib.files import read_parquet
 from skselect._lib.notebook import count
 from skselect.cli.cells import (
     as_arrow,
@@ -37,21 +30,15 @@ from skselect.cli.cells import (
     value_type,
 )
 from skselect.cli.options import CsvLayout
+from skselect.cli.reading import read_contents
 
-#: Endings of Parquet files, of files with one JSON object per line, and of workbooks.
-PARQUET = (".parquet", ".pq")
-_JSONL = (".jsonl", ".ndjson")
-_WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
-#: What stands between cells, as errors call it.
-_SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 #: What a cell of a CSV file can hold besides text.
 _WRITTEN_AS_TEXT = (
     pa.types.is_null, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating,
     pa.types.is_decimal, pa.types.is_date, pa.types.is_time, pa.types.is_timestamp,
 )  # fmt: skip
 _USUAL = CsvLayout()
-#: Bytes that are read, and rows that are written at a time. A row must be smaller than a block.
-_BLOCK = 1 << 24
+#: Rows that are written at a time.
 _AT_ONCE = 1 << 16
 #: A date such as 31.01.2026 or 31/01/2026.
 _DAY_FIRST = re.compile(r"^\s*(\d\d)[./-](\d\d)[./-](\d{4})")
@@ -93,28 +80,10 @@ class TableFile:
             name = "standard input"
         elif not path.exists():
             raise ValueError(f"{argument}: there is no file {str(path)!r}.")
-        where = f"{argument}: {name}"
-        layout = layout or _USUAL
-        ending = path.suffix.lower()
-        last_two = {suffix.lower() for suffix in path.suffixes[-2:]}
-        if ending in PARQUET:
-            parquet = read_parquet(pq.ParquetFile, path)
-            file = cls(name, parquet.schema_arrow, parquet.read, layout)
-            n_rows = parquet.metadata.num_rows
-        elif ending in _WORKBOOKS:
-            table = _read_sheet(path, where)
-            file = cls(name, table.schema, table.select, is_text=True)
-            n_rows = table.num_rows
-        elif last_two.intersection(_JSONL):
-            table = _read_lines(path, where)
-            file = cls(name, table.schema, table.select, layout)
-            n_rows = table.num_rows
-        else:
-            table = _read_csv(path, where, layout)
-            file = cls(name, table.schema, table.select, layout, is_text=True)
-            n_rows = table.num_rows
+        contents = read_contents(path, f"{argument}: {name}", layout or _USUAL)
+        file = cls(name, contents.schema, contents.read, contents.layout, contents.is_text)
         file.refuse_equal_names()
-        row_checks.check_any_rows(n_rows, name)
+        row_checks.check_any_rows(contents.n_rows, name)
         return file
 
     def refuse_equal_names(self) -> None:
@@ -280,164 +249,12 @@ def _put_years_first(dates: pd.Series) -> pd.Series:
     return two_digits.str.replace(_DAY_FIRST, r"\3-\2-\1", regex=True)
 
 
-# Reading -----------------------------------------------------------------------------------------
-
-
-def _read_bytes(path: Path, where: str) -> Any:
-    """Return what a file holds, unpacked; it may be a pipe."""
-    if path == Path("-"):
-        if sys.stdin is None:
-            raise ValueError(f"{where} is closed; name a file.")
-        return sys.stdin.buffer.read()
-    try:
-        if path.is_file():
-            return pa.input_stream(str(path)).read()
-        return path.read_bytes()
-    except OSError as error:
-        raise ValueError(f"{where} cannot be read: {error}.") from error
-
-
-def _read_csv(path: Path, where: str, layout: CsvLayout) -> Any:
-    """Return the cells of a CSV file as text."""
-    data = _read_utf8(path, where, layout.encoding)
-    separator = layout.between(path)
-    header = _read_header(data, where, separator)
-    if len(header) == 1:
-        sign = _SEPARATORS.get(separator, repr(separator))
-        reason = (
-            f"it has one column only, {header[0]!r}; a table has several, with {sign} between them"
-        )
-        raise _no_csv(where, reason, header, separator)
-    odd_rows: list[Any] = []
-    try:
-        table = _parse_csv(data, len(header), separator, odd_rows)
-    except pa.ArrowInvalid as error:
-        reason = str(error)
-        for row in odd_rows:
-            reason = f"row {row.number - 1} has {row.actual_columns} cells, not {len(header)}"
-        raise _no_csv(where, reason, header, separator) from error
-    return table.rename_columns(header)[1:]
-
-
-def _read_utf8(path: Path, where: str, encoding: str) -> Any:
-    """Return what a file of text holds, in UTF-8."""
-    data = _read_bytes(path, where)
-    try:
-        text = data.decode(encoding)
-    except UnicodeError as error:
-        start = getattr(error, "start", 0)
-        unread = getattr(error, "object", b"")
-        beside = unread[max(start - 10, 0) : start + 5]
-        raise ValueError(
-            f"{where} is not written in {encoding!r}, see {beside!r}. Name "
-            "its encoding, such as --encoding cp1252 (Windows) or --encoding utf-16."
-        ) from error
-    return data if encoding == "utf-8" else text.encode()
-
-
-def _read_header(data: Any, where: str, separator: str) -> list[str]:
-    """Return the names of the columns: the first line that is not empty."""
-    beginning = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="")
-    lines = csv.reader(beginning, delimiter=separator)
-    try:
-        return next(filter(None, lines))
-    except (StopIteration, csv.Error) as error:
-        reason = str(error) or "it is empty"
-        raise ValueError(f"{where} is no CSV table: {reason}.") from error
-
-
-def _parse_csv(data: Any, n_columns: int, separator: str, odd_rows: list[Any]) -> Any:
-    """Return all lines of a CSV file; `odd_rows` gets those with more or fewer cells."""
-
-    def stop(row: Any) -> str:
-        odd_rows.append(row)
-        return "error"
-
-    names = [str(position) for position in range(n_columns)]
-    read = arrow_csv.ReadOptions(column_names=names, block_size=_BLOCK, use_threads=False)
-    parse = arrow_csv.ParseOptions(
-        delimiter=separator, newlines_in_values=True, invalid_row_handler=stop
-    )
-    as_text = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
-    return arrow_csv.read_csv(pa.BufferReader(data), read, parse, as_text)
-
-
-def _no_csv(where: str, reason: str, header: Sequence[str], separator: str) -> ValueError:
-    """Return the error about what is no CSV table; perhaps another sign separates its cells."""
-    line = separator.join(header)
-    likely = max(_SEPARATORS, key=line.count)
-    if line.count(likely) >= len(header):
-        sign = likely.replace("\t", "\\t")
-        reason += f'. Is {_SEPARATORS[likely]} what separates its cells? --separator "{sign}"'
-    return ValueError(f"{where}: {reason}.")
-
-
-def _read_sheet(path: Path, where: str) -> Any:
-    """Return the cells of the first sheet of a workbook as text."""
-    try:
-        sheet = pd.read_excel(path, header=None, dtype=object, keep_default_na=False)
-    except (ImportError, BadZipFile, KeyError, OSError, ValueError) as error:
-        raise ValueError(
-            f"{where} is a workbook; to read it, install openpyxl, or save the sheet as CSV. "
-            f"({error})"
-        ) from error
-    if sheet.empty:
-        raise ValueError(f"{where}: its first sheet is empty, and no other one is read.")
-    text = sheet.where(sheet.notna(), "").astype(str)
-    names = text.iloc[0].tolist()
-    columns = [pa.array(text[column][1:], pa.string()) for column in text]
-    return pa.table(columns, names=names)
-
-
-def _read_lines(path: Path, where: str) -> Any:
-    """Return the objects of a JSONL file as a table; refuse what is no table."""
-    rows = _read_objects(path, where)
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    for number, row in enumerate(rows, 1):
-        lost = [name for name in names if name not in row]
-        if lost:  # a slip, or no value
-            raise ValueError(
-                f"{where}: row {number} lacks {lost}, which other rows have. Write null where "
-                "there is no value."
-            )
-    columns = {}
-    for name in names:
-        cells = [row[name] for row in rows]
-        columns[name] = _read_column(cells, f"{where}: column {name!r}")
-    return pa.table(columns)
-
-
-def _read_objects(path: Path, where: str) -> list[dict[str, Any]]:
-    """Return the JSON objects of a file, one in each line."""
-    rows: list[dict[str, Any]] = []
-    data = _read_bytes(path, where)
-    try:
-        lines = data.decode("utf-8-sig").split("\n")
-        rows.extend({**json.loads(line)} for line in filter(str.strip, lines))
-    except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError(
-            f"{where} is no table with one JSON object per line, see row {len(rows) + 1}: {error}."
-        ) from error
-    return rows
-
-
-def _read_column(cells: list[Any], where: str) -> Any:
-    """Return the values of a column of JSON in Arrow; all are of one type."""
-    try:
-        return pa.array(cells)
-    except (pa.ArrowException, OverflowError) as error:
-        bad = first_failure(len(cells), lambda n: pa.array(cells[:n]))
-        raise ValueError(
-            f"{where} cannot hold {cells[bad]!r} of row {bad + 1}: the values "
-            "above are of another type, or an integer would lose digits. Write all of them as "
-            f'text, such as "{cells[bad]}".'
-        ) from error
-
-
 # Writing -----------------------------------------------------------------------------------------
 
 
-def write_csv(cells: Any, file: TextIO, separator: str = ",", decimal: str = ".") -> None:
+def write_csv(
+    cells: Any, file: TextIO, separator: str = ",", decimal: str = ".", newline: str = "\n"
+) -> None:
     """Write a table as CSV; refuse columns that CSV cannot hold.
 
     Only cells that need quotes have them. Whole floats stay floats, such as 1.0.
@@ -451,10 +268,10 @@ def write_csv(cells: Any, file: TextIO, separator: str = ",", decimal: str = "."
             )
     names = pa.array(cells.column_names, pa.large_string())
     header = _quoted(names, separator).to_pylist()
-    file.write(f"{separator.join(header)}\n")
+    file.write(separator.join(header) + newline)
     for rows in cells.to_batches(max_chunksize=_AT_ONCE):
         texts = [_quoted(_as_text(column, decimal), separator) for column in rows.columns]
-        texts[-1] = _join([texts[-1], ""], "\n")  # each row ends its line
+        texts[-1] = _join([texts[-1], ""], newline)  # each row ends its line
         # The buffer holds the text of all rows, one after the other.
         _, _, whole_text = _join(texts, separator).buffers()
         file.write(str(whole_text, "utf-8"))
