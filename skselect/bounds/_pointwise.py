@@ -19,6 +19,11 @@ from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_delta, check_number
 from skselect._lib.checks.rows import check_loss
 
+# Numbers below one differ by this or less, and roots are found to a few times as much.
+_LEAST_STEP = 2.0**-52
+# Evidence that is as good as none, for a solver that needs finite numbers.
+_NONE = 1e300
+
 
 def clopper_pearson_upper(n_errors: Any, n: Any, delta: float) -> Any:
     """Return the exact upper bound on an error rate after `n_errors` errors in `n` rows.
@@ -143,14 +148,28 @@ def anytime_upper(n_errors: Any, n: Any, delta: float) -> Any:
     >>> round(anytime_upper(10, 1000, 0.05), 4), round(clopper_pearson_upper(10, 1000, 0.05), 4)
     (0.0217, 0.0169)
     """
-    errors, rows = check_counts(n_errors, n)
+    errors, rows = np.broadcast_arrays(*check_counts(n_errors, n))
     check_delta(delta)
+    pairs = zip(errors.ravel().tolist(), rows.ravel().tolist(), strict=True)
+    bounds = [_anytime_bound(count, total, delta) for count, total in pairs]
+    return plain(np.reshape(bounds, errors.shape))
 
-    def possible(rate: FloatArray) -> BoolArray:
-        return log_evidence_below(errors, rows, rate) < -math.log(delta)
 
-    share = errors / np.maximum(rows, 1.0)
-    return plain(largest_possible(possible, share))
+def _anytime_bound(n_errors: float, n: float, delta: float) -> float:
+    """Return the rate at which the evidence below it reaches 1/delta, 1 if none does."""
+    n_right = n - n_errors
+    # The parts of `log_evidence_below` that do not depend on the rate.
+    constant = float(special.betaln(n_errors + 1.0, n_right + 1.0)) + math.log(delta)
+
+    def excess(rate: float) -> float:
+        below = special.betainc(n_errors + 1.0, n_right + 1.0, rate)
+        if below <= 0.0:
+            return -_NONE
+        at = (n_errors + 1.0) * math.log(rate) + n_right * math.log1p(-rate)
+        return max(math.log(below) + constant - at, -_NONE)
+
+    share = n_errors / max(n, 1.0)
+    return rising_root(excess, share)
 
 
 def log_evidence_below(n_errors: Any, n: Any, rate: Any) -> FloatArray:
@@ -264,6 +283,18 @@ def largest_possible(possible: Callable[[FloatArray], BoolArray], low: FloatArra
         low = np.where(is_possible, middle, low)
         high = np.where(is_possible, high, middle)
     return high
+
+
+def rising_root(excess: Callable[[float], float], low: float) -> float:
+    """Return where a rising function crosses 0 between `low` and 1, rounded up by 2^-49 or less."""
+    low += _LEAST_STEP
+    high = 1.0 - _LEAST_STEP
+    if low >= high or excess(high) < 0.0:
+        return 1.0
+    if excess(low) >= 0.0:
+        return low
+    root = optimize.brentq(excess, low, high, xtol=_LEAST_STEP, rtol=4.0 * _LEAST_STEP)
+    return float(root) + 4.0 * _LEAST_STEP
 
 
 def plain(values: FloatArray) -> Any:

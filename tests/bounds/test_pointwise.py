@@ -21,6 +21,7 @@ from skselect.bounds._pointwise import (
     conformal_quantile,
     critical_counts,
     hoeffding_bentkus_upper,
+    largest_possible,
     log_evidence_below,
     rows_for_certificate,
     rows_for_quantile,
@@ -92,6 +93,22 @@ def test_anytime_bound_is_where_the_averaged_likelihood_ratio_is_one_over_delta(
     assert averaged_ratio(errors, n, bound) == pytest.approx(1 / delta, rel=1e-4)
     rates = np.linspace(0.001, 0.999, 500)
     assert np.all(np.diff(log_evidence_below(errors, n, rates)) > 0)
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0.05, 0.5])
+def test_anytime_bound_is_that_of_a_bisection_of_the_evidence(delta, rng):
+    rows = np.array([1, 2, 7, 60, 61, 400, 1000])
+    errors = np.minimum(rows - 1, rng.integers(0, rows, (9, 7)))
+
+    def is_possible(rate):
+        return log_evidence_below(errors, rows, rate) < -np.log(delta)
+
+    low = errors / rows
+    bisected = largest_possible(is_possible, low)
+    bounds = anytime_upper(errors, rows, delta)
+    assert np.max(np.abs(bounds - bisected)) <= 2e-15
+    assert bounds[4, 3] == anytime_upper(errors[4, 3], 60, delta)
+    assert anytime_upper([], [], delta).shape == (0,)
 
 
 def test_anytime_bound_without_a_right_row_is_one():
