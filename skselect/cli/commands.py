@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import csv
-import math
 import os
 import sys
 import time
@@ -18,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from skselect._lib import files
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.arrays import BoolArray, FloatArray, LabelArray
+from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_count, check_number
 from skselect._lib.checks.rows import refuse_threshold_and_policy
 from skselect._lib.notebook import count, wrap
@@ -45,6 +43,9 @@ from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, cascade_of
 
 if TYPE_CHECKING:
+    from skselect.cli.freshness import Span
+    from skselect.cli.log_cases import Cases
+    from skselect.cli.runs import History
     from skselect.monitoring.monitor import SelectiveRiskMonitor
     from skselect.monitoring.status import MonitorStatus
     from skselect.policy.policy import Decisions
@@ -64,8 +65,6 @@ _EXIT_CODES = {
 _DAY = 86400e6  # in microseconds
 #: So many cases are passed to a monitor at a time.
 _PIECE = 1 << 18
-#: The columns of a history: what each run of `monitor` found.
-_HISTORY = ["run", "since", "cases", "known", "evidence", "alarm_line", "answer", "alarm_when"]
 #: Endings of the tables that are written.
 _ENDINGS = (".csv", ".tsv", *PARQUET)
 
@@ -417,11 +416,13 @@ def monitor(options: MonitorOptions, clock: Callable[[], float] = time.time) -> 
 
     `clock` returns the seconds since 1970.
     """
+    from skselect.cli.freshness import check_length, find_span
+    from skselect.cli.log_cases import find_cases
     from skselect.monitoring.monitor import SelectiveRiskMonitor
 
     _check_outputs([*options.table, options.policy], {"--history": options.history})
     policy = _read_policy(options.policy)
-    past_alarm = _read_alarm(options.history)
+    runs, trouble = _read_runs(options.history, policy)
     watched = SelectiveRiskMonitor(
         policy,
         target=options.target,
@@ -430,31 +431,27 @@ def monitor(options: MonitorOptions, clock: Callable[[], float] = time.time) -> 
         unlabelled=options.unlabelled,
         min_audit_proba=options.min_audit_proba,
         batch=options.batch,
+        other_labels=options.other_labels,
     )
     log = _read_log(options, policy)
-    _check_delay(options.label_delay, log.kind)
-    span = _span_of(options, policy, log, clock)
-    stale = ""
-    if log.kind == "time":
-        stale = _find_stale(log.rows, span.now, options.max_age)
-    cases, remarks = _find_cases(log.rows, span.since)
-    status = _watch(watched, log, cases, span)
-    answer = _name_answer(status, stale)
-    if options.history is not None:
-        _append(options.history, span, len(cases), status, answer)
-    counted = _say_what_counts(len(cases), span, remarks)
-    if past_alarm is not None and answer != "alarm":
-        answer = "alarm"
-        verdict = status.tell(_recall(past_alarm, options.history, stale))
-    else:
-        verdict = status.tell(stale)
-    if len(cases) or answer == "alarm":
-        _print(verdict, "", counted, sep="\n")
-    else:  # the counts say first why nothing is known
-        _print(counted, verdict, sep="\n")
-    if answer == "ok":
-        return 0
-    return BROKEN if answer == "alarm" else OPEN
+    check_length("--label-delay", options.label_delay, log.kind)
+    span = find_span(options, policy, log.rows["when"].to_numpy(), log.kind, clock)
+    cases = find_cases(log.rows, span.since, log.kind, options.batch)
+    status = _watch(watched, log, cases.table, span)
+    run = _describe_run(policy, span, len(cases.table), status)
+    answer = _answer(options, log, span, cases, status, runs, run)
+    # An alarm is told whatever becomes of the history.
+    _print(answer.text)
+    sys.stdout.flush()
+    run["answer"] = answer.word
+    if runs is not None and trouble is None:
+        trouble = _append_run(runs, run)
+    if trouble is not None:
+        told = f"--history: {options.history}: {trouble}. This run does not stand in it."
+        if answer.code != BROKEN:
+            raise ValueError(told)
+        warn_user(told)
+    return answer.code
 
 
 class _Log(NamedTuple):
@@ -465,63 +462,138 @@ class _Log(NamedTuple):
     kind: str
 
 
-@dataclass(frozen=True)
-class _Span:
-    """Which cases count, and when a run asks; times are as those of the log."""
+class _Answer(NamedTuple):
+    """The answer of a run: in a word for the history, as text, and as exit code."""
 
-    kind: str
-    since: float
-    now: float
-    #: When labels are asked for: those of older cases should be known.
-    until: float
-    #: Whether the beginning is when the policy was made.
-    is_from_policy: bool
-
-    @property
-    def start(self) -> str:
-        """The beginning, as users know it."""
-        from skselect.monitoring.log import show_time
-
-        if self.since == -math.inf:
-            return "the first one"
-        return str(show_time(self.since, self.kind))
+    word: str
+    text: str
+    code: int
 
 
-def _span_of(
-    options: MonitorOptions, policy: AbstentionPolicy, log: _Log, clock: Callable[[], float]
-) -> _Span:
-    """Return the beginning and the present time. Numbers have no clock: the last row is now."""
-    kind = log.kind
-    is_time = kind == "time"
-    newest = float(np.max(log.rows["when"].to_numpy()))
-    now = newest
-    since = -math.inf
-    if options.now is not None:
-        now = _read_time("--now", options.now, kind)
-    elif is_time:
-        now = clock() * 1e6
-    if options.since is not None:
-        since = _read_time("--since", options.since, kind)
-    elif is_time:  # no policy was made at a number
-        since = _read_time("--since", policy.created, kind)
-    # No label means that the answer was correct only as far as the log goes.
-    until = now if options.unlabelled == "wait" else newest
-    return _Span(kind, since, now, until, is_from_policy=is_time and options.since is None)
+def _read_runs(path: Path | None, policy: AbstentionPolicy) -> tuple[History | None, str | None]:
+    """Return the runs before this one, and why they cannot be read, None where they can."""
+    from skselect.cli.runs import History
+
+    if path is None:
+        return None, None
+    try:
+        runs = History.read(path)
+    except OSError as error:
+        return History(path), str(error.strerror)
+    runs.refuse_other_policy(_digest(policy))
+    return runs, None
 
 
-def _check_delay(label_delay: float | str, kind: str) -> None:
-    """Refuse a delay of labels that is not of the kind of the times."""
-    from skselect.monitoring.log import KINDS
+def _digest(policy: AbstentionPolicy) -> str:
+    """Return a digest that tells policies apart."""
+    return files.digest_json(policy.to_dict(allow_external=True))[:16]
 
-    if (kind == "time") != isinstance(label_delay, str):
-        wanted = "a number" if kind == "number" else f"a unit, such as {label_delay}D"
-        raise ValueError(
-            f"--label-delay: the times of the log are {KINDS[kind]}, so it needs {wanted}."
-        )
+
+def _append_run(runs: History, run: Mapping[str, str]) -> str | None:
+    """Add a run to the history; return why it cannot be added, None where it can."""
+    try:
+        runs.append(run)
+    except OSError as error:
+        return str(error.strerror)
+    return None
+
+
+def _describe_run(
+    policy: AbstentionPolicy, span: Span, n_cases: int, status: MonitorStatus
+) -> dict[str, str]:
+    """Return what a history keeps of a run, but for its answer."""
+    from skselect.monitoring.log import show_time
+
+    now, _, _ = str(show_time(span.now, span.kind)).partition(".")
+    alarm_when = "" if status.alarm_when is None else str(status.alarm_when)
+    targets = dict.fromkeys(f"{each.target:g}" for each in status.guarantees)
+    return {
+        "run": now,
+        "since": span.start,
+        "cases": str(n_cases),
+        "known": str(status.n_known),
+        "evidence": str(status.evidence),
+        "alarm_line": str(status.worst.alarm_line),
+        "alarm_when": alarm_when,
+        "policy": _digest(policy),
+        "target": " ".join(targets),
+    }
+
+
+def _answer(
+    options: MonitorOptions,
+    log: _Log,
+    span: Span,
+    cases: Cases,
+    status: MonitorStatus,
+    runs: History | None,
+    run: Mapping[str, str],
+) -> _Answer:
+    """Return what a run says: an alarm first, then why there is no verdict."""
+    from skselect.cli.freshness import tell_no_clock
+
+    reasons = _find_reasons(options, log, span, cases, runs, run)
+    instead = "\n".join(reasons.values())
+    word = "ok"
+    if status.risk == "alarm":
+        word = "alarm"
+    elif reasons:
+        word = next(iter(reasons))
+    elif status.is_stuck:
+        word = "overdue"
+    code = 0 if word == "ok" else OPEN
+    verdict = status.tell(instead)
+    past_alarm = None if runs is None else runs.alarm
+    if word == "alarm":
+        code = BROKEN
+    elif past_alarm is not None:
+        code = BROKEN
+        verdict = status.tell(_recall(past_alarm, options.history, instead))
+    counted = _say_what_counts(len(cases.table), span, cases.remarks)
+    no_clock = tell_no_clock(span, options.max_age)
+    if no_clock:
+        counted = f"{counted}\n{wrap(no_clock)}"
+    if len(cases.table) == 0 and code != BROKEN:  # the counts say first why nothing is known
+        return _Answer(word, f"{counted}\n{verdict}", code)
+    return _Answer(word, f"{verdict}\n\n{counted}", code)
+
+
+def _find_reasons(
+    options: MonitorOptions,
+    log: _Log,
+    span: Span,
+    cases: Cases,
+    runs: History | None,
+    run: Mapping[str, str],
+) -> dict[str, str]:
+    """Return why there is no verdict, by the words that a history has for it."""
+    from skselect.cli.freshness import find_stale
+
+    reasons = {}
+    stale = find_stale(log.rows, span, options.max_age)
+    if stale:
+        reasons["stale"] = stale
+    if cases.lost:
+        reasons["unmatched"] = f"LABELS WITHOUT DECISIONS: {cases.lost} {_LOST}"
+    changes = [] if runs is None else runs.find_changes(run)
+    if changes:
+        told = "; ".join(changes)
+        reasons["changed"] = f"{options.history} DOES NOT GO ON: {told}. {_CHANGED}"
+    return reasons
+
+
+_LOST = (
+    "Labels find their decisions by the name, or by name and time where a name comes back; "
+    "capitals and blanks count. What follows leaves these labels out."
+)
+_CHANGED = (
+    "A guarantee is about one beginning, one target and a whole log; begin with a new --history "
+    "file where the change is meant."
+)
 
 
 def _watch(
-    watched: SelectiveRiskMonitor, log: _Log, cases: pd.DataFrame, span: _Span
+    watched: SelectiveRiskMonitor, log: _Log, cases: pd.DataFrame, span: Span
 ) -> MonitorStatus:
     """Tell a new monitor the cases in their order, and return what it knows at a time."""
     from skselect.monitoring.log import to_dates
@@ -551,7 +623,7 @@ def _tell_cases(
     # A name may come back at another time; the number of a case does not.
     ids = [str(number) for number in range(start, start + len(cases))]
     decided = log.rows.iloc[cases["row"]]
-    labels = np.array([*log.table.classes.tolist(), None], dtype=object)
+    labels = np.array([*log.table.classes.tolist(), _other_label(log.table), None], dtype=object)
     proba_columns = [name for name in decided if isinstance(name, int)]
     proba = decided[proba_columns].to_numpy() if proba_columns else None
     groups = decided.filter(like="subgroup ").set_axis(list(log.table.subgroups), axis=1)
@@ -566,120 +638,33 @@ def _tell_cases(
     )
 
 
-def _name_answer(status: MonitorStatus, stale: str) -> str:
-    """Return what a history calls the answer of a run."""
-    if status.risk == "alarm":
-        return "alarm"
-    if stale:
-        return "stale"
-    return "overdue" if status.is_stuck else "ok"
+def _other_label(table: Table) -> Any:
+    """Return a label that is none of the classes, but of their kind."""
+    classes = table.classes
+    if classes.dtype.kind == "U":
+        return f"not {max(classes.tolist(), key=len)}"
+    return classes.max().item() + 1
 
 
-def _say_what_counts(n_cases: int, span: _Span, remarks: Mapping[str, int]) -> str:
+def _say_what_counts(n_cases: int, span: Span, remarks: Sequence[str]) -> str:
     """Say how many cases count, since when, and what is odd in the log."""
     start = span.start
     if span.is_from_policy:
         start += " (when the policy was made)"
-    seen = [f"{n:,} {what}." for what, n in remarks.items() if n]
     sentences = [f"Counted: {count(n_cases, 'case')} since {start}."]
-    if seen:
-        sentences += ["Seen:", *seen]
+    if remarks:
+        sentences += ["Seen:", *remarks]
     return wrap(" ".join(sentences))
 
 
-def _recall(run: Mapping[str, str], history: Path | None, stale: str) -> str:
+def _recall(run: Mapping[str, str], history: Path | None, instead: str) -> str:
     """Say that an earlier run raised an alarm, and that the log of today raises none."""
     return (
         f"ALARM on {run['run']}, in {history}: the guarantee was broken with a case of "
         f"{run['alarm_when']}. The log of today raises none: labels were corrected, or rows "
         "have changed. An alarm in the history stays; find out which of the two logs is true, "
-        f"and begin with a new --history file. {stale or 'What follows is that of today.'}"
+        f"and begin with a new --history file. {instead or 'What follows is that of today.'}"
     )
-
-
-def _append(history: Path, span: _Span, n_cases: int, status: MonitorStatus, answer: str) -> None:
-    """Add a run to a history, which may be new."""
-    from skselect.monitoring.log import show_time
-
-    run, _, _ = str(show_time(span.now, span.kind)).partition(".")
-    values = [
-        run,
-        span.start,
-        n_cases,
-        status.n_known,
-        status.evidence,
-        status.worst.alarm_line,
-        answer,
-        status.alarm_when,
-    ]
-    line = ",".join("" if value is None else str(value) for value in values)
-    with history.open("a", encoding="utf-8") as file:
-        if not file.tell():
-            file.write(f"{','.join(_HISTORY)}\n")
-        file.write(f"{line}\n")
-
-
-def _read_alarm(history: Path | None) -> dict[str, str] | None:
-    """Return the first run in a history that raised an alarm."""
-    if history is None or not history.exists():
-        return None
-    with history.open(encoding="utf-8", newline="") as file:
-        runs = csv.DictReader(file)
-        if runs.fieldnames not in (None, _HISTORY):
-            raise ValueError(
-                f"--history: {history.name} is no history of skselect monitor, for it does not "
-                f"begin with the columns {_HISTORY}; name a new file."
-            )
-        for run in runs:
-            if run["answer"] == "alarm":
-                return run
-    return None
-
-
-def _read_time(option: str, value: Any, kind: str) -> float:
-    """Return a time of the command line or of a policy, as the times of the log are."""
-    from skselect.monitoring.log import read_dates
-
-    is_number = isinstance(value, int | float)
-    moment = float(value) if is_number else float(read_dates([value])[0])
-    if math.isnan(moment) or is_number != (kind == "number"):
-        wanted = "a number" if kind == "number" else "a date such as 2026-01-31T09:30"
-        raise ValueError(f"{option} must be {wanted}, as the times of the log are, got {value!r}.")
-    return moment
-
-
-def _find_stale(rows: pd.DataFrame, now: float, max_age: str | None) -> str:
-    """Say that the newest date of the log is too old, nothing if it is not; refuse the future."""
-    from skselect.monitoring.log import show_time, span_of_time
-
-    when = rows["when"].to_numpy()
-    last_row = int(np.argmax(when))
-    age = now - when[last_row]
-    newest = show_time(when[last_row], "time")
-    largest_age, _ = span_of_time(max_age, "max_age")
-    if -age > _DAY:
-        raise ValueError(
-            f"--time: case {rows['id'].iloc[last_row]!r} has {newest}, more than a day after now "
-            f"({show_time(now, 'time')}); correct the date, or the clock."
-        )
-    if largest_age is None:
-        largest_age = _usual_age(when)
-    if age <= largest_age:
-        return ""
-    return (
-        f"STALE: the newest row of the log is of {newest}, {age / _DAY:.4g} days "
-        f"before now; at most {largest_age / _DAY:.4g} days are expected (--max-age). Whether the "
-        "guarantee is kept now is not known; what follows was known then."
-    )
-
-
-def _usual_age(when: FloatArray) -> float:
-    """Return twice the longest gap between days with rows."""
-    days = np.unique(when // _DAY)
-    # A log of less than two weeks may not have shown its weekend.
-    least = 1.0 if days[-1] - days[0] >= 14 else 4.0
-    longest_gap = float(np.max(np.diff(days), initial=least))
-    return 2.0 * longest_gap * _DAY
 
 
 def _read_log(options: MonitorOptions, policy: AbstentionPolicy) -> _Log:
@@ -704,7 +689,8 @@ def _read_rows(
 ) -> tuple[pd.DataFrame, str]:
     """Return the rows of a file, with columns of fixed names, and which kind of times they have.
 
-    `is decided` tells the rows that hold a decision; the others bring a label only.
+    `is decided` tells the rows that hold a decision, `brings label` those that bring the label of
+    a case that another row decided.
     """
     file = table.file
     id_column = options.id or "id"
@@ -719,7 +705,12 @@ def _read_rows(
     rows["when"] = when
     rows["id"] = _as_column(file.names(cells[id_column]), cells.index)
     labels = cells[str(table.label)]
-    rows["label"] = table.known_codes(labels).astype(np.int32)
+    if options.other_labels == "wrong":
+        codes = table.codes(labels)
+        codes[codes < -1] = len(table.classes)
+    else:
+        codes = table.known_codes(labels)
+    rows["label"] = codes.astype(np.int32)
     if table.proba:
         rows[list(range(numbers.shape[1]))] = numbers
     else:
@@ -728,6 +719,9 @@ def _read_rows(
         rows["y_pred"] = table.classes[answers]
         rows["confidence"] = numbers[:, 0]
     rows["is decided"] = is_decided
+    is_label = (codes >= 0) & ~is_decided
+    # Where labels stand beside decisions, a row with a label alone is a case nobody decided.
+    rows["brings label"] = is_label & ~np.any((codes >= 0) & is_decided)
     decided = cells[is_decided]
     if options.audited is not None:
         truths = file.booleans(decided[options.audited])
@@ -741,57 +735,6 @@ def _read_rows(
 def _as_column(names: Any, index: pd.Index) -> pd.Series:
     """Return text in Arrow as a column."""
     return pd.Series(names, index, pd.ArrowDtype(pa.large_string()))
-
-
-def _find_cases(rows: pd.DataFrame, since: float) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Find the cases in the rows of a log, whatever their order; leave out those before a time.
-
-    Returns
-    -------
-    cases : DataFrame
-        In the order of time, then of names: the row that holds the decision, and the code of the
-        label, -1 where there is none. Of several decisions the first counts, of labels the last.
-    remarks : dict
-        How many rows or cases are not as they should be.
-    """
-    order, case = _number_cases(rows)
-    label = rows["label"].to_numpy()[order]
-    labelled = np.flatnonzero(label >= 0)
-    last_label = np.full(case[-1] + 1, -1, label.dtype)
-    last_label[case[labelled]] = label[labelled]  # of several the last one stays
-    corrected = _find_corrected(case[labelled], label[labelled])
-    decided = np.flatnonzero(rows["is decided"].to_numpy()[order])
-    first = decided[np.diff(case[decided], prepend=-1) > 0]
-    cases = pd.DataFrame({"row": order[first], "label": last_label[case[first]]})
-    is_early = rows["when"].to_numpy()[cases["row"]] < since
-    remarks = {
-        "cases without a probability, answer or confidence": len(last_label) - len(first),
-        "rows that decide a case again": len(decided) - len(first),
-        "cases with two labels, of which the later counts": len(corrected),
-        "earlier cases, left out (see --since)": int(np.sum(is_early)),
-    }
-    return cases[~is_early], remarks
-
-
-def _find_corrected(case: IntArray, label: IntArray) -> set[int]:
-    """Return the cases whose labels are not all the same; equal numbers stand together."""
-    is_same_case = np.diff(case) == 0
-    is_other_label = np.diff(label) != 0
-    return set(case[1:][is_same_case & is_other_label])
-
-
-def _number_cases(rows: pd.DataFrame) -> tuple[IntArray, IntArray]:
-    """Return the order of rows by time, then by name, and in it the number of each row's case."""
-    keys = pa.table({"when": rows["when"].to_numpy(), "id": pa.array(rows["id"])})
-    # Rows of one case keep their order.
-    order = pc.sort_indices(keys, [("when", "ascending"), ("id", "ascending")]).to_numpy()
-    keys = keys.take(order)
-    later = keys[1:]
-    earlier = keys[:-1]
-    is_same_time = pc.equal(later["when"], earlier["when"])
-    is_same_name = pc.equal(later["id"], earlier["id"])
-    is_next = ~pc.and_(is_same_time, is_same_name).to_numpy()
-    return order, np.cumsum(np.append([False], is_next), dtype=np.int32)
 
 
 # Files --------------------------------------------------------------------------------------------
@@ -815,7 +758,8 @@ def _check_outputs(inputs: Sequence[Path | None], outputs: Mapping[str, Path | N
     for option, path in outputs.items():
         if path is None:
             continue
-        files.check_output(path, option)
+        if not (option == "--history" and path.is_file()):  # to which a line is added
+            files.check_output(path, option)
         real_path = os.path.realpath(path)
         if real_path in taken:
             raise ValueError(

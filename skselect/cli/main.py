@@ -120,9 +120,15 @@ the later file or row counts; the answer says how many cases have two.
 Cases before --since do not count; the answer says how many there are. The guarantee of the monitor
 is about one beginning and about labels as they stand in the end: do not move --since, and keep all
 rows since then in the log. With --history each run appends a line to a file. If a run raised an
-alarm and the log raises none any more, the command names it and still ends with exit code 4.
+alarm and the log raises none any more, the command names it and still ends with exit code 4. A
+history is of one policy; it notices another beginning or target, and a log that has lost cases.
 
-STALE: no row is newer than --max-age. That is told from the times of the rows only.
+A row that holds a label alone brings it to the decision of its name and time or, at another time,
+to the only decision of its name. If more than 3 such labels, and 1 % of all labels, find none, the
+join is broken. (In a file where labels stand beside decisions, a row with a label alone is a
+case that nobody decided.)
+
+STALE: no decision is newer than --max-age. That is told from the times of the rows only.
 
 Times are numbers, or dates in ISO 8601 (2026-01-31, 2026-01-31T09:30:00+01:00; UTC if there is no
 zone); --dayfirst and --time-format read other dates. A date more than a day after now is refused.
@@ -140,8 +146,9 @@ examples:
   skselect monitor log.parquet --policy policy.json --label truth --time decided --id claim \\
       --label-delay 30D --audited drawn --min-audit-proba 0.2
 
-exit codes: 0 no alarm, 4 alarm: the guarantee is broken; 5 STALE, or cases older than --label-delay
-have no label and the others wait for them; 2 wrong input, 130 interrupted
+exit codes: 0 no alarm, 4 alarm: the guarantee is broken; 5 STALE, labels without decisions, a
+history that does not go on, or cases older than --label-delay have no label and the others wait for
+them; 2 wrong input, 130 interrupted
 """
 
 
@@ -356,9 +363,10 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         _option("--since", "cases before this time do not count (default: when the policy was "
                 "made)", type=_number, metavar="TIME"),
         _file("--history", "append a line for this run to a CSV file; an alarm in it stays"),
-        _option("--max-age", "the log is STALE if its newest row is older, such as 2D (default: "
-                "twice the longest gap between days with rows, at least 2 days, 8 as long as the "
-                "log is shorter than two weeks)", metavar="AGE"),
+        _option("--max-age", "the log is STALE if its newest decision is older, such as 2D "
+                "(default: twice the longest usual gap between days with decisions in the last 90 "
+                "days, at least 2 days, 8 as long as the log is shorter than two weeks, at most "
+                "14)", type=_number, metavar="AGE"),
         _option("--now", "the present time (default: that of the clock)", type=_number,
                 metavar="TIME"),
         _column("--id", "the column of the cases' names (default: id)"),
@@ -371,6 +379,9 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         _option("--unlabelled", "what it means that a case of that age has no label: wait for it, "
                 "or the answer was correct (default: %(default)s)", default="wait",
                 metavar="wait|correct"),
+        _option("--other-labels", "what becomes of a label that is none of the classes: refuse it, "
+                "or any answer to such a case is wrong (default: %(default)s)", default="refuse",
+                metavar="refuse|wrong"),
         _option("--batch", "how many cases are compared with those of the tuning at a time, or a "
                 "length of time such as 1D (default: %(default)s)", type=_number, default=1000,
                 metavar="N"),

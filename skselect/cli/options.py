@@ -148,13 +148,14 @@ class MonitorOptions(TableOptions):
     policy: Path
     since: float | str | None
     history: Path | None
-    max_age: str | None
+    max_age: float | str | None
     now: float | str | None
     target: float | None
     delta: float | None
     label_delay: float | str
     unlabelled: str
     batch: int | str
+    other_labels: str
     audited: str | None
     min_audit_proba: float
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import infer_dtype, is_datetime64_any_dtype
 
-from skselect._lib.arrays import BoolArray, FloatArray, LabelArray, as_array
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_count, check_number
 from skselect.exceptions import ArgumentError
@@ -24,6 +24,11 @@ KINDS = {"time": "dates", "number": "numbers", "none": "nothing"}
 _NUMBERS = dict.fromkeys(("integer", "floating", "mixed-integer-float"), "number")
 _DATES = dict.fromkeys(("datetime64", "datetime", "date", "string", "empty"), "time")
 _INFERRED = _NUMBERS | _DATES
+
+
+# A day in microseconds, and about how many of them a batch of the calendar takes.
+_DAY = 86400e6
+_CALENDAR = {"day": 1, "week": 7, "month": 30}
 
 
 def span_of_time(value: Any, name: str) -> tuple[float | None, str | None]:
@@ -46,16 +51,61 @@ def span_of_time(value: Any, name: str) -> tuple[float | None, str | None]:
     return check_number(name, microseconds, 0.0, math.inf, closed="left"), "time"
 
 
-def batch_width(batch: Any) -> tuple[float, str | None]:
-    """Return how many cases, or microseconds, a batch takes."""
-    if isinstance(batch, int | np.integer):
-        return float(check_count("batch", batch)), None
-    width, kind = span_of_time(batch, "batch")
-    if kind != "time" or not width:
-        raise ValueError(
-            f"batch must be a number of cases, or a span of time such as '1D', got {shown(batch)}."
-        )
-    return width, kind
+class Batches(NamedTuple):
+    """How decided cases are divided: by their number, or by time.
+
+    Parameters
+    ----------
+    unit : {"cases", "span", "day", "week", "month"}
+    width : float
+        So many cases, or microseconds; for a month about as many.
+    """
+
+    unit: str
+    width: float
+
+    @classmethod
+    def read(cls, batch: Any) -> Batches:
+        """Read what a user says: a number of cases, a word, or a span of time."""
+        if isinstance(batch, int | np.integer):
+            return cls("cases", float(check_count("batch", batch)))
+        if isinstance(batch, str) and batch in _CALENDAR:
+            return cls(batch, _CALENDAR[batch] * _DAY)
+        width, kind = span_of_time(batch, "batch")
+        if kind != "time" or not width:
+            raise ValueError(
+                "batch must be a number of cases, a span of time such as '1D', or day, week or "
+                f"month, got {shown(batch)}."
+            )
+        return cls("span", width)
+
+    @property
+    def counts_cases(self) -> bool:
+        """Whether so many cases are a batch; else times say it."""
+        return self.unit == "cases"
+
+    @property
+    def is_calendar(self) -> bool:
+        """Whether a batch is a day, a week or a month."""
+        return self.unit in _CALENDAR
+
+    def number(self, cases: IntArray, times: FloatArray) -> FloatArray:
+        """Return the batch of each case as a number, from the numbers of the cases or times."""
+        if self.unit == "month":
+            dates = to_dates(times)
+            return np.asarray(12.0 * dates.year + dates.month)
+        places = cases.astype(np.float64) if self.counts_cases else times
+        if self.unit == "week":  # 1970 began on a Thursday, a week begins on a Monday
+            places = places + 3 * _DAY
+        return np.floor_divide(places, self.width)
+
+    def name(self, start: float, kind: str | None) -> str:
+        """Return what a batch is called, of which the first case was decided at a time."""
+        if not self.is_calendar:
+            return str(show_time(start, kind))
+        [date] = to_dates([start])
+        form = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
+        return str(date.strftime(form[self.unit]))
 
 
 def plain_span(value: Any) -> Any:

@@ -30,7 +30,9 @@ from skselect.policy.policy import AbstentionPolicy, External
 SCHEMA = "skselect.monitor"
 VERSION = 5
 #: What is asked of a monitor beside its policy.
-OPTIONS = ("target", "delta", "label_delay", "unlabelled", "min_audit_proba", "batch")
+OPTIONS = (
+    "target", "delta", "label_delay", "unlabelled", "min_audit_proba", "batch", "other_labels",
+)  # fmt: skip
 # At least so many of the latest cases are summarised, where there are so many.
 _LATEST = 200
 # Fewer labels than this may all be for cases that were deferred.
@@ -112,7 +114,11 @@ class SelectiveRiskMonitor:
         No accepted case is drawn for an audit with a smaller probability. 1: no audits.
     batch : int, str or timedelta, default=1000
         What the history shows as one row, and the comparison of the workload takes as one
-        observation: so many decided cases, or a span of time such as "1D" (UTC) or "7D".
+        observation: so many decided cases, a span of time such as "1D" (UTC) or "7D", or "day",
+        "week" (from Monday) or "month".
+    other_labels : {"refuse", "wrong"}, default="refuse"
+        What becomes of a label that is none of the policy's classes, which may be a slip of the
+        pen. "wrong": any answer to such a case is an error, at the largest cost.
 
     Attributes
     ----------
@@ -164,6 +170,7 @@ class SelectiveRiskMonitor:
         unlabelled: str = "wait",
         min_audit_proba: float = 1.0,
         batch: Any = 1000,
+        other_labels: str = "refuse",
     ) -> None:
         check_is_policy(policy)
         kind, target, delta = read_guarantee(objective, target, delta)
@@ -188,9 +195,11 @@ class SelectiveRiskMonitor:
             )
         self.label_delay = label_delay
         self._age = math.inf if age is None else age
+        self.other_labels = check_choice("other_labels", other_labels, ["refuse", "wrong"])
         self.batch = batch
-        self._width, width_kind = log.batch_width(batch)
+        self._batches = log.Batches.read(batch)
         self._loss, self._watched = evidence.find_watched(policy, target, self.delta)
+        width_kind = None if self._batches.counts_cases else "time"
         if age_kind and width_kind and age_kind != width_kind:
             raise ValueError(
                 "label_delay and batch must both be spans of time, or both numbers, got "
@@ -495,7 +504,7 @@ class SelectiveRiskMonitor:
 
     def _read_when(self, when: Any, number: IntArray) -> tuple[FloatArray, str | None]:
         """Return the times of decisions, which are the numbers of the cases if none are given."""
-        needed = self.unlabelled == "correct" or not isinstance(self.batch, int | np.integer)
+        needed = self.unlabelled == "correct" or not self._batches.counts_cases
         times, kind = log.read_times(when, len(number), self._kind, needed=needed)
         if when is None:
             times = number.astype(np.float64)
@@ -516,10 +525,7 @@ class SelectiveRiskMonitor:
     def _count(self, times: FloatArray, accepted: BoolArray, confidence: FloatArray) -> None:
         """Add decided cases to their batches."""
         first = self._counts["n_decided"]
-        places = times
-        if isinstance(self.batch, int | np.integer):
-            places = first + np.arange(len(times), dtype=np.float64)
-        keys = np.floor_divide(places, self._width)
+        keys = self._batches.number(first + np.arange(len(times)), times)
         for rows in history.runs(keys):
             key = float(keys[rows.start])
             if key != self._key:
@@ -857,7 +863,7 @@ class SelectiveRiskMonitor:
     def _refuse_unknown(self, labels: LabelArray, truth: IntArray) -> None:
         """Refuse labels that are none of the classes."""
         unknown = labels[truth == -1]
-        if len(unknown):
+        if len(unknown) and self.other_labels == "refuse":
             checked = row_checks.check_labels(unknown, "y")
             row_checks.encode_known(checked, self.policy.classes, "y", _REMEDY)
 
@@ -882,8 +888,8 @@ class SelectiveRiskMonitor:
 
 
 _REMEDY = (
-    "Correct them; capitals and blanks count. If a case truly is of another class, every answer to "
-    "it is an error: pass any class but the one that was answered."
+    "Correct them; capitals and blanks count. If cases truly are of other classes, every answer to "
+    "them is an error: other_labels='wrong'."
 )
 
 

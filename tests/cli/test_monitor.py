@@ -11,6 +11,8 @@ import pytest
 from skselect import AbstentionPolicy, SelectiveRiskMonitor
 from skselect._lib.notebook import unwrap
 from skselect.cli import BROKEN, OPEN, commands
+from skselect.cli.freshness import usual_age
+from skselect.cli.runs import History
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.confidence import LearnedScore
@@ -280,6 +282,104 @@ def test_unlabelled_that_is_correct_is_counted_by_the_log_and_not_by_the_clock(c
     assert "wait," not in said
 
 
+# Labels that find no decision ---------------------------------------------------------------------
+
+
+def decisions_and_labels(cases):
+    """Return a table of decisions, and one of labels that were noted five hours later."""
+    decisions = cases.drop(columns=["truth", "said", "score", "drawn", "chance"])
+    labels = cases[["id", "decided", "truth"]].assign(no=None, yes=None)
+    labels["decided"] += pd.Timedelta("5h")
+    return decisions.assign(truth=None), labels
+
+
+CORRECT = "--unlabelled correct --label-delay 1D --now 2024-01-20 --max-age 99D"
+
+
+def test_a_label_of_another_time_finds_the_only_decision_of_its_name(cases, watch):
+    decisions, labels = decisions_and_labels(flipped(cases))
+    assert fold(decisions, labels) == fold(flipped(cases))
+    said = watch(decisions, labels, options=CORRECT, code=BROKEN)
+    assert "600 labels with another time than the only decision of their name." in said
+    # A correction in a later row counts, whatever its time.
+    later = labels.assign(truth=cases["truth"], decided=labels["decided"] - pd.Timedelta("9D"))
+    assert fold(decisions, labels, later) == fold(cases)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda names: names + " ", "such as that of 'c000 ' at 2024-01-01 05:00:00: the nearest"),
+        (str.upper, "the nearest name that was decided is 'c000'"),
+        (lambda name: f"{name[:3]}-{name[3:]}", "the nearest name that was decided is 'c000'"),
+        (lambda name: f"x{name}", "no name like it was decided"),
+    ],
+)
+def test_a_broken_join_is_an_alarm_of_its_own(cases, watch, change, told):
+    decisions, labels = decisions_and_labels(flipped(cases))
+    labels["id"] = labels["id"].map(change)
+    for options in (CORRECT, "--max-age 99D"):
+        said = watch(decisions, labels, options=options, code=OPEN)
+        assert said.startswith("LABELS WITHOUT DECISIONS: 600 labels of no decision, such as")
+        assert told in said
+        assert "Counted: 600 cases" in said
+
+
+def test_a_few_labels_without_decisions_are_only_said(cases, watch):
+    decisions, labels = decisions_and_labels(cases)
+    labels.loc[:5, "id"] = "nobody"
+    assert " 6 labels of no decision, such as that of 'nobody'" in watch(decisions, labels)
+    labels.loc[:6, "id"] = "nobody"
+    watch(decisions, labels, code=OPEN)
+    some = labels[20:40].assign(id=[*labels["id"][20:37], "a", "b", "c"])
+    assert "3 labels of no decision" in watch(decisions, some)
+
+
+def test_a_name_that_was_decided_twice_needs_the_time_of_its_decision(cases, watch):
+    cases["id"] = [f"c{i % 300}" for i in range(600)]
+    decisions, labels = decisions_and_labels(cases)
+    said = watch(decisions, labels, code=OPEN)
+    assert "such as that of 'c0' at 2024-01-01 05:00:00: this name was decided 2 times, the" in said
+    assert "the nearest at 2024-01-01 00:00:00." in said
+    labels["decided"] -= pd.Timedelta("5h")
+    assert fold(decisions, labels) == fold(cases)
+
+
+def test_labels_of_undecided_cases_are_no_broken_join(cases, watch):
+    cases.loc[:99, ["no", "yes"]] = None
+    in_one_table = watch(cases)
+    assert "100 cases without a probability, answer or confidence." in in_one_table
+    assert "LABELS" not in in_one_table
+    decisions, labels = decisions_and_labels(cases)
+    labels["decided"] -= pd.Timedelta("5h")
+    assert "LABELS" not in watch(decisions, labels)
+
+
+def test_cases_that_suddenly_lack_decisions_are_said(cases, watch):
+    cases.loc[550:, ["no", "yes"]] = None
+    cases.loc[7, ["no", "yes"]] = None
+    told = "Of the latest 100 cases 50 % have no probability, answer or confidence, of those before"
+    assert told in watch(cases, options="--batch 100 --max-age 9D")
+    spread = cases.sample(frac=1, random_state=0)
+    spread["decided"] = cases["decided"].to_numpy()
+    assert "Of the latest" not in watch(spread, options="--batch 100 --max-age 9D")
+    assert "Of the latest 84 cases 59.52 %" in watch(cases, options="--batch 2D --max-age 9D")
+
+
+def test_labels_of_other_classes_may_count_as_wrong(cases, watch, refused):
+    accepted = cases["score"] >= 7
+    cases.loc[cases.index[accepted][:5], "truth"] = "maybe"
+    assert "must hold one of the classes" in refused(cases)
+    wrong = cases.assign(
+        truth=cases["truth"].mask(cases["truth"] == "maybe", flipped(cases)["said"])
+    )
+    wrong["truth"] = np.where(
+        cases["truth"] == "maybe", np.where(cases["said"] == "yes", "no", "yes"), cases["truth"]
+    )
+    assert fold(cases, options="--other-labels wrong") == fold(wrong)
+    assert "other_labels" not in watch(cases, options="--other-labels wrong")
+
+
 # A dead feed, and runs before ---------------------------------------------------------------------
 
 
@@ -301,8 +401,8 @@ def test_exit_codes(cases, watch, refused):
 def test_a_dead_feed_is_stale(cases, watch, refused):
     said = watch(cases, options="--now 2024-01-18T00:00", code=OPEN)
     assert said.startswith(
-        "STALE: the newest row of the log is of 2024-01-15 07:00:00, 2.708 days before now; at "
-        "most 2 days are expected (--max-age). Whether the guarantee is kept now is not known; "
+        "STALE: the newest decision of the log is of 2024-01-15 07:00:00, 2.708 days before now; "
+        "at most 2 days are expected (--max-age). Whether the guarantee is kept now is not known; "
         "what follows was known then. Target: at most 10 %"
     )
     assert "No alarm so far." in said
@@ -318,12 +418,14 @@ def test_a_dead_feed_is_stale(cases, watch, refused):
     cases.to_csv("log.csv", index=False)
     assert call(BASE.format(log="log.csv").replace("--now 2024-01-16", "")) == OPEN
     assert "--max-age must be a span of time" in refused(cases, "--max-age soon")
+    assert "--max-age: the times of the log are dates, so it needs a unit" in refused(
+        cases, "--max-age 7"
+    )
 
 
 def stale(when, now):
     """Return whether the newest of some days, numbers with fractions, is too old by default."""
-    rows = pd.DataFrame({"id": "a", "when": np.asarray(when) * 86400e6})
-    return bool(commands._find_stale(rows, now * 86400e6, None))
+    return now * 86400e6 - np.max(when) * 86400e6 > usual_age(np.asarray(when) * 86400e6)
 
 
 @pytest.mark.parametrize("seed", mostly_slow(range(60), quick=4))
@@ -366,6 +468,107 @@ def test_an_alarm_that_is_gone_stands_in_the_history(cases, watch, refused):
         "nowhere/h.csv": "--history: there is no folder 'nowhere'",
     }.items():
         assert words in refused(cases, f"--history {name}")
+
+
+def test_a_history_says_what_may_not_change(cases, watch, refused):
+    history = "--history runs.csv"
+    watch(cases, options=history)
+    saved = Path("runs.csv").read_text()
+    for log, options, told in [
+        (cases[:300], "--max-age 99D", "an earlier run counted 600 cases, this one 300"),
+        (cases, "--since 2024-01-03", "the beginning was 2023-12-31 09:00:00 and is 2024-01-03 00"),
+        (cases, "--target 0.5", "the target was 0.1 and is 0.5 now"),
+        (cases, "--delta 0.2", "the alarm line was 20.0 and is 5.0 now"),
+    ]:
+        said = watch(log, options=f"{history} {options}", code=OPEN)
+        assert said.startswith("runs.csv DOES NOT GO ON: ")
+        assert told in said
+        # It stays said, as long as the history goes on.
+        watch(log, options=f"{history} {options}", code=OPEN)
+        Path("runs.csv").write_text(saved)
+    watch(cases, options=history)
+    save_policy(threshold=0.8)
+    assert "--history: runs.csv is the history of another policy" in refused(cases, history)
+
+
+def test_a_torn_line_loses_no_alarm(cases, watch):
+    history = "--history runs.csv"
+    watch(cases, options=history)
+    with Path("runs.csv").open("a") as file:
+        file.write("2024-01-15 00:00:00,2023-12")
+    watch(flipped(cases), options=history, code=BROKEN)
+    said = watch(cases, options=history, code=BROKEN)
+    assert said.startswith("ALARM on 2024-01-16 00:00:00, in runs.csv")
+    assert "runs.csv DOES NOT GO ON: it holds lines that are no runs (3)" in said
+    # A line that an earlier version has written behind a torn one.
+    lines = Path("runs.csv").read_text().splitlines()
+    torn = [lines[0], lines[1], lines[2] + lines[3]]
+    Path("torn.csv").write_text("\n".join(torn))
+    assert watch(cases, options="--history torn.csv", code=BROKEN).startswith("ALARM on 2024-01-15")
+
+
+def test_a_history_of_an_earlier_version_goes_on(cases, watch):
+    Path("runs.csv").write_text(
+        "run,since,cases,known,evidence,alarm_line,answer,alarm_when\n"
+        "2024-01-10 00:00:00,2023-12-31 09:00:00,100,50,1.0,20.0,ok,\n"
+    )
+    watch(cases, options="--history runs.csv")
+    assert pd.read_csv("runs.csv")["cases"].tolist() == [100, 600]
+
+
+def test_an_alarm_is_told_whatever_becomes_of_the_history(cases, watch, run, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    for name in ("append", "read"):
+        with monkeypatch.context() as patch:
+            patch.setattr(History, name, fail)
+            for log, code in ((flipped(cases), BROKEN), (cases, 2)):
+                log.to_csv("log0.csv", index=False)
+                told = run(BASE.format(log="log0.csv") + "--history runs.csv", code)
+                assert ("ALARM with case" if code == BROKEN else "NO BREACH FOUND") in told.out
+                assert "--history: runs.csv: No space left on device." in told.err
+    assert not Path("runs.csv").exists()
+
+
+def test_numbers_have_no_clock_unless_one_is_named(cases, watch, refused):
+    save_policy(np.array([0, 1]))
+    cases["truth"] = (cases["truth"] == "yes").astype(int)
+    cases["decided"] = np.arange(600) // 12
+    numbers = "--proba no yes --label-delay 1000"
+    no_clock = "The times are numbers, which have no clock"
+    base = BASE.replace("--now 2024-01-16", "")
+    cases.to_csv("log.csv", index=False)
+    assert no_clock in watch(cases, options=f"{numbers} --now 50")
+    assert no_clock not in watch(cases, options=f"{numbers} --now 50 --max-age 3")
+    said = watch(cases, options=f"{numbers} --now 60 --max-age 3", code=OPEN)
+    assert said.startswith("STALE: the newest decision of the log is of 49.0, 11 before now; at")
+    assert call(f"{base.format(log='log.csv')} {numbers} --max-age 3") == 2
+    assert "--max-age: the times of the log are numbers" in refused(
+        cases, f"{numbers} --now 50 --max-age 2D"
+    )
+
+
+def test_rows_without_a_decision_keep_no_log_fresh(cases, watch):
+    later = cases[-60:].assign(no=None, yes=None)
+    later["decided"] += pd.Timedelta("30D")
+    later["id"] += "+"
+    now = "--now 2024-02-15"
+    assert watch(cases, later, options=now, code=OPEN).startswith("STALE: the newest decision")
+    assert "2024-01-15 07:00:00, " in watch(cases, later, options=now, code=OPEN)
+    nothing = cases.assign(no=None, yes=None)
+    assert "STALE: no row of the log holds a decision." in watch(nothing, code=OPEN)
+
+
+def test_an_outage_makes_no_log_wait_longer():
+    daily = [*range(40), *range(84, 130)]
+    assert not stale(daily, 130.9)
+    assert stale(daily, 131.1)
+    weekly = np.arange(0, 130, 7)
+    assert not stale(weekly, weekly[-1] + 14)
+    assert stale(weekly, weekly[-1] + 14.1)
+    monthly = np.arange(0, 400, 30)
+    assert stale(monthly, monthly[-1] + 14.1)  # such a log names its --max-age
 
 
 # Times --------------------------------------------------------------------------------------------
