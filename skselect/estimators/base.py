@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
@@ -25,6 +24,7 @@ from skselect._lib.checks.rows import (
     order_columns,
 )
 from skselect._lib.sklearn import count_rows
+from skselect.estimators.groups import find_asking_splitter
 from skselect.estimators.interfaces import StagedClassifier
 from skselect.policy import policy as policies
 from skselect.policy.seen_rows import SeenRows
@@ -237,16 +237,13 @@ class AbstainingMixin:
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say who gets the arguments of ``fit``: this estimator, the classifier, the splitter."""
-        # A `cv` that is no splitter, such as an integer, keeps groups together: it asks for them.
-        is_splitter = hasattr(self.cv, "split") and not isinstance(self.cv, str)
-        splitter = self.cv if is_splitter else StratifiedGroupKFold()
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         to_split = MethodMapping().add(caller="fit", callee="split")
         return (
             MetadataRouter(owner=self)
             .add_self_request(self)
             .add(estimator=self.estimator, method_mapping=to_fit)
-            .add(splitter=splitter, method_mapping=to_split)
+            .add(splitter=find_asking_splitter(self.cv), method_mapping=to_split)
         )
 
 

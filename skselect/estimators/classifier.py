@@ -26,6 +26,7 @@ from skselect._lib.sklearn import CallbackSupportMixin, count_rows, take_rows, w
 from skselect.calibration._calibrators import CALIBRATORS, calibrator_name
 from skselect.calibration._scopes import SCOPES, Calibration, RawRows, fit_calibration
 from skselect.estimators import base
+from skselect.estimators.groups import check_groups, refuse_mixed_folds
 from skselect.estimators.interfaces import ConfidenceLearner
 from skselect.estimators.out_of_fold import (
     CHECKED_IN_FOLD,
@@ -214,7 +215,8 @@ class SelectiveClassifier(
             How often each row counts. For the classifier and the calibration.
         **fit_params
             Passed on to the classifier's ``fit``. ``groups`` goes to the splitter (an integer `cv`
-            keeps groups together).
+            keeps groups together). A part inside that makes folds of its own gets them by
+            scikit-learn's metadata routing; where they do not reach it, they are refused.
 
         Returns
         -------
@@ -290,12 +292,27 @@ class SelectiveClassifier(
 
     def _folds(self, rows: TrainingRows) -> Splits:
         """Return the folds whose predictions fit the calibration and the learned confidence."""
-        learns_confidence = isinstance(self.confidence, ConfidenceLearner)
-        if self._is_frozen and not (learns_confidence or self.calibration == "auto"):
+        if not self._makes_folds:
             return []
+        learns_confidence = isinstance(self.confidence, ConfidenceLearner)
         # No model of a frozen classifier's folds can lack a class.
         find_folds = read_splits if self._is_frozen and not learns_confidence else make_folds
         return find_folds(self.cv, rows, rows.split_params, self.random_state)
+
+    @property
+    def _makes_folds(self) -> bool:
+        """Whether its fit divides the rows into folds."""
+        if self._is_frozen:
+            return self.calibration == "auto" or isinstance(self.confidence, ConfidenceLearner)
+        return self._learns
+
+    def _refuse_mixed_folds(self, fit_params: Mapping[str, Any]) -> None:
+        """Refuse groups that do not reach a part inside which makes folds."""
+        refuse_mixed_folds(self.cv, self.estimator, fit_params)
+        learner = self.confidence
+        if isinstance(learner, ConfidenceLearner):
+            refuse_mixed_folds(self.cv, learner.auxiliary, fit_params)
+            refuse_mixed_folds(self.cv, learner.estimator, fit_params, are_routed=False)
 
     @property
     def _is_frozen(self) -> bool:
@@ -790,6 +807,8 @@ def make_rows(
     params: dict[str, Any] = {}
     split_params: dict[str, Any] = {}
     if not fitted:
+        check_groups(fit_params, len(codes))
+        owner._refuse_mixed_folds(fit_params)
         params, split_params = route_fit(owner, weight, fit_params)
     return TrainingRows(X, y, codes, classes, weight, params, split_params, rule=rule)
 

@@ -41,6 +41,7 @@ class StagedClassifier(ABC):
 class ConfidenceLearner(ABC):
     """What learns, from rows that no model has seen, how likely each answer is right."""
 
+    auxiliary: Any
     estimator: Any
     auxiliary_: dict[str, RawClassifier]
     score_: LearnedScore | None

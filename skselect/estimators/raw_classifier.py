@@ -343,9 +343,18 @@ class TrainingRows:
                 columns = _match_classes(f"auxiliary[{name!r}]", model.classes_, self.classes)
                 fitted[name] = RawClassifier(clone(model), self.classes, columns, "predict_proba")
             else:
-                rows = replace(self, params=_name_weights(model, self.weight))
-                fitted[name] = rows.fit(model)
+                params = _name_weights(model, self.weight) | self._route_groups(model)
+                fitted[name] = replace(self, params=params).fit(model)
         return fitted
+
+    def _route_groups(self, model: Any) -> dict[str, Any]:
+        """Return the groups, where metadata routing is on and a model asks for them."""
+        groups = self.split_params.get("groups")
+        if groups is None or not private_sklearn.routing_enabled():
+            return {}
+        if not get_routing_for_object(model).consumes("fit", ["groups"]):
+            return {}
+        return {"groups": groups}
 
 
 def ask_auxiliary(models: Mapping[str, RawClassifier], X: Any) -> dict[str, FloatArray]:

@@ -32,6 +32,7 @@ from skselect._lib.sklearn import (
 from skselect.curve.curve import RiskCoverageCurve, threshold_below
 from skselect.estimators.base import AbstainingMixin, RawScores, find_frozen, find_records
 from skselect.estimators.classifier import SelectiveClassifier, check_y, make_rows, warn_if_fitted
+from skselect.estimators.groups import check_groups
 from skselect.estimators.interfaces import ConfidenceLearner, StagedClassifier
 from skselect.estimators.out_of_fold import (
     LEAST_HELD_OUT,
@@ -262,6 +263,8 @@ class ThresholdTuner(
     #: Whether it has a threshold.
     abstains = True
 
+    _makes_folds = True
+
     # Fitting -----------------------------------------------------------------------------
 
     # Groups go to the splitter and a reviewer's answers stay here; neither needs a request.
@@ -289,7 +292,8 @@ class ThresholdTuner(
             objective they are importance weights.
         groups : array-like of shape (n,), default=None
             For the splitter. Rows of one group are not independent, so a certificate is then
-            not exact.
+            not exact. A part inside that makes folds of its own gets them by scikit-learn's
+            metadata routing; where they do not reach it, they are refused.
         reviewer_pred : array-like of shape (n,), default=None
             A reviewer's answer to each row, for :class:`SystemRisk`.
         **fit_params
@@ -460,6 +464,9 @@ class ThresholdTuner(
         """
         y = check_y(y)
         check_trainable(len(y))
+        check_groups(fit_params, len(y))
+        if not _is_fitted(base):
+            base._refuse_mixed_folds(fit_params)
         tuning_params = {}
         if "groups" in fit_params:
             tuning_params["groups"] = fit_params["groups"]

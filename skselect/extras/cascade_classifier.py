@@ -22,6 +22,11 @@ from skselect._lib.checks.rows import check_weight
 from skselect._lib.decide import follow
 from skselect.estimators.base import find_abstainer
 from skselect.estimators.classifier import check_y, frozen_classes
+from skselect.estimators.groups import (
+    check_groups,
+    find_asking_splitter,
+    refuse_mixed_folds,
+)
 from skselect.estimators.interfaces import StagedClassifier
 from skselect.estimators.out_of_fold import (
     OutOfFold,
@@ -42,6 +47,9 @@ from skselect.estimators.raw_classifier import (
 from skselect.extras.cascade import Cascade, check_stages_named
 from skselect.extras.join import check_plan, make_cascade
 from skselect.predictions.predictions import Predictions
+
+#: Its splitter among those that get arguments of `fit`; no stage can have this name.
+_SPLITTER = "splitter__"
 
 
 class CascadeClassifier(StagedClassifier, ClassifierMixin, private_sklearn.BaseComposition):
@@ -133,6 +141,8 @@ class CascadeClassifier(StagedClassifier, ClassifierMixin, private_sklearn.BaseC
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    _makes_folds = True
+
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any
     ) -> CascadeClassifier:
@@ -147,8 +157,8 @@ class CascadeClassifier(StagedClassifier, ClassifierMixin, private_sklearn.BaseC
         sample_weight : array-like of shape (n,), default=None
             How often each row counts. For the stages and their calibrations.
         **fit_params
-            Passed on to the classifier's ``fit``. ``groups`` goes to the splitter; others go to the
-            stages that request them (metadata routing).
+            Passed on to the classifier's ``fit``. ``groups`` goes to the splitter; others, and
+            groups too, go to the stages that request them (metadata routing).
 
         Returns
         -------
@@ -193,6 +203,8 @@ class CascadeClassifier(StagedClassifier, ClassifierMixin, private_sklearn.BaseC
         classes, codes = np.unique(y, return_inverse=True)
         self._check_classes(classes)
         weight = check_weight(sample_weight, len(y), other="y")
+        check_groups(fit_params, len(y))
+        refuse_mixed_folds(self.cv, self.stages, fit_params)
         params, split_params = self._route(weight, fit_params)
         rows = TrainingRows(X, y, codes, classes, weight, split_params=split_params)
         return rows, params
@@ -310,14 +322,15 @@ class CascadeClassifier(StagedClassifier, ClassifierMixin, private_sklearn.BaseC
     ) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
         """Return the arguments of fit of each stage, weights included, and of the splitter."""
         params = dict(fit_params)
-        split_params = {}
-        if params.get("groups") is not None:
-            split_params["groups"] = params.pop("groups")
         if private_sklearn.routing_enabled():
             if weight is not None:
                 params["sample_weight"] = weight
             routed = process_routing(self, "fit", **params)
-            return {name: dict(routed[name].fit) for name, _ in self.stages}, split_params
+            by_stage = {name: dict(routed[name].fit) for name, _ in self.stages}
+            return by_stage, dict(routed[_SPLITTER].split)
+        split_params = {}
+        if params.get("groups") is not None:
+            split_params["groups"] = params.pop("groups")
         if params:
             raise ValueError(
                 f"fit: {list(params)} could go to any stage; enable scikit-learn's metadata "
@@ -338,10 +351,15 @@ class CascadeClassifier(StagedClassifier, ClassifierMixin, private_sklearn.BaseC
         return self
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Say which stages get the arguments of ``fit``."""
-        router = MetadataRouter(owner=self)
+        """Say who gets the arguments of ``fit``: the stages, the splitter."""
         to_fit = MethodMapping().add(caller="fit", callee="fit")
-        return router.add(**dict(self.stages), method_mapping=to_fit)
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        splitter = {_SPLITTER: find_asking_splitter(self.cv)}
+        return (
+            MetadataRouter(owner=self)
+            .add(**dict(self.stages), method_mapping=to_fit)
+            .add(**splitter, method_mapping=to_split)
+        )
 
     def _sk_visual_block_(self) -> Any:
         return private_sklearn.show_side_by_side(*zip(*self.stages, strict=True))
