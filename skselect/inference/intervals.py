@@ -34,7 +34,7 @@ from skselect.curve.tie_blocks import SummedBlocks, blocks_from_counts
 from skselect.metrics import _threshold
 from skselect.metrics._calibration_errors import where_filled
 from skselect.metrics._calibration_tests import run_ecce_test
-from skselect.metrics._evaluate import GAPS, SPECS, request
+from skselect.metrics._evaluate import GAPS, SPECS, refuse_classifier, request
 from skselect.metrics._metric import MetricSpec, find_asked_class
 from skselect.metrics._rows import Influence, ScoredRows, score_rows
 from skselect.metrics._threshold import SubgroupShares
@@ -737,6 +737,7 @@ def metric_interval(
     >>> print(metric_interval(y_true, y_proba, "augrc"))
     augrc 0.07911, 95 % interval [0.06379, 0.1001] (log; 500 rows, 118 errors)
     """
+    refuse_classifier(y_true, "metric_interval")
     how = Sampling.checked(method, confidence_level, n_resamples, random_state, "cell_bootstrap")
     spec, parameters = request(metric, metric_params, gaps={})
     parameters = add_pos_label(spec, parameters, y_proba, options.get("pos_label"))

@@ -110,6 +110,7 @@ def evaluate(
             )
         metrics = y_proba
         y_proba = None
+    refuse_classifier(y_true, "evaluate")
     requested = requests(metrics)
     rows = (y_true,) if y_proba is None else (y_true, y_proba)
     source = read_rows(rows, tables, **options)
@@ -120,6 +121,15 @@ def evaluate(
         scored = score_rows(source, confidence=confidence, loss=loss)
     values = {spec.name: spec.value(scored, parameters) for spec, parameters in requested}
     return pd.Series(values)
+
+
+def refuse_classifier(y_true: Any, function: str) -> None:
+    """Refuse a classifier in the place of the labels."""
+    if hasattr(y_true, "predict_proba"):
+        raise ValueError(
+            f"y_true must be the true labels, got {type(y_true).__name__}; call "
+            f"{function}(y, classifier.predict_proba(X))."
+        )
 
 
 def _are_names(values: Any) -> bool:
@@ -151,18 +161,21 @@ def request(
 
     `gaps` are parameters that metrics of subgroups have; None refuses these metrics.
     """
+    known = SPECS if gaps is None else SPECS | GAPS
     hint = ""
     if gaps is None and str(metric) in GAPS:
         hint = " (metrics_by_group and metric_interval compare subgroups)"
-    elif str(metric).startswith("neg_"):
-        hint = " (scorers carry 'neg_', metrics do not)"
+    without_sign = str(metric).removeprefix("neg_")
+    if without_sign in known and metric not in known:
+        raise ArgumentError(
+            argument, f"{argument}: {metric!r} is a scorer; the metric is {without_sign!r}."
+        )
     if argument == "metric" and not isinstance(metric, str):
         raise ArgumentError(
             "metric",
             "metric must be one name, such as 'augrc', with its parameters in metric_params=, got "
             f"{shown(metric)}.",
         )
-    known = SPECS if gaps is None else SPECS | GAPS
     spec = known[check_choice(f"{argument}{hint}", metric, known)]
     if parameters is None:
         parameters = {}

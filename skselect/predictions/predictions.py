@@ -758,7 +758,10 @@ def _read_proba(
     if names is not None:  # before the check: other columns may hold text
         columns = row_checks.match_columns(names, classes, remedy=_IN_ORDER)
         table = table[:, columns]
-    remedy = ". Pass predict_proba(X), and labels= with the class of every column"
+    remedy = (
+        ". Pass predict_proba(X), and labels= with the class of every column. Where a fold lacks a "
+        "class, score by name (scoring='neg_augrc') or by skselect.scoring.get_scorer"
+    )
     row_checks.check_class_columns(table.shape[1], classes, "y_proba", remedy)
     return classes, row_checks.check_proba(table)
 
@@ -768,8 +771,10 @@ def _complete_columns(
 ) -> tuple[LabelArray, FloatArray]:
     """Complete the probability of one class to those of both."""
     advice = (
-        " Pass predict_proba(X), or float probabilities of pos_label. (Inside "
-        "TunedThresholdClassifierCV a metric only sees labels: use ThresholdTuner instead.)"
+        " Pass predict_proba(X), or float probabilities of pos_label. make_scorer needs "
+        'response_method="predict_proba", and greater_is_better=False for a loss; '
+        "skselect.scoring.get_scorer knows both. (TunedThresholdClassifierCV gives a metric labels "
+        "alone: use ThresholdTuner.)"
     )
     row_checks.refuse_labels(raw, "y_proba", advice)
     positive = row_checks.check_vector(raw, "y_proba")
@@ -777,12 +782,14 @@ def _complete_columns(
     listed = seen.tolist()
     if pos_label is None and len(seen) == 2 and seen[0] < seen[1]:
         pos_label = listed[1]  # whose column scikit-learn's scorers pass
-    pos_label = row_checks.resolve_pos_label(seen, pos_label)
+    if pos_label is not None or len(seen) <= 2:
+        pos_label = row_checks.resolve_pos_label(seen, pos_label)
     others = [label for label in listed if label != pos_label]
     if len(others) > 1:
         raise ValueError(
             f"y_proba is one-dimensional, but there are the classes {listed[:10]}; pass one "
-            "column per class."
+            "column per class. Where a fold lacks a class, score by name (scoring='neg_augrc') or "
+            "by skselect.scoring.get_scorer."
         )
     if not others:
         # Every row is of the positive class: make up a label for the other one.

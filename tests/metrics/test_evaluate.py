@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
 import skselect as sk
 from skselect.metrics import SPECS
@@ -190,7 +191,9 @@ MISSING = [(name, parameter) for name, needed in REQUIRED.items() for parameter 
     ("rows", "asked", "options", "message"),
     [
         *((PREDICTIONS, unknown, {}, r"metrics.* must be one of")
-          for unknown in ("accuracy", ["aurc", "acc"], {"AURC": {}}, [None], ["neg_aurc"])),
+          for unknown in ("accuracy", ["aurc", "acc"], {"AURC": {}}, [None])),
+        (PREDICTIONS, ["neg_aurc"], {}, "^metrics: 'neg_aurc' is a scorer; the metric is 'aurc'"),
+        (GaussianNB(), ["aurc"], {}, r"^y_true must be .*GaussianNB; call evaluate\(y, classifier"),
         *((PREDICTIONS, [name], {}, f"{name}.*{one}|{one}.*{name}") for name, one in MISSING),
         *((rows, ["aurc"], {}, "Predictions or Outcomes or Risk") for rows in ([0, 1], None)),
         (PREDICTIONS, ["aurc"], {"confidence": "top"}, "confidence"),

@@ -853,3 +853,26 @@ def test_a_scorer_passes_weights_on(name):
     model, weight = GaussianNB().fit(X, y), RNG.integers(0, 4, 120)
     expected = score(name, y, model.predict_proba(X), sample_weight=weight)
     brute.assert_close(scorer(model, X, y, sample_weight=weight), expected)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_make_scorer_without_probabilities_names_both_ways(name):
+    scorer = make_scorer(SPECS[name].function, **REQUIRED[name])
+    y = np.minimum(CODES, most_classes(name) - 1)
+    remedy = "response_method=.*greater_is_better=False.*get_scorer"
+    with pytest.raises(ValueError, match=remedy):
+        scorer(GaussianNB().fit(X, y), X, y)
+
+
+@pytest.mark.parametrize("seen", [2, 3])
+@pytest.mark.parametrize("name", OF_MANY_CLASSES)
+def test_classes_that_a_fold_lacks_are_scored_by_name(name, seen):
+    """Two or three classes train a model, and the other number is scored."""
+    model = GaussianNB().fit(X[seen > CODES], CODES[seen > CODES])
+    fold = 5 - seen > CODES
+    by_hand = make_scorer(SPECS[name].function, response_method="predict_proba", **REQUIRED[name])
+    with pytest.raises(ValueError, match=r"Where a fold lacks a class, .*get_scorer"):
+        by_hand(model, X[fold], CODES[fold])
+    by_name = get_scorer(SPECS[name].scorer_name, **REQUIRED[name])
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        assert math.isfinite(by_name(model, X[fold], CODES[fold]))
