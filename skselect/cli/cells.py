@@ -137,7 +137,8 @@ def look_up(cells: Iterable[Any], known: Iterable[Any], decimal: str = ".") -> l
     """Return the position of each cell among known values, -1: it is missing, -2: it is none.
 
     Of known numbers, the texts "1" and "1.0" mean the number 1 ("1,0" with decimal commas), and
-    "01", "+1", "1e0" and "1_0" mean none. Words such as NA are missing numbers, but text.
+    "01", "+1", "1e0" and "1_0" mean none. True is 1 where all are 0 and 1. Words such as NA are
+    missing numbers, but text.
     """
     places: dict[Any, int] = {}
     reads_words = True
@@ -145,6 +146,8 @@ def look_up(cells: Iterable[Any], known: Iterable[Any], decimal: str = ".") -> l
         places[str(value)] = position
         places[value] = position
         reads_words = reads_words and not isinstance(value, str)
+    if reads_words and set(places) <= {"0", "1", "False", "True", 0, 1}:
+        _add_truths(places)
 
     def place(cell: Any) -> int:
         with suppress(KeyError, ValueError, TypeError):
@@ -159,6 +162,13 @@ def look_up(cells: Iterable[Any], known: Iterable[Any], decimal: str = ".") -> l
         return -1 if means_missing(cell) else -2
 
     return [place(cell) for cell in cells]
+
+
+def _add_truths(places: dict[Any, int]) -> None:
+    """Add True to the places of 1, and False to those of 0."""
+    for text, value in (("True", 1), ("False", 0)):
+        if value in places:
+            places[text] = places[value]
 
 
 def _without_zeros(text: str) -> str:

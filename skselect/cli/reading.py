@@ -182,7 +182,8 @@ def _refuse_other_files(data: bytes, where: str, encoding: str) -> None:
     if data[:100].lstrip().lower().startswith(_PAGES):
         raise ValueError(f"{where} is a page of HTML or XML; write its table as CSV.")
     beginning = data[:1000]
-    if encoding == "utf-8" and beginning and not (any(beginning[::2]) and any(beginning[1::2])):
+    is_spaced = not (any(beginning[::2]) and any(beginning[1::2]))
+    if encoding == "utf-8" and len(beginning) > 3 and is_spaced:
         raise ValueError(
             f"{where}: every second of its bytes is 0, so it is no text in UTF-8. If it is text in "
             "UTF-16, say --encoding utf-16-le or utf-16-be."

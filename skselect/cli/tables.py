@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -496,6 +497,7 @@ def _find_classes(file: TableFile, names: Sequence[str]) -> LabelArray:
                 "write labels and answers alike."
             )
         columns = [_find_labels(file, rows[name], as_text=True) for name in names]
+    _check_spellings(names, columns)
     classes = np.unique(np.concatenate(columns))
     if len(names) == len(classes) == 1:
         raise ValueError(
@@ -503,6 +505,17 @@ def _find_classes(file: TableFile, names: Sequence[str]) -> LabelArray:
             "in the order of --proba: --classes ..."
         )
     return classes
+
+
+def _check_spellings(names: Sequence[str], columns: Sequence[LabelArray]) -> None:
+    """Refuse labels and answers of two vocabularies, and warn of classes that are nearly alike."""
+    remedy = "say --classes with all classes"
+    label_name, *answer_names = (f"column {name!r}" for name in names)
+    labels, *answers = columns
+    if not answers:
+        row_checks.warn_of_spellings(labels, label_name, remedy)
+        return
+    row_checks.check_vocabulary(labels, answers[0], label_name, answer_names[0], remedy)
 
 
 def _find_labels(file: TableFile, column: pd.Series, *, as_text: bool = False) -> LabelArray:
@@ -540,9 +553,9 @@ def _order(
 ) -> tuple[str, ...]:
     """Return the columns of the probabilities in the order of the classes.
 
-    The order is that of --classes, or that of the policy, or follows from names that are those of
-    the classes. Otherwise the columns are taken to be in the order of the classes, and a note says
-    so.
+    The order is that of --classes, or that of the policy, or follows from names: those of the
+    classes, or that begin or end with one. Otherwise the columns are taken to be in the order of
+    the classes. A note says which column is taken for which class.
     """
     names = [str(label) for label in classes.tolist()]
     if listed is not None and sorted(listed) != sorted(names):
@@ -563,8 +576,8 @@ def _order(
             f"--classes: the policy was tuned with the columns {of_policy} for the classes "
             f"{classes.tolist()}, in this order."
         )
-    if listed is None and proba != (names[-1],):
-        pairs = zip(proba, names[-len(proba) :], strict=True)
+    if listed is None and ordered != (names[-1],):
+        pairs = zip(ordered, names[-len(ordered) :], strict=True)
         meaning = ", ".join(f"{column} for {name!r}" for column, name in pairs)
         warn_user(f"probabilities: {meaning} (use --classes to change this)")
     return ordered
@@ -577,7 +590,7 @@ def _follow_classes(
     names = [str(label) for label in classes.tolist()]
     if len(proba) == 1 and len(names) == 2:
         is_in_order = listed is None or list(listed) == names
-        if not is_in_order or names[0] in proba:
+        if not is_in_order or _named_after(proba[0], names) == names[0]:
             raise ValueError(
                 f"--proba: a single column is the probability of {names[-1]!r} here; name the "
                 "columns of both classes."
@@ -585,5 +598,43 @@ def _follow_classes(
         return proba
     row_checks.check_class_columns(len(proba), classes, "--proba", _ONE_FOR_EACH)
     if listed is None:
-        return proba
+        return _match_names(proba, names)
     return tuple(proba[listed.index(name)] for name in names)
+
+
+def _match_names(proba: tuple[str, ...], names: list[str]) -> tuple[str, ...]:
+    """Return the columns in the order of the classes after which they are named.
+
+    Where none is named after a class, they stay in their order; a part of them is refused.
+    """
+    class_of = {column: _named_after(column, names) for column in proba}
+    column_of = {name: column for column, name in class_of.items() if name is not None}
+    if len(column_of) == len(names):
+        return tuple(column_of[name] for name in names)
+    for column, name in zip(proba, names, strict=True):
+        if class_of[column] not in (None, name):
+            raise ValueError(
+                f"--proba: column {column!r} seems to be that of {class_of[column]!r}, but stands "
+                f"for {name!r}; say --classes with the classes in the order of --proba."
+            )
+    return proba
+
+
+def _named_after(column: str, names: list[str]) -> str | None:
+    """Return the class with which a column's name begins or ends as a word, if there is one."""
+    text = column.casefold()
+    found = set()
+    for name in names:
+        word = re.escape(name.casefold())
+        # A word ends where letters or digits do: p_no and p1, but not casino or p11.
+        begins = rf"{word}(?![^\W\d_])" if name[-1:].isalpha() else rf"{word}(?!\d)"
+        ends = rf"(?<![^\W\d_]){word}$" if name[:1].isalpha() else rf"(?<!\d){word}$"
+        if re.match(begins, text) or re.search(ends, text):
+            found.add(name)
+    longest = {name for name in found if not any(_is_end_of(name, other) for other in found)}
+    return longest.pop() if len(longest) == 1 else None
+
+
+def _is_end_of(name: str, other: str) -> bool:
+    """Tell whether a class is a part of another one, as no of not_no."""
+    return name != other and name.casefold() in other.casefold()

@@ -110,7 +110,8 @@ def test_columns_of_numbers_are_read_each_by_itself(labels, answers, judged, run
     judged["said"] = said.astype(answers)
     judged.to_csv("t.csv", index=False)
     told = run(f"evaluate t.csv --label truth {ANSWERS}").out
-    assert f"({(judged['verdict'] == 'wrong').sum()} errors)" in told
+    n_wrong = (judged["verdict"] == "wrong").sum()
+    assert f"of the answers are wrong ({n_wrong};" in " ".join(told.split())
 
 
 def test_labels_and_answers_of_two_kinds_are_told_apart(judged, refuse):
@@ -118,3 +119,76 @@ def test_labels_and_answers_of_two_kinds_are_told_apart(judged, refuse):
     judged.to_json("t.jsonl", orient="records", lines=True)
     told = refuse(f"evaluate t.jsonl --label truth {ANSWERS}")
     assert "columns 'truth' and 'said': one holds text and the other does not" in told
+
+
+# Columns ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("proba", "classes", "ordered"), [
+    ("prob_POSITIVE prob_NEGATIVE prob_NEUTRAL", "NEGATIVE NEUTRAL POSITIVE",
+     "prob_NEGATIVE prob_NEUTRAL prob_POSITIVE"),
+    ("p_yes p_no", "no yes", "p_no p_yes"), ("Yes_p No_p", "no yes", "No_p Yes_p"),
+    ("p1 p0", "0 1", "p0 p1"), ("p_11 p_1", "1 11", "p_1 p_11"),
+    ("not_no_p no_p", "no not_no", "no_p not_no_p"), ("b_score a_score", "a b", "a_score b_score"),
+    ("casino piano", "no yes", "casino piano"), ("left right", "no yes", "left right"),
+    ("p_yes other", "no yes", None), ("other p_no", "no yes", None),
+    ("p_no other", "no yes", "p_no other"),
+])  # fmt: skip
+def test_columns_named_after_classes_are_matched_or_refused(proba, classes, ordered, run, refuse):
+    columns, classes = proba.split(), classes.split()
+    rows = [dict.fromkeys(columns, 1 / len(columns)) | {"truth": name} for name in classes]
+    pd.DataFrame(rows).to_csv("t.csv", index=False)
+    if ordered is None:
+        assert "seems to be that of" in refuse(f"evaluate t.csv --label truth --proba {proba}")
+        return
+    told = " ".join(run(f"evaluate t.csv --label truth --proba {proba}").err.split())
+    pairs = zip(ordered.split(), classes, strict=True)
+    assert ", ".join(f"{column} for {name!r}" for column, name in pairs) in told
+
+
+def test_a_single_column_of_the_first_class_is_refused(run, refuse):
+    frame = pd.DataFrame({"truth": ["default", "paid"], "p_default": [0.9, 0.2]})
+    frame.assign(p_paid=[0.1, 0.8]).to_csv("t.csv", index=False)
+    evaluate = "evaluate t.csv --label truth --proba"
+    assert "a single column is the probability of 'paid' here" in refuse(f"{evaluate} p_default")
+    run(f"{evaluate} p_paid")
+    run(f"{evaluate} p_paid p_default")
+
+
+@pytest.mark.parametrize(("labels", "answers"), [
+    (["family", "sport"], ["family car", "sports car"]), ([0, 1], ["LABEL_0", "LABEL_1"]),
+    (["Positive", "Negative"], ["POSITIVE", "NEGATIVE"]),
+    (["Healthy", "Sick"], ["Healthy ", "Sick "]),
+])  # fmt: skip
+@pytest.mark.parametrize("command", ["evaluate", "tune --target .2 --out p.json"])
+def test_labels_and_answers_in_two_vocabularies_are_refused(labels, answers, command, refuse):
+    frame = pd.DataFrame({"truth": labels * 9, "said": answers * 9, "score": np.arange(18) / 18})
+    frame.to_csv("t.csv", index=False)
+    told = refuse(f"{command} t.csv --label truth {ANSWERS}")
+    assert "column 'said': no answer is a label that occurs in column 'truth'" in told
+    assert "say --classes with all classes if every answer is wrong" in told
+
+
+def test_classes_that_are_nearly_alike_are_told(run):
+    said = ["Melanoma", "nevus"] * 9
+    frame = pd.DataFrame({"truth": said, "said": said, "score": np.arange(18) / 18})
+    frame.loc[::3, "said"] = frame["said"].str.lower()
+    frame.to_csv("t.csv", index=False)
+    told = run(f"evaluate t.csv --label truth {ANSWERS}").err
+    assert "the classes 'Melanoma' and 'melanoma' differ only in case" in " ".join(told.split())
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+def test_truths_beside_ones_and_zeros_are_the_same_classes(kind, run):
+    score = np.arange(20) / 20
+    truth = (np.arange(20) % 2 == 0).astype(int)
+    frame = pd.DataFrame({"truth": truth, "said": (truth == 1) | (score < 0.2), "score": score})
+    n_errors = int(np.sum(frame["truth"] != frame["said"]))
+    if kind == "jsonl":
+        frame.to_json("t.jsonl", orient="records", lines=True)
+    elif kind == "csv":
+        frame.to_csv("t.csv", index=False)
+    else:
+        frame.to_parquet("t.parquet")
+    told = run(f"evaluate t.{kind} --label truth {ANSWERS}").out
+    assert f"of the answers are wrong ({n_errors};" in " ".join(told.split())

@@ -221,15 +221,19 @@ def encode_known(
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 
 
-def warn_of_spellings(classes: arrays.LabelArray, name: str = "y_true") -> None:
+def warn_of_spellings(
+    classes: arrays.LabelArray,
+    name: str = "y_true",
+    remedy: str = "pass labels= with all classes",
+) -> None:
     """Warn of classes that differ only in case, blanks, zeros in front or the format of a number.
 
     Parameters
     ----------
     classes : ndarray of shape (K,)
         The classes that occur, each once.
-    name : str
-        Where they occur, as the user calls it.
+    name, remedy : str
+        Where they occur, and how to say that they are two, as the user calls it.
     """
     if classes.dtype.kind not in "US":
         return
@@ -239,8 +243,8 @@ def warn_of_spellings(classes: arrays.LabelArray, name: str = "y_true") -> None:
         if other != label:
             warn_user(
                 f"{name}: the classes {other!r} and {label!r} differ only in case, blanks, zeros "
-                "in front or the format of a number, and count as two. Write them alike, or pass "
-                "labels= with all classes if they are two."
+                f"in front or the format of a number, and count as two. Write them alike, or "
+                f"{remedy} if they are two."
             )
 
 
@@ -257,6 +261,7 @@ def check_vocabulary(
     answers: arrays.LabelArray,
     name: str = "y_true",
     answer_name: str = "y_pred",
+    remedy: str = "pass labels= with all classes",
 ) -> None:
     """Refuse answers none of which is a label that occurs; warn of classes that are nearly alike.
 
@@ -264,16 +269,16 @@ def check_vocabulary(
     ----------
     labels, answers : ndarray
         The labels and the answers that occur, each once.
-    name, answer_name : str
-        What the user calls them.
+    name, answer_name, remedy : str
+        What the user calls them, and how to say that every answer is wrong.
     """
     if len(labels) and len(answers) and not np.any(np.isin(answers, labels)):
         raise ValueError(
             f"{answer_name}: no answer is a label that occurs in {name}. An answer is "
-            f"{answers[:1].item()!r}, a label {labels[:1].item()!r}: write both alike, or pass "
-            "labels= with all classes if every answer is wrong."
+            f"{answers[:1].item()!r}, a label {labels[:1].item()!r}: write both alike, or {remedy} "
+            "if every answer is wrong."
         )
-    warn_of_spellings(np.union1d(labels, answers), f"{name}, {answer_name}")
+    warn_of_spellings(np.union1d(labels, answers), f"{name}, {answer_name}", remedy)
 
 
 def check_same_order(**columns: Any) -> None:
