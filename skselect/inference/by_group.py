@@ -154,7 +154,10 @@ def _warn_if_shaky(shaky: pd.DataFrame) -> None:
     listed = ", ".join(names[:10])
     if len(names) > 10:
         listed += " ..."
-    warn_user(f"intervals rest on fewer than {FEW_ERRORS} errors and may be far off: {listed}.")
+    warn_user(
+        f"intervals rest on fewer than {FEW_ERRORS} errors or right answers and may be far off: "
+        f"{listed}."
+    )
 
 
 @share_options
@@ -216,7 +219,7 @@ def metrics_by_group(
     Warns
     -----
     UserWarning
-        If intervals rest on fewer than 10 errors; it names the subgroups.
+        If intervals rest on fewer than 10 errors or right answers; it names the subgroups.
 
     Examples
     --------

@@ -252,9 +252,9 @@ def compare_models(
     Warns
     -----
     UserWarning
-        If an estimate rests on fewer than 10 errors, or a difference with a p-value of at most
-        1 - confidence_level would be within chance if the surest right answer of one model were
-        wrong.
+        If an estimate rests on fewer than 10 errors or right answers, or a difference with a
+        p-value of at most 1 - confidence_level would be within chance if the surest right answer of
+        one model were wrong.
 
     Notes
     -----
@@ -341,8 +341,8 @@ def _warn_if_doubtful(
     few = [name for name in names if shaky[name]]
     if few:
         warn_user(
-            f"{spec.name}: the estimates of {few} rest on fewer than {FEW_ERRORS} errors; "
-            "intervals and p-values may be far off."
+            f"{spec.name}: the estimates of {few} rest on fewer than {FEW_ERRORS} errors or right "
+            "answers; intervals and p-values may be far off."
         )
     hanging = [name for name in names if hangs[name]]
     if hanging:

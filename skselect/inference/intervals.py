@@ -249,7 +249,7 @@ _MANY = 150_000
 _N_CORNERS = 16
 #: From so many subgroups at each end the lower end of a gap is sought.
 _MOST_APART = 64
-#: With fewer errors an interval cannot be relied on.
+#: With fewer errors, or right answers, an interval cannot be relied on.
 FEW_ERRORS = 10
 
 
@@ -314,7 +314,8 @@ class Measured:
     def confident_error(self) -> float:
         """How much the metric grows if the surest right answer turns wrong.
 
-        0 for metrics that read classes: which one it would be is not known.
+        0 for metrics that read classes: which one it would be is not known. 0 also where the metric
+        has no value without this answer.
         """
         if self.influence is not None:
             return self.influence.confident_error
@@ -326,7 +327,9 @@ class Measured:
         loss = outcomes.loss.copy()
         loss[surest] = 1.0
         turned = ScoredRows(replace(outcomes, loss=loss))
-        return self.spec.value(turned, self.parameters) - self.estimate
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
+            growth = self.spec.value(turned, self.parameters) - self.estimate
+        return 0.0 if math.isnan(growth) else growth
 
 
 def measure(
@@ -621,13 +624,24 @@ def count_errors(
     return int(np.count_nonzero(accepted)), n_errors
 
 
-def is_shaky(interval: MetricInterval) -> bool:
-    """Tell whether the interval rests on too few errors (or right answers) to be relied on."""
+def count_scarce(interval: MetricInterval) -> tuple[float, str]:
+    """Return the number of errors or of right answers that an interval rests on, and which."""
     rests_on = (SPECS | GAPS)[interval.metric].rests_on
-    if rests_on == "rows":
+    n_answers = interval.n_rows if interval.n_accepted is None else interval.n_accepted
+    n_right = n_answers - interval.n_errors
+    if rests_on == "right answers":
+        return n_right, "right answers"
+    if rests_on == "errors and right answers" and n_right < interval.n_errors:
+        return n_right, "right answers"
+    return interval.n_errors, "errors"
+
+
+def is_shaky(interval: MetricInterval) -> bool:
+    """Tell whether the interval rests on too few errors or right answers to be relied on."""
+    if (SPECS | GAPS)[interval.metric].rests_on == "rows":
         return False
-    right = np.inf if rests_on == "errors" else interval.n_rows - interval.n_errors
-    return min(interval.n_errors, right) < FEW_ERRORS
+    n_scarce, _ = count_scarce(interval)
+    return n_scarce < FEW_ERRORS
 
 
 # Public functions ------------------------------------------------------------------------
@@ -687,7 +701,7 @@ def metric_interval(
     Warns
     -----
     UserWarning
-        If the estimate rests on fewer than 10 errors.
+        If the estimate rests on fewer than 10 errors, or fewer than 10 right answers.
 
     Notes
     -----
@@ -794,7 +808,10 @@ def find_curve_interval(
 
 def _warn_if_shaky(interval: MetricInterval) -> None:
     if is_shaky(interval):
+        n_scarce, kind = count_scarce(interval)
+        if n_scarce == 1:
+            kind = kind.removesuffix("s")
         warn_user(
-            f"{interval.metric}: the interval rests on {interval.n_errors:g} errors; with fewer "
-            f"than {FEW_ERRORS} it may be far off."
+            f"{interval.metric}: the interval rests on {n_scarce:g} {kind}; with fewer than "
+            f"{FEW_ERRORS} it may be far off."
         )

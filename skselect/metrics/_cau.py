@@ -291,7 +291,13 @@ def cau_cost_score(
     )
 
 
-@metric(right_entropy, "lower", range="[0, max(1, log K)]", undefined="no right rows: nan")
+@metric(
+    right_entropy,
+    "lower",
+    range="[0, max(1, log K)]",
+    undefined="no right rows: nan",
+    rests_on="right answers",
+)
 def right_entropy_score(
     y_true: Any, y_proba: Any, *, normalize: bool = True, **options: Unpack[ClassOptions]
 ) -> float:
@@ -334,7 +340,13 @@ def right_entropy_score(
     return compute(right_entropy, y_true, y_proba, options, normalize=normalize)
 
 
-@metric(wrong_entropy, "higher", range="[0, max(1, log K)]", undefined="no errors: nan")
+@metric(
+    wrong_entropy,
+    "higher",
+    range="[0, max(1, log K)]",
+    undefined="no errors: nan",
+    rests_on="errors",
+)
 def wrong_entropy_score(
     y_true: Any, y_proba: Any, *, normalize: bool = True, **options: Unpack[ClassOptions]
 ) -> float:

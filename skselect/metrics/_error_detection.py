@@ -205,7 +205,6 @@ def failure_auroc_influence(rows: ScoredRows) -> RankedInfluence | None:
     "higher",
     undefined="no errors or no right rows: nan",
     closed_form=failure_auroc_influence,
-    rests_on="errors and right answers",
     registered=True,
     meaning="In {share} of pairs the right answer has a higher confidence than the wrong "
     "one (by chance: 50 %).",

@@ -149,6 +149,7 @@ def check_cwsa_threshold(value: Any) -> float:
 # The row of a metric -----------------------------------------------------------------------
 
 ALWAYS_DEFINED = "always defined"
+RestsOn = Literal["errors and right answers", "errors", "right answers", "rows"]
 
 
 @dataclass(frozen=True)
@@ -193,8 +194,8 @@ class MetricSpec:
     chance_raises : {"nothing", "draws", "value"}
         For errors that are 0 at best: whether chance alone raises the value of a calibrated
         classifier above 0, or only the values of its bootstrap draws.
-    rests_on : {"errors", "errors and right answers", "rows"}
-        Of what an interval needs at least ten.
+    rests_on : {"errors and right answers", "errors", "right answers", "rows"}
+        Of what an interval needs at least ten, of both where two are named.
     registered : bool
         Whether the name is a scoring string.
     meaning : str
@@ -217,7 +218,7 @@ class MetricSpec:
     closed_form: Callable[..., Influence | RankedInfluence | None] | None = None
     no_interval: str = ""
     chance_raises: Literal["nothing", "draws", "value"] = "nothing"
-    rests_on: Literal["errors", "errors and right answers", "rows"] = "errors"
+    rests_on: RestsOn = "errors and right answers"
     registered: bool = False
     meaning: str = ""
 

@@ -341,7 +341,7 @@ class SelectiveState(CountedRows):
         Warns
         -----
         UserWarning
-            If the estimate rests on fewer than 10 errors.
+            If the estimate rests on fewer than 10 errors, or fewer than 10 right answers.
         """
         return find_curve_interval(self.finalize(), metric, confidence_level=confidence_level)
 

@@ -4,6 +4,7 @@ The bootstrap computes each draw exactly as if its rows had been written out.
 """
 
 import math
+import warnings
 from functools import cache
 from itertools import permutations, product
 
@@ -15,7 +16,7 @@ from scipy.special import expit
 from scipy.stats import beta, binom, binomtest, norm
 
 from skselect import Outcomes, Predictions, RiskCoverageCurve
-from skselect.inference import intervals, metric_interval
+from skselect.inference import compare_models, intervals, metric_interval, metrics_by_group
 from skselect.metrics import SPECS
 from skselect.metrics._rows import ScoredRows
 from skselect.metrics._threshold import SubgroupShares
@@ -355,6 +356,58 @@ def test_the_bad_end_reaches_further_by_one_confident_error():
     turned = SPECS["aurc"].function(y_true, y_proba) - found.estimate
     assert found.low == pytest.approx(found.estimate / factor)
     assert found.high == pytest.approx(found.estimate * factor + turned)
+
+
+def few_right(n_right, n=40, seed=0):
+    """Return labels and probabilities: the first rows are right, the others wrong."""
+    confidence = np.random.default_rng(seed).uniform(0.5, 1, n)
+    return np.where(np.arange(n) < n_right, 0, 1), np.column_stack([confidence, 1 - confidence])
+
+
+SPREADING = ["failure_auroc", "naurc", "augrc", "aurc", "cw_gain", "failure_average_precision"]
+
+
+@pytest.mark.parametrize("method", ["analytic", "bootstrap"])
+@pytest.mark.parametrize("name", SPREADING)
+def test_a_single_right_answer_has_an_interval_and_is_counted(name, method):
+    options = {"labels": [0, 1], "method": method, "n_resamples": 99, "random_state": 0}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", message="y_proba")
+        interval = metric_interval(*few_right(1), name, **options)
+    assert interval.low < interval.estimate < interval.high
+    (warned,) = [str(w.message) for w in caught]
+    assert warned == (
+        f"{name}: the interval rests on 1 right answer; with fewer than 10 it may be far off."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "n_right", "counted"),
+    [("augrc", 9, "9 right answers"), ("augrc", 31, "9 errors"), ("right_entropy", 9, "9 right"),
+     ("wrong_entropy", 31, "9 errors"), ("selective_risk", 9, "9 right"), ("right_entropy", 31, ""),
+     ("wrong_entropy", 9, ""), ("augrc", 10, ""), ("augrc", 30, ""), ("coverage", 1, "")],
+)  # fmt: skip
+def test_the_scarcer_answers_are_counted(name, n_right, counted):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", message="y_proba")
+        metric_interval(*few_right(n_right), name, labels=[0, 1], n_resamples=9, random_state=0)
+    assert len(caught) == (counted != "")
+    assert all(f"rests on {counted}" in str(w.message) for w in caught)
+
+
+@pytest.mark.filterwarnings("ignore:y_proba")
+def test_subgroups_and_comparisons_with_one_right_answer_have_intervals():
+    y_true, y_proba = few_right(1)
+    options = {"labels": [0, 1], "random_state": 0, "n_resamples": 99}
+    with pytest.warns(UserWarning, match="rest on fewer than 10 errors or right answers"):
+        table = metrics_by_group(y_true, y_proba, np.arange(40) % 2, ["failure_auroc"], **options)
+    assert np.isfinite(table[["low", "high"]].iloc[:2]).all(axis=None)  # all rows, and those of 0
+    models = {"a": y_proba, "b": y_proba[::-1]}
+    with pytest.warns(UserWarning, match="rest on fewer than 10 errors or right answers"):
+        table = compare_models(y_true, models, "failure_auroc", **options)
+    assert np.isfinite(table[["low", "high"]]).all(axis=None)
 
 
 def test_a_perfect_separation_has_a_lower_end():
