@@ -156,7 +156,7 @@ def _find_by_name(log: pd.DataFrame, rows: _Rows, first: IntArray, lost: IntArra
     return np.where(place < 0, -1, np.append(cases[is_only], -1)[place])
 
 
-def _count_corrected(case: IntArray, label: IntArray) -> int:
+def _count_corrected(case: NDArray[np.int32], label: IntArray) -> int:
     """Return how many cases have labels that are not all the same."""
     by_case = np.argsort(case, kind="stable")
     case = case[by_case]
