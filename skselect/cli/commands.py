@@ -420,7 +420,8 @@ def monitor(options: MonitorOptions, clock: Callable[[], float] = time.time) -> 
     from skselect.cli.log_cases import find_cases
     from skselect.monitoring.monitor import SelectiveRiskMonitor
 
-    _check_outputs([*options.table, options.policy], {"--history": options.history})
+    outputs = {"--history": options.history, "--html": options.html}
+    _check_outputs([*options.table, options.policy], outputs)
     policy = _read_policy(options.policy)
     runs, trouble = _read_runs(options.history, policy)
     watched = SelectiveRiskMonitor(
@@ -440,18 +441,37 @@ def monitor(options: MonitorOptions, clock: Callable[[], float] = time.time) -> 
     status = _watch(watched, log, cases.table, span)
     run = _describe_run(policy, span, len(cases.table), status)
     answer = _answer(options, log, span, cases, status, runs, run)
-    # An alarm is told whatever becomes of the history.
+    # An alarm is told whatever becomes of the files.
     _print(answer.text)
+    if watched.has_calendar and len(cases.table):
+        _print(f"\n{watched.table()}")
+        _print(wrap("At most: an upper bound of each row by itself."))
     sys.stdout.flush()
     run["answer"] = answer.word
     if runs is not None and trouble is None:
         trouble = _append_run(runs, run)
     if trouble is not None:
-        told = f"--history: {options.history}: {trouble}. This run does not stand in it."
+        trouble = f"--history: {options.history}: {trouble}. This run does not stand in it."
+    elif options.html is not None:
+        trouble = _write_page(watched, status, answer.text, options.html)
+    if trouble is not None:
         if answer.code != BROKEN:
-            raise ValueError(told)
-        warn_user(told)
+            raise ValueError(trouble)
+        warn_user(trouble)
     return answer.code
+
+
+def _write_page(
+    watched: SelectiveRiskMonitor, status: MonitorStatus, text: str, path: Path
+) -> str | None:
+    """Write the answer as a web page; return why it cannot be written, None where it can."""
+    from skselect.cli.monitor_page import write_page
+
+    try:
+        write_page(watched, status.show(text), path)
+    except OSError as error:
+        return f"--html: {path}: {error.strerror}."
+    return None
 
 
 class _Log(NamedTuple):

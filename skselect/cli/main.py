@@ -143,6 +143,8 @@ examples:
       --label-delay 30D --history runs.csv
   skselect monitor 2026-*.csv --policy policy.json --label fraud --time decided --id claim \\
       --label-delay 30D --unlabelled correct --max-age 2D
+  skselect monitor log.csv --policy policy.json --label truth --time decided --id claim \\
+      --label-delay 30D --batch month --html month.html
   skselect monitor log.parquet --policy policy.json --label truth --time decided --id claim \\
       --label-delay 30D --audited drawn --min-audit-proba 0.2
 
@@ -383,8 +385,9 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 "or any answer to such a case is wrong (default: %(default)s)", default="refuse",
                 metavar="refuse|wrong"),
         _option("--batch", "how many cases are compared with those of the tuning at a time, or a "
-                "length of time such as 1D (default: %(default)s)", type=_number, default=1000,
-                metavar="N"),
+                "length of time such as 1D; day, week or month prints a table of these, too "
+                "(default: %(default)s)", type=_number, default=1000, metavar="N"),
+        _file("--html", "write the answer, the table of the batches and a picture as a web page"),
         _column("--audited", "the column that is true where a case was drawn for an audit"),
         _column("--audit-proba", "the column of the probability with which it was drawn"),
         _option("--min-audit-proba", "the smallest of these probabilities, or that of all cases",

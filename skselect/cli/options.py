@@ -148,6 +148,7 @@ class MonitorOptions(TableOptions):
     policy: Path
     since: float | str | None
     history: Path | None
+    html: Path | None
     max_age: float | str | None
     now: float | str | None
     target: float | None

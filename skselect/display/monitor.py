@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import pandas as pd
 
+from skselect._lib.files import import_extra
 from skselect.display import common
 from skselect.display.common import new_figure
 from skselect.monitoring.monitor import SelectiveRiskMonitor
@@ -130,6 +131,11 @@ class MonitorDisplay:
         bottom.set(ylabel="Share" if self.is_share else "Mean cost", ylim=(0, None))
         has_dates = isinstance(self.history["start"].dtype, pd.DatetimeTZDtype)
         bottom.set_xlabel("Time of the decision" if has_dates else "Start of the batch")
+        if has_dates:
+            dates = import_extra("matplotlib.dates", "matplotlib")
+            locator = dates.AutoDateLocator(maxticks=8)
+            bottom.xaxis.set_major_locator(locator)
+            bottom.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
         if name:
             top.set_title(common.legend_name(name))
         for ax in (top, bottom):
@@ -158,7 +164,7 @@ class MonitorDisplay:
         alarm_lines = self.history["alarm_line"]
         highest = _HIGHEST * alarm_lines
         line = self._draw_line(ax, "evidence", "evidence", _COLOR, look, highest)
-        ax.set(yscale="log", ylabel="Evidence of a breach (log scale)")
+        ax.set(yscale="log", ylabel="Evidence (log scale)")
         if len(alarm_lines):
             height = alarm_lines.iloc[0]
             label = f"alarm at {height:g}"

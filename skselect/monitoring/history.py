@@ -9,11 +9,22 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from skselect._lib.arrays import BoolArray, FloatArray
-from skselect.bounds._pointwise import clopper_pearson_interval
-from skselect.monitoring.evidence import Evidence, advance, bets_on_shares, in_grains, wealth_of
+from skselect._lib.notebook import rounded
+from skselect._lib.table import WholeTable
+from skselect.bounds._pointwise import clopper_pearson_interval, clopper_pearson_upper
+from skselect.monitoring.evidence import (
+    Evidence,
+    advance,
+    bets_on_shares,
+    in_grains,
+    risk_interval,
+    wealth_of,
+)
+from skselect.objectives import Loss
 from skselect.policy.certificate import UNCHANGED
 from skselect.policy.policy import AbstentionPolicy
 
@@ -68,6 +79,63 @@ def latest_batches(batches: Records, n: int, counted: str) -> Records:
     held = np.cumsum(latest_first)
     n_batches = 1 + int(np.searchsorted(held, n))
     return batches[-n_batches:]
+
+
+def bound_risks(batches: Records, level: float, *, counted: bool) -> list[float]:
+    """Return an upper bound of the risk of each batch, by itself; nan where nothing is known.
+
+    Errors that are `counted` have an exact bound, losses with weights that of the monitor.
+    """
+    bounds = []
+    for batch in batches:
+        n = int(batch["n_known"])
+        if n == 0:
+            bound = np.nan
+        elif counted:
+            bound = clopper_pearson_upper(int(batch["loss"]), n, level)
+        else:
+            _, bound = risk_interval(float(batch["loss"]), float(batch["weight"]), level)
+        bounds.append(float(bound))
+    return bounds
+
+
+def tabulate(frame: pd.DataFrame, names: list[str], loss: Loss) -> WholeTable:
+    """Return the history of a monitor in words, a row for each batch."""
+    rows = [_describe_batch(batch, loss) for batch in frame.itertuples()]
+    return WholeTable(rows, index=names)
+
+
+def _describe_batch(batch: Any, loss: Loss) -> dict[str, str]:
+    """Return the columns of a batch."""
+    bound = ""
+    if not np.isnan(batch.bound):
+        bound = _amount(batch.bound, loss, up=True)
+    return {
+        "cases": f"{batch.decided:,}",
+        "answered": f"{batch.accepted:,} ({_percent(batch.coverage)})",
+        "left to a person": f"{batch.decided - batch.accepted:,}",
+        "wrong" if loss.is_error else "mean cost": _tell_risk(batch, loss),
+        "at most": bound,
+    }
+
+
+def _tell_risk(batch: Any, loss: Loss) -> str:
+    """Return what is known of the risk of a batch."""
+    if batch.known == 0:
+        return "no outcome yet"
+    risk = _amount(batch.risk, loss)
+    if np.isnan(batch.wrong):
+        return f"{risk} of {batch.known:,}"
+    return f"{batch.wrong:,.0f} of {batch.known:,} ({risk})"
+
+
+def _amount(value: float, loss: Loss, *, up: bool | None = None) -> str:
+    """Return a mean loss with three digits."""
+    return _percent(value, up=up) if loss.is_error else rounded(value, 3, up=up)
+
+
+def _percent(share: float, *, up: bool | None = None) -> str:
+    return f"{rounded(100.0 * share, 3, up=up)} %"
 
 
 def runs(keys: FloatArray) -> list[slice]:

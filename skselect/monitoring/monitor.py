@@ -691,14 +691,18 @@ class SelectiveRiskMonitor:
         -------
         DataFrame
             `start`, `decided`, `accepted`, `coverage`, `known` (outcomes that have entered),
-            `risk` (their mean loss), `evidence` (the most after any of them, of any guarantee,
-            scaled so that the alarm is at `alarm_line`), `alarm_line`. Where there would be more
-            than 512 rows, neighbours are joined.
+            `wrong` (errors among them; nan where they have weights or costs), `risk` (their mean
+            loss), `bound` (an upper bound of the risk at `delta`, of each batch by itself),
+            `evidence` (the most after any of them, of any guarantee, scaled so that the alarm is at
+            `alarm_line`), `alarm_line`. Where there would be more than 512 rows, neighbours are
+            joined.
         """
         rows = pd.DataFrame(self._history)
         known = rows["weight"] > 0
         weight = rows["weight"].where(known)
-        risk = self._loss.unit * rows["loss"] / weight
+        unit = self._loss.unit
+        counts = self._loss.is_error and self.min_audit_proba == 1.0
+        bounds = history.bound_risks(self._history, self._level, counted=counts)
         return pd.DataFrame(
             {
                 "start": self._dates(rows["start"]),
@@ -706,11 +710,47 @@ class SelectiveRiskMonitor:
                 "accepted": rows["n_accepted"],
                 "coverage": rows["n_accepted"] / rows["n"],
                 "known": rows["n_known"],
-                "risk": risk,
+                "wrong": rows["loss"].where(known & counts),
+                "risk": unit * rows["loss"] / weight,
+                "bound": unit * pd.Series(bounds, rows.index, dtype=float),
                 "evidence": rows["evidence"].where(known),
                 "alarm_line": 1.0 / self._level,
             }
         )
+
+    @property
+    def has_calendar(self) -> bool:
+        """Whether the batches are days, weeks or months."""
+        return self._batches.is_calendar
+
+    @_locked
+    def table(self) -> pd.DataFrame:
+        """Return the history so far as a manager reads it: one row of text per batch.
+
+        Returns
+        -------
+        DataFrame
+            How many cases there were, how many of them were answered and left to a person, how many
+            answers were wrong of those whose outcome is known, and an upper bound of that share (at
+            `delta`, of each batch by itself). The rows are called after their days, weeks or months
+            where these are the batches.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from skselect import AbstentionPolicy, SelectiveRiskMonitor
+        >>> policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+        >>> monitor = SelectiveRiskMonitor(policy, target=.05, batch="month")
+        >>> days = pd.date_range("2026-01-01", periods=400, freq="3h")
+        >>> y = np.arange(400) % 40 == 0
+        >>> monitor.update(y.astype(int), [[.9, .1], [.6, .4]] * 200, when=days).table()
+                 cases    answered  left to a person              wrong  at most
+        2026-01    248  124 (50 %)               124  7 of 124 (5.65 %)   10.4 %
+        2026-02    152   76 (50 %)                76   3 of 76 (3.95 %)   9.89 %
+        """
+        names = [self._batches.name(start, self._kind) for start in self._history["start"]]
+        return history.tabulate(self.to_frame(), names, self._loss)
 
     @_locked
     def __repr__(self) -> str:
@@ -721,7 +761,10 @@ class SelectiveRiskMonitor:
         )
 
     def _repr_html_(self) -> str:
-        return self.status_._repr_html_()
+        card = self.status_._repr_html_()
+        if not self.has_calendar:
+            return card
+        return f"{card}\n{self.table().to_html()}"
 
     # Saving ------------------------------------------------------------------------------
 

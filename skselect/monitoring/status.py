@@ -228,15 +228,19 @@ class MonitorStatus(NotebookText):
         return wrap(text)
 
     def _repr_html_(self) -> str:
+        return self.show(str(self))
+
+    def show(self, text: str) -> str:
+        """Return an answer in words as HTML, with its numbers large."""
         worst = self.worst
         guarantee = Risk(worst.target).on(self._loss)
         numbers = guarantee.limit("target", worst.estimate)
         line = rounded(worst.alarm_line, 4)
-        numbers[f"evidence of a breach, alarm at {line}"] = rounded(worst.evidence, 3)
+        numbers[f"evidence of a breach, alarm at {line}"] = _show_evidence(worst)
         _, tone = VERDICTS[self.verdict]
         if self.is_stuck and self.risk == "ok":
             tone = "open"
-        return show_card(str(self), tone, numbers)
+        return show_card(text, tone, numbers)
 
     def _answer(self, instead: str) -> str:
         if self.is_stuck and not instead:
@@ -272,7 +276,7 @@ class MonitorStatus(NotebookText):
         outcome = "no outcome is known yet"
         if worst.n_known:
             estimate = self._amount(worst.estimate)
-            outcome = f"{estimate} in {worst.n_known:,} cases of known outcome"
+            outcome = f"{estimate} in {count(worst.n_known, 'case')} of known outcome"
         cases = "" if self.by is None else f"of {self.by} {worst.group!r}"
         guarantee = Risk(worst.target).on(self._loss, cases)
         return guarantee.tell_life(worst.since, verdict, outcome, worst.detectable)
@@ -297,7 +301,7 @@ class MonitorStatus(NotebookText):
                 "mean risk so far is below the target; that says nothing about the risk now."
             )
         line = rounded(worst.alarm_line, 4)
-        evidence = rounded(worst.evidence, 3)
+        evidence = _show_evidence(worst)
         against = f"{evidence}; an alarm is raised at {line} and stays."
         if worst.risk == "alarm":
             against = f"it reached {line}, the alarm line, with that case; now it is {evidence}."
@@ -330,8 +334,8 @@ class MonitorStatus(NotebookText):
             lines.append(f"{self.n_unlabelled:,} cases count as correct because no label arrived.")
         if self.n_other:
             lines.append(
-                f"{self.n_other:,} labels were not used: their cases were deferred, not audited or "
-                "already counted, or have an unknown name."
+                f"{count(self.n_other, 'further label')} did not count: their cases do not wait, "
+                "such as deferred ones, or they have names that nobody decided."
             )
         return " ".join(lines)
 
@@ -357,3 +361,17 @@ class MonitorStatus(NotebookText):
             f"WARNING since {self.workload_when}: coverage or confidences are not what they "
             f"were when the policy was tuned. {text}. That says nothing about errors."
         )
+
+
+# Evidence beyond so many times the alarm line says nothing more.
+_ENOUGH = 1000
+
+
+def _show_evidence(guarantee: GuaranteeStatus) -> str:
+    """Return the evidence as text: no number is so large that nobody can read it."""
+    most = _ENOUGH * guarantee.alarm_line
+    if guarantee.evidence > most:
+        return f"more than {most:,.0f}"
+    if guarantee.evidence >= 1000:
+        return f"{float(rounded(guarantee.evidence, 3)):,.0f}"
+    return rounded(guarantee.evidence, 3)

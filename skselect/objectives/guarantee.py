@@ -282,7 +282,9 @@ class Guarantee(Objective):
             sentences.append(f"{start}: {found}.")
         if since and tone == "good":
             sentences.append("The certificate stands.")
-        if tone in ("open", "good") and not math.isnan(detectable):
+        is_error_rate = self.about.is_error and not self.is_least
+        says_nothing = math.isnan(detectable) or (is_error_rate and detectable > 0.5)
+        if tone in ("open", "good") and not says_nothing:
             sentences.append(self._tell_power(detectable))
         return " ".join(sentences)
 

@@ -380,6 +380,29 @@ def test_labels_of_other_classes_may_count_as_wrong(cases, watch, refused):
     assert "other_labels" not in watch(cases, options="--other-labels wrong")
 
 
+# A table of months --------------------------------------------------------------------------------
+
+
+def test_months_weeks_and_days_are_a_table_for_a_manager(cases, watch, run):
+    expected = {"month": 1, "week": 3, "day": 15}
+    for batch, n_rows in expected.items():
+        watch(cases, options=f"--batch {batch} --html page.html")
+        lines = run(BASE.format(log="log0.csv") + f"--batch {batch}").out.splitlines()
+        head = next(k for k, line in enumerate(lines) if "left to a person" in line)
+        assert len([line for line in lines[head + 1 :] if line.startswith("2024-")]) == n_rows
+        assert "At most: an upper bound of each row by itself." in lines[-1]
+        page = Path("page.html").read_text()
+        assert page.count("<tr") == 1 + n_rows
+        assert 'src="data:image/svg+xml;base64,' in page
+        assert "NO BREACH FOUND" in page
+        assert "http" not in page.replace("http-equiv", "")
+    assert "left to a person" not in watch(cases)
+    # What stands in no file is told all the same.
+    said = watch(flipped(cases), options="--batch month --html page.html", code=BROKEN)
+    assert "ALARM with case" in said
+    assert "ALARM" in Path("page.html").read_text()
+
+
 # A dead feed, and runs before ---------------------------------------------------------------------
 
 

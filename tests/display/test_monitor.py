@@ -1,5 +1,7 @@
 """The history of a monitor: evidence with the alarm line, risk and coverage."""
 
+from itertools import pairwise
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -60,3 +62,20 @@ def test_costs_have_no_coverage_beside_them(rng):
     display = MonitorDisplay.from_monitor(watched(rng, rule=rule))
     assert set(display.lines_) == {"evidence", "risk"}
     assert display.axes_[1].get_ylabel() == "Mean cost"
+
+
+@pytest.mark.parametrize("batch", ["1D", "week", "month"])
+def test_labels_of_the_axes_stay_in_the_picture_and_apart(rng, batch):
+    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.7)
+    P = rng.dirichlet([0.5, 0.5], 2000)
+    when = pd.date_range("2024-12-01", periods=2000, freq="50min")
+    monitor = SelectiveRiskMonitor(policy, target=0.1, batch=batch)
+    monitor.update((rng.random(2000) < P[:, 1]).astype(int), P, when=when)
+    with plt.rc_context({"font.size": 12}):
+        display = MonitorDisplay.from_monitor(monitor)
+        display.figure_.canvas.draw()
+    for ax in display.axes_:
+        label = ax.yaxis.label.get_window_extent()
+        assert label.height <= ax.get_window_extent().height
+    ticks = [text.get_window_extent() for text in display.axes_[1].get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in pairwise(ticks))

@@ -177,7 +177,10 @@ def test_the_power_is_that_of_this_test(policy, objective, n, delta):
             r"About [\d,]+ more labelled (answers|cases) are enough", unwrap(str(check))
         )
     side = "less" if objective == "coverage" else "more"
-    assert f" % or {side} would have been found with probability 95 %." in unwrap(str(check))
+    # A rate above a half says nothing to anybody.
+    is_said = objective == "coverage" or found <= 0.5
+    told = f" % or {side} would have been found with probability 95 %."
+    assert (told in unwrap(str(check))) == is_said
 
 
 def test_a_check_finds_a_rate_as_often_as_it_says(policy):

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -250,7 +251,9 @@ def test_labels_for_no_case_that_waits_are_counted_and_noticed(rng):
     with pytest.warns(UserWarning, match="none of these 30 labels .* '0'; .* is called '000'"):
         monitor.add_labels(range(30), ["no"] * 30)
     assert monitor.status_.n_other == 30
-    assert "30 labels were not used: their cases were deferred" in unwrap(str(monitor.status_))
+    assert "30 further labels did not count: their cases do not wait" in unwrap(
+        str(monitor.status_)
+    )
     monitor.add_labels([3], ["no"])  # few labels may all be for cases that were deferred
     status = monitor.add_labels(names, ["no"] * 30).status_
     assert (status.n_known, status.n_other) == (30, 31)
@@ -334,9 +337,9 @@ def test_what_was_known_when_the_feed_died_is_no_verdict_on_today(rng):
     told = unwrap(status.tell("STALE."))
     assert told.startswith("STALE.\nALARM with case ")
     line = f"it reached {status.worst.alarm_line:.4g}, the alarm line, with that case; now it is "
-    assert float(told.split(line)[1].split()[0].rstrip(".")) == pytest.approx(
-        status.evidence, rel=0.01
-    )
+    number = told.split(line)[1].removeprefix("more than ").split()[0]
+    shown = float(number.rstrip(".").replace(",", ""))
+    assert shown == pytest.approx(min(status.evidence, 1000 * status.worst.alarm_line), rel=0.01)
 
 
 def test_each_subgroup_has_its_own_monitor_at_its_share_of_delta(rng):
@@ -798,3 +801,93 @@ def test_names_and_times_let_no_case_count_twice(rng):
     assert monitor.status_.n_decided == 200
     waiting = watching().add_decisions(P, ids=names)
     check_refused("ids", lambda: waiting.add_decisions(P, ids=names))
+
+
+# Days, weeks, months ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("batch", "form"), [("day", "%Y-%m-%d"), ("week", "%G-W%V"), ("month", "%Y-%m")]
+)
+def test_batches_of_the_calendar(rng, batch, form):
+    P, y = rows(rng, 1000, risk=0.05)
+    days = pd.Series(pd.date_range("2024-12-20", "2025-03-10", periods=1000))
+    monitor = watching(batch=batch)
+    for part in np.array_split(np.arange(1000), 7):
+        monitor.update(y[part], P[part], when=days[part])
+    names = days.dt.strftime(form)
+    accepted = pd.Series(P.max(axis=1) >= 0.7)
+    wrong = accepted & (CLASSES[P.argmax(axis=1)] != y)
+    expected = pd.DataFrame({"n": accepted.groupby(names).size(),
+                             "accepted": accepted.groupby(names).sum(),
+                             "wrong": wrong.groupby(names).sum()})  # fmt: skip
+    frame = monitor.to_frame()
+    table = monitor.table()
+    assert table.index.tolist() == expected.index.tolist()
+    assert frame["decided"].tolist() == expected["n"].tolist()
+    assert frame["accepted"].tolist() == expected["accepted"].tolist()
+    assert frame["wrong"].fillna(0).tolist() == expected["wrong"].tolist()
+    for k, row in enumerate(expected.itertuples()):
+        if row.accepted:
+            bound = 1.0 if row.wrong == row.accepted else scipy.stats.beta.ppf(
+                0.95, row.wrong + 1, row.accepted - row.wrong
+            )  # fmt: skip
+            assert frame["bound"][k] == pytest.approx(bound)
+            assert table["wrong"].iloc[k].startswith(f"{row.wrong} of {row.accepted} (")
+        assert table["left to a person"].iloc[k] == str(row.n - row.accepted)
+    again = SelectiveRiskMonitor.from_json(monitor.to_json())
+    pd.testing.assert_frame_equal(again.table(), table)
+    assert "<table" in monitor._repr_html_()
+    assert "<table" not in watching()._repr_html_()
+
+
+def test_a_table_says_what_is_not_known(rng):
+    P, y = rows(rng, 200)
+    days = pd.date_range("2026-01-01", periods=200, freq="D")
+    waiting = watching(batch="month").add_decisions(P, ids=range(200), when=days).table()
+    assert waiting["wrong"].tolist() == ["no outcome yet"] * len(waiting)
+    assert waiting["at most"].tolist() == [""] * len(waiting)
+    costs = watching(policy_of(rule=DecisionRule("argmax", COSTS)), target=0.4, batch="month")
+    table = costs.update(y, P, when=days).table()
+    assert "mean cost" in table
+    assert costs.to_frame()["wrong"].isna().all()
+    audited = watching(batch="month", min_audit_proba=0.5)
+    audited.update(y, P, when=days, audited=rng.random(200) < 0.5)
+    frame = audited.to_frame()
+    assert frame["wrong"].isna().all()
+    assert (frame["bound"] >= frame["risk"]).all()
+
+
+@pytest.mark.parametrize("batch", ["year", "months", "Month", 0, "0D", True])
+def test_other_batches_are_refused(batch):
+    check_refused("batch", lambda: watching(batch=batch))
+
+
+def test_numbers_of_an_answer_can_be_read(rng):
+    one = watching().update(["no"], [SURE]).status_
+    assert "in 1 case of known outcome" in unwrap(str(one))
+    assert "would have been found" not in unwrap(str(one))
+    P, y = rows(rng, 3000, risk=0.9)
+    broken = watching().update(y, P)
+    assert "now it is more than 20,000." in unwrap(str(broken.status_))
+    assert "e+" not in broken._repr_html_()
+
+
+def test_labels_of_other_classes_are_wrong_where_that_is_said(rng):
+    P, y = rows(rng, 50)
+    y = y.astype(object)
+    accepted = np.flatnonzero(P.max(axis=1) >= 0.7)
+    y[accepted[:3]] = "maybe"
+    check_refused("y", lambda: watching().update(y, P))
+    answers = CLASSES[P.argmax(axis=1)]
+    n_wrong = np.sum(answers[accepted] != y[accepted])
+    for monitor in (
+        watching(other_labels="wrong").update(y, P),
+        watching(other_labels="wrong").add_decisions(P, ids=range(50)).add_labels(range(50), y),
+    ):
+        assert monitor.status_.estimate == pytest.approx(n_wrong / len(accepted))
+    again = SelectiveRiskMonitor.from_json(watching(other_labels="wrong").to_json())
+    assert again.other_labels == "wrong"
+    costs = watching(policy_of(rule=DecisionRule("argmax", COSTS)), 0.4, other_labels="wrong")
+    costs.update(["maybe"], [SURE])
+    assert costs.status_.estimate == 4.0
