@@ -39,6 +39,7 @@ from skselect.estimators.out_of_fold import (
     find_known_rows,
     find_splitter,
     make_folds,
+    naming_single_class,
     predict_folds,
     read_splits,
     score_rows,
@@ -103,7 +104,8 @@ class SelectiveClassifier(
         answers do not change, and rows keep their order of confidence except for new ties.
     cv : int, splitter or iterable, default=5
         Folds of the out-of-fold predictions that fit the calibration; the classifier is then
-        fitted on all rows. Rows that are never tested (``TimeSeriesSplit``, a single split
+        fitted on all rows. An integer makes fewer folds where there are fewer groups, or fewer
+        rows of each class. Rows that are never tested (``TimeSeriesSplit``, a single split
         ``[(train, test)]`` as in ThresholdTuner) do not fit the calibration. A row whose class no
         training row of its fold has is left out, with a warning; losing most rows of a class is
         an error.
@@ -131,8 +133,10 @@ class SelectiveClassifier(
         order of the classes (a DataFrame is matched by name).
     abstain_label : label, default="auto"
         What ``predict`` returns for a row that is not accepted. "auto": -1 for numbers and
-        booleans, "abstain" for strings. Once it can abstain, ``predict`` returns booleans as 0
-        and 1, which scikit-learn's metrics can compare with False and True.
+        booleans, "abstain" for strings; where that is a class, the next lower whole number, or
+        "abstain_". Without negative numbers (unsigned labels) it is the number after the largest
+        class. ``policy_.abstain_label`` says which. Once it can abstain, ``predict`` returns
+        booleans as 0 and 1, which scikit-learn's metrics can compare with False and True.
     n_jobs : int, default=None
         Folds of `cv` fitted at the same time.
     verbose : int, default=0
@@ -519,11 +523,12 @@ class SelectiveClassifier(
         n_fits = (1 + len(last)) * self._count_fits(rows)
         task, *_ = fits.begin(n_fits, first=["the rows not held out"], last=last)
         training = rows.take(train)
-        if kept:
-            model = self._fit_clone(training, task)
-        else:
-            with row_checks.silence_repeats():  # the fit on all rows warns
+        with naming_single_class(training, f"the training part of {cv}"):
+            if kept:
                 model = self._fit_clone(training, task)
+            else:
+                with row_checks.silence_repeats():  # the fit on all rows warns
+                    model = self._fit_clone(training, task)
         model._record(training)
         fields = self._decide_by(model, rows, take_rows(rows.X, test), kept=kept)
         return model, OutOfFold.of(rows, test, **fields)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import numbers
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +26,7 @@ from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_number
 from skselect._lib.notebook import percent
 from skselect._lib.sklearn import take_rows
+from skselect.estimators.groups import count_groups
 from skselect.estimators.raw_classifier import FitTask, TrainingRows, ask_auxiliary
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
@@ -64,7 +67,9 @@ def make_folds(cv: Any, rows: TrainingRows, params: Mapping[str, Any], random_st
 def check_folds(splits: Splits, rows: TrainingRows) -> Splits:
     """Return folds; refuse those whose models learn nothing, or cannot know most of a class."""
     for k, (train, _) in enumerate(splits, start=1):
-        check_weighted_part(rows.weight, train, f"the training part of fold {k} of {len(splits)}")
+        name = f"the training part of fold {k} of {len(splits)}"
+        _check_part(train, name)
+        check_weighted_part(rows.weight, train, name)
     tested = find_tested_rows(splits)
     codes = rows.codes[tested]
     known = find_known_rows(splits, rows.codes)[tested]
@@ -102,8 +107,9 @@ def read_splits(
             splits.append((training_rows, test_rows))
     if not splits:
         raise ValueError("cv yields no folds; an iterator can be used once only, so pass a list.")
-    for train, test in splits:
-        _check_parts(train, test, n_rows)
+    for k, (train, test) in enumerate(splits, start=1):
+        fold = f"fold {k} of {len(splits)}"
+        _check_parts(train, test, n_rows, fold)
     tested = find_tested_rows(splits)
     if np.any(tested[1:] == tested[:-1]):
         raise ValueError(
@@ -113,16 +119,23 @@ def read_splits(
     return splits
 
 
-def _check_parts(train: IntArray, test: IntArray, n_rows: int) -> None:
+def _check_parts(train: IntArray, test: IntArray, n_rows: int, fold: str) -> None:
     """Refuse a split that tests nothing, or rows that also train."""
-    if not len(test):
-        raise ValueError("cv: a test part has no rows.")
+    _check_part(test, f"the test part of {fold}")
     trains = np.bincount(train, minlength=n_rows) > 0
     both = np.unique(test[trains[test]])
     if len(both):
         raise ValueError(
             f"cv: {len(both)} rows are in both parts of a split, the first is row {both[0]}. A "
             "row that trains the classifier cannot test it."
+        )
+
+
+def _check_part(rows: IntArray, name: str) -> None:
+    """Refuse a part of a split without rows."""
+    if not len(rows):
+        raise ValueError(
+            f"cv: {name} has no rows. Use fewer folds, or splits with rows in both parts."
         )
 
 
@@ -181,12 +194,32 @@ def _find_positions(part: Any, n_rows: int, name: str) -> IntArray:
 def find_splitter(
     cv: Any, y: LabelArray, params: Mapping[str, Any], random_state: Any = None
 ) -> Any:
-    """Return the splitter that `cv` means; see :func:`make_folds`."""
+    """Return the splitter that `cv` means; see :func:`make_folds`.
+
+    An integer makes fewer folds where there are fewer groups, or no class has so many rows.
+    """
     if not (cv is None or isinstance(cv, numbers.Integral)):
         return as_splitter(cv, y, classifier=True)
-    kind = StratifiedKFold if params.get("groups") is None else StratifiedGroupKFold
     n_folds = 5 if cv is None else int(cv)
-    return kind(n_folds, shuffle=True, random_state=random_state)
+    groups = params.get("groups")
+    _, class_counts = np.unique(y, return_counts=True)
+    most_rows = int(np.max(class_counts))
+    if most_rows < 2:
+        raise ValueError(
+            f"y: each of the {len(class_counts)} classes has one row, and each fold needs one of "
+            "the same class. Pass more rows of each class."
+        )
+    n_folds = min(n_folds, most_rows)
+    if groups is None:
+        return StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+    n_groups = count_groups(groups)
+    if n_groups < 2:
+        raise ValueError(
+            f"groups: all {len(y)} rows to be divided into folds are of one group, and folds keep "
+            "groups together. Pass rows of two groups or more, or leave groups out."
+        )
+    n_folds = min(n_folds, n_groups)
+    return StratifiedGroupKFold(n_folds, shuffle=True, random_state=random_state)
 
 
 def check_weighted_part(weight: FloatArray | None, rows: IntArray, part: str) -> None:
@@ -224,19 +257,63 @@ def are_partition(splits: Splits, n: int) -> bool:
 # The rows that choose a threshold ------------------------------------------------------------
 
 
-def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntArray, IntArray]:
+def holdout(
+    share: float,
+    n: int,
+    groups: Any,
+    random_state: Any,
+    *,
+    least_training: int = 1,
+    is_default: bool = False,
+) -> tuple[IntArray, IntArray]:
     """Return the rows of one random split.
 
     It is not stratified: the held-out rows must be independent draws for a certificate.
+
+    Parameters
+    ----------
+    share : float
+        The share of the rows, or of the groups, that is held out.
+    n : int
+    groups : array-like of shape (n,) or None
+    random_state : int, RandomState or None
+    least_training : int, default=1
+        So many groups at least must be left for training.
+    is_default : bool, default=False
+        Whether the share may hold out fewer groups, since no user named it.
     """
     check_random_state(random_state)  # in its own words
-    kind = ShuffleSplit if groups is None else GroupShuffleSplit
-    splitter = kind(n_splits=1, test_size=share, random_state=random_state)
+    if groups is None:
+        splitter = ShuffleSplit(n_splits=1, test_size=share, random_state=random_state)
+    else:
+        n_held_out = _count_held_out(share, groups, least_training, is_default=is_default)
+        splitter = GroupShuffleSplit(n_splits=1, test_size=n_held_out, random_state=random_state)
     try:
         train, test = next(splitter.split(np.zeros(n), groups=groups))
     except ValueError as error:
         raise ValueError(f"cv={share:g} cannot split {n} rows: {error}") from error
     return np.sort(train), np.sort(test)  # a classifier's own cv may go by the order
+
+
+def _count_held_out(share: float, groups: Any, least_training: int, *, is_default: bool) -> int:
+    """Return how many groups are held out; refuse to leave fewer than training needs."""
+    n_groups = count_groups(groups)
+    n_held_out = math.ceil(share * n_groups)
+    most = n_groups - least_training
+    if is_default and most > 0:
+        n_held_out = min(n_held_out, most)
+    if n_held_out > most:
+        needs = "one to train on"
+        if least_training > 1:
+            needs = "two to train on, since folds keep groups together"
+        remedy = "Pass rows of more groups"
+        if n_groups > least_training:
+            remedy += ", or hold out a smaller share"
+        raise ValueError(
+            f"groups: cv={share:g} holds out {n_held_out} of {n_groups} groups and must leave "
+            f"{needs}. {remedy}."
+        )
+    return n_held_out
 
 
 def are_last(splits: Splits, n: int) -> bool:
@@ -391,18 +468,42 @@ def predict_folds(
     task_by_fold = tasks or no_task
     jobs = []
     for k, (split, task) in enumerate(zip(splits, task_by_fold, strict=True)):
-        jobs.append(delayed(_predict_fold)(say, rows, split, k, task))
+        name = f"the training part of fold {k + 1} of {len(splits)}"
+        jobs.append(delayed(_predict_fold)(say, rows, split, k, name, task))
     # The models stay where they were fitted: only what they say travels back.
     parts = Parallel(n_jobs=n_jobs)(jobs)
     return OutOfFold.join(parts)
 
 
 def _predict_fold(
-    say: Say, rows: TrainingRows, split: tuple[IntArray, IntArray], k: int, task: FitTask | None
+    say: Say,
+    rows: TrainingRows,
+    split: tuple[IntArray, IntArray],
+    k: int,
+    name: str,
+    task: FitTask | None,
 ) -> OutOfFold:
     train, test = split
-    fields = say(rows.take(train), take_rows(rows.X, test), task)
+    training = rows.take(train)
+    with naming_single_class(training, name):
+        fields = say(training, take_rows(rows.X, test), task)
     return OutOfFold.of(rows, test, k, **fields)
+
+
+@contextlib.contextmanager
+def naming_single_class(training: TrainingRows, name: str) -> Iterator[None]:
+    """Say where all rows are of one class, if a classifier refuses to learn from them."""
+    try:
+        yield
+    except ValueError as error:
+        present = np.unique(training.codes)
+        if len(present) > 1 or len(training.classes) == 1:
+            raise
+        label = training.classes.tolist()[present[0]]
+        raise ValueError(
+            f"cv: {name} holds rows of class {label!r} only, from which the classifier refuses to "
+            f"learn ({error}). Use folds in which every class occurs, as an integer makes them."
+        ) from error
 
 
 def score_rows(

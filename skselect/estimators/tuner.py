@@ -32,7 +32,7 @@ from skselect._lib.sklearn import (
 from skselect.curve.curve import RiskCoverageCurve, threshold_below
 from skselect.estimators.base import AbstainingMixin, RawScores, find_frozen, find_records
 from skselect.estimators.classifier import SelectiveClassifier, check_y, make_rows, warn_if_fitted
-from skselect.estimators.groups import check_groups
+from skselect.estimators.groups import check_groups, find_fold_makers
 from skselect.estimators.interfaces import ConfidenceLearner, StagedClassifier
 from skselect.estimators.out_of_fold import (
     LEAST_HELD_OUT,
@@ -501,8 +501,7 @@ class ThresholdTuner(
         cv = self._find_cv(plan)
         is_share = isinstance(cv, float | np.floating)
         if is_share:
-            groups = rows.tuning_params.get("groups")
-            splits = [holdout(float(cv), len(rows.codes), groups, self.random_state)]
+            splits = [self._hold_out(float(cv), plan)]
         else:
             splits = read_splits(cv, rows, rows.tuning_params, self.random_state)
         is_held_out = len(splits) == 1
@@ -519,6 +518,18 @@ class ThresholdTuner(
                 "one split cv=[(train, test)], or pass FrozenEstimator(fitted classifier)."
             )
         return self._decide_by_folds(plan, check_folds(splits, rows), fits)
+
+    def _hold_out(self, share: float, plan: _Plan) -> tuple[arrays.IntArray, arrays.IntArray]:
+        """Return the rows that train, groups enough for folds inside, and those held out."""
+        makes_folds = any(find_fold_makers(plan.base))
+        return holdout(
+            share,
+            len(plan.rows.codes),
+            plan.rows.tuning_params.get("groups"),
+            self.random_state,
+            least_training=2 if makes_folds else 1,
+            is_default=isinstance(self.cv, str),
+        )
 
     @property
     def _refits(self) -> bool:

@@ -85,13 +85,12 @@ def test_labels_of_every_kind_give_the_same_answers(kind, calibration, data):
     options = {"threshold": 0.7, "calibration": calibration, "random_state": 0}
     expected = SelectiveClassifier(GaussianNB(), **options).fit(X, y)
     labels = LABELS[kind](y)
-    own = {"abstain_label": -9} if kind == "from minus one" else {}
-    model = SelectiveClassifier(GaussianNB(), **options, **own).fit(X, labels)
+    model = SelectiveClassifier(GaussianNB(), **options).fit(X, labels)
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
     kept, answers, plain = expected.accepts(X), model.predict(X), np.asarray(labels)
     np.testing.assert_array_equal(model.accepts(X), kept)
     assert np.array_equal(answers[kept] == plain[kept], expected.predict(X)[kept] == y[kept])
-    label = -9 if own else "abstain" if answers.dtype.kind in "UO" else -1
+    label = -2 if kind == "from minus one" else "abstain" if answers.dtype.kind in "UO" else -1
     assert np.all(answers[~kept] == label)
     assert model.score(X, labels) == pytest.approx(np.mean(kept & (expected.predict(X) == y)))
 
@@ -151,10 +150,29 @@ def test_labels_are_checked_before_they_are_an_array(labels, data):
 
 
 @pytest.mark.parametrize(
+    ("classes", "label"),
+    [
+        ([-1, 1], -2), ([-2, -1], -3), ([-1.0, 1.0], -2), (["abstain", "b"], "abstain_"),
+        (["abstain", "abstain_"], "abstain__"), (np.array([3, 7], dtype=np.uint8), 8),
+        (np.array([-1, 1], dtype=np.int8), -2), ([False, True], -1),
+    ],
+)  # fmt: skip
+def test_the_abstain_label_is_no_class(classes, label, data):
+    y = np.asarray(classes)[np.arange(300) % 2]
+    model = SelectiveClassifier(GaussianNB(), threshold=np.inf).fit(data[0], y)
+    assert model.predict(data[0]).tolist() == [label] * 300
+    policy = AbstentionPolicy.from_json(model.policy_.to_json())
+    assert policy.abstain_label == label
+    tuner = ThresholdTuner(GaussianNB(), "risk", target=0.01, on_infeasible="abstain")
+    with pytest.warns(UserWarning, match="threshold"):
+        assert label in tuner.fit(data[0], y).predict(data[0]).tolist()
+
+
+@pytest.mark.parametrize(
     ("y", "label"),
     [
-        ([0, 1], 1), ([-1, 0], "auto"), (["abstain", "b"], "auto"), ([False, True], 1),
-        ([True, False], 0), (np.array([0, 1], dtype=np.uint8), "auto"), ([0, 1], 0.5),
+        ([0, 1], 1), ([-1, 0], -1), (["abstain", "b"], "abstain"), ([False, True], 1),
+        ([True, False], 0), (np.array([0, 255], dtype=np.uint8), "auto"), ([0, 1], 0.5),
         ([False, True], -0.5), ([0, 1], "none"), ([False, True], None), (["a", "b"], -1),
     ],
 )  # fmt: skip

@@ -25,7 +25,6 @@ FOREST = "a random forest draws rows, not weights (it fails this check by itself
 PIPELINE = "only the last step of a pipeline gets weights, so StandardScaler scales without"
 HIST = "bins and leaf sizes count rows, not weights (seen once there are enough rows to split)"
 ABSTAINS = "the check wants a class for every row, and this configuration abstains"
-ASKS = "the check uses the classes {-1, 1}, for which fit asks for an abstain label by design"
 STACKS = "the check fixes the folds of the outer estimator only; those inside stacking differ"
 CHEAPEST = "the check wants the most probable class, and the cheapest answer is another"
 COINS = "whether a weighted row counts is drawn by chance, and repeated rows all count"
@@ -40,7 +39,6 @@ CERTIFIED = {
     DENSE: COUNTS,
     "check_sample_weights_not_overwritten": COUNTS,
     "check_classifiers_one_label_sample_weights": COUNTS,
-    "check_classifiers_classes": ASKS,
 }
 
 #: By default one configuration of each class; they share the code that fits, routes and tags.
@@ -57,11 +55,11 @@ OTHER_MODELS = [
     (sk.SelectiveClassifier(HistGradientBoostingClassifier(max_iter=5)), {DENSE: HIST}),
     (sk.SelectiveClassifier(LinearSVC(), calibration="temperature"), {}),
     (sk.ThresholdTuner(LogisticRegression()),
-     {"check_classifiers_train": ABSTAINS, "check_classifiers_classes": ASKS}),
+     {"check_classifiers_train": ABSTAINS}),
     (sk.SelectiveClassifier(make_pipeline(StandardScaler(), LogisticRegression())),
      {DENSE: PIPELINE, SPARSE: "StandardScaler refuses to centre sparse rows"}),
     (sk.SelectiveClassifier(GaussianNB(), threshold=0.9, calibration="platt"),
-     {"check_classifiers_train": ABSTAINS, "check_classifiers_classes": ASKS}),
+     {"check_classifiers_train": ABSTAINS}),
     (sk.SelectiveClassifier(GaussianNB(), calibration="beta"), {}),
     (sk.SelectiveClassifier(VOTING), {}),
     (sk.SelectiveClassifier(STACKING), {DENSE: STACKS}),
@@ -74,12 +72,12 @@ FITTED = {
 MORE_CASES = [
     *OTHER_MODELS,
     (sk.SelectiveClassifier(LogisticRegression(), threshold=0.7),
-     {"check_classifiers_train": ABSTAINS, "check_classifiers_classes": ASKS}),
+     {"check_classifiers_train": ABSTAINS}),
     (sk.SelectiveClassifier(GaussianNB(), calibration="platt", confidence=LEARNED), {}),
     (sk.SelectiveClassifier(GaussianNB(), calibration="platt", calibration_scope="confidence"), {}),
     (sk.SelectiveClassifier(LogisticRegression(), decision="estimator"), {}),
     (sk.ThresholdTuner(GaussianNB(), WEIGHTED, on_infeasible="abstain"),
-     {DENSE: COINS, "check_classifiers_classes": ASKS}),
+     {DENSE: COINS}),
     (sk.ThresholdTuner(GaussianNB(), objective="coverage", target=0.5),
      CERTIFIED | {"check_classifiers_train": ABSTAINS}),
 ]  # fmt: skip

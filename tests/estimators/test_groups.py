@@ -197,3 +197,48 @@ def test_groups_without_a_name_are_refused(model, missing, rows):
     message = check_refused("groups", lambda: clone(model).fit(X, y, groups=named))
     assert "first in row 5" in message
     check_refused("groups", lambda: clone(model).fit(X, y, groups=groups[:-1]))
+
+
+# Few groups, few rows ----------------------------------------------------------------------------
+
+
+@quiet
+@pytest.mark.parametrize("cv", ["auto", 5])
+@pytest.mark.parametrize("n_groups", [3, 4, 8])
+def test_few_groups_make_fewer_folds_and_hold_out_less(n_groups, cv, rows):
+    X, y, groups = rows
+    sites = groups % n_groups
+    spied = np.column_stack([sites, X[:, 1:]])
+    for maker in (_calibrated, lambda: _learned(auxiliary=[GaussianNB()])):
+        inside = maker().set_params(cv=5)
+        tuner = ThresholdTuner(inside, "coverage", target=0.3, cv=cv, random_state=0)
+        tuner.fit(spied, y, groups=sites)
+        inside.fit(spied, y, groups=sites)
+    _cascade().set_params(cv=5).fit(spied, y, groups=sites)
+    assert not LEAKS
+
+
+@pytest.mark.parametrize(
+    ("n_groups", "cv", "words"),
+    [
+        (1, "auto", "1 of 1 groups and must leave two to train on"),
+        (2, "auto", "1 of 2 groups and must leave two"),
+        (3, 0.4, "cv=0.4 holds out 2 of 3 groups and must leave two"),
+        (1, 5, "are of one group"),
+    ],
+)
+def test_too_few_groups_are_named_with_the_share_and_the_remedy(n_groups, cv, words, rows):
+    X, y, groups = rows
+    tuner = ThresholdTuner(_calibrated(), "coverage", target=0.3, cv=cv, random_state=0)
+    message = check_refused("groups", lambda: tuner.fit(X, y, groups=groups % n_groups))
+    assert words in message
+    assert "Pass rows of" in message
+
+
+@quiet
+def test_one_group_is_enough_where_nothing_is_divided(rows):
+    X, y, groups = rows
+    one = np.zeros_like(groups)
+    SelectiveClassifier(GaussianNB()).fit(X, y, groups=one)
+    message = check_refused("groups", lambda: _cascade().fit(X, y, groups=one))
+    assert "of one group" in message

@@ -237,6 +237,50 @@ def test_rows_of_an_unseen_class_count_as_wrong_answers_for_a_threshold(data):
         site.fit(X, codes, groups=codes)
 
 
+@pytest.mark.filterwarnings("ignore:cv. .* rows belong to a class")
+def test_a_fold_of_one_class_is_named_where_the_classifier_refuses_it(data):
+    X, codes, names = data
+    order = np.argsort(codes, kind="stable")
+    X, y = X[order], names[codes[order]]
+    cv = TimeSeriesSplit(5)
+    models = [
+        SelectiveClassifier(LogisticRegression(), calibration="platt", cv=cv),
+        ThresholdTuner(LogisticRegression(), cv=cv),
+        CascadeClassifier([("a", LogisticRegression()), ("b", GaussianNB())], cv=cv),
+    ]
+    late = np.r_[0:20, 60:90, 20:60]
+    for model in models:
+        with pytest.raises(ValueError, match="fold 1 of 5 holds rows of class 'a' only") as caught:
+            model.fit(X[late], y[late])
+        assert "one class" in str(caught.value.__cause__)
+    held_out = [(np.arange(20), np.arange(20, 90))]
+    tuner = ThresholdTuner(LogisticRegression(), "coverage", target=0.2, cv=held_out)
+    with (
+        pytest.warns(UserWarning, match="does not know these classes"),
+        pytest.raises(ValueError, match="training part of cv holds rows of class 'a' only"),
+    ):
+        tuner.fit(X, y)
+
+
+def test_classes_of_few_rows_make_fewer_folds(data):
+    X, codes, _ = data
+    few = np.r_[0:3, 30:32, 60:62]
+    model = SelectiveClassifier(GaussianNB(), calibration="temperature", random_state=0)
+    assert model.fit(X[few], codes[few]).calibration_ is not None
+    with pytest.raises(ValueError, match="y: each of the 3 classes has one row"):
+        model.fit(X[::30], codes[::30])
+
+
+@pytest.mark.parametrize(("empty", "part"), [(0, "training"), (1, "test")])
+def test_an_empty_part_of_a_fold_is_named(empty, part, data):
+    X, codes, _ = data
+    split = [np.arange(0, 90, 2), np.arange(1, 90, 2)]
+    split[empty] = np.array([], dtype=int)
+    model = SelectiveClassifier(GaussianNB(), calibration="platt", cv=[tuple(split)])
+    with pytest.raises(ValueError, match=f"cv: the {part} part of fold 1 of 1 has no rows"):
+        model.fit(X, codes)
+
+
 # Weights ---------------------------------------------------------------------------------------
 
 

@@ -369,7 +369,7 @@ def check_abstain_label(label: Any, classes: LabelArray) -> Any:
     is_text = plain.dtype.kind in "US"
     is_bool = plain.dtype.kind == "b"
     if isinstance(label, str) and label == "auto":
-        label = "abstain" if is_text else -1
+        label = _find_free_label(plain)
     wanted = str if is_text else numbers.Real
     if not isinstance(label, wanted):
         kind = "string" if is_text else "number"
@@ -389,6 +389,22 @@ def check_abstain_label(label: Any, classes: LabelArray) -> Any:
             f"abstain_label={label!r} cannot be stored in the dtype {dtype} of the answers; choose "
             "a label that can, or cast y, for example y.astype('int64')."
         )
+    return label
+
+
+def _find_free_label(classes: LabelArray) -> Any:
+    """Return a label that is no class: "abstain", or -1, and the next ones where these are."""
+    label: Any
+    if classes.dtype.kind in "US":
+        label = "abstain"
+        while label in classes.tolist():
+            label += "_"
+        return label
+    if classes.dtype.kind == "u":
+        return int(classes.max()) + 1
+    label = -1
+    while label in classes.tolist():
+        label -= 1
     return label
 
 
