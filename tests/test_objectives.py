@@ -712,7 +712,8 @@ def test_a_rate_of_the_reviewer_is_certified_on_fresh_rows_too():
     policy, rows, objective = _fixed(), _fresh(), sk.SystemRisk(0.11, deferred_error=0.05)
     made, outcomes = sk.certify(policy, _alone(rows), objective=objective), sk.Outcomes.of(rows)
     accepted = outcomes.confidence >= policy.threshold
-    coins = sk.Outcomes(outcomes.loss, accepted * 1.0, reviewer_loss=np.full(4000, 0.05)).count(0)
+    outcomes = replace(outcomes, reviewer_loss=np.full(4000, 0.05))
+    coins = replace(outcomes.count(0), confidence=accepted * 1.0)
     assert made.is_certified
     assert made.pointwise_bound == pytest.approx(_upper(_errors(coins, 1.0), 4000, 0.05))
     assert (made.seed, made.deferred_error) == (0, 0.05)

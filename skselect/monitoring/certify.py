@@ -204,14 +204,16 @@ def _write(guarantee: objectives.Guarantee, threshold: float, sample: Sample) ->
     """Write the certificate of a threshold that was fixed before the rows were seen."""
     accepted = sample.accepted
     assert accepted is not None
+    outcomes = sample.outcomes.all_counted
+    counted = outcomes.count(_SEED, cases=sample.cases)
     # All accepted rows are tested together: one entry of a curve.
-    together = replace(sample.outcomes.all_counted, confidence=accepted.astype(np.float64))
-    counted = together.count(_SEED)
-    readings = counted.read()
+    confidence = accepted.astype(np.float64)
+    together = replace(outcomes, confidence=confidence)
+    readings = replace(counted, confidence=confidence).read()
     counts = [_count(rows) for rows in readings]
     origin = replace(
         sample.pooled,
-        by_chance=counted is not together,
+        by_chance=counted is not outcomes,
         reviewer=guarantee.review(readings[0], 1.0),
         refusal=_why_not(guarantee, counts),
     )

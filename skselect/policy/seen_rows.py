@@ -23,6 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray
+from skselect._lib.coins import mix
 
 Hashes = NDArray[np.uint64]
 
@@ -609,15 +610,7 @@ def _to_bits(values: NDArray[Any]) -> Hashes:
 def _hash_values(bits: Hashes, places: NDArray[Any]) -> Hashes:
     """Return a hash of each value and its column, 0 for the number 0 (splitmix64)."""
     number = places.astype(np.uint64) + np.uint64(1)
-    x = bits + number * np.uint64(0x9E3779B97F4A7C15)
-    shifted = x >> np.uint64(30)
-    x ^= shifted
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    np.right_shift(x, np.uint64(27), out=shifted)
-    x ^= shifted
-    x *= np.uint64(0x94D049BB133111EB)
-    np.right_shift(x, np.uint64(31), out=shifted)
-    x ^= shifted
+    x = mix(bits + number * np.uint64(0x9E3779B97F4A7C15))
     if not np.all(bits):
         x *= bits != 0
     return x

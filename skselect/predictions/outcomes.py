@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +13,7 @@ from skselect._lib import arrays
 from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice, check_confidence_fits
+from skselect._lib.coins import Coins
 from skselect.predictions.confidence import confidence_of_answers
 from skselect.predictions.predictions import Predictions, refuse_unjudged
 
@@ -142,6 +142,12 @@ def claimed_confidence(
     if is_named and predictions.y_proba is not None:
         return predictions.rule.claim
     return confidence
+
+
+# What a row's coins are for.
+_FOR_LOSS = 0
+_FOR_WEIGHT = 1
+_FOR_REVIEWER = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,7 +403,13 @@ class Outcomes:
             readings.append(reading)
         return readings
 
-    def count(self, seed: int, largest_weight: float | None = None) -> Outcomes:
+    def count(
+        self,
+        seed: int,
+        largest_weight: float | None = None,
+        *,
+        cases: str = "",
+    ) -> Outcomes:
         """Return rows that are right or wrong and count once, by a coin for each loss and weight.
 
         A row of loss l is wrong with probability l, a reviewer's loss likewise, and it counts with
@@ -407,56 +419,57 @@ class Outcomes:
         Parameters
         ----------
         seed : int
-            With it the losses and weights, from the surest row down, choose the coins: one stream
-            for all tables would treat the k-th surest of n rows always alike.
+            With it a row's own values choose its coins, to ten digits: confidence, loss, weight and
+            reviewer's loss. Rows of equal values have coins of their own, one after the other. So
+            neither the order of the rows nor the last bits matter, a row keeps its coins when the
+            table grows, and a smaller `largest_weight` keeps all rows that a larger one keeps.
         largest_weight : float, default=None
             A limit, fixed beforehand, that no weight can exceed. None where all are equal.
+        cases : str, default=""
+            What the rows are called, if they are some of a table: those of another class or
+            subgroup have other coins.
 
         Returns
         -------
         Outcomes
             Of the same rows; those that do not count stand in no reading.
         """
-        loss = self.loss
         weight = self.sample_weight
         missed = self.reviewer_loss
-        is_certain = not arrays.is_graded(loss)
-        if is_certain and missed is not None:
-            is_certain = not arrays.is_graded(missed)
-        if weight is None and is_certain:
+        if not self.needs_coins:
             return self
-        chance = None
-        if weight is not None:
-            chance = weight / (largest_weight or weight.max())
-        coins = self._toss_coins(seed, chance)
+        coins = self.toss(seed, cases)
         readings = self.readings
-        if chance is not None and largest_weight is not None:
-            counts = (coins[1] < chance)[:, None]
+        if weight is not None and largest_weight is not None:
+            chance = weight / largest_weight
+            counts = (coins.toss(_FOR_WEIGHT) < chance)[:, None]
             readings = counts if readings is None else readings & counts
         if missed is not None:
-            missed = (coins[2] < missed).astype(np.float64)
+            missed = (coins.toss(_FOR_REVIEWER) < missed).astype(np.float64)
+        wrong = coins.toss(_FOR_LOSS) < self.loss
         return arrays.trusted(
             Outcomes,
-            loss=(coins[0] < loss).astype(np.float64),
+            loss=wrong.astype(np.float64),
             confidence=self.confidence,
             reviewer_loss=missed,
             readings=readings,
         )
 
-    def _toss_coins(self, seed: int, chance: arrays.FloatArray | None) -> arrays.FloatArray:
-        """Return a coin for each loss, chance to count and loss of the reviewer, one per row."""
-        n_coins = 2 if self.reviewer_loss is None else 3
-        chances = [x for x in (self.reviewer_loss, chance, self.loss) if x is not None]
-        keys = [*chances, self.confidence]
+    @property
+    def needs_coins(self) -> bool:
+        """Whether there are weights, or losses other than 0 and 1."""
+        if self.sample_weight is not None or arrays.is_graded(self.loss):
+            return True
+        return self.reviewer_loss is not None and arrays.is_graded(self.reviewer_loss)
+
+    def toss(self, seed: int, cases: str = "") -> Coins:
+        """Return the coins of the rows, as :meth:`count` takes them."""
+        columns = (self.confidence, self.loss, self.sample_weight, self.reviewer_loss)
+        numbers = [values for values in columns if values is not None]
+        left_out: list[arrays.BoolArray] = []
         if self.readings is not None:
-            keys = [*self.readings.T, *keys]
-        order = arrays.lexsort(keys)
-        content = np.stack(chances)[:, order]
-        stream = zlib.crc32(content.tobytes())
-        rng = np.random.default_rng([seed, stream])
-        coins = np.empty((n_coins, len(self)))
-        coins[:, order] = rng.random(coins.shape)
-        return coins
+            left_out = [~reading for reading in self.readings.T]
+        return Coins(seed, numbers, left_out, cases)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per case: loss, confidence, and what else was given."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skselect._lib.arrays import BoolArray
+from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks import warn_user
 from skselect.curve.curve import RiskCoverageCurve, threshold_below
 from skselect.exceptions import InfeasibleTargetError
@@ -67,7 +67,7 @@ class ObjectiveOnRows:
         objective = objective.on(sample.loss, sample.cases, n_sharing=n_sharing, share=sample.share)
         counted = outcomes
         if objective.counts:
-            counted = outcomes.count(sample.seed, objective.largest_weight)
+            counted = outcomes.count(sample.seed, objective.largest_weight, cases=sample.cases)
         has_drawn_levels = sample.by_chance and isinstance(objective.method, LevelSequence)
         has_coins = counted is not outcomes
         curve = sample.sort(outcomes)
@@ -307,3 +307,34 @@ def refuse(
         ]
         again = "".join(f" {note}." for note in notes) + again
     return selection.objective.refuse(selection.curve, again=again, remedy=remedy)
+
+
+def cover_by_other_coins(
+    sample: Sample, objective: Objective, n_sharing: int = 1, *, n_seeds: int = 100
+) -> FloatArray:
+    """Return the share of the rows that the threshold by each of other coins would have accepted.
+
+    Each costs a search for a threshold. To choose one of them would be to choose among `n_seeds`
+    tables.
+
+    Parameters
+    ----------
+    sample : Sample
+    objective : Objective
+        As for :meth:`ObjectiveOnRows.of`.
+    n_sharing : int, default=1
+    n_seeds : int, default=100
+
+    Returns
+    -------
+    ndarray of shape (n_seeds,)
+        Empty where nothing is decided by a coin.
+    """
+    here = ObjectiveOnRows.of(sample, objective, n_sharing)
+    if not here.objective.counts or not sample.outcomes.needs_coins:
+        return np.empty(0)
+    covered = []
+    for seed in range(sample.seed + 1, sample.seed + 1 + n_seeds):
+        on_rows = ObjectiveOnRows.of(replace(sample, seed=seed), objective, n_sharing)
+        covered.append(on_rows.settle().coverage)
+    return np.array(covered)

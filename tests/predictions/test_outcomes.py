@@ -138,9 +138,15 @@ def test_counts_are_right_or_wrong_rows_whatever_the_order(table, weighted, read
         np.testing.assert_array_equal(counted.readings, rows.readings)
     order = np.random.default_rng(seed).permutation(len(rows))
     assert counted_rows(rows.take(order).count(seed, largest)) == counted_rows(counted)
-    if weighted and largest is not None:  # their scale does not matter either
-        heavy = dataclasses.replace(rows, sample_weight=4 * rows.sample_weight)
-        assert counted_rows(heavy.count(seed, 4 * largest)) == counted_rows(counted)
+    if weighted and largest is not None:
+        more = rows.count(seed, 2 * largest)  # a smaller limit keeps all of them, as they are
+        assert np.all(counted.readings >= more.readings)
+        assert counted.loss.tolist() == more.loss.tolist()
+    grown = rows.take([*range(len(rows)), *order]).count(seed, largest)
+    first = slice(len(rows))
+    assert grown.loss[first].tolist() == counted.loss.tolist()
+    if counted.readings is not None:
+        np.testing.assert_array_equal(grown.readings[first], counted.readings)
 
 
 def test_rows_that_count_are_right_or_wrong_already_stay_as_they_are():
@@ -179,16 +185,36 @@ def test_a_reviewers_errors_are_coins_of_their_own(rng):
     assert alone.reviewer_loss[1:].tolist() == [0, 1]
 
 
-def test_other_rows_and_another_seed_are_another_draw():
-    """The k-th surest row of n is not always an error, or always right."""
-    surest = set()
-    for k in range(40):
-        loss = np.full(50, 0.5)
-        loss[-1] = k / 40
-        surest.add((Outcomes(loss, np.arange(50, 0, -1)).count(0).loss[0], k % 2))
-    assert {coin for coin, _ in surest} == {0.0, 1.0}
+def test_another_seed_and_other_cases_are_another_draw():
+    """The surest row is not always an error, or always right."""
+    surest = {Outcomes([0.5, 0.5], [0.9 + k / 1000, 0.2]).count(0).loss[0] for k in range(40)}
+    assert surest == {0.0, 1.0}
     rows = Outcomes(np.full(50, 0.5), np.arange(50))
-    assert rows.count(0).loss.tolist() != rows.count(1).loss.tolist()
+    draws = {tuple(rows.count(seed, cases=cases).loss) for seed in (0, 1) for cases in ("", "of a")}
+    assert len(draws) == 4
+
+
+def test_the_last_bit_of_a_loss_or_weight_moves_nothing(rng):
+    n = 1000
+    loss, weight, rate = rng.random(n), rng.uniform(0.5, 4, n), rng.random(n)
+    rows = Outcomes(loss, rng.random(n), weight, reviewer_loss=rate)
+    moved = Outcomes(
+        np.nextafter(loss, 1), rows.confidence, np.nextafter(weight, 0),
+        reviewer_loss=np.nextafter(rate, 0),
+    )  # fmt: skip
+    counted, again = rows.count(0, 4.0), moved.count(0, 4.0)
+    assert counted.loss.tolist() == again.loss.tolist()
+    assert counted.reviewer_loss.tolist() == again.reviewer_loss.tolist()
+    np.testing.assert_array_equal(counted.readings, again.readings)
+
+
+def test_copies_that_turn_up_later_move_no_coin_of_other_rows(rng):
+    rows = Outcomes(rng.random(100), rng.random(100))
+    readings = np.ones((101, 2), dtype=bool)
+    readings[-1, 1] = False  # the last row is a copy
+    twice = rows.take([*range(100), 7])
+    grown = dataclasses.replace(twice, readings=readings)
+    assert grown.count(0).loss[:100].tolist() == rows.count(0).loss.tolist()
 
 
 def test_weights_that_are_all_equal_count_each_row_once():
