@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skselect._lib.arrays import BoolArray, FloatArray, LabelArray
+from skselect._lib.checks.rows import MISSING_WORDS
 
-#: What counts as missing, in lower case.
-MISSING = ["", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"]
+#: What stands between a number and its per cent sign, and that sign.
+_PER_CENT = r"[\s\x{a0}\x{202f}]*%$"
 
 
 # Types -------------------------------------------------------------------------------------------
@@ -71,13 +72,13 @@ def is_missing(column: pd.Series) -> BoolArray:
 
 def means_missing(cell: object) -> bool:
     """Tell whether a cell holds nothing, or a word that means so."""
-    return str(cell).strip().lower() in MISSING
+    return str(cell).strip().lower() in MISSING_WORDS
 
 
 def _without_words(cells: Any) -> Any:
     """Return text without blanks around it and without the words that mean missing."""
     text = pc.utf8_trim_whitespace(cells)
-    words = pa.array(MISSING, text.type)
+    words = pa.array(MISSING_WORDS, text.type)
     is_word = pc.is_in(pc.utf8_lower(text), words)
     return pc.if_else(is_word, None, text)
 
@@ -86,9 +87,12 @@ def _without_words(cells: Any) -> Any:
 
 
 def to_numbers(cells: Any, decimal: str) -> FloatArray:
-    """Return cells as numbers, to the last bit as Python reads them, nan where one is missing."""
+    """Return cells as numbers, to the last bit as Python reads them, nan where one is missing.
+
+    87 % is 0.87; per cents do not stand beside other numbers.
+    """
     if is_text(cells.type):
-        cells = _without_words(cells)
+        cells = _without_per_cent(_without_words(cells))
         if decimal == ",":  # a point becomes what is in no number
             without_points = pc.replace_substring(cells, ".", ";")
             cells = pc.replace_substring(without_points, ",", ".")
@@ -97,6 +101,16 @@ def to_numbers(cells: Any, decimal: str) -> FloatArray:
     kind = cells.type if pa.types.is_float32(cells.type) else pa.float64()
     numbers = cells.cast(kind, safe=False)  # large integers are rounded
     return numbers.to_numpy(zero_copy_only=False)
+
+
+def _without_per_cent(text: Any) -> Any:
+    """Return text with e-2 in place of per cent signs; all cells have one, or none."""
+    has_sign = pc.ends_with(text, "%")
+    if not pc.any(has_sign).as_py():
+        return text
+    if not pc.all(has_sign).as_py():
+        raise pa.ArrowInvalid("per cents stand beside other numbers")
+    return pc.replace_substring_regex(text, _PER_CENT, "e-2")
 
 
 def first_failure(n: int, read: Callable[[int], Any]) -> int:
@@ -162,6 +176,15 @@ def look_up(cells: Iterable[Any], known: Iterable[Any], decimal: str = ".") -> l
         return -1 if means_missing(cell) else -2
 
     return [place(cell) for cell in cells]
+
+
+def read_words(cells: Iterable[Any], words: Mapping[str, int]) -> list[int]:
+    """Return the code of each word, -1: it is missing, -2: it is none; capitals do not count."""
+    codes = []
+    for cell in cells:
+        word = _without_zeros(str(cell).strip()).casefold()
+        codes.append(words.get(word, -1 if means_missing(cell) else -2))
+    return codes
 
 
 def _add_truths(places: dict[Any, int]) -> None:

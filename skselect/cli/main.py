@@ -241,9 +241,12 @@ _INPUTS: list[Option] = [
 _LABELLED: list[Option] = [
     _column("--label", "the column of the true label"),
     _column("--verdict", "instead of --label, with --answer: the column that says whether the "
-            "answer is right (right/wrong, correct/incorrect, true/false, 1/0). Rows with an empty "
-            "cell are left out (unless tune has --unjudged): those with a verdict must be drawn at "
-            "random"),
+            "answer is right (right/wrong, correct/incorrect, true/false, yes/no, pass/fail, 1/0). "
+            "Rows with an empty cell are left out (unless tune has --unjudged): those with a "
+            "verdict must be drawn at random"),
+    _option("--right", "with --verdict: its words for right, if they are others, such as good",
+            nargs="+", metavar="WORD"),
+    _option("--wrong", "with --right: its words for wrong", nargs="+", metavar="WORD"),
 ]
 _EVALUATED: list[Option] = [
     *_TABLE, *_LABELLED, *_INPUTS,

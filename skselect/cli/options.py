@@ -78,6 +78,8 @@ class TableOptions(FileOptions):
     id: str | None = None
     reviewer: str | None = None
     audit_proba: str | None = None
+    right: Sequence[str] | None = None
+    wrong: Sequence[str] | None = None
     unjudged: str | None = None
 
 

@@ -42,6 +42,8 @@ _USUAL = CsvLayout()
 _AT_ONCE = 1 << 16
 #: A date such as 31.01.2026 or 31/01/2026.
 _DAY_FIRST = re.compile(r"^\s*(\d\d)[./-](\d\d)[./-](\d{4})")
+#: A number that may be a date such as 20260131.
+_EIGHT_DIGITS = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
 #: What the cells of a column of true and false may say.
 _TRUTHS = dict.fromkeys(["true", "1", "1.0", "yes"], 1)
 _TRUTHS |= dict.fromkeys(["false", "0", "0.0", "no"], 0)
@@ -185,8 +187,11 @@ class TableFile:
         )
 
     def _advise_decimal(self, text: str) -> str:
-        """Say what to do if a text is a number with the other decimal sign."""
+        """Say what to do if a text is a number with the other decimal sign, or per cents."""
         cell = pa.array([text])
+        with suppress(pa.ArrowException):
+            to_numbers(cell, self.layout.decimal)
+            return " Write all numbers of a column with a per cent sign, or none."
         with suppress(pa.ArrowException):
             if self.layout.decimal == ".":
                 to_numbers(cell, ",")
@@ -202,24 +207,45 @@ class TableFile:
         from skselect.monitoring.log import read_dates  # noqa: PLC0415 - one command needs it
 
         self.refuse_missing(column, is_missing(column))
+        form = "--dayfirst" if dayfirst else "--time-format"
+        names_form = dayfirst or time_format is not None
+        if dayfirst and time_format is not None:
+            raise ValueError("--dayfirst goes without --time-format: name the form of dates once.")
         cells = as_arrow(column)
-        with suppress(pa.ArrowException):  # the first cell tells numbers from dates
-            to_numbers(cells[:1], self.layout.decimal)
+        if names_form and pa.types.is_temporal(cells.type):
+            raise ValueError(
+                f"{form}: column {column.name!r} holds values of the type {cells.type}, no text; "
+                "leave the option out."
+            )
+        if not names_form and _is_number(cells[:1], self.layout.decimal):
+            # The first cell tells numbers from dates.
+            self._refuse_dates_as_numbers(column)
             return self.numbers(column), "number"
         values = plain(column)
-        if dayfirst:
-            if time_format is not None:
-                raise ValueError(
-                    "--dayfirst goes without --time-format: name the form of dates once."
-                )
-            values = _put_years_first(values)
-        times = read_dates(values, time_format or "ISO8601")
+        if time_format is not None:
+            times = read_dates(values.astype(str), time_format)
+        elif dayfirst:
+            times = read_dates(_put_years_first(_plain_dates(values)))
+        elif is_text(cells.type):
+            times = read_dates(_plain_dates(values))
+        else:
+            times = read_dates(values)
         unread = np.isnan(times)
         if unread.any():
-            example = "2026-01-31T09:30 (or say --dayfirst, or --time-format)"
-            wanted = time_format or example
-            raise self.error(values, unread.argmax(), f"numbers, or dates such as {wanted}")
+            position = int(unread.argmax())
+            wanted = _name_dates(values.iloc[[position]], time_format, dayfirst=dayfirst)
+            raise self.error(column, position, wanted)
         return times, "time"
+
+    def _refuse_dates_as_numbers(self, column: pd.Series) -> None:
+        """Refuse numbers of eight digits that may be dates: 18 days would count as 90."""
+        texts = plain(column).astype(str)
+        if texts.str.fullmatch(_EIGHT_DIGITS).all():
+            raise ValueError(
+                f"--time: {texts.iloc[0]} in column {column.name!r} may be a date or a number. Say "
+                '--time-format "%Y%m%d" for dates, or write numbers as '
+                f"{texts.iloc[0]}.0."
+            )
 
     def names(self, column: pd.Series) -> Any:
         """Return the names of cases as text in Arrow: 7 and 7.0 are the same number."""
@@ -242,10 +268,37 @@ class TableFile:
         return truths == 1
 
 
+def _is_number(cells: Any, decimal: str) -> bool:
+    """Tell whether cells can be read as numbers."""
+    with suppress(pa.ArrowException):
+        to_numbers(cells, decimal)
+        return True
+    return False
+
+
+def _name_dates(date: pd.Series, time_format: str | None, *, dayfirst: bool) -> str:
+    """Say which dates are read, where one of them is not."""
+    from skselect.monitoring.log import read_dates  # noqa: PLC0415 - one command needs it
+
+    if time_format is not None:
+        return f"dates such as {time_format}"
+    if dayfirst:
+        return "dates such as 31.01.2026, the day first (--time-format reads others)"
+    has_day_first = not np.isnan(read_dates(_put_years_first(_plain_dates(date)))).any()
+    remedy = "or say --dayfirst, or --time-format" if has_day_first else "or say --time-format"
+    return f"numbers, or dates such as 2026-01-31T09:30 ({remedy})"
+
+
+def _plain_dates(dates: pd.Series) -> pd.Series:
+    """Return texts as ISO 8601 has them: Z for UTC, a point before fractions of a second."""
+    texts = dates.astype(str)
+    zoned = texts.str.replace(r"\s*UTC$", "Z", regex=True)
+    return zoned.str.replace(r"(:\d\d),(\d+)", r"\1.\2", regex=True)
+
+
 def _put_years_first(dates: pd.Series) -> pd.Series:
     """Return texts such as 31.1.2026 as 2026-01-31."""
-    texts = dates.astype(str)
-    two_digits = texts.str.replace(r"(?<!\d)(\d)(?=[./-])", r"0\1", regex=True)
+    two_digits = dates.str.replace(r"(?<!\d)(\d)(?=[./-])", r"0\1", regex=True)
     return two_digits.str.replace(_DAY_FIRST, r"\3-\2-\1", regex=True)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,11 @@ from skselect.cli.cells import (
     look_up,
     means_missing,
     plain,
+    read_words,
     text_to_numbers,
     value_type,
 )
+from skselect.cli.faults import naming_all
 from skselect.cli.options import TableOptions
 from skselect.cli.table_files import TableFile
 from skselect.policy.policy import AbstentionPolicy
@@ -63,6 +66,8 @@ class Table:
         The probability with which a case was drawn for a verdict.
     keeps_unjudged : bool
         Whether rows without a label or verdict count as errors.
+    verdict_words : dict or None
+        The words of verdicts that the user names: 0 for right, 1 for wrong.
     """
 
     file: TableFile
@@ -76,6 +81,7 @@ class Table:
     reviewer: str | None = None
     audit_proba: str | None = None
     keeps_unjudged: bool = False
+    verdict_words: Mapping[str, int] | None = None
 
     @property
     def name(self) -> str:
@@ -110,8 +116,9 @@ class Table:
         self._tell_words(column)
         positions, cells = pd.factorize(column)
         if self._is_verdict(column):
-            words = ["" if means_missing(cell) else cell for cell in cells]
-            return read_verdicts([*words, ""])[positions]
+            if self.verdict_words is None:
+                return read_verdicts([*cells, ""])[positions]
+            return look_up_codes(read_words(cells, self.verdict_words), positions, missing=-1)
         classes = self.classes.tolist()
         codes = look_up(cells, classes, self.file.layout.decimal)
         return look_up_codes(codes, positions, missing=-1)
@@ -126,7 +133,9 @@ class Table:
                 "--classes, if given, names every class)"
             )
             if self._is_verdict(column):
-                wanted = VERDICT_WORDS
+                wanted = f"{VERDICT_WORDS}; --right and --wrong name other words"
+            if self._is_verdict(column) and self.verdict_words is not None:
+                wanted = f"one of {list(self.verdict_words)}, the words of --right and --wrong"
             raise self.file.error(column, is_unknown.argmax(), wanted)
         return codes
 
@@ -185,16 +194,23 @@ class Table:
         lacks_number = np.any([is_missing(rows[name]) for name in names], axis=0)
         known = ~lacks_number
         whole_rows = rows.loc[known, names]  # nothing else in the other rows counts
-        known_numbers = self.file.complete_numbers(whole_rows)
-        self._check_proba(known_numbers, whole_rows.index)
+        known_numbers = self._complete_numbers(whole_rows)
         numbers = np.full((len(rows), len(names)), np.nan, known_numbers.dtype)
         numbers[known] = known_numbers
         return numbers, known
 
-    def _check_proba(self, proba: FloatArray, index: pd.Index) -> None:
-        """Refuse probabilities outside [0, 1], and rows that do not sum to one."""
+    def _complete_numbers(self, rows: pd.DataFrame) -> FloatArray:
+        """Return rows of checked probabilities, or of confidences; none of them is missing."""
+        numbers = self.file.complete_numbers(rows)
         if not self.proba:
-            return
+            return numbers
+        self._check_range(numbers, rows.index)
+        if len(self.proba) == 1:
+            return numbers
+        return self._check_sums(numbers, rows.index)
+
+    def _check_range(self, proba: FloatArray, index: pd.Index) -> None:
+        """Refuse probabilities outside [0, 1]."""
         is_outside = (proba < -RANGE_TOLERANCE) | (proba > 1 + RANGE_TOLERANCE)
         if is_outside.any():
             position, column = np.argwhere(is_outside)[0].tolist()
@@ -207,32 +223,64 @@ class Table:
                 f"{self.name}: column {self.proba[column]!r} must hold probabilities from 0 to 1, "
                 f"but row {row} holds {value:g}.{advice}"
             )
-        gap = np.abs(row_checks.row_sums(proba) - 1.0)
+
+    def _check_sums(self, proba: FloatArray, index: pd.Index) -> FloatArray:
+        """Refuse rows that do not sum to one; divide those by their sum that are only rounded."""
+        sums = row_checks.row_sums(proba)
+        gap = np.abs(sums - 1.0)
         is_off = gap > SUM_TOLERANCE
-        if len(self.proba) > 1 and is_off.any():
-            position = int(is_off.argmax())
+        if not is_off.any():
+            return proba
+        is_wrong = gap > max(SUM_TOLERANCE, _rounding_of_sums(proba))
+        if is_wrong.any():
+            position = int(is_wrong.argmax())
             row = index[position] + 1
-            total = proba[position].sum()
             raise ValueError(
                 f"{self.name}: the probabilities in the columns {list(self.proba)} must sum to "
-                f"one, but in row {row} they sum to {total:g}. "
+                f"one, but in row {row} they sum to {sums[position]:g}. "
                 "Name the column of every class with --proba, or divide each row by its sum."
             )
+        warn_user(
+            f"{self.name}: in {count(int(is_off.sum()), 'row')} the rounded probabilities do not "
+            "sum to one; they are divided by their sum."
+        )
+        sums[~is_off] = 1.0
+        return proba / sums[:, None].astype(proba.dtype)
 
     # Predictions
 
     def predictions(self) -> tuple[Predictions, pd.DataFrame]:
         """Return all predictions, and the subgroups; those in a CSV file are numbers if all are."""
         read_group = _typed if self.file.is_text else plain
-        if self.is_judged:
-            predictions, groups = self._verdicts()
-        else:
-            predictions, groups = self._labelled()
+        rows = self._take_answered(self.file.rows(self.used))
+        with naming_all(lambda: self._reads(rows)):
+            if self.is_judged:
+                predictions, groups = self._verdicts(rows)
+            else:
+                predictions, groups = self._labelled(rows)
         return predictions, groups.apply(read_group)
 
-    def _labelled(self) -> tuple[Predictions, pd.DataFrame]:
+    def _reads(self, rows: pd.DataFrame) -> list[Callable[[], object]]:
+        """Return what reads rows that tune or test, column by column."""
+        labels = rows[str(self.label)]
+        codes = self.codes(labels)
+        counted = rows
+        reads: list[Callable[[], object]] = [partial(self.known_codes, labels)]
+        if self.is_judged:
+            counted = rows[(codes != -1) | self.keeps_unjudged]
+        else:
+            columns = [rows[name] for name in (self.answer, self.reviewer) if name is not None]
+            reads += [partial(self.all_codes, column) for column in columns]
+        if not (self.is_judged or self.keeps_unjudged):
+            reads.append(partial(self.file.refuse_missing, labels, codes == -1, _UNJUDGED))
+        names = [*self.proba, *filter(None, [self.confidence, self.audit_proba])]
+        reads += _reads_of_numbers(self.file, counted[names])
+        if self.proba:
+            reads.append(partial(self._complete_numbers, rows[list(self.proba)]))
+        return reads
+
+    def _labelled(self, rows: pd.DataFrame) -> tuple[Predictions, pd.DataFrame]:
         """Return rows with labels and the subgroups."""
-        rows = self._take_answered(self.file.rows(self.used))
         labels = rows[str(self.label)]
         truth = self.known_codes(labels)
         unjudged = None
@@ -254,19 +302,17 @@ class Table:
         codes = np.arange(len(self.classes))
         if not self.proba:
             answer = self.all_codes(rows[str(self.answer)])
-            numbers = self.file.complete_numbers(rows[[str(self.confidence)]])
+            numbers = self._complete_numbers(rows[[str(self.confidence)]])
             confidence = numbers[:, 0]
             return Predictions.from_labels(truth, answer, confidence, labels=codes)
-        proba = self.file.complete_numbers(rows[list(self.proba)])
-        self._check_proba(proba, rows.index)
+        proba = self._complete_numbers(rows[list(self.proba)])
         if proba.shape[1] == 1:  # of the second of two classes
             of_first = 1.0 - proba.astype(np.float64)
             proba = np.column_stack([of_first, proba])
         return Predictions.from_proba(truth, proba, labels=codes)
 
-    def _verdicts(self) -> tuple[Predictions, pd.DataFrame]:
+    def _verdicts(self, rows: pd.DataFrame) -> tuple[Predictions, pd.DataFrame]:
         """Read verdicts with the confidences of all rows, and the subgroups of those that count."""
-        rows = self._take_answered(self.file.rows(self.used))
         truth = self.known_codes(rows[str(self.label)])
         is_judged = truth >= 0
         counts = is_judged | self.keeps_unjudged
@@ -284,6 +330,30 @@ class Table:
             unjudged="wrong" if self.keeps_unjudged else "drop",
         )
         return predictions, rows.loc[counts, list(self.subgroups)]
+
+
+def _reads_of_numbers(file: TableFile, columns: pd.DataFrame) -> list[Callable[[], object]]:
+    """Return what reads columns of numbers: none may be missing, or something else."""
+    reads: list[Callable[[], object]] = []
+    for name in columns:
+        column = columns[name]
+        reads.append(partial(file.numbers, column))
+        reads.append(partial(file.refuse_missing, column, is_missing(column)))
+    return reads
+
+
+def _rounding_of_sums(proba: FloatArray) -> float:
+    """Return how far sums of probabilities may be from one, by the decimals that they have.
+
+    With d decimals each of K probabilities is off by half of the last one at most. A single decimal
+    says too little: .9 and .2 are no rounded probabilities of one row.
+    """
+    n_classes = proba.shape[1]
+    for n_decimals in range(2, 7):
+        scaled = proba.astype(np.float64) * 10.0**n_decimals
+        if np.all(np.abs(scaled - np.rint(scaled)) < 1e-4):
+            return (n_classes / 2 + 1e-3) * 10.0**-n_decimals
+    return 0.0
 
 
 def _typed(column: pd.Series) -> pd.Series:
@@ -325,7 +395,8 @@ def open_table(path: Path, options: TableOptions, policy: AbstentionPolicy | Non
     roles = _find_roles(options, stored)
     if policy is not None:
         _refuse_what_it_cannot_read(policy, roles.answer is not None, options.command)
-    _check_types(file, roles, options.id)
+    with naming_all(lambda: _reads_of_present(file, roles, options)):
+        _check_types(file, roles, options.id)
     classes = _classes_of(file, roles, options, policy)
     proba = roles.proba
     if not proba and roles.answer is None:
@@ -342,7 +413,21 @@ def open_table(path: Path, options: TableOptions, policy: AbstentionPolicy | Non
         reviewer=roles.reviewer,
         audit_proba=roles.audit_proba,
         keeps_unjudged=options.unjudged is not None,
+        verdict_words=_name_verdicts(options),
     )
+
+
+def _name_verdicts(options: TableOptions) -> dict[str, int] | None:
+    """Return the words of verdicts that the command line names: 0 for right, 1 for wrong."""
+    if options.right is None and options.wrong is None:
+        return None
+    if options.right is None or options.wrong is None or options.verdict is None:
+        raise ValueError("--right and --wrong go together, and with --verdict.")
+    words = {word.strip().casefold(): 0 for word in options.right}
+    for word in options.wrong:
+        if words.setdefault(word.strip().casefold(), 1) == 0:
+            raise ValueError(f"--wrong: {word!r} is a word of --right, too.")
+    return words
 
 
 def _stored_columns(policy: AbstentionPolicy) -> dict[str, Any]:
@@ -413,6 +498,16 @@ def _refuse_roles_apart(roles: _Roles) -> None:
             f"Columns {repeated} are named twice; label, answer, confidence, probabilities and "
             "reviewer are columns of their own."
         )
+
+
+def _reads_of_present(
+    file: TableFile, roles: _Roles, options: TableOptions
+) -> list[Callable[[], object]]:
+    """Return what reads the columns of numbers that a table has."""
+    if options.command in ("apply", "monitor"):  # they defer rows that lack a number
+        return []
+    names = [*roles.proba, *filter(None, [roles.confidence, roles.audit_proba])]
+    return _reads_of_numbers(file, file.rows(name for name in names if name in file.types))
 
 
 def _check_types(file: TableFile, roles: _Roles, id_column: str | None) -> None:

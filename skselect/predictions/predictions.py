@@ -32,11 +32,20 @@ from skselect.predictions.decisions import DecisionRule
 _IN_ORDER = "or pass an array with its columns in the order of labels="
 #: The classes of verdicts, what may stand for them, and the code of anything else.
 VERDICTS = np.array(["right", "wrong"])
+_RIGHT = (
+    "right", "correct", "true", "yes", "y", "pass", "passed", "ja", "oui", "1", "1.0",
+)  # fmt: skip
+_WRONG = (
+    "wrong", "incorrect", "false", "no", "n", "fail", "failed", "nein", "non", "0", "0.0",
+)  # fmt: skip
 _WORDS = {
-    "": -1, "right": 0, "correct": 0, "true": 0, "1": 0, "1.0": 0,
-    "wrong": 1, "incorrect": 1, "false": 1, "0": 1, "0.0": 1,
-}  # fmt: skip
-VERDICT_WORDS = "right or wrong (or correct/incorrect, true/false, 1/0; empty: not judged)"
+    **dict.fromkeys(row_checks.MISSING_WORDS, -1),
+    **dict.fromkeys(_RIGHT, 0),
+    **dict.fromkeys(_WRONG, 1),
+}
+VERDICT_WORDS = (
+    "right or wrong (or correct/incorrect, true/false, yes/no, pass/fail, 1/0; empty: not judged)"
+)
 UNREADABLE = -2
 #: Probability that cases judged at random are said to have other confidences than the others.
 _UNLIKE = 0.001

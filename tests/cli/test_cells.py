@@ -2,9 +2,11 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-from skselect import AbstentionPolicy
+from skselect import AbstentionPolicy, Predictions
+from skselect.cli.cells import to_numbers
 
 ANSWERS = "--answer said --confidence-column score"
 MONITOR = "--time decided --label-delay 1D --since 2025-01-01 --now 2026-06-01 --max-age 999D"
@@ -192,3 +194,97 @@ def test_truths_beside_ones_and_zeros_are_the_same_classes(kind, run):
         frame.to_parquet("t.parquet")
     told = run(f"evaluate t.{kind} --label truth {ANSWERS}").out
     assert f"of the answers are wrong ({n_errors};" in " ".join(told.split())
+
+
+# Verdicts and numbers ---------------------------------------------------------------------------
+
+
+VERDICT_WORDS = [
+    ("yes", "no"), ("Y", "N"), ("pass", "FAIL"), ("passed", "failed"), ("ja", "nein"),
+    ("oui", "non"), ("true", "false"), ("1", "0"), ("Correct", "incorrect"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", VERDICT_WORDS, ids=" ".join)
+def test_common_words_of_judges_are_verdicts(words, judged, run):
+    right, wrong = words
+    n_wrong = (judged["verdict"] == "wrong").sum()
+    judged["verdict"] = judged["verdict"].map({"right": right, "wrong": wrong})
+    judged.to_csv("t.csv", index=False)
+    told = run(f"evaluate t.csv --verdict verdict {ANSWERS}").out
+    assert f"of the answers are wrong ({n_wrong};" in " ".join(told.split())
+    codes = Predictions.from_verdicts(judged["verdict"], judged["score"]).y_true
+    assert codes.sum() == n_wrong
+
+
+def test_any_words_may_be_verdicts_if_they_are_named(judged, run, refuse):
+    n_wrong = (judged["verdict"] == "wrong").sum()
+    judged["verdict"] = judged["verdict"].map({"right": "5", "wrong": "poor"})
+    judged.loc[0, "verdict"] = "" if judged.loc[0, "verdict"] == "5" else "Bad "
+    judged.to_csv("t.csv", index=False)
+    evaluate = f"evaluate t.csv --verdict verdict {ANSWERS}"
+    told = run(f"{evaluate} --right 4 5 --wrong POOR bad").out
+    assert f"of the answers are wrong ({n_wrong};" in " ".join(told.split())
+    assert "--right and --wrong name other words" in refuse(evaluate)
+    told = refuse(f"{evaluate} --right 5 --wrong bad")
+    assert "must hold one of ['5', 'bad'], the words of --right and --wrong" in told
+    assert "go together, and with --verdict" in refuse(f"{evaluate} --right 5")
+    assert "'5' is a word of --right, too" in refuse(f"{evaluate} --right 5 --wrong 5")
+
+
+def test_verdicts_are_missing_in_python_as_in_a_terminal():
+    codes = Predictions.from_verdicts(["right", "N/A", None, "-", "wrong"], [0.9] * 5).y_true
+    assert codes.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(("written", "number"), [
+    ("87%", 0.87), ("90 %", 0.9), ("99.95%", 0.9995), ("100\u00a0%", 1.0), ("0 %", 0.0),
+])  # fmt: skip
+def test_per_cents_are_numbers(written, number):
+    assert to_numbers(pa.array([written, None, "50%"]), ".").tolist()[0] == number
+
+
+def test_per_cents_as_confidences(judged, run, refuse):
+    judged.to_csv("t.csv", index=False)
+    tune = f"tune t.csv --verdict verdict {ANSWERS} --target .4 --out p.json"
+    expected = run(tune).out
+    judged["score"] = [f"{100 * score:.2f} %" for score in judged["score"]]
+    judged.to_csv("t.csv", index=False)
+    assert run(tune).out == expected
+    judged.loc[7, "score"] = "0.5"
+    judged.to_csv("t.csv", index=False)
+    told = refuse(tune)
+    assert "row 8 holds '0.5'. Write all numbers of a column with a per cent sign, or none." in told
+
+
+def test_rounded_probabilities_are_divided_by_their_sum(rng, run, refuse):
+    proba = np.round(rng.dirichlet(np.ones(8), size=60), 3)
+    columns = [f"p{k}" for k in range(8)]
+    frame = pd.DataFrame(proba, columns=columns)
+    assert np.any(np.abs(proba.sum(axis=1) - 1) > 0.0015)
+    frame.assign(truth=rng.integers(8, size=60)).to_csv("t.csv", index=False)
+    evaluate = f"evaluate t.csv --label truth --proba {' '.join(columns)}"
+    told = " ".join(run(f"{evaluate} --classes 0 1 2 3 4 5 6 7").err.split())
+    assert "rows the rounded probabilities do not sum to one; they are divided by" in told
+    frame["p0"] += 0.005
+    frame.assign(truth=rng.integers(8, size=60)).to_csv("t.csv", index=False)
+    assert "must sum to one" in refuse(f"{evaluate} --classes 0 1 2 3 4 5 6 7")
+
+
+def test_all_faults_of_a_table_are_told_at_once(judged, refuse):
+    judged = judged.astype({"verdict": object, "score": object})
+    judged.loc[3, "verdict"] = "perhaps"
+    judged.loc[5, "score"] = "high"
+    judged.loc[8, "score"] = None
+    judged.rename(columns={"said": "said "}).to_csv("t.csv", index=False)
+    told = refuse(f"evaluate t.csv --verdict verdict {ANSWERS}")
+    assert "3 faults" in told
+    assert "Did you mean 'said '" in told
+    assert "row 6 holds 'high'" in told
+    assert "'score' has 1 missing values, the first in row 9" in told
+    judged.to_csv("t.csv", index=False)
+    told = refuse(f"evaluate t.csv --verdict verdict {ANSWERS}")
+    assert "3 faults" in told
+    assert "row 4 holds 'perhaps'" in told
+    judged.drop(index=[3, 5]).to_csv("t.csv", index=False)
+    assert "fault" not in refuse(f"evaluate t.csv --verdict verdict {ANSWERS}")

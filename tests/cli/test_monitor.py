@@ -603,11 +603,29 @@ def test_an_outage_makes_no_log_wait_longer():
         ("%d.%m.%Y %H:%M", "--dayfirst"),
         ("%d/%m/%Y %H:%M:%S", "--dayfirst"),
         ("%d %b %Y %H:%M", "--time-format '%d %b %Y %H:%M'"),
+        ("%Y%m%d%H", "--time-format %Y%m%d%H"),
+        ("%Y-%m-%d %H:%M:%S UTC", ""),
+        ("%Y-%m-%d %H:%M:%S,000", ""),
     ],
 )
 def test_dates_of_other_forms_mean_the_same(cases, written, options):
     texts = cases["decided"].dt.strftime(written)
     assert fold(cases.assign(decided=texts), options=options) == fold(cases)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_days_of_eight_digits_are_dates_or_refused(cases, kind, refused, refuse):
+    days = cases["decided"].dt.strftime("%Y%m%d").astype(int)
+    by_day = cases.assign(decided=cases["decided"].dt.floor("D"))
+    options = "--time-format %Y%m%d"
+    written = cases.assign(decided=days)
+    assert fold(written, kind=kind, options=options) == fold(by_day, kind=kind)
+    told = refused(written)
+    assert 'Say --time-format "%Y%m%d" for dates, or write numbers as 20240101.0' in told
+    cases.to_parquet("log.parquet")
+    for option in (options, "--dayfirst"):
+        told = refuse(f"{BASE.format(log='log.parquet')} {option}")
+        assert "column 'decided' holds values of the type timestamp" in told
 
 
 def test_times_with_and_without_a_zone_in_one_column(cases, watch):
@@ -628,7 +646,9 @@ def test_dates_that_cannot_be_read_name_the_options(cases, refused):
     assert "'01.01.2024 00:00'" in told
     assert "or say --dayfirst, or --time-format" in told
     impossible = days_first.assign(decided="31.02.2024")
-    assert "holds '2024-02-31'" in refused(impossible, "--dayfirst")
+    assert "holds '31.02.2024'" in refused(impossible, "--dayfirst")
+    american = cases.assign(decided="01/13/2024")
+    assert "(or say --time-format)" in refused(american)
     both = "--dayfirst --time-format %d"
     assert "--dayfirst goes without --time-format" in refused(days_first, both)
 

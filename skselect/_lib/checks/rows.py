@@ -217,6 +217,8 @@ def encode_known(
     return codes
 
 
+#: What counts as a missing number or verdict, in lower case.
+MISSING_WORDS = ("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-")
 #: A number as text: 1, 01, 1.0 and 1,0 are one.
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 
