@@ -18,6 +18,7 @@ from skselect._lib.checks.rows import (
     check_length,
     check_weight,
     encode_labels,
+    spread_zeros,
 )
 from skselect._lib.decide import max_proba, row_argmax
 from skselect.curve.curve import RiskCoverageCurve
@@ -67,8 +68,8 @@ def score_estimator(estimator: Any, X: Any, y_true: Any, sample_weight: Any = No
     )
     return score_rows(
         predictions,
-        confidence=decisions.confidence,
-        correctness=decisions.claim,
+        confidence=decisions.fill(decisions.confidence),
+        correctness=decisions.fill(decisions.claim),
         threshold=decisions.threshold if abstainer.abstains else None,
     )
 
@@ -91,7 +92,8 @@ def _predict_proba(estimator: Any, X: Any) -> FloatArray:
             "confidence. Wrap it in SelectiveClassifier(..., calibration='temperature'), or choose "
             "a classifier with probabilities."
         )
-    return check_own_proba(estimator.predict_proba(X), X, estimator)
+    proba = check_own_proba(estimator.predict_proba(X), X, estimator)
+    return spread_zeros(proba)
 
 
 def _curve_at(rows: ScoredRows, threshold: float | None) -> tuple[RiskCoverageCurve, float]:

@@ -46,6 +46,9 @@ def decide_rows(
 ) -> tuple[Array, Array, Array, Array]:
     """Return probabilities, answers (as codes), confidences and thresholds of checked scores.
 
+    A row that lacks a number cannot be decided, and where all probabilities are 0 the classifier
+    says "none of these": the confidence is NaN, which no threshold accepts.
+
     Parameters
     ----------
     policy : mapping
@@ -58,17 +61,51 @@ def decide_rows(
         The code of each row's subgroup, -1 where it is missing, and the subgroups.
     """
     # Sums over columns must not depend on the memory layout.
-    proba = np.ascontiguousarray(scores)
+    table = np.ascontiguousarray(scores)
+    rated = None
+    undecided = missing = None
+    if confidence_shows_zeros(policy, table):
+        rated = rate_rows(policy, table, given, auxiliary_proba)
+    if rated is None or not rated[2].min(initial=1.0) > 0.0:  # NaN is not above 0
+        missing, names_none = find_undecided(table, policy.get("response", "predict_proba"))
+        if missing is not None or names_none is not None:
+            undecided = rows_of_either(missing, names_none)
+            table = spread(table, undecided)
+            rated = None
+    if rated is None:
+        rated = rate_rows(policy, table, given, auxiliary_proba)
+    proba, answers, confidence = rated
     calibration = policy["calibration"]
-    scope = None if calibration is None else calibration["scope"]
-    if scope == "probabilities":
-        proba = calibrate(calibration, proba)
-    answers = choose(policy, proba, given)
-    confidence = rate(policy, proba, answers, auxiliary_proba)
-    if scope == "confidence":
+    if calibration is not None and calibration["scope"] == "confidence":
         confidence = calibrate_confidence(calibration, confidence)
+    if undecided is not None:
+        confidence = np.where(undecided, np.nan, confidence)
+    if missing is not None:
+        warn_undecided("y_proba", missing)
+        proba[missing] = np.nan
     threshold = find_thresholds(policy, confidence, answers, subgroups)
     return proba, answers, confidence, threshold
+
+
+def rate_rows(
+    policy: Policy, table: Array, given: Array | None, auxiliary_proba: Mapping[str, Array] | None
+) -> tuple[Array, Array, Array]:
+    """Return calibrated probabilities, answers, and confidences before they are calibrated."""
+    calibration = policy["calibration"]
+    proba = table
+    if calibration is not None and calibration["scope"] == "probabilities":
+        proba = calibrate(calibration, table)
+    answers = choose(policy, proba, given)
+    return proba, answers, rate(policy, proba, answers, auxiliary_proba)
+
+
+def confidence_shows_zeros(policy: Policy, table: Array) -> bool:
+    """Tell whether the confidence, before it is calibrated, is 0 in each row of zeros."""
+    calibration = policy["calibration"]
+    if calibration is not None and calibration["scope"] == "probabilities":
+        return False
+    is_named = policy["confidence"] in ("max_proba", "chosen_proba", "margin", "gini")
+    return is_named and table.ndim == 2 and table.shape[1] > 1
 
 
 def tell(
@@ -77,9 +114,13 @@ def tell(
     """Return decisions by name, with None where a label or a shortlist is missing."""
     accepted = confidence >= threshold
     labels = np.array([*policy["classes"].tolist(), None], dtype=object)  # the last has code -1
+    suggestion = policy["classes"][answers]
+    undecided = np.isnan(confidence)
+    if undecided.any():
+        suggestion = labels[np.where(undecided, -1, answers)]
     decided = {
         "label": labels[np.where(accepted, answers, -1)],
-        "suggestion": policy["classes"][answers],
+        "suggestion": suggestion,
         "accepted": accepted,
         "confidence": confidence,
         "threshold": threshold,
@@ -91,6 +132,51 @@ def tell(
 
 
 # Scores ---------------------------------------------------------------------------------------
+
+
+def find_undecided(scores: Array, response: str) -> tuple[Array | None, Array | None]:
+    """Return which rows of checked scores lack a number, and which are zeros; None for none."""
+    if len(scores) == 0:
+        return None, None
+    if response != "predict_proba":
+        is_nan = np.isnan(scores)
+        return some_or_none(is_nan if scores.ndim == 1 else np.any(is_nan, axis=1)), None
+    if scores.shape[1] > FEW and np.einsum("ij->i", scores).min() > 0.5:  # false for NaN
+        return None, None
+    largest = row_max(scores)
+    if largest.min() > 0.0:
+        return None, None
+    missing = np.any(np.isnan(scores), axis=1)
+    return some_or_none(missing), some_or_none(largest == 0.0)
+
+
+def some_or_none(rows: Array) -> Array | None:
+    """Return which rows are meant, None if it is none of them."""
+    return rows if rows.any() else None
+
+
+def rows_of_either(a: Array | None, b: Array | None) -> Array:
+    """Return which rows are among one kind or the other."""
+    if a is None or b is None:
+        return np.asarray(b if a is None else a)
+    return np.asarray(a | b)
+
+
+def spread(proba: Array, rows: Array) -> Array:
+    """Return a copy with equal probabilities in some rows."""
+    filled = proba.copy()
+    filled[rows] = 1.0 / proba.shape[1] if proba.ndim == 2 else 0.0
+    return filled
+
+
+def warn_undecided(name: str, missing: Array) -> None:
+    """Warn of rows that are deferred because they lack a number."""
+    n = int(np.sum(missing))
+    row = int(np.argmax(missing))
+    warn_user(
+        f"{name}: {n:,} of {len(missing):,} rows lack a number (the first is row {row}); they are "
+        "deferred."
+    )
 
 
 def refuse_ignored(
@@ -147,7 +233,10 @@ def follow(
         proba[going[~known]] = np.nan
         going, said = going[known], said[known]
         if cascade["calibrations"][k] is not None:
+            names_none = row_max(said) == 0.0
             said = calibrate_stage(cascade["calibrations"][k], np.ascontiguousarray(said))
+            if n_classes > 1:  # a row of zeros stays one: none of the classes
+                said[names_none] = 0.0
         proba[going] = said
         going = going[row_max(said) < cut]
     return proba, stage
@@ -224,8 +313,8 @@ def check_decision_values(policy: Policy, values: Array) -> Array:
     if values.shape == (0,) or (n_classes == 2 and values.shape[1:] == (1,)):
         values = values.reshape(wanted)
     scores = as_floats(values, "y_proba")
-    if scores.shape != wanted or not np.all(np.isfinite(scores)):
-        got = f"the shape {scores.shape}" if scores.shape != wanted else "NaN or infinite ones"
+    if scores.shape != wanted or np.any(np.isinf(scores)):
+        got = f"the shape {scores.shape}" if scores.shape != wanted else "infinite ones"
         raise ValueError(
             f"y_proba: this policy was built on decision_function; it needs finite decision values "
             f"of shape {wanted}, got {got}."
@@ -492,6 +581,9 @@ def as_floats(values: Array, name: str) -> Array:
         found = "dates" if of_dates else f"{values.dtype} values"
         raise ValueError(f"{name} must hold numbers, got {found}.")
     try:
+        if values.dtype == object:  # pandas' NA is known by its name
+            blank = [type(x).__name__ == "NAType" for x in values.flat]
+            values = np.where(np.reshape(blank, values.shape), np.nan, values)
         return values.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must hold numbers: {error!s:.200}.") from error
@@ -504,6 +596,16 @@ def check_numbers(values: Any, name: str) -> Array:
         raise ValueError(f"{name} must be one-dimensional, got the shape {vector.shape}.")
     if not np.all(np.isfinite(vector)):
         raise ValueError(f"{name} has NaN or infinite values.")
+    return vector
+
+
+def check_rated(values: Any, name: str) -> Array:
+    """Return one confidence per row, as float64; NaN where a row cannot be decided."""
+    vector = as_floats(np.asarray(values), name)
+    if vector.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got the shape {vector.shape}.")
+    if np.any(np.isinf(vector)):
+        raise ValueError(f"{name} has infinite values; every confidence must be finite.")
     return vector
 
 
@@ -615,6 +717,7 @@ def find_thresholds(
     codes, keys = (answers, policy["classes"].tolist()) if subgroups is None else subgroups
     known = policy["groups"]["thresholds"]
     unknown = np.array([*(key not in known for key in keys), True])[codes]  # the last: code -1
+    unknown &= ~np.isnan(confidence)  # these are deferred in any subgroup
     if np.any(unknown):
         names = sorted({str(keys[code]) for code in np.unique(codes[unknown]) if code >= 0})
         message = (
@@ -671,6 +774,7 @@ def list_rejected(proba: Array, accepted: Array, classes: Array, least: float) -
     rejected = proba[~accepted]
     named = prediction_sets(rejected, classes, least)
     lists[~accepted] = np.fromiter(named, dtype=object, count=len(rejected))
+    lists[np.isnan(proba).any(axis=1)] = None  # nothing is known of these rows
     return lists
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from skselect._lib.arrays import ConfidenceSpec, FloatArray, IntArray, are_constant
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice
-from skselect._lib.checks.rows import silence_repeats
+from skselect._lib.checks.rows import silence_repeats, spread_zeros
 from skselect._lib.decide import calibrate, calibrate_confidence, find_inputs
 from skselect.bounds._csr import run_csr_test
 from skselect.calibration import _calibrators as calibrators
@@ -352,6 +352,8 @@ def fit_calibration(
 
     "auto" needs the `fold` of each row, for which its candidates are fitted to the other folds.
     """
+    if rows.response == "predict_proba":
+        rows = rows._replace(scores=spread_zeros(rows.scores))
     if fold is not None and isinstance(calibrator, str) and calibrator == "auto":
         calibrator = choose_calibrator(scope, rows, fold)
     if scope == ClassCalibration.scope:

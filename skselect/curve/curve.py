@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -72,6 +72,10 @@ class RiskCoverageCurve:
         Whether every row counts once.
     graded : GradedLosses or None
         None where losses are 0 or 1.
+    n_undecided : int, default=0
+        Rows without a confidence, which no threshold accepts. They count in coverages.
+    undecided_weight : float, default=0
+        The weight of these rows.
 
     Examples
     --------
@@ -91,6 +95,8 @@ class RiskCoverageCurve:
     blocks: TieBlocks
     counted: bool = True
     graded: GradedLosses | None = None
+    n_undecided: int = 0
+    undecided_weight: float = 0.0
     _arrays: dict[str, FloatArray] = field(default_factory=dict, init=False, repr=False)
 
     # Construction ------------------------------------------------------------------------
@@ -108,6 +114,12 @@ class RiskCoverageCurve:
         RiskCoverageCurve
         """
         refuse_unjudged(outcomes, "a curve")
+        if np.isnan(outcomes.confidence.min()):
+            undecided = np.isnan(outcomes.confidence)
+            curve = cls.from_outcomes(outcomes.take(~undecided))
+            n_undecided = int(np.count_nonzero(undecided & (outcomes.weight > 0)))
+            weight_of_undecided = float(outcomes.weight[undecided].sum())
+            return replace(curve, n_undecided=n_undecided, undecided_weight=weight_of_undecided)
         loss = outcomes.loss
         confidence = outcomes.confidence
         weight = outcomes.sample_weight
@@ -173,7 +185,8 @@ class RiskCoverageCurve:
     @cached_property
     def sums(self) -> scan.Sums:
         """Sums over all blocks."""
-        return scan.sum_blocks(self.blocks)
+        sums = scan.sum_blocks(self.blocks)
+        return replace(sums, undecided=self.undecided_weight)
 
     def __len__(self) -> int:
         return self.sums.n_blocks
@@ -271,8 +284,8 @@ class RiskCoverageCurve:
     def n_rows(self) -> int:
         """Number of rows."""
         if self.counted:
-            return round(self.sums.weight)
-        return int(np.sum(self.block_rows))
+            return round(self.sums.weight) + self.n_undecided
+        return int(np.sum(self.block_rows)) + self.n_undecided
 
     @property
     def coverage(self) -> FloatArray:
@@ -292,7 +305,7 @@ class RiskCoverageCurve:
     @property
     def total_weight(self) -> float:
         """Weight of all rows."""
-        return self.sums.weight
+        return self.sums.total
 
     def accepted_at(self, thresholds: FloatArray) -> scan.Accepted:
         """Return weight and loss of what each threshold accepts; no array per entry is built."""
@@ -311,13 +324,20 @@ class RiskCoverageCurve:
         if n_blocks == 0:
             return 0.0, float("nan")
         weight, loss = self.accepted_by(n_blocks)
-        return weight / self.sums.weight, loss / weight
+        return weight / self.sums.total, loss / weight
 
     def first_reaching(self, ranks: IntArray | int) -> IntArray:
         """Return the first entry that accepts at least so many rows."""
         if len(self) == self.n_rows:  # each accepts one row more
             return np.minimum(np.maximum(np.asarray(ranks) - 1, 0), len(self))
         return np.searchsorted(self.n_accepted, ranks)
+
+    def loss_reaching(self, ranks: IntArray) -> FloatArray:
+        """Return the loss of the first entry that accepts so many rows, inf where none does."""
+        entries = self.first_reaching(ranks)
+        if self.n_undecided == 0:
+            return self.accepted_loss[entries]
+        return np.append(self.accepted_loss, np.inf)[entries]
 
     def n_within_loss(self, losses: IntArray | int) -> IntArray:
         """Return how many entries have accepted at most so much loss."""
@@ -424,7 +444,7 @@ class RiskCoverageCurve:
         float in [0, 1]
         """
         rho = option_checks.check_number("reliability", reliability, 0.0, 1.0)
-        total = self.accepted_weight[-1]
+        total = self.total_weight
         reliabilities = (total - self.accepted_loss) / total
         n_meeting = int(np.sum(reaches(reliabilities, rho)))
         if n_meeting == 0:
@@ -432,6 +452,15 @@ class RiskCoverageCurve:
         return float(self.coverage[n_meeting - 1])
 
     # Areas -------------------------------------------------------------------------------
+
+    def refuse_undecided(self, purpose: str) -> None:
+        """Refuse rows without a confidence where all rows count."""
+        if self.n_undecided:
+            raise ValueError(
+                f"confidence: {self.n_undecided:,} of {self.n_rows:,} rows cannot be decided, "
+                f"because they have no answer, or lack a number. {purpose} needs both in each row; "
+                "leave them out."
+            )
 
     @property
     def _mean_losses(self) -> FloatArray:
@@ -441,6 +470,7 @@ class RiskCoverageCurve:
         """Return the area under the risk-coverage curve; see :func:`metrics.aurc_score`."""
         option_checks.check_choice("estimator", estimator, _AURC)
         option_checks.check_choice("ties", ties, ["expected", "block"])
+        self.refuse_undecided("An area")
         if estimator == "ln":
             self._need_counted("estimator='ln'")
         if ties == "block" and estimator != "empirical":
@@ -481,6 +511,7 @@ class RiskCoverageCurve:
 
     def eaurc(self) -> float:
         """Return the excess AURC over the best possible order, exactly 0 for that order."""
+        self.refuse_undecided("An area")
         if self.perfect_order:
             return 0.0
         excess = self.sums.mean_risk.excess
@@ -490,6 +521,7 @@ class RiskCoverageCurve:
 
     def eaugrc(self) -> float:
         """Return the excess AUGRC over the best possible order, exactly 0 for that order."""
+        self.refuse_undecided("An area")
         if self.perfect_order:
             return 0.0
         best = 0.0  # no discordant pairs
@@ -520,6 +552,7 @@ class RiskCoverageCurve:
     ) -> float:
         """Return the area under generalised risk over coverage; see :func:`metrics.augrc_score`."""
         option_checks.check_choice("estimator", estimator, ["trapezoid", "unbiased"])
+        self.refuse_undecided("An area")
         if estimator == "unbiased":
             return self._augrc_unbiased(coverage_range)
         if coverage_range is None:

@@ -114,6 +114,8 @@ class Sums:
     n_blocks : int
     head : Chunk
         The first chunk.
+    undecided : float, default=0
+        Weight of rows that no threshold accepts.
     """
 
     blocks: TieBlocks
@@ -122,6 +124,7 @@ class Sums:
     loss_before: FloatArray
     n_blocks: int
     head: Chunk
+    undecided: float = 0.0
 
     def accumulate(self) -> Iterator[Accumulated]:
         """Yield chunk after chunk with the sums so far."""
@@ -145,8 +148,13 @@ class Sums:
 
     @property
     def weight(self) -> float:
-        """Weight of all rows."""
+        """Weight of all rows that a threshold may accept."""
         return float(self.weight_before[-1])
+
+    @property
+    def total(self) -> float:
+        """Weight of all rows."""
+        return self.weight + self.undecided
 
     @property
     def loss(self) -> float:
@@ -429,9 +437,9 @@ CURVES: dict[str, Callable[[_Points], tuple[FloatArray, FloatArray | float]]] = 
     "threshold": lambda at: (at.chunk.confidence, 1.0),
     "accepted_weight": lambda at: (at.weight, 1.0),
     "accepted_loss": lambda at: (at.loss, 1.0),
-    "coverage": lambda at: (at.weight, at.sums.weight),
+    "coverage": lambda at: (at.weight, at.sums.total),
     "selective_risk": lambda at: (at.loss, at.weight),
-    "generalized_risk": lambda at: (at.loss, at.sums.weight),
+    "generalized_risk": lambda at: (at.loss, at.sums.total),
     "cwsa": lambda at: (at.cwsa(at.slope, plus=False), at.weight),
     "cwsa_plus": lambda at: (at.cwsa(at.slope, plus=True), at.weight),
     "cwsa_limit": lambda at: (at.cwsa(at.slope_below, plus=False), at.weight),

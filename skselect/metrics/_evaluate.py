@@ -116,6 +116,7 @@ def evaluate(
     source = read_rows(rows, tables, **options)
     if isinstance(source, RiskCoverageCurve):
         refuse_own_confidence(confidence, loss)
+        source.refuse_undecided("A metric")
         scored = ScoredRows(source)
     else:
         scored = score_rows(source, confidence=confidence, loss=loss)

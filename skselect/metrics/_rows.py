@@ -20,7 +20,7 @@ from skselect._lib import arrays
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.influence import Lines, RankedInfluence, clustered_error
 from skselect.predictions.outcomes import Outcomes, claimed_confidence, compute_confidence
-from skselect.predictions.predictions import Predictions, refuse_unjudged
+from skselect.predictions.predictions import Predictions, read_all, refuse_unjudged
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,10 @@ def score_rows(
     threshold: arrays.FloatArray | None = None,
 ) -> ScoredRows:
     """Compute loss and confidence of each row; an estimator says `correctness` and `threshold`."""
+    if isinstance(source, Predictions):
+        source = read_all(source, "A metric")
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
+    outcomes = read_all(outcomes, "A metric")
     refuse_unjudged(outcomes, "a metric")
     if not isinstance(source, Predictions):
         return ScoredRows(outcomes)

@@ -83,9 +83,10 @@ def decide_labelled(
         confidence = compute_confidence(predictions, None)
         accepted = accept_answers(policy, confidence, predictions.answers, subgroups)
         return predictions, accepted, confidence
-    decisions = apply_policy(policy, predictions.y_proba, predictions.y_pred, subgroups)
+    scores = predicting.raw_scores(predictions)
+    decisions = apply_policy(policy, scores, predictions.y_pred, subgroups)
     counts = count_at_quantiles(policy, decisions.confidence)
-    warn_if_far(policy, counts, len(decisions.accepted))
+    warn_if_far(policy, counts, int(np.sum(~np.isnan(decisions.confidence))))
     answered = replace(predictions, y_pred=decisions.y_pred, rule=policy.rule)
     return answered, decisions.accepted, decisions.confidence
 

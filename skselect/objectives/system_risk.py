@@ -298,7 +298,7 @@ class SystemRisk(Guarantee):
     def _tell_together(self, outcomes: Outcomes, threshold: float) -> str:
         """Say how often machine and reviewer are wrong where the threshold shares the cases."""
         loss, reviewer_loss, _ = outcomes.reviewed
-        deferred = outcomes.confidence < threshold
+        deferred = ~(outcomes.confidence >= threshold)  # NaN is deferred
         n_deferred = np.count_nonzero(deferred)
         n_missed = int(reviewer_loss[deferred].sum())
         n_wrong = n_missed + int(loss[~deferred].sum())

@@ -24,9 +24,11 @@ from skselect._lib.decide import (
     RANGE_TOLERANCE,
     SUM_TOLERANCE,
     Array,
+    as_floats,
     calibrate,
     check_decision_values,
     check_numbers,
+    check_rated,
     check_subgroup,
     decide_rows,
     find_features,
@@ -38,6 +40,7 @@ from skselect._lib.decide import (
     refuse_ignored,
     refuse_subgroups,
     tell,
+    warn_undecided,
     weigh,
 )
 
@@ -99,11 +102,15 @@ def decide(
 
 def decide_answers(y_pred: Any, confidence: Any, subgroups: Any) -> dict[str, Array]:
     """Decide on answers that come with a confidence; they need not be among the classes."""
-    rated, groups = check_numbers(confidence, "confidence"), None
+    rated, groups = check_rated(confidence, "confidence"), None
     answers = read_texts(y_pred, len(rated))
+    rated = np.where([answer is None for answer in answers], np.nan, rated)
     if policy["groups"] is not None:
         by_answer = policy["groups"]["by_answer"]
         groups = read_subgroups(y_pred if by_answer else subgroups, len(rated))
+    missing = np.isnan(rated)
+    if missing.any():
+        warn_undecided("confidence", missing)
     threshold = find_thresholds(policy, rated, None, groups)
     proba, codes = np.empty((len(rated), 0)), np.arange(len(rated))
     return tell({**policy, "classes": answers}, proba, codes, rated, threshold)
@@ -127,7 +134,7 @@ def accepts(confidence: Any, *, subgroups: Any = None) -> Array:
 
     `subgroups`: those of the rows (the answers, where these are the subgroups).
     """
-    rated, groups = check_numbers(confidence, "confidence"), None
+    rated, groups = check_rated(confidence, "confidence"), None
     if policy["groups"] is None:
         refuse_subgroups(policy, subgroups)
     else:
@@ -142,7 +149,7 @@ def read_proba(y_proba: Any, name: str = "y_proba") -> Array:
     """Return probabilities, a column per class; of two classes the second may stand alone."""
     proba, classes = np.asarray(y_proba), policy["classes"].tolist()
     if proba.dtype == object:
-        proba = np.array(proba.tolist())
+        proba = as_floats(proba, name)
     if proba.shape == (0,):
         return np.empty((0, len(classes)))
     if hasattr(y_proba, "columns"):
@@ -161,8 +168,10 @@ def read_proba(y_proba: Any, name: str = "y_proba") -> Array:
             f"got the shape {proba.shape} of {proba.dtype}; pass one case as [[...]]."
         )
     proba = proba.astype(np.float64)
-    low, high = float(np.min(proba, initial=1.0)), float(np.max(proba, initial=0.0))
-    gap = float(np.max(np.abs(proba.sum(axis=1) - 1.0), initial=0.0))
+    proba[np.isnan(proba).any(axis=1)] = np.nan  # no row is decided by a part of it
+    decided = proba[np.any(proba, axis=1) & ~np.isnan(proba[:, 0])]
+    low, high = float(np.min(decided, initial=1.0)), float(np.max(decided, initial=0.0))
+    gap = float(np.max(np.abs(decided.sum(axis=1) - 1.0), initial=0.0))
     if not (low >= -RANGE_TOLERANCE and high <= 1 + RANGE_TOLERANCE and gap <= SUM_TOLERANCE):
         what = f"values from {low:g} to {high:g} and a sum that is off by {gap:g}"
         raise ValueError(f"{name} needs rows of probabilities that sum to one, got {what}.")
@@ -179,14 +188,21 @@ def read_stages(y_proba: Any, follow: Callable[..., tuple[Array, Array]]) -> tup
 
 
 def read_texts(y_pred: Any, n: int) -> Array:
-    """Return answers that come with a confidence, one for each of `n` rows."""
+    """Return answers that come with a confidence, one for each of `n` rows; None for none."""
     answers = np.asarray(y_pred, dtype=object)
-    if answers.shape != (n,) or any(x is None or x != x for x in answers):  # noqa: PLR0124
+    if answers.shape != (n,):
         raise ValueError(
-            f"y_pred must hold one answer per confidence, {n}, and none may be missing; got the "
-            f"shape {answers.shape}."
+            f"y_pred must hold one answer per confidence, {n}, got the shape {answers.shape}."
         )
-    return np.fromiter(map(plain_value, answers), dtype=object, count=n)
+    plain = (None if is_blank(answer) else plain_value(answer) for answer in answers)
+    return np.fromiter(plain, dtype=object, count=n)
+
+
+def is_blank(value: Any) -> bool:
+    """Tell whether a value is missing; pandas' NA is known by its name: `NA != NA` is NA."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return bool(value != value)  # noqa: PLR0124 - NaN
 
 
 def read_answers(y_pred: Any, n: int) -> Array:
@@ -250,9 +266,8 @@ def read_columns(subgroups: Any) -> list[list[Any]]:
 def find_key(parts: tuple[Any, ...]) -> Any:
     """Return a subgroup: a plain value, or a tuple of several; None where one is missing."""
     plain = [plain_value(part) for part in parts]
-    for x in plain:  # pandas' NA is known by its name: `NA != NA` has no truth value
-        if x is None or type(x).__name__ == "NAType" or bool(x != x):  # noqa: PLR0124
-            return None
+    if any(map(is_blank, plain)):
+        return None
     return check_subgroup(tuple(plain) if len(plain) > 1 else plain[0])
 
 

@@ -115,6 +115,13 @@ class Decisions:
     stage: IntArray | None = None
     over_capacity: BoolArray | None = None
 
+    def fill(self, values: FloatArray) -> FloatArray:
+        """Return confidences as metrics read them: of rows of zeros equal probabilities."""
+        unknown = np.isnan(values)
+        if not unknown.any():
+            return values
+        return np.where(unknown, kernel.chosen(self.y_proba, self.y_pred), values)
+
 
 @dataclass(frozen=True, eq=False)
 class AbstentionPolicy(NotebookText):
@@ -483,11 +490,11 @@ class AbstentionPolicy(NotebookText):
     def _check_batch(self, decisions: Decisions, capacity: int | None) -> Decisions:
         """Defer at most `capacity` rows; warn where many are unlike those that tuned the policy."""
         decisions = limit_deferred(self, decisions, capacity)
-        n_rows = len(decisions.accepted)
-        if n_rows >= _LARGE:
+        if len(decisions.accepted) >= _LARGE:
             name = "y_proba" if decisions.answers is None else "confidence"
             counts = count_at_quantiles(self, decisions.confidence)
-            warn_if_far(self, counts, n_rows, name)
+            n_decided = int(np.sum(~np.isnan(decisions.confidence)))
+            warn_if_far(self, counts, n_decided, name)
         return decisions
 
     def _answers(self, decisions: Decisions) -> LabelArray:
@@ -556,9 +563,10 @@ class AbstentionPolicy(NotebookText):
         labels = nullable(self._answers(decisions))
         accepted = decisions.accepted
         codes = np.where(accepted, decisions.y_pred, -1)
+        suggested = np.where(np.isnan(decisions.confidence), -1, decisions.y_pred)
         columns = {
             "label": labels.take(codes, allow_fill=True),
-            "suggestion": labels.take(decisions.y_pred),
+            "suggestion": labels.take(suggested, allow_fill=True),
             "accepted": accepted,
             "confidence": decisions.confidence,
             "threshold": decisions.threshold,
@@ -899,7 +907,7 @@ def limit_deferred(
         return decisions
     check_count("capacity", capacity, 0)
     accepted = decisions.accepted
-    known = np.broadcast_to(known, len(accepted))
+    known = np.broadcast_to(known, len(accepted)) & ~np.isnan(decisions.confidence)
     left = max(capacity - int(np.count_nonzero(~known)), 0)
     below = np.flatnonzero(~accepted & known)
     order = np.argsort(decisions.confidence[below], kind="stable")
@@ -945,8 +953,13 @@ def _decide_answers(
     values = _read_confidence(confidence)
     answers = policy.classes[:0]
     if not _is_empty(y_pred):
-        answers = row_checks.check_labels(y_pred, "y_pred")
+        answers, unanswered, _ = row_checks.fill_answers(y_pred, "y_pred")
+        row_checks.check_length("y_pred", answers, len(values), "confidence")
+        values = np.where(unanswered, np.nan, values)
     row_checks.check_length("y_pred", answers, len(values), "confidence")
+    missing = np.isnan(values)
+    if missing.any():
+        kernel.warn_undecided("confidence", missing)
     if policy.parts.by_answer:
         subgroups = answers
     threshold = _find_thresholds(policy, values, subgroups)
@@ -971,7 +984,7 @@ def _read_confidence(confidence: Any) -> FloatArray:
     """Return given confidences, checked; there may be none."""
     if as_array(confidence, "confidence").shape == (0,):
         return np.empty(0)
-    return row_checks.check_confidence(confidence)
+    return row_checks.check_rated(confidence)
 
 
 def _find_thresholds(
@@ -1048,7 +1061,7 @@ def _check_proba(classes: LabelArray, table: Any, name: str) -> FloatArray:
         )
     if len(proba) == 0:
         return np.empty(proba.shape)
-    return row_checks.check_simplex(proba, name)
+    return row_checks.check_simplex(proba, name, missing="keep")
 
 
 def _check_answers(policy: AbstentionPolicy, y_pred: Any, n: int) -> IntArray:

@@ -15,7 +15,7 @@ import numpy as np
 
 from skselect._lib.arrays import ConfidenceSpec, FloatArray, IntArray
 from skselect._lib.checks.options import check_choice
-from skselect._lib.checks.rows import check_confidence, check_length, order_columns
+from skselect._lib.checks.rows import check_confidence, check_length, check_rated, order_columns
 from skselect._lib.decide import CONFIDENCES, OWN_FEATURES, find_features, rate, weigh
 from skselect.predictions.decisions import DecisionRule
 
@@ -185,8 +185,10 @@ def confidence_of_proba(y_proba: FloatArray, confidence: ConfidenceSpec) -> Floa
             )
         compute = CONFIDENCES[confidence]
         return compute(y_proba)
-    source: Any = confidence(y_proba) if callable(confidence) else confidence
-    values = check_confidence(source)
+    if callable(confidence):
+        values = check_confidence(confidence(y_proba))
+    else:
+        values = check_rated(confidence)
     check_length("confidence", values, len(y_proba), "y_proba")
     return values.copy()
 

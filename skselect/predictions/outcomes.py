@@ -15,7 +15,7 @@ from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice, check_confidence_fits
 from skselect._lib.coins import Coins
 from skselect.predictions.confidence import confidence_of_answers
-from skselect.predictions.predictions import Predictions, refuse_unjudged
+from skselect.predictions.predictions import Predictions, refuse_unjudged, undecided_of
 
 
 def zero_one_loss(predictions: Predictions) -> arrays.FloatArray:
@@ -113,7 +113,7 @@ def compute_confidence(
             f"confidence={confidence!r} is computed from probabilities, but these predictions "
             "hold labels and a confidence only; leave confidence out."
         )
-    values = row_checks.check_confidence(confidence)
+    values = row_checks.check_rated(confidence)
     row_checks.check_length("confidence", values, len(predictions))
     return values.copy()
 
@@ -159,7 +159,8 @@ class Outcomes:
     loss : array-like of shape (n,)
         In [0, 1]; 1 for an error and 0 for a right answer, or anything between.
     confidence : array-like of shape (n,)
-        Finite numbers; larger is surer.
+        Finite numbers; larger is surer. NaN: the row cannot be decided, and is deferred at every
+        threshold.
     sample_weight : array-like of shape (n,), default=None
         How often each row counts: weight 2 is the row twice.
     reviewer_loss : array-like of shape (n,), default=None
@@ -193,8 +194,10 @@ class Outcomes:
     def __post_init__(self) -> None:
         loss = row_checks.check_loss(self.loss)
         n = len(loss)
-        confidence = row_checks.check_confidence(self.confidence)
+        confidence = row_checks.check_rated(self.confidence)
         row_checks.check_length("confidence", confidence, n, "loss")
+        if np.isnan(confidence).all():
+            raise ValueError("confidence is missing in each row.")
         weight = row_checks.check_weight(self.sample_weight, n)
         # Copies: what the caller does to the arrays later must not change what is frozen here.
         checked: dict[str, Any] = {
@@ -266,10 +269,16 @@ class Outcomes:
         -------
         Outcomes
         """
+        undecided = undecided_of(predictions)
+        losses = compute_loss(predictions, loss)
+        confidences = compute_confidence(predictions, confidence)
+        if undecided is not None:
+            losses = np.where(undecided, 1.0, losses)
+            confidences = np.where(undecided, np.nan, confidences)
         return arrays.trusted(
             cls,
-            loss=compute_loss(predictions, loss),
-            confidence=compute_confidence(predictions, confidence),
+            loss=losses,
+            confidence=confidences,
             sample_weight=predictions.sample_weight,
             reviewer_loss=reviewer_loss(predictions),
             unjudged=predictions.unjudged,
@@ -394,7 +403,7 @@ class Outcomes:
             return [self]
         columns = vars(self) | {"readings": None}
         every_row = arrays.trusted(Outcomes, **columns)
-        least_sure = every_row.take([int(np.argmin(self.confidence))])
+        least_sure = every_row.take([int(np.nanargmin(self.confidence))])
         reviewer_loss = None if self.reviewer_loss is None else np.ones(1)
         worst = replace(least_sure, loss=np.ones(1), reviewer_loss=reviewer_loss)
         readings = []

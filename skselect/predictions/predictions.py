@@ -24,7 +24,7 @@ from skselect._lib.arrays import (
 from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import check_choice, check_given
-from skselect._lib.decide import plain_value
+from skselect._lib.decide import find_undecided, plain_value, rows_of_either, spread
 from skselect._lib.notebook import percent
 from skselect.exceptions import ArgumentError
 from skselect.predictions.decisions import DecisionRule
@@ -130,6 +130,7 @@ class Predictions:
     reviewer: IntArray | None = None
     unjudged: BoolArray | None = None
     _draw: Draw = field(default_factory=Draw)
+    _undecided: BoolArray | None = None  # no answer, confidence or number, or zeros alone
     _cascade: Any = None  # a Cascade, which a later room defines
 
     def __len__(self) -> int:
@@ -216,6 +217,7 @@ class Predictions:
         truth, position = row_checks.check_listed_labels(y_true)
         n = len(truth if position is None else position)
         classes, proba = _read_proba(y_proba, truth, n, labels, pos_label)
+        undecided, proba = _find_undecided(proba)
         rule = DecisionRule.checked(decision, cost_matrix, classes)
         codes = row_checks.encode_known(truth, classes)
         if position is not None:
@@ -223,9 +225,13 @@ class Predictions:
         if is_waiting is not None:
             codes = np.where(is_waiting, -1, codes)
         answers = _encode_answers(y_pred, decision, classes, n)
+        if undecided is not None:
+            missing = np.isnan(proba[:, 0])
+            _warn_of_missing(missing, "y_proba", "lack a number")
         predictions = cls(
             y_true=codes,
             y_pred=rule.choose(proba, answers),
+            _undecided=undecided,
             classes=classes,
             y_proba=proba,
             sample_weight=row_checks.check_weight(sample_weight, n),
@@ -247,15 +253,20 @@ class Predictions:
         sample_weight: Any = None,
         cost_matrix: Any = None,
         reviewer: Any = None,
+        abstain_answers: Any = (),
     ) -> Predictions:
         """Build predictions from predicted labels and one confidence per row.
+
+        A row without an answer or a confidence counts as deferred at every threshold. Metrics need
+        both in each row.
 
         Parameters
         ----------
         y_true, y_pred : array-like of shape (n,)
             True and predicted labels, written alike. Members of an Enum count as their values.
+            A prediction may be missing.
         confidence : array-like of shape (n,)
-            How sure the classifier is of each row. A finite number; larger is surer.
+            How sure the classifier is of each row. A finite number, or missing; larger is surer.
         labels : array-like of shape (K,), default=None
             All classes. Default: the sorted labels that occur.
         sample_weight : array-like of shape (n,), default=None
@@ -265,6 +276,8 @@ class Predictions:
             the order of the classes (a DataFrame is matched by name).
         reviewer : array-like of shape (n,), default=None
             What a reviewer answers, or would answer, in each row. :class:`SystemRisk` reads it.
+        abstain_answers : list, default=()
+            What says that the model itself abstains, such as "unsure". It is no class.
 
         Returns
         -------
@@ -285,10 +298,13 @@ class Predictions:
         )
         truth = row_checks.check_labels(y_true)
         n = len(truth)
-        answers = row_checks.check_labels(y_pred, "y_pred")
+        answers, unanswered, abstains = row_checks.fill_answers(y_pred, "y_pred", abstain_answers)
         row_checks.check_length("y_pred", answers, n)
-        scores = row_checks.check_confidence(confidence)
+        scores = row_checks.check_rated(confidence)
         row_checks.check_length("confidence", scores, n)
+        _warn_of_missing(unanswered, "y_pred", "have no answer")
+        _warn_of_missing(np.isnan(scores) & ~abstains & ~unanswered, "confidence", "have none")
+        scores = np.where(unanswered | abstains, np.nan, scores)
         if not row_checks.same_kind(truth, answers):
             row_checks.encode_labels(answers, truth, "y_pred")  # raises: the labels differ in kind
         if labels is None:
@@ -303,15 +319,22 @@ class Predictions:
             y_true=row_checks.encode_known(truth, classes),
             y_pred=row_checks.encode_known(answers, classes, "y_pred"),
             classes=classes,
-            confidence=scores.copy(),
+            confidence=scores,
             sample_weight=row_checks.check_weight(sample_weight, n),
+            _undecided=_find_unrated(scores),
             rule=rule,
             reviewer=None if reviewer is None else encode_reviewer(reviewer, classes, n),
         )
 
     @classmethod
     def from_verdicts(
-        cls, verdict: Any, confidence: Any, *, audit_proba: Any = None, unjudged: str = "drop"
+        cls,
+        verdict: Any,
+        confidence: Any,
+        *,
+        audit_proba: Any = None,
+        unjudged: str = "drop",
+        abstain_answers: Any = (),
     ) -> Predictions:
         """Build predictions from a person's verdicts on answers, such as a language model's.
 
@@ -323,8 +346,8 @@ class Predictions:
             Whether each answer is right: right or wrong, correct or incorrect, True or False, 1 or
             0. Missing or empty: nobody has judged it.
         confidence : array-like of shape (n,)
-            How sure the classifier is of each row. A finite number where there is a verdict; larger
-            is surer.
+            How sure the classifier is of each row. A finite number, or missing: then the row counts
+            as deferred at every threshold. Larger is surer.
         audit_proba : array-like of shape (n,), default=None
             The probability with which each case was drawn. In (0, 1]; rows count by its inverse, so
             certify with the objective's ``largest_weight=``. None: the same for all cases.
@@ -334,6 +357,9 @@ class Predictions:
             estimate where their confidences differ (tested at level 0.001, without `audit_proba`).
             "wrong": they count as errors until they are judged, in any order, the surest first at
             best; :meth:`ThresholdSelection.next_to_judge` names them. Each row needs a confidence.
+        abstain_answers : list, default=()
+            What says that the model itself abstains, such as "unsure". It stands in place of a
+            verdict.
 
         Returns
         -------
@@ -353,18 +379,19 @@ class Predictions:
         1  wrong  right         0.3
         """
         row_checks.check_same_order(verdict=verdict, confidence=confidence, audit_proba=audit_proba)
-        codes = _check_verdicts(verdict)
+        codes, abstains = _read_answered(verdict, abstain_answers)
         is_judged: BoolArray = codes >= 0
-        scores = as_array(confidence, "confidence")
+        scores = row_checks.check_one_per_row(as_array(confidence, "confidence"), "confidence")
         row_checks.check_length("confidence", scores, len(codes), "verdict")
         if check_choice("unjudged", unjudged, ["drop", "wrong"]) == "wrong":
             _refuse_weighted_pool("audit_proba", audit_proba)
-            scores = row_checks.check_confidence(scores)
+            scores = np.where(abstains, np.nan, row_checks.check_confidence(scores))
             return cls(
                 y_true=codes,
                 y_pred=np.zeros_like(codes),
                 classes=VERDICTS,
-                confidence=scores.copy(),
+                confidence=scores,
+                _undecided=_find_unrated(scores),
                 rule=DecisionRule("estimator"),
                 unjudged=~is_judged,
             )
@@ -373,13 +400,18 @@ class Predictions:
         weight = None
         if audit_proba is not None:
             weight = _invert_audit_proba(audit_proba, is_judged)
-        judged_scores = row_checks.check_confidence(scores[is_judged])
+        judged_scores = row_checks.check_rated(scores[is_judged])
+        unrated = np.zeros(len(codes), dtype=bool)
+        unrated[is_judged] = np.isnan(judged_scores)
+        _warn_of_missing(unrated & ~abstains, "confidence", "have none")
+        judged_scores = np.where(abstains[is_judged], np.nan, judged_scores)
         codes = codes[is_judged]
         return cls(
             y_true=codes,
             y_pred=np.zeros_like(codes),
             classes=VERDICTS,
-            confidence=judged_scores.copy(),
+            confidence=judged_scores,
+            _undecided=_find_unrated(judged_scores),
             sample_weight=weight,
             rule=DecisionRule("estimator"),
             _draw=_describe_draw(judged_scores, scores, is_judged, weight),
@@ -431,7 +463,10 @@ class Predictions:
         """Return one row per case: true and predicted label, probabilities, weight."""
         labels = pd.Series(self.classes[self.y_true])
         truth = labels.where(self.y_true >= 0)
-        columns: dict[Any, Any] = {"y_true": truth, "y_pred": self.answers}
+        answers: Any = self.answers
+        if self._undecided is not None:
+            answers = pd.Series(answers).mask(self._undecided)
+        columns: dict[Any, Any] = {"y_true": truth, "y_pred": answers}
         if self.y_proba is not None:
             for k, label in enumerate(self.classes.tolist()):
                 columns[label] = self.y_proba[:, k]
@@ -449,6 +484,51 @@ def draw_of(predictions: Predictions) -> Draw:
     return predictions._draw  # noqa: SLF001 - for other rooms, not for users
 
 
+def undecided_of(predictions: Predictions) -> BoolArray | None:
+    """Return which rows every threshold defers: they have no answer, or no number; None for none.
+
+    Where all probabilities are 0 the classifier says "none of these". `y_proba` then holds equal
+    ones, which metrics read.
+    """
+    return predictions._undecided  # noqa: SLF001 - for other rooms, not for users
+
+
+def raw_scores(predictions: Predictions) -> FloatArray:
+    """Return the probabilities as they were given: zeros where they name no class."""
+    proba = predictions.y_proba
+    assert proba is not None
+    undecided = undecided_of(predictions)
+    if undecided is None:
+        return proba
+    proba = proba.copy()
+    proba[undecided & ~np.isnan(proba[:, 0])] = 0.0
+    return proba
+
+
+def read_all(rows: Any, purpose: str) -> Any:
+    """Return rows of which each has a confidence; refuse others.
+
+    Rows of zeros are read as equal probabilities.
+    """
+    if isinstance(rows, Predictions):
+        undecided = undecided_of(rows)
+        if undecided is None:
+            return rows
+        if rows.y_proba is not None and not np.isnan(rows.y_proba[undecided]).any():
+            return replace(rows, _undecided=None)
+        name = "confidence" if rows.y_proba is None else "y_proba"
+    else:
+        name = "confidence"
+        undecided = np.isnan(rows.confidence)
+        if not undecided.any():
+            return rows
+    raise ArgumentError(
+        name,
+        f"{row_checks.name_undecided(undecided, name)} cannot be decided: they have no answer, or "
+        f"lack a number. {purpose} needs both in each row; leave them out.",
+    )
+
+
 def cascade_of(predictions: Predictions) -> Any:
     """Return the cascade that joined the tables of several models, None for one model."""
     return predictions._cascade  # noqa: SLF001 - for other rooms, not for users
@@ -457,6 +537,37 @@ def cascade_of(predictions: Predictions) -> Any:
 def are_verdicts(predictions: Predictions) -> bool:
     """Tell whether the classes are a person's verdicts on answers, right and wrong."""
     return predictions.y_proba is None and predictions.classes.tolist() == VERDICTS.tolist()
+
+
+def _find_unrated(scores: FloatArray) -> BoolArray | None:
+    """Return which rows have no confidence, None if all have one."""
+    unrated = np.isnan(scores)
+    if unrated.all():
+        raise ValueError("confidence: no row has an answer and a confidence.")
+    if not unrated.any():
+        return None
+    return unrated
+
+
+def _warn_of_missing(missing: BoolArray, name: str, what: str) -> None:
+    """Warn of rows that no threshold can accept, although nobody said so."""
+    if missing.any():
+        rows = row_checks.name_undecided(missing, name)
+        warn_user(f"{rows} {what}; they count as deferred at every threshold.")
+
+
+def _read_answered(verdict: Any, abstain_answers: Any) -> tuple[IntArray, BoolArray]:
+    """Return the codes of verdicts, that of any one where the model itself abstains, and where."""
+    if isinstance(abstain_answers, list | tuple) and len(abstain_answers) == 0:
+        codes = _check_verdicts(verdict)
+        return codes, np.zeros(len(codes), dtype=bool)
+    cells = row_checks.label_array(verdict, "verdict").astype(object)
+    row_checks.check_one_per_row(cells, "verdict")
+    abstains = row_checks.find_abstaining(cells, abstain_answers)
+    cells[abstains] = None
+    codes = _check_verdicts(cells)
+    codes[abstains] = 1
+    return codes, abstains
 
 
 def _check_votes(votes: Any) -> LabelArray:
@@ -537,8 +648,10 @@ def read_verdicts(values: Any) -> IntArray:
     """Return 0 for right, 1 for wrong, -1 where there is no verdict, else `UNREADABLE`."""
     if isinstance(values, pd.Series | pd.api.extensions.ExtensionArray):  # missing ones stay
         values = values.astype(object)
-    if isinstance(values, list | tuple) and all(map(np.isscalar, filter(None, values))):
-        values = np.array(values, dtype=object)
+    if isinstance(values, list | tuple):
+        present = [value for value in values if value is not None and value is not pd.NA]
+        if all(map(np.isscalar, present)):
+            values = np.array(values, dtype=object)
     cells = as_array(values, "verdict")
     cells = row_checks.check_one_per_row(cells, "verdict")
     codes, distinct = pd.factorize(cells.astype(object))
@@ -670,7 +783,8 @@ def _refuse_weighted_pool(name: str, given: Any) -> None:
 def _find_doubt(judged: FloatArray, others: pd.Series) -> str:
     """Say that judged rows have other confidences than the others, "" where chance explains it."""
     rest = others[np.isfinite(others)].to_numpy()
-    if not len(rest):
+    judged = judged[np.isfinite(judged)]
+    if not len(rest) or not len(judged):
         return ""
     _, p_value = stats.mannwhitneyu(judged, rest, method="asymptotic")
     if not p_value < _UNLIKE:  # nan where all confidences are equal
@@ -772,7 +886,19 @@ def _read_proba(
         "class, score by name (scoring='neg_augrc') or by skselect.scoring.get_scorer"
     )
     row_checks.check_class_columns(table.shape[1], classes, "y_proba", remedy)
-    return classes, row_checks.check_proba(table)
+    return classes, row_checks.check_proba(table, missing="keep")
+
+
+def _find_undecided(proba: FloatArray) -> tuple[BoolArray | None, FloatArray]:
+    """Return which rows lack a number or name no class, and equal probabilities for the latter."""
+    missing, names_none = find_undecided(proba, "predict_proba")
+    if missing is None and names_none is None:
+        return None, proba
+    if missing is not None and missing.all():
+        raise ValueError("y_proba lacks a number in each row; pass predict_proba(X).")
+    if names_none is not None:
+        proba = spread(proba, names_none)
+    return rows_of_either(missing, names_none), proba
 
 
 def _complete_columns(
@@ -813,7 +939,7 @@ def _complete_columns(
     proba = np.empty((len(positive), 2))
     proba[:, column] = positive
     proba[:, 1 - column] = 1.0 - positive
-    return classes, row_checks.check_proba(proba)
+    return classes, row_checks.check_proba(proba, missing="keep")
 
 
 def _invent_label(seen: LabelArray, pos_label: Any) -> Any:

@@ -34,7 +34,12 @@ from skselect.policy.subgroups import name_of_subgroups, subgroup_codes
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions, are_verdicts, find_column_order
+from skselect.predictions.predictions import (
+    Predictions,
+    are_verdicts,
+    find_column_order,
+    raw_scores,
+)
 from skselect.report.glance import UNKNOWN_MODEL
 from skselect.report.questions import (
     assess_calibration,
@@ -160,8 +165,8 @@ def _decide(
         scored = score_rows(raw)
         confidence = scored.outcomes.confidence
         return scored, accept_answers(policy, confidence, raw.answers, subgroups)
-    scores = check_has_proba(raw.y_proba, "a policy with a calibration")
-    decisions = apply_policy(policy, scores, raw.y_pred, subgroups)
+    check_has_proba(raw.y_proba, "a policy with a calibration")
+    decisions = apply_policy(policy, raw_scores(raw), raw.y_pred, subgroups)
     answers = decisions.y_pred
     if np.array_equal(answers, raw.y_pred):
         answers = raw.y_pred  # kept in memory once
@@ -173,7 +178,8 @@ def _decide(
         rule=policy.rule,
         reviewer=raw.reviewer,
     )
-    scored = score_rows(decided, confidence=decisions.confidence, correctness=decisions.claim)
+    confidence = decisions.fill(decisions.confidence)
+    scored = score_rows(decided, confidence=confidence, correctness=decisions.fill(decisions.claim))
     return scored, decisions.accepted
 
 

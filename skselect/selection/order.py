@@ -50,10 +50,12 @@ def find_order(
     losses of sure answers are those that get accepted, and they show a change sooner. Where rows
     are not judged yet, the losses of the surer ones are tested: all of those are judged.
     """
-    weight = outcomes.sample_weight
-    if weight is not None:
+    counts = ~np.isnan(outcomes.confidence)
+    if outcomes.sample_weight is not None:
+        counts &= outcomes.sample_weight > 0
+    if not counts.all():
         every_row = [np.arange(len(outcomes))]
-        members = [rows[weight[rows] > 0] for rows in members or every_row]
+        members = [rows[counts[rows]] for rows in members or every_row]
     parts: list[Any] = [slice(None)]
     if members is not None:
         parts = [rows for rows in members if len(rows)]

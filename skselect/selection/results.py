@@ -497,7 +497,7 @@ def make_policy(
         fingerprints["model"] = model_print
     if not rated_by_others:
         fingerprints["rows"] = record_confidence(curve.thresholds, curve.block_rows)
-        values = np.quantile(outcomes.confidence, _QUANTILES).tolist()
+        values = np.nanquantile(outcomes.confidence, _QUANTILES).tolist()
         quantiles = {f"{q:g}": value for q, value in zip(_QUANTILES, values, strict=True)}
     if trained is not None:
         confidences, counts = np.unique(trained, return_counts=True)

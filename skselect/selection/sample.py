@@ -143,7 +143,7 @@ class Sample(Origin):
         if shortlist is not None:
             sample = sample._set_apart(objectives, shortlist)
         if order.find_doubt(self.source):
-            least = float(sample.outcomes.confidence.min())
+            least = float(np.nanmin(sample.outcomes.confidence))
             sample = replace(sample, least=least)
         return sample
 

@@ -211,7 +211,7 @@ def combined_risk(
     """Pass what band or sequence certifies; see :func:`~skselect.bounds.combined_limits`."""
 
     def count_errors(ranks: IntArray) -> FloatArray:
-        return curve.accepted_loss[curve.first_reaching(ranks)]
+        return curve.loss_reaching(ranks)
 
     n = curve.n_rows
     if refuses_surely(n, target, delta, min_coverage, count_errors):
@@ -234,7 +234,7 @@ def sgr_risk(
     n = curve.n_rows
     probes = max(int(np.ceil(np.log2(n))), 1)
     low = 1
-    high = n
+    high = int(curve.n_accepted[-1])
     n_passed = 0
     for _ in range(probes):
         rank = (low + high + 1) // 2

@@ -196,12 +196,18 @@ def count_system_errors(
 
     `loss` and `reviewer_loss` have the shape (n,), `levels` that of the result.
     """
+    confidence = _undecided_last(confidence)
     order = np.argsort(confidence)
     falling = order[::-1]
     more = np.cumsum((loss - reviewer_loss)[falling])
     more = np.append(0.0, more)
     n_accepted = len(order) - np.searchsorted(confidence[order], levels)
     return reviewer_loss.sum() + more[n_accepted]
+
+
+def _undecided_last(confidence: FloatArray) -> FloatArray:
+    """Return confidences, below all levels where a row has none."""
+    return np.where(np.isnan(confidence), -np.inf, confidence)
 
 
 def system_levels(
@@ -214,7 +220,8 @@ def system_levels(
     at each. (It is refused half as often with 500 rows as where the errors are fewest.)
     """
     shares = np.linspace(0.0, 1.0, FEW_LEVELS + 1)
-    quantiles = np.quantile(confidence, shares, method="higher")
+    quantiles = np.nanquantile(confidence, shares, method="higher")
+    confidence = _undecided_last(confidence)
     levels = np.unique(quantiles)[::-1]
     # Other rows may be less sure than all of these: the last level accepts them, too.
     is_share = levels[-1] >= 0.0 and levels[0] <= 1.0
@@ -465,7 +472,7 @@ def default_combined(n: int, target: float, delta: float, min_coverage: float) -
 def _ends_of_blocks(curve: RiskCoverageCurve, ranks: IntArray, n: int) -> IntArray:
     """Return where the tie block of each rank ends, if `n` rows are tied as those of a curve."""
     blocks = curve.first_reaching(-(-ranks * curve.n_rows // n))
-    ends = curve.n_accepted[blocks].astype(np.int64)
+    ends = np.append(curve.n_accepted, curve.n_rows)[blocks]
     return np.asarray(-(-ends * n // curve.n_rows))
 
 

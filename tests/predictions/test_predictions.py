@@ -191,18 +191,27 @@ def test_categories_are_read_as_the_labels_of_their_rows(wrap, categories, rng):
 
 # Bad input -------------------------------------------------------------------------------
 
-BAD_LABELS = [
-    # Missing ones, of every kind.
+#: Missing labels, of every kind.
+MISSING_LABELS = [
     [0.0, NAN], ["a", None], ["a", NAN], np.array(["a", NAN], dtype=object),
     np.array([1, NAN], dtype=object), pd.Series([1, None], dtype="Int64"), pd.Series(["a", None]),
     pd.Series(pd.Categorical(["a", None])), pd.Series(pd.to_datetime(["2020-01-01", None])),
     pl.Series(["a", None]), pl.Series([1, None]),
+]  # fmt: skip
+BAD_LABELS = [
     # No labels of one kind in one column.
     [], 1, None, [[0, 1], [1, 0]], [1, "a"], np.array([1, "a"], dtype=object), [True, "a"],
     pd.Categorical([1, "a"]), pd.Series(pd.to_datetime(["2020-01-01"] * 2)).astype("category"),
     pd.Categorical([], categories=["a"]), np.array([True, 2], dtype=object),
     pd.Series([(1, 2), (3, 4)]),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", MISSING_LABELS)
+def test_missing_labels_are_named(bad):
+    check_refused("y_true", sk.Predictions.from_proba, bad, PROBA[:2])
+    check_refused("y_true", sk.Predictions.from_labels, bad, ["a", "a"], [0.9, 0.8])
+    check_refused("labels", lambda: sk.Predictions.from_proba(["a", "b"], PROBA[:2], labels=bad))
 
 
 @pytest.mark.parametrize("bad", BAD_LABELS)
@@ -216,14 +225,13 @@ def test_bad_labels_are_named(bad):
 
 BAD_PROBA = [
     PROBA[:3], PROBA[:1], np.empty((0, 2)), np.empty((2, 0)), np.full((2, 2, 1), 0.5), 0.5, None,
-    [[0.5, 0.5], [1.0]], [[NAN, 0.5], [0.5, 0.5]], [[np.inf, 0.5], [0.5, 0.5]],
+    [[0.5, 0.5], [1.0]], [[NAN, 0.5], [NAN, 0.5]], [[np.inf, 0.5], [0.5, 0.5]],
     [[0.5, 0.4], [0.5, 0.5]], [[3, 1], [2, 2]], [[2.0, -2.0], [-1.0, 1.0]],
     [[1.1, -0.1], [0.5, 0.5]], [["a", "b"], ["c", "d"]], [[True, False], [False, True]],
     np.array([[0.5 + 1j, 0.5], [0.5, 0.5]]), np.array([[object(), 0.5], [0.5, 0.5]]),
-    pd.DataFrame({0: [0.5, None], 1: [0.5, 0.5]}, dtype="Float64"),
-    pl.DataFrame({"0": [0.5, None], "1": [0.5, 0.5]}), np.full((2, 3), 1 / 3), np.ones((2, 1)),
+    np.full((2, 3), 1 / 3), np.ones((2, 1)),
     # One column: labels, missing, out of range, decision values.
-    [0, 1], [True, False], ["0", "1"], [0.5, NAN], [0.5, 1.5], [0.5, -0.5], [-2.3, 1.7],
+    [0, 1], [True, False], ["0", "1"], [NAN, NAN], [0.5, 1.5], [0.5, -0.5], [-2.3, 1.7],
     # Columns that name other classes, one class twice, one too many.
     pd.DataFrame([[0.5, 0.5]] * 2, columns=["no", "yes"]),
     pd.DataFrame([[0.5, 0.5]] * 2, columns=[0, 0]),
@@ -279,7 +287,7 @@ REFUSED = [
     ("verdict", judge([["right"] * 3], [[0.1, 0.2, 0.3]])),
     ("verdict", judge([], unjudged="wrong")),
     ("confidence", judge([1, 0, 1], [0.1, 0.2])),
-    ("confidence", judge([1, 0, 1], [0.1, 0.2, NAN])),
+    ("confidence", judge([1, 0, 1], [0.1, 0.2, np.inf])),
     ("confidence", judge(["right", None], [0.5, NAN], unjudged="wrong")),
     ("audit_proba", judge(audit_proba=[0.5, 0, 1])),
     ("audit_proba", judge(audit_proba=[0.5, 2, 1])),

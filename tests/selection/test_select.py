@@ -605,7 +605,9 @@ def test_what_passes_with_unjudged_rows_passes_with_every_label(pool, objective,
                                                 max_size=len(sure))))  # fmt: skip
     assert select_from(sure, labels, more, objective).threshold <= early.threshold
     plain = select_threshold(
-        Predictions.from_labels([str(x) for x in labels], ["False"] * len(sure), sure)
+        Predictions.from_labels(
+            [str(x) for x in labels], ["False"] * len(sure), sure, labels=["False", "True"]
+        )
         if objective.given_prediction is None
         else Predictions.from_verdicts(~labels, sure),
         objective=objective, on_infeasible="abstain", assume="independent",

@@ -24,6 +24,8 @@ from skselect._lib.decide import (
     SUM_TOLERANCE,
     as_floats,
     plain_value,
+    row_max,
+    spread,
 )
 from skselect.exceptions import ArgumentError
 
@@ -274,7 +276,8 @@ def check_vocabulary(
     name, answer_name, remedy : str
         What the user calls them, and how to say that every answer is wrong.
     """
-    if len(labels) and len(answers) and not np.any(np.isin(answers, labels)):
+    is_bool = labels.dtype.kind == "b"  # True and False are written in one way
+    if len(labels) and len(answers) and not is_bool and not np.any(np.isin(answers, labels)):
         raise ValueError(
             f"{answer_name}: no answer is a label that occurs in {name}. An answer is "
             f"{answers[:1].item()!r}, a label {labels[:1].item()!r}: write both alike, or {remedy} "
@@ -385,6 +388,64 @@ def check_confidence(values: Any, name: str = "confidence") -> arrays.FloatArray
             f"{name} has {n_bad} NaN or infinite values; every row needs a finite confidence."
         )
     return confidence
+
+
+def check_rated(values: Any, name: str = "confidence") -> arrays.FloatArray:
+    """Return one confidence per row, as float64; NaN where there is none."""
+    array = arrays.as_array(values, name)
+    confidence = check_one_per_row(as_floats(array, name), name)
+    n_infinite = np.count_nonzero(np.isinf(confidence))
+    if n_infinite:
+        raise ValueError(
+            f"{name} has {n_infinite} infinite values; every confidence must be finite."
+        )
+    return confidence
+
+
+def fill_answers(
+    values: Any, name: str, abstain_answers: Sequence[Any] = ()
+) -> tuple[arrays.LabelArray, arrays.BoolArray, arrays.BoolArray]:
+    """Return checked answers, any one where there is none; where one is missing, or abstains.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+    name : str
+    abstain_answers : sequence of labels
+        Answers by which the model says that it has none, such as "unsure".
+    """
+    labels = label_array(values, name)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.ravel()
+    check_one_per_row(labels, name)
+    missing = np.asarray(pd.isna(labels))
+    abstains = find_abstaining(labels, abstain_answers)
+    unanswered = missing | abstains
+    if unanswered.all():
+        raise ValueError(f"{name}: no row has an answer.")
+    if unanswered.any():
+        labels = labels.copy()
+        labels[unanswered] = labels[~unanswered][0]
+    return check_labels(labels, name), missing, abstains
+
+
+def find_abstaining(labels: arrays.LabelArray, abstain_answers: Sequence[Any]) -> arrays.BoolArray:
+    """Tell where the model itself abstains, by one of the answers that say so."""
+    if isinstance(abstain_answers, str):
+        raise ArgumentError(
+            "abstain_answers", f"abstain_answers must be a list, such as [{abstain_answers!r}]."
+        )
+    if len(abstain_answers) == 0:
+        return np.zeros(len(labels), dtype=bool)
+    abstaining = [plain_value(answer) for answer in abstain_answers]
+    return np.array([plain_value(label) in abstaining for label in labels.tolist()])
+
+
+def name_undecided(undecided: arrays.BoolArray, name: str) -> str:
+    """Say how many rows cannot be decided, and which is the first."""
+    n = np.count_nonzero(undecided)
+    row = int(np.argmax(undecided))
+    return f"{name}: {n:,} of {len(undecided):,} rows (the first is row {row})"
 
 
 def check_unit_confidence(confidence: arrays.FloatArray, metric: str) -> arrays.FloatArray:
@@ -658,8 +719,14 @@ def order_columns(table: Any, classes: Any, name: str) -> Any:
     return arrays.as_array(table, name)[:, positions]
 
 
-def check_simplex(proba: arrays.LabelArray, name: str) -> arrays.LabelArray:
-    """Return rows of probabilities: float32 as they are, other dtypes as float64."""
+def check_simplex(
+    proba: arrays.LabelArray, name: str, missing: str = "refuse"
+) -> arrays.LabelArray:
+    """Return rows of probabilities: float32 as they are, other dtypes as float64.
+
+    A row of zeros says "none of the classes", and stays as it is. With `missing` "keep" a row that
+    lacks a number becomes NaN.
+    """
     if proba.dtype not in (np.float32, np.float64):
         if proba.dtype.kind not in "fiuO":
             raise ValueError(f"{name} must hold probabilities, got {proba.dtype} values.")
@@ -668,15 +735,22 @@ def check_simplex(proba: arrays.LabelArray, name: str) -> arrays.LabelArray:
     starts = range(0, len(proba), step)
     if all(_is_simplex(proba[start : start + step]) for start in starts):
         return proba
-    low = float(np.min(proba))
-    high = float(np.max(proba))
+    lacks_number: arrays.BoolArray = np.any(np.isnan(proba), axis=1)
+    if lacks_number.any():
+        if missing == "refuse":
+            rows = name_undecided(lacks_number, name)
+            raise ValueError(f"{rows} hold NaN; leave such rows out, or fill them.")
+        proba = proba.copy()
+        proba[lacks_number] = np.nan
+    low = float(np.min(proba, where=~np.isnan(proba), initial=0.0))
+    high = float(np.max(proba, where=~np.isnan(proba), initial=0.0))
     _check_unit_range(low, high, name)
-    gap = np.abs(row_sums(proba) - 1.0)
+    total = row_sums(proba)
+    gap = np.where(proba.any(axis=1) & ~lacks_number, np.abs(total - 1.0), 0.0)
     row = int(np.argmax(gap))
     if gap[row] > SUM_TOLERANCE:
-        total = proba[row].sum()
         raise ValueError(
-            f"{name}: each row must sum to one, row {row} sums to {total:g}. Pass one "
+            f"{name}: each row must sum to one, row {row} sums to {total[row]:g}. Pass one "
             "column for every class, or divide each row by its sum."
         )
     if low < 0 or high > 1:
@@ -684,10 +758,18 @@ def check_simplex(proba: arrays.LabelArray, name: str) -> arrays.LabelArray:
     return proba
 
 
+def spread_zeros(proba: arrays.FloatArray) -> arrays.FloatArray:
+    """Return probabilities with equal ones in rows of zeros, as metrics read them."""
+    says_none = row_max(proba) == 0.0
+    if not says_none.any():
+        return proba
+    return spread(proba, says_none)
+
+
 def _check_unit_range(low: float, high: float, name: str) -> None:
     """Refuse probabilities of which the smallest and the largest leave [0, 1] by too much."""
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise ValueError(f"{name} has NaN or infinite values.")
+        raise ValueError(f"{name} has infinite values.")
     if low >= -RANGE_TOLERANCE and high <= 1 + RANGE_TOLERANCE:
         return
     advice = "Turn logits or decision values into probabilities first."
@@ -722,11 +804,11 @@ def row_sums(table: arrays.LabelArray) -> arrays.LabelArray:
     return total
 
 
-def check_proba(values: Any, name: str = "y_proba") -> arrays.FloatArray:
+def check_proba(values: Any, name: str = "y_proba", missing: str = "refuse") -> arrays.FloatArray:
     """Return probabilities, one row per case and one column per class.
 
-    The dtype float32 is kept (the numbers are compared as float64 later); other dtypes
-    become float64.
+    Rows of zeros stay as they are; for `missing` see :func:`check_simplex`. The dtype float32 is
+    kept (the numbers are compared as float64 later); other dtypes become float64.
     """
     proba = arrays.as_array(values, name)
     if proba.ndim != 2 or proba.shape[1] == 0:
@@ -735,7 +817,7 @@ def check_proba(values: Any, name: str = "y_proba") -> arrays.FloatArray:
         )
     if proba.shape[0] == 0:
         raise ValueError(f"{name} is empty; at least one row is needed.")
-    return check_simplex(proba, name)
+    return check_simplex(proba, name, missing)
 
 
 def check_has_proba(proba: arrays.FloatArray | None, metric: str) -> arrays.FloatArray:

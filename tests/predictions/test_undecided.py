@@ -1,0 +1,190 @@
+"""Rows that no threshold accepts: without an answer, a confidence or a number, or zeros alone."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import skselect as sk
+from skselect.metrics import augrc_score, top_label_brier_score
+from skselect.objectives import Risk
+from skselect.predictions.predictions import undecided_of
+from tests.refusals import check_refused
+
+NAN = float("nan")
+#: Thirty-nine rows that are surely right, and what stands in the first one.
+RIGHT = np.tile([0.9, 0.1], (39, 1))
+
+
+def table(row):
+    return np.vstack([[row], RIGHT])
+
+
+def gate_of(policy):
+    gate = {}
+    exec(policy.to_python(), gate)
+    return gate["decide"]
+
+
+CONTAINERS = {
+    "array": np.asarray,
+    "list": lambda proba: np.asarray(proba).tolist(),
+    "object": lambda proba: np.asarray(proba, dtype=object),
+    "DataFrame": lambda proba: pd.DataFrame(proba, columns=["no", "yes"]),
+    "nullable": lambda proba: pd.DataFrame(proba, columns=["no", "yes"]).convert_dtypes(),
+    "float32": lambda proba: np.asarray(proba, dtype=np.float32),
+    "polars": lambda proba: pl.DataFrame(np.asarray(proba), schema=["no", "yes"]),
+}
+
+
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+@pytest.mark.parametrize("threshold", [-np.inf, 0.0, 0.5])
+def test_rows_of_zeros_are_deferred_at_every_threshold(container, threshold):
+    policy = sk.AbstentionPolicy(np.array(["no", "yes"]), threshold, abstain_label="?")
+    scores = container(table([0.0, 0.0]))
+    decided = policy.decide(scores)
+    assert not decided["accepted"][0]
+    assert decided["accepted"][1:].all()
+    assert decided.loc[0, ["label", "suggestion", "confidence"]].isna().all()
+    plain = policy.decide_arrays(scores)
+    assert (plain["label"][0], plain["suggestion"][0]) == (None, None)
+    rows = sk.Predictions.from_proba(["no"] * 40, scores, labels=["no", "yes"])
+    check = sk.check_policy(policy, rows, objective=Risk(0.2, delta=0.4))
+    assert check.to_dict()["guarantees"][0]["n_accepted"] == 39
+
+
+@pytest.mark.parametrize("row", [[NAN, 0.5], [0.5, NAN], [NAN, NAN]])
+def test_rows_that_lack_a_number_are_deferred_and_named(row):
+    policy = sk.AbstentionPolicy(np.array(["no", "yes"]), -np.inf)
+    for decide in (policy.decide, policy.decide_arrays, gate_of(policy)):
+        with pytest.warns(UserWarning, match=r"y_proba: 1 of 40 rows .* row 0\); .*deferred"):
+            decided = decide(table(row))
+        assert list(decided["accepted"]) == [False] + [True] * 39
+        assert pd.isna(decided["label"][0])
+        assert np.isnan(decided["confidence"][0])
+    with pytest.warns(UserWarning, match=r"y_proba: 1 of 40 rows .* row 0"):
+        rows = sk.Predictions.from_proba(["no"] * 40, table(row), labels=["no", "yes"])
+    assert undecided_of(rows).tolist() == [True] + [False] * 39
+    for metric in ["augrc", "top_label_brier", "coverage"]:
+        assert "row 0" in check_refused("y_proba", sk.evaluate, rows, [metric])
+
+
+def test_answers_without_a_confidence_are_deferred_and_named():
+    policy = sk.AbstentionPolicy(np.array(["no", "yes"]), 0.0)
+    for decide in (policy.decide, policy.decide_arrays, gate_of(policy)):
+        with pytest.warns(UserWarning, match=r"confidence: 2 of 3 rows .* row 1"):
+            decided = decide(y_pred=["no", "yes", None], confidence=[0.0, NAN, 0.9])
+        assert list(decided["accepted"]) == [True, False, False]
+        assert [pd.isna(label) for label in decided["label"]] == [False, True, True]
+    assert policy.accepts([0.0, NAN]).tolist() == [True, False]
+
+
+def test_gate_and_policy_agree_on_rows_that_cannot_be_decided(rng):
+    proba = rng.dirichlet([1, 1, 1], 60)
+    proba[::7] = 0.0
+    proba[3::11, 1] = NAN
+    for confidence in ["max_proba", "margin", "entropy", "gini"]:
+        policy = sk.AbstentionPolicy(np.array(["a", "b", "c"]), 0.3, confidence=confidence)
+        with warnings.catch_warnings(action="ignore"):
+            mine, file = policy.decide_arrays(proba), gate_of(policy)(proba)
+        for name in mine:
+            assert str(mine[name].tolist()) == str(file[name].tolist()), name
+        undecided = np.isnan(mine["confidence"])
+        assert undecided.tolist() == ((proba == 0).all(axis=1) | np.isnan(proba[:, 1])).tolist()
+        assert not mine["accepted"][undecided].any()
+
+
+def test_metrics_read_rows_of_zeros_as_equal_probabilities(rng):
+    y = rng.integers(0, 3, 50)
+    proba = rng.dirichlet([1, 1, 1], 50)
+    proba[:5] = 0.0
+    equal = proba.copy()
+    equal[:5] = 1 / 3
+    for metric in [augrc_score, top_label_brier_score]:
+        assert metric(y, proba) == metric(y, equal)
+    names = ["augrc", "ece", "failure_auroc", "csr", "selective_accuracy"]
+    pd.testing.assert_series_equal(sk.evaluate(y, proba, names), sk.evaluate(y, equal, names))
+    outcomes = sk.Outcomes.from_proba(y, proba)
+    assert np.isnan(outcomes.confidence).sum() == 5
+    curve = sk.RiskCoverageCurve.from_outcomes(outcomes)
+    assert curve.coverage[-1] == 0.9
+    check_refused("confidence", curve.augrc)
+    check_refused("confidence", sk.evaluate, curve)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+@pytest.mark.parametrize("objective", ["risk", "generalized_risk", "coverage"])
+def test_thresholds_count_undecided_rows_as_deferred(objective, share, rng):
+    """They are as good as rows of a confidence below all others that no threshold may reach."""
+    n = 600
+    confidence = rng.uniform(0.5, 1.0, n)
+    truth = np.where(rng.random(n) < confidence, "a", "b")
+    undecided = rng.random(n) < share
+    answers = np.full(n, "a", dtype=object)
+    answers[undecided] = "unsure"
+    missing = np.where(undecided, NAN, confidence)
+    target = {"risk": 0.3, "generalized_risk": 0.25, "coverage": 0.5}[objective]
+    rows = sk.Predictions.from_labels(truth, answers, confidence, abstain_answers=["unsure"])
+    found = sk.select_threshold(rows, objective=objective, target=target)
+    certificate = found.certificate
+    accepted = ~undecided & (confidence >= found.threshold)
+    assert certificate.n == n
+    assert certificate.n_accepted == accepted.sum()
+    assert certificate.n_errors == np.sum(accepted & (truth == "b"))
+    assert found.coverage == accepted.mean()
+    assert rows.classes.tolist() == ["a", "b"]
+    assert found.policy.n == n
+    with warnings.catch_warnings(action="ignore"):
+        other = sk.Predictions.from_labels(truth, ["a"] * n, missing)
+    again = sk.select_threshold(other, objective=objective, target=target)
+    assert again.threshold == found.threshold
+    # A row of the table below all others, and wrong, gives no higher threshold than its deferral.
+    if objective == "generalized_risk":
+        last = np.where(undecided, 0.0, confidence)
+        wrong = np.where(undecided | (truth == "b"), 1.0, 0.0)
+        lowest = sk.select_threshold(
+            sk.Outcomes(wrong, last), objective=objective, target=target
+        ).threshold
+        assert lowest >= found.threshold or lowest == 0.0
+
+
+@pytest.mark.parametrize("method", ["combined", "band", "bonferroni", "sgr", "fixed_sequence",
+                                    "mean", "empirical"])  # fmt: skip
+def test_every_rule_takes_undecided_rows(method, rng):
+    n = 400
+    confidence = np.round(rng.uniform(0.5, 1.0, n), 2)
+    loss = (rng.random(n) < (1 - confidence) / 2).astype(float)
+    confidence[rng.random(n) < 0.5] = NAN
+    objective = Risk(0.2, delta=0.2, method=method)
+    found = sk.select_threshold(sk.Outcomes(loss, confidence), objective=objective)
+    accepted = confidence >= found.threshold
+    assert found.coverage == accepted.mean()
+    assert 0 < accepted.mean() <= 0.6
+
+
+def test_judged_answers_may_abstain():
+    verdict = ["right"] * 60 + ["unsure"] * 20 + ["wrong"] * 2
+    rows = sk.Predictions.from_verdicts(verdict, np.ones(82), abstain_answers=["unsure"])
+    found = sk.select_threshold(rows, objective=Risk(0.3, delta=0.3))
+    assert (found.certificate.n, found.certificate.n_accepted) == (82, 62)
+    assert rows.to_frame()["y_pred"].isna().sum() == 20
+    with pytest.warns(UserWarning, match=r"confidence: 1 of 82 rows \(the first is row 0\)"):
+        sk.Predictions.from_verdicts(["right"] * 82, [NAN] + [0.5] * 81)
+    for call in [
+        lambda: sk.Predictions.from_labels(["a"], ["a"], [1], abstain_answers="unsure"),
+        lambda: sk.Predictions.from_verdicts(["right"], [1], abstain_answers="unsure"),
+    ]:
+        check_refused("abstain_answers", call)
+
+
+def test_a_table_without_any_row_to_decide_is_refused():
+    for name, call in [
+        ("y_pred", lambda: sk.Predictions.from_labels(["a", "b"], [None, None], [1, 2])),
+        ("confidence", lambda: sk.Predictions.from_labels(["a", "b"], ["a", "b"], [NAN, NAN])),
+        ("confidence", lambda: sk.Outcomes([0, 1], [NAN, NAN])),
+        ("y_proba", lambda: sk.Predictions.from_proba([0, 1], [[NAN, NAN], [NAN, 1]])),
+    ]:
+        with warnings.catch_warnings(action="ignore"):
+            check_refused(name, call)
