@@ -329,7 +329,7 @@ def test_a_refusal_says_what_each_would_do_alone_and_which_target_could_be_met()
     rows = _outcomes()
     with pytest.raises(sk.InfeasibleTargetError) as caught:
         sk.select_threshold(rows, objective=sk.SystemRisk(0.02))
-    assert "on 3,200 certifying rows (4,000 in all)" in str(caught.value)
+    assert "Tested on these 3,200 certifying rows (4,000 in all)." in str(caught.value)
     testing = rows.take(~draw_rows(4000, 5, seed=0))
     machine, reviewer = (f"{100 * x.mean():.4g} %" for x in (testing.loss, testing.reviewer_loss))
     said = re.search(

@@ -59,6 +59,7 @@ from skselect.estimators.raw_classifier import (
 )
 from skselect.objectives import (
     HELD_OUT,
+    MOST_HELD_OUT,
     GeneralizedRisk,
     Loss,
     Objective,
@@ -87,9 +88,8 @@ from skselect.selection.sample import Grouping, Sample
 from skselect.thresholds import Shortlist
 from skselect.thresholds._sequences import are_tied, choose_combined, default_combined
 
-# Under cv="auto" a larger share certifies, up to this one, where the usual share is less than so
-# many times the rows that certify without any error.
-_MOST_HELD_OUT = 0.6
+# Under cv="auto" a larger share certifies, up to MOST_HELD_OUT, where the usual share is less than
+# so many times the rows that certify without any error.
 _ROOM_FOR_ERRORS = 1.5
 # Of fewer rows classes are often equal in size.
 _FEW_ROWS = 20
@@ -1165,7 +1165,7 @@ def _share_held_out(plan: _Plan) -> float:
     level = objective.delta / objective.max_analyses
     n_wanted = _ROOM_FOR_ERRORS * math.log(1.0 / level) * loss.unit / objective.target
     share = math.ceil(100.0 * n_wanted / len(rows.codes)) / 100.0
-    return min(max(HELD_OUT, share), _MOST_HELD_OUT)
+    return min(max(HELD_OUT, share), MOST_HELD_OUT)
 
 
 def _choose_start(

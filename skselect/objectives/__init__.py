@@ -82,6 +82,7 @@ from skselect.objectives.reading import (
 from skselect.objectives.reading import (
     refuse_given as refuse_given,
 )
+from skselect.objectives.refusal import MOST_HELD_OUT as MOST_HELD_OUT
 from skselect.objectives.risk import (
     HELD_OUT as HELD_OUT,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -279,10 +279,14 @@ class Best(Objective):
         return 0.0, 1.0
 
     def refuse(
-        self, curve: RiskCoverageCurve, *, again: str = "", remedy: str = ""
+        self,
+        curve: RiskCoverageCurve,
+        *,
+        notes: Sequence[str] = (),  # noqa: ARG002
+        remedy: str = "",
     ) -> InfeasibleTargetError:
         """Say that the range accepts too few rows, or that a constraint cannot be kept."""
-        return InfeasibleTargetError(f"{self._advise(curve)}{again}", remedy=remedy)
+        return InfeasibleTargetError(self._advise(curve), remedy=remedy)
 
     def _advise(self, curve: RiskCoverageCurve) -> str:
         low, high = self.range_on(curve)

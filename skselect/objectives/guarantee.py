@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import special
 
-from skselect._lib.arrays import BoolArray, FloatArray, reaches
+from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks.options import (
     check_count,
     check_delta,
@@ -26,13 +26,15 @@ from skselect.bounds._pointwise import (
     upper_from_counts,
 )
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.exceptions import ArgumentError, InfeasibleTargetError
+from skselect.exceptions import ArgumentError, BestSet, InfeasibleTargetError, Refusal
+from skselect.objectives import refusal
 from skselect.objectives.counts import DOUBT, FOUND, Counts, Finding, find_mean
 from skselect.objectives.loss import Loss
 from skselect.objectives.objective import Found, Objective
 from skselect.predictions.outcomes import Outcomes
 from skselect.thresholds import Combined, FixedSequence, LevelSequence
 from skselect.thresholds import _rules as rules
+from skselect.thresholds._advice import RowsNeeded
 from skselect.thresholds._rules import Passing, Rule
 
 if TYPE_CHECKING:
@@ -367,94 +369,66 @@ class Guarantee(Objective):
 
     # Refusals
 
-    @property
-    def reuse_warning(self) -> str:
-        """What happens to the guarantee when rows are added for another analysis."""
-        if not self.guarantees:
-            return ""
-        if self.max_analyses > 1:
-            return (
-                f" Rows may be added to these for the next of the {self.max_analyses} planned "
-                "analyses, up to about the number that is needed. An analysis beyond the plan "
-                "breaks the guarantee."
-            )
-        return (
-            " Adding rows to these and asking again breaks the guarantee. Use fresh rows only, or "
-            "plan the number of analyses before the first one (max_analyses=)."
-        )
-
-    def _in_all(self, n: int) -> int:
+    def in_all(self, n: int) -> int:
         """Return how many rows it takes in all so that `n` of them certify."""
         return math.ceil(n / self.share - 1e-9)
 
-    def _name_all(self, n: int) -> str:
-        """Say how many rows it takes in all so that `n` of them certify, "" where all do."""
-        if self.share == 1.0:
-            return ""
-        return f" ({self._in_all(n):,} in all)"
-
     def refuse(
-        self, curve: RiskCoverageCurve, *, again: str = "", remedy: str = ""
+        self, curve: RiskCoverageCurve, *, notes: Sequence[str] = (), remedy: str = ""
     ) -> InfeasibleTargetError:
         """Return the error where no threshold meets the target.
 
-        The smallest target for a risk takes many times as long as the refusal itself, so that it
+        What the rows could have borne takes many times as long as the refusal itself, so that it
         is looked for when the message is read.
         """
-        advice, needed = self._advise_rows(curve)
-
-        def find_least() -> tuple[float | None, str]:
-            least, text = self._describe_least(curve)
-            return least, write(text)
-
-        def write(about_least: str) -> str:
-            reasons = [*advice]
-            least = self.least_coverage(curve.n_rows)
-            if least > 0:
-                reasons.append(f"only accepted shares of at least min_coverage={least:g} count")
-            if about_least:
-                reasons.append(about_least)
-            sentences = ". ".join(reason[0].upper() + reason[1:] for reason in reasons)
-            which = f"{curve.n_rows:,} rows"
-            if self.share < 1.0:
-                which = f"{curve.n_rows:,} certifying rows ({self._in_all(curve.n_rows):,} in all)"
-            return (
-                f"No threshold meets target={self.target:g} for objective={self.name!r} on "
-                f"{which} with delta={self.own_delta:g}. {sentences}.{again}"
-            )
-
+        message = f"REFUSED: {self.describe()}."
         return InfeasibleTargetError(
-            write(""), rows_needed=needed, remedy=remedy, find_least=find_least
+            message, remedy=remedy, explain=lambda: self.explain(curve, notes)
         )
 
-    def _advise_rows(self, _: RiskCoverageCurve) -> tuple[list[str], int | None]:
-        """Say how many rows it takes; return that number, too."""
+    def explain(self, curve: RiskCoverageCurve, notes: Sequence[str]) -> Refusal:
+        """Return why no threshold meets the target, what the rows prove, and what to do."""
         if not self.guarantees:
-            return [], None
-        least = self.rows_needed()
-        in_all = self._name_all(least)
-        kind = "accepted rows" if self.is_selective else "rows"
-        advice = [f"Even without a single error, at least {least:,} {kind}{in_all} are needed"]
-        return advice, least
+            return refusal.explain_estimate(self, curve)
+        return refusal.explain(self, curve, notes)
 
-    def _describe_least(self, curve: RiskCoverageCurve) -> tuple[float | None, str]:
-        """Return the smallest target that could be met, if it is known, and say so."""
-        if not self.guarantees:
-            allowed = reaches(curve.coverage, self.least_coverage(curve.n_rows))
-            least = self.about.unit * float(np.min(self._observed(curve)[allowed]))
-            return least, f"the smallest risk of any accepted set of these rows is {least:.4g}"
-        least = self.about.unit * self._least_target(curve)
+    def find_best_set(self, curve: RiskCoverageCurve) -> BestSet | None:
+        """Return the accepted set with the least bound, None where the method has none."""
+        if self.plan.guarantee == "mean":
+            return None
+        n_errors = int(curve.accepted_loss[0])
+        bound = clopper_pearson_upper(n_errors, curve.n_rows, self.level)
+        return BestSet(int(curve.n_accepted[0]), n_errors, self.bound(bound))
+
+    def find_least_target(self, curve: RiskCoverageCurve) -> tuple[float | None, float | None]:
+        """Return the smallest target that could be met, and the coverage there; None if none."""
+        least = self._least_target(curve)
         if self.about.is_error and least > 0.5:
-            return None, f"no target up to 0.5 could have been met by these {curve.n_rows} rows"
-        return least, (
-            f"the smallest target these {curve.n_rows:,} rows could have met is "
-            f"{rounded(least, 4, up=True)}, but certifying it needs fresh rows"
-        )
-
-    def _observed(self, curve: RiskCoverageCurve) -> FloatArray:
-        """Return what the target bounds, at each entry of a curve."""
-        return curve.generalized_risk
+            return None, None
+        coverage = self._coverage_at(curve, least)
+        return self.bound(least), coverage
 
     def _least_target(self, curve: RiskCoverageCurve) -> float:
         """Return the smallest target that these rows could have met, in [0, 1]."""
         return clopper_pearson_upper(curve.accepted_loss[0], curve.n_rows, self.level)
+
+    def _coverage_at(self, curve: RiskCoverageCurve, target: float) -> float:
+        """Return the share of these rows that would be answered at a target."""
+        # A last bit of the target may decide.
+        target = target * (1.0 + 1e-9)
+        entries = self.rule(curve, target, self.level, self.least_coverage(curve.n_rows))
+        coverage, _ = curve.working_point(rules.last_passed(entries))
+        return coverage
+
+    def plan_rows(self, curve: RiskCoverageCurve) -> RowsNeeded:  # noqa: ARG002
+        """Return how many rows like these would meet the target, as a range."""
+        needed = self.rows_needed()
+        return RowsNeeded(needed, needed)
+
+    def least_risk_bound(self, curve: RiskCoverageCurve) -> float:  # noqa: ARG002
+        """Return a lower bound of what the target bounds, for every accepted set."""
+        return 0.0
+
+    def observed(self, curve: RiskCoverageCurve) -> FloatArray:
+        """Return what the target bounds, at each entry of a curve."""
+        return curve.generalized_risk

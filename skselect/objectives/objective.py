@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
@@ -301,17 +301,12 @@ class Objective:
         """The fewest rows with which it uses `delta`; 0 where it divides delta for nothing."""
         return 0
 
-    @property
-    def reuse_warning(self) -> str:
-        """What happens to the guarantee when rows are added for another analysis."""
-        return ""
-
     def find(self, curve: RiskCoverageCurve) -> Found:
         """Find the threshold on a curve of rows that count once; inf where none is good enough."""
         raise NotImplementedError
 
     def refuse(
-        self, curve: RiskCoverageCurve, *, again: str = "", remedy: str = ""
+        self, curve: RiskCoverageCurve, *, notes: Sequence[str] = (), remedy: str = ""
     ) -> InfeasibleTargetError:
         """Return the error where no threshold is good enough: why, and what would help."""
         raise NotImplementedError

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from skselect._lib.arrays import BoolArray, FloatArray, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.exceptions import BestSet, Refusal
 from skselect.objectives.counts import Counts
 from skselect.objectives.guarantee import Guarantee
 from skselect.objectives.loss import Loss
@@ -19,6 +20,7 @@ from skselect.objectives.objective import (
 )
 from skselect.predictions.outcomes import Outcomes
 from skselect.thresholds import FixedSequence, LevelSequence
+from skselect.thresholds import _advice as advice
 from skselect.thresholds import _rules as rules
 from skselect.thresholds._rules import Passing
 from skselect.thresholds._sequences import are_tied
@@ -135,7 +137,8 @@ class Risk(Guarantee):
         """Return the losses of the accepted rows."""
         return loss[accepted]
 
-    def _observed(self, curve: RiskCoverageCurve) -> FloatArray:
+    def observed(self, curve: RiskCoverageCurve) -> FloatArray:
+        """Return the selective risk at each entry of a curve."""
         return curve.selective_risk
 
     @property
@@ -162,34 +165,37 @@ class Risk(Guarantee):
         least = self.least_coverage(curve.n_rows)
         return rules.least_risk_target(self.rule, curve, self.level, least)
 
-    def _advise_rows(self, curve: RiskCoverageCurve) -> tuple[list[str], int | None]:
-        advice, needed = super()._advise_rows(curve)
-        if not advice or self.plan.guarantee == "mean":
-            return advice, needed
-        rows = "fresh rows" if self.max_analyses == 1 else "rows"
+    def explain(self, curve: RiskCoverageCurve, notes: Sequence[str]) -> Refusal:
+        """Return why no threshold meets the target; ties may be the reason."""
+        if self.counts and self._loses_by_ties(curve):
+            ties = (
+                f"Ties are the reason: these rows have only {len(curve)} different confidences, "
+                "and tests of these levels would pass. Let other rows name the levels: "
+                "method=LevelSequence.of(...)."
+            )
+            notes = [*notes, ties]
+        return super().explain(curve, notes)
+
+    def find_best_set(self, curve: RiskCoverageCurve) -> BestSet | None:
+        """Return the accepted set with the least bound, None where none is large enough."""
+        if self.plan.guarantee == "mean":
+            return None
+        best = advice.best_set(curve, self.level, self.least_coverage(curve.n_rows))
+        if best is None:
+            return None
+        return BestSet(best.n_accepted, best.n_errors, self.bound(best.bound))
+
+    def plan_rows(self, curve: RiskCoverageCurve) -> advice.RowsNeeded:
+        """Return how many rows like these would meet the target, as a range."""
+        if self.plan.guarantee == "mean":
+            return super().plan_rows(curve)
         least = self.least_coverage(curve.n_rows)
-        needed = rules.rows_like_these(curve, self.scaled_target, self.level, least)
-        if needed is None:
-            advice.append(
-                "more rows like these will not help, because even their most confident answers "
-                "have a larger risk"
-            )
-        else:
-            in_all = ""
-            if self.share <= HELD_OUT:
-                # A tuner may have held out more of few rows than it would of more.
-                in_all = self._name_all(needed)
-            advice.append(
-                f"about {needed:,} {rows}{in_all} should be enough if errors stay as common as in "
-                "these"
-            )
-        if self._loses_by_ties(curve):
-            advice.append(
-                f"ties are the reason, because these rows have only {len(curve)} different "
-                "confidences, and tests of these levels would pass. Let other rows name the "
-                "levels: method=LevelSequence.of(...)"
-            )
-        return advice, needed
+        return advice.plan_rows(curve, self.scaled_target, self.level, least)
+
+    def least_risk_bound(self, curve: RiskCoverageCurve) -> float:
+        """Return a lower bound of the risk of every accepted set."""
+        least = self.least_coverage(curve.n_rows)
+        return advice.least_risk_bound(curve, self.level, least)
 
     def _loses_by_ties(self, curve: RiskCoverageCurve) -> bool:
         """Tell whether confidences are tied, and a test of their levels would have passed."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from skselect._lib.checks.options import check_count, check_number
 from skselect._lib.notebook import percent
 from skselect.bounds._pointwise import clopper_pearson_upper
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.exceptions import ArgumentError
+from skselect.exceptions import ArgumentError, Refusal
+from skselect.objectives import refusal
 from skselect.objectives.counts import Counts
 from skselect.objectives.guarantee import Guarantee
 from skselect.objectives.loss import Loss
@@ -320,10 +321,11 @@ class SystemRisk(Guarantee):
             f"at confidence {start[0]:.6g} or higher, but certifying it needs fresh rows."
         )
 
-    def _describe_least(self, curve: RiskCoverageCurve) -> tuple[float | None, str]:
-        if self.counts_deferred:
-            return None, ""
-        return super()._describe_least(curve)
-
-    def _least_target(self, curve: RiskCoverageCurve) -> float:
-        return super()._least_target(curve) + cast(float, self.reviewing.bound)
+    def explain(self, curve: RiskCoverageCurve, notes: Sequence[str]) -> Refusal:
+        """Return why no threshold meets the target; what machine and reviewer did is a note."""
+        if not self.counts_deferred:
+            return super().explain(curve, notes)
+        statement = self.describe()
+        tested = f"Tested on {refusal.name_rows(self, curve)}."
+        text = "\n".join([f"REFUSED: {statement}.", tested, *notes])
+        return Refusal(text, statement, rows_needed=self.rows_needed())

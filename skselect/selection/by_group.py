@@ -16,7 +16,8 @@ from skselect._lib.checks import warn_user
 from skselect._lib.decide import plain_value
 from skselect._lib.notebook import percent
 from skselect.exceptions import InfeasibleTargetError
-from skselect.objectives import Cost, Coverage, Loss, Objective, Objectives
+from skselect.objectives import Cost, Coverage, Guarantee, Loss, Objective, Objectives
+from skselect.objectives.refusal import advise
 from skselect.policy.subgroups import names_of_columns
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.selection.sample import Sample
@@ -173,10 +174,8 @@ def _report_subgroups(
     if too_small:
         notes.append(_list_too_small(by, too_small, len(selections)))
     if len(refused) + len(too_small) == len(selections) and on_infeasible == "raise":
-        first_error = next(iter(errors.values()))
         raise InfeasibleTargetError(
             "\n".join(note.strip() for note in notes),
-            rows_needed=first_error.rows_needed,
             remedy=REMEDY,
         )
     for note in notes:
@@ -190,14 +189,13 @@ def _note_refused(
     on_infeasible: str,
 ) -> str:
     """Say which subgroups have no threshold, why, and what to do."""
-    group, error = next(iter(errors.items()))
-    note = f"{by} {group!r}: {error.reason}"
+    [error, *_] = errors.values()
+    note = error.reason
     if len(refused) > 1:
         note = _list_refused(by, refused, errors)
-    again = refused[group].objective.reuse_warning
     if on_infeasible == "wait":
-        again = " Judge more of its rows, and ask again."
-    return f"{note}{again} "
+        note += " Judge more of its rows, and ask again."
+    return f"{note} "
 
 
 def _list_refused(
@@ -215,15 +213,19 @@ def _list_refused(
     more = ""
     if len(refused) > len(rows):
         more = f"\nand {len(refused) - len(rows):,} more"
-    share = next(iter(refused.values())).objective.share
+    [first, *_] = refused.values()
     certifying = ""
-    if share < 1.0:
-        certifying = f" Only certifying rows are counted, {percent(share)} of all."
+    if first.objective.share < 1.0:
+        share = percent(first.objective.share)
+        certifying = f" Only certifying rows are counted, {share} of all."
+    now = ""
+    if isinstance(first.objective, Guarantee) and first.objective.guarantees:
+        now = f" Now: {advise(first.objective, first.curve)}."
     return (
-        f"{by}: no threshold meets the target in {len(refused):,} subgroups.\n"
+        f"REFUSED: in {len(refused):,} subgroups ({by}) no threshold meets the target.\n"
         f"{table.to_string(index=False)}{more}\n"
-        "'rows needed' should be enough if errors stay as common as in these rows, which could "
-        f"have met the 'least target'. Certifying either needs fresh rows.{certifying}"
+        "'rows needed' is a plan, not a promise; the 'least target' would have been met."
+        f"{certifying}{now}"
     )
 
 

@@ -263,14 +263,14 @@ def report_infeasible(selection: ThresholdSelection, on_infeasible: str) -> Thre
         warn_user(objective.tell_infeasible())
         return selection
     if on_infeasible == "raise":
-        raise refuse(selection, objective.reuse_warning, REMEDY)
+        raise refuse(selection, REMEDY)
     if on_infeasible == "wait":
         warn_user(
             "No threshold passes yet, so nothing is accepted. Judge more rows, first those that "
             "next_to_judge (in a terminal: --next) names, and ask again."
         )
         return selection
-    error = refuse(selection, objective.reuse_warning)
+    error = refuse(selection)
     warn_user(f"{error} Nothing will be accepted.")
     return selection
 
@@ -294,19 +294,21 @@ def _report_contradiction(
     return selections[0]
 
 
-def refuse(
-    selection: ThresholdSelection, again: str = "", remedy: str = ""
-) -> InfeasibleTargetError:
+def refuse(selection: ThresholdSelection, remedy: str = "") -> InfeasibleTargetError:
     """Return the error about a selection that accepts nothing, with what its certificate notes."""
     certificate = selection.certificate
+    notes = []
     if certificate is not None:
         if certificate.reviewer:
-            again = f" {certificate.reviewer}{again}"
-        notes = [
-            caveat for caveat in certificate.caveats if caveat.endswith(certificates.MUST_PASS)
-        ]
-        again = "".join(f" {note}." for note in notes) + again
-    return selection.objective.refuse(selection.curve, again=again, remedy=remedy)
+            notes.append(certificate.reviewer)
+        if selection.curve.n_rows < certificate.n:
+            # All rows pass, and a reading of fewer refuses.
+            notes += [
+                f"{caveat[0].upper()}{caveat[1:]}."
+                for caveat in certificate.caveats
+                if caveat.endswith(certificates.MUST_PASS)
+            ]
+    return selection.objective.refuse(selection.curve, notes=notes, remedy=remedy)
 
 
 def cover_by_other_coins(

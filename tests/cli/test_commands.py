@@ -358,11 +358,11 @@ def test_a_refusal_names_what_is_wrong_and_writes_nothing(command, named, refuse
 
 def test_out_of_reach_exits_with_three_and_writes_nothing(frame, refuse):
     told = refuse(f"{AGAIN} t.csv {PROBA} --target 0.0001", code=3)
-    assert "No threshold meets target=0.0001 for --objective risk" in told
-    assert "Adding rows to these and asking again breaks the guarantee" in told
+    assert "REFUSED: at most 0.01 % of the answers are wrong." in told
+    assert "asking these again, or with more, breaks the guarantee" in told
     write(frame.assign(site=frame["id"] % 300), "many.parquet")
     told = refuse(f"{AGAIN} many.parquet {PROBA} --target 0.01 --subgroups site", code=3)
-    assert "site: no threshold meets the target in 300 subgroups." in told
+    assert "in 300 subgroups (site) no threshold meets the target." in told
     assert "\nand 250 more\n" in told
 
 

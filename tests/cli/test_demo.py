@@ -111,8 +111,8 @@ def test_own_table_with_strings_dates_gaps_and_any_labels(tmp_path, table, kind,
 @pytest.mark.usefixtures("small_booster")
 def test_refusal_is_shown_and_nothing_is_accepted(table, show):
     printed = show(table.iloc[:300], target=0.001).out
-    assert "No threshold meets target=0.001" in printed
-    assert "could have met is 0." in printed
+    assert "REFUSED: at most 0.1 % of the answers are wrong." in printed
+    assert "would have been met" in printed
     assert "Nothing will be accepted" in printed
 
 

@@ -214,7 +214,7 @@ def test_a_refused_subgroup_is_named_and_its_errors_come_last():
     sure = rng.uniform(0.6, 0.9, 2000) + np.repeat([0, 0.1], 1000)  # the west errs and is surer
     rows = Predictions.from_proba(1 - wrong, sure)
     options = {"objective": "risk", "target": 0.1, "subgroups": site, "assume": "independent"}
-    with pytest.warns(UserWarning, match="No threshold meets"):
+    with pytest.warns(UserWarning, match="REFUSED: at most 10 %"):
         policy = select_threshold(rows, **options).policy
 
     def report_on(sites, **more):

@@ -82,12 +82,21 @@ def test_risk_is_kept_on_the_rows_and_certified_where_less_is_accepted(good):
 def test_infeasible_target_says_what_would_help(objective):
     few = Outcomes([0] * 50, np.linspace(0.5, 1, 50))
     goal = {"objective": objective, "target": 0.02}
-    with pytest.raises(InfeasibleTargetError, match=r"at least 149 (accepted )?rows") as caught:
+    with pytest.raises(InfeasibleTargetError, match="REFUSED: at most 2 % of") as caught:
         select_threshold(few, **goal)
-    assert "could have met is 0.05" in caught.value.reason
-    assert "needs fresh rows" in str(caught.value)
-    assert caught.value.rows_needed >= 149
+    lines = caught.value.reason.splitlines()
+    assert len(lines) == 4
+    assert lines[1].startswith("Best of these 50 rows: the surest ")
+    assert lines[2].startswith("A target of 5.82 % would have been met (")
+    assert "use fresh rows" in lines[3]
+    assert "these 50 prove 5.82 % at best" in lines[3]
+    assert caught.value.guarantee == lines[0].removeprefix("REFUSED: ").removesuffix(".")
+    low, high = caught.value.rows_needed_range
+    assert 149 <= low <= high == caught.value.rows_needed
     assert caught.value.least_target == pytest.approx(1 - 0.05 ** (1 / 50), rel=2e-3)
+    n_accepted, n_errors, bound = caught.value.best_set
+    assert (n_errors, bound) == (0, pytest.approx(1 - 0.05 ** (1 / 50)))
+    assert (n_accepted == 50) == (objective == "risk")
     with pytest.warns(UserWarning, match="Nothing will be accepted"):
         selection = select_threshold(few, on_infeasible="abstain", **goal)
     assert (selection.threshold, selection.coverage) == (np.inf, 0)
@@ -107,10 +116,12 @@ def test_a_refusal_looks_for_the_least_target_only_when_read(good, monkeypatch):
     assert not asked
     again = pickle.loads(pickle.dumps(caught.value))
     assert len(asked) == 1
-    assert f"these 2,000 rows could have met is {again.least_target:.3f}"[:-1] in str(caught.value)
-    for name in ("args", "least_target", "rows_needed", "reason", "remedy"):
+    for name in (
+        "args", "guarantee", "least_target", "least_target_coverage", "rows_needed",
+        "rows_needed_range", "best_set", "reason", "remedy",
+    ):  # fmt: skip
         assert getattr(again, name) == getattr(caught.value, name)
-    assert f"could have met is {again.least_target:.3f}"[:-1] in again.reason
+    assert f"A target of {100 * again.least_target:.2f}"[:-1] in again.reason
     assert pickle.loads(pickle.dumps(again)).least_target == again.least_target  # sent on
     assert len(asked) == 1
 
@@ -126,10 +137,11 @@ def test_a_refusal_counts_rows_that_certify_and_all_rows(looks, rng):
     with pytest.raises(InfeasibleTargetError) as caught:
         select_threshold(rows, **asked)
     said = str(caught.value).replace(",", "")
-    [counts] = re.findall(r"on (\d+) certifying rows \((\d+) in all\)", said)
-    [plans] = re.findall(r"at least (\d+) accepted rows \((\d+) in all\)", said)
-    for certifying, everything in [counts, plans]:
-        assert int(everything) == 2 * int(certifying)
+    [counts] = re.findall(r"these (\d+) certifying rows \((\d+) in all\)", said)
+    [plans] = re.findall(r"about (\d+) to (\d+) such rows \((\d+) to (\d+) in all\)", said)
+    low, high, low_in_all, high_in_all = map(int, plans)
+    assert int(counts[1]) == 2 * int(counts[0])
+    assert (low_in_all, high_in_all) == (2 * low, 2 * high)
     with pytest.raises(InfeasibleTargetError) as caught:
         select_threshold(rows, **asked, subgroups=np.repeat(["a", "b"], 300))
     counts = re.findall(r"'[ab]' +(\d+) ", str(caught.value))
@@ -241,7 +253,7 @@ def test_every_method_counts_graded_losses(good):
         assert (found.method, found.loss, found.is_certified) == (method, "graded", True)
     # At most 70 % wrong is no guarantee; a mean loss of at most 0.7 may be one.
     assert select_threshold(graded, objective=Risk(0.7)).certificate.is_certified
-    with pytest.raises(InfeasibleTargetError, match="smallest target these 2,000 rows"):
+    with pytest.raises(InfeasibleTargetError, match=r"A target of [0-9.]+ would have been met"):
         select_threshold(graded, objective=Risk(1e-4))
 
 
@@ -290,8 +302,12 @@ def test_a_table_that_was_read_twice_gains_nothing(good):
     said = "2,000 of these 4,000 rows equal an earlier one, label included; a threshold must hold"
     assert f"Note: {said} with and without them." in text
     assert "either all rows that equal earlier ones are copies, or none of them is" in text
+    # Where one table alone refuses, and two would not, the copies are the reason; else no word.
     with pytest.raises(InfeasibleTargetError, match=said):
+        select_threshold(twice, objective="risk", target=0.011, assume="independent")
+    with pytest.raises(InfeasibleTargetError) as caught:
         select_threshold(twice, objective="risk", target=1e-4, assume="independent")
+    assert "equal an earlier one" not in str(caught.value)
     rounded = Outcomes(good.loss, np.round(good.confidence, 2))
     tied = select_threshold(rounded, objective="risk", target=0.03).certificate
     assert "(copies cannot be found, because confidences are tied)" in unwrap(str(tied))
@@ -391,12 +407,12 @@ def test_a_cost_at_which_nothing_would_ever_be_deferred_is_refused(good):
     assert select_threshold(table, objective="cost", target=20).coverage == 1
 
 
-@pytest.mark.parametrize(("min_coverage", "said"), [(0.0, False), (0.001, True), ("auto", True)])
+@pytest.mark.parametrize(("min_coverage", "said"), [(0.0, False), (0.001, True), ("auto", False)])
 def test_a_refusal_names_the_least_coverage_where_there_is_one(min_coverage, said):
     stated = Risk(0.1, min_coverage=min_coverage)
     with pytest.raises(InfeasibleTargetError) as caught:
         select_threshold(Outcomes([1] * 9, np.arange(9)), objective=stated)
-    assert ("Only accepted shares of at least min_coverage=0" in str(caught.value)) is said
+    assert ("Only shares of at least min_coverage=0.001 count" in str(caught.value)) is said
 
 
 @pytest.mark.parametrize(
@@ -430,11 +446,11 @@ def test_looks_and_subgroups_divide_delta_together(good):
 @pytest.mark.parametrize(
     ("looks", "said"),
     [
-        (1, "Adding rows to these and asking again breaks the guarantee. Use fresh rows only"),
-        (3, "Rows may be added to these for the next of the 3 planned analyses"),
+        (1, "asking these again, or with more, breaks the guarantee"),
+        (3, "add rows for the next of the 3 planned analyses"),
     ],
 )
-def test_a_refusal_says_what_reuse_warning_does(good, looks, said):
+def test_a_refusal_says_what_another_analysis_does(good, looks, said):
     options = {"objective": Risk(0.0001, max_analyses=looks)}
     with pytest.raises(InfeasibleTargetError, match=said) as caught:
         select_threshold(good, **options)
@@ -733,7 +749,7 @@ def test_a_pool_is_judged_from_the_top_until_no_label_can_help(rng):
 
 def test_where_no_label_can_help_the_target_is_refused():
     rows = Predictions.from_verdicts(["wrong"] * 50 + [None] * 50, [0.9] * 100, unjudged="wrong")
-    with pytest.raises(InfeasibleTargetError, match="No threshold meets target"):
+    with pytest.raises(InfeasibleTargetError, match="REFUSED: at most 5 %"):
         select_threshold(rows, objective="risk", target=0.05)
     with pytest.warns(UserWarning, match="Nothing will be accepted"):
         found = select_threshold(rows, objective="risk", target=0.05, on_infeasible="abstain")

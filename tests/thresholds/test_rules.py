@@ -127,7 +127,7 @@ def test_the_surest_8_percent_are_answered_where_they_are_800_rows(rng):
     with pytest.raises(InfeasibleTargetError, match=r"at least min_coverage=0\.1 count"):
         select_threshold(draw_surest_8_percent(rng), objective=Risk(0.05, min_coverage=0.1))
     small = draw_surest_8_percent(rng, 4000)
-    with pytest.raises(InfeasibleTargetError, match=r"at least min_coverage=0\.05 count"):
+    with pytest.raises(InfeasibleTargetError, match="REFUSED"):
         select_threshold(small, objective=Risk(0.001))
 
 
