@@ -139,10 +139,11 @@ def _name_all(guarantee: Guarantee, plan: advice.RowsNeeded) -> str:
 def _tell_that_no_rows_help(guarantee: Guarantee, curve: RiskCoverageCurve, target: str) -> str:
     """Say that no number of rows is in sight; as a fact only where the rows prove it."""
     smallest = guarantee.least_risk_bound(curve)
-    n = f"{curve.n_rows:,}"
     if smallest <= guarantee.scaled_target:
+        least = advice.RowsNeeded(guarantee.rows_needed(), None)
         return (
-            f"{target} may need any number of such rows: these {n} cannot say. Now: improve the "
+            f"{target} needs at least {least.low:,} such rows{_name_all(guarantee, least)}, and "
+            f"these {curve.n_rows:,} cannot say whether any number would do. Now: improve the "
             "model or its confidence, or name a larger target."
         )
     bound = rounded_target(guarantee, guarantee.bound(smallest))
