@@ -96,7 +96,21 @@ class RawClassifier:
 
     def predict_codes(self, X: Any) -> IntArray:
         """Return what the classifier itself predicts, as codes of the task's classes."""
-        return self.columns[self._encode(self.estimator.predict(X))]
+        return self.columns[self._encode(self._predict(X))]
+
+    def _predict(self, X: Any) -> Any:
+        """Return the classifier's own answers, one label per row."""
+        answers = self.estimator.predict(X)
+        shape = np.shape(answers)
+        if len(shape) == 2 and shape[1] > 1:
+            hint = ""
+            if getattr(find_inner(self.estimator), "objective", None) == "multi:softprob":
+                hint = " For two classes give XGBoost objective='binary:logistic'."
+            raise ValueError(
+                f"estimator: predict of {type(self.estimator).__name__} gives a table of the shape "
+                f"{shape} instead of a label for each row.{hint}"
+            )
+        return answers
 
     def _encode(self, answers: Any) -> IntArray:
         """Return the classifier's own answers as codes of its own classes."""
@@ -114,13 +128,15 @@ class RawClassifier:
         """
         self._check_inner()
         is_proba = self.response == "predict_proba"
+        if decision == "estimator":
+            self.predict_codes(private_sklearn.take_rows(X, [0]))  # what fails, fails in fit
         if decision != "argmax" or not (is_proba or scores.ndim == 1):
             return
         some = some_of(np.arange(len(scores)), n_checked)
         X = private_sklearn.take_rows(X, some)
         scores = scores[some]
         own = scores[:, self.columns] if is_proba else np.column_stack([-scores, scores])
-        answers = self.estimator.predict(X)
+        answers = self._predict(X)
         best = np.asarray(self.estimator.classes_)[own.argmax(axis=1)]
         if np.array_equal(answers, best):
             return
@@ -316,7 +332,7 @@ class TrainingRows:
         fitted = clone(estimator)
         if isinstance(fitted, FrozenEstimator):
             return wrap_fitted(fitted, self.classes)
-        if _takes_codes(fitted):
+        if _takes_codes(fitted, self.params):
             return self._fit_to_codes(fitted, task)
         with run(task, fitted, self.X, self.y):
             fitted.fit(self.X, self.y, **self.params)
@@ -325,12 +341,12 @@ class TrainingRows:
     def _fit_to_codes(self, estimator: Any, task: FitTask | None) -> RawClassifier:
         """Fit a classifier to labels 0..k-1, of which none is missing."""
         present, y = np.unique(self.codes, return_inverse=True)
-        params = dict(self.params)
-        if params.get("eval_set") is not None:
-            classes = self.classes[present]
-            params["eval_set"] = [
-                (X, _encode_evaluated(labels, classes)) for X, labels in params["eval_set"]
-            ]
+        classes = self.classes[present]
+        if not np.array_equal(classes, np.arange(len(classes))):
+            _refuse_named_weights(estimator)
+        params = {
+            name: _encode_evaluated(name, value, classes) for name, value in self.params.items()
+        }
         with run(task, estimator, self.X, y):
             estimator.fit(self.X, y, **params)
         return RawClassifier(estimator, self.classes, present, find_response(estimator))
@@ -362,16 +378,63 @@ def ask_auxiliary(models: Mapping[str, RawClassifier], X: Any) -> dict[str, Floa
     return {name: model.scores(X) for name, model in models.items()}
 
 
-def _takes_codes(estimator: Any) -> bool:
-    """Tell whether a classifier is XGBoost's, which refuses labels other than 0..k-1."""
-    kinds = type(find_inner(estimator)).__mro__
-    return any(kind.__module__.split(".")[0] == "xgboost" for kind in kinds)
+# Labels that a booster does not encode ---------------------------------------------------------
 
 
-def _encode_evaluated(labels: Any, classes: LabelArray) -> IntArray:
-    """Return the labels of an evaluation set as positions among the classes trained on."""
+def _takes_codes(estimator: Any, params: Mapping[str, Any]) -> bool:
+    """Tell whether a classifier is trained on labels 0..k-1, the codes.
+
+    XGBoost refuses other labels, also in a search. Evaluation sets of XGBoost inside an ensemble,
+    and LightGBM's `eval_y`, are not encoded where y is.
+    """
+    inner = find_inner(estimator)
+    while type(inner).__name__.endswith("SearchCV"):
+        inner = find_inner(inner.estimator)
+    if _is_xgboost(inner):
+        return True
+    given = {_last_name(name) for name, value in params.items() if value is not None}
+    if "eval_set" in given and hasattr(estimator, "get_params"):
+        return any(_is_xgboost(part) for part in estimator.get_params().values())
+    return "eval_y" in given
+
+
+def _is_xgboost(estimator: Any) -> bool:
+    return any(kind.__module__.split(".")[0] == "xgboost" for kind in type(estimator).__mro__)
+
+
+def _last_name(name: str) -> str:
+    """Return the name of an argument of `fit` without the steps before it."""
+    return name.rsplit("__", maxsplit=1)[-1]
+
+
+def _refuse_named_weights(estimator: Any) -> None:
+    """Refuse weights by label where the classifier is trained on codes."""
+    for name, value in estimator.get_params().items():
+        if _last_name(name) == "class_weight" and isinstance(value, Mapping):
+            raise ValueError(
+                f"{name} names labels, but this classifier is trained on their positions 0, 1, ... "
+                "(for XGBoost, and for evaluation sets). Pass class_weight='balanced', or "
+                "sample_weight."
+            )
+
+
+def _encode_evaluated(name: str, value: Any, classes: LabelArray) -> Any:
+    """Return an argument of `fit`, the labels of an evaluation set as codes."""
+    if value is None:
+        return None
+    if _last_name(name) == "eval_set":
+        return [(X, _encode_labels(name, labels, classes)) for X, labels in value]
+    if _last_name(name) != "eval_y":
+        return value
+    if isinstance(value, tuple):
+        return tuple(_encode_labels(name, labels, classes) for labels in value)
+    return _encode_labels(name, value, classes)
+
+
+def _encode_labels(name: str, labels: Any, classes: LabelArray) -> IntArray:
+    """Return labels as positions among the classes trained on."""
     remedy = "Each of its classes must occur in every part that is trained on."
-    return encode_known(check_labels(labels, "eval_set"), classes, "eval_set", remedy)
+    return encode_known(check_labels(labels, name), classes, name, remedy)
 
 
 def _match_classes(name: str, own: Any, classes: LabelArray) -> IntArray:

@@ -2,18 +2,20 @@
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
+from sklearn.ensemble import VotingClassifier
 from sklearn.feature_selection import RFE
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from skselect import SelectiveClassifier
+from skselect import CascadeClassifier, SelectiveClassifier
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.estimators.raw_classifier import TrainingRows, wrap_fitted
 from skselect.scoring import get_scorer
@@ -75,6 +77,103 @@ def test_evaluation_sets_of_xgboost_follow_the_codes(data):
     given = {"eval_set": [(X, classes[codes])], "verbose": False}
     with pytest.raises(ValueError, match="eval_set has labels that are not among the classes"):
         without_the_second(data, model, params=given)
+
+
+#: Labels that a booster does not take as they are, beside those that it does.
+LABELS = [[0, 1], [1, 2], [-1, 1], ["b", "a"], [False, True]]
+
+
+@pytest.fixture(scope="module")
+def evaluated():
+    """Return rows to train on and to evaluate on, and a booster that stops early on these."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, 400)
+    X = rng.normal(size=(400, 3))
+    X[:, 0] += codes
+    return X, codes
+
+
+def _stops_early(**options):
+    xgboost = pytest.importorskip("xgboost")
+    return xgboost.XGBClassifier(
+        n_estimators=30, max_depth=3, early_stopping_rounds=3, n_jobs=1, **options
+    )
+
+
+@pytest.mark.parametrize("labels", LABELS, ids=str)
+def test_early_stopping_of_xgboost_is_the_same_for_all_labels(labels, evaluated):
+    X, codes = evaluated
+    order = np.argsort(np.argsort(labels))  # positions of the labels among the sorted classes
+    y, train, rest = np.array(labels)[codes], slice(0, 300), slice(300, None)
+    pairs = [(X[rest], y[rest])]
+    plain = _stops_early().fit(
+        X[train], order[codes][train], eval_set=[(X[rest], order[codes][rest])], verbose=False
+    )
+    bare = SelectiveClassifier(_stops_early()).fit(
+        X[train], y[train], eval_set=pairs, verbose=False
+    )
+    piped = SelectiveClassifier(make_pipeline(FunctionTransformer(), _stops_early())).fit(
+        X[train], y[train], xgbclassifier__eval_set=pairs, xgbclassifier__verbose=False
+    )
+    search = GridSearchCV(_stops_early(), {"max_depth": [3]}, cv=2)
+    searched = SelectiveClassifier(search).fit(X[train], y[train], eval_set=pairs, verbose=False)
+    boosters = [bare.estimator_, piped.estimator_[-1], searched.estimator_.best_estimator_]
+    for booster in [*boosters, *_fit_routed(X[train], y[train], pairs)]:
+        assert booster.best_iteration == plain.best_iteration
+        assert booster.best_score == plain.best_score
+    assert set(searched.predict(X)) == set(y)
+
+
+def _fit_routed(X, y, pairs):
+    """Return boosters that get the evaluation set by metadata routing."""
+    with sklearn.config_context(enable_metadata_routing=True):
+        asks = _stops_early().set_fit_request(eval_set=True, verbose=True)
+        voting = SelectiveClassifier(VotingClassifier([("booster", asks)], voting="soft"))
+        voting.fit(X, y, eval_set=pairs, verbose=False)
+        stages = [("booster", asks), ("plain", GaussianNB())]
+        cascade = CascadeClassifier(stages, cv=2, max_loss=0.5)
+        cascade.fit(X, y, eval_set=pairs, verbose=False)
+    return voting.estimator_.estimators_[0], cascade.stages_[0][1]
+
+
+@pytest.mark.parametrize(
+    "labels", [[0, 1, 2], [1, 2, 3], [-1, 1, 2], [0, 2, 3], ["c", "a", "b"]], ids=str
+)
+@pytest.mark.parametrize("is_tuple", [False, True])
+def test_early_stopping_of_lightgbm_is_the_same_for_all_labels(is_tuple, labels, evaluated):
+    lightgbm = pytest.importorskip("lightgbm")
+    X, _ = evaluated
+    codes = np.digitize(X[:, 0] + 0.3 * X[:, 1], [0, 1])
+    order = np.argsort(np.argsort(labels))
+    y, train, rest = np.array(labels)[codes], slice(0, 300), slice(300, None)
+    options = {"n_estimators": 20, "n_jobs": 1, "verbose": -1}
+
+    def fit(model, y, prefix=""):
+        held_out = (X[rest], y[rest])
+        given = {"eval_X": (X[rest],), "eval_y": (y[rest],)}
+        if not is_tuple:
+            given = dict(zip(given, held_out, strict=True))
+        given["callbacks"] = [lightgbm.early_stopping(3, verbose=False)]
+        return model.fit(X[train], y[train], **{prefix + name: x for name, x in given.items()})
+
+    booster = lightgbm.LGBMClassifier(**options)
+    expected = fit(lightgbm.LGBMClassifier(**options), order[codes]).best_iteration_
+    bare = fit(SelectiveClassifier(booster), y)
+    piped = fit(SelectiveClassifier(make_pipeline("passthrough", booster)), y, "lgbmclassifier__")
+    assert bare.estimator_.best_iteration_ == piped.estimator_[-1].best_iteration_ == expected
+    assert set(bare.predict(X)) <= set(y)
+    weighted = lightgbm.LGBMClassifier(class_weight={labels[0]: 2}, **options)
+    if labels != [0, 1, 2]:
+        check_refused("class_weight", fit, SelectiveClassifier(weighted), y)
+
+
+@pytest.mark.parametrize("decision", ["argmax", "estimator"])
+def test_a_table_of_answers_says_what_is_wrong(decision, evaluated):
+    xgboost = pytest.importorskip("xgboost")
+    model = xgboost.XGBClassifier(objective="multi:softprob", num_class=2, n_estimators=2)
+    fit = SelectiveClassifier(model, decision=decision).fit
+    message = check_refused("estimator", fit, *evaluated)
+    assert "objective='binary:logistic'" in message
 
 
 # What a classifier answers ---------------------------------------------------------------------
