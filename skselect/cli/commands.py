@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skselect._lib import files
-from skselect._lib.arrays import BoolArray, FloatArray, LabelArray
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_count, check_number
 from skselect._lib.checks.rows import refuse_threshold_and_policy
@@ -447,13 +447,10 @@ def monitor(options: MonitorOptions, clock: Callable[[], float] = time.time) -> 
         _print(f"\n{watched.table()}")
         _print(wrap("At most: an upper bound of each row by itself."))
     sys.stdout.flush()
-    run["answer"] = answer.word
-    if runs is not None and trouble is None:
-        trouble = _append_run(runs, run)
-    if trouble is not None:
-        trouble = f"--history: {options.history}: {trouble}. This run does not stand in it."
-    elif options.html is not None:
-        trouble = _write_page(watched, status, answer.text, options.html)
+    if trouble is None:
+        trouble = _append_run(runs, run | {"answer": answer.word})
+    if trouble is None:
+        trouble = _write_page(watched, status.show(answer.text), options.html)
     if trouble is not None:
         if answer.code != BROKEN:
             raise ValueError(trouble)
@@ -461,14 +458,14 @@ def monitor(options: MonitorOptions, clock: Callable[[], float] = time.time) -> 
     return answer.code
 
 
-def _write_page(
-    watched: SelectiveRiskMonitor, status: MonitorStatus, text: str, path: Path
-) -> str | None:
+def _write_page(watched: SelectiveRiskMonitor, card: str, path: Path | None) -> str | None:
     """Write the answer as a web page; return why it cannot be written, None where it can."""
     from skselect.cli.monitor_page import write_page
 
+    if path is None:
+        return None
     try:
-        write_page(watched, status.show(text), path)
+        write_page(watched, card, path)
     except OSError as error:
         return f"--html: {path}: {error.strerror}."
     return None
@@ -499,9 +496,13 @@ def _read_runs(path: Path | None, policy: AbstentionPolicy) -> tuple[History | N
     try:
         runs = History.read(path)
     except OSError as error:
-        return History(path), str(error.strerror)
+        return History(path), _tell_unwritten(path, error)
     runs.refuse_other_policy(_digest(policy))
     return runs, None
+
+
+def _tell_unwritten(history: Path, error: OSError) -> str:
+    return f"--history: {history}: {error.strerror}. This run does not stand in it."
 
 
 def _digest(policy: AbstentionPolicy) -> str:
@@ -509,12 +510,14 @@ def _digest(policy: AbstentionPolicy) -> str:
     return files.digest_json(policy.to_dict(allow_external=True))[:16]
 
 
-def _append_run(runs: History, run: Mapping[str, str]) -> str | None:
+def _append_run(runs: History | None, run: Mapping[str, str]) -> str | None:
     """Add a run to the history; return why it cannot be added, None where it can."""
+    if runs is None:
+        return None
     try:
         runs.append(run)
     except OSError as error:
-        return str(error.strerror)
+        return _tell_unwritten(runs.path, error)
     return None
 
 
@@ -724,12 +727,7 @@ def _read_rows(
     rows = _known_subgroups(policy, cells[list(table.subgroups)]).add_prefix("subgroup ")
     rows["when"] = when
     rows["id"] = _as_column(file.names(cells[id_column]), cells.index)
-    labels = cells[str(table.label)]
-    if options.other_labels == "wrong":
-        codes = table.codes(labels)
-        codes[codes < -1] = len(table.classes)
-    else:
-        codes = table.known_codes(labels)
+    codes = _read_labels(table, cells[str(table.label)], options)
     rows["label"] = codes.astype(np.int32)
     if table.proba:
         rows[list(range(numbers.shape[1]))] = numbers
@@ -739,17 +737,24 @@ def _read_rows(
         rows["y_pred"] = table.classes[answers]
         rows["confidence"] = numbers[:, 0]
     rows["is decided"] = is_decided
-    is_label = (codes >= 0) & ~is_decided
+    has_label = codes >= 0
     # Where labels stand beside decisions, a row with a label alone is a case nobody decided.
-    rows["brings label"] = is_label & ~np.any((codes >= 0) & is_decided)
+    rows["brings label"] = has_label & ~is_decided & ~np.any(has_label & is_decided)
     decided = cells[is_decided]
     if options.audited is not None:
-        truths = file.booleans(decided[options.audited])
-        rows["audited"] = pd.Series(truths, decided.index)
+        rows["audited"] = pd.Series(file.booleans(decided[options.audited]), decided.index)
     if options.audit_proba is not None:
         numbers = file.numbers(decided[options.audit_proba])
         rows["audit_proba"] = pd.Series(numbers, decided.index)
     return rows, kind
+
+
+def _read_labels(table: Table, labels: pd.Series, options: MonitorOptions) -> IntArray:
+    """Return the class of each label, -1 where it is missing; one after the last may be any."""
+    if options.other_labels != "wrong":
+        return table.known_codes(labels)
+    codes = table.codes(labels)
+    return np.where(codes < -1, len(table.classes), codes)
 
 
 def _as_column(names: Any, index: pd.Index) -> pd.Series:

@@ -48,19 +48,29 @@ class _Rows(NamedTuple):
     ----------
     order : ndarray of shape (n,)
         Where each row stands in the log.
+    when : ndarray of shape (n,)
+    names : Arrow array of shape (n,)
     case : ndarray of shape (n,)
         The number of its case: a name and a time.
     label : ndarray of shape (n,)
+        A code; -1 where there is none.
     is_decided : ndarray of bool, shape (n,)
     brings_label : ndarray of bool, shape (n,)
         The rows that only bring the label of a case, which another row decided.
     """
 
     order: IntArray
+    when: FloatArray
+    names: Any
     case: NDArray[np.int32]
     label: IntArray
     is_decided: BoolArray
     brings_label: BoolArray
+
+    @property
+    def n_cases(self) -> int:
+        """How many names and times there are."""
+        return int(self.case[-1]) + 1
 
     @property
     def first_decisions(self) -> IntArray:
@@ -70,11 +80,31 @@ class _Rows(NamedTuple):
         return decided[is_first]
 
     @property
-    def lost_labels(self) -> IntArray:
-        """The rows that bring labels of cases of which there is no other row."""
-        has_other_row = np.zeros(self.case[-1] + 1, dtype=bool)
-        has_other_row[self.case[~self.brings_label]] = True
-        return np.flatnonzero(~has_other_row[self.case])
+    def has_case(self) -> BoolArray:
+        """Which cases have a row that does not only bring a label."""
+        has_case = np.zeros(self.n_cases, dtype=bool)
+        cases = self.case[~self.brings_label]
+        has_case[cases] = True
+        return has_case
+
+
+class _Labels(NamedTuple):
+    """The labels of a log, in the order of its rows where one may correct another.
+
+    Parameters
+    ----------
+    case, code : ndarray
+        What each label is of, and which it is.
+    n_moved : int
+        How many have another time than the only decision of their name.
+    lost : ndarray
+        The rows of labels that belong to no decision.
+    """
+
+    case: NDArray[np.int32]
+    code: IntArray
+    n_moved: int
+    lost: IntArray
 
 
 def find_cases(log: pd.DataFrame, since: float, kind: str, batch: Any) -> Cases:
@@ -84,42 +114,39 @@ def find_cases(log: pd.DataFrame, since: float, kind: str, batch: Any) -> Cases:
     """
     rows = _sort_rows(log)
     first = rows.first_decisions
-    lost = rows.lost_labels
-    owner = rows.case.copy()
-    if len(lost):
-        owner[lost] = _find_by_name(log, rows, first, lost)
-    is_labelled = (rows.label >= 0) & (owner >= 0)
-    labelled = np.flatnonzero(is_labelled)
-    if len(lost):  # of two labels that of the later file or row counts
-        labelled = labelled[np.argsort(rows.order[labelled], kind="stable")]
-    n_cases = int(rows.case[-1]) + 1
-    last_label = np.full(n_cases, -1, rows.label.dtype)
-    last_label[owner[labelled]] = rows.label[labelled]
-    cases = pd.DataFrame({"row": rows.order[first], "label": last_label[rows.case[first]]})
-    is_early = log["when"].to_numpy()[cases["row"]] < since
-    unfound = lost[owner[lost] < 0]
+    labels = _find_labels(rows, first)
+    last_label = np.full(rows.n_cases, -1, rows.label.dtype)
+    last_label[labels.case] = labels.code  # of several the last one stays
+    decided_cases = rows.case[first]
+    table = pd.DataFrame({"row": rows.order[first], "label": last_label[decided_cases]})
+    is_early = rows.when[first] < since
+    remarks = _find_remarks(rows, first, labels, batch)
+    n_early = int(np.sum(is_early))
+    if n_early:
+        remarks.append(f"{n_early:,} earlier cases, left out (see --since).")
+    lost = _tell_lost(rows, labels.lost, first, kind)
+    n_labels = int(np.sum(rows.label >= 0))
+    if lost and len(labels.lost) <= max(_FEW, _FEW_OF_ALL * n_labels):
+        remarks.append(lost)
+        lost = ""
+    return Cases(table[~is_early], remarks, lost)
+
+
+def _find_remarks(rows: _Rows, first: IntArray, labels: _Labels, batch: Any) -> list[str]:
+    """Say which rows or cases are not as they should be, and how many."""
     undecided = _find_undecided(rows, first)
-    remarks = {
+    n_decisions = int(np.sum(rows.is_decided))
+    counts = {
         "cases without a probability, answer or confidence": len(undecided),
-        "rows that decide a case again": int(np.sum(rows.is_decided)) - len(first),
-        "cases with two labels, of which the later counts": _count_corrected(
-            owner[labelled], rows.label[labelled]
-        ),
-        "labels with another time than the only decision of their name": len(lost) - len(unfound),
-        "earlier cases, left out (see --since)": int(np.sum(is_early)),
+        "rows that decide a case again": n_decisions - len(first),
+        "cases with two labels, of which the later counts": _count_corrected(labels),
+        "labels with another time than the only decision of their name": labels.n_moved,
     }
-    texts = [f"{n:,} {what}." for what, n in remarks.items() if n]
-    sudden = _tell_sudden(log["when"].to_numpy()[rows.order], first, undecided, batch)
+    remarks = [f"{n:,} {what}." for what, n in counts.items() if n]
+    sudden = _tell_sudden(rows, first, undecided, batch)
     if sudden:
-        texts.append(sudden)
-    told = ""
-    if len(unfound):
-        told = _tell_lost(log, rows, unfound, first, kind)
-        n_labels = int(np.sum(rows.label >= 0))
-        if len(unfound) <= max(_FEW, _FEW_OF_ALL * n_labels):
-            texts.append(told)
-            told = ""
-    return Cases(cases[~is_early], texts, told)
+        remarks.append(sudden)
+    return remarks
 
 
 def _sort_rows(log: pd.DataFrame) -> _Rows:
@@ -133,50 +160,70 @@ def _sort_rows(log: pd.DataFrame) -> _Rows:
     is_same_time = pc.equal(later["when"], earlier["when"])
     is_same_name = pc.equal(later["id"], earlier["id"])
     is_next = ~pc.and_(is_same_time, is_same_name).to_numpy()
-    case = np.cumsum(np.append([False], is_next), dtype=np.int32)
     return _Rows(
-        order,
-        case,
-        log["label"].to_numpy()[order],
-        log["is decided"].to_numpy()[order],
-        log["brings label"].to_numpy()[order],
+        order=order,
+        when=keys["when"].to_numpy(),
+        names=keys["id"],
+        case=np.cumsum(np.append([False], is_next), dtype=np.int32),
+        label=log["label"].to_numpy()[order],
+        is_decided=log["is decided"].to_numpy()[order],
+        brings_label=log["brings label"].to_numpy()[order],
     )
 
 
-def _find_by_name(log: pd.DataFrame, rows: _Rows, first: IntArray, lost: IntArray) -> IntArray:
+def _find_labels(rows: _Rows, first: IntArray) -> _Labels:
+    """Return the labels with the cases that they are of; `first` are the rows that decide."""
+    labelled = np.flatnonzero(rows.label >= 0)
+    case = rows.case[labelled]
+    is_apart = ~rows.has_case[case]
+    if not np.any(is_apart):
+        return _Labels(case, rows.label[labelled], 0, labelled[:0])
+    apart = labelled[is_apart]
+    found = _find_by_name(rows, first, apart)
+    lost = apart[found < 0]
+    case[is_apart] = found
+    belongs = case >= 0
+    case = case[belongs]
+    labelled = labelled[belongs]
+    # Of two labels that of the later file or row counts.
+    by_row = np.argsort(rows.order[labelled], kind="stable")
+    labels = rows.label[labelled[by_row]]
+    return _Labels(case[by_row], labels, len(apart) - len(lost), lost)
+
+
+def _find_by_name(rows: _Rows, first: IntArray, apart: IntArray) -> IntArray:
     """Return the case of each label whose name was decided once, at another time; else -1."""
-    names = pa.array(log["id"])
-    lost_names = names.take(pa.array(rows.order[lost]))
-    decided_names = names.take(pa.array(rows.order[first]))
-    is_asked = pc.is_in(decided_names, value_set=pc.unique(lost_names)).to_numpy(False)
-    asked = pd.Index(decided_names.filter(pa.array(is_asked)).to_pylist(), dtype=object)
-    cases = rows.case[first[is_asked]]
+    names_apart = rows.names.take(pa.array(apart))
+    decided_names = rows.names.take(pa.array(first))
+    is_asked = pc.is_in(decided_names, value_set=pc.unique(names_apart)).to_numpy()
+    asked_names = decided_names.filter(pa.array(is_asked)).to_pylist()
+    asked = pd.Index(asked_names, dtype=object)
     is_only = ~asked.duplicated(keep=False)
-    place = asked[is_only].get_indexer(lost_names.to_pylist())
-    return np.where(place < 0, -1, np.append(cases[is_only], -1)[place])
+    cases = rows.case[first[is_asked]][is_only]
+    place = asked[is_only].get_indexer(names_apart.to_pylist())
+    return np.append(cases, -1)[place]
 
 
-def _count_corrected(case: NDArray[np.int32], label: IntArray) -> int:
+def _count_corrected(labels: _Labels) -> int:
     """Return how many cases have labels that are not all the same."""
-    by_case = np.argsort(case, kind="stable")
-    case = case[by_case]
-    label = label[by_case]
+    by_case = np.argsort(labels.case, kind="stable")
+    case = labels.case[by_case]
+    code = labels.code[by_case]
     is_same_case = np.diff(case) == 0
-    is_other_label = np.diff(label) != 0
+    is_other_label = np.diff(code) != 0
     corrected = case[1:][is_same_case & is_other_label]
     return len(np.unique(corrected))
 
 
 def _find_undecided(rows: _Rows, first: IntArray) -> IntArray:
-    """Return a row of each case that no row decides, but for labels of other rows."""
-    counts = np.zeros(rows.case[-1] + 1, dtype=bool)
-    counts[rows.case[~rows.brings_label]] = True
-    counts[rows.case[first]] = False
+    """Return the first row of each case that no row decides, but for labels of other rows."""
+    is_undecided = rows.has_case
+    is_undecided[rows.case[first]] = False
     begins = np.flatnonzero(np.diff(rows.case, prepend=-1))
-    return begins[counts]
+    return begins[is_undecided]
 
 
-def _tell_sudden(when: FloatArray, first: IntArray, undecided: IntArray, batch: Any) -> str:
+def _tell_sudden(rows: _Rows, first: IntArray, undecided: IntArray, batch: Any) -> str:
     """Say that more of the latest cases lack a decision than before, "" where chance explains it.
 
     The latest ones are those of the length of a batch: so many cases, or such a time.
@@ -185,23 +232,23 @@ def _tell_sudden(when: FloatArray, first: IntArray, undecided: IntArray, batch: 
 
     if len(undecided) == 0:
         return ""
-    places = np.sort(np.append(first, undecided))
-    is_undecided = np.isin(places, undecided)
-    is_latest = _find_latest(when[places], batch)
-    n = len(places)
+    cases = np.sort(np.append(first, undecided))
+    is_undecided = np.isin(cases, undecided)
+    is_latest = _find_latest(rows.when[cases], batch)
+    n = len(cases)
     n_latest = int(np.sum(is_latest))
-    n_lacking = len(undecided)
-    n_lacking_latest = int(np.sum(is_undecided & is_latest))
     if n_latest == n:
         return ""
+    n_lacking = len(undecided)
+    n_lacking_latest = int(np.sum(is_undecided & is_latest))
     share = n_lacking_latest / n_latest
-    before = (n_lacking - n_lacking_latest) / (n - n_latest)
+    share_before = (n_lacking - n_lacking_latest) / (n - n_latest)
     p_value = hypergeom.sf(n_lacking_latest - 1, n, n_lacking, n_latest)
-    if share < 2 * before or p_value >= _LEVEL:
+    if share < 2 * share_before or p_value >= _LEVEL:
         return ""
     return (
         f"Of the latest {n_latest:,} cases {percent(share)} have no probability, answer or "
-        f"confidence, of those before {percent(before)}."
+        f"confidence, of those before {percent(share_before)}."
     )
 
 
@@ -215,47 +262,49 @@ def _find_latest(when: FloatArray, batch: Any) -> BoolArray:
     return when > when[-1] - batches.width
 
 
-def _tell_lost(
-    log: pd.DataFrame, rows: _Rows, unfound: IntArray, first: IntArray, kind: str
-) -> str:
+def _tell_lost(rows: _Rows, lost: IntArray, first: IntArray, kind: str) -> str:
     """Say how many labels belong to no decision, with an example and what was decided instead."""
-    example = int(np.min(rows.order[unfound]))
-    name = log["id"].iloc[example]
-    time = show_time(log["when"].iloc[example], kind)
-    names = pa.array(log["id"]).take(pa.array(rows.order[first]))
-    is_same = pc.equal(names, name).to_numpy(False)
+    if len(lost) == 0:
+        return ""
+    example = lost[np.argmin(rows.order[lost])]
+    name = rows.names[example].as_py()
+    time = rows.when[example]
+    names = rows.names.take(pa.array(first))
+    is_same = pc.equal(names, name).to_numpy()
     n_same = int(np.sum(is_same))
     if n_same:
-        times = log["when"].to_numpy()[rows.order[first[is_same]]]
-        nearest = times[np.argmin(np.abs(times - log["when"].iloc[example]))]
-        reason = (
-            f"this name was decided {n_same:,} times, the nearest at {show_time(nearest, kind)}"
-        )
+        times = rows.when[first[is_same]]
+        nearest = times[np.argmin(np.abs(times - time))]
+        decided = show_time(nearest, kind)
+        reason = f"this name was decided {n_same:,} times, the nearest at {decided}"
     else:
         closest = _find_closest(names, name)
         reason = "no name like it was decided"
         if closest is not None:
             reason = f"the nearest name that was decided is {closest!r}"
+    labels = count(len(lost), "label")
     return (
-        f"{count(len(unfound), 'label')} of no decision, such as that of {name!r} at {time}: "
-        f"{reason}."
+        f"{labels} of no decision, such as that of {name!r} at {show_time(time, kind)}: {reason}."
     )
 
 
 def _find_closest(names: Any, name: str) -> str | None:
     """Return the name that differs in capitals and blanks only, else that begins most alike."""
-    plain = pc.utf8_lower(pc.utf8_trim_whitespace(names))
-    alike = names.filter(pc.equal(plain, name.strip().lower()))
+    trimmed = pc.utf8_trim_whitespace(names)
+    is_alike = pc.equal(pc.utf8_lower(trimmed), name.strip().lower())
+    alike = names.filter(is_alike)
     if len(alike):
         return str(alike[0])
     low = 0
     high = len(name)
     while low < high:
         middle = (low + high + 1) // 2
-        if pc.any(pc.starts_with(names, name[:middle])).as_py():
+        begins_so = pc.starts_with(names, name[:middle])
+        if pc.any(begins_so).as_py():
             low = middle
         else:
             high = middle - 1
     if low == 0:
         return None
-    return str(names.filter(pc.starts_with(names, name[:low]))[0])
+    begins_so = pc.starts_with(names, name[:low])
+    return str(names.filter(begins_so)[0])
