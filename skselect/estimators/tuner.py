@@ -1155,17 +1155,42 @@ def _is_fitted(base: SelectiveClassifier) -> bool:
 
 
 def _share_held_out(plan: _Plan) -> float:
-    """Return the share of rows that certifies: a larger one where a risk needs more of them."""
-    objective = plan.objective
+    """Return the share of rows that certifies: a larger one where a risk needs more of them.
+
+    Where every guarantee is about a true class, the rows of that class count. The guarantee holds
+    given the numbers of rows of each class, so that these may be read from all labels. Any other
+    guarantee needs a share that no label of a certifying row decides.
+    """
+    guarantees = list(each_of(plan.objectives))
+    are_of_classes = all(guarantee.given_class is not None for guarantee in guarantees)
+    if not are_of_classes:
+        guarantees = [plan.objective]
+    share = HELD_OUT
+    for guarantee in guarantees:
+        if isinstance(guarantee, Risk | GeneralizedRisk):
+            n_rows = len(plan.rows.codes)
+            if are_of_classes:
+                n_rows = _count_class(plan.rows, guarantee.given_class)
+            share = max(share, _share_wanted(plan, guarantee, n_rows, len(guarantees)))
+    return min(share, MOST_HELD_OUT)
+
+
+def _count_class(rows: TrainingRows, label: Any) -> int:
+    """Return how many rows are of a class; all where it does not occur, which is refused later."""
+    n_of_class = int(np.count_nonzero(rows.classes[rows.codes] == label))
+    return n_of_class or len(rows.codes)
+
+
+def _share_wanted(
+    plan: _Plan, guarantee: Risk | GeneralizedRisk, n_rows: int, n_sharing: int
+) -> float:
+    """Return the share of so many rows that leaves a guarantee some room for errors."""
     rows = plan.rows
-    if not isinstance(objective, Risk | GeneralizedRisk):
-        return HELD_OUT
     has_costs = rows.rule.cost_matrix is not None
-    loss = Loss.of(objective.choose_loss(has_costs=has_costs), rows.rule)
-    level = objective.delta / objective.max_analyses
-    n_wanted = _ROOM_FOR_ERRORS * math.log(1.0 / level) * loss.unit / objective.target
-    share = math.ceil(100.0 * n_wanted / len(rows.codes)) / 100.0
-    return min(max(HELD_OUT, share), MOST_HELD_OUT)
+    loss = Loss.of(guarantee.choose_loss(has_costs=has_costs), rows.rule)
+    level = guarantee.delta / guarantee.max_analyses / n_sharing
+    n_wanted = _ROOM_FOR_ERRORS * math.log(1.0 / level) * loss.unit / guarantee.target
+    return math.ceil(100.0 * n_wanted / n_rows) / 100.0
 
 
 def _choose_start(

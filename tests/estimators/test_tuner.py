@@ -1,6 +1,7 @@
 """ThresholdTuner: which rows choose, what is exact, and what the fitted object offers."""
 
 import contextlib
+import math
 import pickle
 import re
 import warnings
@@ -262,6 +263,31 @@ def test_few_rows_hold_out_as_many_as_certify(n, objective, fits):
     # The least whole per cent that gives so many.
     shares = [share for share in range(40, 61) if share * n >= 100 * wanted] or [60]
     assert held_out == np.ceil(shares[0] * n / 100)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_guarantee_of_a_class_holds_out_as_many_of_the_class_as_certify():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(2000) < 0.09, "sick", "well")
+    X = rng.normal(size=(2000, 3)) + (y == "sick")[:, None]
+    n_sick = np.count_nonzero(y == "sick")
+    about_sick = GeneralizedRisk(0.05, given_class="sick")
+    about_well = GeneralizedRisk(0.05, given_class="well")
+    shares = {}
+    for name, objective in {
+        "sick": about_sick, "both": [about_sick, about_well],
+        "sick and all": [about_sick, Coverage(0.5)], "all": GeneralizedRisk(0.05),
+    }.items():  # fmt: skip
+        tuner = ThresholdTuner(GaussianNB(), objective, random_state=0, on_infeasible="abstain")
+        tuner.fit(X, y)
+        shares[name] = tuner.certificate_.n
+    wanted = math.ceil(100 * 1.5 * math.log(1 / 0.05) / 0.05 / n_sick) / 100
+    assert 0.4 < wanted <= 0.6
+    assert shares["sick"] == pytest.approx(wanted * n_sick, abs=0.03 * n_sick)
+    assert shares["both"] > shares["sick"]
+    # The labels of rows that certify must not decide how many certify about all cases.
+    assert shares["sick and all"] == pytest.approx(0.4 * n_sick, abs=0.03 * n_sick)
+    assert shares["all"] == 800
 
 
 def rows_worst_where_surest(n=1000):
