@@ -17,6 +17,7 @@ from skselect._lib.files import import_extra
 from skselect._lib.keywords import RowOptions, write_options
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.scan import evenly
+from skselect.display.fit import fit_texts
 from skselect.metrics._rows import ScoredRows, score_proba
 from skselect.objectives import Loss
 from skselect.policy.subgroups import subgroup_codes
@@ -187,6 +188,7 @@ class CurveDisplay(RowsDisplay):
         handles, _ = ax.get_legend_handles_labels()
         if handles:
             ax.legend(frameon=False, loc=self._legend)
+        fit_texts(ax)
         self.ax_ = ax
         self.figure_ = ax.figure
         return self

@@ -11,6 +11,7 @@ import numpy as np
 from skselect._lib.arrays import BoolArray, ConfidenceSpec
 from skselect._lib.checks.options import check_choice, check_threshold
 from skselect.display.common import legend_name, new_figure
+from skselect.display.fit import FEWEST_LETTERS, break_lines, wrap_text
 from skselect.metrics._threshold import count_decisions
 from skselect.monitoring.decided import decide_labelled
 from skselect.policy.policy import AbstentionPolicy
@@ -20,6 +21,9 @@ from skselect.scoring import score_estimator
 
 # Cases that are deferred are neither right nor wrong: grey, whatever the colours of the others.
 _GREY = "0.92"
+# How much of its cell a text may take, and of the figure the names beside it.
+_SHARE = 0.9
+_MARGIN = 0.2
 
 
 @dataclass(eq=False, repr=False)
@@ -169,7 +173,7 @@ class SelectiveConfusionDisplay:
         *,
         include_values: bool = True,
         cmap: Any = "Blues",
-        xticks_rotation: Any = "horizontal",
+        xticks_rotation: Any = "auto",
         values_format: str | None = None,
         ax: Any = None,
         colorbar: bool = True,
@@ -184,8 +188,8 @@ class SelectiveConfusionDisplay:
             Write the values.
         cmap : str or matplotlib Colormap, default="Blues"
             Colours of the answers; cases deferred are grey.
-        xticks_rotation : {"vertical", "horizontal"} or float, default="horizontal"
-            Of the names below the columns.
+        xticks_rotation : {"auto", "vertical", "horizontal"} or float, default="auto"
+            Of the names below the columns. "auto": upright where a name is wider than its column.
         values_format : str, default=None
             Format of the values, such as "d". None: counts with commas, or percentages.
         ax : matplotlib Axes, default=None
@@ -217,11 +221,14 @@ class SelectiveConfusionDisplay:
         if include_values:
             self.text_ = self._write_values(ax, values_format, dict(text_kw or {}))
         self._name_classes(ax)
-        angles = {"horizontal": 0.0, "vertical": 90.0}
+        angles = {"auto": 0.0, "horizontal": 0.0, "vertical": 90.0}
         ax.tick_params(axis="x", rotation=angles.get(xticks_rotation, xticks_rotation))
         if colorbar:
             bar = ax.figure.colorbar(self.im_, ax=ax)
             bar.ax.yaxis.set_major_formatter(lambda value, _: self._format(value, None))
+        if xticks_rotation == "auto":
+            self._fit_names(ax)
+        self._fit_to_cells(ax)
         self.ax_ = ax
         self.figure_ = ax.figure
         return self
@@ -239,6 +246,57 @@ class SelectiveConfusionDisplay:
             text = self._format(value, values_format)
             texts[line, column] = ax.text(column, line, text, **style)
         return texts
+
+    def _measure_cell(self, ax: Any) -> tuple[float, float]:
+        """Return the width and the height of a cell, in pixels."""
+        n_lines, n_columns = self.confusion_matrix.shape
+        box = ax.get_window_extent()
+        if ax.get_aspect() == "auto":
+            return box.width / n_columns, box.height / n_lines
+        side = min(box.width / n_columns, box.height / n_lines)
+        return side, side
+
+    def _fit_names(self, ax: Any) -> None:
+        """Break names that are longer than their cell into lines, or turn them upright."""
+        figure = ax.figure
+        lines = [label.get_text() for label in ax.get_yticklabels()]
+        *classes, abstains = [label.get_text() for label in ax.get_xticklabels()]
+        ax.set_yticklabels(_break_names(ax, lines, _MARGIN * figure.bbox.width))
+        width, _ = self._measure_cell(ax)
+        labels = ax.get_xticklabels()
+        if any(label.get_window_extent().width > _SHARE * width for label in labels[:-1]):
+            self._fit_classes(ax, classes, abstains)
+            width, _ = self._measure_cell(ax)
+        if labels[-1].get_window_extent().width > width:
+            labels[-1].set_rotation(90.0)
+
+    def _fit_classes(self, ax: Any, classes: list[str], abstains: str) -> None:
+        """Break the names below the columns into lines, or turn them."""
+        figure = ax.figure
+        for _ in range(2):  # lines take height, which makes the cells smaller
+            width, _ = self._measure_cell(ax)
+            broken = _break_names(ax, classes, _SHARE * width, fewest=1)
+            ax.set_xticklabels([*broken, abstains])
+            figure.draw_without_rendering()
+        width, _ = self._measure_cell(ax)
+        labels = ax.get_xticklabels()[:-1]
+        if any(label.get_window_extent().width > width for label in labels):
+            upright = _break_names(ax, classes, _MARGIN * figure.bbox.height)
+            ax.set_xticklabels([*upright, abstains])
+            for label in labels:
+                label.set_rotation(90.0)
+
+    def _fit_to_cells(self, ax: Any) -> None:
+        """Write names and values so small that each stays in its cell."""
+        ax.figure.draw_without_rendering()
+        width, height = self._measure_cell(ax)
+        n_lines, n_columns = self.confusion_matrix.shape
+        wrap_text(ax.xaxis.label, width * n_columns)
+        wrap_text(ax.yaxis.label, height * n_lines, is_upright=True)
+        _shrink(ax.get_yticklabels(), "height", height)
+        _shrink(ax.get_xticklabels(), "width", width)
+        if self.text_ is not None:
+            _shrink([*self.text_.flat], "width", _SHARE * width)
 
     def _is_dark(self, value: Any) -> bool:
         """Tell whether the colour of a value is dark."""
@@ -267,3 +325,23 @@ class SelectiveConfusionDisplay:
         if self.normalize is not None:
             return f"{100 * value:.3g} %"
         return f"{value:,.0f}" if value == round(value) else f"{value:,.4g}"
+
+
+def _break_names(ax: Any, names: list[str], room: float, fewest: int = FEWEST_LETTERS) -> list[str]:
+    """Return names in lines that have room, if their words have."""
+    probe = ax.figure.text(0, 0, "", fontsize=ax.get_xticklabels()[0].get_fontsize())
+    broken = []
+    for name in names:
+        probe.set_text(name)
+        break_lines(probe, room, fewest=fewest)
+        broken.append(probe.get_text())
+    probe.remove()
+    return broken
+
+
+def _shrink(texts: list[Any], side: str, room: float) -> None:
+    """Write texts smaller until this side of each has room."""
+    longest = max(getattr(text.get_window_extent(), side) for text in texts)
+    if longest > room:
+        for text in texts:
+            text.set_fontsize(text.get_fontsize() * room / longest)

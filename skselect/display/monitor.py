@@ -11,11 +11,14 @@ import pandas as pd
 from skselect._lib.files import import_extra
 from skselect.display import common
 from skselect.display.common import new_figure
+from skselect.display.fit import fit_texts, measure_axes
 from skselect.monitoring.monitor import SelectiveRiskMonitor
 from skselect.objectives import Loss
 
 # Evidence beyond so many times the alarm line is drawn there: it would hide what came before.
 _HIGHEST = 1e4
+# How wide a date is, with the space beside it, in inches.
+_DATE = 0.95
 # Of the evidence and of the risk behind it.
 _COLOR = common.COLORS[0]
 
@@ -140,6 +143,11 @@ class MonitorDisplay:
             top.set_title(common.legend_name(name))
         for ax in (top, bottom):
             ax.legend(frameon=False, loc="best")
+        if not has_dates:
+            bottom.xaxis.set_major_formatter("{x:,.0f}")
+        elif len(self.history):
+            _place_dates(bottom)
+        fit_texts(top, bottom)
         self.axes_ = (top, bottom)
         self.figure_ = top.figure
         return self
@@ -180,3 +188,22 @@ class MonitorDisplay:
                 ax.axvline(
                     starts.iloc[0], color=common.MARK, linestyle=":", linewidth=1, label="alarm"
                 )
+
+
+# By matplotlib's number of the unit: months, days, hours, minutes, seconds.
+_LONGEST_STEPS = {1: (12, 24), 3: (30, 60), 4: (24, 48), 5: (60, 120), 6: (60, 120)}
+
+
+def _place_dates(ax: Any) -> None:
+    """Show as many dates as have room, evenly spread."""
+    from matplotlib import dates  # noqa: PLC0415 - an extra
+
+    width, _ = measure_axes(ax)
+    room = int(width / ax.figure.dpi / _DATE)
+    locator = dates.AutoDateLocator(minticks=2, maxticks=max(room, 3), interval_multiples=False)
+    # Few dates need longer steps than matplotlib's, such as a day among hours.
+    for unit, steps in locator.intervald.items():
+        longest = _LONGEST_STEPS.get(unit, ())
+        locator.intervald[unit] = [*steps, *longest]
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(dates.AutoDateFormatter(locator))

@@ -13,6 +13,7 @@ from skselect._lib.arrays import LabelArray
 from skselect._lib.checks.rows import resolve_pos_label
 from skselect._lib.keywords import CountOptions, write_options
 from skselect.display.common import CurveDisplay, full_names, legend_name, show_percent, thin
+from skselect.display.fit import fit_texts
 from skselect.metrics._calibration_errors import reliability
 from skselect.metrics._confidence_weighted import roc_points, set_apart
 from skselect.metrics._evaluate import evaluate
@@ -233,6 +234,7 @@ class ConfidenceWeightedRocDisplay(CurveDisplay):
         if self.plain is not None:
             self._draw_plain(*self.plain, self.name if name is None else name, plain_kwargs)
             self.ax_.legend(frameon=False, loc=self._legend)
+            fit_texts(self.ax_)
         return self
 
     def _draw(self, ax: Any, name: str | None, look: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from skselect._lib.checks.rows import check_unit_confidence
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.display import common
 from skselect.display.common import new_figure
+from skselect.display.fit import fit_texts
 from skselect.metrics._rows import ScoredRows
 from skselect.predictions.outcomes import Outcomes
 
@@ -291,6 +292,7 @@ class ConfidenceHistogramDisplay(common.RowsDisplay):
         if name:
             ax.set_title(common.legend_name(name))
         ax.legend(frameon=False, loc="upper left")
+        fit_texts(ax)
         self.ax_ = ax
         self.figure_ = ax.figure
         return self
