@@ -136,9 +136,11 @@ def _find_remarks(rows: _Rows, first: IntArray, labels: _Labels, batch: Any) -> 
     """Say which rows or cases are not as they should be, and how many."""
     undecided = _find_undecided(rows, first)
     n_decisions = int(np.sum(rows.is_decided))
+    n_names = pc.count_distinct(rows.names.take(pa.array(first))).as_py()
     counts = {
         "cases without a probability, answer or confidence": len(undecided),
         "rows that decide a case again": n_decisions - len(first),
+        "cases of a name that was decided at another time, too": len(first) - n_names,
         "cases with two labels, of which the later counts": _count_corrected(labels),
         "labels with another time than the only decision of their name": labels.n_moved,
     }

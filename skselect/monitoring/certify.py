@@ -19,6 +19,7 @@ from skselect.monitoring.decided import (
     check_is_policy,
     decide_labelled,
     find_far,
+    read_copies,
     sample_of,
     share_reused,
 )
@@ -123,7 +124,7 @@ def certify(
     sample = _decide_fresh(policy, rows, subgroups, guarantee)
     all_counted = sample.outcomes.all_counted
     curve = sample.sort(all_counted)
-    sample = sample.with_copies
+    sample = read_copies(sample, policy, subgroups)
     known, is_reused = _find_reused(policy, curve)
     far = find_far(policy, sample.source, curve)
     notice = ""

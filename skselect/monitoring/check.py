@@ -21,6 +21,7 @@ from skselect.monitoring.decided import (
     chose_threshold,
     decide_labelled,
     find_far,
+    read_copies,
     sample_of,
     share_reused,
 )
@@ -36,7 +37,7 @@ from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Stated
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.predictions import Predictions, draw_of, rows_given
-from skselect.selection.sample import Grouping, Sample
+from skselect.selection.sample import Sample
 
 _TRUSTED = (certificates.INDEPENDENT, certificates.FRESH, certificates.FIXED)
 _GROWING = "rows are only added between two checks, whatever their outcomes"
@@ -639,7 +640,7 @@ def check_decided(
 ) -> PolicyCheck | None:
     """Check a policy on rows that it has decided; None where there is nothing to check."""
     curve = sample.sort(sample.outcomes)
-    sample = _with_copies(sample, policy, subgroups)
+    sample = read_copies(sample, policy, subgroups)
     checks = check_guarantees(policy, sample, subgroups, request)
     if not checks:
         return None
@@ -657,14 +658,6 @@ def check_decided(
         copies=_count_copies(sample),
     )
     return _without_reused(check)
-
-
-def _with_copies(sample: Sample, policy: AbstentionPolicy, subgroups: Any) -> Sample:
-    """Return rows to be read with and without copies; those of other subgroups are none."""
-    if policy.parts.are_given:
-        groups = Grouping(str(policy.parts.by), subgroups, len(sample))
-        sample = replace(sample, groups=groups)
-    return sample.with_copies
 
 
 def _count_copies(sample: Sample) -> int:

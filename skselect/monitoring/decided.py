@@ -28,7 +28,7 @@ from skselect.predictions import predictions as predicting
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes, compute_confidence, compute_loss, reviewer_loss
 from skselect.predictions.predictions import Predictions
-from skselect.selection.sample import Sample
+from skselect.selection.sample import Grouping, Sample
 
 # Read and decided ---------------------------------------------------------------------------------
 
@@ -151,6 +151,15 @@ def sample_of(
     sort = cache(RiskCoverageCurve.from_outcomes if curve is None else lambda _: curve)
     drawn = predicting.draw_of(answered).assumed
     return Sample(outcomes=outcomes, source=answered, accepted=accepted, drawn=drawn, sort=sort)
+
+
+def read_copies(sample: Sample, policy: AbstentionPolicy, subgroups: Any) -> Sample:
+    """Return decided rows to be read with and without copies; those of other subgroups are none."""
+    if not policy.parts.are_given:
+        return sample.with_copies
+    groups = Grouping(str(policy.parts.by), subgroups, len(sample))
+    grouped = replace(sample, groups=groups)
+    return replace(grouped.with_copies, groups=sample.groups)
 
 
 # Rows of `fit`, and rows of another kind ----------------------------------------------------------

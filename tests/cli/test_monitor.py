@@ -341,6 +341,7 @@ def test_a_name_that_was_decided_twice_needs_the_time_of_its_decision(cases, wat
     said = watch(decisions, labels, code=OPEN)
     assert "such as that of 'c0' at 2024-01-01 05:00:00: this name was decided 2 times, the" in said
     assert "the nearest at 2024-01-01 00:00:00." in said
+    assert "300 cases of a name that was decided at another time, too." in said
     labels["decided"] -= pd.Timedelta("5h")
     assert fold(decisions, labels) == fold(cases)
 

@@ -1043,6 +1043,18 @@ def test_in_a_growing_table_the_original_of_a_copy_stays_the_first():
             assert check.guarantees[0].readings[1] == alone.verdict
 
 
+def test_rows_of_different_subgroups_are_no_copies():
+    groups = GroupThresholds("site", {"a": 0.0, "b": 0.0})
+    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=math.inf, groups=groups)
+    y, proba = read_again(0, 0.02, 300, times=2)
+    for sites, n_copies in ((np.repeat(["a", "b"], 300), 0), (np.full(600, "a"), 300)):
+        check = check_policy(policy, y, proba, target=0.05, subgroups=sites)
+        assert check.copies == n_copies
+        certificate = certify(policy, y, proba, target=0.05, subgroups=sites)
+        assert (certificates.ALL_COPIES in certificate.assumptions) == (n_copies > 0)
+        assert (certificates.ALL_COPIES in check.assumptions) == (n_copies > 0)
+
+
 def test_own_guarantees_are_told_with_and_without_copies():
     kept = guaranteeing(EVERYTHING, threshold=0.0)
     y, proba = read_again(1, 0.06, 300, times=5)
