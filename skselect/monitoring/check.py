@@ -596,9 +596,12 @@ def check_policy(
     "Confirmed" and "broken" are each a mixture of likelihood ratios against the target, over the
     risks below it or above it (of binomial counts; costs of several sizes: bets with fixed
     stakes). They depend on the counts alone, not on the order of rows, and nothing is kept
-    between two checks. With `max_analyses` errors are counted exactly (the bound of Clopper and
-    Pearson). What the bounds cannot see: rows removed from the table, or added because of their
-    labels. A check on new rows alone is a new one, and may be wrong with probability `delta` too.
+    between two checks. Rows that equal an earlier one in confidence, answer and label (a file that
+    was read twice) are read with and without: each word holds in both readings, each bound is the
+    wider one, and the first of equal rows is the original for ever. With `max_analyses` errors are
+    counted exactly (the bound of Clopper and Pearson). What the bounds cannot see: rows removed
+    from the table, or added because of their labels. A check on new rows alone is a new one, and
+    may be wrong with probability `delta` too.
 
     Examples
     --------
@@ -644,20 +647,41 @@ def check_decided(
     checks = check_guarantees(policy, sample, subgroups, request)
     if not checks:
         return None
-    loss = sample.outcomes.loss
-    accepted = sample.accepted
-    assert accepted is not None
-    graded = loss[accepted] if policy.rule.has_graded_costs else None
-    check = _gather(policy, checks, objectives.Counts.of(loss, accepted), graded)
+    by_reading = _gather_readings(policy, checks, sample)
     check = replace(
-        check,
+        by_reading[0],
+        coverage_interval=_widest([each.coverage_interval for each in by_reading]),
+        risk_interval=_widest([each.risk_interval for each in by_reading]),
         same_rows=chose_threshold(policy, curve),
         reused=share_reused(policy, curve),
         caveats=_find_unlike(policy, sample, curve),
-        assumptions=_assume(sample, check.assumptions),
+        assumptions=_assume(sample, by_reading[0].assumptions),
         copies=_count_copies(sample),
     )
     return _without_reused(check)
+
+
+def _gather_readings(
+    policy: AbstentionPolicy, checks: Sequence[GuaranteeCheck], sample: Sample
+) -> list[PolicyCheck]:
+    """Return what was seen in each reading of the rows, of which the first holds all of them."""
+    readings = sample.outcomes.readings
+    parts: list[Any] = [...] if readings is None else list(readings.T)
+    assert sample.accepted is not None
+    by_reading = []
+    for rows in parts:
+        loss = sample.outcomes.loss[rows]
+        accepted = sample.accepted[rows]
+        graded = loss[accepted] if policy.rule.has_graded_costs else None
+        counts = objectives.Counts.of(loss, accepted)
+        by_reading.append(_gather(policy, checks, counts, graded))
+    return by_reading
+
+
+def _widest(intervals: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the interval that holds all of them."""
+    lows, highs = zip(*intervals, strict=True)
+    return min(lows), max(highs)
 
 
 def _count_copies(sample: Sample) -> int:

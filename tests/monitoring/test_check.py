@@ -1000,6 +1000,9 @@ def test_a_file_that_was_read_several_times_proves_no_more_than_once(times):
             assert several.readings[1] == once.verdict
             assert several.low <= single.low
             assert several.high >= single.high
+            for name in ("risk_interval", "coverage_interval"):
+                assert getattr(check, name)[0] <= getattr(once, name)[0]
+                assert getattr(check, name)[1] >= getattr(once, name)[1]
             if once.verdict in ("no_breach", "not_tested"):
                 assert check.verdict == once.verdict
             if check.verdict in ("broken", "confirmed"):
