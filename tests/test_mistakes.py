@@ -123,7 +123,7 @@ MISTAKES = {
     "features to decide": (lambda: POLICY.decide(X), "2 numbers, one for each of the classes"),
     "other names": (lambda: POLICY.decide(pd.DataFrame(P, columns=["a", "b"])), "Rename the col"),
     "per cent to decide": (lambda: POLICY.decide(100 * P), "Divide percentages by 100"),
-    "logits to decide": (lambda: POLICY.decide(np.log(P + 1e-9)), "Turn logits"),
+    "logits to decide": (lambda: POLICY.decide(np.log(P + 1e-9)), "from_logits"),
     "no subgroups": (lambda: BY_SITE.fit(X, y).policy_.decide(P), "subgroups"),
     "calibrated twice": (lambda: POLICY.decide(0.5 + (P - 0.5) / 4), "calibrated already"),
     "predict of a policy": (lambda: POLICY.predict(X), r"call decide\(model.predict_proba\(X\)\)"),

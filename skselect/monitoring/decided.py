@@ -46,6 +46,8 @@ def predictions_for(policy: AbstentionPolicy, y_true: Any, y_proba: Any) -> Pred
     truth = check_labels(y_true)
     encode_known(truth, policy.classes, remedy="The policy cannot answer with others.")
     scores, _ = read_scores(policy, y_proba)
+    if policy.response == "decision_function":
+        return Predictions.from_scores(truth, scores, labels=policy.classes)
     predictions = Predictions.from_proba(truth, scores, labels=policy.classes)
     if policy.cascade is None:
         return predictions
@@ -64,22 +66,14 @@ def decide_labelled(
     `tables` are what the caller takes beside `(y_true, y_proba)`; here they are Predictions.
     """
     check_is_policy(policy)
-    if policy.response != "predict_proba":
-        raise ValueError(
-            "policy: it reads decision values, which Predictions cannot hold, so it cannot be "
-            "certified later. Certify it when it is tuned, or use a classifier with predict_proba."
-        )
     predictions = predicting.read_rows(rows, tables, partial(predictions_for, policy))
-    if predictions.y_proba is None and not _reads_confidence(policy):
-        raise ValueError(
-            "predictions must hold the raw probabilities that the policy reads: build them with "
-            "Predictions.from_proba(y_true, y_proba)."
-        )
+    check_scores_fit(policy, predictions)
     refuse_weights(predictions.sample_weight, purpose)
     if purpose != "certify":
         predicting.refuse_unjudged(predictions, purpose)
     check_answers_fit(policy, predictions)
-    if predictions.y_proba is None:  # only the threshold is applied
+    has_scores = predictions.y_proba is not None or predicting.hold_decision_values(predictions)
+    if not has_scores:  # only the threshold is applied
         confidence = compute_confidence(predictions, None)
         accepted = accept_answers(policy, confidence, predictions.answers, subgroups)
         return predictions, accepted, confidence
@@ -89,6 +83,26 @@ def decide_labelled(
     warn_if_far(policy, counts, int(np.sum(~np.isnan(decisions.confidence))))
     answered = replace(predictions, y_pred=decisions.y_pred, rule=policy.rule)
     return answered, decisions.accepted, decisions.confidence
+
+
+def check_scores_fit(policy: AbstentionPolicy, predictions: Predictions) -> None:
+    """Refuse predictions without the raw scores that a policy reads, or of another kind."""
+    if predicting.hold_decision_values(predictions):
+        if policy.response != "decision_function":
+            raise ValueError(
+                "predictions hold decision values, but this policy reads probabilities: build them "
+                "with Predictions.from_proba(y_true, y_proba)."
+            )
+    elif policy.response == "decision_function":
+        raise ValueError(
+            "predictions must hold the decision values that the policy reads: build them with "
+            "Predictions.from_scores(y_true, model.decision_function(X))."
+        )
+    elif predictions.y_proba is None and not _reads_confidence(policy):
+        raise ValueError(
+            "predictions must hold the raw probabilities that the policy reads: build them with "
+            "Predictions.from_proba(y_true, y_proba)."
+        )
 
 
 def _reads_confidence(policy: AbstentionPolicy) -> bool:
@@ -198,5 +212,6 @@ def find_far(policy: AbstentionPolicy, answered: Predictions, curve: RiskCoverag
     accepted = curve.accepted_at(thresholds)
     n_from = accepted.weight.reshape(2, -1).T
     n_below = curve.n_rows - n_from
-    name = "confidence" if answered.y_proba is None else "y_proba"
+    has_scores = answered.y_proba is not None or predicting.hold_decision_values(answered)
+    name = "y_proba" if has_scores else "confidence"
     return describe_far(policy, n_below, curve.n_rows, name)

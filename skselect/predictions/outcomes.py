@@ -15,7 +15,12 @@ from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice, check_confidence_fits
 from skselect._lib.coins import Coins
 from skselect.predictions.confidence import confidence_of_answers
-from skselect.predictions.predictions import Predictions, refuse_unjudged, undecided_of
+from skselect.predictions.predictions import (
+    Predictions,
+    hold_decision_values,
+    refuse_unjudged,
+    undecided_of,
+)
 
 
 def zero_one_loss(predictions: Predictions) -> arrays.FloatArray:
@@ -108,7 +113,15 @@ def compute_confidence(
         if isinstance(wanted, str):
             check_confidence_fits(wanted, rule.decision, rule.cost_matrix)
         return confidence_of_answers(predictions.y_proba, predictions.y_pred, wanted, rule)
-    if confidence is None or isinstance(confidence, str) or callable(confidence):
+    is_computed = confidence is None or isinstance(confidence, str) or callable(confidence)
+    if is_computed and hold_decision_values(predictions):
+        raise ValueError(
+            "predictions hold decision values, which say how likely an answer is right only after "
+            "a policy has calibrated them. Read them with check_policy, certify or a report with "
+            "policy=, or build the predictions from calibrated probabilities with "
+            "Predictions.from_proba."
+        )
+    if is_computed:
         raise ValueError(
             f"confidence={confidence!r} is computed from probabilities, but these predictions "
             "hold labels and a confidence only; leave confidence out."

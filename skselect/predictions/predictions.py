@@ -24,7 +24,7 @@ from skselect._lib.arrays import (
 from skselect._lib.checks import rows as row_checks
 from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.options import check_choice, check_given
-from skselect._lib.decide import find_undecided, plain_value, rows_of_either, spread
+from skselect._lib.decide import as_floats, find_undecided, plain_value, rows_of_either, spread
 from skselect._lib.notebook import percent
 from skselect.exceptions import ArgumentError
 from skselect.predictions.decisions import DecisionRule
@@ -83,8 +83,8 @@ class Draw:
 class Predictions:
     """What a model predicted for labelled rows: the input of metrics, thresholds and reports.
 
-    Build it with :meth:`from_proba`, :meth:`from_labels` or :meth:`from_verdicts`, which check
-    everything; the constructor takes the fields as they are.
+    Build it with :meth:`from_proba`, :meth:`from_logits`, :meth:`from_scores`, :meth:`from_labels`
+    or :meth:`from_verdicts`, which check everything; the constructor takes the fields as they are.
 
     Parameters
     ----------
@@ -131,6 +131,7 @@ class Predictions:
     unjudged: BoolArray | None = None
     _draw: Draw = field(default_factory=Draw)
     _undecided: BoolArray | None = None  # no answer, confidence or number, or zeros alone
+    _decision_values: FloatArray | None = None  # in place of probabilities
     _cascade: Any = None  # a Cascade, which a later room defines
 
     def __len__(self) -> int:
@@ -138,6 +139,8 @@ class Predictions:
 
     def __repr__(self) -> str:
         kind = "answers" if self.y_proba is None else "probabilities"
+        if self._decision_values is not None:
+            kind = "decision values"
         return f"<Predictions: {len(self)} rows, {len(self.classes)} classes, {kind}>"
 
     @property
@@ -241,6 +244,139 @@ class Predictions:
         )
         warn_of_columns(predictions)
         return predictions
+
+    @classmethod
+    def from_logits(
+        cls,
+        y_true: Any,
+        logits: Any,
+        *,
+        labels: Any = None,
+        pos_label: Any = None,
+        sample_weight: Any = None,
+        decision: str = "argmax",
+        y_pred: Any = None,
+        cost_matrix: Any = None,
+        reviewer: Any = None,
+        unjudged: str = "refuse",
+    ) -> Predictions:
+        """Build predictions from logits or log-probabilities, by the softmax of each row.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            True labels.
+        logits : array-like of shape (n, K) or (n,)
+            Outputs before the softmax; for two classes also one per row, before the sigmoid. Or
+            log-probabilities: -inf is probability 0. (n,) belongs to `pos_label`.
+        labels, pos_label, sample_weight, decision, y_pred, cost_matrix, reviewer, unjudged
+            As for :meth:`from_proba`.
+
+        Returns
+        -------
+        Predictions
+
+        Raises
+        ------
+        ValueError
+            If a logit is no number below infinity, and as for :meth:`from_proba`.
+
+        Examples
+        --------
+        >>> from skselect import Predictions
+        >>> rows = Predictions.from_logits(["no", "yes"], [[2., 0.], [-1., 1.]])
+        >>> rows.y_proba.round(3)
+        array([[0.881, 0.119],
+               [0.119, 0.881]])
+        """
+        row_checks.check_same_order(y_true=y_true, logits=logits)
+        return cls.from_proba(
+            y_true,
+            _exponentiate(logits),
+            labels=labels,
+            pos_label=pos_label,
+            sample_weight=sample_weight,
+            decision=decision,
+            y_pred=y_pred,
+            cost_matrix=cost_matrix,
+            reviewer=reviewer,
+            unjudged=unjudged,
+        )
+
+    @classmethod
+    def from_scores(
+        cls,
+        y_true: Any,
+        scores: Any,
+        *,
+        labels: Any = None,
+        sample_weight: Any = None,
+        decision: str = "argmax",
+        y_pred: Any = None,
+        reviewer: Any = None,
+    ) -> Predictions:
+        """Build predictions from decision values, such as those of a support vector machine.
+
+        A policy that was tuned on decision values reads them: :func:`~skselect.check_policy`,
+        :func:`~skselect.certify` and reports. They say nothing about probabilities before it
+        calibrates them, so metrics refuse them.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            True labels.
+        scores : array-like of shape (n,) or (n, K)
+            What ``decision_function`` returns: one value for two classes, above 0 for the second,
+            else one per class, in the order of `labels`; the columns of a DataFrame are matched by
+            name.
+        labels, sample_weight, decision, y_pred, reviewer
+            As for :meth:`from_proba`; a `decision` by costs is that of the policy.
+
+        Returns
+        -------
+        Predictions
+
+        Raises
+        ------
+        ValueError
+            If an argument is empty, has missing or impossible values, or does not fit the
+            others.
+
+        Examples
+        --------
+        >>> from skselect import Predictions
+        >>> Predictions.from_scores(["no", "yes", "yes"], [-1.5, 2., -.5]).answers
+        array(['no', 'yes', 'no'], dtype='<U3')
+        """
+        row_checks.check_same_order(
+            y_true=y_true,
+            scores=scores,
+            sample_weight=sample_weight,
+            y_pred=y_pred,
+            reviewer=reviewer,
+        )
+        check_choice("decision", decision, ["argmax", "estimator"])
+        truth = row_checks.check_labels(y_true)
+        n = len(truth)
+        classes, values = _read_decision_values(scores, truth, labels)
+        row_checks.check_length("scores", values, n)
+        answers = _encode_answers(y_pred, decision, classes, n)
+        if answers is None:
+            is_single = values.ndim == 1
+            answers = (values > 0).astype(np.int64) if is_single else values.argmax(axis=1)
+        missing, _ = find_undecided(values, "decision_function")
+        if missing is not None:
+            _warn_of_missing(missing, "scores", "lack a number")
+        return cls(
+            y_true=row_checks.encode_known(truth, classes),
+            y_pred=answers,
+            classes=classes,
+            sample_weight=row_checks.check_weight(sample_weight, n),
+            rule=DecisionRule(decision),
+            reviewer=None if reviewer is None else encode_reviewer(reviewer, classes, n),
+            _undecided=missing,
+            _decision_values=values,
+        )
 
     @classmethod
     def from_labels(
@@ -493,8 +629,16 @@ def undecided_of(predictions: Predictions) -> BoolArray | None:
     return predictions._undecided  # noqa: SLF001 - for other rooms, not for users
 
 
+def hold_decision_values(predictions: Predictions) -> bool:
+    """Tell whether there are decision values in place of probabilities."""
+    return predictions._decision_values is not None  # noqa: SLF001 - for other rooms
+
+
 def raw_scores(predictions: Predictions) -> FloatArray:
-    """Return the probabilities as they were given: zeros where they name no class."""
+    """Return decision values, or probabilities as they were given: zeros name no class."""
+    values = predictions._decision_values  # noqa: SLF001 - for other rooms, not for users
+    if values is not None:
+        return values
     proba = predictions.y_proba
     assert proba is not None
     undecided = undecided_of(predictions)
@@ -512,7 +656,7 @@ def read_all(rows: Any, purpose: str) -> Any:
     """
     if isinstance(rows, Predictions):
         undecided = undecided_of(rows)
-        if undecided is None:
+        if undecided is None or hold_decision_values(rows):
             return rows
         if rows.y_proba is not None and not np.isnan(rows.y_proba[undecided]).any():
             return replace(rows, _undecided=None)
@@ -887,6 +1031,61 @@ def _read_proba(
     )
     row_checks.check_class_columns(table.shape[1], classes, "y_proba", remedy)
     return classes, row_checks.check_proba(table, missing="keep")
+
+
+def _exponentiate(logits: Any) -> Any:
+    """Return the probabilities of logits, in a data frame where the columns have names."""
+    names = column_names(logits)
+    array = as_array(logits, "logits")
+    values = as_floats(array, "logits")
+    if values.ndim not in (1, 2) or 0 in values.shape:
+        raise ValueError(
+            "logits must have one row per case and one column per class, got the shape "
+            f"{values.shape}."
+        )
+    if np.any(np.isposinf(values)):
+        raise ValueError("logits has infinite values; only -inf, the logarithm of 0, is one.")
+    if values.ndim == 1:
+        row_checks.refuse_labels(array, "logits")
+        return special.expit(values)
+    says_none = np.all(np.isneginf(values), axis=1)  # probability 0 of each class
+    proba = special.softmax(np.where(says_none[:, None], 0.0, values), axis=1)
+    proba[says_none] = 0.0
+    if names is None:
+        return proba
+    return pd.DataFrame(proba, columns=names)
+
+
+def _read_decision_values(
+    scores: Any, truth: LabelArray, labels: Any
+) -> tuple[LabelArray, FloatArray]:
+    """Return the classes, and decision values with a column each; one value for two classes."""
+    names = column_names(scores)
+    values = as_floats(as_array(scores, "scores"), "scores")
+    if values.ndim not in (1, 2) or 0 in values.shape:
+        raise ValueError(
+            f"scores must be what decision_function(X) returns, got the shape {values.shape}."
+        )
+    if np.any(np.isinf(values)):
+        raise ValueError("scores has infinite values; decision values are finite.")
+    if values.shape[1:] == (1,):
+        values = values[:, 0]
+    if values.ndim == 1:
+        classes = _find_classes(truth, labels, None)
+        remedy = "; pass labels= with both, or one column per class"
+        row_checks.check_two_classes(classes, "scores with one value per row", remedy)
+        return classes, values
+    classes = _find_classes(truth, labels, names)
+    if names is not None:
+        values = values[:, row_checks.match_columns(names, classes, "scores", _IN_ORDER)]
+    if len(classes) == 2:
+        raise ValueError(
+            "scores has a column for each of two classes, but decision_function returns one value "
+            "per row, above 0 for the second class; for logits use from_logits."
+        )
+    remedy = ". Pass decision_function(X), and labels= with the class of every column"
+    row_checks.check_class_columns(values.shape[1], classes, "scores", remedy)
+    return classes, values
 
 
 def _find_undecided(proba: FloatArray) -> tuple[BoolArray | None, FloatArray]:

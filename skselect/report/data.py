@@ -25,7 +25,12 @@ from skselect.metrics._metric import MetricSpec
 from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.metrics._threshold import count_decisions
 from skselect.monitoring.check import PolicyCheck, check_decided
-from skselect.monitoring.decided import check_answers_fit, chose_threshold, sample_of
+from skselect.monitoring.decided import (
+    check_answers_fit,
+    check_scores_fit,
+    chose_threshold,
+    sample_of,
+)
 from skselect.monitoring.guarantees import Request
 from skselect.objectives import Loss
 from skselect.policy.certificate import Certificate, threshold_to_json
@@ -38,6 +43,7 @@ from skselect.predictions.predictions import (
     Predictions,
     are_verdicts,
     find_column_order,
+    hold_decision_values,
     raw_scores,
 )
 from skselect.report.glance import UNKNOWN_MODEL
@@ -142,11 +148,8 @@ def make_case(
             accepted = scored.outcomes.confidence >= threshold
         return Case(name, raw, None, threshold, scored, accepted)
     check_answers_fit(policy, raw, f"predictions of {name!r}")
-    if policy.response != "predict_proba":
-        raise ValueError(
-            "policy: it reads decision values, and a report is about probabilities; pass the "
-            "calibrated ones, predict_proba(X), with threshold= instead of the policy."
-        )
+    if policy.response == "decision_function" or hold_decision_values(raw):
+        check_scores_fit(policy, raw)
     scored, accepted = _decide(policy, raw, subgroups)
     single_threshold = policy.threshold if policy.parts.by is None else None
     return Case(name, raw, policy, single_threshold, scored, accepted)
@@ -165,7 +168,8 @@ def _decide(
         scored = score_rows(raw)
         confidence = scored.outcomes.confidence
         return scored, accept_answers(policy, confidence, raw.answers, subgroups)
-    check_has_proba(raw.y_proba, "a policy with a calibration")
+    if not hold_decision_values(raw):
+        check_has_proba(raw.y_proba, "a policy with a calibration")
     decisions = apply_policy(policy, raw_scores(raw), raw.y_pred, subgroups)
     answers = decisions.y_pred
     if np.array_equal(answers, raw.y_pred):

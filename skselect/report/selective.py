@@ -317,8 +317,10 @@ def _check_predictions(
 ) -> Predictions:
     """Return what one model said as predictions, which have no weights."""
     is_table = isinstance(model, Predictions)
-    if policy is not None and policy.cascade is not None and not is_table:
-        return predictions_for(policy, y_true, model)
+    if policy is not None and not is_table:
+        reads_scores = policy.response == "decision_function"
+        if policy.cascade is not None or reads_scores:
+            return predictions_for(policy, y_true, model)
     predictions = read_predictions(y_true, model, class_options)
     row_checks.refuse_weights(predictions.sample_weight, "a report")
     return predictions

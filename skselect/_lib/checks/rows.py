@@ -772,7 +772,10 @@ def _check_unit_range(low: float, high: float, name: str) -> None:
         raise ValueError(f"{name} has infinite values.")
     if low >= -RANGE_TOLERANCE and high <= 1 + RANGE_TOLERANCE:
         return
-    advice = "Turn logits or decision values into probabilities first."
+    advice = (
+        "Logits and log-probabilities: Predictions.from_logits(y_true, logits). Decision values: "
+        "Predictions.from_scores, for a policy that calibrates them."
+    )
     if low >= 0 and 1 < high <= 100:
         advice = "Divide percentages by 100."
     raise ValueError(f"{name} must lie in [0, 1], got values from {low:g} to {high:g}. {advice}")
