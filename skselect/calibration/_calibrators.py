@@ -34,6 +34,12 @@ from skselect.curve.tie_blocks import run_starts
 
 #: The default offset, which keeps the log-odds of 0 and 1 finite.
 LEAST_OFFSET = 1e-15
+#: The sizes of scores that can be divided by one another: beyond them, quotients overflow.
+_LEAST_SIZE = 1e-300
+_LARGEST_SIZE = 1e305
+# Scores of which only the order counts are whole multiples of this: knots have a distance by which
+# differences of probabilities can be divided.
+_LEAST_STEP = 2.0**-1020
 #: The numbers of the safeguard, which a calibrator does not show.
 _GUESS = ("share", "prior")
 
@@ -74,6 +80,8 @@ class ScoreCalibrator(ShowsFit, ABC):
 
     #: Whether the sum of the weights counts as a number of rows.
     _counts_weights = True
+    #: The least and the largest size that the largest score may have.
+    _sizes = (_LEAST_SIZE, _LARGEST_SIZE)
 
     def fit(self, score: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the map.
@@ -82,7 +90,8 @@ class ScoreCalibrator(ShowsFit, ABC):
         ----------
         score : array-like of shape (n,)
             Finite scores, larger ones where y = 1 is more likely: log-odds or decision values
-            for Platt, beta and temperature scaling, numbers of any kind for the others.
+            for Platt, beta and temperature scaling, the largest of which is between 1e-300 and
+            1e305 in size; numbers of any kind for the others, where 1e-307 is no difference.
         y : array-like of shape (n,)
             Outcomes in [0, 1].
         sample_weight : array-like of shape (n,), default=None
@@ -96,6 +105,7 @@ class ScoreCalibrator(ShowsFit, ABC):
         outcome = row_checks.check_loss(y, "y")
         row_checks.check_length("score", scores, len(outcome), "y")
         weight = row_checks.check_weight(sample_weight, len(outcome))
+        _check_sizes("score", scores, *self._sizes)
         if weight is None:
             weight = np.ones(len(outcome))
         if self._counts_weights:
@@ -124,6 +134,16 @@ class Safeguarded(ShowsFit):
 
     def __init__(self, *, safeguard: bool = True) -> None:
         self.safeguard = safeguard
+
+
+def _check_sizes(name: str, scores: FloatArray, low: float, high: float) -> None:
+    """Refuse scores that are too small or too large to be divided by one another."""
+    largest = float(np.max(np.abs(scores), where=np.isfinite(scores), initial=0.0))
+    if largest and not low <= largest <= high:
+        raise ValueError(
+            f"{name}: the largest is {largest:g} in size, which cannot be calibrated; multiply all "
+            "by a constant so that it lies between 1e-300 and 1e305."
+        )
 
 
 def log_odds_offset(probability: FloatArray) -> float:
@@ -396,8 +416,6 @@ LOWEST_WITH_GUESSES = 0.1
 LARGEST_SHARE = 0.2
 #: Logits this far below the first one, in units of the mean lead, all mean "never".
 _FARTHEST = 1e9
-#: The largest temperature: finite even for decision values near the largest float.
-_LARGEST_FLOAT = 1e300
 
 #: A function of log(1/T): the probability q of the true class of each row, and q'/q.
 _TrueClassProba = Callable[[float], tuple[FloatArray, FloatArray]]
@@ -472,7 +490,7 @@ class TemperatureCalibrator(Safeguarded, ScoreCalibrator):
         temperature, self.share_ = _fit_temperature(
             true_class_proba, weight, self.prior_, self.safeguard
         )
-        self.temperature_ = min(temperature * scale, _LARGEST_FLOAT)
+        self.temperature_ = min(temperature * scale, np.finfo(np.float64).max)
 
 
 def _split_graded(
@@ -520,6 +538,7 @@ class SoftmaxTemperature(Safeguarded):
                 "per class such as 'platt'."
             )
         row_checks.warn_small_weights(weight, "TemperatureCalibrator")
+        _check_sizes("scores", logits[known], _LEAST_SIZE, _LARGEST_SIZE)
         logits = logits[known]
         codes = codes[known]
         weight = weight[known]
@@ -535,7 +554,7 @@ class SoftmaxTemperature(Safeguarded):
         guess = 1.0 / logits.shape[1]
         self.prior_ = np.full(logits.shape[1], guess)
         temperature, self.share_ = _fit_temperature(true_class_proba, weight, guess, self.safeguard)
-        self.temperature_ = min(temperature * scale, _LARGEST_FLOAT)
+        self.temperature_ = min(temperature * scale, np.finfo(np.float64).max)
         return self
 
 
@@ -621,9 +640,21 @@ class _Interpolation(ScoreCalibrator):
 
     map = staticmethod(decide.interpolate)
     stored = ("knots", "values")
+    _sizes = (0.0, np.inf)
 
     knots_: FloatArray
     values_: FloatArray
+
+    def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
+        is_small = np.abs(score) < 2.0**50 * _LEAST_STEP
+        steps = np.rint(score[is_small] / _LEAST_STEP)
+        spaced = score.copy()
+        spaced[is_small] = steps * _LEAST_STEP
+        self._fit_order(spaced, y, weight)
+
+    @abstractmethod
+    def _fit_order(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
+        """Fit the map to scores that are not too close to one another."""
 
 
 class IsotonicCalibrator(_Interpolation):
@@ -656,7 +687,7 @@ class IsotonicCalibrator(_Interpolation):
 
     _counts_weights = False
 
-    def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
+    def _fit_order(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
         knots, total, success = group_by_score(score, y, weight)
         rates = isotonic_regression(success / total, weights=total).x
         values = np.clip(rates, 0.0, 1.0)
@@ -701,7 +732,9 @@ class SmoothIsotonicCalibrator(_Interpolation):
     array([0.333, 0.417, 0.5  , 0.667])
     """
 
-    def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
+    _sizes = (0.0, _LARGEST_SIZE)
+
+    def _fit_order(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
         knots, total, success = group_by_score(score, y, weight)
         fit = isotonic_regression(success / total, weights=total)
         starts = fit.blocks[:-1]
@@ -764,6 +797,7 @@ class VennAbersCalibrator(ScoreCalibrator):
 
     map = staticmethod(decide.venn_abers_map)
     stored = ("knots", "lower", "upper")
+    _sizes = (0.0, np.inf)
 
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
         self.knots_, total, success = group_by_score(score, y, weight)
@@ -860,22 +894,58 @@ def calibrator_name(calibrator: Any) -> str:
     return f"external:{type(calibrator).__name__}"
 
 
-def fit_map(template: Any, score: FloatArray, y: FloatArray, weight: FloatArray) -> Any:
-    """Fit a copy of a calibrator; if a user's own fails, raise an error that says on what data."""
+def fit_map(
+    template: Any, score: FloatArray, y: FloatArray, weight: FloatArray, *, is_proba: bool
+) -> Any:
+    """Fit a copy of a calibrator; if a user's own fails, raise an error that says on what data.
+
+    Of a user's own it is asked here already what it says of scores beyond both ends of those given:
+    0 and 1 where they are probabilities.
+    """
     if type(template) in CALIBRATORS.values():
         return clone(template).fit(score, y, weight)
+    name = type(template).__name__
     if not has_fit_parameter(template, "sample_weight"):
-        raise ValueError(
-            f"calibration: {type(template).__name__}.fit must take (score, y, sample_weight)."
-        )
+        raise ValueError(f"calibration: {name}.fit must take (score, y, sample_weight).")
     try:
-        return clone(template).fit(score, y, weight)
+        fitted = clone(template).fit(score, y, weight)
     except Exception as error:
-        reason, *_ = str(error).splitlines()
         raise ValueError(
-            f"calibration: {type(template).__name__}.fit(score, y, sample_weight) failed on a "
-            f"vector of {len(score)} scores and outcomes 0 and 1: {reason}"
+            f"calibration: {name}.fit(score, y, sample_weight) failed on a vector of {len(score)} "
+            f"scores and outcomes 0 and 1: {_first_line(error)}"
         ) from error
+    _check_ends(fitted, score, is_proba=is_proba)
+    return fitted
+
+
+def _check_ends(fitted: Any, score: FloatArray, *, is_proba: bool) -> None:
+    """Refuse a calibrator that has no probability for scores beyond those of its fit."""
+    lowest = float(np.min(score))
+    highest = float(np.max(score))
+    ends = [0.0, 1.0]
+    if not is_proba:
+        span = highest - lowest or 1.0
+        ends = [lowest - span, highest + span]
+    try:
+        mapped = np.asarray(fitted.predict(np.array(ends)), dtype=np.float64)
+        if mapped.shape == (2,) and np.all((mapped >= 0.0) & (mapped <= 1.0)):
+            return
+        answer = f"returned {mapped.tolist()}"
+    except Exception as error:
+        answer = f"raised {type(error).__name__}: {_first_line(error)}"
+    remedy = ""
+    if hasattr(fitted, "out_of_bounds"):
+        remedy = " Set out_of_bounds='clip', y_min=0 and y_max=1."
+    raise ValueError(
+        f"calibration: {type(fitted).__name__}.predict must return a probability for each score, "
+        f"also beyond those of fit, from {lowest:g} to {highest:g}; for the scores {ends} it "
+        f"{answer}.{remedy}"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    line, *_ = str(error).splitlines() or [""]
+    return line
 
 
 def apply_map(fitted: Any, score: FloatArray) -> FloatArray:

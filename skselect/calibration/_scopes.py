@@ -142,7 +142,8 @@ class ClassCalibration(Calibration):
         kind = calibrators.calibrator_name(template)
         weight = _fill_weight(sample_weight, len(codes))
         offset = calibrators.LEAST_OFFSET
-        if response == "predict_proba":
+        is_proba = response == "predict_proba"
+        if is_proba:
             offset = calibrators.log_odds_offset(scores[weight > 0])
         if _is_native(kind, n_classes):
             softmax = calibrators.SoftmaxTemperature(safeguard=template.safeguard)
@@ -150,7 +151,7 @@ class ClassCalibration(Calibration):
             softmax.fit(logits, codes, weight)
             return cls(kind, response, (softmax,), offset)
         columns = find_inputs(_describe(template, kind, response, offset), scores)
-        maps = _fit_maps(template, columns, codes, weight)
+        maps = _fit_maps(template, columns, codes, weight, is_proba=is_proba)
         return cls(kind, response, maps, offset)
 
     def predict_proba(self, scores: FloatArray) -> FloatArray:
@@ -185,7 +186,12 @@ def _fill_weight(sample_weight: FloatArray | None, n: int) -> FloatArray:
 
 
 def _fit_maps(
-    template: Any, columns: Sequence[FloatArray], codes: IntArray, weight: FloatArray
+    template: Any,
+    columns: Sequence[FloatArray],
+    codes: IntArray,
+    weight: FloatArray,
+    *,
+    is_proba: bool,
 ) -> tuple[Any, ...]:
     """Return a map for each column of scores: one is that of the second class, else one a class."""
     n_columns = len(columns)
@@ -197,7 +203,9 @@ def _fit_maps(
         # The first map may warn about the weights; the others would repeat it.
         warnings_once = silence_repeats() if maps else nullcontext()
         with warnings_once:
-            fitted = calibrators.fit_map(template, column[known], outcome, weight[known])
+            fitted = calibrators.fit_map(
+                template, column[known], outcome, weight[known], is_proba=is_proba
+            )
         maps.append(fitted)
     return tuple(maps)
 
@@ -285,7 +293,7 @@ class ConfidenceCalibration(Calibration):
             offset = calibrators.log_odds_offset(confidence[weight > 0])
         kind = calibrators.calibrator_name(template)
         (scores,) = find_inputs(_describe(template, kind, "predict_proba", offset), confidence)
-        fitted = calibrators.fit_map(template, scores, correct, weight)
+        fitted = calibrators.fit_map(template, scores, correct, weight, is_proba=is_probability)
         return cls(kind, "predict_proba", (fitted,), offset)
 
     def calibrate_confidence(self, confidence: FloatArray) -> FloatArray:

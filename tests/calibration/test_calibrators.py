@@ -41,6 +41,7 @@ from tests.calibration.cases import (
     table,
 )
 from tests.common import check_schema
+from tests.refusals import check_refused
 
 GRID = np.linspace(-6, 6, 121)
 
@@ -212,6 +213,37 @@ def test_no_unit_of_decision_values_is_too_small_or_too_large(unit):
         assert other.share_ == pytest.approx(one.share_, rel=1e-6)
 
 
+@pytest.mark.parametrize("unit", [1e-320, 1e-310, 1e-301, 1e-300, 1e-290, 1e290, 1e304, 5e307])
+@pytest.mark.parametrize("kind", [*PARAMETRIC, SmoothIsotonicCalibrator, IsotonicCalibrator])
+def test_scores_of_any_size_are_mapped_rightly_or_refused(kind, unit):
+    """At 1e-310 smooth isotonic gave inf, Platt .95 for .56 and beta nan."""
+    score, y = np.linspace(-1, 1, 12), np.array([0, 0, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1])
+    between = np.array([-0.43, 0.0, 0.61])
+    refuses_small = kind in PARAMETRIC and unit < 1e-300
+    if refuses_small or (kind is not IsotonicCalibrator and unit > 1e305):
+        check_refused("score", kind().fit, score * unit, y)
+        return
+    fitted = kind().fit(score * unit, y).predict(between * unit)
+    expected = kind().fit(score, y).predict(between)
+    if kind is BetaCalibrator and unit != 1:
+        assert np.all(np.isfinite(fitted))  # it is not free of units
+    elif unit > 1e-307:
+        np.testing.assert_allclose(fitted, expected, atol=1e-6 if unit > 1e-299 else 1e-3)
+    else:  # no difference
+        np.testing.assert_allclose(fitted, 0.5, atol=1e-9)
+
+
+def test_logits_of_any_size_are_mapped_rightly_or_refused(rng):
+    logits = rng.normal(size=(300, 3))
+    codes = np.array([rng.choice(3, p=p) for p in special.softmax(2 * logits, axis=1)])
+    expected = SoftmaxTemperature().fit(logits, codes, np.ones(300)).predict(logits)
+    for unit in (1e-299, 1e303):
+        found = SoftmaxTemperature().fit(logits * unit, codes, np.ones(300))
+        np.testing.assert_allclose(found.predict(logits * unit), expected, atol=1e-6)
+    for unit in (1e-310, 1e307):
+        check_refused("scores", SoftmaxTemperature().fit, logits * unit, codes, np.ones(300))
+
+
 @pytest.mark.parametrize("scores", [(-119.57, 5.40), (-137.0, 142.0), (-34.5, 34.5), (-8, 0, 90)])
 def test_few_distinct_scores_give_one_beta_map(scores):
     """Many maps fit two values equally well; the order of the rows must not choose."""
@@ -370,7 +402,7 @@ def test_neither_two_equal_classes_at_the_top_nor_outliers_set_the_scale():
     logits[0] = [1e250, -1e250, 0, 0]
     assert 0 < SoftmaxTemperature().fit(logits, codes, np.ones(600)).temperature_ < np.inf
     score, y = overlapping()
-    for unit in (1e300, 1e305):
+    for unit in (1e300, 9e304):
         hot = TemperatureCalibrator().fit(score * unit / np.abs(score).max(), y)
         assert np.isfinite(hot.temperature_)
         assert np.all(np.isfinite(hot.predict([-1e308, 0.0, 1e308])))
@@ -533,11 +565,31 @@ class Unweighted(Bare, BaseEstimator):
     """A calibrator whose fit takes no weights."""
 
 
+class Line(BaseEstimator):
+    """A straight line through the scores of fit, from 0 to 1: it goes on beyond them."""
+
+    def fit(self, score, y, sample_weight=None):
+        self.low_, self.high_ = np.min(score), np.max(score)
+        return self
+
+    def predict(self, score):
+        return (score - self.low_) / (self.high_ - self.low_)
+
+
 @pytest.mark.parametrize(
     ("own", "message"),
     [
         (LogisticRegression(), r"LogisticRegression.fit.* failed on a vector of 240 scores"),
         (Unweighted(), r"Unweighted.fit must take \(score, y, sample_weight\)"),
+        (
+            IsotonicRegression(),
+            r"scores \[0.0, 1.0\] it returned \[nan, nan\]\. Set out_of_bounds='clip'",
+        ),
+        (
+            IsotonicRegression(out_of_bounds="raise"),
+            "it raised ValueError: A value",
+        ),
+        (Line(), r"also beyond those of fit, from 0\.\d+ to 0\.\d+; for the scores"),
         (Bare(), "or a calibrator: a scikit-learn estimator object"),
         (True, "or a calibrator: a scikit-learn estimator object"),
         *((own, "calibration must be one of") for own in ("hope", 3, PlattCalibrator, object())),

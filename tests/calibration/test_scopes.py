@@ -164,7 +164,10 @@ class Careless(BaseEstimator):
 )
 def test_what_a_calibrator_of_yours_returns_is_checked(scope, result):
     X, y = table(3)
-    model = calibrated(Careless(result), X, y, calibration_scope=scope)
+    with pytest.raises(ValueError, match=r"Careless.predict must return a probability for each"):
+        calibrated(Careless(result), X, y, calibration_scope=scope)
+    later = Careless(lambda score: result(score) if len(score) > 2 else np.abs(score) / 2)
+    model = calibrated(later, X, y, calibration_scope=scope)
     with pytest.raises(ValueError, match=r"Careless.predict must return 240 probabilities"):
         model.predict_confidence(X)
 
