@@ -16,9 +16,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 import skselect as sk
+from skselect._lib.notebook import percent
 from skselect.objectives import Loss
-from skselect.policy.certificate import ALL_COPIES, ALL_SEEN, UNSOUGHT
-from skselect.policy.seen_rows import SeenRows, with_and_without
+from skselect.policy.certificate import ALL_COPIES, ALL_SEEN, UNSOUGHT, trained_here
+from skselect.policy.seen_rows import Overlap, SeenRows, with_and_without
+from skselect.selection.sample import Sample
+from skselect.selection.settle import ObjectiveOnRows
 from skselect.thresholds._rules import Passing, pass_all
 from tests.common import mostly_slow
 from tests.refusals import check_refused
@@ -217,6 +220,27 @@ def test_a_refusal_names_the_rows_that_equal_others():
     # All rows would pass here; those without the recognised ones do not.
     tuner = sk.ThresholdTuner(LogisticRegression(), "risk", target=0.11, random_state=0)
     check_refused("training data of the classifier; a threshold must", tuner.fit, X, y)
+
+
+@pytest.mark.parametrize(("n_known", "is_exact"), [(40, True), (400, False)])
+def test_known_rows_among_the_answered_ones_weaken_the_bound_or_end_it(n_known, is_exact, rng):
+    """Leaked rows are the surest: a tenth of all rows may be a third of the answered ones."""
+    n = 4000
+    confidence = np.linspace(1, 0, n)
+    wrong = (rng.random(n) < np.where(confidence > 0.7, 0.01, 0.4)) & (np.arange(n) >= n_known)
+    known = np.arange(n) < n_known
+    outcomes = sk.Outcomes(wrong, confidence, readings=with_and_without(known))
+    caveat = trained_here(Overlap(n_known, n), few=True, asks=False, vouched=False)
+    sample = Sample(outcomes=outcomes, source=outcomes, caveats=(caveat,))
+    objective = sk.Risk(0.05).check(Loss())
+    made = ObjectiveOnRows.of(sample, objective).settle().certificate
+    share = np.sum(known) / made.n_accepted
+    assert (share <= 0.2) == is_exact == made.is_certified
+    if is_exact:
+        bound = percent(0.05 / (1 - share), up=True)
+        assert f"a bound of {bound} holds instead" in str(made.caveats)
+    else:
+        assert "also occur in the training data, and only fresh rows certify" in str(made.caveats)
 
 
 def test_a_frozen_classifier_is_asked_for_each_copy_once(rng):

@@ -140,6 +140,21 @@ def trained_here(overlap: Overlap, *, few: bool, asks: bool, vouched: bool) -> C
     return Caveat(f"{found}, and only fresh rows certify (assume='fresh' overrules this)", FRESH)
 
 
+def mixed_rows(share: float, rows: str, bound: str) -> Caveat:
+    """Return the caveat about rows of which a share also trained the classifier.
+
+    If all of them leaked, or all came back, a threshold holds under one of the two readings. If
+    some leaked and others came back, the others bear all errors: `bound` is what still holds.
+    """
+    found = f"{percent(share, up=True)} of the {rows} also occur in the training data"
+    if share > MOST_SEEN:
+        return Caveat(
+            f"{found}, and only fresh rows certify (assume='fresh' overrules this)", FRESH
+        )
+    mixed = f"if some of these leaked and others came back, {bound} holds instead of the target"
+    return Caveat(f"{found}; {mixed}", strikes=False)
+
+
 def others_trained(n: int, *, vouched: bool) -> Caveat:
     """Return the caveat about rows that trained the classifier and cannot be told from others."""
     found = f"about {n:,} more of these rows equal training rows than chance explains"

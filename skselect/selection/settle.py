@@ -147,6 +147,8 @@ class ObjectiveOnRows:
             caveats.append(Caveat(objective.plan.caveat))
         if counts[0].n_accepted == 0:
             caveats.append(certificates.NOTHING)
+        else:
+            caveats += self._doubt_mixture(objective, counts)
         assumptions = []
         if objective.largest_weight is not None:
             heaviest = f"no case weighs more than {objective.largest_weight:g}"
@@ -163,6 +165,29 @@ class ObjectiveOnRows:
             reviewer=objective.review(self.readings[0].outcomes, threshold),
         )
         return Certificate.of(objective, threshold, working_point, counts, origin)
+
+    def _doubt_mixture(self, objective: Guarantee, counts: Sequence[Counts]) -> list[Caveat]:
+        """Say what holds where some recognised rows leaked, and others are cases that came back.
+
+        Of a selective risk the answered rows count: leaked rows are the surest, and never wrong.
+        """
+        assumed = [caveat.assumes for caveat in self.origin.caveats]
+        if certificates.ALL_SEEN not in assumed or objective.is_least:
+            return []
+        # The second reading leaves out the rows that also trained.
+        n_rows = counts[0].n
+        n_fresh = counts[1].n
+        rows = "rows"
+        if objective.is_selective:
+            n_rows = counts[0].n_accepted
+            n_fresh = counts[1].n_accepted
+            rows = "answered rows"
+        if n_fresh == n_rows:
+            return []
+        bound = "nothing"
+        if n_fresh:
+            bound = f"a bound of {objective.amount(objective.target * n_rows / n_fresh)}"
+        return [certificates.mixed_rows(1.0 - n_fresh / n_rows, rows, bound)]
 
     def _describe_rows(self, n_counted: int) -> str:
         """Say which rows these are, and how many of them count."""
