@@ -166,8 +166,9 @@ class SelectiveClassifier(
     with ``cv=5``.
 
     With ``decision="argmax"`` a classifier whose own ``predict`` differs from the class of the
-    largest probability (a tuned cut-off inside it) is refused: its confidence would not belong
-    to its answer. Choose ``decision="estimator"`` for it.
+    largest probability is refused: its confidence would not belong to its answer. Choose
+    ``decision="estimator"`` for it. A tuned cut-off inside it and ``SVC(probability=True)``, whose
+    probabilities are fitted apart from its answers, are recognised by their type.
     """
 
     def __init__(

@@ -122,7 +122,7 @@ class RawClassifier:
     ) -> None:
         """Refuse a classifier that abstains, or predicts another class than the decision says.
 
-        Its own answers to `n_checked` of the rows tell, evenly spread.
+        Its type tells, or its own answers to `n_checked` of the rows, evenly spread.
         With decision values this is checked for two classes only: with more, the class that SVC
         predicts may differ from that of its largest value in a few rows.
         """
@@ -130,7 +130,12 @@ class RawClassifier:
         is_proba = self.response == "predict_proba"
         if decision == "estimator":
             self.predict_codes(private_sklearn.take_rows(X, [0]))  # what fails, fails in fit
-        if decision != "argmax" or not (is_proba or scores.ndim == 1):
+        if decision != "argmax":
+            return
+        reason = _find_own_answers(self.estimator, is_proba=is_proba)
+        if reason:
+            self._refuse_own_answers(f"in some rows ({reason})")
+        if not (is_proba or scores.ndim == 1):
             return
         some = some_of(np.arange(len(scores)), n_checked)
         X = private_sklearn.take_rows(X, some)
@@ -145,13 +150,18 @@ class RawClassifier:
         # Rounding may break a tie either way; a tuned cut-off differs by far more.
         n_other = int(np.sum(chosen < own.max(axis=1) - RANGE_TOLERANCE))
         if n_other:
-            raise ValueError(
-                f"estimator: {type(self.estimator).__name__}.predict differs from the class of the "
-                f"largest probability in {n_other} of {len(codes)} rows (a tuned cut-off inside "
-                "it, or probabilities that were fitted apart from the decision). Its confidence "
-                "would not belong to its answer. Choose decision='estimator' to keep its own "
-                "answers."
+            self._refuse_own_answers(
+                f"in {n_other} of {len(codes)} rows (a tuned cut-off inside it, or probabilities "
+                "that were fitted apart from the decision)"
             )
+
+    def _refuse_own_answers(self, where: str) -> None:
+        """Refuse a classifier whose own answers are not the most probable classes."""
+        raise ValueError(
+            f"estimator: {type(self.estimator).__name__}.predict differs from the class of the "
+            f"largest probability {where}. Its confidence would not belong to its answer. Choose "
+            "decision='estimator' to keep its own answers."
+        )
 
     def _check_inner(self) -> None:
         """Refuse a classifier that abstains, and decision values that compare pairs of classes."""
@@ -219,6 +229,27 @@ def is_ready(estimator: Any) -> bool:
     if isinstance(estimator, FrozenEstimator):
         return True
     return hasattr(estimator, "classes_") and not get_tags(estimator).requires_fit
+
+
+def _find_own_answers(estimator: Any, *, is_proba: bool) -> str:
+    """Return why the answers of a classifier are not its most probable classes, by its type.
+
+    "" where nothing is known of the kind.
+    """
+    inner = find_inner(estimator)
+    kinds = {kind.__name__ for kind in type(inner).__mro__}
+    name = type(inner).__name__
+    if "TunedThresholdClassifierCV" in kinds:
+        return f"{name} tunes a cut-off"
+    if "FixedThresholdClassifier" in kinds and inner.threshold != "auto":
+        return f"{name} has a cut-off"
+    if is_proba and kinds & {"SVC", "NuSVC"}:
+        remedy = "SelectiveClassifier(SVC(), calibration='platt') calibrates its decision values"
+        return f"{name} fits probabilities apart from its answers; {remedy}"
+    # Searches, and one against the rest, answer as what they fit does.
+    if name.endswith("SearchCV") or "OneVsRestClassifier" in kinds:
+        return _find_own_answers(inner.estimator, is_proba=is_proba)
+    return ""
 
 
 def find_response(estimator: Any) -> str:

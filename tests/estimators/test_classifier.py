@@ -41,7 +41,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.utils.validation import check_is_fitted
 
 from skselect import AbstentionPolicy, RiskCoverageDisplay, SelectiveClassifier, ThresholdTuner
@@ -164,7 +164,7 @@ def test_the_abstain_label_is_no_class(classes, label, data):
     policy = AbstentionPolicy.from_json(model.policy_.to_json())
     assert policy.abstain_label == label
     tuner = ThresholdTuner(GaussianNB(), "risk", target=0.01, on_infeasible="abstain")
-    with pytest.warns(UserWarning, match="threshold"):
+    with pytest.warns(UserWarning, match="Nothing will be accepted"):
         assert label in tuner.fit(data[0], y).predict(data[0]).tolist()
 
 
@@ -307,8 +307,40 @@ def test_answers_that_are_not_those_of_the_largest_score_are_refused(data):
             SelectiveClassifier(base, calibration="platt").fit(X, y)
     with pytest.raises(ValueError, match="predict differs"):
         SelectiveClassifier(FrozenEstimator(tuned.fit(X, y))).predict(X)
+    half = cut_off(GaussianNB(), "predict_proba", 0.5)  # by its type, whatever the rows say
+    with pytest.raises(ValueError, match="FixedThresholdClassifier has a cut-off"):
+        SelectiveClassifier(half).fit(X, y)
+    SelectiveClassifier(FixedThresholdClassifier(GaussianNB())).fit(X, y)
     SelectiveClassifier(KNeighborsClassifier(4)).fit(*data)  # a tie is no moved cut-off
     SelectiveClassifier(RandomForestClassifier(4, random_state=0)).fit(*data)
+
+
+APART = np.array([[-2.0], [-1.0], [1.0], [2.0]] * 9), np.array([0, 0, 1, 1] * 9)
+
+
+@pytest.mark.filterwarnings("ignore:The `probability` parameter:FutureWarning")
+@pytest.mark.parametrize("kind", [SVC, NuSVC])
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda model: model,
+        lambda model: make_pipeline(StandardScaler(), model),
+        lambda model: GridSearchCV(model, {}, cv=2),
+        OneVsRestClassifier,
+        lambda model: FrozenEstimator(model.fit(*APART)),
+    ],
+)
+def test_probabilities_that_are_fitted_apart_are_recognised_by_type(wrap, kind):
+    # All answers are the most probable classes here.
+    X, y = APART
+    model = wrap(kind(probability=True, random_state=0))
+    message = check_refused("estimator", SelectiveClassifier(model).fit, X, y)
+    assert "fits probabilities apart" in message
+    check_refused("estimator", ThresholdTuner(model, cv=2).fit, X, y)
+    own = SelectiveClassifier(model, decision="estimator").fit(X, y)
+    np.testing.assert_array_equal(own.predict(X), y)
+    soft = VotingClassifier([("svc", kind(probability=True))], voting="soft")
+    SelectiveClassifier(soft).fit(X, y)  # answers by its probabilities
 
 
 # Answers ---------------------------------------------------------------------------------------
