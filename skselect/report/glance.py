@@ -85,11 +85,11 @@ def _count_wrong(decided: dict[str, Any], model: dict[str, Any], level: float) -
         value = show_amount(per_thousand)
         label = "is the cost of wrong answers per 1,000 cases"
     else:
-        details.append(f"{decided['n_errors']:,.0f}")
+        details.append(f"{decided['n_errors']:,.0f} of {decided['n_accepted']:,}")
         value = show_share(decided["risk"])
         label = "of the answers are wrong"
         if decided["low"] is not None:
-            low, high = outwards(decided)
+            low, high = outwards(decided, digits=2)
             details.append(f"{show_share(level)} interval {low} % to {high} %")
     if guarantee:
         details.append(guarantee)
@@ -107,10 +107,10 @@ def _count_waiting(decided: dict[str, Any]) -> Figure:
     return Figure(f"{n_deferred:,}", "cases wait for a person", detail)
 
 
-def outwards(interval: dict[str, Any]) -> tuple[str, str]:
+def outwards(interval: dict[str, Any], digits: int = 3) -> tuple[str, str]:
     """Return the ends of an interval in per cent."""
-    low = rounded(100 * interval["low"], 3, up=False)
-    high = rounded(100 * interval["high"], 3, up=True)
+    low = rounded(100 * interval["low"], digits, up=False)
+    high = rounded(100 * interval["high"], digits, up=True)
     return low, high
 
 

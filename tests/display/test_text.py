@@ -1,5 +1,6 @@
 """No text of a picture is cut, and none lies over another: boxes are those of the renderer."""
 
+from functools import cache
 from itertools import combinations
 
 import matplotlib.pyplot as plt
@@ -58,6 +59,7 @@ def find_faults(figure):
     return faults
 
 
+@cache
 def draw_table(n=4000, n_classes=3, seed=0):
     rng = np.random.default_rng(seed)
     proba = rng.dirichlet(np.full(n_classes, 0.3), n)
@@ -66,7 +68,6 @@ def draw_table(n=4000, n_classes=3, seed=0):
 
 
 TRUTH, PROBA = draw_table()
-BINARY = PROBA[:, :2] / PROBA[:, :2].sum(axis=1, keepdims=True)
 Y = np.asarray(LONG)[TRUTH]
 NAME = "gradient boosting after isotonic calibration"
 
@@ -82,15 +83,20 @@ def draw_models(display, size, **options):
     return plt.gcf()
 
 
-def draw_selection(size, objective):
-    rows = sk.Predictions.from_proba(Y, PROBA, labels=LONG)
-    selection = sk.select_threshold(rows, objective=objective)
+def draw_selection(size, kind, target):
+    selection = select(kind, target)
     ax = new_figure(size=size)
     return sk.RiskCoverageDisplay.from_selection(selection, name=NAME, band=True, ax=ax).figure_
 
 
+@cache
+def select(kind, target):
+    rows = sk.Predictions.from_proba(Y, PROBA, labels=LONG)
+    return sk.select_threshold(rows, objective=kind(target))
+
+
 def draw_confusion(size, n_classes, **options):
-    truth, proba = draw_table(20_000, n_classes)
+    truth, proba = draw_table(4000 * n_classes, n_classes)
     labels = LONG if n_classes == 3 else list(range(n_classes))
     return pictures.SelectiveConfusionDisplay.from_predictions(
         np.asarray(labels)[truth], proba, labels=labels, threshold=0.6, ax=new_figure(size=size),
@@ -119,8 +125,8 @@ CASES = {
         sk.RiskCoverageDisplay, size, threshold=0.7, target=0.05, confidence_level=0.95
     ),
     "risk of models": lambda size: draw_models(sk.RiskCoverageDisplay, size),
-    "certified": lambda size: draw_selection(size, sk.Risk(0.2)),
-    "certified coverage": lambda size: draw_selection(size, sk.Coverage(0.5)),
+    "certified": lambda size: draw_selection(size, sk.Risk, 0.2),
+    "certified coverage": lambda size: draw_selection(size, sk.Coverage, 0.5),
     "reliability": lambda size: draw_curve(pictures.ReliabilityDisplay, size),
     "reliability of models": lambda size: draw_models(pictures.ReliabilityDisplay, size),
     "thresholds": lambda size: draw_curve(pictures.ThresholdDisplay, size, threshold=0.7),

@@ -48,7 +48,7 @@ def test_the_three_numbers_add_up_to_all_cases():
     assert answered.value == f"{100 * np.mean(accepted):.3g} %"
     assert answered.detail == f"{n:,} of 1,500"
     assert wrong.value == f"{100 * np.mean(~right[accepted]):.3g} %"
-    assert wrong.detail.startswith(f"{np.sum(accepted & ~right)}; 95 % interval ")
+    assert wrong.detail.startswith(f"{np.sum(accepted & ~right)} of {n:,}; 95 % interval ")
     assert wrong.detail.endswith("nothing is guaranteed")
     assert waiting.value == f"{1500 - n:,}"
     assert waiting.detail == f"in {np.sum(~accepted & right)} of them its answer was right"
