@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from html import escape
 
-# The longest lines; also where there is no terminal.
-_WIDTH = 88
+#: The longest lines; also where there is no terminal.
+LONGEST_LINE = 88
 _INDENT = "  "
 
 # A verdict is written in capitals at the start of a text.
@@ -29,8 +29,8 @@ VERDICTS = {
 
 def terminal_width() -> int:
     """Return how many letters a line may have."""
-    size = shutil.get_terminal_size((_WIDTH, 0))
-    return min(size.columns, _WIDTH)
+    size = shutil.get_terminal_size((LONGEST_LINE, 0))
+    return min(size.columns, LONGEST_LINE)
 
 
 def wrap(text: str) -> str:

@@ -15,6 +15,7 @@ from skselect._lib.checks.options import check_models, check_shared_confidence
 from skselect._lib.checks.rows import check_countable, check_has_proba, check_some_subgroup
 from skselect._lib.files import import_extra
 from skselect._lib.keywords import RowOptions, write_options
+from skselect._lib.notebook import LONGEST_LINE
 from skselect.bounds._pointwise import clopper_pearson_interval
 from skselect.curve.scan import evenly
 from skselect.display.fit import fit_texts
@@ -46,7 +47,20 @@ class _WeightOptions(TypedDict, total=False):
     sample_weight: Any
 
 
-class RowsDisplay(ABC):
+class Display:
+    """What every picture has."""
+
+    name: str | None = None
+
+    def __repr__(self) -> str:
+        name = f": {self.name}" if self.name else ""
+        text = f"<{type(self).__name__}{name}>"
+        if len(text) <= LONGEST_LINE:
+            return text
+        return f"{text[: LONGEST_LINE - 4]}...>"
+
+
+class RowsDisplay(Display, ABC):
     """A picture of labelled rows: of class probabilities, or of what a fitted estimator says.
 
     `_options` are the keywords of both constructors with their defaults; an estimator gives its own

@@ -10,7 +10,7 @@ import numpy as np
 
 from skselect._lib.arrays import BoolArray, ConfidenceSpec
 from skselect._lib.checks.options import check_choice, check_threshold
-from skselect.display.common import legend_name, new_figure
+from skselect.display.common import Display, legend_name, new_figure
 from skselect.display.fit import FEWEST_LETTERS, break_lines, wrap_text
 from skselect.metrics._threshold import count_decisions
 from skselect.monitoring.decided import decide_labelled
@@ -27,7 +27,7 @@ _MARGIN = 0.2
 
 
 @dataclass(eq=False, repr=False)
-class SelectiveConfusionDisplay:
+class SelectiveConfusionDisplay(Display):
     """Confusion matrix of what is decided, with a column "abstains" for what is deferred.
 
     Parameters
@@ -88,6 +88,10 @@ class SelectiveConfusionDisplay:
             )
         if self.normalize is not None:
             check_choice("normalize", self.normalize, ["true", "all"])
+
+    def __repr__(self) -> str:
+        n_classes = self.confusion_matrix.shape[1] - 1
+        return f"<SelectiveConfusionDisplay: {n_classes} classes>"
 
     @classmethod
     def from_predictions(

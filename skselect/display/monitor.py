@@ -24,7 +24,7 @@ _COLOR = common.COLORS[0]
 
 
 @dataclass(eq=False, repr=False)
-class MonitorDisplay:
+class MonitorDisplay(common.Display):
     """The history of a monitor: the evidence with the alarm line, and below it the risk.
 
     A dotted line marks the batch with the first alarm. Evidence beyond 10,000 times the alarm line

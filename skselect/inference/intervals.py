@@ -286,6 +286,11 @@ class MetricInterval(NotebookText):
     n_accepted: int | None
     n_errors: float
 
+    def __repr__(self) -> str:
+        return (
+            f"<MetricInterval: {self.metric} {self.estimate:.4g} [{self.low:.4g}, {self.high:.4g}]>"
+        )
+
     def __str__(self) -> str:
         rows = f"{self.n_rows} rows"
         if self.n_accepted is not None:

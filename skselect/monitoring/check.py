@@ -158,6 +158,12 @@ class GuaranteeCheck(Stated):
             readings=readings,
         )
 
+    def __repr__(self) -> str:
+        return (
+            f"<GuaranteeCheck: {self.verdict}; {self.objective} {self.target:g}, "
+            f"found {self.found}>"
+        )
+
     @property
     def is_empty(self) -> bool:
         """Whether no row counts: none is accepted, and the others do not matter."""

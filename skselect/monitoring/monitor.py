@@ -87,7 +87,7 @@ class SelectiveRiskMonitor:
     400
     >>> y = ["no"] * 200 + ["yes", "no", "no", "no"] * 50      # after 200 cases 25 % are wrong
     >>> monitor.add_labels(range(400), y)
-    SelectiveRiskMonitor: alarm, 400 cases of known outcome, 0 wait
+    <SelectiveRiskMonitor: alarm, 400 cases of known outcome, 0 wait>
     >>> monitor.status_.alarm_at
     237
 
@@ -756,8 +756,8 @@ class SelectiveRiskMonitor:
     def __repr__(self) -> str:
         status = self.status_
         return (
-            f"SelectiveRiskMonitor: {status.risk}, {status.n_known} cases of known outcome, "
-            f"{status.n_waiting} wait"
+            f"<SelectiveRiskMonitor: {status.risk}, {status.n_known} cases of known outcome, "
+            f"{status.n_waiting} wait>"
         )
 
     def _repr_html_(self) -> str:

@@ -60,6 +60,12 @@ class GuaranteeStatus:
     estimate: float
     interval: tuple[float, float]
 
+    def __repr__(self) -> str:
+        return (
+            f"<GuaranteeStatus: {self.verdict}; target {self.target:g}, estimate "
+            f"{self.estimate:.4g}>"
+        )
+
     @property
     def risk(self) -> str:
         """The answer: "ok" or "alarm"."""
@@ -137,6 +143,12 @@ class MonitorStatus(NotebookText):
     coverage_then: float | None
     workload: str
     workload_when: Any
+
+    def __repr__(self) -> str:
+        return (
+            f"<MonitorStatus: {self.verdict}; {self.n_known} known outcomes of {self.n_decided} "
+            f"cases, {self.n_waiting} wait>"
+        )
 
     @property
     def worst(self) -> GuaranteeStatus:

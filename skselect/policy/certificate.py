@@ -19,7 +19,7 @@ import numpy as np
 from skselect import objectives
 from skselect._lib.arrays import ROUNDING, BoolArray, FloatArray, lexsort
 from skselect._lib.checks.options import check_choice, check_count, check_number
-from skselect._lib.notebook import NotebookText, percent, rounded, show_card, wrap
+from skselect._lib.notebook import LONGEST_LINE, NotebookText, percent, rounded, show_card, wrap
 from skselect.bounds._band import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy.seen_rows import Overlap
@@ -546,11 +546,15 @@ class Certificate(Stated, NotebookText):
         return "REFUSED" if NOTHING.reason in self.caveats else "ESTIMATE, NOT CERTIFIED"
 
     def __repr__(self) -> str:
-        which = f" {self.cases}" if self.cases else ""
-        return (
-            f"<Certificate: {self._verdict}, {self.objective} {self.target:g}{which}, "
+        each = [self, *self.also]
+        guarantees = " and ".join(f"{x.objective} {x.target:g} {x.cases}".rstrip() for x in each)
+        text = (
+            f"<Certificate: {self._verdict}, {guarantees}, "
             f"delta {self.delta:g}, threshold {self.threshold:.6g}, {self.n} rows>"
         )
+        if len(text) <= LONGEST_LINE:
+            return text
+        return f"<Certificate: {self._verdict}, {len(each)} guarantees, {self.n} rows>"
 
     def __str__(self) -> str:
         head, caveats = self._verdict, "; ".join(self.caveats)

@@ -225,7 +225,9 @@ class ThresholdSelection(_Selection):
         return self.threshold == np.inf
 
     def __repr__(self) -> str:
-        kind = "" if self.certificate is None else f", {self.certificate!r}"
+        kind = ""
+        if self.certificate is not None:
+            kind = ", certified" if self.certificate.is_certified else ", not certified"
         return (
             f"<ThresholdSelection: {self.objective.name}, threshold {self.threshold:.6g}, coverage "
             f"{self.coverage:.4g}, risk {self.risk:.4g}{kind}>"

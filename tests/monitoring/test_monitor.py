@@ -456,7 +456,7 @@ def test_file_goes_on_where_it_was_and_changes_are_noticed(tmp_path, rng):
     for one in (monitor, restored):
         one.add_labels(range(300, 900), y[300:])
     assert restored.to_json() == monitor.to_json()
-    assert repr(monitor).startswith("SelectiveRiskMonitor: ok, ")
+    assert repr(monitor).startswith("<SelectiveRiskMonitor: ok, ")
     told = json.loads(json.dumps(monitor.status_.to_dict(), allow_nan=False))
     assert told["text"].startswith("NO BREACH FOUND. Target: at most 10 % of the answers")
     assert told["verdict"] == told["guarantees"][0]["verdict"] == "no_breach"
