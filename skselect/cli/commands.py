@@ -26,6 +26,7 @@ from skselect._lib.checks.rows import refuse_threshold_and_policy
 from skselect._lib.notebook import count, wrap
 from skselect.cli import BROKEN, OPEN, table_files, tables
 from skselect.cli.cells import look_up, plain
+from skselect.cli.idle import refuse_idle
 from skselect.cli.options import (
     ApplyOptions,
     CsvLayout,
@@ -81,6 +82,7 @@ def evaluate(options: EvaluateOptions) -> int:
         policy = _read_policy(options.policy)
         refuse_threshold_and_policy(options.threshold)
     table = open_table(options.table, options, policy)
+    refuse_idle(options, table)
     predictions, groups = table.predictions()
     report = _report_on(table, predictions, groups, policy, options)
     if options.html is not None:
@@ -152,6 +154,7 @@ def tune(options: TuneOptions) -> int:
     _check_outputs(options.table, outputs)
     table = open_table(options.table[0], options)
     _refuse_misplaced_options(options, table)
+    refuse_idle(options, table)
     selection, policy, rows = _choose(table, options)
     to_judge = None
     if options.next is not None:
@@ -190,7 +193,9 @@ def _choose(
 
     objective = _read_objective(options)
     shortlist = _read_shortlist(options)
-    confidence = options.confidence if table.proba else None
+    confidence = None
+    if table.proba:
+        confidence = options.confidence or "max_proba"
     predictions, groups = _read_certifying(table, options, objective)
     subgroups = _subgroups(groups)
     outcomes = Outcomes.from_predictions(predictions, confidence=confidence)
@@ -353,6 +358,7 @@ def apply(options: ApplyOptions) -> int:
     if options.python is not None:
         _check_twin(options.python, options.policy)
     table = open_table(options.table[0], options, policy)
+    refuse_idle(options, table)
     rows = table.file.rows([*table.used, options.id])
     asked = None
     if _follows(policy, table, options):
@@ -694,6 +700,7 @@ def _read_log(options: MonitorOptions, policy: AbstentionPolicy) -> _Log:
     """Read the files of a log."""
     first_path, *later_paths = options.table
     table = open_table(first_path, options, policy)
+    refuse_idle(options, table)
     rows, kind = _read_rows(table, options, policy)
     parts = [rows]
     kinds = {kind}

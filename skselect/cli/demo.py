@@ -20,7 +20,8 @@ from skselect._lib.checks.options import check_abstain_label
 from skselect._lib.checks.rows import check_columns, check_labels
 from skselect._lib.files import import_extra, whole_file
 from skselect._lib.notebook import percent, wrap
-from skselect.cli.options import DemoOptions
+from skselect.cli.idle import refuse_layout
+from skselect.cli.options import CsvLayout, DemoOptions
 from skselect.cli.table_files import TableFile
 from skselect.display.risk_coverage import RiskCoverageDisplay
 from skselect.estimators.classifier import SelectiveClassifier
@@ -236,11 +237,15 @@ def _share(value: float) -> str:
 def load(options: DemoOptions) -> tuple[pd.DataFrame, Any, str]:
     """Return features, labels and a name for the table."""
     if options.data is None:
+        if options.layout != CsvLayout():
+            raise ValueError("--separator, --decimal and --encoding go with --data, a CSV file.")
         digits = load_digits(as_frame=True)
         return digits.data, digits.target.to_numpy(), "handwritten digits"
     name = options.data.name
     label = options.label
-    frame = TableFile.open(options.data, options.layout, "--data").typed()
+    file = TableFile.open(options.data, options.layout, "--data")
+    refuse_layout(options, file, list(file.types), [])
+    frame = file.typed()
     if label is None:
         raise ValueError(f"--label must name the column to predict: {list(frame.columns)[:20]}.")
     check_columns([label], list(frame.columns), name)

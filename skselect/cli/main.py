@@ -334,8 +334,8 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         _option("--threshold-range", "for cwsa and cwsa_plus: try thresholds of at least LOW and "
                 "below HIGH (default: 0.5 1, or 0 1 where 0.5 accepts less than --min-coverage)",
                 type=float, nargs=2, metavar=("LOW", "HIGH")),
-        _option("--confidence", "max_proba, margin, entropy or gini (default: %(default)s)",
-                default="max_proba", metavar="NAME"),
+        _option("--confidence", "of probabilities: max_proba, margin, entropy or gini (default: "
+                "max_proba)", metavar="NAME"),
         _option("--shortlist", "name the probable classes of each deferred row, so that the true "
                 "one is among them in this share of such rows, such as 0.95 (an estimate; 0.95 0.5 "
                 "sets half of the rows apart for it: exact)", type=float, nargs="+",

@@ -120,7 +120,7 @@ class TuneOptions(TableOptions):
     min_audit_proba: float | None
     min_coverage: float | None
     threshold_range: Sequence[float] | None
-    confidence: str
+    confidence: str | None
     shortlist: Sequence[float] | None
     out: Path | None
     python: Path | None

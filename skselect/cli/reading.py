@@ -31,7 +31,7 @@ from skselect.cli.options import CsvLayout
 #: Endings of Parquet files, of files with one JSON object per line, of other JSON, of workbooks.
 PARQUET = (".parquet", ".pq")
 JSONL = (".jsonl", ".ndjson")
-_JSON = ".json"
+JSON = ".json"
 WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
 #: What stands between cells, as errors call it.
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
@@ -83,6 +83,7 @@ class Contents:
         How a CSV file is written, or is to be written.
     is_text : bool
         Whether everything is text, as in a CSV file or a workbook.
+    is_csv : bool
     """
 
     schema: Any
@@ -90,11 +91,14 @@ class Contents:
     n_rows: int
     layout: CsvLayout
     is_text: bool = False
+    is_csv: bool = False
 
     @classmethod
-    def of(cls, table: Any, layout: CsvLayout, *, is_text: bool = False) -> Contents:
+    def of(
+        cls, table: Any, layout: CsvLayout, *, is_text: bool = False, is_csv: bool = False
+    ) -> Contents:
         """Return the contents of a table in memory."""
-        return cls(table.schema, table.select, table.num_rows, layout, is_text)
+        return cls(table.schema, table.select, table.num_rows, layout, is_text, is_csv)
 
 
 def read_contents(path: Path, where: str, layout: CsvLayout) -> Contents:
@@ -111,7 +115,7 @@ def read_contents(path: Path, where: str, layout: CsvLayout) -> Contents:
         table = arrow_feather.read_table(pa.BufferReader(data))
         return Contents.of(table, layout)
     endings = {suffix.lower() for suffix in path.suffixes[-2:]}
-    is_json = not endings.isdisjoint((*JSONL, _JSON))
+    is_json = not endings.isdisjoint((*JSONL, JSON))
     encoding = json.detect_encoding(data) if is_json else layout.encoding
     _refuse_other_files(data, where, encoding)
     text = _decode(data, where, encoding, is_json=is_json)
@@ -237,7 +241,7 @@ def _read_csv(text: str, where: str, path: Path, layout: CsvLayout) -> Contents:
         for row in odd_rows:
             reason = f"row {row.number - 1} has {row.actual_columns} cells, not {len(header)}"
         raise _no_csv(where, reason, header, separator) from error
-    return Contents.of(table.rename_columns(header)[1:], layout, is_text=True)
+    return Contents.of(table.rename_columns(header)[1:], layout, is_text=True, is_csv=True)
 
 
 @contextmanager

@@ -42,6 +42,7 @@ _USUAL = CsvLayout()
 _AT_ONCE = 1 << 16
 #: A date such as 31.01.2026 or 31/01/2026.
 _DAY_FIRST = re.compile(r"^\s*(\d\d)[./-](\d\d)[./-](\d{4})")
+_DAY_FIRST_DATE = re.compile(r"^\s*\d\d?[./-]\d\d?[./-]\d{4}")
 #: A number that may be a date such as 20260131.
 _EIGHT_DIGITS = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
 #: What the cells of a column of true and false may say.
@@ -64,6 +65,7 @@ class TableFile:
         How a CSV file is written.
     is_text : bool
         Whether it is a CSV file or a workbook, in which everything is text.
+    is_csv : bool
     """
 
     name: str
@@ -71,6 +73,7 @@ class TableFile:
     read: Callable[[list[str]], Any]
     layout: CsvLayout = _USUAL
     is_text: bool = False
+    is_csv: bool = False
 
     @classmethod
     def open(
@@ -83,7 +86,14 @@ class TableFile:
         elif not path.exists():
             raise ValueError(f"{argument}: there is no file {str(path)!r}.")
         contents = read_contents(path, f"{argument}: {name}", layout or _USUAL)
-        file = cls(name, contents.schema, contents.read, contents.layout, contents.is_text)
+        file = cls(
+            name,
+            contents.schema,
+            contents.read,
+            contents.layout,
+            contents.is_text,
+            contents.is_csv,
+        )
         file.refuse_equal_names()
         row_checks.check_any_rows(contents.n_rows, name)
         return file
@@ -225,7 +235,13 @@ class TableFile:
         if time_format is not None:
             times = read_dates(values.astype(str), time_format)
         elif dayfirst:
-            times = read_dates(_put_years_first(_plain_dates(values)))
+            dates = _plain_dates(values)
+            if not dates.str.contains(_DAY_FIRST_DATE).any():
+                raise ValueError(
+                    f"--dayfirst: no date in column {column.name!r} has the day first, such as "
+                    f"{dates.iloc[0]!r}; leave it out."
+                )
+            times = read_dates(_put_years_first(dates))
         elif is_text(cells.type):
             times = read_dates(_plain_dates(values))
         else:

@@ -468,7 +468,7 @@ def test_verdicts_on_some_rows(frame, run, refuse, rng, kind):
     run(f"apply v.{kind} --policy v.json --out d.csv")  # rows without a verdict too
     accepted = pd.read_csv("d.csv")["accepted"]
     assert accepted.tolist() == (frame["score"] >= expected.threshold).tolist()
-    said = run(f"evaluate v.{kind} --verdict judged --policy v.json --id id --brief", OPEN).out
+    said = run(f"evaluate v.{kind} --verdict judged --policy v.json --brief", OPEN).out
     assert f"{len(rows):,} rows" in said
     audits = "--audit-proba chance --min-audit-proba 0.4"
     run(f"tune v.{kind} {VERDICT} --target 0.1 --out w.json {audits}")
