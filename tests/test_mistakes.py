@@ -73,6 +73,36 @@ def names_place(name):
 
 
 MISTAKES = {
+    # Kinds of values
+    "a length for a shortlist": (
+        lambda: sk.select_threshold(TRUTH, SURE / SURE.sum(axis=1, keepdims=True),
+                                    objective="risk", target=0.2, shortlist=3),
+        "lists have no fixed length",
+    ),
+    "a share for a capacity": (
+        lambda: POLICY.decide(P, capacity=0.15), "15 % of these 1,000 is 150"),
+    "per cent as a confidence": (
+        lambda: sk.Predictions.from_labels(["a"], ["a"], ["87%"]), "Write 87% as 0.87"),
+    "decisions to check_policy": (
+        lambda: sk.check_policy(POLICY, Y, POLICY.decide(P)), "table of decisions"),
+    "costs in a dict": (
+        lambda: sk.Predictions.from_proba(
+            Y, P, decision="min_cost", cost_matrix={0: {0: 0, 1: 1}, 1: {0: 5, 1: 0}}),
+        "index=true classes, columns=answers",
+    ),
+    "group_by an array": (
+        lambda: fit(MODEL, "risk", target=0.1, group_by=X[:, 0] > 0), "names columns of X"),
+    "rows of different lengths": (lambda: POLICY.decide([[0.5, 0.5], [1.0]]), "different lengths"),
+    "subgroups of different lengths": (
+        lambda: sk.select_threshold(Y, P, objective="risk", target=0.3,
+                                    subgroups={"a": [1] * len(Y), "b": [2]}),
+        "one value per row in each of its columns",
+    ),
+    "half a character": (
+        lambda: sk.select_threshold(Y, P, objective="risk", target=0.3,
+                                    subgroups=["\ud800", "a"] * 500),
+        "half a character",
+    ),
     # The target
     "6 for 6 %": (lambda: choose(6), "Write 6 % as 0.06"),
     "1 for 1 %": (lambda: choose(1), "Write 1 % as 0.01"),

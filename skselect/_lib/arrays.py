@@ -43,6 +43,9 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         is_tensor = hasattr(values, "__dlpack__") and not hasattr(values, "__array__")
         array: NDArray[Any] = np.from_dlpack(values) if is_tensor else np.asarray(values)
     except (ValueError, TypeError, RuntimeError) as error:
+        if isinstance(values, list | tuple):
+            message = f"{name} is no table: its rows have different lengths."
+            raise ValueError(message) from error  # noqa: TRY004 - one kind of error
         raise ValueError(f"{name} is not a table of numbers: {error}") from error
     if array.dtype.type in (np.void, np.record):
         raise ValueError(f"{name} holds records or raw bytes; pass one plain column, or a table.")

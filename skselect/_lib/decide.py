@@ -573,6 +573,16 @@ CONFIDENCES: dict[str, Callable[[Array], Array]] = {
 # Learned confidence ---------------------------------------------------------------------------
 
 
+def as_plain(values: Any, name: str) -> Array:
+    """Return a numpy array; refuse masked values, which would be read, and rows of many lengths."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} has masked values; drop those rows, or fill them, first.")
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} is no table: its rows have different lengths.") from error
+
+
 def as_floats(values: Array, name: str) -> Array:
     """Return an array as float64; refuse dates, and what else a float cannot hold."""
     dates = np.datetime64 | np.timedelta64  # among objects, too, numpy would take them for numbers
@@ -586,12 +596,15 @@ def as_floats(values: Array, name: str) -> Array:
             values = np.where(np.reshape(blank, values.shape), np.nan, values)
         return values.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name} must hold numbers: {error!s:.200}.") from error
+        texts = [str(x) for x in values.flat if isinstance(x, str)]
+        reason = f"got {texts[0][:50]!r}" if texts else f"{error!s:.200}"
+        hint = " Write 87% as 0.87." if texts and texts[0].endswith("%") else ""
+        raise ValueError(f"{name} must hold numbers: {reason}.{hint}") from error
 
 
 def check_numbers(values: Any, name: str) -> Array:
     """Return one finite number per row, as float64."""
-    vector = as_floats(np.asarray(values), name)
+    vector = as_floats(as_plain(values, name), name)
     if vector.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got the shape {vector.shape}.")
     if not np.all(np.isfinite(vector)):
@@ -601,7 +614,7 @@ def check_numbers(values: Any, name: str) -> Array:
 
 def check_rated(values: Any, name: str) -> Array:
     """Return one confidence per row, as float64; NaN where a row cannot be decided."""
-    vector = as_floats(np.asarray(values), name)
+    vector = as_floats(as_plain(values, name), name)
     if vector.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got the shape {vector.shape}.")
     if np.any(np.isinf(vector)):

@@ -1285,6 +1285,12 @@ def find_subgroups(by: Subgroups, X: Any) -> Any:
         return None
     if callable(group_by):
         return check_subgroups(group_by(X), count_rows(X), "group_by", "X")
+    if hasattr(group_by, "shape"):
+        raise ValueError(
+            f"group_by={shown(group_by)}: it names columns of X, or computes them of X, so that "
+            "new rows have them, too. Put the subgroups into X, or choose the threshold from a "
+            "table: select_threshold(y_true, y_proba, subgroups=...)."
+        )
     columns = list(group_by) if isinstance(group_by, list | tuple) else [group_by]
     if names is not None:
         _check_columns(group_by, columns, names)

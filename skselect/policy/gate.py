@@ -25,6 +25,7 @@ from skselect._lib.decide import (
     SUM_TOLERANCE,
     Array,
     as_floats,
+    as_plain,
     calibrate,
     check_decision_values,
     check_numbers,
@@ -85,7 +86,7 @@ def decide(
     if policy["cascade"] is not None:
         scores, stage = read_stages(y_proba, follow_to_end)
     elif policy["response"] == "decision_function":
-        scores = check_decision_values(policy, np.asarray(y_proba))
+        scores = check_decision_values(policy, as_plain(y_proba, "y_proba"))
     else:
         scores = read_proba(y_proba)
     if policy["decision"] == "estimator":
@@ -147,7 +148,7 @@ def accepts(confidence: Any, *, subgroups: Any = None) -> Array:
 
 def read_proba(y_proba: Any, name: str = "y_proba") -> Array:
     """Return probabilities, a column per class; of two classes the second may stand alone."""
-    proba, classes = np.asarray(y_proba), policy["classes"].tolist()
+    proba, classes = as_plain(y_proba, name), policy["classes"].tolist()
     if proba.dtype == object:
         proba = as_floats(proba, name)
     if proba.shape == (0,):
@@ -173,7 +174,7 @@ def read_proba(y_proba: Any, name: str = "y_proba") -> Array:
     low, high = float(np.min(decided, initial=1.0)), float(np.max(decided, initial=0.0))
     gap = float(np.max(np.abs(decided.sum(axis=1) - 1.0), initial=0.0))
     if not (low >= -RANGE_TOLERANCE and high <= 1 + RANGE_TOLERANCE and gap <= SUM_TOLERANCE):
-        what = f"values from {low:g} to {high:g} and a sum that is off by {gap:g}"
+        what = f"values from {low:g} to {high:g} and sums that are off by up to {gap:g}"
         raise ValueError(f"{name} needs rows of probabilities that sum to one, got {what}.")
     return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
 

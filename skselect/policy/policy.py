@@ -7,6 +7,7 @@ same rows.
 from __future__ import annotations
 
 import json
+import math
 import os
 import pkgutil
 import re
@@ -36,9 +37,10 @@ from skselect._lib.checks.options import (
     check_threshold,
 )
 from skselect._lib.files import digest_json, give_text, read_json, restore_stored
-from skselect._lib.notebook import NotebookText, show_card, wrap
+from skselect._lib.notebook import NotebookText, percent, show_card, wrap
 from skselect.bounds._pointwise import clopper_pearson_upper
 from skselect.calibration._scopes import Calibration, ConfidenceCalibration, restore_calibration
+from skselect.exceptions import ArgumentError
 from skselect.policy import certificate as certificates
 from skselect.policy.stages import CascadeRule, check_same_index
 from skselect.policy.standalone import write_source
@@ -905,6 +907,13 @@ def limit_deferred(
     """
     if capacity is None:
         return decisions
+    if isinstance(capacity, float) and 0.0 < capacity < 1.0:
+        n_rows = len(decisions.accepted)
+        raise ArgumentError(
+            "capacity",
+            f"capacity={capacity:g} must be a number of cases: {percent(capacity)} of these "
+            f"{n_rows:,} is {math.floor(capacity * n_rows):,}.",
+        )
     check_count("capacity", capacity, 0)
     accepted = decisions.accepted
     known = np.broadcast_to(known, len(accepted)) & ~np.isnan(decisions.confidence)
@@ -1047,6 +1056,11 @@ def _check_proba(classes: LabelArray, table: Any, name: str) -> FloatArray:
     columns = column_names(table)
     if proba.shape == (0,):
         proba = np.empty((0, len(classes)))
+    elif columns is not None and {"suggestion", "confidence"} <= set(columns):
+        raise ValueError(
+            f"{name}: this is a table of decisions; pass what decide reads, such as "
+            "tuner.raw_scores(X)."
+        )
     elif columns is not None and proba.ndim == 2:
         proba = proba[:, row_checks.match_columns(columns, classes, name)]
     if len(classes) == 2 and (proba.ndim == 1 or proba.shape[1:] == (1,)):

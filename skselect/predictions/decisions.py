@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,6 +127,11 @@ class DecisionRule:
 
 def _check_cost_matrix(values: Any, classes: LabelArray) -> FloatArray:
     """Return what each answer costs: (K, K), finite, none negative, not all zero."""
+    if isinstance(values, Mapping):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            "cost_matrix: a dict does not say which side is the true class; pass "
+            "pd.DataFrame(costs, index=true classes, columns=answers)."
+        )
     names = column_names(values)
     # Rows of polars and Arrow tables have no names: they are in the order of the columns.
     if names is not None and not hasattr(values, "iloc"):

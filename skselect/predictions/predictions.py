@@ -749,8 +749,10 @@ def _check_verdicts(verdict: Any) -> IntArray:
     codes = read_verdicts(verdict)
     is_unreadable = codes == UNREADABLE
     if np.any(is_unreadable):
-        texts = pd.Series(list(verdict)).astype(str)
-        unreadable = texts[is_unreadable].unique().tolist()
+        cells = row_checks.label_array(verdict, "verdict")[is_unreadable]
+        texts = [str(plain_value(cell)) for cell in cells.tolist()]
+        unreadable = [text if text.isprintable() else ascii(text)[1:-1] for text in texts]
+        unreadable = list(dict.fromkeys(unreadable))
         raise ValueError(
             f"verdict must hold {VERDICT_WORDS}, got {', '.join(unreadable[:3])}. It stands before "
             "the confidence."
@@ -798,7 +800,10 @@ def read_verdicts(values: Any) -> IntArray:
             values = np.array(values, dtype=object)
     cells = as_array(values, "verdict")
     cells = row_checks.check_one_per_row(cells, "verdict")
-    codes, distinct = pd.factorize(cells.astype(object))
+    try:
+        codes, distinct = pd.factorize(cells.astype(object))
+    except UnicodeEncodeError as error:
+        raise ValueError("verdict holds half a character (a surrogate).") from error
     verdicts = []
     for cell in distinct:
         word = str(plain_value(cell)).strip().lower()

@@ -522,6 +522,12 @@ def check_shortlist(
 ) -> Shortlist:
     """Return what was asked for, with a seed; refuse weights and one or two classes."""
     if not isinstance(shortlist, Shortlist):
+        if isinstance(shortlist, int) and shortlist > 1:
+            raise ArgumentError(
+                "shortlist",
+                f"shortlist={shortlist:g}: lists have no fixed length. Say in which share of the "
+                "deferred cases the true class is listed, such as shortlist=0.95.",
+            )
         shortlist = Shortlist(check_number("shortlist", shortlist, 0.0, 1.0, closed="neither"))
     refuse_weights(weight, "a shortlist")
     check_enough_classes(n_classes)

@@ -248,7 +248,7 @@ def test_all_files_hold_the_code_whose_digest_the_docs_name(tmp_path, rng):
         digests.add(run.stdout.decode().split()[0])
     assert digests == set(re.findall(r"\b[0-9a-f]{64}\b", page))
     code = PLAIN.to_python().partition("\nPOLICY = ")[0].splitlines()
-    assert len(code) < 1100
+    assert len(code) < 1200
     assert max(map(len, code)) <= 100
 
 

@@ -188,3 +188,14 @@ def test_a_table_without_any_row_to_decide_is_refused():
     ]:
         with warnings.catch_warnings(action="ignore"):
             check_refused(name, call)
+
+
+def test_masked_rows_are_refused_by_policy_and_gate_file():
+    policy = sk.AbstentionPolicy(np.array(["no", "yes"]), 0.6)
+    masked = np.ma.array([[0.02, 0.98], [0.5, 0.5]], mask=[[1, 1], [0, 0]])
+    for decide in (policy.decide, gate_of(policy)):
+        check_refused("y_proba", decide, masked)
+        for confidence in (np.ma.array([0.9, 0.8], mask=[1, 0]), [0.9, np.inf], ["87%", 0.9]):
+            check_refused(
+                "confidence", lambda d=decide, c=confidence: d(y_pred=["a", "b"], confidence=c)
+            )

@@ -490,18 +490,12 @@ def check_subgroups(
         values = values.to_pandas()
     elif hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray):
         values = arrays.as_array(values, name)  # items of a tensor do not group by value
-    if isinstance(values, pd.DataFrame | Mapping):
-        frame = pd.DataFrame(values)
-        if not frame.columns.is_unique:
-            raise ValueError(f"{name} has several columns of one name: {list(frame.columns)}.")
-    elif isinstance(values, str) or np.ndim(values) != 1:
-        kind = type(values).__name__
-        raise ValueError(
-            f"{name} must hold one value per row, such as X['sex'], or be a DataFrame with a "
-            f"column per attribute, got {kind} of shape {np.shape(values)}."
-        )
-    else:
-        frame = _subgroups_of_one_attribute(values)
+    elif isinstance(values, np.ndarray) and values.dtype.names:
+        values = pd.DataFrame(values)
+    try:
+        frame = _tabulate_subgroups(values, name)
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name} holds half a character (a surrogate).") from error
     check_length(name, frame, n, other)
     if frame.shape[1] == 0:
         raise ValueError(f"{name} has no columns; pass the subgroup of each row.")
@@ -514,6 +508,32 @@ def check_subgroups(
             plain = pd.Series(map(plain_value, column), dtype=object)
             frame.isetitem(position, plain.array)
     return frame
+
+
+def _tabulate_subgroups(values: Any, name: str) -> pd.DataFrame:
+    """Return subgroups as a frame, as they are given."""
+    if isinstance(values, pd.DataFrame | Mapping):
+        try:
+            frame = pd.DataFrame(values)
+        except ValueError as error:
+            raise ValueError(
+                f"{name} must hold one value per row in each of its columns {list(values)}."
+            ) from error
+        if not frame.columns.is_unique:
+            raise ValueError(f"{name} has several columns of one name: {list(frame.columns)}.")
+        return frame
+    try:
+        shape = np.shape(values)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} must hold one value per row; its rows have different lengths."
+        ) from error
+    if isinstance(values, str) or len(shape) != 1:
+        raise ValueError(
+            f"{name} must hold one value per row, such as X['sex'], or be a DataFrame with a "
+            f"column per attribute, got {type(values).__name__} of shape {shape}."
+        )
+    return _subgroups_of_one_attribute(values)
 
 
 def _subgroups_of_one_attribute(values: Any) -> pd.DataFrame:
