@@ -15,7 +15,15 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skselect import Outcomes, Predictions, RiskCoverageCurve, SelectiveClassifier, ThresholdTuner
+from skselect import (
+    Coverage,
+    Outcomes,
+    Predictions,
+    RiskCoverageCurve,
+    RiskCoverageDisplay,
+    SelectiveClassifier,
+    ThresholdTuner,
+)
 
 data, code = load_breast_cancer(return_X_y=True, as_frame=True)
 X = data[["mean radius", "mean texture", "mean smoothness"]]
@@ -35,18 +43,18 @@ for name, decision in {"most probable class": "argmax", "least expected cost": "
     errors = pd.crosstab(y, np.array(labels)[answers.y_pred])
     missed, alarms = errors.loc["malignant", "benign"], errors.loc["benign", "malignant"]
     print(f"{name}: {missed} of {errors.loc['malignant'].sum()} missed, {alarms} false alarms")
-
     curve = RiskCoverageCurve.from_outcomes(Outcomes.from_predictions(answers, loss="cost"))
-    points = curve.to_frame().query("coverage >= 0.1")
-    mean_cost = points["selective_risk"] * 20  # losses are shares of the largest cost
-    ax.plot(points["coverage"], mean_cost, label=name)
-ax.set(xlabel="Coverage: share of accepted cases", ylabel="Mean cost of an accepted case")
-ax.set(xlim=(0, 1), ylim=(0, None))
-ax.legend()
+    RiskCoverageDisplay(curve, name=name, loss="cost", unit=20).plot(ax)
+plt.show()
+
+# %%
+# A price and a budget: people read at most 15 % of the cases, those of the largest expected cost.
+careful = model.set_params(decision="min_cost", cost_matrix=costs)
+tuner = ThresholdTuner(careful, Coverage(0.85), cv=0.6, random_state=0).fit(X, y)
+RiskCoverageDisplay(curve, threshold=tuner.threshold_, loss="cost", unit=20).plot()
 plt.show()
 
 # %%
 # A guarantee in these units: a cost counts as an error with the probability cost / largest cost.
-careful = model.set_params(decision="min_cost", cost_matrix=costs)
 tuner = ThresholdTuner(careful, objective="risk", target=0.5, cv=0.6, random_state=0)
 print(tuner.fit(X, y).certificate_)
