@@ -113,18 +113,18 @@ def find_cases(log: pd.DataFrame, since: float, kind: str, batch: Any) -> Cases:
     A label belongs to the decision of its name and time, else to the only decision of its name.
     """
     rows = _sort_rows(log)
-    first = rows.first_decisions
-    labels = _find_labels(rows, first)
+    decisions = rows.first_decisions
+    labels = _find_labels(rows, decisions)
     last_label = np.full(rows.n_cases, -1, rows.label.dtype)
     last_label[labels.case] = labels.code  # of several the last one stays
-    decided_cases = rows.case[first]
-    table = pd.DataFrame({"row": rows.order[first], "label": last_label[decided_cases]})
-    is_early = rows.when[first] < since
-    remarks = _find_remarks(rows, first, labels, batch)
+    decided_cases = rows.case[decisions]
+    table = pd.DataFrame({"row": rows.order[decisions], "label": last_label[decided_cases]})
+    is_early = rows.when[decisions] < since
+    remarks = _find_remarks(rows, decisions, labels, batch)
     n_early = int(np.sum(is_early))
     if n_early:
         remarks.append(f"{n_early:,} earlier cases, left out (see --since).")
-    lost = _tell_lost(rows, labels.lost, first, kind)
+    lost = _tell_lost(rows, labels.lost, decisions, kind)
     n_labels = int(np.sum(rows.label >= 0))
     if lost and len(labels.lost) <= max(_FEW, _FEW_OF_ALL * n_labels):
         remarks.append(lost)
@@ -132,20 +132,20 @@ def find_cases(log: pd.DataFrame, since: float, kind: str, batch: Any) -> Cases:
     return Cases(table[~is_early], remarks, lost)
 
 
-def _find_remarks(rows: _Rows, first: IntArray, labels: _Labels, batch: Any) -> list[str]:
+def _find_remarks(rows: _Rows, decisions: IntArray, labels: _Labels, batch: Any) -> list[str]:
     """Say which rows or cases are not as they should be, and how many."""
-    undecided = _find_undecided(rows, first)
+    undecided = _find_undecided(rows, decisions)
     n_decisions = int(np.sum(rows.is_decided))
-    n_names = pc.count_distinct(rows.names.take(pa.array(first))).as_py()
+    n_names = pc.count_distinct(rows.names.take(pa.array(decisions))).as_py()
     counts = {
         "cases without a probability, answer or confidence": len(undecided),
-        "rows that decide a case again": n_decisions - len(first),
-        "cases of a name that was decided at another time, too": len(first) - n_names,
+        "rows that decide a case again": n_decisions - len(decisions),
+        "cases of a name that was decided at another time, too": len(decisions) - n_names,
         "cases with two labels, of which the later counts": _count_corrected(labels),
         "labels with another time than the only decision of their name": labels.n_moved,
     }
     remarks = [f"{n:,} {what}." for what, n in counts.items() if n]
-    sudden = _tell_sudden(rows, first, undecided, batch)
+    sudden = _tell_sudden(rows, decisions, undecided, batch)
     if sudden:
         remarks.append(sudden)
     return remarks
@@ -173,17 +173,17 @@ def _sort_rows(log: pd.DataFrame) -> _Rows:
     )
 
 
-def _find_labels(rows: _Rows, first: IntArray) -> _Labels:
-    """Return the labels with the cases that they are of; `first` are the rows that decide."""
+def _find_labels(rows: _Rows, decisions: IntArray) -> _Labels:
+    """Return the labels with the cases that they are of; `decisions` are the rows that decide."""
     labelled = np.flatnonzero(rows.label >= 0)
     case = rows.case[labelled]
     is_apart = ~rows.has_case[case]
     if not np.any(is_apart):
         return _Labels(case, rows.label[labelled], 0, labelled[:0])
     apart = labelled[is_apart]
-    found = _find_by_name(rows, first, apart)
-    lost = apart[found < 0]
-    case[is_apart] = found
+    case_by_name = _find_by_name(rows, decisions, apart)
+    lost = apart[case_by_name < 0]
+    case[is_apart] = case_by_name
     belongs = case >= 0
     case = case[belongs]
     labelled = labelled[belongs]
@@ -193,16 +193,16 @@ def _find_labels(rows: _Rows, first: IntArray) -> _Labels:
     return _Labels(case[by_row], labels, len(apart) - len(lost), lost)
 
 
-def _find_by_name(rows: _Rows, first: IntArray, apart: IntArray) -> IntArray:
+def _find_by_name(rows: _Rows, decisions: IntArray, apart: IntArray) -> IntArray:
     """Return the case of each label whose name was decided once, at another time; else -1."""
     names_apart = rows.names.take(pa.array(apart))
-    decided_names = rows.names.take(pa.array(first))
+    decided_names = rows.names.take(pa.array(decisions))
     is_asked = pc.is_in(decided_names, value_set=pc.unique(names_apart)).to_numpy()
     asked_names = decided_names.filter(pa.array(is_asked)).to_pylist()
-    asked = pd.Index(asked_names, dtype=object)
-    is_only = ~asked.duplicated(keep=False)
-    cases = rows.case[first[is_asked]][is_only]
-    place = asked[is_only].get_indexer(names_apart.to_pylist())
+    index = pd.Index(asked_names, dtype=object)
+    is_only = ~index.duplicated(keep=False)
+    cases = rows.case[decisions[is_asked]][is_only]
+    place = index[is_only].get_indexer(names_apart.to_pylist())
     return np.append(cases, -1)[place]
 
 
@@ -217,15 +217,15 @@ def _count_corrected(labels: _Labels) -> int:
     return len(np.unique(corrected))
 
 
-def _find_undecided(rows: _Rows, first: IntArray) -> IntArray:
+def _find_undecided(rows: _Rows, decisions: IntArray) -> IntArray:
     """Return the first row of each case that no row decides, but for labels of other rows."""
     is_undecided = rows.has_case
-    is_undecided[rows.case[first]] = False
+    is_undecided[rows.case[decisions]] = False
     begins = np.flatnonzero(np.diff(rows.case, prepend=-1))
     return begins[is_undecided]
 
 
-def _tell_sudden(rows: _Rows, first: IntArray, undecided: IntArray, batch: Any) -> str:
+def _tell_sudden(rows: _Rows, decisions: IntArray, undecided: IntArray, batch: Any) -> str:
     """Say that more of the latest cases lack a decision than before, "" where chance explains it.
 
     The latest ones are those of the length of a batch: so many cases, or such a time.
@@ -234,7 +234,7 @@ def _tell_sudden(rows: _Rows, first: IntArray, undecided: IntArray, batch: Any) 
 
     if len(undecided) == 0:
         return ""
-    cases = np.sort(np.append(first, undecided))
+    cases = np.sort(np.append(decisions, undecided))
     is_undecided = np.isin(cases, undecided)
     is_latest = _find_latest(rows.when[cases], batch)
     n = len(cases)
@@ -264,18 +264,18 @@ def _find_latest(when: FloatArray, batch: Any) -> BoolArray:
     return when > when[-1] - batches.width
 
 
-def _tell_lost(rows: _Rows, lost: IntArray, first: IntArray, kind: str) -> str:
+def _tell_lost(rows: _Rows, lost: IntArray, decisions: IntArray, kind: str) -> str:
     """Say how many labels belong to no decision, with an example and what was decided instead."""
     if len(lost) == 0:
         return ""
     example = lost[np.argmin(rows.order[lost])]
     name = rows.names[example].as_py()
     time = rows.when[example]
-    names = rows.names.take(pa.array(first))
+    names = rows.names.take(pa.array(decisions))
     is_same = pc.equal(names, name).to_numpy()
     n_same = int(np.sum(is_same))
     if n_same:
-        times = rows.when[first[is_same]]
+        times = rows.when[decisions[is_same]]
         nearest = times[np.argmin(np.abs(times - time))]
         decided = show_time(nearest, kind)
         reason = f"this name was decided {n_same:,} times, the nearest at {decided}"

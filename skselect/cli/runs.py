@@ -87,17 +87,17 @@ class History:
     def find_changes(self, run: Mapping[str, str]) -> list[str]:
         """Say what a run has changed that must stay as long as a history goes on."""
         changes = []
-        first: Mapping[str, str] = {}
+        beginning: Mapping[str, str] = {}
         whole = [before for before in self.runs if "since" in before]
         if whole:
-            first = whole[0]
+            beginning = whole[0]
         for name, what in _FIXED.items():
-            before = first.get(name, run[name])
+            before = beginning.get(name, run[name])
             if before != run[name]:
                 changes.append(f"{what} was {before} and is {run[name]} now")
         most = max([int(before["cases"]) for before in whole], default=0)
         n_cases = int(run["cases"])
-        if n_cases < most and first.get("since") == run["since"]:
+        if n_cases < most and beginning.get("since") == run["since"]:
             changes.append(f"an earlier run counted {most:,} cases, this one {n_cases:,}")
         if self.unread:
             numbers = ", ".join(map(str, self.unread[:5]))

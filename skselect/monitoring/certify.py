@@ -125,7 +125,7 @@ def certify(
     all_counted = sample.outcomes.all_counted
     curve = sample.sort(all_counted)
     sample = read_copies(sample, policy, subgroups)
-    known, is_reused = _find_reused(policy, curve)
+    caveats, is_reused = _find_reused(policy, curve)
     far = find_far(policy, sample.source, curve)
     notice = ""
     if not is_reused:
@@ -135,9 +135,9 @@ def certify(
         sample = sample.in_order(guarantee, order.TAKE_LATEST, vouched=is_vouched)
     sample.warn()
     if far:
-        known = (*known, Caveat(far, strikes=False))
+        caveats = (*caveats, Caveat(far, strikes=False))
     sample = replace(
-        sample.doubting(*known),
+        sample.doubting(*caveats),
         assumed=() if is_reused else (certificates.FIXED,),
         fingerprints={"data": certificates.fingerprint(curve)},
     )
@@ -151,8 +151,8 @@ def _read_certified(
     """Return what is to be certified; without a target it is nan, and the bound is measured."""
     kind, target, level = objectives.read_guarantee(objective, target, delta)
     if kind is None:
-        known = f"one of {list(objectives.GUARANTEES)} or an object such as Risk(0.02)"
-        raise ArgumentError("objective", f"objective must be {known}, got None.")
+        words = f"one of {list(objectives.GUARANTEES)} or an object such as Risk(0.02)"
+        raise ArgumentError("objective", f"objective must be {words}, got None.")
     if isinstance(objective, objectives.Guarantee):
         guarantee = copy.copy(objective)
     else:

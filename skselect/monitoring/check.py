@@ -397,16 +397,16 @@ class PolicyCheck:
                 "Do not pass rows used in fit: skselect cannot tell whether some of these rows "
                 "chose the threshold."
             )
-        known = "None of these rows is among them."
+        overlap = "None of these rows is among them."
         if self.reused:
             share = rounded(100 * self.reused, 2)
-            known = (
+            overlap = (
                 f"About {share} % of these rows have the confidence of one of them; equal "
                 "confidences can be chance."
             )
         return (
             "Do not pass rows used in fit. The policy knows some rows of fit by ten digits of "
-            f"their confidence. {known}"
+            f"their confidence. {overlap}"
         )
 
     def _lines(self, *, brief: bool = False) -> list[str]:
@@ -795,8 +795,8 @@ def _gather(
 
     `graded` are the losses of accepted rows, where they may lie between 0 and 1.
     """
-    first = checks[0]
-    max_analyses = first.max_analyses
+    guarantee = checks[0].as_objective
+    max_analyses = checks[0].max_analyses
     delta = _sum_deltas(checks)
     find_mean = partial(
         objectives.find_mean, level=delta / (max_analyses or 1), anytime=max_analyses is None
@@ -804,7 +804,7 @@ def _gather(
     mean, *ends = find_mean(counts.n_errors, counts.n_accepted, graded)
     coverage, *coverage_ends = find_mean(counts.n_accepted, counts.n, None)
     low, high = [policy.rule.unit * end for end in ends]
-    about_reviewer = first.as_objective.reviewing.assumes
+    about_reviewer = guarantee.reviewing.assumes
     return PolicyCheck(
         verdict=_first_verdict(checks),
         delta=delta,

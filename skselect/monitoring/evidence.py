@@ -398,8 +398,9 @@ def _raise_alarms(start: Evidence, bets: Bets, wrong: BoolArray, line: float) ->
     streams = np.arange(n_streams)
     silent = streams
     evidence = _take_streams(start, np.zeros(n_streams, dtype=np.int64))
-    for first in range(0, n, 2 * _SPAN):
-        loss = wrong[silent, first : first + 2 * _SPAN].astype(np.float64)
+    for start_of_part in range(0, n, 2 * _SPAN):
+        part = slice(start_of_part, start_of_part + 2 * _SPAN)
+        loss = wrong[silent, part].astype(np.float64)
         evidence, wealth = advance(evidence, bets, loss, np.ones(loss.shape[1]))
         is_poor = np.all(wealth < line, axis=1)
         silent = silent[is_poor]
@@ -466,9 +467,9 @@ class Watched:
         self.evidence, wealth = advance(self.evidence, bets, loss, weight)
         is_rich = wealth >= 1.0 / self.delta
         if self.alarm_at is None and np.any(is_rich):
-            first = int(np.argmax(is_rich))
-            self.alarm_at = self.n_known + first + 1
-            self.alarm_when = float(when[first])
+            place = int(np.argmax(is_rich))
+            self.alarm_at = self.n_known + place + 1
+            self.alarm_when = float(when[place])
         bits = np.random.PCG64(0)
         bits.advance(2 * self.n_known)  # the same coins, however the cases are split into calls
         coins = np.random.Generator(bits).random((len(loss), 2))
@@ -516,10 +517,10 @@ def find_watched(
 
 def _find_risk(groups: GroupThresholds, group: Any) -> Certificate | None:
     """Return the guarantee of a largest risk or cost that is about all cases of a subgroup."""
-    first = groups.made.get(group)
-    if first is None:
+    leading = groups.made.get(group)
+    if leading is None:
         return None
-    for certificate in (first, *first.also):
+    for certificate in (leading, *leading.also):
         is_about_all = certificate.cases == groups.name(group)
         is_selective = certificate.as_objective.is_selective
         if is_guarantee(certificate) and is_about_all and is_selective:
@@ -530,23 +531,23 @@ def _find_risk(groups: GroupThresholds, group: Any) -> Certificate | None:
 def _refuse(policy: AbstentionPolicy, target: float | None) -> ArgumentError:
     """Return the error for a policy that guarantees nothing that is watched, or decides nothing."""
     certificates = policy.parts.listed
-    first = policy.certificate
+    leading = policy.certificate
     check = "Check it with check_policy(policy, rows) on fresh labelled rows"
     if target is not None:
         why = "it defers all cases; nothing is watched."
-    elif any(one.objective == SystemRisk.word for one in certificates):
+    elif any(each.objective == SystemRisk.word for each in certificates):
         why = (
             "its certificate is about machine and reviewer together, and the monitor does not "
             f"watch the reviewer. {check} with the reviewer's answers (in a terminal: skselect "
             "evaluate --policy), or pass target= to watch the answers of the machine alone."
         )
-    elif is_guarantee(first) and first.cases:
+    elif is_guarantee(leading) and leading.cases:
         why = (
-            f"its certificate is only about cases {first.cases}, and the monitor does not watch "
+            f"its certificate is only about cases {leading.cases}, and the monitor does not watch "
             f"these alone. {check} (in a terminal: skselect evaluate --policy), or pass target= "
             "to watch all answers together."
         )
-    elif any(one.is_of_users_loss for one in certificates):
+    elif any(each.is_of_users_loss for each in certificates):
         why = (
             "its certificate is about a loss of your own, which a policy does not hold. Pass "
             "target=, to watch the share of errors (or the costs)."

@@ -279,6 +279,6 @@ def _is_of_this_classifier(policy: AbstentionPolicy) -> bool:
     certificates = policy.parts.listed
     if policy.parts.by is None:
         digest = policy.fingerprints.get("data")
-        if any(one.fingerprints.get("data") != digest for one in certificates):
+        if any(each.fingerprints.get("data") != digest for each in certificates):
             return False
-    return bool(certificates) and all(UNCHANGED in one.assumptions for one in certificates)
+    return bool(certificates) and all(UNCHANGED in each.assumptions for each in certificates)

@@ -513,9 +513,9 @@ class SelectiveRiskMonitor:
         before = np.append(self._last_decided, times[:-1])
         goes_back = times < before
         if np.any(goes_back):
-            first = int(np.argmax(goes_back))
-            last = log.show_time(before[first], kind)
-            earlier = log.show_time(times[first], kind)
+            place = int(np.argmax(goes_back))
+            last = log.show_time(before[place], kind)
+            earlier = log.show_time(times[place], kind)
             raise ValueError(
                 f"when must not go back: sort the table by it, and pass older tables first. "
                 f"The last case was decided at {last}; got {earlier} after it."
@@ -524,12 +524,12 @@ class SelectiveRiskMonitor:
 
     def _count(self, times: FloatArray, accepted: BoolArray, confidence: FloatArray) -> None:
         """Add decided cases to their batches."""
-        first = self._counts["n_decided"]
-        keys = self._batches.number(first + np.arange(len(times)), times)
+        n_before = self._counts["n_decided"]
+        keys = self._batches.number(n_before + np.arange(len(times)), times)
         for rows in history.runs(keys):
             key = float(keys[rows.start])
             if key != self._key:
-                self._begin_batch(key, first + rows.start, times[rows.start])
+                self._begin_batch(key, n_before + rows.start, times[rows.start])
             answers = accepted[rows]
             self._workload.count(answers, confidence[rows])
             batch = self._history[-1:]
@@ -592,15 +592,15 @@ class SelectiveRiskMonitor:
 
     def _status_of_latest(self) -> dict[str, Any]:
         """Return risk and coverage of the latest batches."""
-        known = history.latest_batches(self._history, _LATEST, "n_known")
+        judged = history.latest_batches(self._history, _LATEST, "n_known")
         decided = history.latest_batches(self._history, _LATEST, "n")
-        loss = self._loss.unit * known["loss"].sum()
-        weight = known["weight"].sum()
+        loss = self._loss.unit * judged["loss"].sum()
+        weight = judged["weight"].sum()
         n_accepted = decided["n_accepted"].sum()
         n_decided = decided["n"].sum()
         return {
             "latest_risk": _ratio(loss, weight),
-            "n_latest": int(known["n_known"].sum()),
+            "n_latest": int(judged["n_known"].sum()),
             "coverage": _ratio(n_accepted, n_decided),
         }
 
@@ -672,8 +672,10 @@ class SelectiveRiskMonitor:
         if self._counts["n_unlabelled"]:
             high = 1.0
         doubt = max(DOUBT / len(self._guarantees), guarantee.delta)
-        stated = Risk(guarantee.target)
-        return stated.judge(guarantee.n_errors, guarantee.n_counted, (math.nan, low, high), doubt)
+        objective = Risk(guarantee.target)
+        return objective.judge(
+            guarantee.n_errors, guarantee.n_counted, (math.nan, low, high), doubt
+        )
 
     @property
     @_locked
@@ -698,8 +700,8 @@ class SelectiveRiskMonitor:
             joined.
         """
         rows = pd.DataFrame(self._history)
-        known = rows["weight"] > 0
-        weight = rows["weight"].where(known)
+        has_outcome = rows["weight"] > 0
+        weight = rows["weight"].where(has_outcome)
         unit = self._loss.unit
         counts = self._loss.is_error and self.min_audit_proba == 1.0
         bounds = history.bound_risks(self._history, self._level, counted=counts)
@@ -710,10 +712,10 @@ class SelectiveRiskMonitor:
                 "accepted": rows["n_accepted"],
                 "coverage": rows["n_accepted"] / rows["n"],
                 "known": rows["n_known"],
-                "wrong": rows["loss"].where(known & counts),
+                "wrong": rows["loss"].where(has_outcome & counts),
                 "risk": unit * rows["loss"] / weight,
                 "bound": unit * pd.Series(bounds, rows.index, dtype=float),
-                "evidence": rows["evidence"].where(known),
+                "evidence": rows["evidence"].where(has_outcome),
                 "alarm_line": 1.0 / self._level,
             }
         )

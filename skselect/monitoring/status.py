@@ -234,8 +234,8 @@ class MonitorStatus(NotebookText):
         -------
         str
         """
-        first = self._alarm(instead) if self.risk == "alarm" else self._answer(instead)
-        lines = [first, self._numbers(), self._labels(), self._workload()]
+        answer = self._alarm(instead) if self.risk == "alarm" else self._answer(instead)
+        lines = [answer, self._numbers(), self._labels(), self._workload()]
         text = "\n".join(line for line in lines if line)
         return wrap(text)
 
@@ -263,8 +263,8 @@ class MonitorStatus(NotebookText):
         n = len(self.guarantees)
         if n > 1:
             word, _ = VERDICTS[self.verdict]
-            first = instead or f"{word}."
-            instead = f"{first} Of {n} guarantees, this one is closest to an alarm."
+            start = instead or f"{word}."
+            instead = f"{start} Of {n} guarantees, this one is closest to an alarm."
         return f"{instead} {life} No alarm so far.".lstrip()
 
     def _alarm(self, instead: str) -> str:
