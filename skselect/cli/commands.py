@@ -607,7 +607,7 @@ def _find_reasons(
     changes = [] if runs is None else runs.find_changes(run)
     if changes:
         told = "; ".join(changes)
-        reasons["changed"] = f"{options.history} DOES NOT GO ON: {told}. {_CHANGED}"
+        reasons["changed"] = f"THE HISTORY DOES NOT GO ON: in {options.history} {told}. {_CHANGED}"
     return reasons
 
 

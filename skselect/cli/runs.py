@@ -38,8 +38,8 @@ class History:
 
     @classmethod
     def read(cls, path: Path) -> History:
-        """Read a file, which need not exist yet."""
-        if not path.exists():
+        """Read a file, which need not exist yet; of a device nothing is read."""
+        if not path.is_file():
             return cls(path)
         text = path.read_text(encoding="utf-8", errors="replace")
         lines = [*csv.reader(text.splitlines())]
@@ -101,7 +101,7 @@ class History:
             changes.append(f"an earlier run counted {most:,} cases, this one {n_cases:,}")
         if self.unread:
             numbers = ", ".join(map(str, self.unread[:5]))
-            changes.append(f"it holds lines that are no runs ({numbers})")
+            changes.append(f"some lines are no runs ({numbers})")
         return changes
 
     def append(self, run: Mapping[str, str]) -> None:

@@ -505,7 +505,7 @@ def test_a_history_says_what_may_not_change(cases, watch, refused):
         (cases, "--delta 0.2", "the alarm line was 20.0 and is 5.0 now"),
     ]:
         said = watch(log, options=f"{history} {options}", code=OPEN)
-        assert said.startswith("runs.csv DOES NOT GO ON: ")
+        assert said.startswith("THE HISTORY DOES NOT GO ON: in runs.csv ")
         assert told in said
         # It stays said, as long as the history goes on.
         watch(log, options=f"{history} {options}", code=OPEN)
@@ -523,7 +523,7 @@ def test_a_torn_line_loses_no_alarm(cases, watch):
     watch(flipped(cases), options=history, code=BROKEN)
     said = watch(cases, options=history, code=BROKEN)
     assert said.startswith("ALARM on 2024-01-16 00:00:00, in runs.csv")
-    assert "runs.csv DOES NOT GO ON: it holds lines that are no runs (3)" in said
+    assert "THE HISTORY DOES NOT GO ON: in runs.csv some lines are no runs (3)" in said
     # A line that an earlier version has written behind a torn one.
     lines = Path("runs.csv").read_text().splitlines()
     torn = [lines[0], lines[1], lines[2] + lines[3]]
