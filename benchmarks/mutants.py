@@ -51,7 +51,7 @@ MUTANTS = [
             "bounds/test_pointwise.py"),
     _mutant("bounds/_band.py", "crossing <= self.delta\n", "crossing <= 1.1 * self.delta\n",
             "bounds/test_band.py"),
-    _mutant("bounds/_band.py", "fail_all(starts, (1.0 + _SLACK) * delta)",
+    _mutant("bounds/_band.py", "fail_all(starts, (1.0 + SLACK) * delta)",
             "fail_all(starts, 0.5 * delta)", "bounds/test_band.py"),
     _mutant("bounds/_band.py", "alpha = delta / UNION_TESTS", "alpha = delta",
             "bounds/test_band.py"),

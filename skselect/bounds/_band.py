@@ -31,8 +31,8 @@ _LONG_WALK = 300_000
 _LEVELS = 1 << 14
 # How fast, on a logarithmic scale, the probability of crossing grows with the level.
 _SLOPE = 0.87
-# Limits of the sequence are sums, which differ from one exact test by less than this share.
-_SLACK = 1e-6
+#: Limits of the sequence are sums, which differ from one exact test by less than this share.
+SLACK = 1e-6
 
 
 def walk_band(
@@ -106,6 +106,19 @@ def walk_until_alike(
     return search.ranks, np.maximum(low, search.bracket.low)
 
 
+def band_levels(n: int, target: float, delta: float, min_coverage: float) -> tuple[float, float]:
+    """Return a level at which each rank of :func:`walk_band` may be tested, and one too high.
+
+    They differ by a twentieth at most, or by no count.
+    """
+    search = _find_search(n, target, delta, min_coverage)
+    while search.goes_on and search.alpha(search.bracket.unsafe) > 1.05 * search.alpha(
+        search.bracket.safe
+    ):
+        search.walk()
+    return search.alpha(search.bracket.safe), search.alpha(search.bracket.unsafe)
+
+
 class _Bracket(NamedTuple):
     """A safe and an unsafe level, their critical counts, and what is tried next."""
 
@@ -143,8 +156,11 @@ class _Search:
 
     def counts(self, level: int, tested: Any = ...) -> IntArray:
         """Return the critical counts of a level, of all ranks or of some."""
-        alpha = self.delta * math.exp((level - _LEVELS) / self.per_log)
-        return critical_counts(self.ranks[tested], self.target, alpha)
+        return critical_counts(self.ranks[tested], self.target, self.alpha(level))
+
+    def alpha(self, level: int) -> float:
+        """Return the level at which each rank is tested alone."""
+        return self.delta * math.exp((level - _LEVELS) / self.per_log)
 
     def crossing(self, limits: IntArray) -> float:
         """Return the probability of crossing these counts."""
@@ -232,9 +248,9 @@ def union_limits(
     return ranks, critical_counts(ranks, target, alpha)
 
 
-# The combined sequence starts between these shares of the rows.
-_EARLIEST_START = 0.15
-_LATEST_START = 0.25
+#: The combined sequence starts between these shares of the rows.
+EARLIEST_START = 0.15
+LATEST_START = 0.25
 #: The share of delta that the band beside the sequence gets.
 BAND_SHARE = 0.2
 
@@ -282,18 +298,22 @@ def combined_limits(
     (1000, 30, 38)
     """
     ranks, band, sequence = limits_from_start(
-        n, target, delta, min_coverage, BAND_SHARE, _EARLIEST_START
+        n, target, delta, min_coverage, BAND_SHARE, EARLIEST_START
     )
     if len(ranks) == 0:
         return ranks, band, sequence
-    starts = _possible_starts(n, target, delta, min_coverage)
+    starts = possible_starts(n, target, delta, min_coverage)
     limits = sequence[np.searchsorted(ranks, starts)]
-    # Up to 90 %, the chance to pass if the risk is target/3: no row is looked at.
+    start = starts[np.argmax(start_chances(starts, limits, target))]
+    return ranks, band, np.where(ranks >= start, sequence, -1)
+
+
+def start_chances(starts: IntArray, limits: IntArray, target: float) -> FloatArray:
+    """Return, up to .9, the chance to pass a limit if the risk is target/3: no row is looked at."""
     chance = special.bdtr(np.maximum(limits, 0.0), starts, target / 3.0)
     chance = np.minimum(chance, 0.9)
     chance[limits < 0] = 0.0
-    start = starts[np.argmax(chance)]
-    return ranks, band, np.where(ranks >= start, sequence, -1)
+    return chance
 
 
 @lru_cache(maxsize=1024)
@@ -343,7 +363,7 @@ def _limits_beside(
     alive = [(0, np.ones(1)), *_surviving(ends[1:-1], band[rises], target)]
     lows = np.array([low for low, _ in alive])
     # No count is larger than that of one exact test.
-    most = critical_counts(ends[1:], target, (1.0 + _SLACK) * delta)
+    most = critical_counts(ends[1:], target, (1.0 + SLACK) * delta)
     n_counts = int(np.max((most - lows)[part[0] :], initial=-1)) + 2
     chances = _passing_chances(ranks, ends, part, alive, n_counts, target)
     n_passed = np.count_nonzero(stays_within(chances, delta), axis=1)
@@ -381,10 +401,10 @@ def _passing_chances(
     return crossed + chances[:, :n_counts].cumsum(axis=1)
 
 
-def _possible_starts(n: int, target: float, delta: float, min_coverage: float) -> IntArray:
+def possible_starts(n: int, target: float, delta: float, min_coverage: float) -> IntArray:
     """Return the ranks at which the sequence of :func:`combined_limits` may start."""
-    ranks = even_ranks(n, target, delta, max(min_coverage, _EARLIEST_START))
-    latest = max(_LATEST_START * n, ranks.min(initial=n))
+    ranks = even_ranks(n, target, delta, max(min_coverage, EARLIEST_START))
+    latest = max(LATEST_START * n, ranks.min(initial=n))
     return ranks[ranks <= latest]
 
 
@@ -412,8 +432,8 @@ def refuses_surely(
         n_errors = np.minimum(errors(ranks), ranks)
         return bool(np.all(special.bdtr(n_errors, ranks, target) > level))
 
-    starts = _possible_starts(n, target, delta, min_coverage)
-    if not fail_all(starts, (1.0 + _SLACK) * delta):
+    starts = possible_starts(n, target, delta, min_coverage)
+    if not fail_all(starts, (1.0 + SLACK) * delta):
         return False
     band_level = BAND_SHARE * delta
     ranks = band_ranks(n, target, band_level, min_coverage)
@@ -467,12 +487,20 @@ def _errors_in_frequencies(rows: IntArray, risk: float, size: int) -> Any:
     return transform[place.reshape(rows.shape)]
 
 
-@lru_cache(maxsize=2048)
 def even_ranks(
     n: int, target: float, delta: float, min_coverage: float, size: int = GRID_SIZE
 ) -> IntArray:
     """Return the tested ranks: those large enough to be certified, evenly spread."""
-    smallest = max(smallest_rank(n, min_coverage), rows_for_certificate(target, delta))
+    return _spread_evenly(n, _smallest_tested(n, target, delta, min_coverage), size)
+
+
+def _smallest_tested(n: int, target: float, delta: float, min_coverage: float) -> int:
+    """Return the smallest rank that counts and is large enough to be certified."""
+    return max(smallest_rank(n, min_coverage), rows_for_certificate(target, delta))
+
+
+@lru_cache(maxsize=2048)
+def _spread_evenly(n: int, smallest: int, size: int) -> IntArray:
     if smallest > n:
         return np.empty(0, dtype=np.int64)
     size = min(size, n - smallest + 1)
@@ -481,17 +509,21 @@ def even_ranks(
     return ranks[rises]
 
 
-@lru_cache(maxsize=2048)
 def band_ranks(n: int, target: float, delta: float, min_coverage: float) -> IntArray:
     """Return the ranks of the band: even ones from a tenth of the rows on, below it geometric ones.
 
     They depend on the number of rows and on what was fixed beforehand alone.
     """
-    ranks = even_ranks(n, target, delta, max(min_coverage, _SMALL_SHARE))
-    smallest = max(smallest_rank(n, min_coverage), rows_for_certificate(target, delta))
-    if len(ranks) == 0 or smallest >= ranks[0]:
+    return _spread_ranks(n, _smallest_tested(n, target, delta, min_coverage))
+
+
+@lru_cache(maxsize=2048)
+def _spread_ranks(n: int, smallest: int) -> IntArray:
+    tenth = max(smallest, smallest_rank(n, _SMALL_SHARE))
+    ranks = _spread_evenly(n, tenth, GRID_SIZE)
+    if smallest >= tenth or len(ranks) == 0:
         return ranks
-    small = np.rint(np.geomspace(smallest, ranks[0], _SMALL_SIZE))
+    small = np.rint(np.geomspace(smallest, tenth, _SMALL_SIZE))
     return np.union1d(small.astype(np.int64), ranks)
 
 

@@ -21,6 +21,7 @@ from skselect.objectives.objective import (
 from skselect.predictions.outcomes import Outcomes
 from skselect.thresholds import FixedSequence, LevelSequence
 from skselect.thresholds import _advice as advice
+from skselect.thresholds import _least as targets
 from skselect.thresholds import _rules as rules
 from skselect.thresholds._rules import Passing
 from skselect.thresholds._sequences import are_tied
@@ -161,9 +162,13 @@ class Risk(Guarantee):
             return rules.least_coverage(n)
         return super().least_coverage(n)
 
-    def _least_target(self, curve: RiskCoverageCurve) -> float:
+    def find_least_target(self, curve: RiskCoverageCurve) -> tuple[float | None, float | None]:
+        """Return the least target of three digits that could be met, and the coverage there."""
         least = self.least_coverage(curve.n_rows)
-        return rules.least_risk_target(self.rule, curve, self.level, least)
+        target, coverage = targets.find_least_target(self.rule, curve, self.level, least)
+        if self.about.is_error and target > 0.5:
+            return None, None
+        return self.bound(target), coverage
 
     def explain(self, curve: RiskCoverageCurve, notes: Sequence[str]) -> Refusal:
         """Return why no threshold meets the target; ties may be the reason."""

@@ -24,7 +24,7 @@ from skselect.bounds._band import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy.seen_rows import Overlap
 from skselect.predictions.outcomes import Outcomes
-from skselect.thresholds._rules import least_band_target
+from skselect.thresholds._least import least_band_target
 
 INDEPENDENT = "the rows are independent draws from the population the policy will meet"
 FRESH = (

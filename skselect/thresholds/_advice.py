@@ -71,9 +71,14 @@ def best_set(curve: RiskCoverageCurve, delta: float, min_coverage: float) -> Acc
     rows, errors = _largest_sets(curve, reaches(curve.coverage, min_coverage))
     if len(rows) == 0:
         return None
+    return find_best_set(rows, errors, delta)
+
+
+def find_best_set(rows: IntArray, errors: FloatArray, delta: float) -> AcceptedSet:
+    """Return the set with the least upper bound, by the rows and errors of each."""
     # A set whose bound is smaller than that of the likeliest one stays below delta there.
     likeliest = int(np.argmin((errors + 2.0 * np.sqrt(errors) + 4.0) / rows))
-    bound = pointwise.clopper_pearson_upper(errors[likeliest], rows[likeliest], delta)
+    bound = float(pointwise.upper_from_counts(errors[likeliest], rows[likeliest], delta))
     is_near = special.bdtr(errors, rows, bound) <= delta * (1.0 + 1e-6)
     is_near[likeliest] = True
     near = np.flatnonzero(is_near)

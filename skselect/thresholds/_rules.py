@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -103,11 +102,6 @@ def shortlist_cutoff(proba: FloatArray, truth: IntArray, level: float) -> float:
     scores = np.where(truth < 0, np.inf, -of_truth)
     return -pointwise.conformal_quantile(scores, level)
 
-
-# Where more rows than this would be needed, `rows_like_these` returns None.
-_MOST_ROWS = 10**9
-# It allows for so many standard deviations more errors than expected.
-_SURPLUS = 0.84
 
 #: A rule: curve, target, delta, least coverage -> whether accepting the entries up to each passes.
 #: With probability 1 - delta no threshold passes that breaks the target, unless the rule says less.
@@ -399,121 +393,3 @@ def last_passed(passed: BoolArray) -> int:
     if not np.any(passed):
         return 0
     return len(passed) - int(np.argmax(passed[::-1]))
-
-
-# Targets that these rows could meet, and rows that a target needs ------------------------------
-
-
-def least_risk_target(
-    rule: Rule, curve: RiskCoverageCurve, delta: float, min_coverage: float
-) -> float:
-    """Return the smallest target that a rule meets on these rows, to 0.1 %."""
-
-    def met(target: float) -> bool:
-        return bool(np.any(rule(curve, target, delta, min_coverage)))
-
-    likely = _pointwise_least(
-        curve.n_accepted, curve.accepted_loss, curve.n_rows, delta, min_coverage
-    )
-    return _least(met, likely)
-
-
-def least_band_target(
-    n_accepted: int, n_errors: int, n: int, delta: float, min_coverage: float
-) -> float:
-    """Return the smallest target that a set of accepted rows would have met, to 0.1 %.
-
-    Parameters
-    ----------
-    n_accepted, n_errors : int
-        Accepted rows, and the errors among them.
-    n : int
-        All rows.
-    delta : float in (0, 0.5]
-        Allowed probability of failure.
-    min_coverage : float in [0, 1]
-        Smaller accepted sets are not considered.
-
-    Returns
-    -------
-    float in (0, 1]
-    """
-
-    def met(target: float) -> bool:
-        ranks, limits = walk_band(n, target, delta, min_coverage)
-        place = np.searchsorted(ranks, n_accepted, side="right") - 1  # the limit that counts here
-        return bool(place >= 0 and n_errors <= limits[place])
-
-    likely = _pointwise_least(np.array([n_accepted]), np.array([n_errors]), n, delta, min_coverage)
-    return _least(met, likely)
-
-
-def _pointwise_least(
-    n_accepted: IntArray, n_errors: IntArray | FloatArray, n: int, delta: float, min_coverage: float
-) -> float:
-    """Return the least bound at delta/6, about as strict as a band for all thresholds at once."""
-    # Of the sets with the same errors the largest one has the least bound.
-    is_largest = np.append(n_errors[1:] > n_errors[:-1], True)
-    is_largest &= n_accepted >= min_coverage * n
-    rows = n_accepted[is_largest]
-    errors = n_errors[is_largest].astype(np.float64)
-    if len(rows) == 0:
-        return 1.0
-    alpha = delta / 6.0
-    # A set whose bound is smaller than that of the likeliest one stays below alpha there.
-    likeliest = int(np.argmin((errors + 2.0 * np.sqrt(errors) + 4.0) / rows))
-    bound = pointwise.clopper_pearson_upper(errors[likeliest], rows[likeliest], alpha)
-    is_near = special.bdtr(errors, rows, bound) <= alpha * (1.0 + 1e-6)
-    bounds = pointwise.clopper_pearson_upper(errors[is_near], rows[is_near], alpha)
-    return float(np.min(bounds, initial=bound))
-
-
-def _least(met: Callable[[float], bool], high: float) -> float:
-    """Return the smallest target in (0, 1] that is met, to 0.1 %, looking around `high`."""
-    while high < 1.0 and not met(high):
-        high = min(1.1 * high, 1.0)
-    low = high / 1.1
-    while low > 0.0 and met(low):
-        high = low
-        low /= 1.1
-    while high - low > 1e-3 * high:
-        middle = (low + high) / 2.0
-        if met(middle):
-            high = middle
-        else:
-            low = middle
-    return high
-
-
-def rows_like_these(
-    curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
-) -> int | None:
-    """Return roughly how many rows with errors as frequent as here would certify `target`.
-
-    At least a quarter more than there are, and with two digits: a few more rows are no plan. Sets
-    with few errors have few partly by luck, so that it may take more. None when no accepted set
-    of these rows has a risk below the target, so that more rows like them would not help.
-    """
-    allowed = (curve.coverage >= min_coverage) & (curve.selective_risk < target)
-    if not np.any(allowed):
-        return None
-    share = curve.coverage[allowed]
-    risk = curve.selective_risk[allowed]
-    # The band has a fifth of delta, and is no stricter than each rank's test at a twelfth of that.
-    alpha = delta / 60.0
-
-    def enough(n: int) -> bool:
-        ranks = np.maximum((share * n).astype(np.int64), 1)
-        # About the 80 % quantile of the number of errors.
-        errors = np.ceil(risk * ranks + _SURPLUS * np.sqrt(risk * ranks)).astype(np.int64)
-        largest = np.zeros(np.max(errors) + 1, dtype=np.int64)  # of the sets with as many errors
-        np.maximum.at(largest, errors, ranks)
-        chance = special.bdtr(np.arange(len(largest)), largest, target)
-        return n > _MOST_ROWS or bool(np.any(chance <= alpha))
-
-    least = max(pointwise.rows_for_certificate(target, delta), math.ceil(1.25 * curve.n_rows))
-    needed = max(pointwise.least_count(enough, 0.01, least), least)
-    if needed > _MOST_ROWS:
-        return None
-    step = 10 ** max(len(str(needed)) - 2, 0)
-    return -(-needed // step) * step

@@ -38,7 +38,9 @@ from skselect.objectives import GUARANTEES, Counts
 from skselect.predictions.predictions import draw_of
 from skselect.selection.order import TAKE_LATEST, find_order
 from skselect.thresholds import Combined, FixedSequence, LevelSequence, Shortlist
-from skselect.thresholds._rules import combined_risk, least_risk_target, rows_like_these
+from skselect.thresholds._advice import plan_rows
+from skselect.thresholds._least import find_least_target
+from skselect.thresholds._rules import combined_risk
 from tests.common import mostly_slow
 from tests.refusals import check_refused, refusals
 
@@ -104,13 +106,13 @@ def test_infeasible_target_says_what_would_help(objective):
 
 
 def test_a_refusal_looks_for_the_least_target_only_when_read(good, monkeypatch):
-    asked, least = [], least_risk_target
+    asked, least = [], find_least_target
 
     def look(*arguments):
         asked.append(arguments)
         return least(*arguments)
 
-    monkeypatch.setattr("skselect.thresholds._rules.least_risk_target", look)
+    monkeypatch.setattr("skselect.thresholds._least.find_least_target", look)
     with pytest.raises(InfeasibleTargetError) as caught:
         select_threshold(good, objective="risk", target=0.0001)
     assert not asked
@@ -156,7 +158,7 @@ def test_a_few_more_rows_are_no_plan():
     for every in range(70, 100):
         curve = RiskCoverageCurve.from_outcomes(Outcomes(order % every == every // 2, confidence))
         if not combined_risk(curve, 0.02, 0.05, 0.1).any():
-            nearly.append(rows_like_these(curve, 0.02, 0.05, 0.1))
+            nearly.append(plan_rows(curve, 0.02, 0.05, 0.1).low)
     assert nearly
     assert min(nearly) >= 1500
 

@@ -71,40 +71,6 @@ def test_combined_passes_what_band_or_sequence_passes(case, target, delta):
     assert passed(_rules.combined_risk, curve, target, delta, 0.1) == sorted(expected)
 
 
-RARE = (np.random.default_rng(0).random(500) < 0.1).tolist()
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [
-        _rules.band_risk,
-        _rules.combined_risk,
-        _rules.bonferroni_risk,
-        thresholds.Combined(0.3, 0.5, sparse=True),
-    ],
-)
-@pytest.mark.parametrize(
-    "loss", [[0], [1], [0, 1], [1, 0], [0, 0, 0], [1, 1, 1], [1] * 8 + [0], [1, 0] + [1] * 12, RARE]
-)
-def test_least_target_of_a_rule_is_met_and_a_smaller_one_is_not(rule, loss):
-    """A risk of at most 1 is no guarantee, but the largest one that can be written down."""
-    curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, -np.arange(len(loss))))
-    least = _rules.least_risk_target(rule, curve, 0.05, 0.1)
-    assert 0 < least <= 1
-    assert least == 1 or rule(curve, least, 0.05, 0.1).any()
-    assert not rule(curve, 0.998 * least, 0.05, 0.1).any()
-    if all(loss):
-        assert least == 1
-
-
-def test_least_band_target_of_a_set_is_met_and_a_smaller_one_is_not():
-    least = _rules.least_band_target(300, 12, 500, 0.05, 0.1)
-    for target, meets in ((least, True), (0.99 * least, False)):
-        ranks, limits = walk_band(500, target, 0.05, 0.1)
-        assert (limits[ranks <= 300][-1] >= 12) == meets
-    assert _rules.least_band_target(20, 20, 20, 0.05, 0.1) == 1  # nothing but errors
-
-
 @pytest.mark.parametrize(
     ("n", "least"), [(40, 0.1), (2000, 0.1), (2001, 200 / 2001), (5000, 0.04), (10**6, 0.0002)]
 )
@@ -156,22 +122,6 @@ def test_small_sets_spend_no_more_than_delta(method, risk, draws):
         passing = rule(curve, target, delta, _rules.least_coverage(n))
         false += np.any(passing & (np.interp(u, grid, mean) > target))
     assert false / draws <= delta + 3 * np.sqrt(delta * (1 - delta) / draws)
-
-
-def test_rows_needed_is_about_what_it_takes_and_none_where_more_would_not_help(rng):
-    n = 400
-    confidence = rng.random(n)
-    wrong = rng.random(n) < 0.2 * (1 - confidence) ** 3
-    curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, confidence))
-    assert not _rules.band_risk(curve, 0.005, 0.05, 0.1).any()
-    needed = _rules.rows_like_these(curve, 0.005, 0.05, 0.1)
-    assert needed > n
-    copies = int(np.ceil(1.5 * needed / n))
-    moved = (confidence[None] - 1e-9 * np.arange(copies)[:, None]).ravel()
-    many = RiskCoverageCurve.from_outcomes(Outcomes(np.tile(wrong, copies), moved))
-    assert _rules.band_risk(many, 0.005, 0.05, 0.1).any()
-    wrong = RiskCoverageCurve.from_outcomes(Outcomes([1, 1, 1, 1], [0.9, 0.8, 0.7, 0.6]))
-    assert _rules.rows_like_these(wrong, 0.1, 0.05, 0.1) is None
 
 
 chance = binom.cdf
