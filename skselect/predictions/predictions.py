@@ -28,6 +28,7 @@ from skselect._lib.decide import as_floats, find_undecided, plain_value, rows_of
 from skselect._lib.notebook import percent
 from skselect.exceptions import ArgumentError
 from skselect.predictions.decisions import DecisionRule
+from skselect.predictions.doubts import doubt_confidence
 
 _IN_ORDER = "or pass an array with its columns in the order of labels="
 #: The classes of verdicts, what may stand for them, and the code of anything else.
@@ -451,7 +452,7 @@ class Predictions:
         else:
             classes = row_checks.check_classes(labels)
         rule = DecisionRule.checked("estimator", cost_matrix, classes)
-        return cls(
+        predictions = cls(
             y_true=row_checks.encode_known(truth, classes),
             y_pred=row_checks.encode_known(answers, classes, "y_pred"),
             classes=classes,
@@ -461,6 +462,8 @@ class Predictions:
             rule=rule,
             reviewer=None if reviewer is None else encode_reviewer(reviewer, classes, n),
         )
+        warn_of_confidence(predictions)
+        return predictions
 
     @classmethod
     def from_verdicts(
@@ -522,7 +525,7 @@ class Predictions:
         if check_choice("unjudged", unjudged, ["drop", "wrong"]) == "wrong":
             _refuse_weighted_pool("audit_proba", audit_proba)
             scores = np.where(abstains, np.nan, row_checks.check_confidence(scores))
-            return cls(
+            pool = cls(
                 y_true=codes,
                 y_pred=np.zeros_like(codes),
                 classes=VERDICTS,
@@ -531,6 +534,8 @@ class Predictions:
                 rule=DecisionRule("estimator"),
                 unjudged=~is_judged,
             )
+            warn_of_confidence(pool)
+            return pool
         if not np.any(is_judged):
             raise ValueError(f"verdict is missing in each of the {len(codes)} rows.")
         weight = None
@@ -542,7 +547,7 @@ class Predictions:
         _warn_of_missing(unrated & ~abstains, "confidence", "have none")
         judged_scores = np.where(abstains[is_judged], np.nan, judged_scores)
         codes = codes[is_judged]
-        return cls(
+        predictions = cls(
             y_true=codes,
             y_pred=np.zeros_like(codes),
             classes=VERDICTS,
@@ -552,6 +557,8 @@ class Predictions:
             rule=DecisionRule("estimator"),
             _draw=_describe_draw(judged_scores, scores, is_judged, weight),
         )
+        warn_of_confidence(predictions)
+        return predictions
 
     @staticmethod
     def count_votes(votes: Any) -> tuple[LabelArray, FloatArray]:
@@ -895,6 +902,27 @@ def _find_better_order(table: IntArray) -> IntArray | None:
 def warn_of_columns(rows: Any) -> None:
     """Warn where another order of the columns fits the labels."""
     message = find_column_order(rows)
+    if message:
+        warn_user(message)
+
+
+def find_confidence_doubt(rows: Any) -> str:
+    """Say why a confidence that was passed does not seem to be that of the answer, else ""."""
+    if not isinstance(rows, Predictions) or rows.confidence is None or rows.y_proba is not None:
+        return ""
+    judged = ~np.isnan(rows.confidence)
+    if rows.unjudged is not None:
+        judged &= ~rows.unjudged
+    if not np.any(judged):
+        return ""
+    return doubt_confidence(
+        rows.y_true[judged], rows.y_pred[judged], rows.classes, rows.confidence[judged]
+    )
+
+
+def warn_of_confidence(predictions: Predictions) -> None:
+    """Warn of what :func:`find_confidence_doubt` says."""
+    message = find_confidence_doubt(predictions)
     if message:
         warn_user(message)
 

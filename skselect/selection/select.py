@@ -39,6 +39,7 @@ from skselect.predictions.predictions import (
     check_is_predictions,
     draw_of,
     find_column_order,
+    find_confidence_doubt,
     read_rows,
     refuse_unjudged,
     rows_given,
@@ -269,11 +270,11 @@ def _find_counted(sample: Sample, objectives: Objectives) -> BoolArray | None:
 
 
 def _explain(error: InfeasibleTargetError, source: Predictions | Outcomes) -> InfeasibleTargetError:
-    """Return the error, or one that names the order in which the columns fit the labels."""
-    columns = find_column_order(source)
-    if not columns:
+    """Return the error, or one that names what the columns or the confidence seem to be."""
+    doubt = find_column_order(source) or find_confidence_doubt(source)
+    if not doubt:
         return error
-    return InfeasibleTargetError(f"No threshold meets the target. {columns}", remedy=error.remedy)
+    return InfeasibleTargetError(f"No threshold meets the target. {doubt}", remedy=error.remedy)
 
 
 def _refuse_for_unjudged(
