@@ -47,7 +47,8 @@ def test_a_score_in_order_and_one_that_says_nothing_are_not(unjudged, scores, rn
     for confidence in (score, 1e300 * score, np.round(score), rng.random(300), np.ones(300)):
         sk.Predictions.from_verdicts(verdict, confidence, unjudged=unjudged)
     sk.Predictions.from_verdicts([1] * 50, score[:50])
-    sk.Predictions.from_verdicts([None] * 50, score[:50], unjudged="wrong")
+    if unjudged == "wrong":
+        sk.Predictions.from_verdicts([None] * 50, score[:50], unjudged=unjudged)
     sk.Predictions.from_verdicts([1, 1, 0], [0.1, 0.2, 0.9])  # too few rows to tell
 
 
