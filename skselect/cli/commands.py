@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from io import TextIOWrapper
 from pathlib import Path
@@ -66,6 +66,8 @@ _EXIT_CODES = {
 _DAY = 86400e6  # in microseconds
 #: So many cases are passed to a monitor at a time.
 _PIECE = 1 << 18
+#: Stands for standard input or output.
+_STANDARD = Path("-")
 #: Endings of the tables that are written.
 _ENDINGS = (".csv", ".tsv", *PARQUET)
 
@@ -161,12 +163,13 @@ def tune(options: TuneOptions) -> int:
         positions = selection.next_to_judge(options.next)
         to_judge = table.file.cells().take(rows[positions].to_numpy())
     written = _write_results(policy, to_judge, outputs, table.file.layout)
-    _print(selection)
-    if policy.cascade is not None:
-        _print(f"\n{wrap(str(policy.cascade))}")
-    if options.unjudged is not None and not len(selection.next_to_judge(1)):
-        _print("\nNo further label can raise the coverage: stop judging.")
-    _print(f"\nWritten: {', '.join(written)}")
+    with redirect_stdout(sys.stderr if options.out == _STANDARD else sys.stdout):
+        _print(selection)
+        if policy.cascade is not None:
+            _print(f"\n{wrap(str(policy.cascade))}")
+        if options.unjudged is not None and not len(selection.next_to_judge(1)):
+            _print("\nNo further label can raise the coverage: stop judging.")
+        _print(f"\nWritten: {', '.join(written)}")
     for certificate in selection.certificates.values():
         if certificate is not None and not certificate.is_certified:
             return OPEN
@@ -231,11 +234,13 @@ def _write_results(
     for option, path in outputs.items():
         if path is None:
             continue
-        if option == "--out":
+        if option == "--out" and path == _STANDARD:
+            _print(policy.to_json(allow_external=True))
+        elif option == "--out":
             texts[path] = f"{policy.to_json(allow_external=True)}\n"
         elif option == "--python":
             texts[path] = str(policy.to_python())
-    written = [str(path) for path in texts]
+    written = [str(path) for option, path in outputs.items() if option != "--out-next" and path]
     if to_judge is not None:
         out_next = outputs["--out-next"]
         _write(to_judge, out_next, layout)
@@ -786,10 +791,14 @@ def _named_or_new(option: str, named: Path | None, default: str) -> Path:
 
 def _check_outputs(inputs: Sequence[Path | None], outputs: Mapping[str, Path | None]) -> None:
     """Refuse the files of options that cannot be written, or that are used twice."""
-    taken = {os.path.realpath(path) for path in inputs if path is not None}
+    if list(inputs).count(_STANDARD) > 1:
+        raise ValueError("-: standard input can be read once; name a file.")
+    taken = {os.path.realpath(path) for path in inputs if path not in (None, _STANDARD)}
     for option, path in outputs.items():
-        if path is None:
+        if path is None or (path == _STANDARD and option == "--out"):
             continue
+        if path == _STANDARD:
+            raise ValueError(f"{option}: name a file; only --out may be -, standard output.")
         if not (option == "--history" and path.is_file()):  # to which a line is added
             files.check_output(path, option)
         real_path = os.path.realpath(path)
@@ -803,10 +812,13 @@ def _check_outputs(inputs: Sequence[Path | None], outputs: Mapping[str, Path | N
 
 def _read_policy(path: Path) -> AbstentionPolicy:
     """Read a policy that a command can follow."""
-    if not path.exists():
+    source: str | Path = path
+    if path == _STANDARD:
+        source = sys.stdin.read() if sys.stdin is not None else ""
+    elif not path.exists():
         raise ValueError(f"--policy: there is no file {str(path)!r}.")
     try:
-        policy = AbstentionPolicy.from_json(path)
+        policy = AbstentionPolicy.from_json(source)
     except ValueError as error:
         raise ValueError(f"--policy: {path.name}: {error}") from error
     if policy.cascade is not None and isinstance(policy.confidence, External):
@@ -819,6 +831,8 @@ def _read_policy(path: Path) -> AbstentionPolicy:
 
 def _check_twin(gate: Path, policy: Path) -> None:
     """Refuse a Python file that does not hold the policy of the policy file."""
+    if policy == _STANDARD:
+        raise ValueError("--python goes with a policy file, not with standard input.")
     if not gate.is_file():
         raise ValueError(f"--python: there is no file {str(gate)!r}.")
     if _read_gate(gate) != files.read_json(policy, "policy file"):
@@ -847,7 +861,7 @@ def _print(*texts: object, sep: str = " ") -> None:
 
 def _write(cells: pa.Table, out: Path | None, layout: CsvLayout) -> None:
     """Write a whole table as the ending says, as CSV to standard output if there is no file."""
-    if out is None:
+    if out is None or out == _STANDARD:
         if isinstance(sys.stdout, TextIOWrapper):  # no letter and no line end is translated
             sys.stdout.reconfigure(encoding=layout.encoding, errors="strict", newline="")
         _write_csv(cells, sys.stdout, Path(), layout)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,8 @@ def demo(options: DemoOptions) -> int:
     risk.check(Loss())
     if options.label is not None and options.data is None:
         raise ValueError("--label goes with --data FILE; without it the demo reads digits.")
+    if options.out == Path("-"):
+        raise ValueError("--out must be a folder, not standard output.")
     if options.out.exists() and not options.out.is_dir():
         raise ValueError(f"--out must be a folder, but {str(options.out)!r} is a file.")
     import_extra("matplotlib", "matplotlib").use("Agg")

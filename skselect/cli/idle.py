@@ -111,7 +111,8 @@ def _other_tables(options: TableOptions) -> list[Path | None]:
         return [*options.table[1:], *([options.out_next] if is_written else [])]
     if isinstance(options, ApplyOptions):
         asks = [] if options.ask is None else [options.ask]
-        return [*options.table[1:], *asks, options.out]
+        out = None if options.out == Path("-") else options.out
+        return [*options.table[1:], *asks, out]
     if isinstance(options, MonitorOptions):
         return [*options.table[1:]]
     return []

@@ -340,18 +340,20 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 "one is among them in this share of such rows, such as 0.95 (an estimate; 0.95 0.5 "
                 "sets half of the rows apart for it: exact)", type=float, nargs="+",
                 metavar=("LEVEL", "SHARE")),
-        _file("--out", "the policy (default: policy.json, if there is none yet)"),
+        _file("--out", "the policy (default: policy.json, if there is none yet), - for standard "
+              "output"),
         _file("--python", "also write the policy as one Python file"),
     ]),
     "apply": ("decide the rows of a table by a policy", _APPLY, [
         *_TABLES,
-        _file("--policy", "the policy: a file of skselect tune or policy.to_json", required=True),
+        _file("--policy", "the policy: a file of skselect tune or policy.to_json, - for standard "
+              "input", required=True),
         *_INPUTS,
         _column("--id", "with the policy of a cascade: the column of the cases' names"),
         _file("--ask", "with the policy of a cascade: a CSV file of the cases that must ask a "
               "further stage, and of that stage; decisions are written once there are none"),
         _file("--python", "refuse to decide unless this Python file belongs to the policy"),
-        _file("--out", ".csv, .tsv, .parquet or .pq (default: CSV on standard output)"),
+        _file("--out", ".csv, .tsv, .parquet or .pq (default, or -: CSV on standard output)"),
         _option("--capacity", "defer at most so many rows, the least sure ones; the others are "
                 "answered, marked over_capacity, and no guarantee covers them", type=int,
                 metavar="ROWS"),
@@ -402,6 +404,13 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
 
 class _Parser(argparse.ArgumentParser):
     """A parser that says where the options stand."""
+
+    def _parse_optional(self, arg_string: str) -> Any:
+        """Take what begins with one hyphen as a value, unless it is an option: -1D, -, -x."""
+        is_option = arg_string in self._option_string_actions
+        if arg_string[:1] == "-" and arg_string[:2] != "--" and not is_option:
+            return None
+        return super()._parse_optional(arg_string)
 
     def error(self, message: str) -> NoReturn:
         """Refuse what was typed."""
@@ -537,7 +546,7 @@ def _stop(number: int, _: object) -> None:
 
 def _run(parsed: argparse.Namespace, is_closed: bool) -> int:
     """Call the command, which is imported late to keep --help fast."""
-    if is_closed and parsed.command == "apply" and parsed.out is None:
+    if is_closed and parsed.command == "apply" and str(parsed.out or "-") == "-":
         raise ValueError("standard output is closed; name a file: --out decided.csv.")
     import_extra("pyarrow", "pyarrow")  # it reads and writes tables
     options = OPTIONS[parsed.command](**vars(parsed))

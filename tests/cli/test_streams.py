@@ -59,3 +59,47 @@ def test_messages_never_fail_by_their_own_encoding(windows):
     code, _, told = windows("evaluate t.csv --label ভুল --proba p")
     assert code == 2
     assert b"has no column '\\u09ad" in told
+
+
+class Input:
+    """Standard input that holds a text."""
+
+    def __init__(self, text):
+        self.buffer = io.BytesIO(text.encode())
+
+    def read(self):
+        return self.buffer.read().decode()
+
+
+def test_a_hyphen_is_standard_output_and_input(run, refuse, monkeypatch):
+    rows = "".join(f"{('no', 'yes')[k % 2]},{0.1 + 0.8 * (1 - k % 2)},{k}\n" for k in range(99))
+    Path("t.csv").write_text(f"truth,p_no,id\n{rows}".replace("p_no", "p_yes"))
+    tune = "tune t.csv --label truth --proba p_yes --target .9 --objective coverage"
+    told = run(f"{tune} --out -")
+    assert AbstentionPolicy.from_json(told.out).threshold < 1
+    assert "Written: -" in told.err
+    apply = "apply t.csv --proba p_yes --policy"
+    decided = run(f"{apply} policy.json --out -").out
+    assert decided == run(f"{apply} policy.json").out
+    monkeypatch.setattr(sys, "stdin", Input(Path("policy.json").read_text()))
+    assert run(f"{apply} -").out == decided
+    assert not Path("-").exists()
+    assert "standard input can be read once" in refuse("apply - --policy -")
+    for option in ("--csv -", "--html -"):
+        told = refuse(f"evaluate t.csv --label truth --proba p_yes {option}")
+        assert "name a file; only --out may be -" in told
+
+
+@pytest.mark.parametrize(("command", "words"), [
+    ("monitor t.csv --label truth --policy policy.json --time id --label-delay -1D", "--label-delay"),
+    ("evaluate t.csv --label truth --title -x --proba p_yes", ""),
+    ("evaluate t.csv --label -truth --proba p_yes", "has no column '-truth'"),
+    ("tune t.csv --label truth --proba p_yes --target -0.1 --out x.json", "--target"),
+    ("evaluate t.csv --label truth --classes -1 1 --proba p_yes", "[-1, 1]"),
+])  # fmt: skip
+def test_values_may_begin_with_a_hyphen(command, words, capsys):
+    Path("t.csv").write_text("truth,p_yes,id\nno,0.1,1\nyes,0.9,2\n")
+    code = main(command.split())
+    told = capsys.readouterr().err
+    assert words in told
+    assert code == (2 if words else 0)
