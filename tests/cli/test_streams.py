@@ -91,7 +91,7 @@ def test_a_hyphen_is_standard_output_and_input(run, refuse, monkeypatch):
 
 
 @pytest.mark.parametrize(("command", "words"), [
-    ("monitor t.csv --label truth --policy policy.json --time id --label-delay -1D", "--label-delay"),
+    ("monitor t.csv --label truth --policy policy.json --time id --label-delay -1D", "delay"),
     ("evaluate t.csv --label truth --title -x --proba p_yes", ""),
     ("evaluate t.csv --label -truth --proba p_yes", "has no column '-truth'"),
     ("tune t.csv --label truth --proba p_yes --target -0.1 --out x.json", "--target"),
