@@ -41,7 +41,7 @@ from skselect.policy import policy as policies
 from skselect.policy.policy import AbstentionPolicy, External
 from skselect.predictions.confidence import LearnedScore
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions, cascade_of
+from skselect.predictions.predictions import Predictions, abstain_answers_of, cascade_of
 
 if TYPE_CHECKING:
     from skselect.cli.freshness import Span
@@ -218,6 +218,7 @@ def _choose(
         classes=table.classes,
         confidence=confidence or External(str(table.confidence)),
         cascade=cascade_of(predictions),
+        abstain_answers=abstain_answers_of(predictions),
         metadata={tables.COLUMNS: table.stored},
     )
     return selection, policy, groups.index

@@ -105,13 +105,16 @@ def decide_answers(y_pred: Any, confidence: Any, subgroups: Any) -> dict[str, Ar
     """Decide on answers that come with a confidence; they need not be among the classes."""
     rated, groups = check_rated(confidence, "confidence"), None
     answers = read_texts(y_pred, len(rated))
+    abstain_answers = policy.get("abstain_answers", [])
+    abstains = np.array([answer in abstain_answers for answer in answers], dtype=bool)
     rated = np.where([answer is None for answer in answers], np.nan, rated)
     if policy["groups"] is not None:
         by_answer = policy["groups"]["by_answer"]
         groups = read_subgroups(y_pred if by_answer else subgroups, len(rated))
-    missing = np.isnan(rated)
+    missing = np.isnan(rated) & ~abstains
     if missing.any():
         warn_undecided("confidence", missing)
+    rated = np.where(abstains, np.nan, rated)
     threshold = find_thresholds(policy, rated, None, groups)
     proba, codes = np.empty((len(rated), 0)), np.arange(len(rated))
     return tell({**policy, "classes": answers}, proba, codes, rated, threshold)

@@ -159,6 +159,8 @@ class AbstentionPolicy(NotebookText):
         refused.
     cascade : Cascade or None, default=None
         Which of several classifiers answers a case, where a :class:`CascadeClassifier` decides.
+    abstain_answers : tuple, default=()
+        What says that the model itself abstains, such as "unsure": such answers are deferred.
     coverage : float or None, default=None
         Share of accepted rows when the threshold was tuned (for drift checks).
     n : int or None, default=None
@@ -201,6 +203,7 @@ class AbstentionPolicy(NotebookText):
     certificate: certificates.Certificate | None = None
     shortlist: PolicyShortlist | None = None
     cascade: CascadeRule | None = None
+    abstain_answers: tuple[Any, ...] = ()
     coverage: float | None = None
     n: int | None = None
     confidence_quantiles: dict[str, float] = field(default_factory=dict)
@@ -265,6 +268,9 @@ class AbstentionPolicy(NotebookText):
         if self.abstain_label is not None:
             check_abstain_label(self.abstain_label, self.classes)
             object.__setattr__(self, "abstain_label", kernel.plain_value(self.abstain_label))
+        object.__setattr__(
+            self, "abstain_answers", _check_abstain_answers(self.abstain_answers, self.classes)
+        )
         if self.calibration is not None:
             self.calibration.check_fits(len(self.classes), self.response)
         elif self.response == "decision_function":
@@ -661,7 +667,14 @@ class AbstentionPolicy(NotebookText):
             "shortlist": _store_part(self.shortlist),
             "cascade": _store_part(self.cascade),
             **{name: getattr(self, name) for name in _FACTS},
+            **self._store_abstain_answers(),
         }
+
+    def _store_abstain_answers(self) -> dict[str, list[Any]]:
+        """Return the answers that are deferred, where there are any."""
+        if not self.abstain_answers:
+            return {}
+        return {"abstain_answers": list(self.abstain_answers)}
 
     def _store_confidence(self, *, allow_external: bool) -> Any:
         """Return the confidence as plain values; of a function its name."""
@@ -814,6 +827,7 @@ class AbstentionPolicy(NotebookText):
             rule=DecisionRule(stored["decision"], costs),
             abstain_label=stored["abstain_label"],
             **parts,
+            abstain_answers=stored.get("abstain_answers", ()),
             **{name: stored[name] for name in _FACTS},
         )
 
@@ -962,13 +976,15 @@ def _decide_answers(
     values = _read_confidence(confidence)
     answers = policy.classes[:0]
     if not _is_empty(y_pred):
-        answers, unanswered, _ = row_checks.fill_answers(y_pred, "y_pred")
+        answers, unanswered, abstains = row_checks.fill_answers(
+            y_pred, "y_pred", policy.abstain_answers, placeholder=policy.classes[0]
+        )
         row_checks.check_length("y_pred", answers, len(values), "confidence")
-        values = np.where(unanswered, np.nan, values)
+        missing = (unanswered | np.isnan(values)) & ~abstains
+        if missing.any():
+            kernel.warn_undecided("confidence", missing)
+        values = np.where(missing | abstains, np.nan, values)
     row_checks.check_length("y_pred", answers, len(values), "confidence")
-    missing = np.isnan(values)
-    if missing.any():
-        kernel.warn_undecided("confidence", missing)
     if policy.parts.by_answer:
         subgroups = answers
     threshold = _find_thresholds(policy, values, subgroups)
@@ -1290,6 +1306,23 @@ def _check_stored_classes(classes: Any, dtype: str) -> LabelArray:
     if labels.tolist() != list(classes):
         raise ValueError(f"classes_dtype: {dtype!r} cannot hold the classes {classes[:10]!r}.")
     return labels
+
+
+def _check_abstain_answers(answers: Any, classes: LabelArray) -> tuple[Any, ...]:
+    """Return the answers by which a model abstains, as plain values; they are no classes."""
+    if not isinstance(answers, list | tuple):
+        raise ArgumentError(
+            "abstain_answers",
+            f"abstain_answers must be a list, such as ['unsure'], got {shown(answers)}.",
+        )
+    plain = tuple(kernel.check_subgroup(answer) for answer in answers)
+    known = [answer for answer in plain if answer in classes.tolist()]
+    if known:
+        raise ArgumentError(
+            "abstain_answers",
+            f"abstain_answers: {known[0]!r} is one of the classes {classes[:10].tolist()}.",
+        )
+    return plain
 
 
 def _check_facts(policy: Any) -> None:

@@ -133,6 +133,7 @@ class Predictions:
     _draw: Draw = field(default_factory=Draw)
     _undecided: BoolArray | None = None  # no answer, confidence or number, or zeros alone
     _decision_values: FloatArray | None = None  # in place of probabilities
+    _abstain_answers: tuple[Any, ...] = ()  # by which the model itself abstains
     _cascade: Any = None  # a Cascade, which a later room defines
 
     def __len__(self) -> int:
@@ -459,6 +460,7 @@ class Predictions:
             confidence=scores,
             sample_weight=row_checks.check_weight(sample_weight, n),
             _undecided=_find_unrated(scores),
+            _abstain_answers=tuple(abstain_answers),
             rule=rule,
             reviewer=None if reviewer is None else encode_reviewer(reviewer, classes, n),
         )
@@ -531,6 +533,7 @@ class Predictions:
                 classes=VERDICTS,
                 confidence=scores,
                 _undecided=_find_unrated(scores),
+                _abstain_answers=tuple(abstain_answers),
                 rule=DecisionRule("estimator"),
                 unjudged=~is_judged,
             )
@@ -553,6 +556,7 @@ class Predictions:
             classes=VERDICTS,
             confidence=judged_scores,
             _undecided=_find_unrated(judged_scores),
+            _abstain_answers=tuple(abstain_answers),
             sample_weight=weight,
             rule=DecisionRule("estimator"),
             _draw=_describe_draw(judged_scores, scores, is_judged, weight),
@@ -634,6 +638,11 @@ def undecided_of(predictions: Predictions) -> BoolArray | None:
     ones, which metrics read.
     """
     return predictions._undecided  # noqa: SLF001 - for other rooms, not for users
+
+
+def abstain_answers_of(predictions: Predictions) -> tuple[Any, ...]:
+    """Return the answers by which the model itself abstains."""
+    return predictions._abstain_answers  # noqa: SLF001 - for other rooms, not for users
 
 
 def hold_decision_values(predictions: Predictions) -> bool:

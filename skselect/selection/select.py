@@ -35,6 +35,7 @@ from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import (
     Predictions,
+    abstain_answers_of,
     cascade_of,
     check_is_predictions,
     draw_of,
@@ -350,6 +351,7 @@ def _add_policy(
         confidence=confidence_of_policy,
         rule=source.rule,
         cascade=cascade_of(source),
+        abstain_answers=abstain_answers_of(source),
     )
     return replace(selection, policy=policy)
 

@@ -1,5 +1,6 @@
 """Rows that no threshold accepts: without an answer, a confidence or a number, or zeros alone."""
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -199,3 +200,20 @@ def test_masked_rows_are_refused_by_policy_and_gate_file():
             check_refused(
                 "confidence", lambda d=decide, c=confidence: d(y_pred=["a", "b"], confidence=c)
             )
+
+
+def test_policies_defer_the_answers_by_which_the_model_abstains():
+    truth, answers = ["a", "b"] * 30, (["a", "b"] * 29) + ["unsure", "b"]
+    rows = sk.Predictions.from_labels(truth, answers, np.ones(60), abstain_answers=["unsure"])
+    policy = sk.select_threshold(rows, objective=Risk(0.3, delta=0.3)).policy
+    restored = sk.AbstentionPolicy.from_json(policy.to_json())
+    assert restored.abstain_answers == ("unsure",)
+    for decide in (policy.decide, restored.decide_arrays, gate_of(policy)):
+        decided = decide(y_pred=["a", "unsure"], confidence=[1.0, 1.0])
+        assert list(decided["accepted"]) == [True, False]
+        assert pd.isna(decided["suggestion"][1])
+        assert not decide(y_pred=["unsure"], confidence=[1.0])["accepted"][0]
+    for bad in ["unsure", ["a"]]:
+        check_refused(
+            "abstain_answers", lambda b=bad: dataclasses.replace(policy, abstain_answers=b)
+        )

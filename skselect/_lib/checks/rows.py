@@ -403,7 +403,7 @@ def check_rated(values: Any, name: str = "confidence") -> arrays.FloatArray:
 
 
 def fill_answers(
-    values: Any, name: str, abstain_answers: Sequence[Any] = ()
+    values: Any, name: str, abstain_answers: Sequence[Any] = (), placeholder: Any = None
 ) -> tuple[arrays.LabelArray, arrays.BoolArray, arrays.BoolArray]:
     """Return checked answers, any one where there is none; where one is missing, or abstains.
 
@@ -413,6 +413,8 @@ def fill_answers(
     name : str
     abstain_answers : sequence of labels
         Answers by which the model says that it has none, such as "unsure".
+    placeholder : label, default=None
+        What stands in all rows where none has an answer; None refuses that.
     """
     labels = label_array(values, name)
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -422,7 +424,9 @@ def fill_answers(
     abstains = find_abstaining(labels, abstain_answers)
     unanswered = missing | abstains
     if unanswered.all():
-        raise ValueError(f"{name}: no row has an answer.")
+        if placeholder is None:
+            raise ValueError(f"{name}: no row has an answer.")
+        return np.full(len(labels), placeholder), missing, abstains
     if unanswered.any():
         labels = labels.copy()
         labels[unanswered] = labels[~unanswered][0]
