@@ -233,9 +233,14 @@ MUTANTS = [
     _mutant("estimators/out_of_fold.py", "weight = None if rows.weight is None else",
             "weight = None if True else", "estimators/test_out_of_fold.py",
             "estimators/test_tuner.py"),
-    _mutant("estimators/raw_classifier.py", "table[:, columns[known]] = own",
-            "table[:, np.sort(columns[known])] = own",
+    _mutant("estimators/raw_classifier.py", "table[:, columns[known]] = scores",
+            "table[:, np.sort(columns[known])] = scores",
             "estimators/test_raw_classifier.py", "estimators/test_classifier.py"),
+    # What an estimator says is read by position, groups stop at the outermost estimator.
+    _mutant("_lib/checks/rows.py", "return arrays.as_array(table, name)[:, positions]",
+            "return arrays.as_array(table, name)", "estimators/test_named_columns.py"),
+    _mutant("estimators/groups.py", "if not are_routed or not _gets_groups(part, names):",
+            "if not are_routed:", "estimators/test_groups.py"),
     _mutant("estimators/tuner.py", "wants_exact and not self._refits and",
             "wants_exact and", "estimators/test_tuner.py"),
     # Cascades: a tie that goes on, a rule from the rows that certify, costs and counts.

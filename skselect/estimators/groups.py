@@ -104,12 +104,12 @@ def _is_own(estimator: Any) -> bool:
 
 def _name_groups(cv: Any, fit_params: Mapping[str, Any]) -> list[str]:
     """Return under which names groups are given."""
-    given = [name for name, value in fit_params.items() if value is not None]
-    asked = {"groups"}
+    passed = [name for name, value in fit_params.items() if value is not None]
+    names = {"groups"}
     if routing_enabled():
         splitter = find_asking_splitter(cv)
-        asked |= set(get_routing_for_object(splitter).consumes("split", given))
-    return [name for name in given if name in asked]
+        names |= set(get_routing_for_object(splitter).consumes("split", passed))
+    return [name for name in passed if name in names]
 
 
 def _gets_groups(part: Any, names: list[str]) -> bool:

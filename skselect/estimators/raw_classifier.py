@@ -62,37 +62,37 @@ class RawClassifier:
         stage = None
         cascade = find_cascade(self.estimator)
         if cascade is None:
-            own = self.estimator.predict_proba(X)
+            proba = self.estimator.predict_proba(X)
         else:
-            own, stage = cascade.follow(X)
-        own = check_own_proba(own, X, self.estimator)
-        return spread(own, self.columns, len(self.classes), 0.0), stage
+            proba, stage = cascade.follow(X)
+        proba = check_own_proba(proba, X, self.estimator)
+        return spread(proba, self.columns, len(self.classes), 0.0), stage
 
     def _ask_values(self, X: Any) -> FloatArray:
         """Return checked decision values."""
         n_rows = private_sklearn.count_rows(X)
-        n_own = len(self.columns)
+        n_classes = len(self.columns)
         name = f"estimator: decision_function of {type(self.estimator).__name__}"
-        values = self.estimator.decision_function(X)
-        values = order_columns(values, self.estimator.classes_, name)
-        own = np.asarray(values, dtype=np.float64)
-        if own.shape != ((n_rows,) if n_own == 2 else (n_rows, n_own)):
+        table = self.estimator.decision_function(X)
+        table = order_columns(table, self.estimator.classes_, name)
+        values = np.asarray(table, dtype=np.float64)
+        if values.shape != ((n_rows,) if n_classes == 2 else (n_rows, n_classes)):
             raise ValueError(
-                f"{name} gives values of shape {own.shape} for {n_rows} rows and {n_own} classes; "
-                "one column per class is needed (for SVC: decision_function_shape='ovr')."
+                f"{name} gives values of shape {values.shape} for {n_rows} rows and {n_classes} "
+                "classes; one column per class is needed (for SVC: decision_function_shape='ovr')."
             )
-        is_finite = np.isfinite(own).reshape(n_rows, -1).all(axis=1)
+        is_finite = np.isfinite(values).reshape(n_rows, -1).all(axis=1)
         bad = np.flatnonzero(~is_finite)
         if len(bad):
             raise ValueError(
                 f"{name} gives NaN or infinite values in {len(bad)} of {n_rows} rows, first in row "
                 f"{bad[0]}; they say nothing about the answer."
             )
-        if own.ndim == 1:
+        if values.ndim == 1:
             if len(self.classes) == 2:
-                return own
-            own = np.column_stack([-own, own])
-        return spread(own, self.columns, len(self.classes), np.nan)
+                return values
+            values = np.column_stack([-values, values])
+        return spread(values, self.columns, len(self.classes), np.nan)
 
     def predict_codes(self, X: Any) -> IntArray:
         """Return what the classifier itself predicts, as codes of the task's classes."""
@@ -140,15 +140,15 @@ class RawClassifier:
         some = some_of(np.arange(len(scores)), n_checked)
         X = private_sklearn.take_rows(X, some)
         scores = scores[some]
-        own = scores[:, self.columns] if is_proba else np.column_stack([-scores, scores])
+        scores = scores[:, self.columns] if is_proba else np.column_stack([-scores, scores])
         answers = self._predict(X)
-        best = np.asarray(self.estimator.classes_)[own.argmax(axis=1)]
+        best = np.asarray(self.estimator.classes_)[scores.argmax(axis=1)]
         if np.array_equal(answers, best):
             return
         codes = self._encode(answers)
-        chosen = own[np.arange(len(codes)), codes]
+        chosen = scores[np.arange(len(codes)), codes]
         # Rounding may break a tie either way; a tuned cut-off differs by far more.
-        n_other = int(np.sum(chosen < own.max(axis=1) - RANGE_TOLERANCE))
+        n_other = int(np.sum(chosen < scores.max(axis=1) - RANGE_TOLERANCE))
         if n_other:
             self._refuse_own_answers(
                 f"in {n_other} of {len(codes)} rows (a tuned cut-off inside it, or probabilities "
@@ -184,16 +184,16 @@ class RawClassifier:
             )
 
 
-def spread(own: FloatArray, columns: IntArray, n_classes: int, missing: float) -> FloatArray:
+def spread(scores: FloatArray, columns: IntArray, n_classes: int, missing: float) -> FloatArray:
     """Return a table with a column for every class, from those that a classifier has.
 
     Where it has further classes (-1), the probabilities of the others are made to sum to one.
     """
     if np.array_equal(columns, np.arange(n_classes)):
-        return own
+        return scores
     known = columns >= 0
-    table = np.full((len(own), n_classes), missing, dtype=own.dtype)
-    table[:, columns[known]] = own[:, known]
+    table = np.full((len(scores), n_classes), missing, dtype=scores.dtype)
+    table[:, columns[known]] = scores[:, known]
     if known.all():
         return table
     uniform = np.full_like(table, 1.0 / n_classes)
@@ -216,11 +216,11 @@ def wrap_fitted(estimator: Any, classes: LabelArray) -> RawClassifier:
             f"estimator must be a classifier, but a fitted {type(estimator).__name__} has no "
             "classes_."
         )
-    own = np.asarray(estimator.classes_)
+    own_classes = np.asarray(estimator.classes_)
     columns = np.arange(len(classes))
-    if not np.array_equal(own, classes):
+    if not np.array_equal(own_classes, classes):
         remedy = "y must hold every class of a classifier."
-        columns = encode_known(check_labels(own, "classes_"), classes, "classes_", remedy)
+        columns = encode_known(check_labels(own_classes, "classes_"), classes, "classes_", remedy)
     return RawClassifier(estimator, classes, columns, find_response(estimator))
 
 
@@ -423,10 +423,10 @@ def _takes_codes(estimator: Any, params: Mapping[str, Any]) -> bool:
         inner = find_inner(inner.estimator)
     if _is_xgboost(inner):
         return True
-    given = {_last_name(name) for name, value in params.items() if value is not None}
-    if "eval_set" in given and hasattr(estimator, "get_params"):
+    names = {_last_name(name) for name, value in params.items() if value is not None}
+    if "eval_set" in names and hasattr(estimator, "get_params"):
         return any(_is_xgboost(part) for part in estimator.get_params().values())
-    return "eval_y" in given
+    return "eval_y" in names
 
 
 def _is_xgboost(estimator: Any) -> bool:
@@ -468,15 +468,15 @@ def _encode_labels(name: str, labels: Any, classes: LabelArray) -> IntArray:
     return encode_known(check_labels(labels, name), classes, name, remedy)
 
 
-def _match_classes(name: str, own: Any, classes: LabelArray) -> IntArray:
+def _match_classes(name: str, own_classes: Any, classes: LabelArray) -> IntArray:
     """Return the position of each class of an auxiliary model, -1 for others; refuse misspelt ones.
 
     It may lack classes, or have further ones; with both, some are probably the same.
     """
-    own = check_labels(np.asarray(own), f"{name}.classes_")
-    columns = encode_labels(own, classes, f"{name}.classes_")
+    own_classes = check_labels(np.asarray(own_classes), f"{name}.classes_")
+    columns = encode_labels(own_classes, classes, f"{name}.classes_")
     missing = np.setdiff1d(np.arange(len(classes)), columns)
-    further = own[columns < 0]
+    further = own_classes[columns < 0]
     if len(missing) and len(further):
         raise ValueError(
             f"{name} has labels that are not among the classes, {further[:5].tolist()}, "

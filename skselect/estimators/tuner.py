@@ -374,16 +374,16 @@ class ThresholdTuner(
 
     def _copy_estimator(self) -> SelectiveClassifier:
         """Return the fitted SelectiveClassifier that is frozen, or a clone that is not fitted."""
-        given = self.estimator
-        inner = getattr(given, "estimator", None)
-        if isinstance(given, FrozenEstimator) and isinstance(inner, SelectiveClassifier):
+        estimator = self.estimator
+        inner = getattr(estimator, "estimator", None)
+        if isinstance(estimator, FrozenEstimator) and isinstance(inner, SelectiveClassifier):
             check_is_fitted(inner)
             return copy.copy(inner)
-        if not isinstance(given, SelectiveClassifier):
-            warn_if_fitted(given)
-            return SelectiveClassifier(clone(given))
-        warn_if_fitted(given if hasattr(given, "estimator_") else inner)
-        return cast(SelectiveClassifier, clone(given))
+        if not isinstance(estimator, SelectiveClassifier):
+            warn_if_fitted(estimator)
+            return SelectiveClassifier(clone(estimator))
+        warn_if_fitted(estimator if hasattr(estimator, "estimator_") else inner)
+        return cast(SelectiveClassifier, clone(estimator))
 
     def _check_objective(self, base: SelectiveClassifier) -> tuple[Objectives, arrays.LossSpec]:
         """Check what is looked for; return the objectives and the loss."""
@@ -1111,9 +1111,9 @@ class _Records:
     def of(cls, model: SelectiveClassifier, X: Any, hashed: _HashedTables) -> _Records:
         """Return the records of a model, and X hashed as its parts get it."""
         records = find_records(model, X)
-        kept = [record for record in records if record is not None]
-        known = [(record, hashed.of(table)) for record, table in kept]
-        return cls(known, len(kept) == len(records))
+        pairs = [pair for pair in records if pair is not None]
+        known = [(record, hashed.of(table)) for record, table in pairs]
+        return cls(known, len(pairs) == len(records))
 
     @property
     def are_complete(self) -> bool:
@@ -1145,8 +1145,8 @@ class _Records:
 
     def find_seen(self) -> arrays.BoolArray:
         """Return which rows trained any part."""
-        found = [record.find(rows) for record, rows in self.known]
-        return np.asarray(np.any(found, axis=0))
+        seen_by_part = [record.find(rows) for record, rows in self.known]
+        return np.asarray(np.any(seen_by_part, axis=0))
 
 
 def _is_fitted(base: SelectiveClassifier) -> bool:
