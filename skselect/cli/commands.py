@@ -462,7 +462,7 @@ def monitor(options: MonitorOptions, clock: Callable[[], float] = time.time) -> 
     if trouble is None:
         trouble = _append_run(runs, run | {"answer": answer.word})
     if trouble is None:
-        trouble = _write_page(watched, status.show(answer.text), options.html)
+        trouble = _write_page(watched, status.show(answer.text, answer.tone), options.html)
     if trouble is not None:
         if answer.code != BROKEN:
             raise ValueError(trouble)
@@ -497,6 +497,13 @@ class _Answer(NamedTuple):
     word: str
     text: str
     code: int
+
+    @property
+    def tone(self) -> str:
+        """The colour of a page; "" for that of the verdict."""
+        if self.code == BROKEN:
+            return "bad"
+        return "open" if self.code == OPEN else ""
 
 
 def _read_runs(path: Path | None, policy: AbstentionPolicy) -> tuple[History | None, str | None]:

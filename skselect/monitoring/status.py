@@ -242,16 +242,17 @@ class MonitorStatus(NotebookText):
     def _repr_html_(self) -> str:
         return self.show(str(self))
 
-    def show(self, text: str) -> str:
-        """Return an answer in words as HTML, with its numbers large."""
+    def show(self, text: str, tone: str = "") -> str:
+        """Return an answer as HTML, with its numbers large; without a tone that of the verdict."""
         worst = self.worst
         guarantee = Risk(worst.target).on(self._loss)
         numbers = guarantee.limit("target", worst.estimate)
         line = rounded(worst.alarm_line, 4)
         numbers[f"evidence of a breach, alarm at {line}"] = _show_evidence(worst)
-        _, tone = VERDICTS[self.verdict]
-        if self.is_stuck and self.risk == "ok":
-            tone = "open"
+        if not tone:
+            _, tone = VERDICTS[self.verdict]
+            if self.is_stuck and self.risk == "ok":
+                tone = "open"
         return show_card(text, tone, numbers)
 
     def _answer(self, instead: str) -> str:

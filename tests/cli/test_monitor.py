@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from skselect import AbstentionPolicy, SelectiveRiskMonitor
-from skselect._lib.notebook import unwrap
+from skselect._lib.notebook import TONES, unwrap
 from skselect.cli import BROKEN, OPEN, commands
 from skselect.cli.freshness import usual_age
 from skselect.cli.runs import History
@@ -402,6 +402,13 @@ def test_months_weeks_and_days_are_a_table_for_a_manager(cases, watch, run):
     said = watch(flipped(cases), options="--batch month --html page.html", code=BROKEN)
     assert "ALARM with case" in said
     assert "ALARM" in Path("page.html").read_text()
+    watch(cases, options="--html page.html --since 2024-01-16")
+    assert "0 cases" in Path("page.html").read_text()
+    # A page that holds no verdict has not the colour of one.
+    watch(cases, options="--html page.html --now 2024-03-01 --target 0.5", code=OPEN)
+    page = Path("page.html").read_text()
+    assert TONES["open"] in page
+    assert TONES["good"] not in page
 
 
 # A dead feed, and runs before ---------------------------------------------------------------------
