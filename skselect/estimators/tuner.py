@@ -907,7 +907,8 @@ class ThresholdTuner(
         DataFrame
             By target: `coverage` and `risk` on these rows, the `threshold` (inf: nothing is
             accepted), and `would_certify`, whether the target would have been certified if it had
-            been named first. ``attrs["note"]`` says that this is an exploration.
+            been named first. ``attrs["note"]`` says that this is an exploration, and names a
+            target that answers something where a larger one of these answers nothing.
 
         Raises
         ------
@@ -939,6 +940,10 @@ class ThresholdTuner(
             "An exploration: choosing among these targets after looking at them voids the "
             "guarantee. Name one, and fit again on fresh rows."
         )
+        objective = selection.objective
+        refused = table.index[table["coverage"] == 0.0].tolist()
+        if isinstance(objective, Risk) and refused:
+            table.attrs["note"] += _name_smaller(objective, selection.curve, refused)
         return table
 
     def _find_explored(self) -> results.ThresholdSelection:
@@ -1147,6 +1152,20 @@ class _Records:
         """Return which rows trained any part."""
         seen_by_part = [record.find(rows) for record, rows in self.known]
         return np.asarray(np.any(seen_by_part, axis=0))
+
+
+def _name_smaller(objective: Risk, curve: RiskCoverageCurve, refused: list[float]) -> str:
+    """Name a target that is met although a larger one is refused, "" where there is none."""
+    least, coverage = objective.find_least_target(curve)
+    if least is None or coverage is None:
+        return ""
+    larger = [f"{target:g}" for target in refused if target > least]
+    if not larger:
+        return ""
+    return (
+        f" This rule answers {100.0 * coverage:.0f} % at {least:g} and nothing at "
+        f"{', '.join(larger)}: name {least:g}."
+    )
 
 
 def _is_fitted(base: SelectiveClassifier) -> bool:

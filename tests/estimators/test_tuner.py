@@ -437,6 +437,28 @@ def test_a_summary_finds_what_a_fit_for_each_target_finds(word, targets, data):
         assert row["would_certify"] == alone.certificate_.is_certified
 
 
+def test_a_summary_names_a_target_that_is_met_where_a_larger_one_is_refused():
+    """Eight levels of confidence: where the tests begin moves with the target."""
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        u = np.floor(8 * rng.random(300)) / 8
+        wrong = rng.random(300) < 0.02 + 0.2 * u
+    sure = 0.95 - 0.4 * u
+    X, y = np.column_stack([1 - sure, sure]), np.where(wrong, "no", "yes")
+    model = PrecomputedClassifier(["no", "yes"])
+    tuner = ThresholdTuner(model, Risk(0.3), assume="independent").fit(X, y)
+    table = tuner.summary([0.05, 0.0569, 0.1, 0.11])
+    assert table["would_certify"].tolist() == [False, True, False, True]
+    assert table.attrs["note"].endswith(
+        "This rule answers 18 % at 0.0569 and nothing at 0.1: name 0.0569."
+    )
+    with pytest.raises(InfeasibleTargetError) as caught:
+        ThresholdTuner(model, Risk(0.1), assume="independent").fit(X, y)
+    assert caught.value.least_target == 0.0569
+    named = ThresholdTuner(model, Risk(0.0569), assume="independent").fit(X, y)
+    assert named.selection_.coverage == caught.value.least_target_coverage
+
+
 def test_a_summary_promises_no_more_than_the_certificate(data):
     X, y = data
     assert not risk(GaussianNB(), cv=5).fit(X, y).summary([0.2, 0.3])["would_certify"].any()
