@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from skselect._lib.decide import SPAN
+from skselect._lib.decide import SPAN, find_ragged, refuse_masked
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -35,18 +35,15 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     """Return a numpy array, or say which argument cannot become one."""
     if hasattr(values, "tocsr"):
         raise ValueError(f"{name} must be a dense array, got a sparse matrix; use .toarray().")
-    if np.ma.is_masked(values):  # np.asarray would ignore the mask
-        raise ValueError(f"{name} has masked values; drop those rows, or fill them, first.")
+    refuse_masked(values, name)
     try:
         if hasattr(values, "detach"):  # torch: without its gradient, from the GPU
             values = values.detach().cpu()
         is_tensor = hasattr(values, "__dlpack__") and not hasattr(values, "__array__")
         array: NDArray[Any] = np.from_dlpack(values) if is_tensor else np.asarray(values)
     except (ValueError, TypeError, RuntimeError) as error:
-        if isinstance(values, list | tuple):
-            message = f"{name} is no table: its rows have different lengths."
-            raise ValueError(message) from error  # noqa: TRY004 - one kind of error
-        raise ValueError(f"{name} is not a table of numbers: {error}") from error
+        fault = find_ragged(values) or error
+        raise ValueError(f"{name} is not a table of numbers: {fault}") from error
     if array.dtype.type in (np.void, np.record):
         raise ValueError(f"{name} holds records or raw bytes; pass one plain column, or a table.")
     return array

@@ -296,7 +296,7 @@ def follow_to_end(
 
 def read_stage(given: Any, name: str, n_classes: int, check: Callable[[Any, str], Array]) -> Array:
     """Return the checked table of a stage, with NaN in rows where it was not asked."""
-    values = np.asarray(given)
+    values = as_plain(given, name)
     if values.dtype.kind != "f" or not np.isnan(values).any():
         return check(given, name)
     asked = ~np.isnan(values.reshape(len(values), -1)).all(axis=1)
@@ -574,13 +574,32 @@ CONFIDENCES: dict[str, Callable[[Array], Array]] = {
 
 
 def as_plain(values: Any, name: str) -> Array:
-    """Return a numpy array; refuse masked values, which would be read, and rows of many lengths."""
-    if np.ma.is_masked(values):
-        raise ValueError(f"{name} has masked values; drop those rows, or fill them, first.")
+    """Return an array; refuse masked values and rows of different lengths."""
+    refuse_masked(values, name)
     try:
         return np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{name} is no table: its rows have different lengths.") from error
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is no table: {find_ragged(values) or error}.") from error
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Refuse masked values, whose mask numpy would leave out."""
+    parts = values if isinstance(values, list | tuple) else [values]
+    masked = [part for part in parts if isinstance(part, np.ma.MaskedArray)]
+    if any(map(np.ma.is_masked, masked)):
+        raise ValueError(f"{name} has masked values; drop those rows, or fill them, first.")
+
+
+def find_ragged(values: Any) -> str:
+    """Say which row of a list is not as long as the first one, "" where none is."""
+    if not isinstance(values, list | tuple):
+        return ""
+    lengths = [len(row) if hasattr(row, "__len__") else 1 for row in values]
+    for place, length in enumerate(lengths):
+        if length != lengths[0]:
+            found = f"row {place} holds {length} values, and row 0 {lengths[0]}"
+            return f"its rows have different lengths ({found})"
+    return ""
 
 
 def as_floats(values: Array, name: str) -> Array:
@@ -741,6 +760,16 @@ def find_thresholds(
             raise ValueError(f"{message}. With unseen='abstain' they are deferred instead.")
         warn_user(f"{message}; they are deferred.")
     return np.array([*(known.get(key, math.inf) for key in keys), math.inf])[codes]
+
+
+def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; refuse a key that stands twice, of which readers take either."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {repeated!r} stands twice in one object")
+    return content
 
 
 def check_subgroup(key: Any) -> Any:

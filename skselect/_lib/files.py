@@ -15,6 +15,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from skselect._lib.decide import distinct_keys
+
 T = TypeVar("T")
 
 # Seconds before a progress bar appears.
@@ -150,16 +152,6 @@ def write_together(texts: Mapping[Path, str]) -> None:
 
 
 # JSON files that end with a digest of what they say ----------------------------------------------
-
-
-def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; refuse a key that stands twice, of which readers take either."""
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {repeated!r} stands twice in one object")
-    return content
 
 
 def read_json(path_or_text: Any, kind: str) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from skselect._lib.arrays import ConfidenceSpec, FloatArray, IntArray, are_constant
 from skselect._lib.checks import warn_user
-from skselect._lib.checks.options import check_choice
+from skselect._lib.checks.options import check_choice, check_keys
 from skselect._lib.checks.rows import silence_repeats, spread_zeros
 from skselect._lib.decide import calibrate, calibrate_confidence, find_inputs
 from skselect.bounds._csr import run_csr_test
@@ -76,6 +76,7 @@ class Calibration(ABC):
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Self:
         """Rebuild the maps from plain numbers."""
+        check_keys("calibration", stored, [*cls.stored, "maps"])
         kind = str(stored["kind"])
         if kind.startswith("external:"):
             maps: tuple[Any, ...] = (calibrators.Missing(kind),)

@@ -24,7 +24,8 @@ import pyarrow.csv as arrow_csv
 import pyarrow.feather as arrow_feather
 import pyarrow.parquet as pq
 
-from skselect._lib.files import distinct_keys, read_parquet
+from skselect._lib.decide import distinct_keys
+from skselect._lib.files import read_parquet
 from skselect.cli.cells import first_failure
 from skselect.cli.options import CsvLayout
 

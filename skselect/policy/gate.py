@@ -32,6 +32,7 @@ from skselect._lib.decide import (
     check_rated,
     check_subgroup,
     decide_rows,
+    distinct_keys,
     find_features,
     find_thresholds,
     follow_tables,
@@ -39,6 +40,7 @@ from skselect._lib.decide import (
     plain_value,
     read_auxiliary,
     refuse_ignored,
+    refuse_masked,
     refuse_subgroups,
     tell,
     warn_undecided,
@@ -82,41 +84,48 @@ def decide(
         return decide_answers(y_pred, confidence, subgroups)
     if y_proba is None:
         raise ValueError("y_proba is missing.")
-    given = stage = auxiliary_proba = groups = None
+    stage = None
     if policy["cascade"] is not None:
         scores, stage = read_stages(y_proba, follow_to_end)
     elif policy["response"] == "decision_function":
         scores = check_decision_values(policy, as_plain(y_proba, "y_proba"))
     else:
         scores = read_proba(y_proba)
+    answers = None
     if policy["decision"] == "estimator":
-        given = read_answers(y_pred, len(scores))
+        answers = read_answers(y_pred, len(scores))
+    auxiliary_proba = None
     if policy["asks"] is not None:
         auxiliary_proba = read_auxiliary(policy, auxiliary, len(scores), read_proba, check_numbers)
+    groups = None
     if policy["groups"] is not None and not policy["groups"]["by_answer"]:
         groups = read_subgroups(subgroups, len(scores))
-    decided = tell(policy, *decide_rows(policy, scores, given, auxiliary_proba, groups))
+    decided = tell(policy, *decide_rows(policy, scores, answers, auxiliary_proba, groups))
     if stage is not None:
-        decided["stage"] = np.array(policy["cascade"]["names"])[stage]
+        names = np.array(policy["cascade"]["names"])
+        decided["stage"] = names[stage]
     return decided
 
 
 def decide_answers(y_pred: Any, confidence: Any, subgroups: Any) -> dict[str, Array]:
     """Decide on answers that come with a confidence; they need not be among the classes."""
-    rated, groups = check_rated(confidence, "confidence"), None
+    rated = check_rated(confidence, "confidence")
     answers = read_texts(y_pred, len(rated))
     abstain_answers = policy.get("abstain_answers", [])
     abstains = np.array([answer in abstain_answers for answer in answers], dtype=bool)
     rated = np.where([answer is None for answer in answers], np.nan, rated)
+    groups = None
     if policy["groups"] is not None:
-        by_answer = policy["groups"]["by_answer"]
-        groups = read_subgroups(y_pred if by_answer else subgroups, len(rated))
+        if policy["groups"]["by_answer"]:
+            subgroups = y_pred
+        groups = read_subgroups(subgroups, len(rated))
     missing = np.isnan(rated) & ~abstains
     if missing.any():
         warn_undecided("confidence", missing)
     rated = np.where(abstains, np.nan, rated)
     threshold = find_thresholds(policy, rated, None, groups)
-    proba, codes = np.empty((len(rated), 0)), np.arange(len(rated))
+    proba = np.empty((len(rated), 0))
+    codes = np.arange(len(rated))
     return tell({**policy, "classes": answers}, proba, codes, rated, threshold)
 
 
@@ -129,8 +138,9 @@ def begin(y_proba: Any) -> Array:
     if policy["cascade"] is None:
         raise ValueError("begin asks stage by stage, but this policy has no cascade.")
     scores, stage = read_stages(y_proba, follow_tables)
+    waits = np.isnan(scores).any(axis=1)
     names = np.array([*policy["cascade"]["names"], None], dtype=object)
-    return np.asarray(names[np.where(np.isnan(scores).any(axis=1), stage, -1)])
+    return np.asarray(names[np.where(waits, stage, -1)])
 
 
 def accepts(confidence: Any, *, subgroups: Any = None) -> Array:
@@ -138,7 +148,8 @@ def accepts(confidence: Any, *, subgroups: Any = None) -> Array:
 
     `subgroups`: those of the rows (the answers, where these are the subgroups).
     """
-    rated, groups = check_rated(confidence, "confidence"), None
+    rated = check_rated(confidence, "confidence")
+    groups = None
     if policy["groups"] is None:
         refuse_subgroups(policy, subgroups)
     else:
@@ -151,7 +162,8 @@ def accepts(confidence: Any, *, subgroups: Any = None) -> Array:
 
 def read_proba(y_proba: Any, name: str = "y_proba") -> Array:
     """Return probabilities, a column per class; of two classes the second may stand alone."""
-    proba, classes = as_plain(y_proba, name), policy["classes"].tolist()
+    proba = as_plain(y_proba, name)
+    classes = policy["classes"].tolist()
     if proba.dtype == object:
         proba = as_floats(proba, name)
     if proba.shape == (0,):
@@ -171,15 +183,22 @@ def read_proba(y_proba: Any, name: str = "y_proba") -> Array:
             f"{name} needs a row per case with the probabilities of the classes {classes[:20]}, "
             f"got the shape {proba.shape} of {proba.dtype}; pass one case as [[...]]."
         )
-    proba = proba.astype(np.float64)
+    return check_sums(proba.astype(np.float64), name)
+
+
+def check_sums(proba: Array, name: str) -> Array:
+    """Return probabilities inside [0, 1]; refuse rows that do not sum to one, but for zeros."""
     proba[np.isnan(proba).any(axis=1)] = np.nan  # no row is decided by a part of it
     decided = proba[np.any(proba, axis=1) & ~np.isnan(proba[:, 0])]
-    low, high = float(np.min(decided, initial=1.0)), float(np.max(decided, initial=0.0))
+    low = float(np.min(decided, initial=1.0))
+    high = float(np.max(decided, initial=0.0))
     gap = float(np.max(np.abs(decided.sum(axis=1) - 1.0), initial=0.0))
     if not (low >= -RANGE_TOLERANCE and high <= 1 + RANGE_TOLERANCE and gap <= SUM_TOLERANCE):
-        what = f"values from {low:g} to {high:g} and sums that are off by up to {gap:g}"
-        raise ValueError(f"{name} needs rows of probabilities that sum to one, got {what}.")
-    return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
+        fault = f"values from {low:g} to {high:g} and sums that are off by up to {gap:g}"
+        raise ValueError(f"{name} needs rows of probabilities that sum to one, got {fault}.")
+    if low < 0 or high > 1:
+        return np.clip(proba, 0, 1)
+    return proba
 
 
 def read_stages(y_proba: Any, follow: Callable[..., tuple[Array, Array]]) -> tuple[Array, Array]:
@@ -193,6 +212,7 @@ def read_stages(y_proba: Any, follow: Callable[..., tuple[Array, Array]]) -> tup
 
 def read_texts(y_pred: Any, n: int) -> Array:
     """Return answers that come with a confidence, one for each of `n` rows; None for none."""
+    refuse_masked(y_pred, "y_pred")
     answers = np.asarray(y_pred, dtype=object)
     if answers.shape != (n,):
         raise ValueError(
@@ -213,8 +233,10 @@ def read_answers(y_pred: Any, n: int) -> Array:
     """Return the codes of the classifier's own answers."""
     if y_pred is None:
         raise ValueError("y_pred is missing: a policy with decision='estimator' needs it.")
+    refuse_masked(y_pred, "y_pred")
     labels = np.asarray(y_pred, dtype=object)
-    labels = labels.ravel() if labels.shape[1:] == (1,) else labels
+    if labels.shape[1:] == (1,):
+        labels = labels.ravel()
     if labels.ndim != 1:
         raise ValueError(f"y_pred must be one-dimensional, got the shape {labels.shape}.")
     if len(labels) != n:
@@ -256,14 +278,19 @@ def read_columns(subgroups: Any) -> list[list[Any]]:
             f"subgroups is missing: this policy has one threshold per {groups['by']}; pass the "
             f"{groups['by']} of each row, one of {list(groups['thresholds'])[:10]}."
         )
-    names = list(subgroups if isinstance(subgroups, Mapping) else getattr(subgroups, "columns", []))
+    if isinstance(subgroups, Mapping):
+        names = list(subgroups)
+    else:
+        names = list(getattr(subgroups, "columns", []))
     by_name = {str(name): name for name in names}
     wanted = groups["columns"] or list(by_name)
     if set(by_name) != set(wanted) or len(by_name) < len(names):
         raise ValueError(f"subgroups must be a table with the columns {wanted}, got {names}.")
     if not names and (isinstance(subgroups, str) or np.ndim(subgroups) != 1):
         raise ValueError("subgroups must hold one value per row, or be a table with columns.")
-    columns = [subgroups[by_name[name]] for name in wanted] if names else [subgroups]
+    columns = [subgroups]
+    if names:
+        columns = [subgroups[by_name[name]] for name in wanted]
     return [x.tolist() if isinstance(x, np.ndarray) else list(x) for x in columns]
 
 
@@ -272,7 +299,9 @@ def find_key(parts: tuple[Any, ...]) -> Any:
     plain = [plain_value(part) for part in parts]
     if any(map(is_blank, plain)):
         return None
-    return check_subgroup(tuple(plain) if len(plain) > 1 else plain[0])
+    if len(plain) == 1:
+        return check_subgroup(plain[0])
+    return check_subgroup(tuple(plain))
 
 
 # The policy -----------------------------------------------------------------------------------
@@ -294,18 +323,31 @@ def ready() -> dict[str, Any]:
     if not isinstance(POLICY["confidence"], str):
         policy |= ready_confidence(POLICY["confidence"])
     if POLICY["groups"] is not None:
-        thresholds = {
-            tuple(one["group"]) if isinstance(one["group"], list) else one["group"]: (
-                ready_threshold(one["threshold"])
-            )
-            for one in POLICY["groups"]["members"]
-        }
-        policy["groups"] = {**POLICY["groups"], "thresholds": thresholds}
+        policy["groups"] = ready_groups(POLICY["groups"])
     if POLICY["cascade"] is not None:
-        cuts = [*(ready_threshold(x) for x in POLICY["cascade"]["cuts"]), -math.inf]
-        stages = [None if x is None else ready_maps(x) for x in POLICY["cascade"]["calibrations"]]
-        policy["cascade"] = {**POLICY["cascade"], "cuts": cuts, "calibrations": stages}
+        policy["cascade"] = ready_cascade(POLICY["cascade"])
     return policy
+
+
+def ready_groups(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return stored subgroups with the threshold of each; a list is a tuple of attributes."""
+    thresholds = {}
+    for member in stored["members"]:
+        group = member["group"]
+        if isinstance(group, list):
+            group = tuple(group)
+        thresholds[group] = ready_threshold(member["threshold"])
+    return {**stored, "thresholds": thresholds}
+
+
+def ready_cascade(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored cascade: the last stage keeps all, and calibrations have functions."""
+    cuts = [ready_threshold(cut) for cut in stored["cuts"]]
+    calibrations = [
+        None if calibration is None else ready_maps(calibration)
+        for calibration in stored["calibrations"]
+    ]
+    return {**stored, "cuts": [*cuts, -math.inf], "calibrations": calibrations}
 
 
 def ready_threshold(stored: Any) -> float:
@@ -315,12 +357,17 @@ def ready_threshold(stored: Any) -> float:
 
 def ready_maps(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return a stored calibration with its maps as functions of the score."""
-    fitted = [{name: np.array(x, float) for name, x in one.items()} for one in stored["maps"]]
-    kind = "softmax" if isinstance(stored["maps"][0].get("prior"), list) else stored["kind"]
-    calibration = {"response": "predict_proba", **stored, "kind": kind}
+    kind = stored["kind"]
+    if isinstance(stored["maps"][0].get("prior"), list):
+        kind = "softmax"
+    maps = []
+    for fitted in stored["maps"]:
+        numbers = {name: np.array(number, float) for name, number in fitted.items()}
+        maps.append(partial(MAPS[kind], **numbers))
+    calibration = {"response": "predict_proba", **stored, "kind": kind, "maps": maps}
     reads = kind in ("temperature", "platt", "beta") and stored["offset"] is not None
     calibration["reads_log_odds"] = reads and calibration["response"] == "predict_proba"
-    return {**calibration, "maps": [partial(MAPS[kind], **one) for one in fitted]}
+    return calibration
 
 
 def ready_confidence(stored: Mapping[str, Any]) -> dict[str, Any]:
@@ -342,7 +389,7 @@ def check_file() -> None:
     if not path.is_file():
         raise SystemExit(f"{path} is no file. Import `decide`, or run: python gate.py policy.json")
     try:
-        stored = json.loads(path.read_bytes())
+        stored = json.loads(path.read_bytes(), object_pairs_hook=distinct_keys)
     except ValueError:
         stored = None
     if stored != POLICY:

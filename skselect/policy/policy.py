@@ -32,6 +32,7 @@ from skselect._lib.checks.options import (
     check_count,
     check_delta,
     check_given,
+    check_keys,
     check_learnable,
     check_number,
     check_threshold,
@@ -68,6 +69,14 @@ _PARTS: dict[str, Any] = {
 }
 #: What it records about the rows that tuned it, as it stands in the file.
 _FACTS = ("coverage", "n", "confidence_quantiles", "metadata", "created", "fingerprints")
+
+#: All that a file may hold.
+_KEYS = {
+    *("schema", "version", "classes", "classes_dtype", "response", "calibration", "confidence"),
+    *("decision", "cost_matrix", "threshold", "abstain_label", "abstain_answers", "digest"),
+    *_PARTS,
+    *_FACTS,
+}
 
 #: From how many rows on a table is compared with the rows that tuned the policy; how far a share
 #: must be off, at least; and how often chance alone may say so, for rows of the same population.
@@ -722,7 +731,8 @@ class AbstentionPolicy(NotebookText):
         """
         stored = self.to_dict(allow_external=allow_external)
         try:
-            json.dumps(self.metadata, allow_nan=False)
+            text = json.dumps(self.metadata, allow_nan=False)
+            json.loads(text, object_pairs_hook=kernel.distinct_keys)  # 1 and "1" are one key
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"metadata must hold plain JSON values: {error}") from error
         stored["digest"] = digest_json(stored)
@@ -811,6 +821,7 @@ class AbstentionPolicy(NotebookText):
                 f"it was changed after it was saved, for its digest {state}; use the file as it "
                 "was saved, or change the policy in Python with dataclasses.replace(policy, ...)"
             )
+        check_keys("policy", stored, _KEYS)
         calibration = stored["calibration"]
         if calibration is not None:
             calibration = restore_calibration(calibration)
@@ -861,6 +872,7 @@ def _restore_part(name: str, stored: Any) -> Any:
 
 def _restore_learned(stored: dict[str, Any]) -> LearnedScore:
     """Rebuild a learned confidence from plain numbers."""
+    check_keys("confidence", stored, ["kind", "intercept", "coefficients", "auxiliary"])
     check_choice("confidence: kind", stored["kind"], ["learned"])
     coefficients = stored["coefficients"]
     intercept = stored["intercept"]

@@ -20,6 +20,7 @@ from skselect._lib.checks import shown
 from skselect._lib.checks.options import (
     check_choice,
     check_count,
+    check_keys,
     check_number,
     check_threshold,
 )
@@ -344,9 +345,11 @@ class GroupThresholds:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> GroupThresholds:
         """Rebuild the thresholds from :meth:`to_dict`."""
+        check_keys("groups", stored, ["by", "by_answer", "columns", "unseen", "members"])
         thresholds: dict[Any, float] = {}
         certificates: dict[Any, Certificate | None] = {}
         for member in stored["members"]:
+            check_keys("groups: a member", member, ["group", "threshold", "certificate"])
             group = member["group"]
             if isinstance(group, list):
                 group = tuple(group)

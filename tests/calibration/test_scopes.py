@@ -36,6 +36,7 @@ from skselect.calibration._calibrators import CALIBRATORS
 from skselect.scoring import get_scorer
 from tests.calibration.cases import calibrated, profile, table
 from tests.common import check_schema
+from tests.refusals import check_refused
 
 
 @pytest.mark.parametrize("kind", CALIBRATORS)
@@ -143,6 +144,16 @@ def test_a_function_of_yours_becomes_a_probability(kind):
 def test_temperature_is_for_probabilities_of_being_right(kind, confidence):
     with pytest.raises(ValueError, match="only means something for confidence='max_proba'"):
         fitted(kind, confidence=confidence)
+
+
+@pytest.mark.parametrize("scope", _scopes.SCOPES)
+def test_keys_that_nobody_knows_are_refused(scope):
+    X, y = table(2)
+    stored = calibrated("platt", X, y, calibration_scope=scope).calibration_.to_dict()
+    _scopes.restore_calibration(stored)
+    check_refused("note", _scopes.restore_calibration, stored | {"note": 1})
+    numbers = stored["maps"][0] | {"note": 1}
+    check_refused("note", _scopes.restore_calibration, stored | {"maps": [numbers]})
 
 
 class Careless(BaseEstimator):

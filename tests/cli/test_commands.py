@@ -592,6 +592,8 @@ def test_the_python_file_decides_the_same_and_knows_its_policy(frame, tmp_path, 
     heir.to_json("heir.json")
     heir.to_python("heir.py")
     Path("edited.json").write_text(json.dumps(stored | {"threshold": 0.5}))
+    twice = Path("policy.json").read_text().replace('"threshold":', '"threshold": 0, "threshold":')
+    Path("twice.json").write_text(twice)
     Path("gate.txt").write_text(f"POLICY = open({stored['digest']!r})")
     for options in ("heir.json --python gate.py", "policy.json --python heir.py",
                     "policy.json --python gate.txt", "policy.json --python t.csv"):  # fmt: skip
@@ -601,6 +603,7 @@ def test_the_python_file_decides_the_same_and_knows_its_policy(frame, tmp_path, 
         ("other.json", 1, "other.json is another policy than"),
         ("heir.json", 1, "heir.json is another policy than"),
         ("edited.json", 1, "edited.json is another policy than"),
+        ("twice.json", 1, "twice.json is another policy than"),
         ("lost.json", 1, "lost.json is another policy than that of this file, or no policy"),
         ("none.json", 1, "none.json is no file"),
     ]:

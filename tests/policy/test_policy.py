@@ -324,6 +324,44 @@ def test_an_edited_file_is_refused(certified, name, path, value):
     check_refused("digest is missing", sk.AbstentionPolicy.from_json, json.dumps(edited))
 
 
+#: Where a key may stand that nobody knows.
+OBJECTS = [
+    ("all", []), ("all", ["certificate"]), ("sites", ["groups"]),
+    ("sites", ["groups", "members", 0]), ("sites", ["groups", "members", 0, "certificate"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "path"), OBJECTS)
+def test_keys_that_nobody_knows_are_refused(certified, name, path):
+    """Also where the digest is right: what a reader sees must be what counts."""
+    stored = json.loads(certified[name].to_json())
+    del stored["digest"]
+    edited = put(stored, [*path, "note"], 1)
+    check_refused("note", sk.AbstentionPolicy.from_json, signed(edited))
+
+
+def test_what_a_file_may_hold_is_what_it_holds(certified):
+    for policy in certified.values():
+        abstaining = dataclasses.replace(policy, abstain_answers=["unsure"])
+        assert set(json.loads(abstaining.to_json())) == policy_module._KEYS
+
+
+@pytest.mark.parametrize(("name", "key"), [
+    ("all", "threshold"), ("all", "exact"), ("sites", "group"), ("sites", "certificate"),
+])  # fmt: skip
+def test_a_key_that_stands_twice_is_refused(certified, name, key):
+    """Python takes the last, a person the first; the digest is right for the last."""
+    text = certified[name].to_json()
+    twice = text.replace(f'"{key}":', f'"{key}": 0.0, "{key}":', 1)
+    message = check_refused(key, sk.AbstentionPolicy.from_json, twice)
+    assert "stands twice" in message
+
+
+def test_metadata_whose_keys_are_one_in_json_are_not_saved(certified):
+    policy = dataclasses.replace(certified["all"], metadata={1: "a", "1": "b"})
+    assert "stands twice" in check_refused("metadata", policy.to_json)
+
+
 @pytest.mark.parametrize("name", ["all", "sites"])
 def test_the_layout_of_a_file_does_not_matter(certified, name, tmp_path):
     notes = {"1.0": 1.0, "ü": [0.1, 1e22, -0.0, {"b": 1e-300, "a": 2**70}], "": None, "t": (1, 2),

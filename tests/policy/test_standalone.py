@@ -334,6 +334,58 @@ REFUSED = [
 ]  # fmt: skip
 
 
+MASK = np.ma.array([0.02, 0.98], mask=[True, False])
+#: Policy, argument, and what every door refuses in the words of `MASKED` or of ragged rows.
+HIDDEN = [
+    (PLAIN, "y_proba", np.ma.array([[0.02, 0.98]], mask=[[True, False]]), {}),
+    (PLAIN, "y_proba", np.ma.array([0.98], mask=[True]), {}),
+    (PLAIN, "y_proba", [MASK], {}),
+    (DECIDING, "y_proba", np.ma.array([1.0], mask=[True]), {}),
+    (STAGED, "y_proba", {"a": np.ma.array([[0.1, 0.9]], mask=True), "b": ONE}, {}),
+    (GIVEN, "y_pred", ONE, {"y_pred": np.ma.array(["no"], mask=[True])}),
+    (RATED, "confidence", None, {"y_pred": ["no"], "confidence": np.ma.array([0.9], mask=[True])}),
+    (RATED, "y_pred", None, {"y_pred": np.ma.array(["no"], mask=[True]), "confidence": [0.9]}),
+    (LEARNED, "auxiliary", ONE, asking(forest=np.ma.array(ONE, mask=True), age=[1])),
+    (LEARNED, "auxiliary", ONE, asking(forest=ONE, age=np.ma.array([1], mask=[True]))),
+]
+
+
+@pytest.mark.parametrize(("policy", "argument", "scores", "rest"), HIDDEN)
+def test_all_refuse_masked_values(policy, argument, scores, rest):
+    """numpy would take the values below the mask."""
+    for door in (policy.decide, policy.decide_arrays, gate_of(policy).decide):
+        assert "masked values" in check_refused(argument, lambda d=door: d(scores, **rest))
+    whole = np.ma.array([[0.1, 0.9]], mask=False)
+    for door in (PLAIN.decide_arrays, gate_of(PLAIN).decide):
+        assert door(whole)["label"].tolist() == ["yes"]
+    for accepts in (PLAIN.accepts, gate_of(PLAIN).accepts):
+        assert "masked" in check_refused("confidence", accepts, np.ma.array([0.9], mask=[True]))
+
+
+@pytest.mark.filterwarnings("ignore:subgroups")
+def test_a_masked_subgroup_is_missing():
+    masked = np.ma.array([1, 1], mask=[True, False])
+    paired = {"a": masked, "b": [2, 2]}
+    deferring = dataclasses.replace(GROUPED, **by("site", {1: 0.6}))
+    for policy, subgroups in ((deferring, masked), (PAIRED, paired)):
+        for door in (policy.decide_arrays, gate_of(policy).decide):
+            decided = door([[0.1, 0.9]] * 2, subgroups=subgroups)
+            assert decided["accepted"].tolist() == [False, True]
+
+
+@pytest.mark.parametrize(("policy", "argument", "scores", "rest"), [
+    (PLAIN, "y_proba", [[0.1, 0.9], [0.2, 0.3, 0.5]], {}),
+    (STAGED, "y_proba", {"a": [[0.1, 0.9], [0.5]]}, {}),
+    (RATED, "confidence", None, {"y_pred": ["no", "no"], "confidence": [0.5, [0.1, 0.2]]}),
+    (LEARNED, "auxiliary", ONE * 2, asking(forest=[[0.1, 0.9], [0.5]], age=[1, 2])),
+])  # fmt: skip
+def test_all_name_the_row_of_another_length(policy, argument, scores, rest):
+    for door in (policy.decide, policy.decide_arrays, gate_of(policy).decide):
+        message = check_refused(argument, lambda d=door: d(scores, **rest))
+        assert "row 1 holds" in message
+        assert "inhomogeneous" not in message
+
+
 @pytest.mark.parametrize(("policy", "argument", "calls"), REFUSED)
 def test_all_refuse_what_does_not_fit_by_the_name_of_the_argument(policy, argument, calls):
     for decide in (policy.decide, policy.decide_arrays, gate_of(policy).decide):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -40,6 +40,13 @@ def check_parameters(estimator: Any, allowed: Mapping[str, Any]) -> None:
             options(value)
         else:
             check_choice(name, value, options)
+
+
+def check_keys(name: str, stored: Mapping[str, Any], known: Collection[str]) -> None:
+    """Refuse a stored object with other keys than those that it can have."""
+    unknown = [key for key in stored if key not in known]
+    if unknown:
+        raise ValueError(f"{name} has the unknown keys {unknown[:5]}")
 
 
 def check_number(
