@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypedDict, TypeVar, cast
 
 from skselect._lib.arrays import ConfidenceSpec, LossSpec
@@ -197,6 +197,7 @@ def write_options(
         for name in kwargs:
             if name not in complete.parameters:
                 hint = did_you_mean(name, list(complete.parameters))
+                hint = hint or _name_place(complete.parameters)
                 raise TypeError(
                     f"{function.__qualname__}() got an unexpected keyword argument {name!r}.{hint}"
                 )
@@ -204,6 +205,15 @@ def write_options(
 
     wrapper.__signature__ = complete  # type: ignore[attr-defined]
     return cast("_Function", wrapper)
+
+
+def _name_place(parameters: Collection[str]) -> str:
+    """Say where a function takes the parameters of a metric; "" if it takes none."""
+    if "metric_params" in parameters:
+        return " Parameters of the metric stand in metric_params=, such as {'threshold': 0.8}."
+    if "metrics" in parameters:
+        return " Parameters of a metric stand in metrics=, such as {'cwsa': {'threshold': 0.8}}."
+    return ""
 
 
 def _fill_docstring(function: Callable[..., Any], described: str, strategy: Any) -> None:

@@ -557,8 +557,15 @@ def test_an_unknown_keyword_is_blamed_on_the_function_that_was_called():
     predictions = sk.Predictions.from_proba(Y, P)
     with pytest.raises(TypeError, match=r"^compare_models\(\) got"):  # not passed over
         sk.inference.compare_models(None, {"a": predictions, "b": predictions}, "aurc", basline="a")
-    with pytest.raises(TypeError, match=r"^evaluate\(\) got"):
-        sk.evaluate(predictions, treshold=0.5)
+    of_metrics = r"^{}\(\) got .* stand in {}=, such as"
+    for function in (sk.evaluate, sk.inference.metrics_by_group):
+        place = of_metrics.format(function.__name__, "metrics")
+        with pytest.raises(TypeError, match=place):
+            function(predictions, threshold=0.5)
+    for function in (sk.inference.metric_interval, sk.inference.compare_models):
+        place = of_metrics.format(function.__name__, "metric_params")
+        with pytest.raises(TypeError, match=place):
+            function(Y, P, threshold=0.5)
     shown = [sk.RiskCoverageDisplay, *(getattr(sk.display, name) for name in sk.display.__all__)]
     displays = [one for one in shown if hasattr(one, "from_predictions")]
     for one in displays:
