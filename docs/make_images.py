@@ -142,13 +142,13 @@ def draw_who_waits(model, fresh, X_test, y_test):
 
 
 def photograph(report, path):
-    """Show the page in a browser, and take a picture of its top."""
+    """Show the page, folded as it is at first, in a browser, and take a picture of it."""
     browser = next(filter(None, map(shutil.which, BROWSERS)))
     with TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
-        report.to_html(page, interactive=True)
+        report.to_html(page)
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-        size = ["--window-size=900,1560", "--force-device-scale-factor=1.2"]
+        size = ["--window-size=900,1195", "--force-device-scale-factor=1.2"]
         taken = f"--screenshot={path}"
         subprocess.run(
             [browser, *options, *size, taken, page.as_uri()], check=True, stderr=subprocess.DEVNULL
