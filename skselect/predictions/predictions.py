@@ -230,9 +230,6 @@ class Predictions:
         if is_waiting is not None:
             codes = np.where(is_waiting, -1, codes)
         answers = _encode_answers(y_pred, decision, classes, n)
-        if undecided is not None:
-            missing = np.isnan(proba[:, 0])
-            _warn_of_missing(missing, "y_proba", "lack a number")
         predictions = cls(
             y_true=codes,
             y_pred=rule.choose(proba, answers),
@@ -1135,8 +1132,10 @@ def _find_undecided(proba: FloatArray) -> tuple[BoolArray | None, FloatArray]:
     missing, names_none = find_undecided(proba, "predict_proba")
     if missing is None and names_none is None:
         return None, proba
-    if missing is not None and missing.all():
-        raise ValueError("y_proba lacks a number in each row; pass predict_proba(X).")
+    if missing is not None:
+        if missing.all():
+            raise ValueError("y_proba lacks a number in each row; pass predict_proba(X).")
+        _warn_of_missing(missing, "y_proba", "lack a number")
     if names_none is not None:
         proba = spread(proba, names_none)
     return rows_of_either(missing, names_none), proba

@@ -231,7 +231,7 @@ class _Band:
 
     def count_errors(self, ranks: IntArray) -> FloatArray:
         """Return the errors among the rows up to the end of the block of each rank."""
-        return self.curve.accepted_loss[self.curve.first_reaching(ranks)]
+        return self.curve.loss_reaching(ranks)
 
     def levels_near(self, target: float) -> tuple[float, float]:
         """Return a level of the band that is safe near a target, and one that is too high."""
