@@ -429,6 +429,10 @@ class SelectiveRiskMonitor:
             y_proba, y_pred=y_pred, confidence=confidence, subgroups=subgroups, auxiliary=auxiliary
         )
         answers = decided["suggestion"]
+        if np.any(np.isnan(decided["confidence"])):
+            # A case without an answer is deferred; which class stands there is not read.
+            placeholder = self.policy.classes[0]
+            answers, *_ = row_checks.fill_answers(answers, "y_pred", placeholder=placeholder)
         codes = row_checks.encode_known(answers, self.policy.classes, "y_pred")
         numbers = np.full(len(answers), -1)
         members = self.policy.parts.members(answers, subgroups)

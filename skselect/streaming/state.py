@@ -18,7 +18,7 @@ from skselect.curve.tie_blocks import SummedBlocks
 from skselect.inference.intervals import MetricInterval, find_curve_interval
 from skselect.metrics._evaluate import DEFAULT_METRICS, evaluate, requests
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions
+from skselect.predictions.predictions import Predictions, read_all
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.selection.select import select_threshold
 from skselect.streaming.counts import Counts
@@ -528,6 +528,7 @@ def read_piece(
         second = labels.tolist()[1]
     predictions = Predictions.from_proba(y_true, y_proba, labels=labels, pos_label=second)
     outcomes = Outcomes.from_predictions(predictions, confidence=confidence)
+    outcomes = read_all(outcomes, "A SelectiveState")
     if labels is None:
         labels = predictions.classes
     return outcomes, labels

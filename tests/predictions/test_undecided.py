@@ -217,3 +217,15 @@ def test_policies_defer_the_answers_by_which_the_model_abstains():
         check_refused(
             "abstain_answers", lambda b=bad: dataclasses.replace(policy, abstain_answers=b)
         )
+
+
+def test_states_refuse_and_monitors_defer_what_cannot_be_decided(rng):
+    y = rng.integers(0, 2, 40)
+    proba = table([0.0, 0.0])
+    state = sk.SelectiveState(labels=[0, 1])
+    assert "row 0" in check_refused("confidence", state.update, y, proba)
+    assert state.n_rows == 0
+    rows = sk.Predictions.from_proba([0] * 40, RIGHT[[0] * 40], labels=[0, 1])
+    policy = sk.select_threshold(rows, objective=Risk(0.3, delta=0.3)).policy
+    monitor = sk.SelectiveRiskMonitor(policy).update(np.zeros(40, dtype=int), proba)
+    assert (monitor.status_.n_decided, monitor.status_.n_accepted) == (40, 39)
