@@ -30,7 +30,7 @@ QUICK = {
     for file in [
         "bounds/test_pointwise.py", "calibration/test_calibrators.py", "cli/test_main.py",
         "curve/test_areas.py", "curve/test_tie_blocks.py",
-        "display/test_thresholds.py",
+        "display/test_thresholds.py", "extras/test_cascade.py",
         "estimators/test_precomputed.py", "estimators/test_shortlist.py",
         "inference/test_by_group.py", "metrics/test_threshold.py",
         "monitoring/test_evidence.py", "policy/test_certificate.py",

@@ -165,7 +165,7 @@ class ThresholdTuner(
           the test rows. In time order: ``[(slice(-1000), slice(-1000, None))]``, the last 1000.
         - An integer or splitter: all rows, by out-of-fold predictions. A row counts as a wrong
           answer, with a warning, if no training row of its fold has its class (an error if most
-          rows of a class are like that). Rows that are never tested only train.
+          rows of a class are like that). Rows never tested only train. Few groups: fewer folds.
         - "auto": 0.4 (up to 0.6 where a risk needs more rows, see :doc:`/faq`) for a guarantee or a
           list with rows set apart, unless ``refit=True`` or there are fewer than 25 rows; else 5.
 

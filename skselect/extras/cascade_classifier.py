@@ -81,7 +81,8 @@ class CascadeClassifier(StagedClassifier, ClassifierMixin, private_sklearn.BaseC
         As for :class:`SelectiveClassifier`, for each stage, so that their confidences can be
         compared.
     cv : int, splitter or iterable, default=5
-        Folds of the predictions that fix the cuts and calibrations.
+        Folds of the predictions that fix the cuts and calibrations. An integer makes fewer folds
+        where there are fewer groups, or fewer rows of each class.
     random_state : int, RandomState or None, default=None
         For the folds of an integer `cv`. A ThresholdTuner fills in its own.
     n_jobs : int, default=None

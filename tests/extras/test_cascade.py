@@ -110,7 +110,7 @@ SURE, OPEN = [[0.9, 0.1]], [[0.5, 0.5]]
     ({name: pd.DataFrame(SURE, index=[name]) for name in ("cheap", "strong")}, "index"),
     ({"cheap": OPEN, "middle": OPEN * 2}, "2 rows, but the first stage has 1"),
     ({"cheap": [[0.5, 0.6]]}, "y_proba['cheap']"),
-    ({"cheap": OPEN, "middle": [[0.5, np.nan]]}, "y_proba['middle']"),
+    ({"cheap": OPEN, "middle": [[0.5, np.nan]]}, "must still ask the stage 'middle'"),
 ])  # fmt: skip
 def test_tables_that_do_not_fit_are_refused_here_and_in_the_gate(tables, named):
     policy = make_policy(2)
