@@ -80,6 +80,7 @@ from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.subgroups import Subgroups, check_enough_classes, subgroup_codes
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
+from skselect.predictions.doubts import warn_of_direction
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, encode_reviewer
 from skselect.selection import order, results
@@ -631,6 +632,8 @@ class ThresholdTuner(
         if plan.reviewer is not None:
             predictions = replace(predictions, reviewer=plan.reviewer[unseen.rows])
         outcomes = Outcomes.from_predictions(predictions, loss=plan.loss)
+        if callable(confidence):
+            warn_of_direction(outcomes.loss, outcomes.confidence)
         outcomes = replace(outcomes, readings=unseen.readings)
         n_rows = len(rows.codes)
         provenance = ""

@@ -7,8 +7,8 @@ from typing import Any, Unpack
 
 import pandas as pd
 
-from skselect._lib.arrays import ConfidenceSpec, LossSpec, is_graded
-from skselect._lib.checks import shown, warn_user
+from skselect._lib.arrays import ConfidenceSpec, LossSpec
+from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import refuse_own_confidence
 from skselect._lib.keywords import ClassOptions, share_options
@@ -26,7 +26,7 @@ from skselect.metrics import (
 )
 from skselect.metrics._metric import ROWS, MetricSpec
 from skselect.metrics._rows import ScoredRows, score_rows
-from skselect.predictions.doubts import doubt_direction
+from skselect.predictions.doubts import warn_of_direction
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, read_rows
 
@@ -123,18 +123,9 @@ def evaluate(
         scored = score_rows(source, confidence=confidence, loss=loss)
     is_named = confidence is None or isinstance(confidence, str)
     if isinstance(source, Outcomes) or not is_named:
-        _warn_of_direction(scored.outcomes)
+        warn_of_direction(scored.outcomes.loss, scored.outcomes.confidence)
     values = {spec.name: spec.value(scored, parameters) for spec, parameters in requested}
     return pd.Series(values)
-
-
-def _warn_of_direction(outcomes: Outcomes) -> None:
-    """Warn where smaller values of a confidence of the user's own seem to be surer."""
-    if is_graded(outcomes.loss):
-        return
-    message = doubt_direction(outcomes.loss > 0, outcomes.confidence)
-    if message:
-        warn_user(message)
 
 
 def refuse_classifier(y_true: Any, function: str) -> None:

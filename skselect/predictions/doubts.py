@@ -7,7 +7,8 @@ import math
 import numpy as np
 from scipy.special import gammaln, ndtr
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, is_graded
+from skselect._lib.checks import warn_user
 
 #: Probability that a table whose confidences mean nothing is doubted.
 LEVEL = 0.001
@@ -85,3 +86,13 @@ def reversed_auroc(wrong: BoolArray, confidence: FloatArray) -> float:
     auroc = 1.0 - float(np.sum(n_below + n_up_to)) / 2.0 / n_pairs
     error = math.sqrt((len(wrong) + 1.0) / 12.0 / n_pairs)
     return auroc if ndtr((auroc - 0.5) / error) <= LEVEL else math.nan
+
+
+def warn_of_direction(loss: FloatArray, confidence: FloatArray) -> None:
+    """Warn where smaller values of a confidence of the user's own seem to be surer."""
+    if is_graded(loss):
+        return
+    has_confidence = ~np.isnan(confidence)
+    message = doubt_direction(loss[has_confidence] > 0, confidence[has_confidence])
+    if message:
+        warn_user(message)

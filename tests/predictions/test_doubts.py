@@ -1,12 +1,15 @@
 """Confidences that are reversed, or those of a class: when they are named, and when not."""
 
 import math
+import re
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 from scipy.stats import mannwhitneyu
+from sklearn.linear_model import LogisticRegression
 
 import skselect as sk
 from skselect.predictions.doubts import LEVEL, reversed_auroc
@@ -108,3 +111,25 @@ def test_the_test_is_that_of_mann_and_whitney_and_its_level_is_kept(decimals, rn
         elif decimals is None:
             assert test.pvalue > LEVEL
     assert 0 < n_doubted < 300
+
+
+def test_a_tuner_names_a_confidence_of_its_own_that_is_reversed(rng):
+    X = rng.normal(size=(600, 1))
+    y = (rng.random(600) < expit(3 * X[:, 0])).astype(int)
+    for sign in (1, -1):
+        model = sk.SelectiveClassifier(LogisticRegression(), confidence=_Margin(sign))
+        tuner = sk.ThresholdTuner(model, "coverage", target=0.5, random_state=0)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tuner.fit(X, y)
+        assert any(re.match(REVERSED, str(w.message)) for w in caught) == (sign < 0)
+
+
+class _Margin:
+    """The distance of the largest probability from one half, or its negative."""
+
+    def __init__(self, sign):
+        self.sign = sign
+
+    def __call__(self, proba):
+        return self.sign * (proba.max(axis=1) - 0.5)
