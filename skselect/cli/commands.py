@@ -435,7 +435,8 @@ def monitor(options: MonitorOptions, clock: Callable[[], float] = time.time) -> 
     outputs = {"--history": options.history, "--html": options.html}
     _check_outputs([*options.table, options.policy], outputs)
     policy = _read_policy(options.policy)
-    runs, trouble = _read_runs(options.history, policy)
+    digest = _digest(options.policy, policy)
+    runs, trouble = _read_runs(options.history, digest)
     watched = SelectiveRiskMonitor(
         policy,
         target=options.target,
@@ -451,13 +452,12 @@ def monitor(options: MonitorOptions, clock: Callable[[], float] = time.time) -> 
     span = find_span(options, policy, log.rows["when"].to_numpy(), log.kind, clock)
     cases = find_cases(log.rows, span.since, log.kind, options.batch)
     status = _watch(watched, log, cases.table, span)
-    run = _describe_run(policy, span, len(cases.table), status)
+    run = _describe_run(digest, span, len(cases.table), status)
     answer = _answer(options, log, span, cases, status, runs, run)
     # An alarm is told whatever becomes of the files.
     _print(answer.text)
-    if watched.has_calendar and len(cases.table):
-        _print(f"\n{watched.table()}")
-        _print(wrap("At most: an upper bound of each row by itself."))
+    if len(cases.table):
+        _print_batches(watched)
     sys.stdout.flush()
     if trouble is None:
         trouble = _append_run(runs, run | {"answer": answer.word})
@@ -468,6 +468,13 @@ def monitor(options: MonitorOptions, clock: Callable[[], float] = time.time) -> 
             raise ValueError(trouble)
         warn_user(trouble)
     return answer.code
+
+
+def _print_batches(watched: SelectiveRiskMonitor) -> None:
+    """Print a table of days, weeks or months."""
+    if watched.has_calendar:
+        _print(f"\n{watched.table()}")
+        _print(wrap("At most: an upper bound of each row by itself."))
 
 
 def _write_page(watched: SelectiveRiskMonitor, card: str, path: Path | None) -> str | None:
@@ -506,7 +513,7 @@ class _Answer(NamedTuple):
         return "open" if self.code == OPEN else ""
 
 
-def _read_runs(path: Path | None, policy: AbstentionPolicy) -> tuple[History | None, str | None]:
+def _read_runs(path: Path | None, digest: str) -> tuple[History | None, str | None]:
     """Return the runs before this one, and why they cannot be read, None where they can."""
     from skselect.cli.runs import History
 
@@ -516,7 +523,7 @@ def _read_runs(path: Path | None, policy: AbstentionPolicy) -> tuple[History | N
         runs = History.read(path)
     except OSError as error:
         return History(path), _tell_unwritten(path, error)
-    runs.refuse_other_policy(_digest(policy))
+    runs.refuse_other_policy(digest)
     return runs, None
 
 
@@ -524,8 +531,10 @@ def _tell_unwritten(history: Path, error: OSError) -> str:
     return f"--history: {history}: {error.strerror}. This run does not stand in it."
 
 
-def _digest(policy: AbstentionPolicy) -> str:
-    """Return a digest that tells policies apart."""
+def _digest(path: Path, policy: AbstentionPolicy) -> str:
+    """Return a digest that tells policies apart: that of the file, which a later version keeps."""
+    if path.is_file():
+        return files.digest_json(path.read_text(encoding="utf-8"))[:16]
     return files.digest_json(policy.to_dict(allow_external=True))[:16]
 
 
@@ -540,9 +549,7 @@ def _append_run(runs: History | None, run: Mapping[str, str]) -> str | None:
     return None
 
 
-def _describe_run(
-    policy: AbstentionPolicy, span: Span, n_cases: int, status: MonitorStatus
-) -> dict[str, str]:
+def _describe_run(digest: str, span: Span, n_cases: int, status: MonitorStatus) -> dict[str, str]:
     """Return what a history keeps of a run, but for its answer."""
     from skselect.monitoring.log import show_time
 
@@ -557,7 +564,7 @@ def _describe_run(
         "evidence": str(status.evidence),
         "alarm_line": str(status.worst.alarm_line),
         "alarm_when": alarm_when,
-        "policy": _digest(policy),
+        "policy": digest,
         "target": " ".join(targets),
     }
 
