@@ -10,7 +10,7 @@ import numpy as np
 
 from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks import shown
-from skselect._lib.checks.rows import check_labels, encode_known, refuse_weights
+from skselect._lib.checks.rows import check_labels, check_same_order, encode_known, refuse_weights
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy import certificate as certificates
 from skselect.policy.policy import (
@@ -43,6 +43,7 @@ def check_is_policy(policy: Any) -> None:
 
 def predictions_for(policy: AbstentionPolicy, y_true: Any, y_proba: Any) -> Predictions:
     """Read labels and raw probabilities as the policy does: its classes, one column for two."""
+    check_same_order(y_true=y_true, y_proba=y_proba)
     truth = check_labels(y_true)
     encode_known(truth, policy.classes, remedy="The policy cannot answer with others.")
     scores, _ = read_scores(policy, y_proba)
@@ -66,6 +67,7 @@ def decide_labelled(
     `tables` are what the caller takes beside `(y_true, y_proba)`; here they are Predictions.
     """
     check_is_policy(policy)
+    check_same_order(y_true=rows[0] if rows else None, subgroups=subgroups)
     predictions = predicting.read_rows(rows, tables, partial(predictions_for, policy))
     check_scores_fit(policy, predictions)
     refuse_weights(predictions.sample_weight, purpose)

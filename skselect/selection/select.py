@@ -12,7 +12,7 @@ import numpy as np
 
 from skselect._lib.arrays import BoolArray, ConfidenceSpec, is_graded
 from skselect._lib.checks.options import check_choice
-from skselect._lib.checks.rows import refuse_own_confidence
+from skselect._lib.checks.rows import check_same_order, refuse_own_confidence
 from skselect._lib.keywords import ClassOptions, share_options
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import InfeasibleTargetError
@@ -147,6 +147,7 @@ def select_threshold(
     Assumptions (not proved): ...
     Method: combined, delta 0.05.
     """
+    check_same_order(y_true=y_true, subgroups=subgroups)
     rows = rows_given(y_true, y_proba, others)
     source = read_rows(rows, (Predictions, Outcomes, RiskCoverageCurve), **options)
     check_choice("on_infeasible", on_infeasible, ["raise", "abstain"])

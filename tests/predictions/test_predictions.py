@@ -714,6 +714,7 @@ def test_rows_of_one_index_in_another_order_are_refused(rng):
     sk.Predictions.from_proba(y, p)
     sk.Predictions.from_proba(y.loc[shuffled], p.reset_index(drop=True))
     score = p.max(axis=1)
+    policy = sk.AbstentionPolicy(np.array([0, 1]), 0.5)
     for name, call in [
         ("y_proba", lambda: sk.Predictions.from_proba(y.loc[shuffled], p)),
         ("y_proba", lambda: sk.evaluate(y, p.loc[shuffled])),
@@ -723,5 +724,10 @@ def test_rows_of_one_index_in_another_order_are_refused(rng):
         ("y_pred", lambda: sk.Predictions.from_labels(y, y.loc[shuffled], score)),
         ("confidence", lambda: sk.Predictions.from_labels(y, y, score.loc[shuffled])),
         ("confidence", lambda: sk.Predictions.from_verdicts(y, score.loc[shuffled])),
+        ("y_proba", lambda: sk.check_policy(policy, y, p.loc[shuffled], target=0.3)),
+        ("subgroups", lambda: sk.check_policy(
+            policy, y, p, target=0.3, subgroups=y.loc[shuffled])),
+        ("subgroups", lambda: sk.select_threshold(
+            y, p, objective="risk", target=0.3, subgroups=y.loc[shuffled])),
     ]:  # fmt: skip
         assert "another order" in check_refused(name, call)
