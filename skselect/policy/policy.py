@@ -235,7 +235,7 @@ class AbstentionPolicy(NotebookText):
 
     def _repr_html_(self) -> str:
         if not self.parts.made:
-            return super()._repr_html_()
+            return show_card(f"NO CERTIFICATE: nothing is guaranteed.\n{self!r}", "open")
         further = "\n".join(self._further_words())
         card = show_card(further, "open") if further else ""
         paragraphs = [f"<p>{escape(line)}</p>" for line in self._lives.splitlines()]

@@ -247,7 +247,7 @@ def check_case(case: Case, subgroups: Any) -> PolicyCheck | None:
     return check_decided(policy, sample, subgroups, Request())
 
 
-def _verdict(case: Case, options: Options) -> dict[str, str] | None:
+def _verdict(case: Case, options: Options) -> dict[str, Any] | None:
     """Return whether a policy keeps its guarantee on these rows, None without a policy."""
     check = check_case(case, options.subgroups)
     plan = []
@@ -261,7 +261,13 @@ def _verdict(case: Case, options: Options) -> dict[str, str] | None:
     answer = verify_guarantee(case.policy, check)
     deferred = _deferred(case.policy, case, options.subgroups)
     lines = [answer.text, *deferred, *plan]
-    return {"verdict": answer.verdict, "text": "\n".join(lines), "trust": trust}
+    n_guarantees = 0 if check is None else len(check.guarantees)
+    return {
+        "verdict": answer.verdict,
+        "text": "\n".join(lines),
+        "trust": trust,
+        "n_guarantees": n_guarantees,
+    }
 
 
 def _deferred(policy: AbstentionPolicy, case: Case, subgroups: Any) -> list[str]:

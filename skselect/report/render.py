@@ -8,6 +8,7 @@ import textwrap
 import warnings
 from collections.abc import Callable
 from functools import partial
+from html import escape
 from importlib import resources
 from typing import Any
 
@@ -161,7 +162,15 @@ def _show_verdict(model: dict[str, Any]) -> str:
     tone = _TONES.get(word)
     if tone is None:
         _, tone = VERDICTS[word]
-    return show_card(verdict["text"], tone)
+    answer, *lines = verdict["text"].split("\n")
+    n_guarantees = verdict["n_guarantees"]
+    if len(lines) < n_guarantees or n_guarantees < 2:
+        return show_card(verdict["text"], tone)
+    others = lines[n_guarantees:]
+    card = show_card("\n".join([answer, *others]), tone)
+    paragraphs = [f"<p>{escape(line)}</p>" for line in lines[:n_guarantees]]
+    summary = f"<summary>Each of the {n_guarantees} guarantees</summary>"
+    return f"{card}<details>{summary}{''.join(paragraphs)}</details>"
 
 
 # Pictures ---------------------------------------------------------------------------------

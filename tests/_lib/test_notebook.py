@@ -74,6 +74,7 @@ def test_notebooks_show_the_text_escaped(results):
         assert page.count("skselect-card") == {
             "ThresholdSelection": 1, "metric ThresholdSelection": 1, "GroupedSelection": 1,
             "Certificate": 1, "AbstentionPolicy": 1, "grouped AbstentionPolicy": 1,
+            "plain AbstentionPolicy": 1,
         }.get(name, 0)  # fmt: skip
         assert page.startswith("<pre") == ("skselect-card" not in page)
         assert "<b>north" not in page

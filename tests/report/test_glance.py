@@ -137,6 +137,19 @@ def test_titles_come_from_the_rows():
     assert "<title>&lt;Mine&gt;</title>" in mine.to_html()
 
 
+def test_many_guarantees_are_folded():
+    site = np.arange(3000) % 3
+    policy = sk.select_threshold(draw_rows(0, 3000), objective=sk.Risk(0.2), subgroups=site).policy
+    report = selective_report(draw_rows(1, 3000), policy=policy, subgroups=site)
+    page = report.to_html().replace("\N{NO-BREAK SPACE}", " ")
+    card, folded = page[page.index("skselect-card") :].split("<summary>", 1)
+    assert "3 guarantees (" in card
+    assert "subgroup 0" not in card
+    assert folded.startswith("Each of the 3 guarantees</summary>")
+    for line in model_of(report)["verdict"]["text"].split("\n")[1:4]:
+        assert f"<p>{line}</p>" in folded
+
+
 # Costs --------------------------------------------------------------------------------------------
 
 
