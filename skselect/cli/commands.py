@@ -257,7 +257,7 @@ def _read_certifying(
     from skselect.objectives import Risk
 
     if len(options.table) == 1:
-        return table.predictions()
+        return table.predictions(defers=True)
     target = objective.target if isinstance(objective, Risk) else None
     return _join_tables(table, options, target)
 

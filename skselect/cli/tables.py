@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -154,17 +156,21 @@ class Table:
             return ~is_empty(answers)
         return ~is_missing(answers)
 
-    def _take_answered(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows that hold an answer, and say how many others are left out."""
+    def _take_answered(self, rows: pd.DataFrame, *, defers: bool) -> pd.DataFrame:
+        """Return the rows that hold an answer, or all if the others are deferred; say how many."""
         is_answered = self.answered(rows)
         n_empty = len(rows) - int(is_answered.sum())
         if n_empty == 0:
             return rows
         if n_empty == len(rows):
             raise ValueError(f"{self.name}: column {self.answer!r} holds no answer.")
+        others = f"{count(n_empty, 'row')} without an answer (column {self.answer!r} is empty)"
+        if defers:
+            warn_user(f"{self.name}: {others} count as deferred at every threshold.")
+            return rows
         warn_user(
-            f"{self.name}: {count(n_empty, 'row')} without an answer (column {self.answer!r} is "
-            "empty) are left out: skselect apply defers them, and all shares are of the others."
+            f"{self.name}: {others} are left out: skselect apply defers them, and all shares are "
+            "of the others."
         )
         return rows[is_answered]
 
@@ -249,10 +255,14 @@ class Table:
 
     # Predictions
 
-    def predictions(self) -> tuple[Predictions, pd.DataFrame]:
-        """Return all predictions, and the subgroups; those in a CSV file are numbers if all are."""
+    def predictions(self, *, defers: bool = False) -> tuple[Predictions, pd.DataFrame]:
+        """Return all predictions, and the subgroups; those in a CSV file are numbers if all are.
+
+        Rows without an answer are left out, unless `defers`: then no threshold accepts them.
+        """
         read_group = _typed if self.file.is_text else plain
-        rows = self._take_answered(self.file.rows(self.used))
+        defers = defers and not self.keeps_unjudged
+        rows = self._take_answered(self.file.rows(self.used), defers=defers)
         with naming_all(lambda: self._reads(rows)):
             if self.is_judged:
                 predictions, groups = self._verdicts(rows)
@@ -269,8 +279,11 @@ class Table:
         if self.is_judged:
             counted = rows[(codes != -1) | self.keeps_unjudged]
         else:
-            columns = [rows[name] for name in (self.answer, self.reviewer) if name is not None]
-            reads += [partial(self.all_codes, column) for column in columns]
+            counted = rows[self.answered(rows)]
+            if self.reviewer is not None:
+                reads.append(partial(self.all_codes, rows[self.reviewer]))
+            if self.answer is not None:
+                reads.append(partial(self.all_codes, counted[self.answer]))
         if not (self.is_judged or self.keeps_unjudged):
             reads.append(partial(self.file.refuse_missing, labels, codes == -1, _UNJUDGED))
         names = [*self.proba, *filter(None, [self.confidence, self.audit_proba])]
@@ -301,15 +314,24 @@ class Table:
         """Return what the model says of rows with known codes of their classes."""
         codes = np.arange(len(self.classes))
         if not self.proba:
-            answer = self.all_codes(rows[str(self.answer)])
-            numbers = self._complete_numbers(rows[[str(self.confidence)]])
-            confidence = numbers[:, 0]
-            return Predictions.from_labels(truth, answer, confidence, labels=codes)
+            is_answered = self.answered(rows)
+            answer = np.zeros(len(rows), dtype=np.int64)
+            answer[is_answered] = self.all_codes(rows.loc[is_answered, str(self.answer)])
+            confidence = self._rate(rows, is_answered)
+            with _without_second_note():
+                return Predictions.from_labels(truth, answer, confidence, labels=codes)
         proba = self._complete_numbers(rows[list(self.proba)])
         if proba.shape[1] == 1:  # of the second of two classes
             of_first = 1.0 - proba.astype(np.float64)
             proba = np.column_stack([of_first, proba])
         return Predictions.from_proba(truth, proba, labels=codes)
+
+    def _rate(self, rows: pd.DataFrame, is_answered: BoolArray) -> FloatArray:
+        """Return the confidence of each answer, none of them missing; nan of the other rows."""
+        confidence = np.full(len(rows), np.nan)
+        numbers = self._complete_numbers(rows.loc[is_answered, [str(self.confidence)]])
+        confidence[is_answered] = numbers[:, 0]
+        return confidence
 
     def _verdicts(self, rows: pd.DataFrame) -> tuple[Predictions, pd.DataFrame]:
         """Read verdicts with the confidences of all rows, and the subgroups of those that count."""
@@ -318,18 +340,30 @@ class Table:
         counts = is_judged | self.keeps_unjudged
         if not counts.any():
             raise ValueError(f"{self.name}: column {self.label!r} holds no verdict{_UNJUDGED}.")
-        names = [str(self.confidence)]
+        audit_proba = None
         if self.audit_proba is not None:
-            names.append(self.audit_proba)
-        self.file.complete_numbers(rows.loc[counts, names])  # refuses missing ones
-        numbers = {name: self.file.numbers(rows[name]) for name in names}
-        predictions = Predictions.from_verdicts(
-            np.where(is_judged, VERDICTS[truth], ""),
-            numbers[str(self.confidence)],
-            audit_proba=numbers.get(str(self.audit_proba)),
-            unjudged="wrong" if self.keeps_unjudged else "drop",
-        )
+            self.file.complete_numbers(rows.loc[counts, [self.audit_proba]])  # none is missing
+            audit_proba = self.file.numbers(rows[self.audit_proba])
+        confidence = self._rate(rows, counts & self.answered(rows))
+        if not self.keeps_unjudged:  # whether judged rows are like the others is tested
+            others = self.file.numbers(rows[str(self.confidence)])
+            confidence = np.where(counts, confidence, others)
+        with _without_second_note():
+            predictions = Predictions.from_verdicts(
+                np.where(is_judged, VERDICTS[truth], ""),
+                confidence,
+                audit_proba=audit_proba,
+                unjudged="wrong" if self.keeps_unjudged else "drop",
+            )
         return predictions, rows.loc[counts, list(self.subgroups)]
+
+
+@contextmanager
+def _without_second_note() -> Iterator[None]:
+    """Drop the library's note about rows without a confidence: the table's own counts from 1."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"confidence: .* rows \(the first is row")
+        yield
 
 
 def _reads_of_numbers(file: TableFile, columns: pd.DataFrame) -> list[Callable[[], object]]:
