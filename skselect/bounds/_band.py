@@ -119,6 +119,16 @@ def band_levels(n: int, target: float, delta: float, min_coverage: float) -> tup
     return search.alpha(search.bracket.safe), search.alpha(search.bracket.unsafe)
 
 
+def likely_level(n: int, target: float, delta: float) -> float:
+    """Return about the level of :func:`band_levels`, without a walk."""
+    return delta * math.exp(-max(_likely_logs(n, target), 0.0))
+
+
+def _likely_logs(n: int, target: float) -> float:
+    """Return about the log of delta over the level of a band."""
+    return 2.8 - 6.0 / math.sqrt(n * target)
+
+
 class _Bracket(NamedTuple):
     """A safe and an unsafe level, their critical counts, and what is tried next."""
 
@@ -147,7 +157,7 @@ class _Search:
         self.delta = delta
         self.per_log = _LEVELS / math.log(4.0 * max(len(ranks), 1))
         # Most searches end near this level; a poor guess only takes more walks.
-        logs = 2.8 - 6.0 / math.sqrt(ranks.max(initial=1) * target)
+        logs = _likely_logs(int(ranks.max(initial=1)), target)
         level = round(_LEVELS - logs * self.per_log)
         level = min(max(level, _LEVELS // 2), _LEVELS)
         none = np.full_like(ranks, -1)

@@ -25,6 +25,7 @@ from skselect.bounds._band import (
     band_levels,
     band_ranks,
     crossing_probability,
+    likely_level,
     possible_starts,
     start_chances,
     walk_band,
@@ -248,16 +249,22 @@ class _Band:
 
     def find_lowest(self) -> float:
         """Return a target below which the band meets none."""
-        lowest = _guess(self.curve, self.min_coverage)
+        n = self.curve.n_rows
+        guess = _guess(self.curve, self.min_coverage)
+        guess = self._find_bound(likely_level(n, guess, self.delta))
+        # Where it is the least one, its own search goes on where this one ends.
+        lowest = target_at(min(place_of(guess), _ONE - 1))
         target = math.inf
         while lowest < 0.9 * target:
             target = lowest
             _, unsafe = self.levels_near(target)
-            level = min(_FAR_PLAY * unsafe, self.delta)
-            best = best_set(self.curve, level, self.min_coverage)
-            if best is not None:
-                lowest = min(lowest, best.bound)
+            lowest = min(lowest, self._find_bound(_FAR_PLAY * unsafe))
         return lowest
+
+    def _find_bound(self, level: float) -> float:
+        """Return the least bound of a set, if each is tested at a level, `delta` at most."""
+        best = best_set(self.curve, min(level, self.delta), self.min_coverage)
+        return 1.0 if best is None else best.bound
 
     def tell(self, target: float) -> bool | None:
         """Tell whether a target is met, None where it is nearly."""
