@@ -189,8 +189,7 @@ def net_run(images, net, dropout, alpha, seed, n_train, epochs, *, data_home):
     warnings.simplefilter("ignore")
     import torch
     from paper_004_measures import make_rows, measured
-    from paper_004_nets import probabilities, trained
-    from paper_004_nets import split as drawn
+    from paper_004_nets import probabilities, split as drawn, trained
     from torch import nn
 
     data = drawn(images, seed, n_train, 10_000, data_home)

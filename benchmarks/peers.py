@@ -74,8 +74,7 @@ def peers(confidence, right):
         yield "ecce_mad", "MAPIE", lambda: calibration.kolmogorov_smirnov_statistic(a, c)
         yield "ecce_r", "MAPIE", lambda: calibration.kuiper_statistic(a, c)
     with contextlib.suppress(ImportError):
-        from calibration.utils import bin as binned
-        from calibration.utils import get_equal_bins, unbiased_l2_ce
+        from calibration.utils import bin as binned, get_equal_bins, unbiased_l2_ce
 
         yield (
             "debiased_l2",

@@ -17,11 +17,10 @@ TONES = {
 }  # fmt: skip
 #: The large numbers of a certificate, found in its sentences.
 NUMBERS = {
-    "of these cases answered": r"The policy answers ([\d.]+ %) of",
-    "wrong answers, guaranteed": r"(at most [\d.]+ %) of the answers",
-    "least confidence of an answer": r"at confidence ([\d.]+) or higher",
+    "of these cases answered": r"answered \(([\d.]+ %)\)",
+    "wrong answers, guaranteed": r"(At most [\d.]+ %) of the answers",
 }
-_SMALL = ("Assumptions", "Method", "BROKEN or CONFIRMED")
+_SMALL = ("You vouch", "BROKEN or CONFIRMED")
 # Lines of code, then lines of output, which end before the next prompt.
 _CALL = re.compile(r"((?:^(?:>>>|\.\.\.).*\n)+)((?:^(?!>>>).*\n)*)", re.MULTILINE)
 
@@ -39,7 +38,7 @@ def make_card(said: str) -> str | None:
     if verdict == "CERTIFIED":
         one_line = " ".join(text.split())
         found = {name: re.search(pattern, one_line) for name, pattern in NUMBERS.items()}
-    numbers = {name: match[1].replace("at most", "≤") for name, match in found.items() if match}
+    numbers = {name: match[1].replace("At most", "≤") for name, match in found.items() if match}
     return show_card(text, TONES[verdict], numbers, len(small))
 
 

@@ -17,8 +17,7 @@ from skselect._lib.checks.rows import check_labels
 from skselect._lib.files import import_extra
 from skselect.metrics._evaluate import DEFAULT_METRICS, requests
 from skselect.policy.policy import AbstentionPolicy
-from skselect.streaming.parquet import Paths, find_files
-from skselect.streaming.parquet import parquet_state as count_files
+from skselect.streaming.parquet import Paths, find_files, parquet_state as count_files
 from skselect.streaming.state import SelectiveState
 
 #: States that are merged by one task.

@@ -18,8 +18,7 @@ from itertools import pairwise, permutations, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 
 from skselect import Outcomes, RiskCoverageCurve
 

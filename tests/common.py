@@ -11,6 +11,9 @@ from importlib.resources import files
 import fastjsonschema
 import pytest
 
+from skselect._lib.notebook import unwrap
+from skselect.policy.certificate_text import write_date
+
 # Processes are forked from one that has imported these, which would take each a second or two.
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
@@ -60,3 +63,15 @@ def _policy_schema():
 def check_schema(policy_json):
     """Raise JsonSchemaException if the text is no policy by the published schema."""
     _policy_schema()(json.loads(policy_json))
+
+
+def read_certificate(certificate):
+    """Return text and details of a certificate as one line, without the day.
+
+    The promise begins with a small letter, as its statement does.
+    """
+    day = f", {write_date(certificate.created)}"
+    text = unwrap(f"{certificate}\n{certificate.details()}").replace(day, "", 1)
+    for word in ("At most", "At least", "The answers", "Machine"):
+        text = text.replace(f"\n{word}", f"\n{word[0].lower()}{word[1:]}", 1)
+    return " ".join(text.split())

@@ -72,17 +72,16 @@ def test_every_command_and_option_is_on_the_page_of_the_command_line(tmp_path, c
 def test_verdicts_that_a_page_prints_become_cards():
     pytest.importorskip("docutils", reason='needs `pip install -e ".[docs]"`')
     cards = script("cards")
-    said = "CERTIFIED\nWith 95 % confidence, at most 1 % of the answers are wrong over\n  all. <b>"
-    said += (
-        "\nThe policy answers 80 % of these cases, at confidence 0.9 or higher.\nAssumptions: none."
-    )
+    said = "CERTIFIED, 1 May 2026\nAt most 1 % of the answers are wrong (95 % confidence).\n  <b>"
+    said += "\nTested on 50 cases: 40 answered (80 %), 0 wrong; 10 left to a person."
+    said += "\nYou vouch that they were drawn at random.\nCheck it again after about 20 answers."
     code = f">>> x = 1\n>>> print(certificate)\n{said}\n>>> x\n1"
     (_, first), (kind, card), (_, last) = cards.split_block(code)
     assert (first, kind, last) == (">>> x = 1\n>>> print(certificate)", "card", ">>> x\n1")
     assert card == cards.split_block(said)[0][1]
     assert "&lt;b&gt;" in card
-    assert re.findall(r"line-height:1.2\">(.*?)</b>", card) == ["80&nbsp;%", "≤ 1&nbsp;%", "0.9"]
-    assert card.count('opacity:.8">A') == 1
+    assert re.findall(r"line-height:1.2\">(.*?)</b>", card) == ["80&nbsp;%", "≤ 1&nbsp;%"]
+    assert card.count('opacity:.8">You vouch') == 1
     alarm = cards.make_card("ALARM with case 3: broken. ...\n  ...\n...\nFound: 5 %.\n...\n")
     assert re.sub("<.*?>", "", alarm) == "ALARMWith case 3: broken. ...Found: 5&nbsp;%. ..."
     for plain in (">>> 1\n1\n>>> 2\n2", ">>> if x:\n...     y\n1", "certified"):

@@ -5,8 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmarks.tables import DatasetNotFoundError, list_datasets, load_dataset
-from benchmarks.tables import load as loading
+from benchmarks.tables import DatasetNotFoundError, list_datasets, load as loading, load_dataset
 from benchmarks.tables.registry import find_entry
 
 #: Real data sets beside the checkout.

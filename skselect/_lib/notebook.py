@@ -15,6 +15,8 @@ _INDENT = "  "
 
 # A verdict is written in capitals at the start of a text.
 _VERDICT = re.compile(r"[A-Z][A-Z',]+( [A-Z][A-Z',]+)*(?![\w'])")
+# The day that may follow it.
+_DAY = re.compile(r"\d{1,2} [A-Z][a-z]+ \d{4}")
 # Readable under white letters, and beside any background: notebooks and pages may be dark.
 TONES = {"good": "#0b7a55", "bad": "#b3261e", "doubt": "#8a5a00", "open": "#59636e"}
 #: What labelled rows say of a guarantee, and the tone of it; of several the first one counts.
@@ -96,13 +98,16 @@ def show_card(
         Names in it are escaped. It needs no style sheet, and keeps the colours of the page around.
     """
     verdict, lines = _split_verdict(text)
+    day = ""
+    if lines and _DAY.fullmatch(lines[0]):
+        day = f" <small>{lines.pop(0)}</small>"
     n_plain = max(len(lines) - n_small, 1)
     paragraphs = [_show_paragraph(line, "") for line in lines[:n_plain]]
     paragraphs += [_show_paragraph(line, _SMALL) for line in lines[n_plain:]]
     color = TONES[tone]
     parts = [
         f'<b style="background:{color};color:#fff;padding:.15em .6em;border-radius:.3em">'
-        f"{escape(verdict)}</b>",
+        f"{escape(verdict)}</b>{day}",
         *paragraphs[:1],
         _show_numbers(numbers or {}),
         *paragraphs[1:],
@@ -123,7 +128,8 @@ def _split_verdict(text: str) -> tuple[str, list[str]]:
     """Return the verdict with which a text begins, and the lines after it."""
     match = _VERDICT.match(text)
     verdict = match[0] if match else ""
-    rest = text.removeprefix(verdict).lstrip(":. \n")
+    rest = text.removeprefix(verdict).lstrip(",:. \n")
+    verdict = verdict.rstrip(",")
     rest = unwrap(rest)
     sentences = rest[:1].upper() + rest[1:]
     lines = [line for line in sentences.split("\n") if line]

@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skselect._lib.arrays import BoolArray, FloatArray
-from skselect._lib.checks import rows as row_checks
-from skselect._lib.checks import warn_user
+from skselect._lib.checks import rows as row_checks, warn_user
 from skselect._lib.notebook import count
 from skselect.cli.cells import (
     as_arrow,

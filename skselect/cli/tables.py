@@ -16,8 +16,7 @@ import pandas as pd
 import pyarrow as pa
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, look_up_codes
-from skselect._lib.checks import rows as row_checks
-from skselect._lib.checks import shown, warn_user
+from skselect._lib.checks import rows as row_checks, shown, warn_user
 from skselect._lib.decide import RANGE_TOLERANCE, SUM_TOLERANCE
 from skselect._lib.notebook import count
 from skselect.cli.cells import (

@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._lib.arrays import ROUNDING, FloatArray, IntArray, is_graded, reaches, stays_within
-from skselect._lib.checks import options as option_checks
-from skselect._lib.checks import warn_user
+from skselect._lib.checks import options as option_checks, warn_user
 from skselect._lib.checks.rows import check_unit_confidence, warn_small_total
 from skselect.curve import areas, scan, tie_blocks
 from skselect.curve.tie_blocks import CHUNK, TieBlocks, group_rows, group_sorted_rows

@@ -18,9 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
 from skselect._lib.arrays import BoolArray, IntArray, LabelArray, trusted
-from skselect._lib.checks import options as option_checks
-from skselect._lib.checks import rows as row_checks
-from skselect._lib.checks import shown, warn_user
+from skselect._lib.checks import options as option_checks, rows as row_checks, shown, warn_user
 from skselect._lib.decide import CONFIDENCES
 from skselect._lib.sklearn import CallbackSupportMixin, count_rows, take_rows, with_callbacks
 from skselect.calibration._calibrators import CALIBRATORS, calibrator_name

@@ -16,8 +16,8 @@ from sklearn.model_selection import (
     ShuffleSplit,
     StratifiedGroupKFold,
     StratifiedKFold,
+    check_cv as as_splitter,
 )
-from sklearn.model_selection import check_cv as as_splitter
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 

@@ -9,8 +9,7 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from skselect._lib.arrays import FloatArray, LabelArray, as_array, column_names, take_columns
-from skselect._lib.checks import rows as row_checks
-from skselect._lib.checks import shown, warn_user
+from skselect._lib.checks import rows as row_checks, shown, warn_user
 from skselect._lib.checks.options import check_choice
 from skselect._lib.decide import RANGE_TOLERANCE, as_floats
 

@@ -18,8 +18,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted, indexable
 
 from skselect._lib import arrays
-from skselect._lib.checks import options as option_checks
-from skselect._lib.checks import shown, warn_user
+from skselect._lib.checks import options as option_checks, shown, warn_user
 from skselect._lib.checks.rows import check_importance, check_subgroups
 from skselect._lib.notebook import percent
 from skselect._lib.sklearn import (
@@ -73,8 +72,7 @@ from skselect.objectives import (
     read_objective,
     refuse_given,
 )
-from skselect.policy import certificate as certificates
-from skselect.policy import seen_rows
+from skselect.policy import certificate as certificates, seen_rows
 from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.subgroups import Subgroups, check_enough_classes, subgroup_codes
@@ -83,8 +81,7 @@ from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.doubts import warn_of_direction
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, encode_reviewer
-from skselect.selection import order, results
-from skselect.selection import pick as picking
+from skselect.selection import order, pick as picking, results
 from skselect.selection.sample import Grouping, Sample
 from skselect.thresholds import Shortlist
 from skselect.thresholds._sequences import are_tied, choose_combined, default_combined

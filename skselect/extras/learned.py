@@ -475,8 +475,11 @@ def default_auxiliary(classifier: Any, X: Any) -> dict[str, Any]:
 
 def _find_kind(classifier: Any) -> str | None:
     """Return which of the two default auxiliary models is of the classifier's own kind, if any."""
-    from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier  # noqa: PLC0415
-    from sklearn.ensemble import RandomForestClassifier as Forest  # noqa: PLC0415
+    from sklearn.ensemble import (  # noqa: PLC0415
+        BaggingClassifier,
+        ExtraTreesClassifier,
+        RandomForestClassifier as Forest,
+    )
 
     inner = find_inner(classifier)
     if isinstance(inner, Forest | ExtraTreesClassifier | BaggingClassifier):

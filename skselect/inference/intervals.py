@@ -18,8 +18,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtr, ndtri, stdtrit
 
 from skselect._lib.arrays import ROUNDING, ConfidenceSpec, FloatArray, IntArray, LossSpec, is_graded
-from skselect._lib.checks import rows as row_checks
-from skselect._lib.checks import warn_user
+from skselect._lib.checks import rows as row_checks, warn_user
 from skselect._lib.checks.options import check_choice, check_count, check_generator, check_number
 from skselect._lib.keywords import WeighedRowOptions, share_options
 from skselect._lib.notebook import NotebookText

@@ -16,8 +16,7 @@ from skselect.metrics._cau import *
 from skselect.metrics._confidence_weighted import *
 from skselect.metrics._csr import *
 from skselect.metrics._error_detection import *
-from skselect.metrics._evaluate import FAMILIES
-from skselect.metrics._evaluate import SPECS as SPECS
+from skselect.metrics._evaluate import FAMILIES, SPECS as SPECS
 from skselect.metrics._threshold import *
 
 __all__ = [name for family in FAMILIES for name in family.__all__]

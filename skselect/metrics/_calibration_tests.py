@@ -14,8 +14,7 @@ import pandas as pd
 from scipy.special import bdtr, bdtrc, chdtrc, gammaln, ndtr, xlog1py, xlogy
 
 from skselect._lib.arrays import ROUNDING, FloatArray, IntArray
-from skselect._lib.checks import options as option_checks
-from skselect._lib.checks import warn_user
+from skselect._lib.checks import options as option_checks, warn_user
 from skselect._lib.checks.rows import check_unit_confidence, refuse_graded_test
 from skselect._lib.keywords import WeighedRowOptions, share_options
 from skselect._lib.notebook import NotebookText

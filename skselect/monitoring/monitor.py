@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
-from skselect._lib.checks import rows as row_checks
-from skselect._lib.checks import shown, warn_user
+from skselect._lib.checks import rows as row_checks, shown, warn_user
 from skselect._lib.checks.options import check_choice, check_delta, check_number
 from skselect._lib.files import digest_json, give_text, read_json, replace_nan, restore_stored
 from skselect.monitoring import evidence, history, log

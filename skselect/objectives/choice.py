@@ -22,8 +22,7 @@ from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError, InfeasibleTargetError
 from skselect.objectives.loss import Loss
 from skselect.objectives.objective import Found, Method, Objective, check_min_coverage
-from skselect.thresholds import _metric as metrics
-from skselect.thresholds import _rules as rules
+from skselect.thresholds import _metric as metrics, _rules as rules
 
 # The least coverage is said to bind where the chosen one is larger by less than this.
 _NEAR = 0.05

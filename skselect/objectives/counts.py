@@ -14,6 +14,8 @@ from skselect.bounds._pointwise import anytime_upper, betting_upper, clopper_pea
 DOUBT = 0.1
 #: The probability with which a verdict would have found what it says it would.
 FOUND = 0.95
+#: The probability with which a review would show one and a half times the target.
+REVIEWED = 0.8
 #: How a threshold that was fixed beforehand is certified: by counting.
 FIXED_METHOD = "clopper-pearson"
 

@@ -28,12 +28,11 @@ from skselect.bounds._pointwise import (
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError, BestSet, InfeasibleTargetError, Refusal
 from skselect.objectives import refusal
-from skselect.objectives.counts import DOUBT, FOUND, Counts, Finding, find_mean
+from skselect.objectives.counts import DOUBT, FOUND, REVIEWED, Counts, Finding, find_mean
 from skselect.objectives.loss import Loss
 from skselect.objectives.objective import Found, Objective
 from skselect.predictions.outcomes import Outcomes
-from skselect.thresholds import Combined, FixedSequence, LevelSequence
-from skselect.thresholds import _rules as rules
+from skselect.thresholds import Combined, FixedSequence, LevelSequence, _rules as rules
 from skselect.thresholds._advice import RowsNeeded
 from skselect.thresholds._rules import Passing, Rule
 
@@ -227,15 +226,15 @@ class Guarantee(Objective):
             return Finding(verdict, 1.0 - value, 1.0 - high, 1.0 - low, p_value, 1.0 - detectable)
         return Finding(verdict, value, low, high, p_value, detectable)
 
-    def detectable(self, n: int, doubt: float) -> float:
-        """Return the least share that so many rows put in doubt with probability .95, nan if none.
+    def detectable(self, n: int, doubt: float, power: float = FOUND) -> float:
+        """Return the least share that so many rows put in doubt with a probability, nan if none.
 
         It is a share of what must be small.
         """
         [n_right] = critical_counts(np.array([n]), 1.0 - self.largest, doubt).tolist()
         if n_right < 0:
             return math.nan
-        return clopper_pearson_upper(n - n_right - 1, n, 1.0 - FOUND)
+        return clopper_pearson_upper(n - n_right - 1, n, 1.0 - power)
 
     def is_tested_by(self, n: int, doubt: float) -> bool:
         """Tell whether so many rows put a share of three times the target in doubt."""
@@ -247,6 +246,27 @@ class Guarantee(Objective):
     def rows_to_test(self, doubt: float, n_kept: int = 0) -> int:
         """Return about how many rows, beside some that are kept, test it."""
         return least_count(lambda n: self.is_tested_by(n_kept + n, doubt))
+
+    def rows_to_review(self, doubt: float) -> int:
+        """Return about how many rows show one and a half times the target with probability .8."""
+        most = min(1.5 * self.largest, 1.0)
+        if most == 0.0:
+            # The first exception shows it.
+            return 1
+
+        def show(n: int) -> bool:
+            return self.detectable(n, doubt, REVIEWED) <= most
+
+        return least_count(show)
+
+    @property
+    def counted(self) -> str:
+        """What such rows are: a coverage reads no label, and a selective risk only answers."""
+        if self.is_least:
+            return "cases"
+        if self.is_selective:
+            return "labelled answers"
+        return "labelled cases"
 
     def weakest(self, counts: Iterable[Counts]) -> float:
         """Return the largest bound of what must be small, over the readings of the rows."""
@@ -415,7 +435,7 @@ class Guarantee(Objective):
     def _coverage_at(self, curve: RiskCoverageCurve, target: float) -> float:
         """Return the share of these rows that would be answered at a target."""
         # A last bit of the target may decide.
-        target = target * (1.0 + 1e-9)
+        target = min(target * (1.0 + 1e-9), 1.0)
         entries = self.rule(curve, target, self.level, self.least_coverage(curve.n_rows))
         coverage, _ = curve.working_point(rules.last_passed(entries))
         return coverage

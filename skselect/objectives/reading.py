@@ -20,8 +20,7 @@ from skselect.objectives.loss import Loss
 from skselect.objectives.objective import Objective, Objectives
 from skselect.objectives.risk import GeneralizedRisk, Risk
 from skselect.objectives.system_risk import SystemRisk
-from skselect.thresholds import LevelSequence
-from skselect.thresholds import _metric as metrics
+from skselect.thresholds import LevelSequence, _metric as metrics
 
 #: The guarantees by name, as certificates store them.
 GUARANTEES: dict[str, type[Guarantee]] = {

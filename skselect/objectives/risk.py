@@ -19,10 +19,13 @@ from skselect.objectives.objective import (
     refuse_without_levels,
 )
 from skselect.predictions.outcomes import Outcomes
-from skselect.thresholds import FixedSequence, LevelSequence
-from skselect.thresholds import _advice as advice
-from skselect.thresholds import _least as targets
-from skselect.thresholds import _rules as rules
+from skselect.thresholds import (
+    FixedSequence,
+    LevelSequence,
+    _advice as advice,
+    _least as targets,
+    _rules as rules,
+)
 from skselect.thresholds._rules import Passing
 from skselect.thresholds._sequences import are_tied
 

@@ -22,8 +22,7 @@ from skselect.objectives.guarantee import Guarantee
 from skselect.objectives.loss import Loss
 from skselect.objectives.objective import Method, Reviewing, refuse_without_levels
 from skselect.predictions.outcomes import Outcomes
-from skselect.thresholds import LevelSequence
-from skselect.thresholds import _rules as rules
+from skselect.thresholds import LevelSequence, _rules as rules
 from skselect.thresholds._rules import Passing
 from skselect.thresholds._sequences import count_system_errors, system_levels
 

@@ -10,236 +10,69 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from decimal import ROUND_FLOOR, Context, Decimal
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from html import escape
+from typing import Any, Self
 
 import numpy as np
 
 from skselect import objectives
-from skselect._lib.arrays import ROUNDING, BoolArray, FloatArray, lexsort
+from skselect._lib.arrays import ROUNDING, FloatArray, lexsort
 from skselect._lib.checks.options import check_choice, check_count, check_number
-from skselect._lib.notebook import LONGEST_LINE, NotebookText, percent, rounded, show_card, wrap
+from skselect._lib.notebook import LONGEST_LINE, NotebookText, percent, rounded, show_card, unwrap
 from skselect.bounds._band import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.policy.seen_rows import Overlap
+from skselect.policy.caveats import (
+    ALL_COPIES as ALL_COPIES,
+    ALL_SEEN as ALL_SEEN,
+    ASSUMPTIONS as ASSUMPTIONS,
+    CHOSEN_HERE as CHOSEN_HERE,
+    FIRST_ANALYSIS as FIRST_ANALYSIS,
+    FIXED as FIXED,
+    FOLD_MODELS as FOLD_MODELS,
+    FRESH as FRESH,
+    FRESH_BY_WORD as FRESH_BY_WORD,
+    GROUPED as GROUPED,
+    INDEPENDENT as INDEPENDENT,
+    MAY_HAVE_CHOSEN as MAY_HAVE_CHOSEN,
+    MOST_SEEN as MOST_SEEN,
+    MUST_PASS as MUST_PASS,
+    NO_CAVEATS as NO_CAVEATS,
+    NO_RECORD as NO_RECORD,
+    NOT_MET as NOT_MET,
+    NOTHING as NOTHING,
+    NOTHING_CHECKED as NOTHING_CHECKED,
+    OF_FIT as OF_FIT,
+    OLD_RECORD as OLD_RECORD,
+    PLANNED as PLANNED,
+    POOL as POOL,
+    REFITTED as REFITTED,
+    ROW_RECORDS as ROW_RECORDS,
+    SAME_ROWS as SAME_ROWS,
+    SORTED_BY_CLASS as SORTED_BY_CLASS,
+    STARTS as STARTS,
+    UNCHANGED as UNCHANGED,
+    UNORDERED as UNORDERED,
+    UNSOUGHT as UNSOUGHT,
+    VOUCHED as VOUCHED,
+    WEIGHED as WEIGHED,
+    Caveat as Caveat,
+    check_vouched as check_vouched,
+    copied_here as copied_here,
+    equal_classes as equal_classes,
+    in_order as in_order,
+    mixed_rows as mixed_rows,
+    other_classes as other_classes,
+    others_trained as others_trained,
+    trained_here as trained_here,
+)
+from skselect.policy.certificate_text import (
+    percent_kept as percent_kept,
+    write_details,
+    write_lines,
+)
 from skselect.predictions.outcomes import Outcomes
 from skselect.thresholds._least import least_band_target
-
-INDEPENDENT = "the rows are independent draws from the population the policy will meet"
-FRESH = (
-    "the rows were not used to train, calibrate or choose the classifier, nor to choose the target"
-)
-UNCHANGED = "the classifier, its calibration and its confidence are not changed"
-FIXED = "the policy was fixed before these rows were seen"
-FIRST_ANALYSIS = "these rows, and every part of them, are analysed for the first time"
-POOL = (
-    "these rows, their confidences, the objective with its target and options were fixed before "
-    "the first label; adding rows is a second analysis (judging more of them is not)"
-)
-PLANNED = (
-    "the analyses of these rows, and how many rows each uses, were planned before the first one"
-)
-WEIGHED = (
-    "each weight says how much more often such cases will occur in service than in this sample"
-)
-#: What every guarantee rests on.
-ASSUMPTIONS = (INDEPENDENT, FRESH, UNCHANGED)
-#: What recognised rows have to do with a threshold.
-MUST_PASS = "a threshold must hold with and without them"
-#: Where rows were recognised: readings of which one must be true.
-ALL_SEEN = "either all rows that equal training rows are cases that came back, or none of them is"
-ALL_COPIES = "either all rows that equal earlier ones are copies, or none of them is"
-STARTS = "the starts or levels of the sequence were fixed before these rows were seen"
-
-# The first line of a bound without a target.
-_MEASURED = (
-    "UPPER BOUND ONLY: no target was named beforehand (target=), so nothing is guaranteed. These "
-    "rows give this bound."
-)
-#: How the notice begins where rows contradict the policy's own guarantee.
-NOT_MET = "THE POLICY'S OWN GUARANTEE IS NOT MET"
-
-
-class Caveat(NamedTuple):
-    """A reason why a certificate is not exact, or not to be taken plainly.
-
-    `violates` is the assumption that does not hold ("": none). With `strikes` the certificate
-    becomes an estimate; without, it stands, names the reason below its first line, if there is
-    one, and `assumes` what makes it true. `warns` is said aloud where something is accepted.
-    """
-
-    reason: str
-    violates: str = ""
-    strikes: bool = True
-    assumes: str = ""
-    warns: str = ""
-
-
-NO_CAVEATS: tuple[Caveat, ...] = ()
-FOLD_MODELS = Caveat(
-    "the threshold comes from out-of-fold predictions, whose models differ from the final one "
-    "(FrozenEstimator with fresh rows, or cv='auto' and refit='auto', certifies)",
-    UNCHANGED,
-)
-REFITTED = Caveat(
-    "the classifier was fitted again on all rows after the threshold was chosen (without "
-    "refit=True the classifier is kept, which certifies)",
-    UNCHANGED,
-)
-SAME_ROWS = Caveat(
-    "these rows also fitted the calibration of the frozen classifier (cv='auto' and refit='auto', "
-    "or a classifier calibrated on other rows, certifies)",
-    FRESH,
-)
-
-
-NO_RECORD = Caveat(
-    "skselect cannot tell whether these rows also trained the classifier", strikes=False
-)
-#: The same where the user says that they did not.
-FRESH_BY_WORD = NO_RECORD._replace(reason=f"{NO_RECORD.reason} (assume='fresh' says no)")
-OLD_RECORD = Caveat(
-    "the record of the training rows was saved by an older version, which recognises only rows "
-    "with a value of their own",
-    strikes=False,
-)
-NOTHING_CHECKED = Caveat(
-    "no row can be recognised, so skselect cannot tell whether copies of these rows also trained "
-    "the classifier",
-    strikes=False,
-)
-#: A larger share of rows that also trained the classifier makes a certificate an estimate.
-MOST_SEEN = 0.2
-#: The fingerprints that record rows: those that chose the threshold, and that trained.
-ROW_RECORDS = ("rows", "trained")
-#: The assumptions that a user can vouch for against what the rows show.
-VOUCHED = {"fresh": FRESH, "independent": INDEPENDENT, "balanced": INDEPENDENT}
-SORTED_BY_CLASS = Caveat(
-    "these rows are sorted by class, so their order was tested within each class, which cannot "
-    "show a change from one class to the next",
-    strikes=False,
-)
-
-
-def trained_here(overlap: Overlap, *, few: bool, asks: bool, vouched: bool) -> Caveat:
-    """Return the caveat about rows of which some also trained the classifier.
-
-    Where they are `few`, a threshold must pass with and without them. With `asks` it may have been
-    an auxiliary model that its confidence asks.
-    """
-    what = "the classifier or an auxiliary model" if asks else "the classifier"
-    of = f"{overlap.n_seen:,} of {overlap.n_recognisable:,} recognisable rows"
-    if few:
-        same = f"{of} also occur in the training data of {what}"
-        passes = f"{same}; {MUST_PASS}"
-        return Caveat(passes, strikes=False, assumes=ALL_SEEN)
-    found = f"{of} also trained {what}"
-    if vouched:
-        return Caveat(f"{found}, overruled by assume='fresh'", FRESH, strikes=False)
-    return Caveat(f"{found}, and only fresh rows certify (assume='fresh' overrules this)", FRESH)
-
-
-def mixed_rows(share: float, rows: str, bound: str) -> Caveat:
-    """Return the caveat about rows of which a share also trained the classifier.
-
-    If all of them leaked, or all came back, a threshold holds under one of the two readings. If
-    some leaked and others came back, the others bear all errors: `bound` is what still holds.
-    """
-    found = f"{percent(share, up=True)} of the {rows} also occur in the training data"
-    if share > MOST_SEEN:
-        return Caveat(
-            f"{found}, and only fresh rows certify (assume='fresh' overrules this)", FRESH
-        )
-    mixed = f"if some of these leaked and others came back, {bound} holds instead of the target"
-    return Caveat(f"{found}; {mixed}", strikes=False)
-
-
-def others_trained(n: int, *, vouched: bool) -> Caveat:
-    """Return the caveat about rows that trained the classifier and cannot be told from others."""
-    found = f"about {n:,} more of these rows equal training rows than chance explains"
-    found += ", and it cannot be told which"
-    if vouched:
-        return Caveat(f"{found}, overruled by assume='fresh'", FRESH, strikes=False)
-    return Caveat(f"{found}; only fresh rows certify (assume='fresh' overrules this)", FRESH)
-
-
-def copied_here(copies: BoolArray | None, included: str = "label included") -> tuple[Caveat, ...]:
-    """Return the caveat about rows of which some are copies of others; None: nothing can tell."""
-    if copies is None or not np.any(copies):
-        return (UNSOUGHT,) if copies is None else ()
-    found = f"{np.sum(copies):,} of these {len(copies):,} rows equal an earlier one, {included}"
-    return (Caveat(f"{found}; {MUST_PASS}", strikes=False, assumes=ALL_COPIES),)
-
-
-def in_order(found: str, level: float, advice: str, *, vouched: bool) -> Caveat:
-    """Return the caveat about rows whose losses or confidences change along their order."""
-    reason = (
-        f"the {found} change from one part of the table to another, by more than chance explains "
-        f"(level {level:g})"
-    )
-    if vouched:
-        return Caveat(f"{reason}, overruled by assume='independent'", INDEPENDENT, strikes=False)
-    reason += (
-        f"; if the rows are in time order, new cases may differ, so {advice}, and monitor "
-        "the policy (SelectiveRiskMonitor); if they are merely sorted (by site, say), pass "
-        "assume='independent'"
-    )
-    return Caveat(reason, INDEPENDENT, warns=f"The order of the rows matters: {reason}.")
-
-
-def equal_classes(n: int) -> Caveat:
-    """Return the caveat about classes of which each has exactly `n` rows."""
-    reason = f"all classes have {n:,} rows; if they were balanced by hand (SMOTE, over- or "
-    reason += "undersampling), the certificate is about cases that are balanced in the same way"
-    return Caveat(reason, strikes=False)
-
-
-def other_classes(found: str, level: float, *, equal: bool, vouched: bool) -> Caveat:
-    """Return the caveat about classes whose shares are not those of the training rows.
-
-    It strikes where the classes are `equal` in size, as after balancing.
-    """
-    reason = f"{found} those that trained the classifier, by more than chance explains (level "
-    reason += f"{level})"
-    if equal:
-        reason += ", and all classes have the same number of rows, as if they were balanced by hand"
-        reason += ", overruled by" if vouched else "; if new cases are balanced in that way, pass"
-        reason += " assume='balanced'"
-    return Caveat(reason, INDEPENDENT if equal else "", strikes=equal and not vouched)
-
-
-def check_vouched(assume: Any) -> frozenset[str]:
-    """Return the assumptions that a user vouches for; refuse other words."""
-    names = [assume] if isinstance(assume, str) or not np.iterable(assume) else list(assume)
-    for name in names:
-        check_choice("assume", name, list(VOUCHED))
-    return frozenset(names)
-
-
-#: Ties of a table without features that need not be copies.
-UNSOUGHT = Caveat(
-    "",
-    strikes=False,
-    assumes="no row is a copy of another (copies cannot be found, because confidences are tied)",
-)
-CHOSEN_HERE = Caveat("these rows also chose the threshold; only fresh rows can certify", FIXED)
-OF_FIT = Caveat(
-    "some of these rows trained the classifier or chose the threshold; only fresh rows can certify",
-    FRESH,
-)
-UNORDERED = Caveat(
-    "skselect cannot tell whether the rows depend on their order, because only their sums are "
-    "known",
-    strikes=False,
-)
-MAY_HAVE_CHOSEN = Caveat(
-    "skselect cannot tell whether some of these rows chose the threshold; do not pass rows used in "
-    "fit",
-    strikes=False,
-)
-NOTHING = Caveat("no threshold meets the target, so all cases are deferred")
-GROUPED = Caveat("rows of the same group are not independent (groups= was given)", INDEPENDENT)
 
 
 @dataclass(frozen=True)
@@ -503,14 +336,11 @@ class Certificate(Stated, NotebookText):
 
         `n_sharing` is how many guarantees are tested together.
         """
-        stated = self.as_objective
-        needed = rounded(
-            stated.rows_to_test(max(objectives.DOUBT / n_sharing, self.delta)), 2, up=True
-        )
-        noun = "cases" if stated.is_least else "labelled cases"  # a coverage reads no label
-        noun = "labelled answers" if stated.is_selective else noun
-        rows = f"{float(needed):,.0f} {noun}"
-        return f"{stated.tell_life(self.since)} Next review: after about {rows}."
+        guarantee = self.as_objective
+        doubt = max(objectives.DOUBT / n_sharing, self.delta)
+        n_rows = float(rounded(guarantee.rows_to_review(doubt), 2, up=True))
+        life = guarantee.tell_life(self.since)
+        return f"{life} Next review: after about {n_rows:,.0f} {guarantee.counted}."
 
     @property
     def can_fail(self) -> bool:
@@ -540,89 +370,79 @@ class Certificate(Stated, NotebookText):
         return min(least, self.target) if self.n_accepted else least
 
     @property
-    def _verdict(self) -> str:
+    def verdict(self) -> str:
+        """CERTIFIED, REFUSED, or ESTIMATE, NOT CERTIFIED."""
         if self.is_certified:
             return "CERTIFIED"
-        return "REFUSED" if NOTHING.reason in self.caveats else "ESTIMATE, NOT CERTIFIED"
+        if NOTHING.reason in self.caveats:
+            return "REFUSED"
+        return "ESTIMATE, NOT CERTIFIED"
 
     def __repr__(self) -> str:
         each = [self, *self.also]
         guarantees = " and ".join(f"{x.objective} {x.target:g} {x.cases}".rstrip() for x in each)
         text = (
-            f"<Certificate: {self._verdict}, {guarantees}, "
+            f"<Certificate: {self.verdict}, {guarantees}, "
             f"delta {self.delta:g}, threshold {self.threshold:.6g}, {self.n} rows>"
         )
         if len(text) <= LONGEST_LINE:
             return text
-        return f"<Certificate: {self._verdict}, {len(each)} guarantees, {self.n} rows>"
+        return f"<Certificate: {self.verdict}, {len(each)} guarantees, {self.n} rows>"
 
     def __str__(self) -> str:
-        head, caveats = self._verdict, "; ".join(self.caveats)
-        if self.exact and self.guarantee == "measured":
-            head = _MEASURED
-        elif not self.is_certified:
-            head = f"{head}: {caveats}."
-        but = f"Note: {caveats}." if self.exact and caveats else ""
-        heads = [head, but, self.notice]
-        if self.notice.startswith(NOT_MET):
-            instead = "What these rows certify instead:" if self.is_certified else head
-            heads = [self.notice, instead, but]
-        trust = f"Assumptions (not proved): {'; '.join(self.assumptions)}."
-        methods = dict.fromkeys(one.method for one in (self, *self.also))
-        each = " for each guarantee" if self.also else ""
-        method = f"Method: {', '.join(methods)}, delta {rounded(self.delta, 6, up=True)}{each}."
-        if self.seed is not None:
-            method += f" Rows or coins were drawn with the seed {self.seed}."
-        if FIXED in self.assumptions:
-            method += " The policy was fixed, so nothing was chosen on these rows."
-        if self.max_analyses > 1:
-            method += f" Each of up to {self.max_analyses} planned analyses uses "
-            method += f"delta / {self.max_analyses}."
-        rests = "Certified" if self.is_certified else "Estimated"
-        rests = f"{rests} on {self.provenance}." if self.provenance else ""
-        facts = dict.fromkeys(one._facts() for one in (self, *self.also))  # noqa: SLF001
-        said = [self._sentence(), *facts, self.reviewer, rests, self.shortlist]
-        lines = [*heads, *said, trust, method]
-        return wrap("\n".join(line for line in lines if line))
+        return write_lines(self)
+
+    def details(self) -> str:
+        """Return what the certificate rests on in full: caveats, assumptions, method.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> from skselect import Outcomes, select_threshold
+        >>> rows = Outcomes([0] * 299 + [1], [.9, .9, .8] * 100)
+        >>> certificate = select_threshold(rows, objective="risk", target=.05).certificate
+        >>> print(certificate.details().splitlines()[-1])
+        Method: combined, delta 0.05.
+        """
+        return write_details(self)
+
+    def rows_to_review(self) -> int:
+        """Return after about how many cases to check it again.
+
+        So many would show a value of one and a half times the target with probability .8. They
+        are answered cases for a selective risk, cases of any kind for the others.
+        """
+        n_rows = self.as_objective.rows_to_review(max(objectives.DOUBT, self.delta))
+        return int(float(rounded(n_rows, 2, up=True)))
 
     def _repr_html_(self, text: str | None = None) -> str:
         """Return a text about this certificate as HTML, with its numbers large; None: its own."""
-        good = self.is_certified and not self.notice.startswith(NOT_MET)
-        measured = self.exact and self.guarantee == "measured"
-        word = "guaranteed" if self.is_certified else "bound only" if measured else "not guaranteed"
+        is_met = not self.notice.startswith(NOT_MET)
+        tone = "good" if self.is_certified and is_met else "open"
+        card = show_card(text or str(self), tone, self._large_numbers(), n_small=2)
+        details = escape(unwrap(self.details())).replace("\n", "<br>")
+        fold = f"<details><summary>Details</summary><small>{details}</small></details>"
+        return f"{card.removesuffix('</div>')}{fold}</div>"
+
+    def _large_numbers(self) -> dict[str, str]:
+        """Return the numbers that a card shows in large type; no bound where none is answered."""
         numbers = {"of these cases answered": percent(self.coverage)}
+        if self.n_accepted == 0:
+            return numbers
+        word = "not guaranteed"
+        if self.is_certified:
+            word = "guaranteed"
+        elif self.exact and self.guarantee == "measured":
+            word = "bound only"
         for one in (self, *self.also):
-            stated = one.as_objective.limit(word)
-            numbers |= {f"{name} {one.cases}".strip(): value for name, value in stated.items()}
+            for name, value in one.as_objective.limit(word).items():
+                numbers[f"{name} {one.cases}".strip()] = value
         if math.isfinite(self.threshold):
             numbers["least confidence of an answer"] = f"{self.threshold:.6g}"
-        return show_card(text or str(self), "good" if good else "open", numbers, n_small=2)
-
-    def _sentence(self) -> str:
-        """Return the guarantee in plain words, "" where nothing is guaranteed."""
-        if self.guarantee == "none" or self.n_accepted == 0:
-            return ""
-        delta = math.fsum(one.delta for one in (self, *self.also))
-        how_sure = f"with {percent_kept(delta)} % confidence"
-        if self.n_sharing > 1 and not self.also:
-            every = percent_kept(self.n_sharing * delta)
-            how_sure += f" (all {self.n_sharing} together: {every} %)"
-        if self.max_analyses > 1:
-            how_sure += f" in all of up to {self.max_analyses} analyses"
-        if self.guarantee == "mean":
-            how_sure = "on average over tables like this one"
-        start = how_sure[0].upper() + how_sure[1:]
-        if not (self.exact or self.caveats == (objectives.MEAN_ONLY,)):
-            start = f"A certificate would say: {how_sure}"
-        worse = "weeks" if self.cases else "subgroups or weeks"
-        stated = self.statement
-        if self.also:
-            each = "; ".join([self.statement, *(one.statement for one in self.also)])
-            stated = f"all of these guarantees hold ({each})"
-        return (
-            f"{start}, {stated} over all future cases like these {self.n:,}. This is an "
-            f"average; single {worse} may be worse."
-        )
+        return numbers
 
     @property
     def bound(self) -> str:
@@ -639,25 +459,6 @@ class Certificate(Stated, NotebookText):
     def is_of_users_loss(self) -> bool:
         """Whether it bounds a loss of the user's own, which no policy holds."""
         return self.loss == "graded"
-
-    def _facts(self) -> str:
-        which = f" {self.cases}" if self.cases else ""
-        if self.n_accepted == 0:
-            return f"The policy answers none of these {self.n:,} cases{which}."
-        where = "at any confidence"
-        if self.n_accepted < self.n or 0 < self.threshold < math.inf:
-            one = math.isfinite(self.threshold)
-            where = f"at confidence {self.threshold:.6g} or higher"
-            where = where if one else "with a threshold for each subgroup"
-        found = f"{self.n_errors:,} of them wrong"
-        loss = self.as_objective.about
-        if not loss.is_error:
-            verb = "cost" if loss.is_cost else "lose"
-            found = f"which count as {self.n_errors:,} errors and {verb} {self.risk:.6g} on average"
-        return (
-            f"The policy answers {percent(self.coverage)} of these cases{which} "
-            f"({self.n_accepted:,} of {self.n:,}, {found}), {where}."
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; infinite and undefined numbers become None."""
@@ -753,14 +554,6 @@ def threshold_from_json(stored: Any) -> float:
     if stored is None or stored == "-inf":
         return math.inf if stored is None else -math.inf
     return check_number("threshold", stored, closed="neither")
-
-
-def percent_kept(delta: float) -> str:
-    """Return 100 (1 - delta), rounded down so that no guarantee is overstated."""
-    down = Context(rounding=ROUND_FLOOR)
-    share = down.subtract(Decimal(100), down.multiply(Decimal(100), Decimal(f"{delta:.12g}")))
-    place = Decimal("0.01") if delta > 1e-4 else Decimal("1e-10")
-    return f"{share.quantize(place, ROUND_FLOOR).normalize():f}"
 
 
 def check_certified(certificate: Any, threshold: float, what: str, remedy: str) -> None:

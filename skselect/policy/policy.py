@@ -23,8 +23,7 @@ from scipy import stats
 
 from skselect._lib import decide as kernel
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array, column_names
-from skselect._lib.checks import rows as row_checks
-from skselect._lib.checks import shown, warn_user
+from skselect._lib.checks import rows as row_checks, shown, warn_user
 from skselect._lib.checks.options import (
     check_abstain_label,
     check_choice,

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._lib import arrays
-from skselect._lib.checks import rows as row_checks
-from skselect._lib.checks import shown
+from skselect._lib.checks import rows as row_checks, shown
 from skselect._lib.checks.options import check_choice, check_confidence_fits
 from skselect._lib.coins import Coins
 from skselect.predictions.confidence import confidence_of_answers

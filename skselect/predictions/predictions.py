@@ -21,8 +21,7 @@ from skselect._lib.arrays import (
     look_up_codes,
     spans,
 )
-from skselect._lib.checks import rows as row_checks
-from skselect._lib.checks import shown, warn_user
+from skselect._lib.checks import rows as row_checks, shown, warn_user
 from skselect._lib.checks.options import check_choice, check_given
 from skselect._lib.decide import as_floats, find_undecided, plain_value, rows_of_either, spread
 from skselect._lib.notebook import percent

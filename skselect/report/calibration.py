@@ -11,8 +11,7 @@ import pandas as pd
 from sklearn.utils.validation import indexable
 
 from skselect._lib.arrays import FloatArray, are_constant
-from skselect._lib.checks import options as option_checks
-from skselect._lib.checks import shown
+from skselect._lib.checks import options as option_checks, shown
 from skselect._lib.checks.rows import check_more_classes, silence_repeats, warn_small_weights
 from skselect._lib.decide import max_proba
 from skselect._lib.table import WholeTable

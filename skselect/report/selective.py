@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._lib.arrays import IntArray
-from skselect._lib.checks import rows as row_checks
-from skselect._lib.checks import shown
+from skselect._lib.checks import rows as row_checks, shown
 from skselect._lib.checks.options import check_count, check_generator, check_number, check_threshold
 from skselect._lib.files import give_text, replace_nan
 from skselect._lib.notebook import NotebookText

@@ -22,8 +22,7 @@ from skselect._lib.arrays import (
     stays_within,
 )
 from skselect._lib.checks.options import check_generator, check_number
-from skselect.bounds import _pointwise as pointwise
-from skselect.bounds import combined_limits, walk_band
+from skselect.bounds import _pointwise as pointwise, combined_limits, walk_band
 from skselect.bounds._band import (
     refuses_surely,
     union_limits,

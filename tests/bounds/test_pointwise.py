@@ -9,8 +9,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from skselect.bounds._pointwise import (
     anytime_upper,

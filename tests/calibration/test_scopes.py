@@ -5,8 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator

@@ -718,7 +718,7 @@ def test_rows_that_depend_on_their_order_give_an_estimate_and_exit_code_5(frame,
     assert said.out.startswith("ESTIMATE, NOT CERTIFIED: the")
     assert "The order of the rows matters" in said.err
     assert not read().certificate.is_certified
-    assert run(f"{tune} --assume independent").out.startswith("CERTIFIED\nNote: the ")
+    assert run(f"{tune} --assume independent").out.startswith("CERTIFIED, ")
 
 
 # The report of a policy ---------------------------------------------------------------------------

@@ -27,8 +27,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron, RidgeClassifier
-from sklearn.metrics import get_scorer as sklearn_scorer
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import get_scorer as sklearn_scorer, roc_auc_score
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,

@@ -6,8 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import skselect as sk
 from skselect._lib.arrays import draw_rows

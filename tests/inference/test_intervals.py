@@ -10,8 +10,7 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.special import expit
 from scipy.stats import beta, binom, binomtest, norm
 

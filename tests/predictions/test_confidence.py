@@ -5,8 +5,7 @@ What is said of an answer, and how it becomes the chance that the answer is righ
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import special, stats
 
 from skselect import Predictions

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import skselect as sk
 from skselect._lib.checks.rows import check_proba, distinct_labels, encode_labels

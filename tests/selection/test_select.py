@@ -8,8 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from skselect import (
     AbstentionPolicy,
@@ -41,7 +40,7 @@ from skselect.thresholds import Combined, FixedSequence, LevelSequence, Shortlis
 from skselect.thresholds._advice import plan_rows
 from skselect.thresholds._least import find_least_target
 from skselect.thresholds._rules import combined_risk
-from tests.common import mostly_slow
+from tests.common import mostly_slow, read_certificate
 from tests.refusals import check_refused, refusals
 
 
@@ -189,7 +188,7 @@ def test_coverage_objective_accepts_a_little_more_than_the_share(good):
     selection = select_threshold(good, objective="coverage", target=0.8)
     assert 0.8 < selection.coverage < 0.83
     assert selection.certificate.is_certified
-    assert "at least 80 % of all cases are answered" in unwrap(str(selection))
+    assert "at least 80 % of all cases are answered" in read_certificate(selection.certificate)
     plain = select_threshold(good, objective=Coverage(0.8, method="empirical"))
     assert plain.coverage == 0.8
 
@@ -300,9 +299,10 @@ def test_a_table_that_was_read_twice_gains_nothing(good):
     found = select_threshold(twice, objective="risk", target=0.03, assume="independent")
     assert found.threshold == once.threshold
     assert found.certificate.is_certified
-    text = unwrap(str(found.certificate))
+    text = read_certificate(found.certificate)
     said = "2,000 of these 4,000 rows equal an earlier one, label included; a threshold must hold"
-    assert f"Note: {said} with and without them." in text
+    assert f"Caveats: {said} with and without them." in text
+    assert said not in unwrap(str(found.certificate))
     assert "either all rows that equal earlier ones are copies, or none of them is" in text
     # Where one table alone refuses, and two would not, the copies are the reason; else no word.
     with pytest.raises(InfeasibleTargetError, match=said):
@@ -861,7 +861,7 @@ def test_verdicts_on_the_surest_cases_alone_certify_nothing(rng):
     assert str(certificate).startswith("ESTIMATE, NOT CERTIFIED: the cases with a verdict have")
     assert "unjudged='wrong'" in certificate.caveats[0]
     assert "at random" not in str(certificate.assumptions)
-    assert f"at confidence {found.threshold:.6g} or higher" in unwrap(str(certificate))
+    assert f"at confidence {found.threshold:.6g} or higher" in read_certificate(certificate)
     with pytest.warns(UserWarning, match="have other confidences"):
         assert not certify(found.policy, rows, target=0.2).is_certified
     assert "have other confidences" in str(check_policy(found.policy, rows, target=0.2).caveats)

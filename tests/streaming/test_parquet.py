@@ -7,8 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from skselect import Outcomes, Predictions, evaluate, evaluate_parquet
-from skselect.streaming import parquet as module
-from skselect.streaming import parquet_state
+from skselect.streaming import parquet as module, parquet_state
 from tests.refusals import check_refused
 
 NAMES = ["aurc", "augrc", "cwsa_plus", "csr"]

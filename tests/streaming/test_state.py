@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from skselect import Outcomes, Predictions, Risk, SelectiveState, evaluate, select_threshold
 from skselect.inference.intervals import metric_interval

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from skselect import Outcomes, RiskCoverageCurve
 from skselect.thresholds._metric import best_metric, keeps
